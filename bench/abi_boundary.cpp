@@ -12,6 +12,7 @@
 
 #include "bench/cached_file.hpp"
 #include "sluice/base/ensure.hpp"
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/loop/io_multiplexer.hpp"
 #include "sluice/io/sender/sender.hpp"
 #include "sluice/io/stream/pipe_handle.hpp"

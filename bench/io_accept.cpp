@@ -7,6 +7,7 @@
 #include "bench/accept_load.hpp"
 #include "bench/harness/benchmark.hpp"
 #include "bench/io_accept_peers.hpp"
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/loop/io_multiplexer.hpp"
 #include "sluice/io/stream/accept_stream.hpp"

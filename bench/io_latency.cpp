@@ -13,6 +13,7 @@
 #include "bench/io_latency_peers.hpp"
 #include "bench/io_pipe_peers.hpp"
 #include "bench/pipe_source.hpp"
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/file/file_handle.hpp"
 #include "sluice/io/loop/io_multiplexer.hpp"
 #include "sluice/io/sender/sender.hpp"

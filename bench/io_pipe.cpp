@@ -9,6 +9,7 @@
 #include "bench/harness/benchmark.hpp"
 #include "bench/io_pipe_peers.hpp"
 #include "bench/pipe_source.hpp"
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/loop/io_multiplexer.hpp"
 #include "sluice/io/sender/sender.hpp"
 #include "sluice/io/task/awaitable.hpp"

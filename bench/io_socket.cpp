@@ -9,6 +9,7 @@
 #include "bench/echo_session.hpp"
 #include "bench/harness/benchmark.hpp"
 #include "bench/io_socket_peers.hpp"
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/loop/io_multiplexer.hpp"
 #include "sluice/io/sender/sender.hpp"

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/loop/io_multiplexer.hpp"
 #include "sluice/io/sender/sender.hpp"
 #include "sluice/io/stream/socket_handle.hpp"

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/file/file_handle.hpp"
 #include "sluice/io/task/awaitable.hpp"
 #include "sluice/io/task/sync_wait.hpp"

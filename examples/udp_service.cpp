@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/name/name_connect.hpp"
 #include "sluice/io/stream/datagram_sender.hpp"
 #include "sluice/io/stream/signal_receiver.hpp"

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/file/file_handle.hpp"
 #include "sluice/io/task/awaitable.hpp"
 #include "sluice/io/task/sync_wait.hpp"

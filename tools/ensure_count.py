@@ -17,8 +17,8 @@ from dataclasses import dataclass
 # The least ENSURE per function. Raise a value, never lower it.
 BOUNDS = {
     "smb/server": 0.11,
-    "fat": 0.08,
-    "io": 0.09,
+    "fat": 0.5,
+    "io": 0.32,
 }
 TARGET = 0.5  # the bounds rise no further
 

@@ -22,6 +22,7 @@ from tidy_standard_names import STANDARD_NAMES
 FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 TEST_NAME_WORDS_MIN = 3
+FOLDER_SOURCES_MAX = 80  # about 40 units of header, source and test
 
 # The layer table of ARCHITECTURE.md: what the sources and tests of a component may include besides their own.
 LAYERS = {
@@ -42,6 +43,8 @@ LAYERS["sync/skiplist"] = ("base", "sync")  # optional, so not even the program 
 # The order of the modules of a component: each may include itself and those before it. "" is the component's own folder. A
 # component without an entry has no order yet.
 MODULES = {
+    "io": ("call", "path", "loop", "epoll", "uring", "simulated", "", "handle", "sender", "task", "file", "stream", "name",
+           "asio"),
     "fat": ("", "codec", "device", "engine", "volume", "edit", "check", "partition"),
     "smb/server": ("core", "report", "file", "session", "open", "metadata", "net", "operation", "command", ""),
     "smb/wire": ("", "security", "fscc", "message", "create", "file", "fsctl", "rpc"),
@@ -258,12 +261,8 @@ def module_order(repository):
 
 
 def unit_of(path):
-    """A header, its templates, its source and its test are one unit: the path without the ending."""
-    return re.sub(r"(_impl|_test)?\.[ch]pp$", "", path)
-
-
-# Components whose units may still include each other in a circle.
-CYCLES_ALLOWED_IN = ("io",)
+    """A header, its source and its test are one unit: the path without the ending."""
+    return re.sub(r"(_test)?\.[ch]pp$", "", path)
 
 
 @rule
@@ -271,7 +270,7 @@ def include_cycles(repository):
     """No unit includes itself by way of others."""
     edges = {}
     for source in repository.sources.values():
-        if source.is_test or source.component in CYCLES_ALLOWED_IN:
+        if source.is_test:
             continue
         for include in source.includes:
             if include.quoted and include.target in repository.sources and unit_of(include.target) != unit_of(source.path):
@@ -296,6 +295,30 @@ def include_cycles(repository):
             reported.update(way)
             path, line = edges[unit][way[1]]
             yield path, line, "a circle of includes: " + " -> ".join([*way, unit])
+
+
+def source_folders(repository):
+    """The sources directly in each folder of sluice/."""
+    folders = {}
+    for path in repository.sources:
+        if path.startswith("sluice/"):
+            folders.setdefault(posixpath.dirname(path), []).append(path)
+    return folders
+
+
+@rule
+def folder_size(repository):
+    for folder, paths in source_folders(repository).items():
+        if len(paths) > FOLDER_SOURCES_MAX:
+            yield folder, 1, f"{len(paths)} sources, at most {FOLDER_SOURCES_MAX}: sort them into folders by concept"
+
+
+@rule
+def folder_readme(repository):
+    """A folder of sluice/ says in five lines what belongs there."""
+    for folder in source_folders(repository):
+        if f"{folder}/README.md" not in repository.files:
+            yield folder, 1, "add a README.md with the contents of the folder, and the includes that it may have"
 
 
 @rule

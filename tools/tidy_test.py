@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Each rule of tidy.py, with one repository that breaks only that rule."""
 
+import posixpath
 import unittest
 
 import tidy
@@ -28,15 +29,21 @@ def guarded(files):
             for path, text in files.items()}
 
 
+def described(files, but=None):
+    """The same files, each folder of sluice/ `but` one with a README.md."""
+    folders = {posixpath.dirname(path) for path in files if path.startswith("sluice/")} - {but}
+    return {**{f"{folder}/README.md": "" for folder in folders}, **files}
+
+
 class TidyTest(unittest.TestCase):
-    def refuses(self, rule, remedy, files):
+    def refuses(self, rule, remedy, files, undescribed=None):
         """`files`, put over the clean repository, break `rule` once and nothing else."""
-        found = tidy.findings(tidy.Repository({**CLEAN, **guarded(files)}))
+        found = tidy.findings(tidy.Repository(described({**CLEAN, **guarded(files)}, undescribed)))
         self.assertEqual([finding.rule for finding in found], [rule], found)
         self.assertIn(remedy, found[0].remedy)
 
     def accepts(self, files):
-        self.assertEqual(tidy.findings(tidy.Repository({**CLEAN, **guarded(files)})), [])
+        self.assertEqual(tidy.findings(tidy.Repository(described({**CLEAN, **guarded(files)}))), [])
 
 
 class Layering(TidyTest):
@@ -116,6 +123,23 @@ class Structure(TidyTest):
                       "sluice/smb/server/net/b.hpp": "",
                       "sluice/smb/server/net/b.cpp": '#include "sluice/smb/server/net/a.hpp"\n'})
 
+    def test_an_implementation_header_is_a_unit_of_its_own(self):
+        self.refuses("include_cycles", "sync/a -> sluice/sync/a_impl -> sluice/sync/a",
+                     {"sluice/sync/a.hpp": '#include "sluice/sync/a_impl.hpp"\n',
+                      "sluice/sync/a_impl.hpp": '#include "sluice/sync/a.hpp"\n'})
+
+
+class Folders(TidyTest):
+    def headers(self, count):
+        return {f"sluice/io/stream/h{n}.hpp": "" for n in range(count)}
+
+    def test_a_folder_has_at_most_80_sources(self):
+        self.accepts(self.headers(80))
+        self.refuses("folder_size", "81 sources, at most 80", self.headers(81))
+
+    def test_a_folder_says_what_belongs_there(self):
+        self.refuses("folder_readme", "add a README.md", {"sluice/io/path/names.hpp": ""}, undescribed="sluice/io/path")
+
 
 class StandardIncludes(TidyTest):
     def test_a_source_includes_what_it_uses(self):
@@ -161,7 +185,7 @@ class PublicHeaders(TidyTest):
                       "sluice/io/uring/ring.hpp": "#include <liburing.h>\n"})
 
     def test_headers_that_include_each_other_do_not_hang_the_check(self):
-        self.accepts({"sluice/io/a.hpp": '#include "sluice/io/b.hpp"\n', "sluice/io/b.hpp": '#include "sluice/io/a.hpp"\n'})
+        self.refuses("include_cycles", "io/a -> sluice/io/b -> sluice/io/a", {"sluice/io/a.hpp": '#include "sluice/io/b.hpp"\n', "sluice/io/b.hpp": '#include "sluice/io/a.hpp"\n'})
 
 
 class IncludeGuards(TidyTest):

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <system_error>
 
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/call/sigpipe_guard.hpp"
 #include "sluice/io/loop/failure_handler.hpp"
 #include "sluice/io/task/frame_pool.hpp"

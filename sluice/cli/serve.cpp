@@ -33,6 +33,7 @@
 #include "sluice/cli/stop_deadline.hpp"
 #include "sluice/cli/user_edits.hpp"
 #include "sluice/cli/watchdog_thread.hpp"
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/call/sigpipe_guard.hpp"
 #include "sluice/io/path/file_status.hpp"
 #include "sluice/io/task/frame_pool.hpp"

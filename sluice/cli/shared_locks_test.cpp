@@ -10,6 +10,7 @@
 #include <list>
 
 #include "sluice/base/random.hpp"
+#include "sluice/io/best_available.hpp"
 #include "sluice/smb/server/file/peer_claims.hpp"
 #include "sluice/smb/server/open/open.hpp"
 

@@ -1,5 +1,7 @@
 #include "sluice/fat/device.hpp"
 
+#include "sluice/base/ensure.hpp"
+
 namespace sluice::fat {
 namespace {
 
@@ -32,6 +34,7 @@ result<void> device::write_at(std::uint64_t offset, std::span<const std::byte> b
 
 result<void> device::check_inside(byte_extent range, const char* operation) const noexcept {
     const std::uint64_t size = size_bytes();
+    ENSURE(size <= INT64_MAX, "sizes of devices have 63 bits");
     if (range.offset > size or range.length > size - range.offset) return failure({EIO, operation});
     return {};
 }

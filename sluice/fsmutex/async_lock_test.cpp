@@ -18,6 +18,7 @@
 #include "sluice/fsmutex/limits.hpp"
 #include "sluice/fsmutex/memory_map.hpp"
 #include "sluice/fsmutex/processes_testing.hpp"
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/loop/engine.hpp"
 #include "sluice/io/loop/failure_handler.hpp"

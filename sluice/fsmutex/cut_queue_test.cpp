@@ -12,6 +12,7 @@
 #include "sluice/fsmutex/atomic_append.hpp"
 #include "sluice/fsmutex/processes_testing.hpp"
 #include "sluice/fsmutex/queue_format.hpp"
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/path/volume_test.hpp"
 #include "sluice/io/task/sync_wait.hpp"

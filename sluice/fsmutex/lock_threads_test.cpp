@@ -13,6 +13,7 @@
 
 #include "sluice/fsmutex/descriptor_pool.hpp"
 #include "sluice/fsmutex/limits.hpp"
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/file/file_handle.hpp"
 #include "sluice/io/path/volume_test.hpp"
 #include "sluice/io/task/awaitable.hpp"

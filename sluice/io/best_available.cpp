@@ -4,6 +4,7 @@
 #include <new>
 #include <string>
 
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/loop/io_multiplexer.hpp"
 #include "sluice/io/uring/uring_multiplexer.hpp"

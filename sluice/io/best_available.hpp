@@ -1,20 +1,14 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <string_view>
 
 #include "sluice/base/result.hpp"
 
-// Included by io_multiplexer.hpp, behind the class.
-
 namespace sluice::io {
 
 class io_multiplexer;
-
-/// By how many threads a multiplexer may be used; see io_multiplexer::is_for_threads().
-enum class run_by : std::uint8_t { one, several };
 
 /// Makes the best multiplexer this system allows: io_uring, else epoll. Whether io_uring works is tried once
 /// for each process. The environment variable SLUICE_MULTIPLEXER=io_uring or =epoll overrides the choice.

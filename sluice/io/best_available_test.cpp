@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/call/sandbox_testing.hpp"
 #include "sluice/io/loop/io_multiplexer.hpp"
 #include "sluice/io/sender/atomic_sender.hpp"

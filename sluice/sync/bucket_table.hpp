@@ -6,9 +6,8 @@
 #include <memory>
 #include <new>
 #include <span>
-#include <type_traits>
 
-#include "sluice/sync/bucket_latch.hpp"
+#include "sluice/sync/bucket.hpp"
 #include "sluice/sync/fair_set.hpp"
 #include "sluice/sync/range_lengths.hpp"
 
@@ -43,7 +42,7 @@ public:
     [[nodiscard]] unsigned buckets_log2() const noexcept { return buckets_log2_; }
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_for(buckets_log2_); }
 
-    enum class entering { entered, in_the_way, crowded };
+    using entering = bucket_entering;
     /// Enters a described node if nothing is in its way, or may be, and there is room.
     [[nodiscard]] entering enter(node& fresh) noexcept;
     enum class leaving { left, left_and_look, disputed, not_here };
@@ -76,48 +75,8 @@ public:
     bucket_table* const older;
 
 private:
-    static constexpr std::size_t entries_max = 7;
-
-    // What is entered is a pointer with a digest of its segment above: another digest, another segment.
-    class entry {
-    public:
-        entry() noexcept = default;
-        entry(const node& one, std::uint64_t digest) noexcept
-            : bits_(reinterpret_cast<std::uintptr_t>(&one) | digest << address_bits) {
-            ENSURE(address() == &one, "addresses of programs have 48 bits");
-        }
-        [[nodiscard]] friend bool operator==(entry, entry) noexcept = default;
-        [[nodiscard]] bool is_free() const noexcept { return bits_ == 0; }
-        [[nodiscard]] bool may_be_in(std::uint64_t digest) const noexcept {
-            return bits_ >> address_bits == digest;
-        }
-        [[nodiscard]] std::uint64_t digest() const noexcept { return bits_ >> address_bits; }
-        [[nodiscard]] node* address() const noexcept {
-            return reinterpret_cast<node*>(bits_ << digest_bits >> digest_bits);
-        }
-
-    private:
-        static constexpr unsigned address_bits = 48;
-        static constexpr unsigned digest_bits = 16;
-
-        std::uint64_t bits_ = 0;
-    };
-
-    // A cache line, where atomics are words.
-    struct alignas(64) bucket {
-        bucket_latch<Atomics> latch;
-        // Guarded by it:
-        std::uint32_t marks : 23 = 0;  // changed under the lock's latch, too
-        std::uint32_t is_closed : 1 = 1;
-        std::uint32_t leaves : 8 = 0;            // the lowest bits of how many
-        std::array<entry, entries_max> entries;  // those in use come first
-
-        [[nodiscard]] std::size_t used() const noexcept;
-        [[nodiscard]] bool has(entry one) const noexcept;
-        [[nodiscard]] entering add(entry one) noexcept;
-        [[nodiscard]] bool remove(entry one) noexcept;
-    };
-    static_assert(not std::is_same_v<Atomics, real_atomics> or sizeof(bucket) == 64, "a cache line");
+    using bucket = lock_bucket<Atomics>;
+    using entry = bucket_entry<Atomics>;
 
     struct place {
         std::uint32_t bucket = 0;
@@ -179,6 +138,278 @@ private:
     alignas(64) typename Atomics::template atomic<std::uint32_t> notes_{0};
 };
 
-}  // namespace sluice::sync
+template <class Atomics>
+bucket_table<Atomics>* bucket_table<Atomics>::make(unsigned buckets_log2, bucket_table* older) noexcept {
+    static_assert(alignof(bucket_table) >= alignof(bucket) and sizeof(bucket_table) % alignof(bucket) == 0);
+    void* const memory =
+        ::operator new(bytes_for(buckets_log2), std::align_val_t{alignof(bucket_table)}, std::nothrow);
+    if (memory == nullptr) return nullptr;
+    auto* const made = ::new (memory) bucket_table(buckets_log2, older);
+    for (bucket& one : made->all())
+        ::new (&one) bucket();
+    return made;
+}
 
-#include "sluice/sync/bucket_table_impl.hpp"
+template <class Atomics>
+void bucket_table<Atomics>::give_back(bucket_table* newest) noexcept {
+    while (newest != nullptr) {
+        bucket_table* const next = newest->older;
+        for (const bucket& one : newest->all())
+            ENSURE(one.marks == 0 and one.entries.front().is_free(),
+                   "guards and requests go before their lock");
+        std::destroy(newest->all().begin(), newest->all().end());
+        newest->~bucket_table();
+        ::operator delete(newest, std::align_val_t{alignof(bucket_table)});
+        newest = next;
+    }
+}
+
+// Fibonacci hashing (Knuth, vol. 3, 6.4): the highest bits of the product choose the bucket, the next ones
+// are the digest.
+template <class Atomics>
+auto bucket_table<Atomics>::place_of(std::uint64_t segment) const noexcept -> place {
+    constexpr std::uint64_t golden = 0x9e37'79b9'7f4a'7c15;
+    const std::uint64_t product = segment * golden;
+    return {.bucket = static_cast<std::uint32_t>(product >> (64 - buckets_log2_)),
+            .digest = product << buckets_log2_ >> 48};
+}
+
+template <class Atomics>
+auto bucket_table<Atomics>::find(const byte_range& where) const noexcept -> places {
+    places found;
+    found.shift = shift_.load(std::memory_order_relaxed);
+    const std::uint64_t first = where.first() >> found.shift;
+    const std::uint64_t last = std::max(where.first(), where.last()) >> found.shift;
+    found.at[0] = place_of(first);
+    if (last == first) return found;
+    found.is_wide = last - first > 1;
+    found.at[1] = place_of(last);
+    found.count = 2;
+    if (found.at[1].bucket < found.at[0].bucket) std::swap(found.at[0], found.at[1]);
+    return found;
+}
+
+template <class Atomics>
+bucket_table<Atomics>::latched::latched(bucket_table& table, const places& where) noexcept {
+    buckets_[0] = &table.buckets()[where.at[0].bucket];
+    buckets_[1] = &table.buckets()[where.at[where.count - 1].bucket];
+    buckets_[0]->latch.lock();
+    if (buckets_[1] != buckets_[0]) buckets_[1]->latch.lock();
+}
+
+template <class Atomics>
+bucket_table<Atomics>::latched::~latched() {
+    if (buckets_[1] != buckets_[0]) buckets_[1]->latch.unlock();
+    buckets_[0]->latch.unlock();
+}
+
+template <class Atomics>
+bool bucket_table<Atomics>::is_current(const bucket& one, unsigned shift) const noexcept {
+    return not one.is_closed and shift_.load(std::memory_order_relaxed) == shift;
+}
+
+template <class Atomics>
+bool bucket_table<Atomics>::takes_in(const bucket& one, unsigned shift) const noexcept {
+    // acquire: pairs with the release of add_marks(); what was done under a wide range is seen.
+    return is_current(one, shift) and one.marks == 0 and wide_marks_.load(std::memory_order_acquire) == 0;
+}
+
+template <class Atomics>
+auto bucket_table<Atomics>::add(const latched& at, const places& where, const node& one) noexcept
+    -> entering {
+    const entering first = at[0].add(where.at[0].entry_of(one));
+    if (first != entering::entered or where.count == 1) return first;
+    const entering second = at[1].add(where.at[1].entry_of(one));
+    if (second != entering::entered) (void)at[0].remove(where.at[0].entry_of(one));
+    return second;
+}
+
+// What most ranges need, in as few steps as can be.
+template <class Atomics>
+auto bucket_table<Atomics>::enter(node& fresh) noexcept -> entering {
+    const unsigned shift = shift_.load(std::memory_order_relaxed);
+    const std::uint64_t segment = fresh.where().first() >> shift;
+    if (fresh.where().last() >> shift != segment) return enter_two(fresh);
+    const place at = place_of(segment);
+    bucket& one = buckets()[at.bucket];
+    one.latch.lock();
+    const entering how = takes_in(one, shift) ? one.add(at.entry_of(fresh)) : entering::in_the_way;
+    one.latch.unlock();
+    return how;
+}
+
+template <class Atomics>
+auto bucket_table<Atomics>::enter_two(node& fresh) noexcept -> entering {
+    const places where = find(fresh.where());
+    if (where.is_wide) return entering::in_the_way;
+    const latched at(*this, where);
+    if (not takes_in(at[0], where.shift) or not takes_in(at[1], where.shift)) return entering::in_the_way;
+    return add(at, where, fresh);
+}
+
+template <class Atomics>
+auto bucket_table<Atomics>::leave(node& held) noexcept -> leaving {
+    const unsigned shift = shift_.load(std::memory_order_relaxed);
+    const std::uint64_t segment = held.where().first() >> shift;
+    if (held.where().last() >> shift != segment) return leave_two(held);
+    const place at = place_of(segment);
+    bucket& one = buckets()[at.bucket];
+    leaving how = leaving::not_here;
+    one.latch.lock();
+    if (is_current(one, shift) and one.remove(at.entry_of(held))) how = left(one, held);
+    one.latch.unlock();
+    return how;
+}
+
+template <class Atomics>
+auto bucket_table<Atomics>::leave_two(node& held) noexcept -> leaving {
+    const places where = find(held.where());
+    if (where.is_wide) return leaving::not_here;
+    const latched at(*this, where);
+    if (not is_current(at[0], where.shift) or not is_current(at[1], where.shift) or
+        not at[0].remove(where.at[0].entry_of(held)))
+        return leaving::not_here;
+    if (where.count == 2)
+        ENSURE(at[1].remove(where.at[1].entry_of(held)),
+               "a node is entered in both of its buckets or in none");
+    return left(at[0], held);
+}
+
+template <class Atomics>
+auto bucket_table<Atomics>::left(bucket& from, const node& held) noexcept -> leaving {
+    if (held.is_in_set()) return leaving::disputed;
+    return is_time_to_look(from) ? leaving::left_and_look : leaving::left;
+}
+
+template <class Atomics>
+bool bucket_table<Atomics>::is_time_to_look(bucket& left) noexcept {
+    using tuning = typename Atomics::tuning;
+    left.leaves = (left.leaves + 1) & 0xff;
+    if (left.leaves % tuning::leaves_per_note != 0) return false;
+    const std::uint32_t notes = notes_.load(std::memory_order_relaxed) + 1;
+    notes_.store(notes, std::memory_order_relaxed);  // one may be lost to another thread's
+    return notes % tuning::notes_per_look == 0;
+}
+
+template <class Atomics>
+bool bucket_table<Atomics>::relocate_if(node& from, node& to, bool even_if_in_set) noexcept {
+    const places where = find(from.where());
+    if (where.is_wide) return false;
+    const latched at(*this, where);
+    if (not is_current(at[0], where.shift) or not is_current(at[1], where.shift) or
+        not at[0].has(where.at[0].entry_of(from)) or (from.is_in_set() and not even_if_in_set))
+        return false;
+    for (std::size_t i = 0; i != where.count; ++i)
+        std::ranges::replace(at[i].entries, where.at[i].entry_of(from), where.at[i].entry_of(to));
+    return true;
+}
+
+template <class Atomics>
+std::size_t bucket_table<Atomics>::entries() noexcept {
+    std::size_t count = 0;
+    for (bucket& one : all()) {
+        one.latch.lock();
+        count += one.used();
+        one.latch.unlock();
+    }
+    return count;
+}
+
+template <class Atomics>
+void bucket_table<Atomics>::add_marks(const byte_range& where, int count) noexcept {
+    const places found = find(where);
+    const auto more = static_cast<std::uint32_t>(count);
+    if (found.is_wide) {
+        // release: pairs with the acquire of is_unmarked(), when it gets 0 again.
+        wide_marks_.store(wide_marks_.load(std::memory_order_relaxed) + more, std::memory_order_release);
+        return;
+    }
+    constexpr std::uint32_t marks_max = (1U << 23) - 1;
+    const latched at(*this, found);
+    for (std::size_t i = 0; i != found.count; ++i) {
+        ENSURE(count < 0 ? at[i].marks != 0 : at[i].marks != marks_max, "so many wait for one place");
+        at[i].marks = (at[i].marks + more) & marks_max;
+    }
+}
+
+template <class Atomics>
+void bucket_table<Atomics>::gather_from(bucket& one, const lock_args& wanted, set& into) noexcept {
+    for (const entry& each : one.entries) {
+        if (each.is_free()) return;
+        node& held = *each.address();
+        if (not held.is_in_set() and held.where().overlaps(wanted.where) and held.is_in_the_way_of(wanted))
+            into.admit(held);
+    }
+}
+
+template <class Atomics>
+void bucket_table<Atomics>::gather(const lock_args& wanted, set& into) noexcept {
+    const places where = find(wanted.where);
+    if (not where.is_wide) {
+        const latched at(*this, where);
+        for (std::size_t i = 0; i != where.count; ++i)
+            gather_from(at[i], wanted, into);
+        return;
+    }
+    for (bucket& one : all()) {
+        one.latch.lock();
+        gather_from(one, wanted, into);
+        one.latch.unlock();
+    }
+}
+
+template <class Atomics>
+void bucket_table<Atomics>::bring(node& held, set& into) noexcept {
+    if (held.is_marked) return;
+    const places where = find(held.where());
+    const latched at(*this, where);
+    for (std::size_t i = 0; i != where.count; ++i) {
+        ENSURE(at[i].remove(where.at[i].entry_of(held)), "what has no mark is entered");
+        ++at[i].marks;
+    }
+    held.is_marked = true;
+    if (not held.is_in_set()) into.admit(held);
+}
+
+// Closed buckets take nobody in, so what is in the set meets nobody while it is spread; open ones do, so all
+// of it is spread before the first is opened.
+template <class Atomics>
+void bucket_table<Atomics>::open(set& from) noexcept {
+    range_lengths lengths;
+    from.for_each([&](const node& one) { lengths.add(one.where()); });
+    shift_.store(lengths.usual_log2(), std::memory_order_relaxed);
+    from.for_each([&](node& one) {
+        const places where = find(one.where());
+        const bool is_at_peace =
+            not one.is_waiting() and not where.is_wide and not from.has_waiters_over(one.where());
+        if (is_at_peace and add(latched(*this, where), where, one) == entering::entered) {
+            from.erase(one);
+        } else {
+            mark(one.where());
+            one.is_marked = true;
+        }
+    });
+    for (bucket& one : all()) {
+        one.latch.lock();
+        one.is_closed = 0;
+        one.latch.unlock();
+    }
+}
+
+template <class Atomics>
+void bucket_table<Atomics>::close(set& into) noexcept {
+    for (bucket& one : all()) {
+        one.latch.lock();
+        one.is_closed = 1;
+        one.marks = 0;
+        for (entry& each : one.entries) {
+            if (not each.is_free() and not each.address()->is_in_set()) into.admit(*each.address());
+            each = entry();
+        }
+        one.latch.unlock();
+    }
+    wide_marks_.store(0, std::memory_order_relaxed);
+    into.for_each([](node& one) { one.is_marked = false; });
+}
+
+}  // namespace sluice::sync

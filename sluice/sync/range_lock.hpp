@@ -6,15 +6,12 @@
 
 #include "sluice/base/deadline.hpp"
 #include "sluice/sync/bucket_table.hpp"
-#include "sluice/sync/completions.hpp"
 #include "sluice/sync/latch.hpp"
+#include "sluice/sync/range_guard.hpp"
 
 // Locks on ranges of a resource: readers share, writers do not, and who comes first gets it first.
 
 namespace sluice::sync {
-
-template <class Atomics>
-class basic_range_lock;
 
 struct range_lock_options {
     static constexpr std::uint32_t without_limit = ~std::uint32_t{0};
@@ -28,114 +25,6 @@ struct range_lock_options {
     /// Whether it may take memory to spread over buckets. What is seldom held beside much else needs none;
     /// and who asks more for what is in the way than for locks is better off without.
     bool spreads = true;
-};
-
-/// A lock that is held, or nothing. Gives it back when it goes.
-///
-/// Contains all that the lock needs to remember: it allocates nothing, and memory is that of the guards.
-/// Thread safety: one thread at a time; any thread may give back. Outlived by its lock.
-template <class Atomics>
-class basic_range_guard {
-public:
-    basic_range_guard() noexcept = default;
-    /// Waits as `lock.lock(wanted)` does, for a guard that is made where it is to stay: moving one that holds
-    /// something has its lock look it up. Blocks: until it is granted.
-    basic_range_guard(basic_range_lock<Atomics>& lock, const lock_args& wanted) noexcept {
-        lock.lock_into(*this, wanted, deadline());
-    }
-    /// Complexity: constant. Blocks: briefly, while another thread changes the same lock.
-    basic_range_guard(basic_range_guard&& other) noexcept { take(other); }
-    basic_range_guard& operator=(basic_range_guard&& other) noexcept {
-        if (this == &other) return *this;
-        unlock();
-        take(other);
-        return *this;
-    }
-    ~basic_range_guard() {
-        if (lock_ != nullptr) lock_->unlock(node_);
-    }
-
-    [[nodiscard]] explicit operator bool() const noexcept { return lock_ != nullptr; }
-    [[nodiscard]] const byte_range& where() const noexcept { return node_.where(); }
-
-    /// Gives the lock back, and lets those go on that waited for nothing else. Again: does nothing.
-    /// Complexity: O(log n) expected in held and waiting ranges for each request that watches this one
-    /// (fair_set.hpp): one, if all want this range exclusively.
-    void unlock() noexcept {
-        if (lock_ != nullptr) std::exchange(lock_, nullptr)->unlock(node_);
-    }
-    /// Lets others share what was exclusive. The guard holds something.
-    void downgrade() noexcept { lock_->downgrade(node_); }
-    /// Makes a shared lock exclusive if nobody else holds or awaits any of it, otherwise says false and
-    /// leaves it shared. Never waits: two that did would wait for each other.
-    [[nodiscard]] bool try_upgrade() noexcept { return lock_->try_upgrade(node_); }
-    /// Gives back what is not part of `kept`, which lies within what is held.
-    void shrink(const byte_range& kept) noexcept {
-        ENSURE(where().covers(kept), "what is kept was held before");
-        lock_->shrink(node_, kept);
-    }
-    /// Hands the bytes from `at` on to `rest`, which holds nothing; nobody gets in between. `at` is one of
-    /// the bytes, not the first.
-    void split(std::uint64_t at, basic_range_guard& rest) noexcept;
-
-private:
-    friend class basic_range_lock<Atomics>;
-    friend class basic_range_request<Atomics>;
-
-    void take(basic_range_guard& other) noexcept {
-        if (other.lock_ == nullptr) return;
-        lock_ = std::exchange(other.lock_, nullptr);
-        lock_->relocate(other.node_, node_);
-    }
-
-    basic_range_lock<Atomics>* lock_ = nullptr;
-    lock_node<Atomics> node_;
-};
-
-/// Waits for a lock without a thread: see basic_range_lock::lock_async(). Stays where it is, and lives until
-/// completed() is called. Thread safety: as a guard.
-template <class Atomics>
-class basic_range_request {
-public:
-    basic_range_request() noexcept = default;
-    basic_range_request(const basic_range_request&) = delete;
-    basic_range_request& operator=(const basic_range_request&) = delete;
-
-    /// The lock, once it is granted; nothing after a cancel.
-    [[nodiscard]] basic_range_guard<Atomics> take() noexcept { return std::move(guard_); }
-
-protected:
-    ~basic_range_request() {
-        ENSURE(guard_.node_.state.load(std::memory_order_relaxed) < lock_node<Atomics>::waiting,
-               "a request lives until it is completed");
-    }
-
-    /// Has completed() called for a request that does not wait, like that of one that did: now, or once the
-    /// completion that this thread runs has returned.
-    void complete(bool is_granted) noexcept {
-        guard_.node_.request = this;
-        completions<Atomics>::of_this_thread().run(
-            guard_.node_, is_granted ? lock_node<Atomics>::granted : lock_node<Atomics>::cancelled);
-    }
-
-private:
-    friend class basic_range_lock<Atomics>;
-    friend class completions<Atomics>;
-
-    /// Called once, when a wait ends: on the thread that ended it, without any latch held, as the last thing
-    /// done to this object. It may use locks, release ranges and start requests; completions that it causes
-    /// nest up to a bound (completions.hpp). It should not wait: what it waits for may depend on others that
-    /// this thread has yet to complete.
-    virtual void completed(bool is_granted) noexcept = 0;
-
-    void complete_now(bool is_granted) noexcept {
-        if (not is_granted) guard_.lock_ = nullptr;
-        guard_.node_.state.store(is_granted ? lock_node<Atomics>::granted : lock_node<Atomics>::cancelled,
-                                 std::memory_order_relaxed);
-        completed(is_granted);
-    }
-
-    basic_range_guard<Atomics> guard_;
 };
 
 /// A reader-writer lock on the ranges of one resource, strictly fair: a request waits for those that came
@@ -321,10 +210,105 @@ using range_lock = basic_range_lock<real_atomics>;
 using range_guard = basic_range_guard<real_atomics>;
 using range_request = basic_range_request<real_atomics>;
 
-}  // namespace sluice::sync
-
-#include "sluice/sync/range_lock_impl.hpp"
-
-namespace sluice::sync {
-extern template class basic_range_lock<real_atomics>;
+// acquire, release: what was done under a range is seen by whoever is granted it next, in whatever form; and
+// whoever takes the node out of the word sees what it says.
+template <class Atomics>
+[[gnu::always_inline]] inline bool basic_range_lock<Atomics>::take_the_word(node& fresh) noexcept {
+    if (fresh.where().is_nowhere()) [[unlikely]]
+        return true;  // in nobody's way, so there is nothing to remember
+    std::uint64_t word = word_.load(std::memory_order_relaxed);
+    return word == idle and word_.compare_exchange_strong(word, word_of(fresh), std::memory_order_acq_rel,
+                                                          std::memory_order_relaxed);
 }
+
+template <class Atomics>
+inline bool basic_range_lock<Atomics>::take_from_table(node& fresh) noexcept {
+    // acquire: pairs with the release of spread(), for the table.
+    table* const in_use = table_of(word_.load(std::memory_order_acquire));
+    return in_use != nullptr and in_use->enter(fresh) == table::entering::entered;
+}
+
+// Whether it is held.
+template <class Atomics>
+bool basic_range_lock<Atomics>::take_beside_others(node& fresh, deadline until) noexcept {
+    return take_from_table(fresh) or take(fresh, until);
+}
+
+template <class Atomics>
+[[gnu::always_inline]] inline void basic_range_lock<Atomics>::unlock(node& held) noexcept {
+    std::uint64_t word = word_.load(std::memory_order_relaxed);
+    // release: pairs with the acquire of take_the_word() and begin_holding().
+    if (word == word_of(held) and
+        word_.compare_exchange_strong(word, idle, std::memory_order_release, std::memory_order_relaxed))
+        return;
+    unlock_beside_others(held);
+}
+
+template <class Atomics>
+void basic_range_lock<Atomics>::unlock_beside_others(node& held) noexcept {
+    // acquire: pairs with the release of spread(), for the table.
+    table* const in_use = table_of(word_.load(std::memory_order_acquire));
+    if (in_use == nullptr) return unlock_slowly(held);
+    switch (in_use->leave(held)) {
+        case table::leaving::left:
+            return;
+        case table::leaving::left_and_look:
+            return look();
+        case table::leaving::disputed:
+        case table::leaving::not_here:
+            return unlock_slowly(held);
+    }
+}
+
+template <class Atomics>
+bool basic_range_lock<Atomics>::lock_async(request& by, const lock_args& wanted) noexcept {
+    ENSURE(not by.guard_, "a request asks for one lock at a time");
+    node& fresh = by.guard_.node_;
+    by.guard_.lock_ = this;
+    fresh.describe(wanted);
+    fresh.request = &by;
+    if (take_the_word(fresh) or take_from_table(fresh)) return true;
+    const holding all(*this);
+    // Once it waits and the latch is given back, it may be completed and gone.
+    return place(fresh, true) == placed::held;
+}
+
+template <class Atomics>
+void basic_range_lock<Atomics>::relocate(node& from, node& to) noexcept {
+    to.describe(from.args());
+    if (from.where().is_nowhere()) return;
+    // acquire: pairs with the release of spread(), for the table.
+    std::uint64_t word = word_.load(std::memory_order_acquire);
+    // release: pairs with the acquire of begin_holding(), for the node; acquire: as above.
+    if (word == word_of(from) and word_.compare_exchange_strong(word, word_of(to), std::memory_order_release,
+                                                                std::memory_order_acquire))
+        return;
+    if (table* const in_use = table_of(word); in_use != nullptr and in_use->relocate(from, to)) return;
+    const holding all(*this);
+    if (table* const in_use = current(); in_use != nullptr) in_use->relocate_under_latch(from, to);
+    to.is_marked = std::exchange(from.is_marked, false);
+    if (from.is_in_set()) set_.relocate(from, to);
+}
+
+template <class Atomics>
+template <class Visit>
+void basic_range_lock<Atomics>::for_each_conflict(const lock_args& wanted, Visit&& visit) {
+    if (wanted.where.is_nowhere()) return;
+    const holding all(*this);
+    table* const in_use = current();
+    if (in_use != nullptr) {
+        in_use->mark(wanted.where);
+        in_use->gather(wanted, set_);
+    }
+    set_.for_each_conflict(wanted, [&](const node& one) {
+        const lock_args args = one.args();
+        return visit(lock_conflict{
+            .where = args.where, .mode = args.mode, .owner = args.owner, .is_held = not one.is_waiting()});
+    });
+    if (in_use != nullptr) in_use->unmark(wanted.where);
+}
+
+// The members that no lock without company needs are in range_lock_slow.hpp.
+extern template class basic_range_lock<real_atomics>;
+
+}  // namespace sluice::sync

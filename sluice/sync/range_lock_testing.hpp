@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sluice/sync/range_lock.hpp"
+#include "sluice/sync/range_lock_slow.hpp"
 
 // For the tests of range locks.
 

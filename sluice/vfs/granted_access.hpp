@@ -3,7 +3,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "sluice/vfs/node.hpp"
+#include "sluice/vfs/node_data.hpp"
 
 // Internal to the volumes.
 

@@ -1,6 +1,10 @@
 #include "sluice/vfs/impersonated_volume.hpp"
 
 #include "sluice/vfs/fs_domain.hpp"
+#include "sluice/vfs/node_attached.hpp"
+#include "sluice/vfs/node_children.hpp"
+#include "sluice/vfs/node_data.hpp"
+#include "sluice/vfs/node_names.hpp"
 
 namespace sluice::vfs {
 namespace {
@@ -21,37 +25,49 @@ private:
     std::unique_ptr<directory_listing> behind_;
 };
 
-class impersonated_node final : public node {
+class impersonated_node final : public node,
+                                public node_data,
+                                public node_names,
+                                public node_attached,
+                                public node_children {
 public:
-    impersonated_node(account_ptr who, node_ptr behind) : who_(std::move(who)), behind_(std::move(behind)) {}
+    impersonated_node(account_ptr who, node_ptr behind)
+        : node(behind->domain()), who_(std::move(who)), behind_(std::move(behind)) {}
 
     [[nodiscard]] node& behind() noexcept { return *behind_; }
 
-    [[nodiscard]] fs_domain& domain() noexcept override { return behind_->domain(); }
     // What is known, or open, asks for no rights.
     [[nodiscard]] node_kind kind() const noexcept override { return behind_->kind(); }
     [[nodiscard]] file_key key() const noexcept override { return behind_->key(); }
     [[nodiscard]] std::string path() const override { return behind_->path(); }
     [[nodiscard]] std::string location() const override { return behind_->location(); }
     [[nodiscard]] std::string_view stream_name() const noexcept override { return behind_->stream_name(); }
-    [[nodiscard]] bool transfers_at_once() const noexcept override { return behind_->transfers_at_once(); }
+    // Has the parts that the node behind it has.
+    [[nodiscard]] node_data* data() noexcept override { return if_has(behind_->data()); }
+    [[nodiscard]] node_names* names() noexcept override { return if_has(behind_->names()); }
+    [[nodiscard]] node_attached* attached() noexcept override { return if_has(behind_->attached()); }
+    [[nodiscard]] node_children* children() noexcept override { return if_has(behind_->children()); }
+
+    [[nodiscard]] bool transfers_at_once() const noexcept override {
+        return behind_->data()->transfers_at_once();
+    }
     [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
                                                         io::call_withdrawal* by) noexcept override {
-        return behind_->co_read(into, offset, by);
+        return behind_->data()->co_read(into, offset, by);
     }
     [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from, std::uint64_t offset,
                                                   io::call_withdrawal* by) noexcept override {
-        io::file_handle* const file = behind_->host_file();
-        if (file == nullptr) return behind_->co_write(from, offset, by);
+        io::file_handle* const file = behind_->data()->host_file();
+        if (file == nullptr) return behind_->data()->co_write(from, offset, by);
         return co_write_as_account(*file, from, offset, by);
     }
     [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override {
         return behind_->co_flush(by);
     }
-    [[nodiscard]] io::file_handle* host_file() noexcept override { return behind_->host_file(); }
-    [[nodiscard]] bool lends() noexcept override { return behind_->lends(); }
+    [[nodiscard]] io::file_handle* host_file() noexcept override { return behind_->data()->host_file(); }
+    [[nodiscard]] bool lends() noexcept override { return behind_->data()->lends(); }
     [[nodiscard]] result<host_runs> lend(io::extent_pair range, std::size_t runs_max) noexcept override {
-        return behind_->lend(range, runs_max);
+        return behind_->data()->lend(range, runs_max);
     }
 
     [[nodiscard]] result<metadata> status() noexcept override {
@@ -61,76 +77,83 @@ public:
         return as([&] { return behind_->change(wanted); });
     }
     [[nodiscard]] result<void> open_data(data_access wanted) noexcept override {
-        return as([&] { return behind_->open_data(wanted); });
+        return as([&] { return behind_->data()->open_data(wanted); });
     }
     [[nodiscard]] result<void> truncate(std::uint64_t size_bytes) noexcept override {
-        return as([&] { return behind_->truncate(size_bytes); });
+        return as([&] { return behind_->data()->truncate(size_bytes); });
     }
     [[nodiscard]] result<void> allocate(std::uint64_t size_bytes) noexcept override {
-        return as([&] { return behind_->allocate(size_bytes); });
+        return as([&] { return behind_->data()->allocate(size_bytes); });
     }
     [[nodiscard]] result<void> zero(std::uint64_t offset, std::uint64_t length,
                                     bool frees_blocks) noexcept override {
-        return as([&] { return behind_->zero(offset, length, frees_blocks); });
+        return as([&] { return behind_->data()->zero(offset, length, frees_blocks); });
     }
     [[nodiscard]] result<std::span<io::extent_pair>> allocated_ranges(
         std::uint64_t offset, std::uint64_t length, std::span<io::extent_pair> storage) noexcept override {
-        return as([&] { return behind_->allocated_ranges(offset, length, storage); });
+        return as([&] { return behind_->data()->allocated_ranges(offset, length, storage); });
     }
     [[nodiscard]] result<std::uint64_t> clone_to(node& destination, io::extent_pair source,
                                                  std::uint64_t destination_offset,
                                                  bool only_shared) noexcept override {
         auto* const other = dynamic_cast<impersonated_node*>(&destination);
         node& to = other != nullptr ? *other->behind_ : destination;
-        return as([&] { return behind_->clone_to(to, source, destination_offset, only_shared); });
+        return as([&] { return behind_->data()->clone_to(to, source, destination_offset, only_shared); });
     }
     [[nodiscard]] result<void> rename(std::string_view path, when_taken taken) noexcept override {
-        return as([&] { return behind_->rename(path, taken); });
+        return as([&] { return behind_->names()->rename(path, taken); });
     }
-    void follow_stream_name(std::string_view name) noexcept override { behind_->follow_stream_name(name); }
+    void follow_stream_name(std::string_view name) noexcept override {
+        behind_->names()->follow_stream_name(name);
+    }
     [[nodiscard]] result<void> link(std::string_view path, when_taken taken) noexcept override {
-        return as([&] { return behind_->link(path, taken); });
+        return as([&] { return behind_->names()->link(path, taken); });
     }
     [[nodiscard]] result<void> remove() noexcept override {
-        return as([&] { return behind_->remove(); });
+        return as([&] { return behind_->names()->remove(); });
     }
     [[nodiscard]] result<std::string> read_link() noexcept override {
-        return as([&] { return behind_->read_link(); });
+        return as([&] { return behind_->attached()->read_link(); });
     }
     [[nodiscard]] result<void> become_link(std::string_view target) noexcept override {
-        return as([&] { return behind_->become_link(target); });
+        return as([&] { return behind_->attached()->become_link(target); });
     }
     [[nodiscard]] result<std::vector<stream_info>> streams() noexcept override {
-        return as([&] { return behind_->streams(); });
+        return as([&] { return behind_->attached()->streams(); });
     }
     [[nodiscard]] result<node_ptr> open_stream(const stream_request& wanted) noexcept override {
-        auto opened = as([&] { return behind_->open_stream(wanted); });
+        auto opened = as([&] { return behind_->attached()->open_stream(wanted); });
         if (not opened) return opened;
         return std::make_unique<impersonated_node>(who_, std::move(*opened));
     }
     [[nodiscard]] result<std::vector<extended_attribute>> extended_attributes() noexcept override {
-        return as([&] { return behind_->extended_attributes(); });
+        return as([&] { return behind_->attached()->extended_attributes(); });
     }
     [[nodiscard]] result<void> set_extended_attribute(std::string_view name,
                                                       std::span<const std::byte> value) noexcept override {
-        return as([&] { return behind_->set_extended_attribute(name, value); });
+        return as([&] { return behind_->attached()->set_extended_attribute(name, value); });
     }
     [[nodiscard]] result<std::vector<std::byte>> security() noexcept override {
-        return as([&] { return behind_->security(); });
+        return as([&] { return behind_->attached()->security(); });
     }
     [[nodiscard]] result<std::vector<std::byte>> security_as_of(const metadata& status) noexcept override {
-        return as([&] { return behind_->security_as_of(status); });
+        return as([&] { return behind_->attached()->security_as_of(status); });
     }
     [[nodiscard]] result<void> set_security(std::span<const std::byte> descriptor) noexcept override {
-        return as([&] { return behind_->set_security(descriptor); });
+        return as([&] { return behind_->attached()->set_security(descriptor); });
     }
     [[nodiscard]] result<std::unique_ptr<directory_listing>> list() noexcept override {
-        auto listing = as([&] { return behind_->list(); });
+        auto listing = as([&] { return behind_->children()->list(); });
         if (not listing) return listing;
         return std::make_unique<impersonated_listing>(who_, std::move(*listing));
     }
 
 private:
+    template <class Part>
+    [[nodiscard]] Part* if_has(const Part* behind) noexcept {
+        return behind != nullptr ? static_cast<Part*>(this) : nullptr;
+    }
+
     template <class Call>
     std::invoke_result_t<Call> as(Call call) noexcept {
         const as_account now(*who_);

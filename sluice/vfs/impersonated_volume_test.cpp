@@ -9,6 +9,10 @@
 #include "sluice/io/path/volume_test.hpp"
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
+#include "sluice/vfs/node_attached.hpp"
+#include "sluice/vfs/node_children.hpp"
+#include "sluice/vfs/node_data.hpp"
+#include "sluice/vfs/node_names.hpp"
 
 namespace sluice::vfs {
 namespace {
@@ -44,9 +48,9 @@ TEST_F(impersonation, the_kernel_refuses_what_the_account_may_not_do) {
     EXPECT_EQ(code(account->find("private/f", follow_links::yes)), EACCES);
     EXPECT_EQ(code(account->create("new", {})), EACCES);
     const auto directory = account->find("private", follow_links::yes).value();
-    EXPECT_EQ(code(directory->list()), EACCES);
-    EXPECT_EQ(code(directory->rename("other", when_taken::refuse)), EACCES);
-    EXPECT_EQ(code(directory->remove()), EACCES);
+    EXPECT_EQ(code(directory->children()->list()), EACCES);
+    EXPECT_EQ(code(directory->names()->rename("other", when_taken::refuse)), EACCES);
+    EXPECT_EQ(code(directory->names()->remove()), EACCES);
     EXPECT_EQ(code(behind->find("private/f", follow_links::yes)), 0) << "as ourselves we may";
 }
 
@@ -56,8 +60,8 @@ TEST_F(impersonation, what_is_created_belongs_to_the_account) {
     EXPECT_EQ(status.user_id, somebody);
     EXPECT_EQ(status.group_id, somebody);
     EXPECT_EQ(status.dos, dos_attributes::hidden);
-    EXPECT_EQ(code(file->open_data({.read = true, .write = true})), 0);
-    EXPECT_EQ(code(file->rename("PUBLIC/g", when_taken::refuse)), 0);
+    EXPECT_EQ(code(file->data()->open_data({.read = true, .write = true})), 0);
+    EXPECT_EQ(code(file->names()->rename("PUBLIC/g", when_taken::refuse)), 0);
     EXPECT_EQ(file->path(), "public/g");
 }
 
@@ -65,8 +69,8 @@ TEST_F(impersonation, rights_are_checked_again_when_data_is_opened) {
     folder.write("readable", "x");
     ASSERT_EQ(::chmod(folder.path_of("readable").c_str(), 0644), 0);
     const auto file = account->find("READABLE", follow_links::yes).value();
-    EXPECT_EQ(code(file->open_data({.read = true})), 0);
-    EXPECT_EQ(code(file->open_data({.read = true, .write = true})), EACCES);
+    EXPECT_EQ(code(file->data()->open_data({.read = true})), 0);
+    EXPECT_EQ(code(file->data()->open_data({.read = true, .write = true})), EACCES);
 }
 
 TEST_F(impersonation, what_the_account_writes_takes_the_set_user_id_bit_of_a_program) {
@@ -81,8 +85,8 @@ TEST_F(impersonation, what_the_account_writes_takes_the_set_user_id_bit_of_a_pro
     const std::array<std::byte, 4> bytes{};
     const auto write = [&](volume& through) {
         const auto file = through.find("public/program", follow_links::yes).value();
-        EXPECT_EQ(code(file->open_data({.read = false, .write = true})), 0);
-        return io::sync_wait(*multiplexer, file->co_write(bytes, 0));
+        EXPECT_EQ(code(file->data()->open_data({.read = false, .write = true})), 0);
+        return io::sync_wait(*multiplexer, file->data()->co_write(bytes, 0));
     };
     EXPECT_EQ(code(write(*behind)), 0);
     EXPECT_EQ(mode(), 04777U) << "root may";
@@ -93,13 +97,13 @@ TEST_F(impersonation, what_the_account_writes_takes_the_set_user_id_bit_of_a_pro
 TEST_F(impersonation, nodes_listings_and_data_keep_the_account_when_its_volume_goes) {
     const auto file = account->create("public/f", {}).value();
     const auto directory = account->find("public", follow_links::yes).value();
-    const auto listing = directory->list().value();
+    const auto listing = directory->children()->list().value();
     account.reset();
-    EXPECT_EQ(code(file->open_data({.read = true, .write = true})), 0);
-    EXPECT_EQ(code(io::sync_wait(*multiplexer, file->co_write(std::array<std::byte, 4>{}, 0))), 0);
+    EXPECT_EQ(code(file->data()->open_data({.read = true, .write = true})), 0);
+    EXPECT_EQ(code(io::sync_wait(*multiplexer, file->data()->co_write(std::array<std::byte, 4>{}, 0))), 0);
     ASSERT_NE(listing->next().value(), nullptr);
-    ASSERT_EQ(code(file->truncate(0)), 0);
-    ASSERT_EQ(code(file->become_link("target")), 0);
+    ASSERT_EQ(code(file->data()->truncate(0)), 0);
+    ASSERT_EQ(code(file->attached()->become_link("target")), 0);
     EXPECT_EQ(file->status().value().user_id, somebody);
 }
 
@@ -123,13 +127,14 @@ TEST_F(impersonation, a_stream_is_read_and_written_by_accounts_that_may_read_and
     folder.write("readable", "x");
     ASSERT_EQ(::chmod(folder.path_of("readable").c_str(), 0644), 0);
     const auto as_root = behind->find("readable", follow_links::yes).value();
-    ASSERT_EQ(code(as_root->open_stream({.name = "s", .create = true})), 0);
+    ASSERT_EQ(code(as_root->attached()->open_stream({.name = "s", .create = true})), 0);
     const auto file = account->find("readable", follow_links::yes).value();
-    const auto stream = file->open_stream({.name = "s"}).value();
-    EXPECT_EQ(code(stream->open_data({.read = true})), 0);
-    EXPECT_EQ(code(stream->open_data({.read = true, .write = true})), EACCES);
+    const auto stream = file->attached()->open_stream({.name = "s"}).value();
+    EXPECT_EQ(code(stream->data()->open_data({.read = true})), 0);
+    EXPECT_EQ(code(stream->data()->open_data({.read = true, .write = true})), EACCES);
     ASSERT_EQ(::chmod(folder.path_of("readable").c_str(), 0600), 0);
-    EXPECT_EQ(code(file->open_stream({.name = "s"}).value()->open_data({.read = true})), EACCES);
+    EXPECT_EQ(code(file->attached()->open_stream({.name = "s"}).value()->data()->open_data({.read = true})),
+              EACCES);
 }
 
 class recorder final : public change_listener {

@@ -3,6 +3,7 @@
 #include "sluice/vfs/change_feed.hpp"
 #include "sluice/vfs/fs_domain.hpp"
 #include "sluice/vfs/node.hpp"
+#include "sluice/vfs/node_data.hpp"
 
 namespace sluice::vfs {
 

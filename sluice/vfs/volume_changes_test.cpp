@@ -65,8 +65,8 @@ TEST_P(volume_changes, names_made_renamed_and_removed_are_told_in_order) {
     recorder seen;
     const auto held = watch("", false, seen);
     const auto file = make_file("f");
-    ASSERT_EQ(code(file->rename("g", when_taken::refuse)), 0);
-    ASSERT_EQ(code(file->remove()), 0);
+    ASSERT_EQ(code(file->names()->rename("g", when_taken::refuse)), 0);
+    ASSERT_EQ(code(file->names()->remove()), 0);
     make_directory("d");
     EXPECT_THAT(seen.lines, IsEmpty()) << "never told from inside a call";
     settle();
@@ -96,7 +96,7 @@ TEST_P(volume_changes, content_and_attributes_are_told_apart) {
     const auto file = make_file("f");
     recorder seen;
     const auto held = watch("", false, seen);
-    ASSERT_EQ(code(file->open_data(writes)), 0);
+    ASSERT_EQ(code(file->data()->open_data(writes)), 0);
     ASSERT_EQ(code(write(*file, "x")), 0);
     settle();
     EXPECT_THAT(seen.lines, Contains("~f"));
@@ -143,7 +143,7 @@ TEST_P(volume_changes, a_recursive_watch_sees_what_is_below_also_of_new_director
     for (const char* line : {"+a/b/f", "+a/n/", "+a/n/g"})
         EXPECT_THAT(seen.lines, Contains(line));
     seen.lines.clear();
-    ASSERT_EQ(code(at("a")->rename("z", when_taken::refuse)), 0);
+    ASSERT_EQ(code(at("a")->names()->rename("z", when_taken::refuse)), 0);
     settle();
     make_file("z/n/h");
     settle();
@@ -170,13 +170,13 @@ TEST_P(volume_changes, moves_across_the_border_of_a_watch_come_and_go) {
     const auto directory = make_directory("out/d");
     recorder seen;
     const auto held = watch("in", true, seen);
-    ASSERT_EQ(code(file->rename("in/f", when_taken::refuse)), 0);
-    ASSERT_EQ(code(directory->rename("in/d", when_taken::refuse)), 0);
+    ASSERT_EQ(code(file->names()->rename("in/f", when_taken::refuse)), 0);
+    ASSERT_EQ(code(directory->names()->rename("in/d", when_taken::refuse)), 0);
     settle();
     make_file("in/d/x");
     settle();
-    ASSERT_EQ(code(file->rename("out/f", when_taken::refuse)), 0);
-    ASSERT_EQ(code(directory->rename("out/d", when_taken::refuse)), 0);
+    ASSERT_EQ(code(file->names()->rename("out/f", when_taken::refuse)), 0);
+    ASSERT_EQ(code(directory->names()->rename("out/d", when_taken::refuse)), 0);
     settle();
     make_file("out/d/unseen");
     settle();
@@ -218,7 +218,7 @@ TEST_P(volume_changes, a_watch_ends_with_its_directory) {
     recorder seen;
     auto directory = make_directory("d");
     const auto held = watch("d", false, seen);
-    ASSERT_EQ(code(directory->remove()), 0);
+    ASSERT_EQ(code(directory->names()->remove()), 0);
     directory.reset();
     settle();
     // On a host the kernel tells once nobody, the watch included, has it open: see host_change_feed.hpp.

@@ -10,6 +10,10 @@
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
 #include "sluice/vfs/memory/memory_volume.hpp"
+#include "sluice/vfs/node_attached.hpp"
+#include "sluice/vfs/node_children.hpp"
+#include "sluice/vfs/node_data.hpp"
+#include "sluice/vfs/node_names.hpp"
 
 // A folder of the host and the volume in memory, given the same random calls, agree on every outcome. The one
 // in memory is simple enough to be read; so it is the model.
@@ -36,42 +40,42 @@ public:
     }
     [[nodiscard]] std::string remove(const std::string& path) {
         const auto found = volume_.find(path, follow_links::no);
-        return std::to_string(found ? code((*found)->remove()) : code(found));
+        return std::to_string(found ? code((*found)->names()->remove()) : code(found));
     }
     [[nodiscard]] std::string rename(const std::string& path, const std::string& to, when_taken taken) {
         const auto found = volume_.find(path, follow_links::no);
         if (not found) return std::to_string(code(found));
-        const auto done = (*found)->rename(to, taken);
+        const auto done = (*found)->names()->rename(to, taken);
         // Of several reasons why not, the host may name another.
         return done ? "moved to " + (*found)->path() : "not moved";
     }
     [[nodiscard]] std::string link(const std::string& path, const std::string& to, when_taken taken) {
         const auto found = volume_.find(path, follow_links::no);
         if (not found) return std::to_string(code(found));
-        return (*found)->link(to, taken) ? "linked" : "not linked";
+        return (*found)->names()->link(to, taken) ? "linked" : "not linked";
     }
     [[nodiscard]] std::string write(const std::string& path, std::string_view text, std::uint64_t offset) {
         const auto found = volume_.find(path, follow_links::yes);
         if (not found) return std::to_string(code(found));
-        const auto opened = (*found)->open_data({.read = true, .write = true});
+        const auto opened = open_data(**found, {.read = true, .write = true});
         if (not opened) return std::to_string(code(opened));
-        return std::to_string(
-            code(io::sync_wait(multiplexer_, (*found)->co_write(std::as_bytes(std::span(text)), offset))));
+        return std::to_string(code(
+            io::sync_wait(multiplexer_, (*found)->data()->co_write(std::as_bytes(std::span(text)), offset))));
     }
     [[nodiscard]] std::string truncate(const std::string& path, std::uint64_t size) {
         const auto found = volume_.find(path, follow_links::yes);
-        if (not found or not(*found)->open_data({.read = true, .write = true})) return "no file";
-        return std::to_string(code((*found)->truncate(size)));
+        if (not found or not open_data(**found, {.read = true, .write = true})) return "no file";
+        return std::to_string(code((*found)->data()->truncate(size)));
     }
     [[nodiscard]] std::string set_stream(const std::string& path, std::string_view name,
                                          std::string_view text) {
         const auto found = volume_.find(path, follow_links::yes);
         if (not found) return "no file";
-        const auto stream = (*found)->open_stream({.name = name, .create = true});
-        if (not stream or not(*stream)->open_data({.read = true, .write = true})) return "no stream";
-        if (text.empty()) return std::to_string(code((*stream)->remove()));
-        return std::to_string(
-            code(io::sync_wait(multiplexer_, (*stream)->co_write(std::as_bytes(std::span(text)), 0))));
+        const auto stream = open_stream(**found, {.name = name, .create = true});
+        if (not stream or not(*stream)->data()->open_data({.read = true, .write = true})) return "no stream";
+        if (text.empty()) return std::to_string(code((*stream)->names()->remove()));
+        return std::to_string(code(
+            io::sync_wait(multiplexer_, (*stream)->data()->co_write(std::as_bytes(std::span(text)), 0))));
     }
     [[nodiscard]] std::string hide(const std::string& path) {
         const auto found = volume_.find(path, follow_links::yes);
@@ -83,7 +87,7 @@ public:
     [[nodiscard]] std::string picture(const std::string& path = {}) {
         const auto directory = volume_.find(path, follow_links::no).value();
         std::vector<std::string> names;
-        const auto listing = directory->list().value();
+        const auto listing = directory->children()->list().value();
         while (const listed_name* next = listing->next().value())
             names.push_back((path.empty() ? path : path + '/') + std::string(next->name));
         std::ranges::sort(names);
@@ -103,17 +107,17 @@ private:
             status.kind == node_kind::directory ? "/" : " " + std::to_string(status.size_bytes);
         if (status.kind == node_kind::file) text += " links " + std::to_string(status.links);
         text += " dos " + std::to_string(static_cast<int>(status.dos));
-        auto streams = what.streams().value();
+        auto streams = what.attached()->streams().value();
         std::ranges::sort(streams, {}, &stream_info::name);
         for (const stream_info& each : streams)
             text += " :" + each.name + " " + std::to_string(each.size_bytes);
         return text;
     }
     [[nodiscard]] std::string content(node& of) {
-        if (of.kind() != node_kind::file or not of.open_data({.read = true})) return {};
+        if (of.kind() != node_kind::file or not of.data()->open_data({.read = true})) return {};
         std::string text(256, '\0');
         const auto bytes =
-            io::sync_wait(multiplexer_, of.co_read(std::as_writable_bytes(std::span(text)), 0));
+            io::sync_wait(multiplexer_, of.data()->co_read(std::as_writable_bytes(std::span(text)), 0));
         text.resize(bytes.value());
         return " \"" + text + '"';
     }

@@ -18,8 +18,8 @@ TEST_P(volume_names, the_root_is_the_empty_path) {
     EXPECT_EQ(root->kind(), node_kind::directory);
     EXPECT_EQ(root->path(), "");
     EXPECT_EQ(code(on().create("", {})), EEXIST);
-    EXPECT_EQ(code(root->remove()), EBUSY);
-    EXPECT_EQ(code(root->rename("other", when_taken::refuse)), EBUSY);
+    EXPECT_EQ(code(root->names()->remove()), EBUSY);
+    EXPECT_EQ(code(root->names()->rename("other", when_taken::refuse)), EBUSY);
 }
 
 TEST_P(volume_names, what_was_created_is_found_in_any_case) {
@@ -122,7 +122,7 @@ TEST_P(volume_names, a_listing_gives_each_name_once_with_its_status) {
     EXPECT_EQ(listed.at("f").kind, node_kind::file);
     EXPECT_EQ(listed.at("f").size_bytes, 5U);
     EXPECT_EQ(listed.at("f").id, at("f")->key().file);
-    EXPECT_EQ(code(at("f")->list()), ENOTDIR);
+    EXPECT_EQ(code(vfs::list(*at("f"))), ENOTDIR);
 }
 
 TEST_P(volume_names, a_listing_of_many_names_is_complete) {
@@ -135,7 +135,7 @@ TEST_P(volume_names, rename_moves_a_file_and_the_node_follows) {
     make_directory("From");
     make_directory("To");
     const auto moved = make_file("From/name", "content");
-    ASSERT_EQ(code(moved->rename("TO/Other", when_taken::refuse)), 0);
+    ASSERT_EQ(code(moved->names()->rename("TO/Other", when_taken::refuse)), 0);
     EXPECT_EQ(moved->path(), "To/Other");
     EXPECT_THAT(names("From"), IsEmpty());
     EXPECT_EQ(content("to/other"), "content");
@@ -143,21 +143,21 @@ TEST_P(volume_names, rename_moves_a_file_and_the_node_follows) {
 
 TEST_P(volume_names, rename_may_change_nothing_but_the_case) {
     const auto named = make_file("readme.TXT");
-    ASSERT_EQ(code(named->rename("README.txt", when_taken::refuse)), 0);
+    ASSERT_EQ(code(named->names()->rename("README.txt", when_taken::refuse)), 0);
     EXPECT_THAT(names(""), ElementsAre("README.txt"));
     EXPECT_EQ(named->path(), "README.txt");
-    EXPECT_EQ(code(named->rename("README.txt", when_taken::refuse)), 0) << "to its own name";
+    EXPECT_EQ(code(named->names()->rename("README.txt", when_taken::refuse)), 0) << "to its own name";
 }
 
 TEST_P(volume_names, rename_refuses_or_replaces_what_is_there_in_any_case) {
     const auto moved = make_file("new", "new content");
     const auto old = make_file("Old", "old content");
-    EXPECT_EQ(code(moved->rename("OLD", when_taken::refuse)), EEXIST);
-    EXPECT_EQ(code(moved->rename("Old", when_taken::refuse)), EEXIST);
-    ASSERT_EQ(code(moved->rename("OLD", when_taken::replace)), 0);
+    EXPECT_EQ(code(moved->names()->rename("OLD", when_taken::refuse)), EEXIST);
+    EXPECT_EQ(code(moved->names()->rename("Old", when_taken::refuse)), EEXIST);
+    ASSERT_EQ(code(moved->names()->rename("OLD", when_taken::replace)), 0);
     EXPECT_THAT(names(""), ElementsAre("OLD"));
     EXPECT_EQ(content("old"), "new content");
-    ASSERT_EQ(code(old->open_data(reads)), 0);
+    ASSERT_EQ(code(old->data()->open_data(reads)), 0);
     EXPECT_EQ(read(*old).value(), "old content") << "what was replaced lives on while it is held";
 }
 
@@ -165,10 +165,10 @@ TEST_P(volume_names, rename_of_a_directory_takes_what_is_below_along) {
     const auto directory = make_directory("a");
     const auto below = make_file("a/f");
     make_directory("b");
-    ASSERT_EQ(code(directory->rename("b/c", when_taken::refuse)), 0);
+    ASSERT_EQ(code(directory->names()->rename("b/c", when_taken::refuse)), 0);
     EXPECT_EQ(below->path(), "b/c/f");
     EXPECT_EQ(directory->path(), "b/c");
-    EXPECT_EQ(code(at("b")->rename("b/c/d", when_taken::refuse)), EINVAL) << "into itself";
+    EXPECT_EQ(code(at("b")->names()->rename("b/c/d", when_taken::refuse)), EINVAL) << "into itself";
     EXPECT_EQ(code(find("a")), ENOENT);
 }
 
@@ -177,20 +177,20 @@ TEST_P(volume_names, rename_does_not_mix_files_and_directories) {
     const auto directory = make_directory("directory");
     make_file("directory/f");
     make_directory("other");
-    EXPECT_EQ(code(file->rename("directory", when_taken::replace)), EISDIR);
-    EXPECT_EQ(code(directory->rename("file", when_taken::replace)), ENOTDIR);
-    EXPECT_EQ(code(at("other")->rename("directory", when_taken::replace)), ENOTEMPTY);
-    EXPECT_EQ(code(file->rename("nowhere/f", when_taken::replace)), ENOTDIR);
+    EXPECT_EQ(code(file->names()->rename("directory", when_taken::replace)), EISDIR);
+    EXPECT_EQ(code(directory->names()->rename("file", when_taken::replace)), ENOTDIR);
+    EXPECT_EQ(code(at("other")->names()->rename("directory", when_taken::replace)), ENOTEMPTY);
+    EXPECT_EQ(code(file->names()->rename("nowhere/f", when_taken::replace)), ENOTDIR);
 }
 
 TEST_P(volume_names, what_is_removed_stays_usable_while_held) {
     const auto held = make_file("f", "still here");
-    ASSERT_EQ(code(held->remove()), 0);
+    ASSERT_EQ(code(held->names()->remove()), 0);
     EXPECT_EQ(code(find("f")), ENOENT);
     EXPECT_EQ(read(*held).value(), "still here");
     EXPECT_EQ(held->status().value().links, 0U);
     EXPECT_EQ(held->path(), "f") << "as last known";
-    EXPECT_EQ(code(held->remove()), ENOENT);
+    EXPECT_EQ(code(held->names()->remove()), ENOENT);
     const auto again = make_file("f");
     EXPECT_NE(again->key(), held->key());
 }
@@ -198,33 +198,33 @@ TEST_P(volume_names, what_is_removed_stays_usable_while_held) {
 TEST_P(volume_names, only_empty_directories_are_removed) {
     const auto directory = make_directory("d");
     const auto file = make_file("d/f");
-    EXPECT_EQ(code(directory->remove()), ENOTEMPTY);
-    EXPECT_EQ(code(file->remove()), 0);
-    EXPECT_EQ(code(directory->remove()), 0);
+    EXPECT_EQ(code(directory->names()->remove()), ENOTEMPTY);
+    EXPECT_EQ(code(file->names()->remove()), 0);
+    EXPECT_EQ(code(directory->names()->remove()), 0);
     EXPECT_THAT(names(""), IsEmpty());
 }
 
 TEST_P(volume_names, a_hard_link_is_one_more_name_of_the_same_file) {
     SLUICE_NEEDS(has_hard_links);
     const auto first = make_file("first", "shared");
-    ASSERT_EQ(code(first->link("second", when_taken::refuse)), 0);
+    ASSERT_EQ(code(first->names()->link("second", when_taken::refuse)), 0);
     EXPECT_EQ(at("second")->key(), first->key());
     EXPECT_EQ(first->status().value().links, 2U);
     make_file("third");
-    EXPECT_EQ(code(first->link("THIRD", when_taken::refuse)), EEXIST);
-    EXPECT_EQ(code(first->link("THIRD", when_taken::replace)), 0);
+    EXPECT_EQ(code(first->names()->link("THIRD", when_taken::refuse)), EEXIST);
+    EXPECT_EQ(code(first->names()->link("THIRD", when_taken::replace)), 0);
     EXPECT_EQ(at("third")->key(), first->key());
-    EXPECT_EQ(code(make_directory("d")->link("e", when_taken::refuse)), EPERM);
-    ASSERT_EQ(code(at("second")->remove()), 0);
+    EXPECT_EQ(code(make_directory("d")->names()->link("e", when_taken::refuse)), EPERM);
+    ASSERT_EQ(code(at("second")->names()->remove()), 0);
     EXPECT_EQ(content("first"), "shared");
 }
 
 TEST_P(volume_names, renaming_one_name_of_a_file_over_another_leaves_one) {
     SLUICE_NEEDS(has_hard_links);
     const auto first = make_file("first", "shared");
-    ASSERT_EQ(code(first->link("second", when_taken::refuse)), 0);
-    EXPECT_EQ(code(first->rename("second", when_taken::refuse)), EEXIST);
-    ASSERT_EQ(code(first->rename("second", when_taken::replace)), 0);
+    ASSERT_EQ(code(first->names()->link("second", when_taken::refuse)), 0);
+    EXPECT_EQ(code(first->names()->rename("second", when_taken::refuse)), EEXIST);
+    ASSERT_EQ(code(first->names()->rename("second", when_taken::replace)), 0);
     EXPECT_THAT(names(""), ElementsAre("second"));
     EXPECT_EQ(first->path(), "second");
 }
@@ -242,8 +242,8 @@ TEST_P(volume_names, links_lead_on_as_long_as_they_stay_inside) {
     EXPECT_EQ(content("d/up"), "behind a link");
     const auto itself = at("to file", follow_links::no);
     EXPECT_EQ(itself->kind(), node_kind::symlink);
-    EXPECT_EQ(itself->read_link().value(), "d/f");
-    EXPECT_EQ(code(at("d")->read_link()), EINVAL);
+    EXPECT_EQ(itself->attached()->read_link().value(), "d/f");
+    EXPECT_EQ(code(at("d")->attached()->read_link()), EINVAL);
 }
 
 TEST_P(volume_names, links_that_lead_outside_or_round_are_not_followed) {
@@ -266,7 +266,7 @@ TEST_P(volume_names, a_listing_shows_what_links_lead_to) {
     make_link("good", "target");
     make_link("bad", "/etc");
     const auto root = at("");
-    auto listing = root->list().value();
+    auto listing = root->children()->list().value();
     int seen = 0;
     while (const listed_name* next = listing->next().value()) {
         if (next->name == "good") {
@@ -287,28 +287,67 @@ TEST_P(volume_names, an_empty_directory_or_file_becomes_a_link_and_a_file_again)
     SLUICE_NEEDS(has_symlinks);
     make_file("target", "x");
     const auto directory = make_directory("d");
-    ASSERT_EQ(code(directory->become_link("target")), 0);
+    ASSERT_EQ(code(directory->attached()->become_link("target")), 0);
     EXPECT_EQ(directory->kind(), node_kind::symlink);
     EXPECT_EQ(content("d"), "x");
-    ASSERT_EQ(code(directory->become_link("")), 0);
+    ASSERT_EQ(code(directory->attached()->become_link("")), 0);
     EXPECT_EQ(directory->kind(), node_kind::file);
     EXPECT_EQ(content("d"), "");
-    EXPECT_EQ(code(at("target")->become_link("d")), ENOTEMPTY);
+    EXPECT_EQ(code(at("target")->attached()->become_link("d")), ENOTEMPTY);
     const auto full = make_directory("full");
     make_file("full/f");
-    EXPECT_EQ(code(full->become_link("target")), ENOTEMPTY);
+    EXPECT_EQ(code(full->attached()->become_link("target")), ENOTEMPTY);
 }
 
 TEST_P(volume_names, a_file_that_has_a_second_name_does_not_become_a_link) {
     SLUICE_NEEDS(has_symlinks);
     const auto file = make_file("f");
-    ASSERT_EQ(code(file->link("g", when_taken::refuse)), 0);
-    ASSERT_EQ(code(file->open_data(writes)), 0);
-    EXPECT_EQ(code(file->become_link("target")), EMLINK);
+    ASSERT_EQ(code(file->names()->link("g", when_taken::refuse)), 0);
+    ASSERT_EQ(code(file->data()->open_data(writes)), 0);
+    EXPECT_EQ(code(file->attached()->become_link("target")), EMLINK);
     EXPECT_EQ(file->kind(), node_kind::file);
-    ASSERT_EQ(code(at("g")->remove()), 0);
-    EXPECT_EQ(code(file->become_link("target")), 0);
+    ASSERT_EQ(code(at("g")->names()->remove()), 0);
+    EXPECT_EQ(code(file->attached()->become_link("target")), 0);
     EXPECT_EQ(code(write(*file, "x")), EBADF) << "the data that was open is gone";
+}
+
+TEST_P(volume_names, a_node_has_the_parts_of_its_kind) {
+    const auto file = make_file("f");
+    EXPECT_NE(file->data(), nullptr);
+    EXPECT_NE(file->names(), nullptr);
+    EXPECT_EQ(file->children(), nullptr);
+    const auto directory = make_directory("d");
+    EXPECT_EQ(directory->data(), nullptr);
+    EXPECT_EQ(code(data_of(*directory)), EBADF);
+    EXPECT_NE(directory->names(), nullptr);
+    EXPECT_NE(directory->children(), nullptr);
+    EXPECT_EQ(code(io::sync_wait(*multiplexer_, directory->co_flush())), 0);
+    if (not on().features().has_streams and not on().features().has_symlinks) {
+        EXPECT_EQ(file->attached(), nullptr);
+        EXPECT_EQ(code(open_stream(*file, {.name = "s", .create = true})), EOPNOTSUPP);
+    }
+    if (not on().features().has_streams) return;
+    const auto stream = open_stream(*file, {.name = "s", .create = true}).value();
+    EXPECT_NE(stream->data(), nullptr);
+    EXPECT_EQ(stream->children(), nullptr);
+    EXPECT_EQ(code(stream->names()->link("g", when_taken::refuse)), EOPNOTSUPP);
+    EXPECT_EQ(code(stream->attached()->streams()), EOPNOTSUPP);
+    EXPECT_EQ(code(stream->attached()->become_link("target")), EOPNOTSUPP);
+}
+
+TEST_P(volume_names, what_becomes_a_link_keeps_its_parts_but_they_fail) {
+    SLUICE_NEEDS(has_symlinks);
+    const auto file = make_file("f");
+    node_data* const data = file->data();
+    ASSERT_EQ(code(file->attached()->become_link("target")), 0);
+    EXPECT_EQ(file->data(), data);
+    EXPECT_EQ(code(data->open_data(reads)), ENXIO);
+    const auto directory = make_directory("d");
+    ASSERT_EQ(code(directory->attached()->become_link("target")), 0);
+    EXPECT_EQ(code(vfs::list(*directory)), ENOTDIR);
+    const auto link = at("f", follow_links::no);
+    EXPECT_EQ(link->data(), nullptr);
+    EXPECT_EQ(code(open_data(*link, reads)), ENXIO);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "sluice/vfs/volume_testing.hpp"
 
+#include "sluice/io/best_available.hpp"
+
 namespace sluice::vfs {
 volume_test::volume_test()
     : multiplexer_(io::best_available().value()), tested_(GetParam().make(*multiplexer_)) {}
@@ -17,7 +19,7 @@ node_ptr volume_test::make_file(std::string_view path, std::string_view text) {
         return nullptr;
     }
     if (not text.empty()) {
-        EXPECT_EQ(code((*made)->open_data(writes)), 0) << path;
+        EXPECT_EQ(code((*made)->data()->open_data(writes)), 0) << path;
         EXPECT_EQ(code(write(**made, text)), 0) << path;
     }
     return std::move(*made);
@@ -31,19 +33,19 @@ node_ptr volume_test::make_directory(std::string_view path) {
 
 node_ptr volume_test::make_link(std::string_view path, std::string_view target) {
     auto made = make_file(path);
-    const auto done = made->become_link(target);
+    const auto done = made->attached()->become_link(target);
     EXPECT_EQ(code(done), 0) << path;
     return made;
 }
 
 result<void> volume_test::write(node& to, std::string_view text, std::uint64_t offset) {
-    return io::sync_wait(*multiplexer_, to.co_write(std::as_bytes(std::span(text)), offset));
+    return io::sync_wait(*multiplexer_, to.data()->co_write(std::as_bytes(std::span(text)), offset));
 }
 
 result<std::string> volume_test::read(node& from, std::uint64_t offset, std::size_t bytes) {
     std::string text(bytes, '\0');
     const auto count =
-        io::sync_wait(*multiplexer_, from.co_read(std::as_writable_bytes(std::span(text)), offset));
+        io::sync_wait(*multiplexer_, from.data()->co_read(std::as_writable_bytes(std::span(text)), offset));
     if (not count) return failure(count.error());
     text.resize(*count);
     return text;
@@ -52,14 +54,14 @@ result<std::string> volume_test::read(node& from, std::uint64_t offset, std::siz
 std::string volume_test::content(std::string_view path) {
     const auto found = at(path);
     if (found == nullptr) return "(missing)";
-    EXPECT_EQ(code(found->open_data(reads)), 0);
+    EXPECT_EQ(code(found->data()->open_data(reads)), 0);
     return read(*found).value_or("(unreadable)");
 }
 
 std::map<std::string, metadata> volume_test::list(std::string_view path) {
     std::map<std::string, metadata> listed;
     const auto found = at(path);
-    auto listing = found->list();
+    auto listing = found->children()->list();
     EXPECT_EQ(code(listing), 0) << path;
     while (listing) {
         const auto next = (*listing)->next();

@@ -8,6 +8,10 @@
 #include "sluice/io/loop/io_multiplexer.hpp"
 #include "sluice/io/path/volume_test.hpp"
 #include "sluice/io/task/sync_wait.hpp"
+#include "sluice/vfs/node_attached.hpp"
+#include "sluice/vfs/node_children.hpp"
+#include "sluice/vfs/node_data.hpp"
+#include "sluice/vfs/node_names.hpp"
 #include "sluice/vfs/volume.hpp"
 
 // For tests: every implementation of a volume, and short ways to use one.

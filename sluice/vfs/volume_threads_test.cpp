@@ -44,7 +44,7 @@ protected:
 
     static std::string read_all(io::io_multiplexer& loop, node& from) {
         std::array<std::byte, 64> bytes{};
-        const auto count = io::sync_wait(loop, from.co_read(bytes, 0));
+        const auto count = io::sync_wait(loop, from.data()->co_read(bytes, 0));
         return count ? std::string(reinterpret_cast<const char*>(bytes.data()), *count) : "failed";
     }
     static std::span<const std::byte> bytes_of(std::string_view text) {
@@ -61,14 +61,15 @@ TEST_P(volumes_by_threads, each_thread_creates_finds_renames_and_removes_its_fil
         const std::string name = "d/File" + std::to_string(which);
         for (int i = 0; i != rounds; ++i) {
             auto made = on().create(name, {});
-            bool is_right = made and (*made)->open_data(writes);
-            is_right = is_right and io::sync_wait(loop, (*made)->co_write(bytes_of(name), 0));
+            bool is_right = made and (*made)->data()->open_data(writes);
+            is_right = is_right and io::sync_wait(loop, (*made)->data()->co_write(bytes_of(name), 0));
             const auto other_case = on().find("D/FILE" + std::to_string(which), follow_links::yes);
             is_right = is_right and other_case and (*other_case)->key() == (*made)->key();
-            is_right = is_right and (*other_case)->open_data(reads) and read_all(loop, **other_case) == name;
-            is_right = is_right and (*made)->rename(name + "x", when_taken::refuse);
+            is_right =
+                is_right and (*other_case)->data()->open_data(reads) and read_all(loop, **other_case) == name;
+            is_right = is_right and (*made)->names()->rename(name + "x", when_taken::refuse);
             is_right = is_right and not on().find(name, follow_links::yes);
-            is_right = is_right and (*made)->remove();
+            is_right = is_right and (*made)->names()->remove();
             problems += is_right ? 0 : 1;
         }
     });
@@ -88,7 +89,7 @@ TEST_P(volumes_by_threads, one_of_those_that_create_a_name_has_created_it) {
 
 TEST_P(volumes_by_threads, one_node_is_read_and_asked_by_all_while_one_thread_changes_it) {
     const node_ptr shared = make_file("shared", "0123456789");
-    ASSERT_EQ(code(shared->open_data(writes)), 0);
+    ASSERT_EQ(code(shared->data()->open_data(writes)), 0);
     std::atomic<int> problems{0};
     const file_key itself = shared->key();
     run_threads([&](int which, io::io_multiplexer& loop) {
@@ -96,16 +97,18 @@ TEST_P(volumes_by_threads, one_node_is_read_and_asked_by_all_while_one_thread_ch
             bool is_right = true;
             if (which == 0) {
                 const std::string name = i % 2 == 0 ? "renamed with a name that needs memory" : "shared";
-                is_right = shared->rename(name, when_taken::refuse).has_value();
+                is_right = shared->names()->rename(name, when_taken::refuse).has_value();
                 is_right = is_right and shared->change({.dos = dos_attributes::hidden});
-                is_right = is_right and io::sync_wait(loop, shared->co_write(bytes_of("0123456789"), 0));
+                is_right =
+                    is_right and io::sync_wait(loop, shared->data()->co_write(bytes_of("0123456789"), 0));
             } else {
                 const auto status = shared->status();
                 is_right = status and status->size_bytes == 10 and shared->key() == itself;
                 is_right = is_right and not shared->path().empty() and shared->kind() == node_kind::file;
                 is_right = is_right and read_all(loop, *shared) == "0123456789";
-                if (on().features().has_security) is_right = is_right and shared->security_as_of(*status);
-                if (on().features().has_streams) is_right = is_right and shared->streams();
+                if (on().features().has_security)
+                    is_right = is_right and shared->attached()->security_as_of(*status);
+                if (on().features().has_streams) is_right = is_right and shared->attached()->streams();
                 is_right = is_right and io::sync_wait(loop, shared->co_flush());
             }
             problems += is_right ? 0 : 1;
@@ -117,15 +120,16 @@ TEST_P(volumes_by_threads, one_node_is_read_and_asked_by_all_while_one_thread_ch
 TEST_P(volumes_by_threads, one_stream_is_read_by_all_while_one_thread_writes_it) {
     SLUICE_NEEDS(has_streams);
     const node_ptr file = make_file("file");
-    const auto stream = file->open_stream({.name = "s", .create = true});
+    const auto stream = file->attached()->open_stream({.name = "s", .create = true});
     ASSERT_TRUE(stream);
-    ASSERT_EQ(code((*stream)->open_data(writes)), 0);
+    ASSERT_EQ(code((*stream)->data()->open_data(writes)), 0);
     std::atomic<int> problems{0};
     run_threads([&](int which, io::io_multiplexer& loop) {
         for (int i = 0; i != rounds; ++i) {
             bool is_right = true;
             if (which == 0) {
-                is_right = io::sync_wait(loop, (*stream)->co_write(bytes_of("content"), 0)).has_value();
+                is_right =
+                    io::sync_wait(loop, (*stream)->data()->co_write(bytes_of("content"), 0)).has_value();
             } else {
                 const std::string read = read_all(loop, **stream);
                 is_right = read.empty() or read == "content";
@@ -145,11 +149,11 @@ TEST_P(volumes_by_threads, a_directory_is_listed_while_names_come_and_go) {
         for (int i = 0; i != rounds; ++i) {
             if (which == 0) {
                 auto made = on().create("d/n" + std::to_string(i), {});
-                problems += made and (*made)->remove() ? 0 : 1;
+                problems += made and (*made)->names()->remove() ? 0 : 1;
                 continue;
             }
             int stays = 0;
-            const auto listing = directory->list();
+            const auto listing = directory->children()->list();
             for (bool goes_on = listing.has_value(); goes_on;) {
                 const auto next = (*listing)->next();
                 goes_on = next and * next != nullptr;
@@ -203,7 +207,7 @@ TEST_P(volumes_by_threads, nodes_are_destroyed_on_other_threads_than_they_were_m
     std::vector<node_ptr> made;
     for (std::size_t i = 0; i != count; ++i) {
         made.push_back(make_file("f" + std::to_string(i), "x"));
-        ASSERT_EQ(code(made.back()->open_data(writes)), 0);
+        ASSERT_EQ(code(made.back()->data()->open_data(writes)), 0);
     }
     run_threads([&](int which, io::io_multiplexer&) {
         for (std::size_t i = static_cast<std::size_t>(which); i < count; i += threads)

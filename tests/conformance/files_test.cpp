@@ -53,6 +53,19 @@ TEST_P(files, give_back_what_was_written) {
     EXPECT_TRUE(get(file, 1000, 77'777) == pattern(1000, 77'777));
 }
 
+// Queued, the wait would reach the kernel as a barrier.
+TEST_P(files, are_ready_at_once_however_the_wait_begins) {
+    auto file = attached_file();
+    for (const auto how : {initiation::automatic, initiation::speculative, initiation::batched}) {
+        for (const auto which : {direction::in, direction::out}) {
+            tracked ready(async_ready(file, which));
+            ready.state.start(how);
+            EXPECT_FALSE(ready.state.started()) << "done within start()";
+            EXPECT_TRUE(succeeded(ready.is));
+        }
+    }
+}
+
 TEST_P(files, fill_a_read_or_stop_at_the_end) {
     auto file = attached_file();
     put(file, pattern(10'000));

@@ -2,6 +2,7 @@
 #include <memory>
 #include <thread>
 
+#include "sluice/io/best_available.hpp"
 #include "tests/conformance/harness.hpp"
 
 // What a program must not do with operations, handles and multiplexers stops it, in release builds too.

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/sender/execution.hpp"
 #include "sluice/io/stream/pipe_handle.hpp"
 #include "sluice/io/task/range_lock_sender.hpp"

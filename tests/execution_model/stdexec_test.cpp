@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/sender/execution.hpp"
 #include "sluice/io/stream/pipe_handle.hpp"
 

@@ -21,6 +21,7 @@ WITHOUT_OPENSSL = ("-DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON",)
 SHARED_PROGRAM = """\
 #include <array>
 #include <sluice/fsmutex/entity.hpp>
+#include <sluice/io/best_available.hpp>
 #include <sluice/io/task/awaitable.hpp>
 #include <sluice/io/stream/pipe_handle.hpp>
 #include <sluice/io/task/sync_wait.hpp>

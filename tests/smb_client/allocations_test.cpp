@@ -8,6 +8,7 @@
 #include <csignal>
 
 #include "bench/harness/allocation_counter.hpp"
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/task/frame_pool.hpp"
 #include "sluice/io/task/sync_wait.hpp"
 #include "tests/smb_client/rig.hpp"

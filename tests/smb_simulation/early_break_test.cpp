@@ -1,7 +1,7 @@
 #include "sluice/smb/wire/file/oplock_break.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
-// Found by the simulation of several loops: smb_seeds counts such breaks as early.
+// Found by the simulation of several loops.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -10,10 +10,9 @@ using smb::wire::nt_status;
 
 class break_of_an_oplock : public served {};
 
-// A server sends it on the first channel of the session. On that, it may overtake the reply to the CREATE on
-// the second: the client does not know the open yet, ignores the break, and then believes the oplock that the
-// reply grants. Enable this once an oplock's breaks go to the channel of its CREATE ([MS-SMB2] 3.3.4.6).
-TEST_F(break_of_an_oplock, DISABLED_comes_on_the_channel_that_opened_the_file) {
+// On another channel, it could overtake the reply to the CREATE: the client would not know the open yet,
+// ignore the break, and then believe the oplock that the reply grants ([MS-SMB2] 3.3.4.6).
+TEST_F(break_of_an_oplock, comes_on_the_channel_that_opened_the_file) {
     polite_client second(where_);
     ASSERT_EQ(second.bind_to(*first_, "u", "p"), nt_status::success);
     auto caching = polite_client::for_everything();

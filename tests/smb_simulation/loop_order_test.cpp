@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "sluice/io/best_available.hpp"
 #include "sluice/smb/wire/create/create.hpp"
 #include "sluice/smb/wire/file/write.hpp"
 #include "sluice/smb/wire/utf16.hpp"

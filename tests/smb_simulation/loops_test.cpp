@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "sluice/io/best_available.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
 #include "tests/smb_client/channel_storm.hpp"
 #include "tests/smb_simulation/server_on_loops.hpp"

@@ -79,7 +79,8 @@ protected:
         return client_->call(command::close, wire::close_args{.file = of}).status();
     }
     [[nodiscard]] result<vfs::node_ptr> found() {
-        return world_.server->context().shares.front()->volume().find("file", vfs::follow_links::yes);
+        return world_.server->context().shares.current()->front()->volume().find("file",
+                                                                                 vfs::follow_links::yes);
     }
     [[nodiscard]] wire::lock_args args_of(const wire::file_id& file) {
         return {.file = file, .elements = wire::lock_list(std::span(&element_, 1))};
@@ -156,7 +157,7 @@ TEST_F(peers, do_not_keep_a_file_that_is_to_go_when_the_server_ends) {
 TEST_F(peers, that_replace_a_file_just_when_it_is_created_have_their_own_found_and_kept) {
     other_.before_raise = [this] {
         EXPECT_TRUE((*found())->remove());
-        EXPECT_TRUE(world_.server->context().shares.front()->volume().create("file", {}));
+        EXPECT_TRUE(world_.server->context().shares.current()->front()->volume().create("file", {}));
     };
     wire::create_args fresh = polite_client::for_everything();
     fresh.disposition = wire::create_disposition::create;

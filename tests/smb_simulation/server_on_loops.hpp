@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/vfs/memory/memory_volume.hpp"
 #include "tests/smb_simulation/world.hpp"

@@ -1,6 +1,10 @@
 #include "tests/smb_simulation/slow_volume.hpp"
 
 #include "sluice/io/task/awaitable.hpp"
+#include "sluice/vfs/node_attached.hpp"
+#include "sluice/vfs/node_children.hpp"
+#include "sluice/vfs/node_data.hpp"
+#include "sluice/vfs/node_names.hpp"
 #include "tests/smb_simulation/loop_scheduler.hpp"
 
 namespace sluice::smb_simulation {
@@ -28,14 +32,17 @@ namespace {
 
 using namespace vfs;  // NOLINT: a node forwards all of it
 
-class slow_node final : public node {
+class slow_node final : public node,
+                        public node_data,
+                        public node_names,
+                        public node_attached,
+                        public node_children {
 public:
     slow_node(node_ptr inner, slow_calls& slowness) noexcept
-        : inner_(std::move(inner)), slowness_(slowness) {}
+        : node(inner->domain()), inner_(std::move(inner)), slowness_(slowness) {}
 
     [[nodiscard]] node& inner() noexcept { return *inner_; }
 
-    [[nodiscard]] fs_domain& domain() noexcept override { return inner_->domain(); }
     [[nodiscard]] node_kind kind() const noexcept override { return inner_->kind(); }
     [[nodiscard]] file_key key() const noexcept override { return inner_->key(); }
     [[nodiscard]] std::string path() const override { return inner_->path(); }
@@ -47,15 +54,21 @@ public:
         return slowly().change(wanted);
     }
 
+    // Has the parts that the inner node has.
+    [[nodiscard]] node_data* data() noexcept override { return if_has(inner_->data()); }
+    [[nodiscard]] node_names* names() noexcept override { return if_has(inner_->names()); }
+    [[nodiscard]] node_attached* attached() noexcept override { return if_has(inner_->attached()); }
+    [[nodiscard]] node_children* children() noexcept override { return if_has(inner_->children()); }
+
     [[nodiscard]] bool transfers_at_once() const noexcept override { return true; }
     [[nodiscard]] result<void> open_data(data_access wanted) noexcept override {
-        return slowly().open_data(wanted);
+        return slowly().data()->open_data(wanted);
     }
     [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
                                                         io::call_withdrawal* by) noexcept override {
         io::task<void> waiting = slowness_.suspend();
         co_await std::move(waiting);
-        io::task<result<std::size_t>> reading = inner_->co_read(into, offset, by);
+        io::task<result<std::size_t>> reading = inner_->data()->co_read(into, offset, by);
         const auto outcome = co_await std::move(reading);
         io::task<void> returning = slowness_.suspend();
         co_await std::move(returning);
@@ -65,7 +78,7 @@ public:
                                                   io::call_withdrawal* by) noexcept override {
         io::task<void> waiting = slowness_.suspend();
         co_await std::move(waiting);
-        io::task<result<void>> writing = inner_->co_write(from, offset, by);
+        io::task<result<void>> writing = inner_->data()->co_write(from, offset, by);
         const auto outcome = co_await std::move(writing);
         io::task<void> returning = slowness_.suspend();
         co_await std::move(returning);
@@ -79,64 +92,76 @@ public:
     }
 
     [[nodiscard]] result<void> truncate(std::uint64_t size_bytes) noexcept override {
-        return slowly().truncate(size_bytes);
+        return slowly().data()->truncate(size_bytes);
     }
     [[nodiscard]] result<void> allocate(std::uint64_t size_bytes) noexcept override {
-        return slowly().allocate(size_bytes);
+        return slowly().data()->allocate(size_bytes);
     }
     [[nodiscard]] result<void> zero(std::uint64_t offset, std::uint64_t length,
                                     bool frees_blocks) noexcept override {
-        return slowly().zero(offset, length, frees_blocks);
+        return slowly().data()->zero(offset, length, frees_blocks);
     }
     [[nodiscard]] result<std::span<io::extent_pair>> allocated_ranges(
         std::uint64_t offset, std::uint64_t length, std::span<io::extent_pair> storage) noexcept override {
-        return slowly().allocated_ranges(offset, length, storage);
+        return slowly().data()->allocated_ranges(offset, length, storage);
     }
     [[nodiscard]] result<std::uint64_t> clone_to(node& destination, io::extent_pair source,
                                                  std::uint64_t destination_offset,
                                                  bool only_shared) noexcept override {
-        return slowly().clone_to(static_cast<slow_node&>(destination).inner(), source, destination_offset,
-                                 only_shared);
+        return slowly().data()->clone_to(static_cast<slow_node&>(destination).inner(), source,
+                                         destination_offset, only_shared);
     }
 
     [[nodiscard]] result<void> rename(std::string_view path, when_taken taken) noexcept override {
-        return slowly().rename(path, taken);
+        return slowly().names()->rename(path, taken);
     }
-    void follow_stream_name(std::string_view name) noexcept override { inner_->follow_stream_name(name); }
+    void follow_stream_name(std::string_view name) noexcept override {
+        inner_->names()->follow_stream_name(name);
+    }
     [[nodiscard]] result<void> link(std::string_view path, when_taken taken) noexcept override {
-        return slowly().link(path, taken);
+        return slowly().names()->link(path, taken);
     }
-    [[nodiscard]] result<void> remove() noexcept override { return slowly().remove(); }
-    [[nodiscard]] result<std::string> read_link() noexcept override { return slowly().read_link(); }
+    [[nodiscard]] result<void> remove() noexcept override { return slowly().names()->remove(); }
+    [[nodiscard]] result<std::string> read_link() noexcept override {
+        return slowly().attached()->read_link();
+    }
     [[nodiscard]] result<void> become_link(std::string_view target) noexcept override {
-        return slowly().become_link(target);
+        return slowly().attached()->become_link(target);
     }
 
-    [[nodiscard]] result<std::vector<stream_info>> streams() noexcept override { return slowly().streams(); }
+    [[nodiscard]] result<std::vector<stream_info>> streams() noexcept override {
+        return slowly().attached()->streams();
+    }
     [[nodiscard]] result<node_ptr> open_stream(const stream_request& wanted) noexcept override {
-        auto opened = slowly().open_stream(wanted);
+        auto opened = slowly().attached()->open_stream(wanted);
         if (not opened) return opened;
         return std::make_unique<slow_node>(*std::move(opened), slowness_);
     }
     [[nodiscard]] result<std::vector<extended_attribute>> extended_attributes() noexcept override {
-        return slowly().extended_attributes();
+        return slowly().attached()->extended_attributes();
     }
     [[nodiscard]] result<void> set_extended_attribute(std::string_view name,
                                                       std::span<const std::byte> value) noexcept override {
-        return slowly().set_extended_attribute(name, value);
+        return slowly().attached()->set_extended_attribute(name, value);
     }
-    [[nodiscard]] result<std::vector<std::byte>> security() noexcept override { return slowly().security(); }
+    [[nodiscard]] result<std::vector<std::byte>> security() noexcept override {
+        return slowly().attached()->security();
+    }
     [[nodiscard]] result<std::vector<std::byte>> security_as_of(const metadata& status) noexcept override {
-        return slowly().security_as_of(status);
+        return slowly().attached()->security_as_of(status);
     }
     [[nodiscard]] result<void> set_security(std::span<const std::byte> descriptor) noexcept override {
-        return slowly().set_security(descriptor);
+        return slowly().attached()->set_security(descriptor);
     }
     [[nodiscard]] result<std::unique_ptr<directory_listing>> list() noexcept override {
-        return slowly().list();
+        return slowly().children()->list();
     }
 
 private:
+    template <class Part>
+    [[nodiscard]] Part* if_has(const Part* inner) noexcept {
+        return inner != nullptr ? static_cast<Part*>(this) : nullptr;
+    }
     [[nodiscard]] node& slowly() noexcept {
         slowness_.block();
         return *inner_;

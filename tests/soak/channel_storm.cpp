@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/task/frame_pool.hpp"
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/smb/client/dial.hpp"

@@ -1,5 +1,6 @@
 #include "sluice/cli/smb/remote.hpp"
 #include "sluice/cli/command_line.hpp"
+#include "sluice/io/best_available.hpp"
 
 #include <fmt/core.h>
 #include <unistd.h>

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <tuple>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/fat/check/geometry_check.hpp"
 
 namespace sluice::fat {
@@ -204,6 +205,7 @@ result<check_report> boot_choice::check_backup_only() {
 }
 
 void boot_choice::take_field(const char* key, std::string why) {
+    ENSURE(restoration_.backup_offset == backup_->offset, "fields are taken from the backup that was chosen");
     const boot_field& field = boot_field_of(key);
     if (is_same(first_.sector, backup_->sector, field)) return;
     restoration_.changes.push_back({.field = &field,
@@ -214,6 +216,7 @@ void boot_choice::take_field(const char* key, std::string why) {
 }
 
 void boot_choice::begin_restoration() {
+    ENSURE(backup_->offset != 0, "a backup is another sector");
     restoration_ = {};
     restoration_.backup_offset = backup_->offset;
     restoration_.sector = first_.sector;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/fat/codec/directory_entry.hpp"
 #include "sluice/fat/codec/long_name.hpp"
 #include "sluice/fat/edit/chain_map.hpp"
@@ -32,6 +33,8 @@ public:
         weigh_image();
         weigh_info();
         weigh_rules();
+        ENSURE(std::ranges::none_of(evidence_.items, [](const auto& each) { return each.text.empty(); }),
+               "each kind of evidence is weighed");
         return std::move(evidence_);
     }
 
@@ -43,6 +46,7 @@ private:
     std::optional<std::uint32_t> entry_of(std::uint32_t copy, std::uint32_t index) {
         const byte_extent where = entry_extent(shape_.type, index);
         std::array<std::byte, 4> room{};
+        ENSURE(where.length <= room.size(), "an entry has at most four bytes");
         const auto bytes = std::span(room).first(where.length);
         if (not image_.read_at(shape_.fat_copy_offset(copy) + where.offset, bytes)) return std::nullopt;
         return read_entry(shape_.type, bytes_view(bytes), index, where.offset);
@@ -309,6 +313,7 @@ void for_each_kind(const Visit& visit) {
 
 // Files whose chains are as long as they would be if clusters were `factor` times smaller, or larger.
 std::uint64_t fits_other_cluster(const problem& one, std::uint64_t factor, bool is_smaller) noexcept {
+    ENSURE(factor > 1, "another size of cluster");
     const std::uint64_t has = one.value;
     const std::uint64_t needs = one.expected;
     if (needs == 0 or has == 0) return 0;

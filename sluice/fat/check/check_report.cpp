@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/base/json_string.hpp"
 #include "sluice/fat/codec/label.hpp"
 
@@ -89,6 +90,7 @@ std::string message_about_volume(const problem& one) {
             return "the label in the root directory differs from that of the boot sector, \"" + one.other +
                    "\"";
         default:
+            ENSURE(one.kind == problem_kind::lost_clusters, "any other problem has a path");
             return text(one.value) + " clusters in " + text(one.expected) +
                    " chains are in use and belong to no file";
     }
@@ -109,6 +111,7 @@ std::string message_about_chain(const problem& one) {
         case problem_kind::chain_too_short:
             return "has " + text(one.value) + " clusters, its size needs " + text(one.expected);
         default:
+            ENSURE(one.kind == problem_kind::chain_too_long, "every problem has a sentence");
             return "has " + text(one.value) + " clusters, its size needs only " + text(one.expected);
     }
 }

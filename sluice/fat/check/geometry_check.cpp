@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/fat/check/tree_check.hpp"
 
 namespace sluice::fat {
@@ -79,10 +80,13 @@ public:
             ++lost;
             if (entry.kind == entry_kind::next) is_led_to[entry.next] = true;
         }
+        ENSURE(report_.free_clusters + report_.bad_clusters + report_.used_clusters == shape_.cluster_count,
+               "each cluster is counted once");
         if (lost == 0) return;
         std::uint64_t chains = 0;
         for (std::uint32_t each = geometry::first_cluster; each <= shape_.last_cluster(); ++each)
             chains += map.is_in_use(each) and map.owner(each) == chain_map::nobody and not is_led_to[each];
+        ENSURE(chains <= lost and lost <= report_.used_clusters);
         problems_.add(of_volume(problem_kind::lost_clusters, lost, chains));
     }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/fat/check/boot_trust.hpp"
 #include "sluice/fat/check/repair_stages.hpp"
 
@@ -68,6 +69,7 @@ result<repair_report> repair(device& image, check_report first, const repair_opt
             if (not done) return failure(done.error());
             applied = *done;
         }
+        ENSURE(applied <= found->problems.size(), "a remedy is for a problem");
         if (applied == 0) break;
         if (const auto done = image.barrier(); not done) return failure(done.error());
         found = check(image, looking);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/fat/check/repair_stages.hpp"
 #include "sluice/fat/check/tree_check.hpp"
 #include "sluice/fat/edit/saved_names.hpp"
@@ -26,10 +27,12 @@ result<bool> repair_round::mend_chain(const problem& one) {
         return true;
     }
     if (one.cluster != 0) {
+        ENSURE(shape_.is_cluster(one.cluster), "a chain ends in a cluster");
         table_->end_chain(one.cluster);
         say(one, "ended the chain behind cluster " + std::to_string(one.cluster));
         return true;
     }
+    ENSURE(one.slot_offset != 0, "a chain without a cluster is that of an entry");
     auto entry = read_slot(image_, one.slot_offset);
     if (not entry) return failure(entry.error());
     if (is_directory(*entry)) {
@@ -56,6 +59,7 @@ result<bool> repair_round::mend_cross_link(const problem& one) {
 // Rule 1. The copy is written and linked before the file is led to it: the FAT by flush, then, if the first
 // cluster is concerned, the entry.
 result<bool> repair_round::copy_shared(const problem& one, const directory_entry& entry) {
+    ENSURE(not is_directory(entry) and one.slot_offset != 0, "only files are copied");
     const std::uint64_t needed =
         (std::uint64_t{entry.size_bytes.value()} + shape_.cluster_bytes - 1) / shape_.cluster_bytes;
     std::uint64_t have = 0;
@@ -77,6 +81,7 @@ result<bool> repair_round::copy_shared(const problem& one, const directory_entry
                 image_.write_at(shape_.cluster_offset(*fresh), std::span<const std::byte>(room));
             not done)
             return failure(done.error());
+        ENSURE(*fresh != last, "each cluster of the copy is another one");
         if (first == 0) first = *fresh;
         if (last != 0) table_->set(last, *fresh);
         last = *fresh;
@@ -99,12 +104,14 @@ result<bool> repair_round::copy_shared(const problem& one, const directory_entry
 // a later stage.
 result<bool> repair_round::mend_length(const problem& one) {
     if (one.kind == problem_kind::chain_too_long and one.cluster != 0) {
+        ENSURE(shape_.is_cluster(one.cluster), "a chain ends in a cluster");
         table_->end_chain(one.cluster);
         say(one, "cut off the clusters its size does not need");
         return true;
     }
     auto entry = read_slot(image_, one.slot_offset);
     if (not entry) return failure(entry.error());
+    ENSURE(one.slot_offset != 0, "a length is that of an entry");
     std::uint64_t size = 0;
     if (one.kind == problem_kind::chain_too_short) size = one.value * shape_.cluster_bytes;
     entry->size_bytes = le32(static_cast<std::uint32_t>(std::min(size, size_max)));
@@ -139,6 +146,7 @@ result<bool> repair_round::save_lost() {
         for (std::uint32_t each = geometry::first_cluster; each <= shape_.last_cluster(); ++each) {
             if (not is_lost(each) or (only_heads and is_led_to[each])) continue;
             const chain_map::outcome chain = map->take(each, saved);
+            ENSURE(chain.length != 0 and shape_.is_cluster(chain.last), "a lost cluster begins a chain");
             if (chain.how != chain_map::ending::whole) table_->end_chain(chain.last);
             const auto done =
                 save_chain(root, {.name = names->next(), .first = each, .clusters = chain.length});
@@ -150,6 +158,7 @@ result<bool> repair_round::save_lost() {
 }
 
 result<bool> repair_round::save_chain(directory_slots& root, const lost_chain& lost) {
+    ENSURE(lost.clusters != 0 and shape_.is_cluster(lost.first));
     if (const auto done = table_->flush(); not done) return failure(done.error());
     const auto offset = root.take();
     if (not offset) return failure(offset.error());

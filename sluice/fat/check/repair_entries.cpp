@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/fat/check/repair_stages.hpp"
 #include "sluice/fat/codec/long_name.hpp"
 
@@ -22,6 +23,7 @@ short_name_bytes name_of_slot(std::uint64_t offset) noexcept {
 }  // namespace
 
 result<bool> repair_round::free_slot(const problem& one) {
+    ENSURE(one.slot_offset != 0, "the problem has an entry");
     auto entry = read_slot(image_, one.slot_offset);
     if (not entry) return failure(entry.error());
     entry->name[0] = free_mark;
@@ -33,6 +35,7 @@ result<bool> repair_round::free_slot(const problem& one) {
 // if there is no room. The copy is durable before the original is removed: a crash leaves two entries, not
 // none.
 result<bool> repair_round::move_set_at(std::uint64_t offset) {
+    ENSURE(offset >= shape_.data_offset, "the entry is in a cluster");
     const std::uint64_t cluster =
         (offset - shape_.data_offset) / shape_.cluster_bytes + geometry::first_cluster;
     directory_slots slots(image_, shape_, *table_, static_cast<std::uint32_t>(cluster));
@@ -50,6 +53,7 @@ result<bool> repair_round::move_set_at(std::uint64_t offset) {
         set.push_back(*entry);
         if (kind != slot_kind::long_name) break;
     }
+    ENSURE(from.size() == set.size(), "each entry has its old place");
     for (const directory_entry& each : set) {
         const auto to = slots.take(directory_slots::where::behind_end);
         if (not to) return failure(to.error());
@@ -66,6 +70,7 @@ result<bool> repair_round::move_set_at(std::uint64_t offset) {
 }
 
 result<bool> repair_round::mend_dots(const problem& one) {
+    ENSURE(one.slot_offset >= shape_.data_offset and one.other.size() <= 2, "`.` and `..` are in a cluster");
     auto entry = read_slot(image_, one.slot_offset);
     if (not entry) return failure(entry.error());
     if (one.kind == problem_kind::dot_missing) {
@@ -92,6 +97,7 @@ result<bool> repair_round::mend_dots(const problem& one) {
 // The short name changes; a long one is kept by giving its pieces the new checksum. If that was not enough,
 // it is the long one that is double, and in the next round it goes.
 result<bool> repair_round::mend_name(const problem& one, std::set<std::uint64_t>& renamed) {
+    ENSURE(one.slot_offset != 0, "the problem has an entry");
     auto entry = read_slot(image_, one.slot_offset);
     if (not entry) return failure(entry.error());
     const bool keeps_long_name = renamed.insert(one.slot_offset).second;
@@ -121,6 +127,7 @@ result<bool> repair_round::mend_name(const problem& one, std::set<std::uint64_t>
 
 // The pieces up to the first slot that is none: that may be the end of a cluster. The others' turn is next.
 result<bool> repair_round::drop_pieces(const problem& one) {
+    ENSURE(one.first_slot != 0 and one.value != 0, "the problem has a slot");
     for (std::uint64_t i = 0; i != one.value; ++i) {
         const std::uint64_t at = one.first_slot + i * slot_bytes;
         auto piece = read_slot(image_, at);

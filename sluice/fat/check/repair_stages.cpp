@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/fat/check/boot_choice.hpp"
 #include "sluice/fat/check/geometry_check.hpp"
 
@@ -54,6 +55,7 @@ repair_stage stage_of(problem_kind kind) noexcept {
 }
 
 result<unsigned> repair_round::run(repair_stage stage, std::set<std::uint64_t>& renamed) {
+    ENSURE(stage != repair_stage::never, "the stage has remedies");
     unsigned applied = 0;
     for (const problem& one : found_.problems) {
         if (stage_of(one.kind) != stage) continue;
@@ -100,6 +102,7 @@ result<bool> repair_round::mend(const problem& one, std::set<std::uint64_t>& ren
         case repair_stage::lost:
             return save_lost();
         default:
+            ENSURE(stage_of(one.kind) == repair_stage::marks, "the stage has remedies");
             return mend_marks(one);
     }
 }
@@ -119,6 +122,7 @@ result<bool> repair_round::mend_boot_sector() {
 
 // Believes the copy with the fewest problems, the active one if there is no other better.
 result<bool> repair_round::mend_tables() {
+    ENSURE(shape_.fat_count > 1, "only several copies can differ");
     std::uint32_t best = shape_.active_fat;
     std::uint64_t fewest = ~std::uint64_t{0};
     for (std::uint32_t i = 0; i != shape_.fat_count; ++i) {
@@ -198,11 +202,13 @@ result<bool> repair_round::mend_marks(const problem& one) {
             const auto done = image_.write_at(offsetof(boot_sector, media), std::span<const std::byte>(byte));
             return done ? result<bool>(true) : failure(done.error());
         }
+        ENSURE((one.expected & 0xff) == shape_.media, "FAT[0] repeats the media byte");
         table_->set(0, static_cast<std::uint32_t>(one.expected));
         say(one, "wrote the media byte into the FAT");
         return true;
     }
     if (not may_be_info()) return false;
+    ENSURE(found_.free_clusters <= shape_.cluster_count, "there are no more clusters");
     const info_sector info =
         encode_info({.free_count = static_cast<std::uint32_t>(found_.free_clusters), .next_free = {}});
     if (const auto done = image_.write_at(*shape_.info_offset, bytes_of(info).span()); not done)

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "sluice/base/case_fold.hpp"
+#include "sluice/base/ensure.hpp"
 #include "sluice/fat/codec/short_name.hpp"
 
 namespace sluice::fat {
@@ -65,6 +66,8 @@ tree_check::tree_check(device& image, chain_map& map, check_report& report, cons
 std::string tree_check::path_of(chain_map::object which) const {
     std::string path;
     while (which != root_object and which != chain_map::nobody) {
+        ENSURE(which < objects_.size() and objects_[which].parent < which,
+               "a directory has a smaller index than its entries");
         path = "/" + objects_[which].name + path;
         if (path.size() > limits::reported_path_bytes_max) return "..." + path;
         which = objects_[which].parent;
@@ -97,6 +100,7 @@ void tree_check::run() {
 }
 
 void tree_check::add_root() {
+    ENSURE(to_read_.empty() and objects_.size() == root_object + 1, "a tree is checked once");
     const geometry& shape = map_.shape();
     directory root{
         .which = root_object, .first = 0, .parent_first = 0, .length = 0, .is_root = true, .slot_offset = 0};
@@ -130,6 +134,7 @@ void tree_check::report_ending(const chain_map::outcome& found, problem about) {
             break;
         case chain_map::ending::crossed:
             about.kind = problem_kind::cross_link;
+            ENSURE(map_.owner(found.leads_to) != chain_map::nobody, "chains cross in a cluster of both");
             about.other = path_of(map_.owner(found.leads_to));
             break;
     }
@@ -138,6 +143,7 @@ void tree_check::report_ending(const chain_map::outcome& found, problem about) {
 
 void tree_check::read_directory(const directory& where) {
     const geometry& shape = map_.shape();
+    ENSURE(where.first == 0 or map_.owner(where.first) == where.which, "invariant 2");
     reading state{.where = where, .long_name = {}, .names = {}};
     if (where.first == 0) {
         read_extent(state, {shape.root_offset, std::uint64_t{shape.root_entries} * slot_bytes});
@@ -152,6 +158,7 @@ void tree_check::read_directory(const directory& where) {
 
 // False once there is nothing more to read.
 bool tree_check::read_extent(reading& state, byte_extent extent) {
+    ENSURE(extent.length % slot_bytes == 0 and extent.offset % slot_bytes == 0, "whole slots are read");
     while (extent.length != 0) {
         const auto room = std::span(room_).first(std::min<std::uint64_t>(extent.length, room_.size()));
         if (not image_.read_at(extent.offset, room)) {  // bad sectors, or after the end of a cut image
@@ -179,6 +186,7 @@ bool tree_check::read_extent(reading& state, byte_extent extent) {
 
 void tree_check::drop_long_name(reading& state) {
     if (state.long_slots != 0) {
+        ENSURE(state.first_long_slot != 0, "a sequence of pieces has a first slot");
         problem orphan{.kind = problem_kind::orphan_long_name};
         orphan.path = path_of(state.where.which);
         orphan.value = state.long_slots;
@@ -235,6 +243,7 @@ void tree_check::look_at_entry(reading& state, const slot& one, slot_kind kind) 
     const problem of = about(state, one);
     look_at_names(state, one, of);
     objects_.push_back({.name = one.name, .parent = state.where.which});
+    ENSURE(state.where.which < objects_.size() - 1, "a directory has a smaller index than its entries");
     const auto which = static_cast<chain_map::object>(objects_.size() - 1);
     if (kind == slot_kind::directory) {
         ++report_.directories;
@@ -269,6 +278,7 @@ void tree_check::check_dots_present(const reading& state) {
     // look_at_dots has seen those that are there; here the first two slots are read once more.
     const geometry& shape = map_.shape();
     std::array<std::byte, 2 * slot_bytes> start{};
+    ENSURE(not state.where.is_root and state.where.length != 0, "a directory below the root has a cluster");
     const std::uint64_t offset = shape.cluster_offset(state.where.first);
     if (not image_.read_at(offset, std::span<std::byte>(start))) return;
     for (const std::uint32_t number : {0U, 1U}) {
@@ -317,6 +327,7 @@ void tree_check::look_at_chain(const slot& one, const problem& about, chain_map:
         found = map_.take(first, which, needed);
         report_ending(found, about);
     }
+    ENSURE((found.length == 0) == (found.last == 0), "a chain has a last cluster, if it has any");
     problem of = about;
     of.value = found.length;
     of.expected = needed;
@@ -343,6 +354,7 @@ void tree_check::enter_directory(const reading& state, const slot& one, const pr
     const chain_map::outcome found = map_.take(first, which);
     report_ending(found, about);
     if (found.length == 0) return;  // invariant 2
+    ENSURE(map_.owner(first) == which, "invariant 2");
     const std::uint32_t parent_first = state.where.is_root ? 0 : state.where.first;
     to_read_.push_back({.which = which,
                         .first = first,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/fat/codec/crc32.hpp"
 #include "sluice/fat/device/part_device.hpp"
 
@@ -47,6 +48,7 @@ private:
         for (; next != sorted_.end() and next->range.offset < end; ++next) {
             const std::uint64_t from = std::max(offset, next->range.offset);
             const std::uint64_t to = std::min(end, next->range.offset + next->range.length);
+            ENSURE(from < to and to <= end, "a record that overlaps what is read");
             const auto piece = into.subspan(from - offset, to - from);
             const auto done = log_.log_->read_at(next->place + (from - next->range.offset), piece);
             if (not done) return done;
@@ -162,6 +164,8 @@ std::expected<void, std::string> undo_log::check_image(device& image, std::int64
 }
 
 result<void> undo_log::set_state(undo_state state) {
+    ENSURE(state != undo_state::undone or binding_.state == undo_state::undoing,
+           "an undo begins before it ends");
     binding_.state = state;
     binding_.log_bytes = end_;
     const undo_header raw = encode(binding_);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/fat/codec/crc32.hpp"
 
 namespace sluice::fat {
@@ -24,12 +25,14 @@ result<void> undo_recorder::write_header() {
 }
 
 result<void> undo_recorder::finish(std::int64_t image_modified) {
+    ENSURE(binding_.state == undo_state::recording, "a record ends once");
     if (const auto done = volume_.barrier(); not done) return done;
     const auto fingerprint = volume_fingerprint(volume_, binding_.fingerprint_bytes);
     if (not fingerprint) return failure(fingerprint.error());
     std::vector<std::byte> room(undo_record_bytes_max);
     std::uint32_t sum = 0;
     for (const byte_extent& each : ranges_) {
+        ENSURE(each.length <= room.size(), "a record has a greatest length");
         const auto piece = std::span(room).first(each.length);
         if (const auto done = volume_.read_at(each.offset, piece); not done) return done;
         sum = crc32(bytes_view(piece.data(), piece.size()), sum);
@@ -58,6 +61,7 @@ result<void> undo_recorder::record(byte_extent range) {
     if (const auto inside = check_inside(range, "write past the end of the volume"); not inside)
         return inside;
     const std::uint64_t last = (range.offset + range.length - 1) / undo_block_bytes;
+    ENSURE(last < is_recorded_.size(), "each block of the volume has its mark");
     std::uint64_t block = range.offset / undo_block_bytes;
     while (block <= last) {
         if (is_recorded_[block]) {
@@ -78,6 +82,9 @@ result<void> undo_recorder::record(byte_extent range) {
 }
 
 result<void> undo_recorder::append(byte_extent range) {
+    ENSURE(binding_.state == undo_state::recording, "nothing changes after the end of the record");
+    ENSURE(range.length != 0 and range.length <= undo_record_bytes_max and
+           range.offset % undo_block_bytes == 0);
     std::vector<std::byte> bytes(range.length);
     if (const auto done = volume_.read_at(range.offset, std::span(bytes)); not done) return done;
     undo_record record{.offset = le64(range.offset),

@@ -42,9 +42,11 @@ constexpr boot_field fields[] = {
 };
 
 std::byte* bytes_at(boot_sector& sector, const boot_field& field) noexcept {
+    ENSURE(field.offset + field.bytes <= sizeof sector, "a field of the boot sector");
     return reinterpret_cast<std::byte*>(&sector) + field.offset;
 }
 const std::byte* bytes_at(const boot_sector& sector, const boot_field& field) noexcept {
+    ENSURE(field.offset + field.bytes <= sizeof sector, "a field of the boot sector");
     return reinterpret_cast<const std::byte*>(&sector) + field.offset;
 }
 

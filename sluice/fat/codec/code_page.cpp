@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/fat/codec/double_byte_page.hpp"
 
 namespace sluice::fat {
@@ -167,6 +168,7 @@ bool is_available(code_page page) noexcept {
 }
 
 page_character decode(std::span<const unsigned char> text, code_page page) noexcept {
+    ENSURE(not text.empty(), "a text has a first character");
     const unsigned char byte = text.front();
     if (byte < 0x80) return {.unit = byte};
     if (const double_byte_page* const of_two = double_bytes_of(page)) {

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "sluice/base/endian.hpp"
+#include "sluice/base/ensure.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -97,6 +98,7 @@ SLUICE_FOLDING __m128i lane_at(std::span<const std::byte> bytes, std::size_t ind
 
 // Of whole blocks, one at least.
 SLUICE_FOLDING std::uint32_t by_folding(std::span<const std::byte> blocks, std::uint32_t rest) noexcept {
+    ENSURE(not blocks.empty() and blocks.size() % block_bytes == 0, "whole blocks are folded");
     std::array<__m128i, lanes> sums;
     for (std::size_t i = 0; i != lanes; ++i)
         sums[i] = lane_at(blocks, i);

@@ -6,6 +6,8 @@
 #include <optional>
 #include <span>
 
+#include "sluice/base/ensure.hpp"
+
 namespace sluice::fat {
 namespace {
 
@@ -40,6 +42,7 @@ private:
 };
 
 std::uint16_t number_of(std::span<const unsigned char> bytes) noexcept {
+    ENSURE(bytes.size() == 1 or bytes.size() == 2, "a character has one byte or two");
     return static_cast<std::uint16_t>(bytes.size() == 1 ? bytes[0] : bytes[0] << 8 | bytes[1]);
 }
 

@@ -123,6 +123,7 @@ void long_name_collector::add(const directory_entry& slot) noexcept {
 
 std::optional<std::u16string_view> long_name_collector::name_of(const short_name_bytes& name) const noexcept {
     if (slots_ == 0 or next_ != 0 or checksum_of(name) != checksum_) return std::nullopt;
+    ENSURE(slots_ <= long_name_slots_max, "the buffer holds all pieces");
     const auto all = std::u16string_view(units_.data(), slots_ * units_per_slot);
     const std::u16string_view text = all.substr(0, all.find(u'\0'));
     if (text.empty() or text.size() > long_name_units_max) return std::nullopt;

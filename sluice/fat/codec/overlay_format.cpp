@@ -4,6 +4,7 @@
 #include <bit>
 #include <vector>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/fat/codec/crc32.hpp"
 
 namespace sluice::fat {
@@ -88,6 +89,7 @@ result<std::uint32_t> fingerprint_of(device& image) {
     std::vector<std::byte> room(start_bytes);
     std::uint32_t sum = 0;
     const auto add = [&](std::uint64_t offset, std::uint64_t bytes) {
+        ENSURE(offset <= size and bytes <= room.size(), "a sample begins inside the image");
         const auto piece = std::span(room).first(static_cast<std::size_t>(std::min(bytes, size - offset)));
         const auto read = image.read_at(offset, piece);
         if (read) sum = crc32(bytes_view(piece.data(), piece.size()), sum);

@@ -78,6 +78,7 @@ struct basis_part {
     std::uint8_t second_bytes = 0;
 };
 basis_part put_basis(std::span<unsigned char> into, std::string_view part, code_page page) {
+    ENSURE(into.size() <= 8, "each byte has a bit");
     basis_part done;
     for (std::size_t at = 0; at < part.size();) {
         const name_character next = character_at(part, at);
@@ -147,6 +148,7 @@ short_name_basis basis_of(std::string_view name, code_page page) {
 
 short_name_bytes numbered(const short_name_basis& basis, std::uint32_t number) noexcept {
     ENSURE(number >= 1 and number <= short_name_number_max);
+    ENSURE(basis.base_length != 0 and basis.base_length <= basis.base.size(), "a basis has a base");
     std::array<char, 8> digits;
     const auto written = std::to_chars(digits.data(), digits.data() + digits.size(), number);
     const std::string_view tail(digits.data(), written.ptr);
@@ -155,6 +157,7 @@ short_name_bytes numbered(const short_name_basis& basis, std::uint32_t number) n
     std::size_t kept = std::min(basis.base_length, 7 - tail.size());
     if (kept < basis.base_length and (basis.second_bytes >> kept & 1) != 0) --kept;
     std::ranges::copy(std::span(basis.base).first(kept), made.begin());
+    ENSURE(kept + 1 + tail.size() <= 8, "base and number fit the first part");
     made[kept] = '~';
     std::ranges::copy(tail, made.begin() + static_cast<std::ptrdiff_t>(kept) + 1);
     std::ranges::copy(basis.extension, made.begin() + 8);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <ctime>
 
+#include "sluice/base/ensure.hpp"
+
 namespace sluice::fat {
 namespace {
 
@@ -64,6 +66,7 @@ std::int32_t remembered_zone::offset_of_day(local_days day) const noexcept {
     const auto offset = offset_at(day);
     for (const int other : {-1, 1, 2})
         if (offset_at(day + days(other)) != offset) return day_of_change;
+    ENSURE(offset > day_of_change - offset_bias and offset < offset_bias, "an offset differs from the marks");
     return static_cast<std::int32_t>(offset) + offset_bias;
 }
 
@@ -91,6 +94,7 @@ packed_time pack(time_point when, const time_zone& zone) noexcept {
     const hh_mm_ss time(kept - date_point);
     const auto second = static_cast<unsigned>(time.seconds().count());
     const auto part = is_late ? 99 : duration_cast<milliseconds>(when - whole).count() / 10;
+    ENSURE(part >= 0 and part <= 99, "hundredths of a second");
     return {
         .date = static_cast<std::uint16_t>(static_cast<unsigned>(static_cast<int>(date.year()) - 1980) << 9 |
                                            static_cast<unsigned>(date.month()) << 5 |

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/fat/codec/crc32.hpp"
 
 namespace sluice::fat {
@@ -86,6 +87,7 @@ result<std::uint32_t> volume_fingerprint(device& volume, std::uint64_t whole_byt
     std::vector<std::byte> room(std::min(piece_bytes, std::max(size, std::uint64_t{1})));
     std::uint32_t sum = 0;
     const auto add = [&](std::uint64_t offset, std::uint64_t bytes) {
+        ENSURE(offset <= size, "a sample begins inside the volume");
         const auto piece = std::span(room).first(static_cast<std::size_t>(std::min(bytes, size - offset)));
         const auto read = volume.read_at(offset, piece);
         if (read) sum = crc32(bytes_view(piece.data(), piece.size()), sum);

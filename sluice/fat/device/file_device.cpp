@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/io/call/transfer_call.hpp"
 #include "sluice/io/file/page_cache.hpp"
 #include "sluice/io/path/file_status.hpp"
@@ -11,6 +12,7 @@ namespace sluice::fat {
 result<file_device> file_device::make(io::file_handle file, std::uint64_t size_bytes,
                                       bool discards) noexcept {
     if (file.native().append_only) return failure({EINVAL, "image opened for appending", file.descriptor()});
+    ENSURE(size_bytes <= INT64_MAX, "sizes of devices have 63 bits");
     const bool can_forget = discards and io::cached_pages(file, {.offset = 0, .length = 1}).has_value();
     return file_device(std::move(file), size_bytes, {.discards = discards, .can_forget = can_forget});
 }
@@ -33,6 +35,7 @@ result<void> file_device::empty() noexcept {
 }
 
 result<void> file_device::lengthen(std::uint64_t file_bytes) noexcept {
+    ENSURE(file_bytes <= size_bytes(), "a device does not grow");
     const auto now = file_.maximum_extent();
     if (not now) return failure(now.error());
     if (*now >= file_bytes) return {};
@@ -46,6 +49,7 @@ result<void> file_device::read_at(std::uint64_t offset, io::buffers_type pieces)
         return inside;
     const auto done = file_.read({.buffers = pieces, .offset = offset});
     if (not done) return failure(done.error());
+    ENSURE(done.bytes_transferred() <= wanted, "a read transfers at most its length");
     if (done.bytes_transferred() != wanted)
         return failure({EIO, "read of an image that was cut", file_.descriptor()});
     return {};
@@ -84,6 +88,7 @@ result<void> file_device::write_at(std::uint64_t offset, io::const_buffers_type 
             return failure({EIO, "write to the image", file_.descriptor()});
         offset += rest.size();
     }
+    ENSURE(written == 0, "a write transfers at most its length");
     return {};
 }
 

@@ -29,6 +29,7 @@ std::uint64_t aligned(std::uint64_t offset) noexcept {
 }
 
 result<std::uint32_t> fingerprint_of_volume(device& volume, std::optional<std::uint64_t> mark) noexcept {
+    ENSURE(not mark or *mark < 512, "the mark is in the boot sector");
     std::array<std::byte, 512> start{};
     if (const auto read = volume.read_at(0, start); not read) return failure(read.error());
     if (mark) start[static_cast<std::size_t>(*mark)] = std::byte{};
@@ -79,6 +80,7 @@ std::expected<std::unique_ptr<journal_device>, std::string> journal_device::open
 // What stands at `place` in the journal, if it counts; of a write the payload is checked as well.
 std::optional<journal_record> journal_device::valid_record_at(std::uint64_t place,
                                                               std::vector<std::byte>& room) noexcept {
+    ENSURE(not room.empty(), "a payload is read in pieces");
     journal_record record{};
     if (place > log_.size_bytes() or log_.size_bytes() - place < sizeof record) return std::nullopt;
     if (not log_.read_at(place, std::as_writable_bytes(std::span(&record, 1)))) return std::nullopt;
@@ -108,6 +110,7 @@ std::optional<journal_record> journal_device::valid_record_at(std::uint64_t plac
 // Everything up to the last end of a batch; what lies behind was never promised to anybody.
 std::expected<void, std::string> journal_device::load() {
     std::vector<std::byte> room(copy_bytes);
+    ENSURE(map_.empty() and records_ == 0 and batches_ == 0, "a journal is loaded once");
     std::vector<change> batch;
     std::uint64_t place = journal_records_offset;
     while (records_ < journal_records_max) {
@@ -130,6 +133,7 @@ std::expected<void, std::string> journal_device::load() {
                          .what = {.length = record->length.value(), .place = is_hole ? 0 : place}});
         if (not is_hole) place = aligned(place + record->length.value());
     }
+    ENSURE(end_ <= log_.size_bytes(), "the records lie in the journal");
     if (batches_ != 0 and where_.dirty_mark and not has_mark_)
         return std::unexpected(
             "has batches that are not in the volume, but the volume is marked clean: somebody else has used "
@@ -158,6 +162,7 @@ result<bool> journal_device::is_marked() noexcept {
 // Cuts what was there before to make room for a newer piece.
 void journal_device::put(const change& what) {
     const std::uint64_t end = what.offset + what.what.length;
+    ENSURE(what.what.length != 0 and end > what.offset and end <= size_bytes(), "a piece of the volume");
     const auto part_of = [](const piece& of, std::uint64_t skipped, std::uint64_t length) {
         return piece{.length = length, .place = of.place == 0 ? 0 : of.place + skipped};
     };
@@ -179,6 +184,7 @@ void journal_device::put(const change& what) {
 
 // What stands from `offset` on in one place, at most `most` bytes.
 journal_device::stretch journal_device::stretch_at(std::uint64_t offset, std::uint64_t most) const noexcept {
+    ENSURE(most != 0, "the transfer is not empty");
     const auto next = map_.upper_bound(offset);
     if (next != map_.begin()) {
         const auto& [first, what] = *std::prev(next);
@@ -235,6 +241,7 @@ result<bool> journal_device::try_read_at(std::uint64_t offset, std::span<std::by
 
 // With what the end of the batch takes.
 bool journal_device::has_room(std::uint64_t bytes) const noexcept {
+    ENSURE(end_ <= log_.size_bytes(), "the records lie in the journal");
     return records_ + 2 <= journal_records_max and
            bytes + 2 * sizeof(journal_record) + alignment <= log_.size_bytes() - end_;
 }
@@ -251,6 +258,8 @@ result<void> journal_device::make_room(std::uint64_t bytes) noexcept {
 }
 
 result<void> journal_device::append(journal_record record, io::const_buffers_type payload) noexcept {
+    ENSURE(not generation_is_due_, "a header is durable before the first record of its generation");
+    ENSURE(end_ % alignment == 0 and records_ < journal_records_max, "the journal has space for the record");
     std::uint32_t sum = 0;
     for (const io::const_buffer& each : payload)
         sum = crc32(bytes_view(each.data(), each.size()), sum);
@@ -272,6 +281,7 @@ result<void> journal_device::write_record(std::uint64_t offset, io::const_buffer
     if (length == 0) return {};
     if (const auto room = make_room(length); not room) return room;
     const std::uint64_t place = end_ + sizeof(journal_record);
+    ENSURE(length <= log_.size_bytes() - place, "the journal has space for the payload");
     const journal_record record{.kind = le32(static_cast<std::uint32_t>(journal_kind::write)),
                                 .payload_checksum = {},
                                 .offset = le64(offset),
@@ -292,6 +302,7 @@ result<void> journal_device::write_at(std::uint64_t offset, io::const_buffers_ty
         return inside;
     const std::unique_lock guard(mutex_);
     const std::uint64_t most = (log_.size_bytes() - journal_records_offset) / 2;
+    ENSURE(most != 0, "the journal has space for records");
     if (length <= most) return write_record(offset, pieces);
     for (const io::const_buffer& each : pieces) {
         for (auto left = each.bytes(); not left.empty();) {
@@ -326,6 +337,8 @@ result<void> journal_device::punch_hole(byte_extent range) noexcept {
 }
 
 result<void> journal_device::write_mark(bool is_dirty) noexcept {
+    ENSURE(not is_read_only_ and is_dirty != has_mark_);
+    ENSURE(is_dirty or batches_ == 0, "the volume is marked while something counts in the journal");
     std::array<std::byte, 1> state{};
     if (const auto read = volume_.read_at(*where_.dirty_mark, state); not read) return read;
     state[0] = is_dirty ? state[0] | std::byte{1} : state[0] & ~std::byte{1};
@@ -350,6 +363,7 @@ result<void> journal_device::end_locked() noexcept {
     if (in_batch_ != 0) {
         if (where_.dirty_mark and not has_mark_)  // before anything counts
             if (const auto done = write_mark(true); not done) return done;
+        ENSURE(in_batch_ <= records_, "the records of a batch are counted");
         const journal_record record{.kind = le32(static_cast<std::uint32_t>(journal_kind::end)),
                                     .payload_checksum = {},
                                     .offset = {},
@@ -443,6 +457,7 @@ result<void> journal_device::checkpoint() noexcept {
 // Nothing may be added before that is durable: records of two generations would follow each other.
 result<void> journal_device::begin_generation() noexcept {
     journal_binding next = binding_;
+    ENSURE(map_.empty() and records_ == 0 and end_ == journal_records_offset, "a generation begins empty");
     ++next.generation;
     if (const auto done = write_header(log_, next); not done) return done;
     binding_ = next;

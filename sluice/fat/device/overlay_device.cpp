@@ -81,6 +81,7 @@ std::expected<void, std::string> overlay_device::load_group(std::uint32_t group,
         if (layout.slot_offset(slot) > present_bytes or
             present_bytes - layout.slot_offset(slot) < bytes_of(block))
             return damaged("lies behind the end of the file, which was cut");
+        ENSURE(next_ <= slot, "slots are loaded in ascending order");
         for (; next_ < slot; ++next_)
             free_.push_back(next_);  // a crash came before its entry
         next_ = slot + 1;
@@ -102,6 +103,7 @@ std::uint32_t overlay_device::held_blocks() const noexcept {
 }
 
 std::uint64_t overlay_device::bytes_of(std::uint32_t block) const noexcept {
+    ENSURE(block < binding_.layout.block_count(), "a block of the image");
     const std::uint64_t offset = std::uint64_t{block} * binding_.layout.block_bytes;
     return std::min<std::uint64_t>(binding_.layout.block_bytes, binding_.layout.image_bytes - offset);
 }
@@ -114,6 +116,8 @@ std::uint32_t overlay_device::slot_of(std::uint32_t block) const noexcept {
 
 // With slots_ held, or alone.
 void overlay_device::set_slot(std::uint32_t block, std::uint32_t slot) {
+    ENSURE(slot != no_slot and block < binding_.layout.block_count() and slot_of(block) == no_slot,
+           "invariant 1");
     leaf* in = map_[block / leaf_blocks].load(std::memory_order_relaxed);
     if (in == nullptr) {
         leaves_.push_back(std::make_unique<leaf>());
@@ -121,10 +125,12 @@ void overlay_device::set_slot(std::uint32_t block, std::uint32_t slot) {
         map_[block / leaf_blocks].store(in, std::memory_order_release);  // with the load in slot_of
     }
     ++held_;
+    ENSURE(held_ <= binding_.layout.block_count(), "each block is held once");
     (*in)[block % leaf_blocks].store(slot, std::memory_order_release);  // with the load in slot_of
 }
 
 result<overlay_device::slot_run> overlay_device::take_slots(std::uint32_t most) {
+    ENSURE(most != 0);
     const std::scoped_lock guard(slots_);
     if (not free_.empty()) {
         const std::uint32_t slot = free_.back();
@@ -146,12 +152,14 @@ result<overlay_device::slot_run> overlay_device::take_slots(std::uint32_t most) 
 
 void overlay_device::give_back(slot_run which) {
     const std::scoped_lock guard(slots_);
+    ENSURE(which.first <= next_ and which.count <= next_ - which.first, "only allocated slots are released");
     for (std::uint32_t i = 0; i < which.count; ++i)
         free_.push_back(which.first + i);
 }
 
 void overlay_device::publish(std::uint32_t block, slot_run in) {
     const std::scoped_lock guard(slots_);
+    ENSURE(in.first <= next_ and in.count <= next_ - in.first, "a slot is taken before it is used");
     for (std::uint32_t i = 0; i < in.count; ++i) {
         set_slot(block + i, in.first + i + 1);
         unwritten_.push_back(block + i);
@@ -160,6 +168,7 @@ void overlay_device::publish(std::uint32_t block, slot_run in) {
 
 // As much from `offset` on as can be transferred at once, at most `most` bytes.
 overlay_device::stretch overlay_device::stretch_at(std::uint64_t offset, std::uint64_t most) const noexcept {
+    ENSURE(most != 0, "the transfer is not empty");
     const std::uint32_t block_bytes = binding_.layout.block_bytes;
     auto block = static_cast<std::uint32_t>(offset / block_bytes);
     stretch found{.bytes = block_bytes - offset % block_bytes, .slot = slot_of(block)};
@@ -174,6 +183,7 @@ overlay_device::stretch overlay_device::stretch_at(std::uint64_t offset, std::ui
 }
 
 std::uint64_t overlay_device::place_in_store(std::uint32_t slot, std::uint64_t offset) const noexcept {
+    ENSURE(slot != no_slot, "the block is in the store");
     return binding_.layout.slot_offset(slot - 1) + offset % binding_.layout.block_bytes;
 }
 
@@ -219,6 +229,7 @@ result<std::uint64_t> overlay_device::write_new(std::uint64_t offset,
                                                 std::span<const std::byte> bytes) noexcept {
     const std::uint32_t block_bytes = binding_.layout.block_bytes;
     const auto block = static_cast<std::uint32_t>(offset / block_bytes);
+    ENSURE(offset % block_bytes == 0 and not bytes.empty(), "a block gets a slot as a whole");
     const auto run = take_slots(static_cast<std::uint32_t>((bytes.size() + block_bytes - 1) / block_bytes));
     if (not run) return failure(run.error());
     const std::uint64_t length =
@@ -237,6 +248,7 @@ result<std::uint64_t> overlay_device::write_new(std::uint64_t offset,
 result<void> overlay_device::write_part(std::uint64_t offset, std::span<const std::byte> bytes) noexcept {
     const std::uint32_t block_bytes = binding_.layout.block_bytes;
     const auto block = static_cast<std::uint32_t>(offset / block_bytes);
+    ENSURE(offset % block_bytes + bytes.size() <= bytes_of(block), "a part of one block");
     const std::scoped_lock guard(first_[block % lock_count]);
     if (const std::uint32_t slot = slot_of(block); slot != no_slot)
         return store_.write_at(place_in_store(slot, offset), bytes);
@@ -268,6 +280,7 @@ result<void> overlay_device::write_piece(std::uint64_t offset, std::span<const s
             const auto done = write_part(offset, bytes.first(static_cast<std::size_t>(length)));
             if (not done) return done;
         }
+        ENSURE(length != 0 and length <= bytes.size(), "the transfer makes progress");
         bytes = bytes.subspan(static_cast<std::size_t>(length));
         offset += length;
     }
@@ -312,6 +325,7 @@ result<void> overlay_device::punch_hole(byte_extent range) noexcept {
             done = write_part(range.offset, std::span(zeros).first(static_cast<std::size_t>(length)));
         }
         if (not done) return done;
+        ENSURE(length != 0 and length <= range.length, "the hole makes progress");
         range.offset += length;
         range.length -= length;
     }
@@ -320,6 +334,7 @@ result<void> overlay_device::punch_hole(byte_extent range) noexcept {
 
 result<std::uint64_t> overlay_device::clear_new(std::uint64_t offset, std::uint64_t length) noexcept {
     const std::uint32_t block_bytes = binding_.layout.block_bytes;
+    ENSURE(offset % block_bytes == 0 and length >= block_bytes, "a block gets a slot as a whole");
     const auto run = take_slots(static_cast<std::uint32_t>(
         std::min<std::uint64_t>(length / block_bytes, overlay_layout::slots_per_group)));
     if (not run) return failure(run.error());
@@ -356,6 +371,7 @@ result<void> overlay_device::write_entries(std::vector<std::uint32_t>& blocks) n
     std::vector<overlay_entry> row;
     for (std::size_t i = 0; i < blocks.size(); ++i) {
         const std::uint32_t slot = slot_index(blocks[i]);
+        ENSURE(slot != no_slot - 1, "a block that was written has a slot");
         row.push_back(encode_entry(binding_, slot, blocks[i]));
         const bool goes_on = i + 1 < blocks.size() and slot_index(blocks[i + 1]) == slot + 1 and
                              (slot + 1) % overlay_layout::slots_per_group != 0;

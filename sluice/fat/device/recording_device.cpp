@@ -1,8 +1,11 @@
 #include "sluice/fat/device/recording_device.hpp"
 
+#include "sluice/base/ensure.hpp"
+
 namespace sluice::fat {
 
 void recording_device::remember(event one) {
+    ENSURE(one.kind != event_kind::write or one.bytes.size() == one.range.length);
     const std::lock_guard hold(mutex_);
     log_.push_back(std::move(one));
 }
@@ -15,6 +18,7 @@ void recording_device::clear_log() noexcept {
 result<void> recording_device::replay(const event& one, device& image) noexcept {
     switch (one.kind) {
         case event_kind::write:
+            ENSURE(one.bytes.size() == one.range.length, "a recorded write has its bytes");
             return image.write_at(one.range.offset, std::span<const std::byte>(one.bytes));
         case event_kind::hole:
             return image.punch_hole(one.range);

@@ -1,5 +1,7 @@
 #include "sluice/fat/edit/chain_map.hpp"
 
+#include "sluice/base/ensure.hpp"
+
 namespace sluice::fat {
 
 result<chain_map> chain_map::load(device& image, const geometry& shape, std::uint32_t copy) {
@@ -8,6 +10,7 @@ result<chain_map> chain_map::load(device& image, const geometry& shape, std::uin
     // Before anything of that size is allocated.
     if (offset > image.size_bytes() or length > image.size_bytes() - offset)
         return failure({EIO, "the image ends within the FAT"});
+    ENSURE(length <= shape.fat_bytes, "the entries of all clusters are inside the FAT");
     std::vector<std::byte> table(length);
     if (const auto done = image.read_at(offset, std::span(table)); not done) return failure(done.error());
     return chain_map(shape, std::move(table));
@@ -26,6 +29,7 @@ bool chain_map::is_in_use(std::uint32_t cluster) const noexcept {
 }
 
 chain_map::outcome chain_map::take(std::uint32_t first, object owner, std::uint64_t mark_at) noexcept {
+    ENSURE(owner != nobody, "a chain is given to an object");
     outcome found;
     std::uint32_t next = first;
     for (;;) {
@@ -38,6 +42,7 @@ chain_map::outcome chain_map::take(std::uint32_t first, object owner, std::uint6
             found.how = owners_[next] == owner ? ending::loop : ending::crossed;
             return found;
         }
+        ENSURE(found.length < shape_.cluster_count, "invariant 2");
         owners_[next] = owner;
         found.last = next;
         if (++found.length == mark_at) found.at_length = next;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sluice/base/ensure.hpp"
+
 namespace sluice::fat {
 namespace {
 
@@ -12,6 +14,7 @@ std::size_t clusters_max(const geometry& shape) noexcept {
 }  // namespace
 
 result<directory_entry> read_slot(device& image, std::uint64_t offset) {
+    ENSURE(offset % slot_bytes == 0, "a slot");
     std::array<std::byte, slot_bytes> bytes{};
     if (const auto done = image.read_at(offset, std::span<std::byte>(bytes)); not done)
         return failure(done.error());
@@ -19,6 +22,7 @@ result<directory_entry> read_slot(device& image, std::uint64_t offset) {
 }
 
 result<void> write_slot(device& image, std::uint64_t offset, const directory_entry& entry) {
+    ENSURE(offset != 0 and offset % slot_bytes == 0, "a slot is after the boot sector");
     return image.write_at(offset, bytes_of(entry).span());
 }
 
@@ -40,6 +44,7 @@ result<std::optional<std::uint64_t>> directory_slots::take(where place) {
             if (not*done) return std::nullopt;
         }
         const byte_extent extent = extents_[extent_];
+        ENSURE(next_ < extent.length and next_ % slot_bytes == 0, "invariant 2");
         const std::uint64_t at = extent.offset + next_;
         next_ += slot_bytes;
         if (next_ >= extent.length) {
@@ -75,6 +80,7 @@ result<bool> directory_slots::extend() {
     if (not fresh) return false;
     const byte_extent room{shape_.cluster_offset(*fresh), shape_.cluster_bytes};
     if (const auto done = image_.punch_hole(room); not done) return failure(done.error());
+    ENSURE(extents_.back().offset >= shape_.data_offset, "a directory that grows lies in clusters");
     const std::uint64_t last = (extents_.back().offset - shape_.data_offset) / shape_.cluster_bytes;
     table_.set(static_cast<std::uint32_t>(last) + geometry::first_cluster, *fresh);
     if (const auto done = table_.flush(); not done) return failure(done.error());

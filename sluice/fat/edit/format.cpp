@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/fat/codec/directory_entry.hpp"
 
 namespace sluice::fat {
@@ -42,6 +43,8 @@ result<void> write_fat32_sectors(device& image, const format_plan& plan) {
     const geometry& shape = plan.shape;
     const info_sector info =
         encode_info({.free_count = shape.cluster_count - 1, .next_free = std::min(3U, shape.last_cluster())});
+    ENSURE(*shape.backup_offset + 2 * shape.sector_bytes <= shape.fat_offset,
+           "the copies lie before the FAT");
     for (const std::uint64_t first : {std::uint64_t{0}, *shape.backup_offset}) {
         if (const auto done = image.write_at(first + shape.sector_bytes, bytes_of(info).span()); not done)
             return done;
@@ -54,6 +57,7 @@ result<void> write_fat32_sectors(device& image, const format_plan& plan) {
 result<void> format(device& image, const format_plan& plan) {
     const geometry& shape = plan.shape;
     const bool is_fat32 = shape.type == fat_type::fat32;
+    ENSURE(shape.volume_bytes <= image.size_bytes(), "the plan is for this device, or a smaller one");
     const std::uint64_t cleared = shape.data_offset + (is_fat32 ? shape.cluster_bytes : 0);
     if (const auto done = image.punch_hole({.offset = 0, .length = cleared}); not done) return done;
     if (const auto done = write_table_heads(image, shape); not done) return done;

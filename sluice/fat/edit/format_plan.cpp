@@ -2,6 +2,7 @@
 #include <bit>
 #include <span>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/fat/edit/format.hpp"
 
 namespace sluice::fat {
@@ -113,6 +114,7 @@ void align_data(draft& one, const format_options& options) noexcept {
 }
 
 void set_cluster(draft& one, std::uint32_t cluster_bytes, const format_options& options) noexcept {
+    ENSURE(cluster_bytes != 0 and cluster_bytes % options.sector_bytes == 0, "a cluster has whole sectors");
     one.per_cluster = cluster_bytes / options.sector_bytes;
     one.reserved = options.reserved_sectors.value_or(one.type == fat_type::fat32 ? 32 : 1);
     size_fat(one, options);
@@ -192,6 +194,7 @@ std::uint64_t root_sectors(const draft& one, const format_options& options) noex
     if (one.drive != nullptr) entries = one.drive->root_entries;
     entries = options.root_entries.value_or(entries);
     const std::uint64_t per_sector = options.sector_bytes / geometry::dir_entry_bytes;
+    ENSURE(entries != 0, "a fixed root has entries");
     return (entries + per_sector - 1) / per_sector;
 }
 
@@ -245,6 +248,7 @@ void set_extended(boot_sector& boot, const draft& one, const format_options& opt
         set_fat32_fields(boot, fields);
         std::ranges::copy(boot_code, boot.code.begin());
     } else {
+        ENSURE(one.fat <= 65'535, "FAT12 and FAT16 have small tables");
         boot.fat_sectors_16 = le16(static_cast<std::uint16_t>(one.fat));
         std::ranges::copy(boot_code, boot.extended.begin() + sizeof(extended_fields));
     }
@@ -252,6 +256,7 @@ void set_extended(boot_sector& boot, const draft& one, const format_options& opt
 }
 
 boot_sector boot_of(const draft& one, const format_options& options) noexcept {
+    ENSURE(one.per_cluster <= 128 and one.reserved <= 65'535, "the fields hold the numbers");
     boot_sector boot{};
     boot.oem_name = {'S', 'L', 'U', 'I', 'C', 'E', ' ', ' '};
     boot.bytes_per_sector = le16(static_cast<std::uint16_t>(options.sector_bytes));
@@ -260,6 +265,8 @@ boot_sector boot_of(const draft& one, const format_options& options) noexcept {
     boot.fat_count = le8(static_cast<std::uint8_t>(options.fat_count));
     boot.root_entries =
         le16(static_cast<std::uint16_t>(one.root * options.sector_bytes / geometry::dir_entry_bytes));
+    ENSURE(one.root * options.sector_bytes / geometry::dir_entry_bytes <= 65'535,
+           "the field holds the number");
     const bool is_small = one.total < 65'536 and one.type != fat_type::fat32;
     boot.total_sectors_16 = le16(static_cast<std::uint16_t>(is_small ? one.total : 0));
     boot.total_sectors_32 = le32(static_cast<std::uint32_t>(is_small ? 0 : one.total));
@@ -292,6 +299,8 @@ std::expected<format_plan, std::string> plan_format(std::uint64_t device_bytes,
     const auto shape = decode_boot_sector(plan.boot, device_bytes);
     ENSURE(shape.has_value() and shape->type == chosen->type, "what we make we can read");
     ENSURE(shape->odd == oddity::none or shape->odd == oddity::one_table);
+    ENSURE(shape->cluster_count == chosen->clusters(options) and
+           shape->data_offset == chosen->data_start(options) * options.sector_bytes);
     plan.shape = *shape;
     return plan;
 }

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <string>
 
+#include "sluice/base/ensure.hpp"
+
 namespace sluice::fat {
 namespace {
 
@@ -36,6 +38,7 @@ result<saved_names> saved_names::in(directory_slots& root) {
 }
 
 short_name_bytes saved_names::next() noexcept {
+    ENSURE(next_ < count, "the number of a name that may be free");
     while (is_taken_[next_])
         next_ = (next_ + 1) % count;
     is_taken_[next_] = true;

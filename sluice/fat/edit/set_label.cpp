@@ -1,5 +1,6 @@
 #include "sluice/fat/edit/set_label.hpp"
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/fat/edit/directory_slots.hpp"
 
 namespace sluice::fat {
@@ -27,6 +28,7 @@ result<void> set_in_root(device& image, const geometry& shape, directory_entry f
 
 result<void> set_in_boot_sector(device& image, const geometry& shape, std::uint64_t offset,
                                 const label_bytes& label) {
+    ENSURE(offset % shape.sector_bytes == 0, "a boot sector begins where a sector does");
     std::array<std::byte, sizeof(boot_sector)> bytes{};
     if (const auto done = image.read_at(offset, std::span<std::byte>(bytes)); not done) return done;
     auto sector = *bytes_view(bytes).take<boot_sector>();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sluice/base/ensure.hpp"
+
 namespace sluice::fat {
 
 result<table_editor> table_editor::load(device& image, const geometry& shape) {
@@ -21,6 +23,7 @@ std::uint32_t table_editor::value(std::uint32_t cluster) const noexcept {
 }
 
 void table_editor::set(std::uint32_t cluster, std::uint32_t value) {
+    ENSURE(cluster <= shape_.last_cluster(), "the table has the entry");
     const byte_extent extent = entry_extent(shape_.type, cluster);
     ENSURE(write_entry(shape_.type, {.bytes = table_}, cluster, value));
     changed_.insert(extent.offset / piece_bytes);
@@ -28,6 +31,7 @@ void table_editor::set(std::uint32_t cluster, std::uint32_t value) {
 }
 
 std::optional<std::uint32_t> table_editor::allocate() {
+    ENSURE(next_free_ >= geometry::first_cluster, "the search begins at the first cluster");
     for (; next_free_ <= shape_.last_cluster(); ++next_free_) {
         if (entry(next_free_).kind != entry_kind::free) continue;
         end_chain(next_free_);
@@ -41,6 +45,7 @@ result<void> table_editor::flush() {
         if (not shape_.is_mirrored and copy != shape_.active_fat) continue;
         for (auto piece = changed_.begin(); piece != changed_.end();) {
             const std::uint64_t start = *piece * piece_bytes;
+            ENSURE(start < table_.size(), "changed pieces are inside the table");
             std::uint64_t end = start;
             for (; piece != changed_.end() and *piece * piece_bytes == end and end - start != write_bytes_max;
                  ++piece)

@@ -11,6 +11,9 @@ namespace sluice::fat {
 allocation_table::allocation_table(device& on, const geometry& shape, std::size_t windows_max)
     : device_(on), shape_(shape), windows_max_(std::max<std::size_t>(windows_max, 2)) {
     // Of a table that says it is larger than any could be, only as much as there are clusters.
+    ENSURE(window_bytes % shape.sector_bytes == 0 and window_bytes / shape.sector_bytes <= sectors_max,
+           "a window has whole sectors, each with its bit");
+    ENSURE(shape.active_fat < shape.fat_count, "the active FAT is one of the copies");
     const std::uint64_t used = std::min(shape.fat_bytes, shape.fat_used_bytes());
     windows_.resize(static_cast<std::size_t>((used + window_bytes - 1) / window_bytes));
 }
@@ -34,6 +37,7 @@ void allocation_table::make_room() noexcept {
             oldest = &each;
     }
     if (oldest == nullptr) return;
+    ENSURE(loaded_count_ != 0, "a window in memory is counted");
     oldest->reset();
     --loaded_count_;
 }
@@ -45,6 +49,7 @@ result<allocation_table::window*> allocation_table::load(std::uint32_t cluster) 
     auto made = std::make_unique<window>();
     const auto index = static_cast<std::size_t>(entry_extent(shape_.type, cluster).offset / window_bytes);
     made->first_byte = std::uint64_t{index} * window_bytes;
+    ENSURE(made->first_byte < shape_.fat_bytes, "a window begins inside the table");
     made->bytes.resize(
         static_cast<std::size_t>(std::min<std::uint64_t>(window_bytes, shape_.fat_bytes - made->first_byte)));
     const std::uint64_t offset = shape_.fat_copy_offset(shape_.active_fat) + made->first_byte;
@@ -53,6 +58,7 @@ result<allocation_table::window*> allocation_table::load(std::uint32_t cluster) 
     counters_.loads.fetch_add(1, std::memory_order_relaxed);
     ++loaded_count_;
     windows_[index] = std::move(made);
+    ENSURE(loaded_count_ <= windows_.size(), "each window is in memory once");
     return loaded(cluster);
 }
 
@@ -85,6 +91,7 @@ result<table_entry> allocation_table::next(std::uint32_t cluster, may_wait waits
 }
 
 result<bool> allocation_table::is_free(std::uint32_t cluster) noexcept {
+    ENSURE(shape_.is_cluster(cluster));
     const auto value = value_of(cluster, may_wait::yes);
     if (not value) return failure(value.error());
     return shape_.classify(*value).kind == entry_kind::free;
@@ -126,6 +133,9 @@ std::uint32_t allocation_table::end_of(const window& in) const noexcept {
 // With mutex_ held exclusively. Sets the entry of each cluster to value_of(cluster).
 template <class ValueOf>
 result<void> allocation_table::put(cluster_extent what, ValueOf value_of) noexcept {
+    ENSURE(what.length != 0 and what.first <= shape_.last_cluster() and
+               what.length <= shape_.last_cluster() + 1 - what.first,
+           "the table has these entries");
     const std::uint32_t end = what.first + what.length;
     for (std::uint32_t cluster = what.first; cluster != end;) {
         const auto in = load(cluster);
@@ -136,6 +146,7 @@ result<void> allocation_table::put(cluster_extent what, ValueOf value_of) noexce
         const auto sector_of = [&](std::uint64_t byte) {
             return static_cast<std::size_t>((byte - into.first_byte) / shape_.sector_bytes);
         };
+        ENSURE(end_of(into) > cluster, "a window has the entry that it was loaded for");
         const std::size_t first_sector = sector_of(entry_extent(shape_.type, cluster).offset);
         for (const std::uint32_t stop = std::min(end, end_of(into)); cluster != stop; ++cluster) {
             const bool is_inside = write_entry(shape_.type, piece, cluster, value_of(cluster));
@@ -152,6 +163,8 @@ result<void> allocation_table::put(cluster_extent what, ValueOf value_of) noexce
 
 result<allocation_table::moment> allocation_table::chain_up(cluster_extent what,
                                                             std::uint32_t last) noexcept {
+    ENSURE(has_clusters(shape_, what));
+    ENSURE(last == end_entry(shape_.type) or shape_.is_cluster(last), "a chain ends, or leads to a cluster");
     const std::unique_lock guard(mutex_);
     const std::uint32_t end = what.first + what.length;
     const auto done =
@@ -161,11 +174,13 @@ result<allocation_table::moment> allocation_table::chain_up(cluster_extent what,
 }
 
 result<void> allocation_table::set(cluster_extent what, std::uint32_t value) noexcept {
+    ENSURE(has_clusters(shape_, what));
     const std::unique_lock guard(mutex_);
     return put(what, [&](std::uint32_t) { return value; });
 }
 
 result<std::vector<cluster_extent>> allocation_table::free_up(cluster_extent what) noexcept {
+    ENSURE(has_clusters(shape_, what));
     const std::unique_lock guard(mutex_);
     std::vector<cluster_extent> freed;
     const std::uint32_t end = what.first + what.length;
@@ -186,7 +201,9 @@ result<std::vector<cluster_extent>> allocation_table::free_up(cluster_extent wha
 
 result<void> allocation_table::link(std::uint32_t cluster, std::uint32_t next,
                                     std::optional<moment> made) noexcept {
+    ENSURE(shape_.is_cluster(cluster) and shape_.is_cluster(next), "a link joins two clusters");
     const std::unique_lock guard(mutex_);
+    ENSURE(not made or *made <= flushes_, "a cluster was chained up before");
     const auto in = load(cluster);
     if (not in) return failure(in.error());
     // The first change knows what is on the device.
@@ -201,12 +218,15 @@ bool allocation_table::is_dirty() const noexcept {
 std::vector<allocation_table::chunk> allocation_table::take_dirty(bool& has_links) {
     const std::unique_lock guard(mutex_);
     std::vector<chunk> chunks;
+    ENSURE(links_in_flush_.empty(), "one flush at a time");
+    std::uint64_t sectors_taken = 0;
     for (std::size_t index = 0; index < windows_.size(); ++index) {
         window* const each = windows_[index].get();
         if (each == nullptr or each->dirty.none()) continue;
         const std::size_t sectors = each->bytes.size() / shape_.sector_bytes;
         for (std::size_t sector = 0; sector < sectors; ++sector) {
             if (not each->dirty[sector]) continue;
+            ++sectors_taken;
             const bool goes_on =
                 not chunks.empty() and chunks.back().window == index and
                 chunks.back().first_sector + chunks.back().bytes.size() / shape_.sector_bytes == sector;
@@ -218,10 +238,12 @@ std::vector<allocation_table::chunk> allocation_table::take_dirty(bool& has_link
             const auto from = each->bytes.begin() + static_cast<std::ptrdiff_t>(sector * shape_.sector_bytes);
             chunks.back().bytes.insert(chunks.back().bytes.end(), from, from + shape_.sector_bytes);
         }
+        ENSURE(not each->is_being_written, "one flush at a time");
         each->is_being_written = true;
         each->dirty.reset();
     }
     const std::uint64_t taken = dirty_sectors_.exchange(0);
+    ENSURE(taken == sectors_taken, "each dirty sector is counted once");
     ++flushes_;
     links_in_flush_ = std::exchange(links_, {});
     // A single sector reaches the disk whole or not at all.
@@ -231,6 +253,8 @@ std::vector<allocation_table::chunk> allocation_table::take_dirty(bool& has_link
 
 result<void> allocation_table::write_copies(std::uint64_t first_byte,
                                             std::span<const std::byte> bytes) noexcept {
+    ENSURE(first_byte <= shape_.fat_bytes and bytes.size() <= shape_.fat_bytes - first_byte,
+           "a copy of the table ends before the next");
     const auto write = [&](std::uint32_t copy) {
         return device_.write_at(shape_.fat_copy_offset(copy) + first_byte, bytes);
     };
@@ -258,6 +282,7 @@ result<void> allocation_table::for_each_link(const chunk& in, Visit visit) noexc
 
 // Masked: with the links as they were.
 result<void> allocation_table::write_pass(const std::vector<chunk>& chunks, bool is_masked) noexcept {
+    ENSURE(not is_masked or not links_in_flush_.empty(), "a masked pass has links");
     for (const chunk& each : chunks) {
         std::vector<std::byte> masked;
         if (is_masked) {
@@ -280,6 +305,8 @@ result<void> allocation_table::write_pass(const std::vector<chunk>& chunks, bool
 result<void> allocation_table::write_links(const std::vector<chunk>& chunks) noexcept {
     for (const chunk& each : chunks) {
         const std::uint64_t sector = shape_.sector_bytes;
+        ENSURE(each.bytes.size() % sector == 0 and each.first_byte % sector == 0,
+               "whole sectors are written");
         std::size_t written_to = 0;
         const auto done =
             for_each_link(each, [&](std::uint32_t, std::uint32_t, byte_extent where) -> result<void> {
@@ -303,6 +330,8 @@ void allocation_table::finish(const std::vector<chunk>& chunks, bool is_written)
     const std::unique_lock guard(mutex_);
     for (const chunk& each : chunks) {
         window& of = *windows_[each.window];
+        ENSURE(of.first_byte + each.first_sector * shape_.sector_bytes == each.first_byte,
+               "a window that is being written is not replaced");
         of.is_being_written = false;
         if (is_written) continue;
         for (std::size_t i = 0; i < each.bytes.size() / shape_.sector_bytes; ++i) {
@@ -317,6 +346,7 @@ void allocation_table::finish(const std::vector<chunk>& chunks, bool is_written)
 result<void> allocation_table::flush(bool is_ordered) noexcept {
     bool has_links = false;
     const std::vector<chunk> chunks = take_dirty(has_links);
+    ENSURE(not has_links or not chunks.empty(), "the window of a link is dirty");
     result<void> done = write_pass(chunks, has_links);
     if (done and has_links) {
         if (is_ordered) done = device_.barrier();
@@ -329,6 +359,7 @@ result<void> allocation_table::flush(bool is_ordered) noexcept {
 // The entries of a window from a cluster on.
 void allocation_table::scan_window(const window& in, std::uint32_t from, free_map& free,
                                    std::vector<bool>& is_followed) {
+    ENSURE(shape_.is_cluster(from) and is_followed.size() == shape_.cluster_count);
     const std::uint32_t end = std::min(end_of(in), shape_.last_cluster() + 1);
     cluster_extent row{.first = from, .length = 0};  // that is free
     for (std::uint32_t cluster = from; cluster != end; ++cluster) {
@@ -352,7 +383,9 @@ result<free_map> allocation_table::scan() noexcept {
         const auto in = load(cluster);
         if (not in) return failure(in.error());
         scan_window(**in, cluster, found, is_followed);
-        cluster = end_of(**in);
+        const std::uint32_t behind = end_of(**in);
+        ENSURE(behind > cluster, "a window has the entry that it was loaded for");
+        cluster = behind;
     }
     for (std::uint32_t i = 0; i < shape_.cluster_count; ++i)
         if (is_followed[i] and found.is_free(i + geometry::first_cluster))

@@ -21,6 +21,12 @@ struct table_counters {
     std::atomic<std::uint64_t> loads = 0;  // windows read from the device
 };
 
+/// Returns whether `what` is not empty, and all of it are clusters of the volume. Complexity: constant.
+[[nodiscard]] constexpr bool has_clusters(const geometry& shape, cluster_extent what) noexcept {
+    return what.length != 0 and shape.is_cluster(what.first) and
+           what.length <= shape.last_cluster() + 1 - what.first;
+}
+
 /// The file allocation table, in windows that are read when they are needed.
 ///
 /// Changes stay in memory until flush(), which writes them to every copy that is kept. Two kinds are told

@@ -9,6 +9,7 @@ namespace sluice::fat {
 namespace {
 
 void append(std::vector<cluster_extent>& taken, cluster_extent what) {
+    ENSURE(what.length != 0, "an extent is not empty");
     if (not taken.empty() and taken.back().first + taken.back().length == what.first) {
         taken.back().length += what.length;
     } else {
@@ -25,12 +26,14 @@ void reservation::give_back() noexcept {
 
 void allocator::give_back(reservation& which) noexcept {
     if (which.held_.length == 0) return;
+    ENSURE(reserved_ >= which.held_.length, "reserved clusters are counted");
     map_.give(which.held_);
     reserved_ -= which.held_.length;
     // Nobody has taken anything behind it since: the next file may begin where this one ended.
     if (next_ == which.held_.first + which.held_.length) next_ = which.held_.first;
     which.held_ = {};
-    reservations_.erase(&which);
+    const std::size_t listed = reservations_.erase(&which);
+    ENSURE(listed == 1, "a reservation that holds something is listed");
 }
 
 // From the front of what is reserved where the file goes on; its bits are taken already.
@@ -38,6 +41,7 @@ bool allocator::take_reserved(const allocation_request& wanted, reservation& own
                               std::vector<cluster_extent>& taken) {
     cluster_extent& held = own.held_;
     if (held.length < wanted.wanted or held.first != wanted.goal) return false;
+    ENSURE(reserved_ >= held.length, "reserved clusters are counted");
     append(taken, {.first = held.first, .length = wanted.wanted});
     held.first += wanted.wanted;
     held.length -= wanted.wanted;
@@ -49,6 +53,7 @@ bool allocator::take_reserved(const allocation_request& wanted, reservation& own
 // Takes the first `wanted` of a free row.
 std::uint32_t allocator::take_row(cluster_extent row, std::uint32_t wanted,
                                   std::vector<cluster_extent>& taken) {
+    ENSURE(row.length != 0 and wanted != 0);
     const cluster_extent used{.first = row.first, .length = std::min(row.length, wanted)};
     map_.take(used);
     append(taken, used);
@@ -59,6 +64,7 @@ std::uint32_t allocator::take_row(cluster_extent row, std::uint32_t wanted,
 result<void> allocator::allocate(const allocation_request& wanted, reservation& own,
                                  std::vector<cluster_extent>& taken) {
     ENSURE(wanted.wanted != 0);
+    ENSURE(&own.from_ == this, "a reservation is used with its own allocator");
     const std::scoped_lock guard(mutex_);
     if (take_reserved(wanted, own, taken)) return {};
     if (map_.free_count() + own.held_.length < wanted.wanted)
@@ -69,6 +75,7 @@ result<void> allocator::allocate(const allocation_request& wanted, reservation& 
         const bool has_hope = map_.free_count() + released_count_ >= wanted.wanted;
         return failure({has_hope ? EAGAIN : ENOSPC, "allocate clusters"});
     }
+    ENSURE(own.held_.length == 0, "the old reservation was released");
     std::uint32_t left = wanted.wanted;
     // On behind the file's end, as far as it goes: what was reserved lies there.
     if (wanted.goal != 0) {
@@ -96,10 +103,14 @@ void allocator::undo(const std::vector<cluster_extent>& taken) noexcept {
     const std::scoped_lock guard(mutex_);
     for (const cluster_extent& each : taken)
         map_.give(each);
+    ENSURE(reserved_ <= map_.count() - map_.free_count(), "reserved clusters are not free");
 }
 
 void allocator::release(cluster_extent what) {
     const std::scoped_lock guard(mutex_);
+    ENSURE(what.first >= map_.first() and what.first - map_.first() < map_.count() and
+               what.length <= map_.count() - (what.first - map_.first()),
+           "clusters of the volume are released");
     append(released_, what);
     released_count_ += what.length;
 }

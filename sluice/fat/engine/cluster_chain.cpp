@@ -30,6 +30,7 @@ std::optional<cluster_run> cluster_chain::known(std::uint32_t file_cluster,
 
 // Follows the chain until `file_cluster` is mapped, or the end is reached and counted.
 result<void> cluster_chain::map_to(std::uint32_t file_cluster, may_wait waits) noexcept {
+    ENSURE(not count_ or runs_.mapped() <= *count_, "mapped clusters are before the end");
     std::optional<table_entry> after;  // the last one that is mapped
     while (runs_.mapped() <= file_cluster and not(count_ and runs_.mapped() == *count_)) {
         std::uint32_t next = first_;
@@ -52,6 +53,7 @@ result<void> cluster_chain::map_to(std::uint32_t file_cluster, may_wait waits) n
         if (most == 0) return broken();  // longer than the volume: it comes back to itself
         const auto stretch = table_.follow(next, most, waits);
         if (not stretch) return failure(stretch.error());
+        ENSURE(stretch->length != 0 and stretch->length <= most, "no walk is longer than the volume");
         runs_.append(next, stretch->length);
         after = stretch->after;
     }
@@ -60,6 +62,7 @@ result<void> cluster_chain::map_to(std::uint32_t file_cluster, may_wait waits) n
 
 result<cluster_chain::place> cluster_chain::walk(place from, std::uint32_t file_cluster,
                                                  may_wait waits) noexcept {
+    ENSURE(from.file_cluster <= file_cluster, "a chain is walked forwards");
     if (not shape_.is_cluster(from.disk_cluster) or file_cluster >= shape_.cluster_count) return broken();
     while (from.file_cluster < file_cluster) {
         const auto after = table_.next(from.disk_cluster, waits);
@@ -137,6 +140,7 @@ result<std::uint32_t> cluster_chain::last() noexcept {
             return failure(mapped.error());
         return runs_.tail()->disk_cluster;
     }
+    ENSURE(strategy_ != lookup_strategy::runs and runs_.mapped() == 0, "only one strategy keeps runs");
     if (last_ and last_->file_cluster == *count_ - 1) return last_->disk_cluster;
     const auto found = walk({.file_cluster = 0, .disk_cluster = first_}, *count_ - 1, may_wait::yes);
     if (not found) return failure(found.error());
@@ -175,6 +179,7 @@ result<allocation_table::moment> cluster_chain::chain_up(std::span<const cluster
     allocation_table::moment made = 0;
     for (std::size_t i = 0; i < more.size(); ++i) {
         const std::uint32_t after = i + 1 < more.size() ? more[i + 1].first : end_entry(shape_.type);
+        ENSURE(after != more[i].first, "a chain does not lead back to itself");
         const auto done = table_.chain_up(more[i], after);
         if (not done) return failure(done.error());
         made = *done;
@@ -184,6 +189,8 @@ result<allocation_table::moment> cluster_chain::chain_up(std::span<const cluster
 
 // Notes clusters that the table has at the end of the chain.
 void cluster_chain::map(std::span<const cluster_extent> more, allocation_table::moment made) noexcept {
+    ENSURE(count_ and (strategy_ != lookup_strategy::runs or runs_.mapped() == *count_),
+           "all that comes before is mapped");
     for (const cluster_extent& each : more) {
         if (strategy_ == lookup_strategy::runs) runs_.append(each.first, each.length);
         *count_ += each.length;
@@ -203,6 +210,7 @@ result<std::vector<cluster_extent>> cluster_chain::replace(std::span<const clust
         return failure(gone.error());
     }
     first_ = with.front().first;
+    ENSURE(*count_ == 0 and gone->last == 0, "the chain is empty");
     map(with, *made);
     return std::move(gone->rest);
 }
@@ -232,6 +240,7 @@ result<cluster_chain::cut_off> cluster_chain::cut(std::uint32_t clusters) noexce
         first_ = 0;
     }
     runs_.cut(clusters);
+    ENSURE(runs_.mapped() <= clusters and (clusters == 0) == (gone.last == 0));
     count_ = clusters;
     cursor_.reset();
     last_.reset();

@@ -27,6 +27,7 @@ std::string shown_text(const std::string& text) {
 
 result<std::unique_ptr<directory>> directory::load(const source& from, cluster_chain* chain) {
     std::unique_ptr<directory> made(new directory(from));
+    ENSURE(chain != nullptr or from.shape.type != fat_type::fat32, "FAT32 has no fixed root");
     if (chain == nullptr) {
         made->is_fixed_ = true;
         made->offsets_.push_back(from.shape.root_offset);
@@ -70,6 +71,8 @@ result<void> directory::read_clusters(cluster_chain& chain) {
             break;
         }
     }
+    ENSURE(image_.size() == offsets_.size() * shape_.cluster_bytes,
+           "each cluster has its bytes and its place");
     return {};
 }
 
@@ -80,6 +83,7 @@ void directory::build_index() {
         free_in_.back() = static_cast<std::uint16_t>(slot_count() % slots_per_sector());
     dirty_.resize(free_in_.size());
     after_another_.resize(free_in_.size());
+    ENSURE(names_.count() == 0 and leftovers_.empty(), "the index is built once");
     long_name_collector pieces;
     std::uint32_t pieces_from = 0;
     end_ = slot_count();
@@ -127,6 +131,7 @@ void directory::index(slots which, const directory_entry& raw, const long_name_c
 bool directory::put_leftover_aside(const name_entry& fresh) {
     const name_entry* const twin = names_.find(fresh.name);
     if (twin == nullptr or not equal_ignoring_case(twin->name, fresh.name)) return false;
+    ENSURE(twin->slot != fresh.slot, "an entry is not its own twin");
     const auto width = shape_.type == fat_type::fat32 ? cluster_width::four_bytes : cluster_width::two_bytes;
     const directory_entry fresh_raw = read(fresh.slot);
     const directory_entry twin_raw = read(twin->slot);
@@ -157,6 +162,7 @@ void directory::put(std::uint32_t slot, const directory_entry& raw) noexcept {
 }
 
 void directory::mark_dirty(std::uint32_t sector) noexcept {
+    ENSURE(sector < dirty_.size(), "a sector of the directory");
     if (dirty_[sector]) return;
     dirty_[sector] = true;
     ++dirty_count_;
@@ -169,6 +175,7 @@ void directory::update(std::uint32_t slot, const directory_entry& entry) noexcep
 }
 
 void directory::set_parent(std::uint32_t cluster, cluster_width width) noexcept {
+    ENSURE(cluster == 0 or shape_.is_cluster(cluster), "a parent is the root or begins at a cluster");
     if (slot_count() < 2) return;
     directory_entry raw = read(1);
     if (kind_of(raw) != slot_kind::dots) return;

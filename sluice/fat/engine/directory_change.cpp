@@ -10,16 +10,20 @@
 namespace sluice::fat {
 
 void directory::occupy(slots which) noexcept {
+    ENSURE(which.count <= slot_count() and which.first <= slot_count() - which.count);
     for (std::uint32_t slot = which.first; slot < which.first + which.count; ++slot) {
         ENSURE(not used_[slot]);
+        ENSURE(free_in_[slot / slots_per_sector()] != 0, "a sector's free slots are counted");
         used_[slot] = true;
         --free_in_[slot / slots_per_sector()];
     }
 }
 
 void directory::vacate(slots which) noexcept {
+    ENSURE(which.count <= slot_count() and which.first <= slot_count() - which.count);
     for (std::uint32_t slot = which.first; slot < which.first + which.count; ++slot) {
         ENSURE(used_[slot]);
+        ENSURE(free_in_[slot / slots_per_sector()] < slots_per_sector(), "a sector's free slots are counted");
         used_[slot] = false;
         ++free_in_[slot / slots_per_sector()];
     }
@@ -28,6 +32,7 @@ void directory::vacate(slots which) noexcept {
 
 // The first row of `where.count` unused slots that begins at `from` or behind, within [where.first, ...).
 std::optional<std::uint32_t> directory::room_in(std::uint32_t from, slots where) const noexcept {
+    ENSURE(where.count != 0 and where.first <= used_.size(), "the search is inside the directory");
     std::uint32_t row = 0;
     for (std::uint32_t slot = from; slot < where.first; ++slot) {
         row = used_[slot] ? 0 : row + 1;
@@ -37,6 +42,7 @@ std::optional<std::uint32_t> directory::room_in(std::uint32_t from, slots where)
 }
 
 std::optional<std::uint32_t> directory::room_for(std::uint32_t count) noexcept {
+    ENSURE(count != 0 and count < room_from_.size(), "an entry has at most so many slots");
     const std::uint32_t each = slots_per_sector();
     for (std::uint32_t& known : room_from_)
         known = std::min(known, vacated_from_);
@@ -59,12 +65,16 @@ bool directory::is_full() const noexcept {
 }
 
 void directory::grow(std::uint64_t offset) {
-    ENSURE(not is_fixed_);
+    ENSURE(not is_fixed_ and not is_damaged_ and not is_full());
+    ENSURE(offset >= shape_.data_offset and (offset - shape_.data_offset) % shape_.cluster_bytes == 0,
+           "a directory grows by a cluster");
     offsets_.push_back(offset);
     image_.resize(image_.size() + shape_.cluster_bytes);
     used_.resize(slot_count());
     free_in_.resize(slot_count() / slots_per_sector() + 1, static_cast<std::uint16_t>(slots_per_sector()));
     free_in_.back() = static_cast<std::uint16_t>(slot_count() % slots_per_sector());
+    ENSURE(image_.size() == offsets_.size() * shape_.cluster_bytes,
+           "each cluster has its bytes and its place");
     const std::size_t sectors = slot_count() / slots_per_sector();
     for (std::size_t i = sectors - shape_.sectors_per_cluster; i < sectors; ++i)
         free_in_[i] = static_cast<std::uint16_t>(slots_per_sector());
@@ -75,6 +85,7 @@ void directory::grow(std::uint64_t offset) {
 // Behind the end anything may stand: before the end moves there, it must not.
 result<void> directory::wipe_behind_end() noexcept {
     if (is_wiped_) return {};
+    ENSURE(end_ <= slot_count());
     const std::uint32_t per_sector = slots_per_sector();
     std::fill(image_.begin() + static_cast<std::ptrdiff_t>(std::size_t{end_} * slot_bytes), image_.end(),
               std::byte{});
@@ -108,6 +119,8 @@ directory::own_short_name directory::unused_short_name(std::string_view name) {
 
 // The pieces of a long name, if `name` is not empty, and the entry.
 void directory::write_set(slots where, std::u16string_view name, const directory_entry& raw) noexcept {
+    ENSURE(where.count == 1 + long_name_slots(name.size()), "each piece of the name has its slot");
+    ENSURE(where.first + where.count <= end_, "an entry lies before the end");
     const std::uint32_t pieces = where.count - 1;
     for (std::uint32_t i = 0; i < pieces; ++i)
         put(where.first + i, long_name_slot(name, pieces - i, checksum_of(raw.name)));
@@ -120,6 +133,7 @@ void directory::write_set(slots where, std::u16string_view name, const directory
 
 // A slot that was never used would be taken for the end.
 void directory::extend_to(slots which) noexcept {
+    ENSURE(which.count != 0 and which.first + which.count <= slot_count());
     for (; end_ < which.first; ++end_) {
         directory_entry skipped;
         skipped.name[0] = free_mark;
@@ -140,6 +154,7 @@ result<const name_entry*> directory::add(std::string_view name, const directory_
     directory_entry raw = entry;
     raw.name = own.raw.bytes;
     raw.case_bits = le8(own.raw.case_bits);
+    ENSURE(is_wiped_, "behind the end there are zeros");
     extend_to({.first = *first, .count = count});
     occupy({.first = *first, .count = count});
     write_set({.first = *first, .count = count}, units, raw);
@@ -153,10 +168,12 @@ bool directory::has_room_for(std::string_view name) noexcept {
 
 void directory::remove(std::uint32_t slot) {
     removals_.push_back(set_of(*at(slot)));
+    ENSURE(used_[removals_.back().first] and slot < end_, "the slots of an entry are used");
     names_.leave(slot);
 }
 
 void directory::mark_free(slots which) noexcept {
+    ENSURE(which.first + which.count <= end_, "freed slots are before the end");
     for (std::uint32_t slot = which.first; slot < which.first + which.count; ++slot) {
         image_[std::size_t{slot} * slot_bytes] = std::byte{free_mark};
         mark_dirty(slot / slots_per_sector());
@@ -164,6 +181,7 @@ void directory::mark_free(slots which) noexcept {
 }
 
 void directory::apply(slots gone) noexcept {
+    ENSURE(gone.count != 0);
     mark_free(gone);
     vacate(gone);
     names_.erase(gone.first + gone.count - 1);
@@ -195,6 +213,7 @@ void directory::join(std::uint32_t slot, const name_entry& other) noexcept {
 // Where a set that takes the place of `old` may stand, so that one write of a sector does both; it is
 // occupied then, and the old one's slots are not.
 std::optional<std::uint32_t> directory::room_instead_of(slots old, std::uint32_t count) noexcept {
+    ENSURE(count != 0 and old.count != 0 and used_[old.first], "a name takes the place of another");
     if (count == old.count) return old.first;
     const std::uint32_t sector = old.first / slots_per_sector();
     if (not is_wiped_ or (old.first + old.count - 1) / slots_per_sector() != sector) return std::nullopt;
@@ -227,12 +246,14 @@ std::optional<std::uint32_t> directory::respell(std::uint32_t slot, std::string_
     names_.erase(slot);
     entry.name = name;
     const std::uint32_t at = entry.slot;
+    ENSURE(at < end_ and used_[at], "an entry lies before the end, in slots of its own");
     names_.add(std::move(entry));
     return at;
 }
 
 std::uint64_t directory::offset_of(std::uint32_t sector) const noexcept {
     const std::uint64_t offset = std::uint64_t{sector} * shape_.sector_bytes;
+    ENSURE(offset < image_.size(), "a sector of the directory");
     if (is_fixed_) return offsets_.front() + offset;
     const auto cluster = static_cast<std::size_t>(offset / shape_.cluster_bytes);
     ENSURE(cluster < offsets_.size());
@@ -241,6 +262,8 @@ std::uint64_t directory::offset_of(std::uint32_t sector) const noexcept {
 
 result<void> directory::write(const std::function<result<void>()>& order) noexcept {
     const std::uint32_t sectors = slot_count() / slots_per_sector();
+    ENSURE(static_cast<std::size_t>(std::ranges::count(dirty_, true)) == dirty_count_,
+           "each dirty sector is counted once");
     for (std::uint32_t each = 0; each < dirty_.size();) {
         if (not dirty_[each]) {
             ++each;

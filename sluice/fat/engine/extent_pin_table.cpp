@@ -2,10 +2,14 @@
 
 #include <algorithm>
 
+#include "sluice/base/ensure.hpp"
+
 namespace sluice::fat {
 
 // Relaxed: whoever asks later got the clusters after the borrower had let go of the file's ranges.
 void extent_pin_table::begin(cluster_extent what) noexcept {
+    ENSURE(what.length != 0 and (what.first + what.length - 1) / group_clusters < counts_.size(),
+           "pinned extents are clusters of the volume");
     for (std::uint32_t group = what.first / group_clusters;
          group <= (what.first + what.length - 1) / group_clusters; ++group) {
         counts_[group].fetch_add(one_loan, std::memory_order_relaxed);
@@ -16,11 +20,15 @@ void extent_pin_table::begin(cluster_extent what) noexcept {
 // Release: what the borrower has read, it read before; pairs with the acquire of who looks for loans.
 void extent_pin_table::end(cluster_extent what) noexcept {
     for (std::uint32_t group = what.first / group_clusters;
-         group <= (what.first + what.length - 1) / group_clusters; ++group)
-        counts_[group].fetch_sub(one_loan, std::memory_order_release);
+         group <= (what.first + what.length - 1) / group_clusters; ++group) {
+        const std::uint32_t before = counts_[group].fetch_sub(one_loan, std::memory_order_release);
+        ENSURE(before >= one_loan + once, "a pin is released once");
+    }
 }
 
 bool extent_pin_table::any_count_from(std::uint32_t least, cluster_extent what) const noexcept {
+    ENSURE(what.length != 0 and (what.first + what.length - 1) / group_clusters < counts_.size(),
+           "the extent contains clusters of the volume");
     const auto first = counts_.begin() + what.first / group_clusters;
     const auto last = counts_.begin() + (what.first + what.length - 1) / group_clusters;
     return std::any_of(first, last + 1,

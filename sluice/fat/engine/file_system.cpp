@@ -87,6 +87,7 @@ cluster_width file_system::width() const noexcept {
 
 // 16 bits for the slot: a directory has 65,536.
 file_system::location file_system::location_of(const item& parent, std::uint32_t slot) noexcept {
+    ENSURE(slot <= 0xffffU, "a directory has at most 65,536 slots");
     return (std::uint64_t{parent.parent == nullptr ? 1U : parent.chain.first()} << 16 | (slot & 0xffffU)) +
            root_id + 1;
 }
@@ -97,6 +98,7 @@ std::uint64_t file_system::id_of(const item& parent, const name_entry& entry) co
 
 item_ptr file_system::item_at(const item_ptr& parent, const name_entry& entry) {
     if (item_ptr held = entry.use.held.lock()) return held;
+    ENSURE(parent->content->at(entry.slot) == &entry, "an entry is one of its directory's");
     const directory_entry raw = parent->content->read(entry.slot);
     const bool is_directory = kind_of(raw) == slot_kind::directory;
     // Not in one piece with its count, which stays as long as the entry remembers it.
@@ -131,6 +133,7 @@ result<directory*> file_system::content_of(const item_ptr& of) {
         of->content = std::move(*loaded);
         take_uses_back(*of);
         by_cluster_[key] = of.get();
+        ENSURE(recent_.size() + 1 == by_cluster_.size(), "each loaded directory has its own cluster");
         recent_.push_front(of);
         recent_bytes_ += of->content->bytes();
         if (of->content->has_removals() and not options_.is_read_only) touch(of);
@@ -161,14 +164,17 @@ void file_system::drop_content(item& of) noexcept {
         const std::unique_lock guard(of.mutex);
         of.reserved.reset();
     }
-    by_cluster_.erase(key_of(of));
-    recent_bytes_ -= std::min(recent_bytes_, of.content->bytes());
+    const std::size_t erased = by_cluster_.erase(key_of(of));
+    ENSURE(erased == 1, "invariant 2");
+    ENSURE(recent_bytes_ >= of.content->bytes(), "the bytes of contents in memory are counted");
+    recent_bytes_ -= of.content->bytes();
     of.content.reset();
 }
 
 // Forgets what was used longest ago. Not in the middle of anything: contents must not go under their users,
 // of whom one may be in the middle of a commit.
 void file_system::trim() noexcept {
+    ENSURE(recent_.size() == by_cluster_.size(), "each loaded directory is listed once");
     if (recent_.size() <= contents_max and recent_bytes_ <= content_bytes_max) return;
     if (dirty_directories_.size() > contents_max / 2) (void)commit_locked();
     for (auto each = recent_.end(); each != recent_.begin();) {
@@ -214,8 +220,10 @@ void file_system::forget_use(const item_ptr& last) noexcept {
 }
 
 item_handle file_system::hold(item_ptr which) {
+    ENSURE(not which->is_removed or which->handles != 0, "a removed item has handles until it is destroyed");
     ++which->handles;
     ++handles_;
+    ENSURE(handles_ >= which->handles, "the handles of all items are counted");
     return {*this, std::move(which)};
 }
 
@@ -229,6 +237,7 @@ result<item_handle> file_system::find(std::string_view path) noexcept {
 
 bool file_system::is_last(const item& held) noexcept {
     const std::scoped_lock guard(names_);
+    ENSURE(held.handles != 0 and handles_ >= held.handles, "the caller holds a handle");
     return held.handles == 1 and not held.is_removed;
 }
 
@@ -237,6 +246,7 @@ void file_system::closed(item_ptr& which) noexcept {
     // the disk, where its data does.
     if (not which->is_removed and is_unsettled(*which) and is_last(*which)) (void)settle(*which);
     const std::scoped_lock guard(names_);
+    ENSURE(which->handles != 0 and handles_ >= which->handles, "a handle is closed once");
     --handles_;
     if (--which->handles != 0) return;
     if (which->is_removed) {
@@ -278,6 +288,7 @@ item_status file_system::status_of(const directory_entry& entry) const noexcept 
 
 // With the item's mutex held.
 item_status file_system::status_locked(const item& of) const noexcept {
+    ENSURE(of.valid() <= of.size(), "invariant 3 of item");
     directory_entry raw = of.entry;
     stamp(raw, of);
     item_status found = status_of(raw);
@@ -319,6 +330,7 @@ result<std::optional<file_system::listed>> file_system::list(item& of, std::uint
     std::vector<listed> found;
     if (const auto done = list(of, from_slot, 1, found); not done) return failure(done.error());
     if (found.empty()) return std::nullopt;
+    ENSURE(found.size() == 1 and found.front().slot >= from_slot, "the first name from there on");
     return std::move(found.front());
 }
 

@@ -26,6 +26,7 @@ std::vector<cluster_extent> merged(std::vector<cluster_extent> pieces) {
     std::ranges::sort(pieces, {}, &cluster_extent::first);
     std::vector<cluster_extent> whole;
     for (const cluster_extent& each : pieces) {
+        ENSURE(whole.empty() or whole.back().first + whole.back().length <= each.first, "invariant 5");
         if (not whole.empty() and whole.back().first + whole.back().length == each.first) {
             whole.back().length += each.length;
         } else {
@@ -67,6 +68,7 @@ result<void> file_system::order() noexcept {
 }
 
 result<void> file_system::flush_table() noexcept {
+    ENSURE(is_marked_ and not options_.is_read_only, "a volume is marked dirty before it is changed");
     return while_others_look([&] { return table_.flush(options_.mode != write_mode::fast); });
 }
 
@@ -84,6 +86,7 @@ directory_entry file_system::entry_of(item& of) noexcept {
     of.written.reset();
     directory_entry raw = of.entry;
     set_first_cluster(raw, of.chain.first(), width());
+    ENSURE(of.size() <= UINT32_MAX, "a size has 32 bits on the disk");
     // What is only thought to be zero is not the file's on the disk.
     if (not of.is_directory)
         raw.size_bytes = le32(static_cast<std::uint32_t>(std::min(of.valid(), of.size())));
@@ -99,6 +102,7 @@ void file_system::write_entries() {
     for (const item_ptr& each : changed) {
         {
             const std::unique_lock guard(each->mutex);
+            ENSURE(each->is_queued, "queued items are marked as queued");
             each->is_queued = false;
         }
         if (each->is_removed or each->parent == nullptr) continue;
@@ -113,6 +117,7 @@ void file_system::write_entries() {
 }
 
 result<void> file_system::write_directories(bool is_removing) noexcept {
+    ENSURE(is_marked_, "a volume is marked dirty before it is changed");
     for (const item_ptr& each : dirty_directories_) {
         if (each->content == nullptr) continue;
         if (is_removing) each->content->apply_removals();
@@ -139,6 +144,7 @@ file_system::given_up file_system::take_given_up() {
 }
 
 byte_extent file_system::on_device(cluster_extent what) const noexcept {
+    ENSURE(has_clusters(shape_, what));
     return {.offset = shape_.cluster_offset(what.first),
             .length = std::uint64_t{what.length} * shape_.cluster_bytes};
 }
@@ -147,6 +153,7 @@ byte_extent file_system::on_device(cluster_extent what) const noexcept {
 void file_system::discard(std::vector<cluster_extent>& freed) noexcept {
     if (not options_.discards) return;
     const std::size_t count = std::min(freed.size(), discards_max);
+    ENSURE(not options_.is_read_only, "a read-only volume frees no clusters");
     std::ranges::partial_sort(freed, freed.begin() + static_cast<std::ptrdiff_t>(count),
                               std::ranges::greater(), &cluster_extent::length);
     for (std::size_t i = 0; i != count; ++i)
@@ -165,24 +172,28 @@ void file_system::make_available(std::vector<cluster_extent> freed, std::uint32_
         } else if (not book->is_lent(each) and device_.discard(on_device(each))) {
             forgotten.push_back(each);
         } else {
+            ENSURE(asked >= each.length, "freed clusters are part of the released ones");
             lent_.push_back(each);
             asked -= each.length;
         }
     }
     discard(available);
     available.insert(available.end(), forgotten.begin(), forgotten.end());
+    ENSURE(clusters_in(available) <= asked, "freed clusters are part of the released ones");
     if (asked != 0) clusters_.load()->reuse(available, asked);
 }
 
 void file_system::ask_for_loans() noexcept {
     if (lent_.empty()) return;
     auto asked = std::exchange(lent_, {});
+    ENSURE(loans_so_far() != nullptr, "pinned extents are in the pin table");
     const std::uint32_t count = clusters_in(asked);
     make_available(std::move(asked), count);
 }
 
 result<void> file_system::free_given_up(given_up& what) noexcept {
     for (const cut& each : what.cuts) {
+        ENSURE(shape_.is_cluster(each.last), "a chain that was cut has a last cluster");
         // What is free in the table may be had by others: on a damaged volume, another file gave it up.
         const auto free = table_.is_free(each.last);
         if (not free) return failure(free.error());
@@ -198,12 +209,14 @@ result<void> file_system::free_given_up(given_up& what) noexcept {
         what.asked += what.rest.back().length;
         what.rest.pop_back();
     }
+    ENSURE(clusters_in(what.freed) <= what.asked, "freed clusters are part of the released ones");
     auto done = flush_table();
     if (done) done = order();
     if (not done) return done;
     if (what.asked != 0) make_available(std::move(what.freed), what.asked);
     for (const cut& each : what.cuts) {
         const std::unique_lock guard(each.of->mutex);
+        ENSURE(each.of->cuts != 0, "a cut is carried out once");
         --each.of->cuts;
     }
     return {};
@@ -231,6 +244,7 @@ result<void> file_system::commit_locked() noexcept {
 }
 
 result<void> file_system::write_changes() noexcept {
+    ENSURE(not options_.is_read_only, "a read-only volume has no changes");
     ask_for_loans();
     if (not has_changes()) {
         given_up left = take_given_up();
@@ -242,6 +256,7 @@ result<void> file_system::write_changes() noexcept {
     write_entries();
     if (const auto done = mark_dirty(); not done) return done;
     if (const auto done = order(); not done) return done;
+    ENSURE(is_marked_, "the mark comes first");
     const bool has_table = table_.is_dirty();
     if (const auto done = flush_table(); not done) return done;
     if (has_table)
@@ -266,6 +281,8 @@ result<void> file_system::write_changes() noexcept {
 }
 
 result<void> file_system::write_mark(bool is_dirty) noexcept {
+    ENSURE(not options_.is_read_only, "a read-only volume is not marked");
+    ENSURE(not is_marked_, "a mark is set and taken away once");
     if (not shape_.has_extended_fields) return {};
     std::array<std::byte, 1> state{};
     if (const auto done = device_.read_at(shape_.dirty_byte_offset(), state); not done) return done;
@@ -289,10 +306,12 @@ result<void> file_system::mark_dirty() noexcept {
 // The last: everything else is durable.
 result<void> file_system::mark_clean() noexcept {
     if (not is_marked_) return {};
+    ENSURE(unfinished_.empty(), "a clean volume has no pending releases");
     if (shape_.info_offset and clusters_.load() != nullptr) {
         info_sector raw;
         const auto bytes = std::as_writable_bytes(std::span(&raw, 1));
         if (device_.read_at(*shape_.info_offset, bytes) and decode_info(raw, shape_)) {
+            ENSURE(clusters_.load()->free_count() <= shape_.cluster_count, "there are no more clusters");
             const std::uint32_t next = clusters_.load()->next();
             raw.free_count = le32(clusters_.load()->free_count());
             if (shape_.is_cluster(next)) raw.next_free = le32(next);

@@ -22,6 +22,7 @@ sync::byte_range range_of(byte_extent where) noexcept {
 
 // Those that some bytes of the device, which are not none, lie in.
 cluster_extent clusters_at(const geometry& shape, byte_extent where) noexcept {
+    ENSURE(where.length != 0 and where.offset >= shape.data_offset, "clusters lie in the data area");
     const auto first = static_cast<std::uint32_t>((where.offset - shape.data_offset) / shape.cluster_bytes);
     const auto last = static_cast<std::uint32_t>((where.offset + where.length - 1 - shape.data_offset) /
                                                  shape.cluster_bytes);
@@ -48,6 +49,7 @@ result<allocator*> file_system::clusters() noexcept {
 }
 
 void file_system::mark_changed(item& of, bool is_content) noexcept {
+    ENSURE(not options_.is_read_only, "a read-only volume does not change");
     const auto now = std::chrono::time_point_cast<std::chrono::system_clock::duration>(clock_.utc_now());
     of.changed = now;
     if (is_content) of.written = now;
@@ -81,6 +83,7 @@ result<void> file_system::for_each_piece(item& of, run_list::hint& hint, byte_ex
         const std::uint64_t within = at % shape_.cluster_bytes;
         std::uint64_t room = std::uint64_t{run->length} * shape_.cluster_bytes - within;
         const std::uint64_t bytes = std::min(room, where.length - done);
+        ENSURE(bytes != 0, "the transfer makes progress");
         const auto moved = transfer(done, shape_.cluster_offset(run->disk_cluster) + within, bytes);
         if (not moved) return moved;
         done += bytes;
@@ -116,6 +119,7 @@ result<std::size_t> file_system::read(item& of, run_list::hint& hint, std::span<
         },
         waits);
     if (not done) return failure(done.error());
+    ENSURE(there <= count and offset + count <= of.size(), "the range lock keeps the size");
     std::ranges::fill(into.subspan(there, count - there), std::byte{});
     return count;
 }
@@ -142,6 +146,7 @@ sync::range_guard file_system::lock_to_write(item& of, byte_extent where, bool& 
 result<void> file_system::try_make_clusters(item& of, std::uint64_t size_bytes) noexcept {
     const auto from = clusters();
     if (not from) return failure(from.error());
+    ENSURE(size_bytes != 0 and size_bytes <= file_bytes_max, "a FAT file has at most 2^32 - 1 bytes");
     const std::unique_lock guard(of.mutex);
     const auto wanted =
         static_cast<std::uint32_t>((size_bytes + shape_.cluster_bytes - 1) / shape_.cluster_bytes);
@@ -164,6 +169,7 @@ result<void> file_system::try_make_clusters(item& of, std::uint64_t size_bytes) 
         std::min(more - size_bytes, std::max(ahead_max, of.expected_bytes)) / shape_.cluster_bytes);
     std::vector<cluster_extent> taken;
     if (const auto done = (*from)->allocate(request, *of.reserved, taken); not done) return done;
+    ENSURE(not taken.empty() and (request.goal == 0 or shape_.is_cluster(request.goal - 1)));
     if (const auto done = of.chain.append(taken); not done) {
         (*from)->undo(taken);
         return done;
@@ -184,6 +190,8 @@ result<void> file_system::make_clusters(item& of, std::uint64_t size_bytes) noex
 
 // With the bytes locked, and within the chain.
 result<void> file_system::zero_on_device(item& of, byte_extent where) noexcept {
+    ENSURE(where.offset >= of.valid() or where.offset + where.length <= of.valid(),
+           "the range does not cross the valid length");
     run_list::hint hint;
     return for_each_piece(
         of, hint, where,
@@ -264,6 +272,7 @@ result<void> file_system::write(item& of, run_list::hint& hint, std::span<const 
 result<void> file_system::shrink(item& of, std::uint64_t size_bytes) noexcept {
     if (const auto from = clusters(); not from) return failure(from.error());
     const std::unique_lock guard(of.mutex);
+    ENSURE(size_bytes <= of.size(), "shrinking does not increase the size");
     const auto wanted =
         static_cast<std::uint32_t>((size_bytes + shape_.cluster_bytes - 1) / shape_.cluster_bytes);
     if (of.reserved) of.reserved->give_back();
@@ -276,6 +285,7 @@ result<void> file_system::shrink(item& of, std::uint64_t size_bytes) noexcept {
     // To nothing, and on in another chain: that needs no order between the two.
     const std::scoped_lock queue(queue_);
     if (gone->last != 0) {
+        ENSURE(wanted != 0, "the rest of the chain has a last cluster");
         ++of.cuts;
         cuts_.push_back({.of = of.shared_from_this(), .last = gone->last});
     }
@@ -347,6 +357,7 @@ result<void> file_system::settle(item& of) noexcept {
     const std::uint64_t valid = of.valid();
     const std::uint64_t size = of.size();
     if (valid == size) return {};
+    ENSURE(valid < size, "invariant 3 of item");
     if (const auto done = zero_on_device(of, {.offset = valid, .length = size - valid}); not done)
         return done;
     const std::unique_lock guard(of.mutex);
@@ -375,6 +386,7 @@ result<void> file_system::for_each_extent(item& of, byte_extent where,
     if (where.offset >= size) return {};
     const std::uint64_t end = where.offset + std::min(where.length, size - where.offset);
     const std::uint64_t there = std::min(end, std::max(valid, where.offset));
+    ENSURE(where.offset <= there and there <= end, "the part on the device is inside the requested range");
     run_list::hint hint;
     bool goes_on = true;
     const auto done = for_each_piece(
@@ -435,6 +447,7 @@ void file_system::give_up(item& of) noexcept {
         drop_content(of);
         recent_.remove_if([&](const item_ptr& each) { return each.get() == &of; });
     }
+    ENSURE(of.is_removed and of.handles == 0, "only removed files without handles free their clusters");
     const std::unique_lock guard(of.mutex);
     of.reserved.reset();
     const auto gone = of.chain.cut(0);

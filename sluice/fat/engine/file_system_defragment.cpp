@@ -38,10 +38,12 @@ result<std::uint32_t> file_system::runs_in(item& of) noexcept {
     for (std::uint32_t at = 0; at < *count;) {
         const auto run = of.chain.locate(at, hint);
         if (not run) return failure(run.error());
+        ENSURE(run->length != 0, "a run has a cluster");
         runs += run->disk_cluster != end or at == 0 ? 1 : 0;
         end = run->disk_cluster + run->length;
         at += run->length;
     }
+    ENSURE(runs <= *count, "each run has a cluster");
     return runs;
 }
 
@@ -55,6 +57,7 @@ result<std::vector<cluster_extent>> file_system::take_better_room(item& of, std:
         return of.chain.count();
     }();
     if (not count) return failure(count.error());
+    ENSURE(runs > 1 and *count >= runs, "only a fragmented file is moved");
     reservation none(**from);
     std::vector<cluster_extent> taken;
     if (const auto done = (*from)->allocate({.wanted = *count}, none, taken); not done) {
@@ -80,6 +83,7 @@ result<void> file_system::copy_to(item& of, std::span<const cluster_extent> room
         const room_place place = place_in(shape_, room, at);
         const std::uint64_t bytes =
             std::min({std::uint64_t{block.size()}, size - at, place.length, contiguous});
+        ENSURE(bytes != 0, "the copy makes progress");
         const auto part = std::span(block).first(static_cast<std::size_t>(bytes));
         const auto read = device_.read_at(shape_.cluster_offset(run->disk_cluster) + within, part);
         if (not read) return read;
@@ -99,6 +103,7 @@ result<void> file_system::move_to_clusters(item& of, std::span<const cluster_ext
     if (of.reserved) of.reserved->give_back();
     const auto gone = of.chain.replace(room);
     if (not gone) return failure(gone.error());
+    ENSURE(of.chain.is_counted() and of.chain.first() == room.front().first, "the file has its new clusters");
     mark_changed(of, false);
     // After the entry: file_system, invariant 4.
     const std::scoped_lock queue(queue_);
@@ -120,6 +125,7 @@ result<file_system::run_counts> file_system::defragment(item& of) noexcept {
     const auto room = take_better_room(of, *runs);
     if (not room) return failure(room.error());
     if (room->empty()) return run_counts{.before = *runs, .after = *runs};
+    ENSURE(room->size() < *runs, "the new place has fewer runs");
     auto done = copy_to(of, *room);
     if (done) done = move_to_clusters(of, *room);
     if (not done) {

@@ -33,12 +33,14 @@ result<file_system::place> file_system::place_of(std::string_view path) {
 }
 
 void file_system::touch(const item_ptr& which) {
+    ENSURE(which->is_directory and not options_.is_read_only);
     dirty_directories_.insert(which);
 }
 
 // One cluster, if need be by a commit that makes given up ones free.
 result<cluster_extent> file_system::take_cluster(const allocation_request& wanted, reservation& own) {
     allocator& from = *clusters_.load();
+    ENSURE(wanted.wanted == 1, "one cluster at a time");
     std::vector<cluster_extent> taken;
     auto done = from.allocate(wanted, own, taken);
     if (not done and done.error().code() == EAGAIN) {
@@ -47,6 +49,7 @@ result<cluster_extent> file_system::take_cluster(const allocation_request& wante
     }
     if (not done)
         return failure(done.error().code() == EAGAIN ? error(ENOSPC, "allocate cluster") : done.error());
+    ENSURE(taken.size() == 1 and taken.front().length == 1, "as many as were wanted");
     return taken.front();
 }
 
@@ -81,6 +84,8 @@ result<void> file_system::grow_directory(item& which, directory& in) {
 }
 
 result<void> file_system::make_room(const place& there) {
+    ENSURE(there.parent->content.get() == there.in,
+           "the content of a directory stays while its names change");
     if (there.in->is_damaged()) return failure({EIO, "add to a damaged directory"});
     while (not there.in->has_room_for(there.name))
         if (const auto grown = grow_directory(*there.parent, *there.in); not grown) return grown;
@@ -106,6 +111,7 @@ result<std::uint32_t> file_system::make_directory_cluster(const item& parent) {
     reservation none(**from);
     const auto taken = take_cluster({}, none);
     if (not taken) return failure(taken.error());
+    ENSURE(parent.is_directory, "a directory is made in a directory");
     const std::uint32_t cluster = taken->first;
     std::vector<std::byte> bytes(shape_.cluster_bytes);
     directory_entry dots = new_entry(true, attributes::none);
@@ -144,6 +150,7 @@ result<item_handle> file_system::create(std::string_view path, bool is_directory
     const auto entry = there->in->add(there->name, raw);
     touch(there->parent);
     if (not entry) return failure(entry.error());
+    ENSURE(next_id_ >= new_id_base(), "ids of new files are not those of places");
     (*entry)->use.id = next_id_++;
     item_ptr made = item_at(there->parent, **entry);
     if (const auto done = after_change(); not done) return failure(done.error());
@@ -167,6 +174,7 @@ result<void> file_system::remove(item& what) noexcept {
     }
     (*in)->remove(what.slot);
     touch(what.parent);
+    ENSURE(what.content == nullptr or what.content->name_count() == 0, "a directory goes when it is empty");
     what.is_removed = true;
     dirty_directories_.erase(self);
     if (what.handles == 0) give_up(what);
@@ -222,6 +230,7 @@ result<void> file_system::rename(item& what, std::string_view path, if_taken tak
 
 // The item stands in another place now.
 void file_system::settle_in(const item_ptr& what, const place& there, const name_entry& entry) {
+    ENSURE(there.parent->content->at(entry.slot) == &entry, "an item is where its directory has its entry");
     if (what->is_directory and what->parent != there.parent and what->content != nullptr) {
         what->content->set_parent(there.parent->parent == nullptr ? 0 : there.parent->chain.first(), width());
         touch(what);
@@ -237,6 +246,8 @@ result<void> file_system::move_to(const item_ptr& what, const place& there) {
     if (what->is_directory)
         if (const auto content = content_of(what); not content) return failure(content.error());
     if (const auto room = make_room(there); not room) return room;
+    ENSURE(there.parent->content.get() == there.in,
+           "the content of a directory stays while its names change");
     const item_ptr from = what->parent;
     const std::uint32_t slot = what->slot;
     const auto entry = there.in->add(there.name, entry_of(*what));
@@ -254,6 +265,7 @@ result<void> file_system::move_over(const item_ptr& what, const place& there) {
     if (what->is_directory)
         if (const auto content = content_of(what); not content) return failure(content.error());
     const item_ptr other = item_at(there.parent, *there.taken);
+    ENSURE(other != what and not other->is_removed, "a file takes the place of another");
     const name_entry& entry = *there.taken;
     const item_ptr from = what->parent;
     const std::uint32_t slot = what->slot;
@@ -272,6 +284,7 @@ result<void> file_system::move_over(const item_ptr& what, const place& there) {
 }
 
 result<void> file_system::respell(const item_ptr& what, const place& there) {
+    ENSURE(what->parent == there.parent, "a name changes its case where it is");
     if (const auto slot = there.in->respell(what->slot, there.name)) {
         touch(there.parent);
         settle_in(what, there, *there.in->at(*slot));

@@ -8,7 +8,9 @@
 namespace sluice::fat {
 
 free_map::free_map(std::uint32_t first, std::uint32_t count)
-    : first_(first), count_(count), words_(count / word_bits + 1), free_in_(count / window_bits + 1) {}
+    : first_(first), count_(count), words_(count / word_bits + 1), free_in_(count / window_bits + 1) {
+    ENSURE(count <= UINT32_MAX - first, "the end of the range fits into 32 bits");
+}
 
 bool free_map::is_free(std::uint32_t which) const noexcept {
     if (which < first_ or which - first_ >= count_) return false;
@@ -33,9 +35,10 @@ void free_map::for_each_word(cluster_extent what, PerWord per_word) noexcept {
 }
 
 void free_map::take(cluster_extent what) noexcept {
+    ENSURE(what.length <= free_, "taken bits were free");
     for_each_word(what,
                   [](std::uint64_t& word, std::uint64_t mask, std::uint32_t& free_in, std::uint32_t bits) {
-                      ENSURE((word & mask) == mask, "what is taken was free");
+                      ENSURE((word & mask) == mask, "taken bits were free");
                       word &= ~mask;
                       free_in -= bits;
                   });
@@ -43,9 +46,10 @@ void free_map::take(cluster_extent what) noexcept {
 }
 
 void free_map::give(cluster_extent what) noexcept {
+    ENSURE(what.length <= count_ - free_, "released bits were taken");
     for_each_word(what,
                   [](std::uint64_t& word, std::uint64_t mask, std::uint32_t& free_in, std::uint32_t bits) {
-                      ENSURE((word & mask) == 0, "what is given back was taken");
+                      ENSURE((word & mask) == 0, "released bits were taken");
                       word |= mask;
                       free_in += bits;
                   });
@@ -86,6 +90,7 @@ std::uint32_t free_map::next_free(std::uint32_t index) const noexcept {
 
 bool free_map::find_between(std::uint32_t from, std::uint32_t to, std::uint32_t wanted,
                             cluster_extent& best) const noexcept {
+    ENSURE(from <= to and to <= count_);
     for (std::uint32_t index = next_free(from); index < to;) {
         const std::uint32_t length = free_bits_from(index, wanted);
         if (length > best.length) best = {.first = first_ + index, .length = length};
@@ -101,6 +106,7 @@ std::optional<cluster_extent> free_map::find_run(std::uint32_t goal, std::uint32
     const std::uint32_t start = goal < first_ or goal - first_ >= count_ ? 0 : goal - first_;
     cluster_extent best;
     if (not find_between(start, count_, wanted, best)) (void)find_between(0, start, wanted, best);
+    ENSURE(best.length != 0 and best.length <= free_, "the free ones are counted");
     return best;
 }
 

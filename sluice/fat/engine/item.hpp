@@ -7,6 +7,7 @@
 #include <shared_mutex>
 #include <string>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/fat/engine/allocator.hpp"
 #include "sluice/fat/engine/cluster_chain.hpp"
 #include "sluice/fat/engine/directory.hpp"
@@ -36,6 +37,7 @@ struct item : std::enable_shared_from_this<item> {
         std::uint64_t valid = 0;
     };
     void set(lengths to) noexcept {
+        ENSURE(to.valid <= to.size, "invariant 3");
         size_.store(to.size, std::memory_order_relaxed);
         valid_.store(to.valid, std::memory_order_relaxed);
     }

@@ -15,6 +15,7 @@ constexpr std::size_t heads_min = 16;
 
 void name_index::node_list::add() {
     const place fresh = place_of(static_cast<std::uint32_t>(size_));
+    ENSURE(fresh.piece <= pieces_.size(), "each piece is full before the next begins");
     if (fresh.piece == pieces_.size())
         pieces_.push_back(std::make_unique<node[]>(std::size_t{1} << (fresh.piece + first_bits)));
     ++size_;
@@ -25,6 +26,7 @@ std::uint32_t& name_index::chain(key by, std::uint32_t hash) noexcept {
 }
 
 void name_index::put_in_chains(std::uint32_t number) noexcept {
+    ENSURE(number < links_.size() and links_.size() == nodes_.size(), "each name has its links");
     for (const key by : {by_name, by_alias}) {
         if (by == by_alias and nodes_[number].entry.alias.empty()) continue;
         link& own = links_[number][by];
@@ -40,6 +42,7 @@ void name_index::put_in_chains(std::uint32_t number) noexcept {
 
 void name_index::grow() {
     const std::size_t heads = std::max(heads_min, heads_[0].size() * 2);
+    ENSURE(std::has_single_bit(heads), "a hash chooses a chain by its low bits");
     for (auto& each : heads_)
         each.assign(heads, nobody);
     for (const std::uint32_t number : numbers_)
@@ -58,6 +61,7 @@ const name_entry* name_index::add(name_entry entry) {
     }
     const std::uint32_t number = unused_.back();
     unused_.pop_back();
+    ENSURE(number < nodes_.size());
     numbers_[slot] = number;
     links_[number][by_name].hash = hash_ignoring_case(entry.name);
     links_[number][by_alias].hash = hash_ignoring_case(entry.alias);
@@ -72,17 +76,21 @@ void name_index::leave(std::uint32_t slot) noexcept {
     leaver.is_leaving = true;
     leaver.entry.use = {};  // nobody finds it by its name any more
     ++leaving_;
+    ENSURE(leaving_ <= numbers_used(), "leaving names are still in the index");
 }
 
 void name_index::erase(std::uint32_t slot) noexcept {
     ENSURE(number_at(slot) != nobody);
     const std::uint32_t number = std::exchange(numbers_[slot], nobody);
     node& gone = nodes_[number];
+    ENSURE(gone.entry.slot == slot and (leaving_ != 0 or not gone.is_leaving));
     for (const key by : {by_name, by_alias}) {
         if (by == by_alias and gone.entry.alias.empty()) continue;
         std::uint32_t* at = &chain(by, links_[number][by].hash);
-        while (*at != number)
+        while (*at != number) {
+            ENSURE(*at != nobody, "a name is in the chains of its keys");
             at = &links_[*at][by].next;
+        }
         *at = links_[number][by].next;
     }
     unused_.push_back(number);

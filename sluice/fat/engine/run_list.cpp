@@ -15,6 +15,7 @@ cluster_run run_list::nearest(std::uint32_t file_cluster, hint& from) const noex
     ENSURE(file_cluster < mapped_);
     if (file_cluster >= exact_) {
         const std::uint32_t index = (file_cluster - first_anchor_) / anchor_spacing;
+        ENSURE(index < anchors_.size(), "an anchor covers each mapped cluster after the runs");
         return {.file_cluster = first_anchor_ + index * anchor_spacing,
                 .disk_cluster = anchors_[index],
                 .length = 1};
@@ -26,6 +27,7 @@ cluster_run run_list::nearest(std::uint32_t file_cluster, hint& from) const noex
         } else {
             const auto behind = std::ranges::upper_bound(runs_, file_cluster, {}, &cluster_run::file_cluster);
             from.run = static_cast<std::size_t>(behind - runs_.begin()) - 1;
+            ENSURE(is_in(from.run, file_cluster), "the runs follow each other without a gap");
         }
     }
     const cluster_run& found = runs_[from.run];
@@ -42,6 +44,7 @@ std::optional<cluster_run> run_list::tail() const noexcept {
 
 void run_list::append(std::uint32_t disk_cluster, std::uint32_t length) {
     ENSURE(length != 0 and length <= UINT32_MAX - mapped_);
+    ENSURE(length - 1 <= UINT32_MAX - disk_cluster);
     const bool is_exact = exact_ == mapped_;
     if (is_exact and not runs_.empty() and runs_.back().disk_cluster + runs_.back().length == disk_cluster) {
         runs_.back().length += length;
@@ -54,10 +57,12 @@ void run_list::append(std::uint32_t disk_cluster, std::uint32_t length) {
     }
     mapped_ += length;
     tail_ = disk_cluster + (length - 1);
+    ENSURE(exact_ <= mapped_ and runs_.size() <= runs_max_);
 }
 
 void run_list::append_anchors(std::uint32_t disk_cluster, std::uint32_t length) {
     if (anchors_.empty()) first_anchor_ = mapped_;
+    ENSURE(mapped_ >= first_anchor_, "anchors follow the first anchor");
     const std::uint32_t past = (mapped_ - first_anchor_) % anchor_spacing;
     for (std::uint64_t skip = past == 0 ? 0 : anchor_spacing - past; skip < length; skip += anchor_spacing)
         anchors_.push_back(disk_cluster + static_cast<std::uint32_t>(skip));
@@ -68,6 +73,7 @@ void run_list::cut(std::uint32_t clusters) noexcept {
     if (clusters > exact_) {
         // Only where anchors are is it known what would be the tail.
         const std::uint32_t kept = (clusters - first_anchor_ - 1) / anchor_spacing + 1;
+        ENSURE(kept != 0 and kept <= anchors_.size(), "the kept part begins with an anchor");
         anchors_.resize(kept);
         mapped_ = first_anchor_ + (kept - 1) * anchor_spacing + 1;
         tail_ = anchors_.back();
@@ -81,6 +87,7 @@ void run_list::cut(std::uint32_t clusters) noexcept {
         tail_ = runs_.back().disk_cluster + (runs_.back().length - 1);
     }
     exact_ = mapped_ = clusters;
+    ENSURE(runs_.empty() == (clusters == 0), "the runs are all clusters");
 }
 
 std::size_t run_list::bytes_allocated() const noexcept {

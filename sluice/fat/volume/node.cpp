@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/io/task/awaitable.hpp"
 #include "sluice/vfs/loop_bound_file.hpp"
 
@@ -39,6 +40,7 @@ public:
         if (not found) return failure(found.error());
         if (not*found) return nullptr;
         held_ = std::move(**found);
+        ENSURE(held_.slot >= from_, "a listing makes progress");
         from_ = held_.slot + 1;
         current_ = {.name = held_.name,
                     .status = metadata_of(held_.status, system_.shape().serial),
@@ -81,7 +83,6 @@ result<void> node::change(const vfs::metadata_change& wanted) noexcept {
 }
 
 result<void> node::open_data(vfs::data_access wanted) noexcept {
-    if (item_->is_directory) return failure({EISDIR, "open data"});
     if (wanted.write and system_.is_read_only()) return failure({EROFS, "open data"});
     granted_.add(wanted);
     return {};
@@ -133,6 +134,7 @@ io::task<result<std::size_t>> node::read_lent(const vfs::host_runs& from,
     if (file and not file->attached()) co_return failure(file->attached().error());
     std::size_t done = 0;
     for (const vfs::host_run& run : from.runs) {
+        ENSURE(run.length <= into.size() - done, "the runs fit into the buffer");
         const auto part = into.subspan(done, static_cast<std::size_t>(run.length));
         done += part.size();
         if (not run.place) {
@@ -207,6 +209,7 @@ result<std::span<io::extent_pair>> node::allocated_ranges(std::uint64_t offset, 
             if (filled == 0) {
                 storage[filled++] = {.offset = each.offset, .length = each.length};
             } else {
+                ENSURE(each.offset == storage[0].offset + storage[0].length);
                 storage[0].length += each.length;  // there are no holes but the one at the end
             }
             return true;
@@ -233,6 +236,7 @@ result<std::uint64_t> node::clone_to(vfs::node& destination, io::extent_pair sou
         const std::uint64_t bytes = std::min<std::uint64_t>(part.size(), length - done);
         const std::uint64_t at = is_backward ? length - done - bytes : done;
         const auto piece = std::span(part).first(static_cast<std::size_t>(bytes));
+        ENSURE(bytes != 0 and at <= length - bytes, "the copy makes progress");
         const auto read = system_.read(*item_, hint, piece, source.offset + at);
         if (not read) return failure(read.error());
         if (*read < bytes) return failure({EIO, "clone"});  // somebody cut it
@@ -265,10 +269,6 @@ result<void> node::rename(std::string_view path, vfs::when_taken taken) noexcept
     return {};
 }
 
-result<void> node::link(std::string_view, vfs::when_taken) noexcept {
-    return unheard_of("link");
-}
-
 result<void> node::remove() noexcept {
     const std::string before = path();
     const auto done = system_.remove(*item_);
@@ -279,7 +279,6 @@ result<void> node::remove() noexcept {
 }
 
 result<std::unique_ptr<vfs::directory_listing>> node::list() noexcept {
-    if (not item_->is_directory) return failure({ENOTDIR, "list"});
     return std::make_unique<listing>(system_, system_.again(*item_));
 }
 

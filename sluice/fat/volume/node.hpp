@@ -11,7 +11,9 @@
 #include "sluice/io/task/call_threads.hpp"
 #include "sluice/vfs/buffered_write_hint.hpp"
 #include "sluice/vfs/granted_access.hpp"
-#include "sluice/vfs/node.hpp"
+#include "sluice/vfs/node_children.hpp"
+#include "sluice/vfs/node_data.hpp"
+#include "sluice/vfs/node_names.hpp"
 #include "sluice/vfs/volume.hpp"
 
 // Internal to the volume.
@@ -36,13 +38,19 @@ struct surroundings {
 /// can pin extents of its image, the loop's multiplexer reads data that is not in the host's memory. In a
 /// domain whose calls are offloaded, all transfers run on the domain's workers.
 /// Thread safety: as vfs::node; immutable, but for atomic members.
-class node final : public vfs::node, public item_holder {
+class node final : public vfs::node,
+                   public vfs::node_data,
+                   public vfs::node_names,
+                   public vfs::node_children,
+                   public item_holder {
 public:
     /// `around` outlives it.
     node(surroundings& around, item_handle what) noexcept
-        : around_(around), system_(*around.system), item_(std::move(what)) {}
+        : vfs::node(around.owner->domain()),
+          around_(around),
+          system_(*around.system),
+          item_(std::move(what)) {}
 
-    [[nodiscard]] vfs::fs_domain& domain() noexcept override { return around_.owner->domain(); }
     [[nodiscard]] item& held() const noexcept override { return *item_; }
 
     [[nodiscard]] vfs::node_kind kind() const noexcept override {
@@ -55,6 +63,13 @@ public:
 
     [[nodiscard]] result<vfs::metadata> status() noexcept override;
     [[nodiscard]] result<void> change(const vfs::metadata_change& wanted) noexcept override;
+    [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override;
+    [[nodiscard]] vfs::node_data* data() noexcept override { return item_->is_directory ? nullptr : this; }
+    [[nodiscard]] vfs::node_names* names() noexcept override { return this; }
+    [[nodiscard]] vfs::node_attached* attached() noexcept override { return nullptr; }
+    [[nodiscard]] vfs::node_children* children() noexcept override {
+        return item_->is_directory ? this : nullptr;
+    }
 
     [[nodiscard]] bool transfers_at_once() const noexcept override { return true; }
     [[nodiscard]] result<void> open_data(vfs::data_access wanted) noexcept override;
@@ -64,7 +79,6 @@ public:
                                                         io::call_withdrawal* by) noexcept override;
     [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from, std::uint64_t offset,
                                                   io::call_withdrawal* by) noexcept override;
-    [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override;
     [[nodiscard]] result<void> truncate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> allocate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> zero(std::uint64_t offset, std::uint64_t length,
@@ -76,31 +90,7 @@ public:
                                                  bool only_shared) noexcept override;
 
     [[nodiscard]] result<void> rename(std::string_view path, vfs::when_taken taken) noexcept override;
-    [[nodiscard]] result<void> link(std::string_view path, vfs::when_taken taken) noexcept override;
     [[nodiscard]] result<void> remove() noexcept override;
-    [[nodiscard]] result<std::string> read_link() noexcept override { return failure({EINVAL, "read link"}); }
-    [[nodiscard]] result<void> become_link(std::string_view) noexcept override { return unheard_of("link"); }
-
-    [[nodiscard]] result<std::vector<vfs::stream_info>> streams() noexcept override {
-        return unheard_of("list streams");
-    }
-    [[nodiscard]] result<vfs::node_ptr> open_stream(const stream_request&) noexcept override {
-        return unheard_of("open stream");
-    }
-    [[nodiscard]] result<std::vector<vfs::extended_attribute>> extended_attributes() noexcept override {
-        return unheard_of("list attributes");
-    }
-    [[nodiscard]] result<void> set_extended_attribute(std::string_view,
-                                                      std::span<const std::byte>) noexcept override {
-        return unheard_of("set attribute");
-    }
-    [[nodiscard]] result<std::vector<std::byte>> security() noexcept override {
-        return unheard_of("security");
-    }
-    [[nodiscard]] result<void> set_security(std::span<const std::byte>) noexcept override {
-        return unheard_of("set security");
-    }
-
     [[nodiscard]] result<std::unique_ptr<vfs::directory_listing>> list() noexcept override;
 
 private:

@@ -55,6 +55,7 @@ result<vfs::node_ptr> volume::create(std::string_view path, const vfs::creation_
 }
 
 void volume::serve_on(std::span<io::io_multiplexer* const> loops) {
+    ENSURE(not loops.empty(), "a volume is used on a loop");
     around_->loops.assign(loops.begin(), loops.end());
 }
 

@@ -143,7 +143,8 @@ void volume_change_feed::ring() noexcept {
 
 void volume_change_feed::forget(held_watch& which) noexcept {
     const std::scoped_lock locked(mutex_);
-    std::erase(watches_, &which);
+    const std::size_t erased = std::erase(watches_, &which);
+    ENSURE(erased == 1, "a watch ends once");
     queue_.forget(which);
     const std::scoped_lock guard(written_mutex_);
     notes_written_ = not watches_.empty();
@@ -161,6 +162,7 @@ io::task<bool> volume_change_feed::co_poll() noexcept {
         co_await commits_.join();
         co_return false;
     }
+    ENSURE(not has_bell_, "a feed with a bell does not poll");
     commits_now_ = false;
     if (threads_ == nullptr)
         (void)system_.commit();  // as in commit_in_background()

@@ -21,6 +21,7 @@
 #include "sluice/io/path/volume_test.hpp"
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/io/task/task_group.hpp"
+#include "sluice/vfs/node_data.hpp"
 
 // What waits for an image keeps no loop waiting.
 
@@ -132,7 +133,7 @@ protected:
         if (kind == "overlay") on = &with_overlay();
         volume_.emplace(*loop_, mount(*on), 1, &threads_);
         file_ = volume_->find("file", vfs::follow_links::yes).value();
-        EXPECT_TRUE(file_->open_data({.read = true, .write = true}));
+        EXPECT_TRUE(file_->data()->open_data({.read = true, .write = true}));
     }
     ~served_image() override {
         EXPECT_FALSE(past_.reads.has_given_up() or past_.writes.has_given_up() or
@@ -163,11 +164,11 @@ protected:
             (void)loop_->run();
     }
     static io::task<void> read(vfs::node& from, std::string& into, bool& done) {
-        const auto got = co_await from.co_read(std::as_writable_bytes(std::span(into)), 0);
+        const auto got = co_await from.data()->co_read(std::as_writable_bytes(std::span(into)), 0);
         done = got and * got == into.size();
     }
     static io::task<void> write(vfs::node& to, const std::string& what, std::uint64_t offset, bool& done) {
-        done = (co_await to.co_write(std::as_bytes(std::span(what)), offset)).has_value();
+        done = (co_await to.data()->co_write(std::as_bytes(std::span(what)), offset)).has_value();
     }
     static io::task<void> flush(vfs::node& of, bool& done) { done = (co_await of.co_flush()).has_value(); }
 
@@ -311,7 +312,7 @@ protected:
 SLUICE_ON_EACH_VOLUME(image_in_a_file);
 
 io::task<result<std::size_t>> read_all(vfs::node& from, std::string& into) {
-    co_return co_await from.co_read(std::as_writable_bytes(std::span(into)), 0);
+    co_return co_await from.data()->co_read(std::as_writable_bytes(std::span(into)), 0);
 }
 
 TEST_P(image_in_a_file, is_read_past_the_engine_where_nothing_is_at_hand) {
@@ -327,7 +328,7 @@ TEST_P(image_in_a_file, is_read_past_the_engine_where_nothing_is_at_hand) {
     ASSERT_TRUE(mounted->lends());
     volume served(*loop, std::move(mounted), 1, &threads);
     const auto file = served.find("file", vfs::follow_links::yes).value();
-    ASSERT_TRUE(file->open_data({.read = true}));
+    ASSERT_TRUE(file->data()->open_data({.read = true}));
     std::string found(content.size(), '?');
     // The first time where it lies has to be looked for, which a thread does.
     ASSERT_EQ(io::sync_wait(*loop, read_all(*file, found)).value(), content.size());

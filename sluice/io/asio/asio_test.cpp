@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/stream/pipe_handle.hpp"
 
 namespace sluice::io {

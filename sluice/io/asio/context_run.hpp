@@ -2,6 +2,7 @@
 
 #include "sluice/io/asio/context.hpp"
 #include "sluice/io/asio/core.hpp"
+#include "sluice/io/best_available.hpp"
 
 // The members of asio_context; for asio_context.hpp, not for users.
 namespace sluice::io {

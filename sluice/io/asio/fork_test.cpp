@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "sluice/io/asio/io_context_testing.hpp"
+#include "sluice/io/loop/registered_buffer.hpp"
 
 namespace sluice::io {
 namespace {

@@ -8,6 +8,7 @@
 #include <array>
 #include <ctime>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/io/call/limits.hpp"
 #include "sluice/io/call/transfer_call.hpp"
 
@@ -34,11 +35,13 @@ public:
             begun_ = 0;
             pieces_ = pieces_.subspan(1);
         }
+        ENSURE(bytes == 0 or not pieces_.empty(), "more was moved than the pieces hold");
         begun_ += bytes;
     }
     [[nodiscard]] bool empty() const noexcept { return pieces_.empty(); }
     [[nodiscard]] std::span<const buffer> next(buffer& single) const noexcept {
         if (begun_ == 0) return pieces_.first(std::min(pieces_.size(), limits::pieces_per_call_max));
+        ENSURE(begun_ < pieces_.front().size(), "a piece that has gone is in the list");
         single = {pieces_.front().data() + begun_, pieces_.front().size() - begun_};
         return {&single, 1};
     }
@@ -49,6 +52,7 @@ private:
 };
 
 timespec as_timespec(std::chrono::nanoseconds d) noexcept {
+    ENSURE(d >= d.zero(), "waits for a time that has passed");
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(d);
     return {.tv_sec = static_cast<time_t>(seconds.count()),
             .tv_nsec = static_cast<long>((d - seconds).count())};

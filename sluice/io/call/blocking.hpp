@@ -4,9 +4,9 @@
 
 #include "sluice/base/deadline.hpp"
 #include "sluice/base/result.hpp"
+#include "sluice/io/call/direction.hpp"
 #include "sluice/io/call/handle.hpp"
 #include "sluice/io/call/request.hpp"
-#include "sluice/io/loop/operation.hpp"
 
 namespace sluice::io {
 

@@ -124,4 +124,22 @@ enum class barrier_kind : std::uint8_t {
     wait_all,          ///< data and all metadata are on the device
 };
 
+namespace detail {
+
+// Shortens a list of buffers, in place, to the bytes transferred.
+template <class Piece>
+std::span<Piece> shortened(std::span<Piece> pieces, std::size_t bytes) noexcept {
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        if (bytes < pieces[i].size()) {
+            if (bytes == 0) return pieces.first(i);
+            pieces[i] = Piece(pieces[i].data(), bytes);
+            return pieces.first(i + 1);
+        }
+        bytes -= pieces[i].size();
+    }
+    return pieces;
+}
+
+}  // namespace detail
+
 }  // namespace sluice::io

@@ -12,7 +12,7 @@
 
 #include "sluice/io/call/blocking.hpp"
 #include "sluice/io/call/limits.hpp"
-#include "sluice/io/stream/socket_handle.hpp"
+#include "sluice/io/call/socket_options.hpp"
 
 namespace sluice::io {
 namespace {

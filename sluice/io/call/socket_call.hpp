@@ -2,9 +2,9 @@
 
 #include "sluice/base/deadline.hpp"
 #include "sluice/base/result.hpp"
+#include "sluice/io/call/direction.hpp"
 #include "sluice/io/call/handle.hpp"
 #include "sluice/io/call/socket_address.hpp"
-#include "sluice/io/loop/operation.hpp"
 
 // The system calls about connections, with their special cases, in one place: the blocking calls and the
 // multiplexers differ in who waits, not in what is asked. Internal to io.

@@ -15,7 +15,6 @@
 #include "sluice/io/call/limits.hpp"
 #include "sluice/io/call/sigpipe_guard.hpp"
 #include "sluice/io/call/socket_call.hpp"
-#include "sluice/io/stream/splice.hpp"
 
 namespace sluice::io {
 namespace {
@@ -118,25 +117,27 @@ ssize_t copy_to_file(splice_transfer& t, std::size_t bytes) noexcept {
 
 // File to socket by way of a pipe. Returns what the socket took.
 ssize_t send_through(splice_transfer& t, std::size_t bytes) noexcept {
-    splice_pipe& pipe = *t.through;
-    if (pipe.pending() == 0) {
-        const ssize_t got = call_splice(t.from, t.from_offset + t.payload(), pipe.writer().native(), 0,
-                                        std::min(bytes, pipe.capacity()));
+    transit_pipe& pipe = *t.through;
+    ENSURE(pipe.pending <= bytes or pipe.pending == 0, "the pipe holds more than is left to send");
+    if (pipe.pending == 0) {
+        const ssize_t got =
+            call_splice(t.from, t.from_offset + t.payload(), pipe.writer, 0, std::min(bytes, pipe.capacity));
         if (got <= 0) return got;
         pipe.add(static_cast<std::size_t>(got));
     }
     // Else TCP would push out what is left of each pipe's worth as a segment of its own.
-    const unsigned more = bytes > pipe.pending() ? SPLICE_F_MORE : 0U;
+    const unsigned more = bytes > pipe.pending ? SPLICE_F_MORE : 0U;
     const ssize_t sent =
-        call_splice(pipe.reader().native(), 0, t.to, 0, std::min(bytes, pipe.pending()), splice_flags | more);
+        call_splice(pipe.reader, 0, t.to, 0, std::min(bytes, pipe.pending), splice_flags | more);
     if (sent > 0) pipe.remove(static_cast<std::size_t>(sent));
     return sent;
 }
 
 ssize_t copy_out_of_pipe(splice_transfer& t, bytes_type memory) noexcept {
-    splice_pipe& pipe = *t.through;
-    const bytes_type piece = memory.first(std::min(memory.size(), pipe.pending()));
-    const ssize_t got = ::read(pipe.reader().descriptor(), piece.data(), piece.size());
+    transit_pipe& pipe = *t.through;
+    ENSURE(pipe.pending != 0, "nothing is in the pipe");
+    const bytes_type piece = memory.first(std::min(memory.size(), pipe.pending));
+    const ssize_t got = ::read(pipe.reader.descriptor, piece.data(), piece.size());
     if (got <= 0) return -1;
     pipe.remove(static_cast<std::size_t>(got));
     return store(t.to, t.to_offset + t.moved, piece.first(static_cast<std::size_t>(got)));
@@ -144,9 +145,8 @@ ssize_t copy_out_of_pipe(splice_transfer& t, bytes_type memory) noexcept {
 
 // What the pipe holds, into the file. Returns how much went, or -1.
 ssize_t drain_to_file(splice_transfer& t) noexcept {
-    splice_pipe& pipe = *t.through;
-    const ssize_t stored =
-        call_splice(pipe.reader().native(), 0, t.to, t.to_offset + t.moved, pipe.pending());
+    transit_pipe& pipe = *t.through;
+    const ssize_t stored = call_splice(pipe.reader, 0, t.to, t.to_offset + t.moved, pipe.pending);
     if (stored < 0 and errno == EINVAL) {  // an append-only file, or a file system without splice
         if (not t.scratch.empty()) return copy_out_of_pipe(t, t.scratch);
         copy_buffer memory;
@@ -158,10 +158,9 @@ ssize_t drain_to_file(splice_transfer& t) noexcept {
 
 // Socket to file by way of a pipe. Returns what the file took: all that was received, unless it fails.
 ssize_t receive_through(splice_transfer& t, std::size_t bytes) noexcept {
-    splice_pipe& pipe = *t.through;
-    if (pipe.pending() == 0) {
-        const ssize_t got =
-            call_splice(t.from, 0, pipe.writer().native(), 0, std::min(bytes, pipe.capacity()));
+    transit_pipe& pipe = *t.through;
+    if (pipe.pending == 0) {
+        const ssize_t got = call_splice(t.from, 0, pipe.writer, 0, std::min(bytes, pipe.capacity));
         if (got <= 0) return got;
         pipe.add(static_cast<std::size_t>(got));
     }
@@ -190,6 +189,9 @@ ssize_t move_piece(splice_transfer& t, std::size_t bytes) noexcept {
 // For the socket's side of a splice the kernel looks at O_NONBLOCK alone: SPLICE_F_NONBLOCK is for pipes. A
 // transfer that may wait waits there, in the call: to be told EAGAIN, poll and call again costs more.
 int prepare(splice_transfer& t) noexcept {
+    ENSURE(not(is_file(t.from) and is_file(t.to)), "one end of a transfer is a stream");
+    ENSURE(t.through == nullptr or is_socket(t.from) or is_socket(t.to),
+           "a pipe needs no pipe to go through");
     t.is_prepared = true;
     if (t.waits) return 0;
     // Copied by calls that say themselves whether they wait.
@@ -213,6 +215,7 @@ what side_that_waits(const splice_transfer& t) noexcept {
 }
 
 ssize_t put_zeros(splice_transfer& t, std::size_t bytes) noexcept {
+    ENSURE(t.fills and is_file(t.from), "zeros stand for what a file no longer has");
     static constexpr std::array<std::byte, 16 * 1024> nothing{};
     const ssize_t sent =
         put(t, std::span(nothing).first(std::min(bytes, nothing.size())), bytes > nothing.size());
@@ -230,6 +233,16 @@ ssize_t move_some(splice_transfer& t, std::size_t bytes) noexcept {
 
 }  // namespace
 
+void transit_pipe::discard() noexcept {
+    std::array<std::byte, 16 * 1024> nowhere;
+    while (pending != 0) {
+        const ssize_t got = ::read(reader.descriptor, nowhere.data(), nowhere.size());
+        if (got < 0 and errno == EINTR) continue;
+        if (got <= 0) pending = 0;
+        if (got > 0) pending -= std::min(pending, static_cast<std::size_t>(got));
+    }
+}
+
 void splice_transfer::restart() noexcept {
     moved = zeros = 0;
     is_prepared = copies = false;
@@ -246,6 +259,7 @@ splice_step advance(splice_transfer& t) noexcept {
     std::size_t turn = t.waits ? std::numeric_limits<std::size_t>::max() : limits::splice_bytes_per_turn_max;
     for (;;) {
         const std::uint64_t left = t.length - t.payload();
+        ENSURE(t.payload() <= t.length, "more was moved than was asked for");
         if (left == 0 and t.moved >= t.header.size()) return {};
         if (turn == 0) return {what::has_more, 0};
         const std::size_t bytes = std::min<std::uint64_t>(left, turn);

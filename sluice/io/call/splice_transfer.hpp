@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/io/call/handle.hpp"
 #include "sluice/io/call/request.hpp"
 
@@ -11,8 +12,25 @@
 
 namespace sluice::io {
 
-class splice_pipe;
-struct registration;
+/// The pipe of a splice_pipe, as the transfers see it, and how many bytes are in it. The descriptors are the
+/// splice_pipe's. Invariant: `pending` is at most `capacity`.
+struct transit_pipe {
+    native_handle reader;
+    native_handle writer;
+    std::size_t capacity = 0;
+    std::size_t pending = 0;
+
+    void add(std::size_t bytes) noexcept {
+        ENSURE(bytes <= capacity - pending, "a pipe holds no more than its capacity");
+        pending += bytes;
+    }
+    void remove(std::size_t bytes) noexcept {
+        ENSURE(bytes <= pending, "more bytes left a pipe than had entered it");
+        pending -= bytes;
+    }
+    /// Throws the pending bytes away.
+    void discard() noexcept;
+};
 
 /// One transfer between two descriptors, and how far it has come. A value until it is begun; then whatever it
 /// names must stay. Invariant: `moved` counts header, payload and zeros, in the order they reach `to`.
@@ -20,7 +38,7 @@ struct splice_transfer {
     // What to do.
     native_handle from;
     native_handle to;
-    splice_pipe* through =
+    transit_pipe* through =
         nullptr;                  // where neither end is a pipe: by reference through this, else as it goes
     const_bytes_type header{};    // sent before what comes from `from`
     bytes_type scratch{};         // to copy to a file through; empty: the stack's

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "sluice/io/call/handle.hpp"
+#include "sluice/io/call/piece_call.hpp"
 #include "sluice/io/call/transfer_call.hpp"
-#include "sluice/io/loop/registration.hpp"
 
 // Internal to io: the system calls of a ready handle, made in place.
 //
@@ -26,11 +26,6 @@
 #endif
 
 namespace sluice::io {
-
-/// Makes one transfer of one piece, as transfer_call does.
-/// Returns the bytes moved, or a negative errno value. `errno` is left alone.
-std::ptrdiff_t transfer_piece_through_library(const native_handle& native, direction which,
-                                              const buffer& piece, extent_type offset, wait waits) noexcept;
 
 #ifdef SLUICE_CALLS_IN_PLACE
 
@@ -93,12 +88,6 @@ inline std::ptrdiff_t make_call(const piece_call&, int, const buffer&, extent_ty
 }
 
 #endif
-
-/// Takes note in `target` of the calls its handle takes; again whenever what is known of the handle changes.
-inline void choose_calls(registration& target) noexcept {
-    for (auto& half : target.halves)
-        half.call = choose_call(target.native, half.which, wait::no);
-}
 
 /// Makes one transfer of one piece, as transfer_call does.
 /// Returns the bytes moved, or a negative errno value. `errno` is left alone.

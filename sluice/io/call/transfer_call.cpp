@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "sluice/io/call/system_call.hpp"
-
 namespace sluice::io {
 namespace {
 

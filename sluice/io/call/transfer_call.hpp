@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <span>
 
+#include "sluice/io/call/direction.hpp"
 #include "sluice/io/call/handle.hpp"
 #include "sluice/io/call/request.hpp"
-#include "sluice/io/loop/operation.hpp"
 
 namespace sluice::io {
 
@@ -22,5 +22,10 @@ enum class wait : bool { no, yes };
 [[nodiscard]] std::ptrdiff_t transfer_call(const native_handle& native, direction which,
                                            std::span<const buffer> pieces, extent_type offset,
                                            wait waits) noexcept;
+
+/// The same with one piece. Returns the bytes moved, or a negative errno value. `errno` is left alone.
+[[nodiscard]] std::ptrdiff_t transfer_piece_through_library(const native_handle& native, direction which,
+                                                            const buffer& piece, extent_type offset,
+                                                            wait waits) noexcept;
 
 }  // namespace sluice::io

@@ -12,6 +12,7 @@
 #include <limits>
 #include <span>
 
+#include "sluice/io/loop/engine.hpp"
 #include "sluice/io/loop/worker_pool.hpp"
 
 namespace sluice::io {
@@ -115,6 +116,7 @@ result<void> epoll_multiplexer::watch_waker() noexcept {
 
 result<void> epoll_multiplexer::start_workers() noexcept {
     if (file_threads_ == 0) return {};
+    ENSURE(workers_ == nullptr, "operations of the first workers would be lost");
     auto pool = worker_pool::create(file_threads_, *this);
     if (not pool) return failure(pool.error());
     workers_ = std::move(*pool);
@@ -128,6 +130,7 @@ result<void> epoll_multiplexer::backend_attach(registration&) noexcept {
 void epoll_multiplexer::backend_detach(registration& attached) noexcept {
     for (auto& half : attached.halves) {
         if (half.is_armed) --armed_;
+        ENSURE(half.queue.empty() and half.in_flight == 0, "detached while operations are pending");
     }
     if ((attached.backend_word & is_known) != 0) {
         (void)::epoll_ctl(poller_.descriptor(), EPOLL_CTL_DEL, attached.native.descriptor, nullptr);
@@ -136,6 +139,9 @@ void epoll_multiplexer::backend_detach(registration& attached) noexcept {
 
 void epoll_multiplexer::set_interest(registration& target, std::uint32_t events) noexcept {
     const bool known = (target.backend_word & is_known) != 0;
+    ENSURE(known or (events != 0 and target.backend_word == 0),
+           "interest is withdrawn that epoll does not have");
+    ENSURE((events & is_known) == 0, "a mark is not an event");
     epoll_event event{.events = events, .data = {.ptr = &target}};
     // With no interest left it is deleted, not masked: errors and hang-ups cannot be masked.
     const int what = not known ? EPOLL_CTL_ADD : events == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
@@ -159,6 +165,7 @@ void epoll_multiplexer::set_interest(registration& target, std::uint32_t events)
 
 void epoll_multiplexer::arm(registration::half& half) noexcept {
     if (half.is_armed) return;
+    ENSURE(not half.queue.empty(), "armed without a waiting operation");
     half.is_armed = true;
     ++armed_;
     set_interest(*half.owner, (half.owner->backend_word & ~is_known) | events_of(half.which));
@@ -169,6 +176,7 @@ void epoll_multiplexer::on_side(registration::half& half) noexcept {
     if (not half.queue.empty() and half.in_flight == 0) {
         (void)serve_half(half);
     } else if (half.is_armed) {
+        ENSURE(armed_ != 0, "more halves are armed than were counted");
         half.is_armed = false;
         --armed_;
         set_interest(*half.owner, half.owner->backend_word & ~is_known & ~events_of(half.which));
@@ -258,6 +266,8 @@ result<void> epoll_multiplexer::backend_complete(time_point until) noexcept {
 }
 
 void epoll_multiplexer::backend_submit(operation_record& op) noexcept {
+    ENSURE(op.at == operation_record::stage::waiting and not op.target->is_stream(),
+           "streams wait for readiness, files for a worker");
     if (workers_ == nullptr) {
         unthreaded_.push_back(op);
         return;
@@ -268,6 +278,7 @@ void epoll_multiplexer::backend_submit(operation_record& op) noexcept {
 
 void epoll_multiplexer::backend_cancel(operation_record& op) noexcept {
     if (op.at == operation_record::stage::in_flight) {
+        ENSURE(workers_ != nullptr, "with a worker, where there is none");
         worker_pool::cancel(op, op.cancel_code);
     } else {
         unthreaded_.erase(op);
@@ -288,6 +299,7 @@ void epoll_multiplexer::backend_wake() noexcept {
 
 // In a child after fork(2). The descriptors closed here stay open in the parent.
 result<void> epoll_multiplexer::backend_renew() noexcept {
+    ENSURE(unthreaded_.empty(), "operations on files are pending over a fork");
     // Its threads are the parent's, so it cannot be destroyed. First of all: this must be able to go even if
     // the rest fails.
     (void)workers_.release();  // NOLINT: left behind

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "sluice/io/loop/io_multiplexer.hpp"
+#include "sluice/io/loop/run_by.hpp"
 
 namespace sluice::io {
 

@@ -59,6 +59,7 @@ struct place {
 };
 
 void write_until(worker& self, const place& where, const std::atomic<bool>& stop) noexcept {
+    ENSURE(self.writes and where.bytes <= self.second_pattern, "a pattern is as long as the longest write");
     while (not stop.load(std::memory_order_relaxed)) {
         // Two patterns by turns: a writer that is alone for a time slice must not write what stands there
         // already.
@@ -77,6 +78,7 @@ void write_until(worker& self, const place& where, const std::atomic<bool>& stop
 }
 
 void read_until(worker& self, const place& where, const std::atomic<bool>& stop) noexcept {
+    ENSURE(not self.writes, "a writer reads nothing");
     std::byte seen_before{};
     while (not stop.load(std::memory_order_relaxed)) {
         // One call. What it does not return is left: another call would see another moment, and what the two
@@ -108,6 +110,7 @@ void read_until(worker& self, const place& where, const std::atomic<bool>& stop)
 // Puts one value into the range, before anybody reads: what writes of another size have left there is bytes
 // of several.
 result<void> fill(worker& with, const place& where) noexcept {
+    ENSURE(with.writes, "a reader has no pattern");
     for (std::size_t done = 0; done != where.bytes;) {
         const std::ptrdiff_t written = where.calls.write(
             with.file.descriptor(), {with.memory.get() + done, where.bytes - done}, where.offset + done);

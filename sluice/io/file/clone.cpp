@@ -9,8 +9,9 @@
 #include <algorithm>
 #include <array>
 
+#include "sluice/base/ensure.hpp"
+#include "sluice/io/call/limits.hpp"
 #include "sluice/io/file/file_copy.hpp"
-#include "sluice/io/file/file_handle.hpp"
 
 namespace sluice::io {
 namespace {
@@ -24,10 +25,10 @@ bool suits_not(int code) noexcept {
 // One copy under way. Everything below the range's start plus `done` is in place at the destination.
 class copy {
 public:
-    copy(const file_handle& from, file_handle& to, const clone_request& request, const clone_options& options,
+    copy(const clone_ends& files, const clone_request& request, const clone_options& options,
          extent_type total_bytes) noexcept
-        : from_(from.descriptor()),
-          to_(to.descriptor()),
+        : from_(files.from),
+          to_(files.to),
           source_(request.source.offset),
           target_(request.destination_offset),
           total_(total_bytes),
@@ -64,6 +65,7 @@ private:
 
 // False: another way is needed.
 result<bool> copy::reflink() noexcept {
+    ENSURE(outcome_.cloned_bytes == 0, "a reflink is of the whole range");
     file_clone_range range{};
     range.src_fd = from_;
     range.src_offset = source_;
@@ -83,6 +85,7 @@ result<bool> copy::reflink() noexcept {
 
 // What lies past the destination's end reads as zeros already, once the file has been lengthened.
 result<void> copy::copy_hole(extent_type bytes) noexcept {
+    ENSURE(bytes <= total_ - outcome_.cloned_bytes, "copies beyond the range");
     const extent_type at = target_ + outcome_.cloned_bytes;
     if (at < target_length_) {
         const extent_pair within{.offset = at, .length = std::min(bytes, target_length_ - at)};
@@ -100,12 +103,15 @@ result<std::size_t> copy::copy_some_in_kernel(std::size_t bytes_max) noexcept {
     auto to = static_cast<off64_t>(target_ + outcome_.cloned_bytes);
     for (;;) {
         const ssize_t copied = ::copy_file_range(from_, &from, to_, &to, bytes_max, 0);
+        // A file system in user space may claim anything.
+        if (copied > static_cast<ssize_t>(bytes_max)) return failure({EIO, "copy_file_range to", to_});
         if (copied >= 0) return static_cast<std::size_t>(copied);
         if (errno != EINTR) return failure(error::last("copy_file_range to", to_));
     }
 }
 
 result<std::size_t> copy::copy_some_by_hand(std::span<std::byte> buffer, std::size_t bytes_max) noexcept {
+    ENSURE(not buffer.empty() and bytes_max != 0, "copies nothing, which reads like the end");
     const auto from = static_cast<off_t>(source_ + outcome_.cloned_bytes);
     const auto to = static_cast<off_t>(target_ + outcome_.cloned_bytes);
     ssize_t got = 0;
@@ -138,6 +144,7 @@ result<std::size_t> copy::copy_some(std::size_t bytes_max) noexcept {
 }
 
 result<void> copy::copy_data(extent_type bytes) noexcept {
+    ENSURE(bytes <= total_ - outcome_.cloned_bytes, "copies beyond the range");
     while (bytes > 0 and goes_on()) {
         const auto step =
             static_cast<std::size_t>(std::min<extent_type>(bytes, limits::clone_step_bytes_max));
@@ -147,6 +154,7 @@ result<void> copy::copy_data(extent_type bytes) noexcept {
             source_ended_ = true;
             return {};
         }
+        ENSURE(*copied <= step, "a step copied more than it was to");
         outcome_.cloned_bytes += *copied;
         outcome_.data_bytes += *copied;
         bytes -= *copied;
@@ -156,6 +164,7 @@ result<void> copy::copy_data(extent_type bytes) noexcept {
 
 // For a hole at the end of the range.
 result<void> copy::lengthen() noexcept {
+    ENSURE(outcome_.cloned_bytes <= total_, "copied beyond the range");
     struct stat status{};
     if (::fstat(to_, &status) != 0) return failure(error::last("fstat", to_));
     const auto end = static_cast<off_t>(target_ + outcome_.cloned_bytes);
@@ -202,30 +211,22 @@ result<bool> are_same_file(int a, int b) noexcept {
 
 }  // namespace
 
-result<clone_result> file_handle::clone_extents_to(file_handle& destination, const clone_request& request,
-                                                   const clone_options& options) const noexcept {
+result<clone_result> clone_extents(const clone_ends& files, const clone_request& request,
+                                   const clone_options& options) noexcept {
     constexpr const char* operation = "clone extents";
     constexpr auto offset_max = static_cast<extent_type>(std::numeric_limits<off_t>::max());
-    if (not native().readable) return failure({EBADF, operation, descriptor()});
-    if (not destination.native().writable or destination.native().append_only)
-        return failure({EBADF, operation, destination.descriptor()});
-
-    const auto length = maximum_extent();
-    if (not length) return failure(length.error());
-    const auto target_length = destination.maximum_extent();
-    if (not target_length) return failure(target_length.error());
-    const extent_type end = end_of(request.source, *length);
+    const extent_type end = end_of(request.source, files.from_length);
     const extent_type total = end > request.source.offset ? end - request.source.offset : 0;
     if (total > offset_max or request.destination_offset > offset_max - total)
-        return failure({EFBIG, operation, destination.descriptor()});
+        return failure({EFBIG, operation, files.to});
 
-    const auto same = are_same_file(descriptor(), destination.descriptor());
+    const auto same = are_same_file(files.from, files.to);
     if (not same) return failure(same.error());
     const extent_type a = request.source.offset;
     const extent_type b = request.destination_offset;
     if (*same and total > 0 and (a < b ? b - a : a - b) < total)
-        return failure({EINVAL, operation, descriptor()});
-    return copy(*this, destination, request, options, total).run(*target_length);
+        return failure({EINVAL, operation, files.from});
+    return copy(files, request, options, total).run(files.to_length);
 }
 
 }  // namespace sluice::io

@@ -3,7 +3,8 @@
 #include <cstdint>
 #include <span>
 
-#include "sluice/io/file/extent_guard.hpp"
+#include "sluice/base/result.hpp"
+#include "sluice/io/file/extent_pair.hpp"
 
 namespace sluice::io {
 
@@ -66,5 +67,16 @@ struct clone_result {
     clone_method method = clone_method::reflink;  // the weakest that was needed
     bool stopped = false;                         // by the observer
 };
+
+/// The files of a copy, by descriptor, and how long they are. Internal to io.
+struct clone_ends {
+    int from = -1;
+    int to = -1;
+    extent_type from_length = 0;
+    extent_type to_length = 0;
+};
+/// The copy behind file_handle::clone_extents_to, which says what it promises.
+[[nodiscard]] result<clone_result> clone_extents(const clone_ends& files, const clone_request& request,
+                                                 const clone_options& options) noexcept;
 
 }  // namespace sluice::io

@@ -6,7 +6,6 @@
 #include <ctime>
 
 #include "sluice/io/call/limits.hpp"
-#include "sluice/io/file/file_handle.hpp"
 
 namespace sluice::io {
 namespace {
@@ -64,19 +63,20 @@ void extent_guard::unlock() noexcept {
     (void)lock_once(std::exchange(descriptor_, -1), F_OFD_SETLK, kernel_lock(range_, F_UNLCK));
 }
 
-result<extent_guard> file_handle::lock_range(extent_pair range, lock_kind kind, deadline within) noexcept {
+result<extent_guard> extent_guard::lock(int descriptor, extent_pair range, lock_kind kind,
+                                        deadline within) noexcept {
     constexpr const char* operation = "lock a range";
-    if (range.length == 0) return failure({EINVAL, operation, descriptor()});
+    if (range.length == 0) return failure({EINVAL, operation, descriptor});
     const bool to_the_end = range.length == extent_pair::to_the_end;
     if (range.offset > offset_max or (not to_the_end and range.length > offset_max - range.offset))
-        return failure({EOVERFLOW, operation, descriptor()});
+        return failure({EOVERFLOW, operation, descriptor});
 
     const struct flock lock =
         kernel_lock(range, static_cast<short>(kind == lock_kind::exclusive ? F_WRLCK : F_RDLCK));
-    const int code = within.is_none() ? lock_once(descriptor(), F_OFD_SETLKW, lock)
-                                      : lock_within(descriptor(), lock, within);
-    if (code != 0) return failure({code, operation, descriptor()});
-    return extent_guard(descriptor(), range, kind);
+    const int code =
+        within.is_none() ? lock_once(descriptor, F_OFD_SETLKW, lock) : lock_within(descriptor, lock, within);
+    if (code != 0) return failure({code, operation, descriptor});
+    return extent_guard(descriptor, range, kind);
 }
 
 }  // namespace sluice::io

@@ -1,22 +1,12 @@
 #pragma once
 
-#include <limits>
 #include <utility>
 
-#include "sluice/io/call/handle.hpp"
-#include "sluice/io/call/request.hpp"
+#include "sluice/base/deadline.hpp"
+#include "sluice/base/result.hpp"
+#include "sluice/io/file/extent_pair.hpp"
 
 namespace sluice::io {
-
-/// A range of a file.
-struct extent_pair {
-    static constexpr extent_type to_the_end = std::numeric_limits<extent_type>::max();
-
-    extent_type offset = 0;
-    extent_type length = to_the_end;  // to_the_end: however long the file is, or becomes
-
-    [[nodiscard]] friend constexpr bool operator==(const extent_pair&, const extent_pair&) noexcept = default;
-};
 
 /// Who else may hold a lock on the same bytes.
 enum class lock_kind : bool {
@@ -51,6 +41,11 @@ public:
     void release() noexcept { descriptor_ = -1; }
 
 private:
+    friend class file_handle;
+    /// See file_handle::lock_range.
+    [[nodiscard]] static result<extent_guard> lock(int descriptor, extent_pair range, lock_kind kind,
+                                                   deadline within) noexcept;
+
     extent_pair range_{};
     int descriptor_ = -1;
     lock_kind kind_ = lock_kind::shared;

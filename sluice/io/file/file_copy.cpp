@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "sluice/base/ensure.hpp"
+
 namespace sluice::io {
 namespace {
 
@@ -18,6 +20,7 @@ alignas(page_bytes) constexpr std::array<std::byte, 16 * page_bytes> zeros{};
 
 result<extent_pair> next_data(int descriptor, extent_pair range) noexcept {
     const extent_type end = range.offset + range.length;
+    ENSURE(end >= range.offset, "a range that lies within the file does not wrap");
     // The position these seeks leave behind matters to nobody: all i/o names its offset.
     const off_t data = ::lseek(descriptor, static_cast<off_t>(range.offset), SEEK_DATA);
     if (data < 0) {
@@ -25,16 +28,18 @@ result<extent_pair> next_data(int descriptor, extent_pair range) noexcept {
         if (errno == EINVAL) return range;
         return failure(error::last("lseek SEEK_DATA", descriptor));
     }
-    const auto first = static_cast<extent_type>(data);
+    // A file system in user space may answer anything: never what lies before the range.
+    const extent_type first = std::max(static_cast<extent_type>(data), range.offset);
     if (first >= end) return extent_pair{.offset = end, .length = 0};
     const off_t hole = ::lseek(descriptor, data, SEEK_HOLE);
     // ENXIO: somebody cut the file in between.
     if (hole < 0 and errno != ENXIO) return failure(error::last("lseek SEEK_HOLE", descriptor));
-    const extent_type last = hole < 0 ? first : std::min(static_cast<extent_type>(hole), end);
+    const extent_type last = hole < 0 ? first : std::clamp(static_cast<extent_type>(hole), first, end);
     return extent_pair{.offset = first, .length = last - first};
 }
 
 result<void> punch_hole(int descriptor, extent_pair range) noexcept {
+    ENSURE(range.length != 0, "the kernel refuses a hole of no bytes");
     while (::fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                        static_cast<off_t>(range.offset), static_cast<off_t>(range.length)) != 0) {
         if (errno == EINTR) continue;

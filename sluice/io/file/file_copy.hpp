@@ -1,6 +1,7 @@
 #pragma once
 
-#include "sluice/io/file/extent_guard.hpp"
+#include "sluice/base/result.hpp"
+#include "sluice/io/file/extent_pair.hpp"
 
 // Steps of zeroing and copying that file_handle is made of. Not for users.
 namespace sluice::io {

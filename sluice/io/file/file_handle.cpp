@@ -302,4 +302,25 @@ result<void> file_handle::zero(extent_pair range, zero_method method) noexcept {
     return write_zeros(descriptor(), within);
 }
 
+result<clone_result> file_handle::clone_extents_to(file_handle& destination, const clone_request& request,
+                                                   const clone_options& options) const noexcept {
+    constexpr const char* operation = "clone extents";
+    if (not native().readable) return failure({EBADF, operation, descriptor()});
+    if (not destination.native().writable or destination.native().append_only)
+        return failure({EBADF, operation, destination.descriptor()});
+    const auto length = maximum_extent();
+    if (not length) return failure(length.error());
+    const auto target_length = destination.maximum_extent();
+    if (not target_length) return failure(target_length.error());
+    return clone_extents({.from = descriptor(),
+                          .to = destination.descriptor(),
+                          .from_length = *length,
+                          .to_length = *target_length},
+                         request, options);
+}
+
+result<extent_guard> file_handle::lock_range(extent_pair range, lock_kind kind, deadline within) noexcept {
+    return extent_guard::lock(descriptor(), range, kind, within);
+}
+
 }  // namespace sluice::io

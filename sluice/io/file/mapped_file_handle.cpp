@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/io/call/blocking.hpp"
 #include "sluice/io/file/page_cache.hpp"
 
@@ -56,6 +57,7 @@ result<mapped_file_handle> mapped_file_handle::map(file_handle file, extent_type
 }
 
 result<void> mapped_file_handle::map_reserved(extent_type reserve_bytes) noexcept {
+    ENSURE(address_ == nullptr, "a handle has one map");
     const auto length = maximum_extent();
     if (not length) return failure(length.error());
     const extent_type page = page_bytes();
@@ -103,6 +105,7 @@ void raise(std::atomic<extent_type>& length, extent_type at_least) noexcept {
 // A write through the descriptor has ended there: the kernel makes one at a time, so none that came before
 // still clears anything.
 void mapped_file_handle::note_written(extent_type end) noexcept {
+    ENSURE(end <= reserved_, "written past the end of the map");
     raise(length_, end);
     raise(settled_, end);
 }
@@ -117,6 +120,7 @@ result<extent_type> mapped_file_handle::bytes_from(extent_type offset, std::size
         raise(length_, std::min(*now, reserved_));
         length = std::min(std::max(length, *now), reserved_);
     }
+    ENSURE(length <= reserved_, "the map ends before the file as it is known");
     return offset >= length ? 0 : std::min<extent_type>(wanted, length - offset);
 }
 
@@ -159,6 +163,7 @@ result<std::size_t> mapped_file_handle::write_piece(const_bytes_type piece, exte
     if (offset >= reserved_) return failure({EFBIG, "write", descriptor()});
     piece = piece.first(std::min<extent_type>(piece.size(), reserved_ - offset));
     const extent_type settled = settled_.load(std::memory_order_acquire);
+    ENSURE(settled <= reserved_, "the settled length exceeds the map");
     const auto copied = static_cast<std::size_t>(
         offset >= settled ? 0 : std::min<extent_type>(piece.size(), settled - offset));
     if (copied > 0) std::memcpy(address_ + offset, piece.data(), copied);

@@ -7,6 +7,8 @@
 
 #include <cerrno>
 
+#include "sluice/base/ensure.hpp"
+
 namespace sluice::io {
 namespace {
 
@@ -26,6 +28,7 @@ struct cachestat_counts {
 
 // The pages the range touches.
 std::uint64_t pages_of(extent_pair range) noexcept {
+    ENSURE(range.length != 0, "a range of no bytes touches no page");
     constexpr std::uint64_t page_bits = 12;
     return ((range.offset + range.length - 1) >> page_bits) - (range.offset >> page_bits) + 1;
 }

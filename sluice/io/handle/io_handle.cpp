@@ -5,12 +5,11 @@
 #include "sluice/io/call/blocking.hpp"
 #include "sluice/io/call/system_call.hpp"
 #include "sluice/io/loop/engine.hpp"
-#include "sluice/io/sender/sender.hpp"
 
 namespace sluice::io {
 
 void io_handle::assume_in_memory(bool is_in_memory) noexcept {
-    ENSURE(detail::engine::registered(*this) == nullptr,
+    ENSURE(detail::handle_access::registered(*this) == nullptr,
            "the multiplexer has taken note already: say so before set_multiplexer()");
     native_.in_memory = is_in_memory;
 }

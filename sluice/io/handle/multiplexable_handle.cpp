@@ -1,8 +1,9 @@
 #include "sluice/io/handle/multiplexable_handle.hpp"
 
-#include "sluice/io/call/system_call.hpp"
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/loop/engine.hpp"
 #include "sluice/io/loop/io_multiplexer.hpp"
+#include "sluice/io/loop/known_calls.hpp"
 #include "sluice/io/loop/refused_handles.hpp"
 
 namespace sluice::io {
@@ -40,6 +41,8 @@ result<void> multiplexable_handle::set_multiplexer(io_multiplexer* multiplexer) 
     if (multiplexer == nullptr) return {};
     auto attached = detail::engine::attach(*multiplexer, native_);
     if (not attached) return failure(attached.error());
+    ENSURE((*attached)->pending == 0 and (*attached)->multiplexer == multiplexer,
+           "a record is used again while operations are pending on it");
     registration_ = *attached;
     return {};
 }
@@ -59,10 +62,7 @@ registration& multiplexable_handle::adopt() noexcept {
 
 void multiplexable_handle::note_nonblocking() noexcept {
     native_.nonblocking = true;
-    // With several threads, another may be reading it now; without the note, a transfer costs one more call.
-    if (registration_ == nullptr or registration_->multiplexer->is_for_threads()) return;
-    registration_->native.nonblocking = true;
-    choose_calls(*registration_);
+    if (registration_ != nullptr) io::note_nonblocking(*registration_);
 }
 
 result<void> multiplexable_handle::close() noexcept {

@@ -7,7 +7,7 @@ namespace sluice::io {
 class io_multiplexer;
 struct registration;
 namespace detail {
-struct engine;
+struct handle_access;
 }
 
 /// A handle that asynchronous operations may refer to: the parent of io_handle, whose operations transfer
@@ -39,7 +39,7 @@ public:
     [[nodiscard]] native_handle release() noexcept;
 
 private:
-    friend struct detail::engine;
+    friend struct detail::handle_access;
 
     /// Says that O_NONBLOCK has been set on the description, so that it is not queried again.
     void note_nonblocking() noexcept;
@@ -58,4 +58,20 @@ private:
     registration* registration_ = nullptr;
 };
 
+namespace detail {
+
+/// The library's own way into a handle: what senders use and users do not.
+struct handle_access {
+    /// The multiplexer's record of a handle; null without a multiplexer.
+    [[nodiscard]] static registration* registered(const multiplexable_handle& of) noexcept {
+        return of.registered();
+    }
+    /// The same, after adopting the calling thread's multiplexer if there is none.
+    [[nodiscard, gnu::always_inline]] static registration& adopted(multiplexable_handle& of) noexcept {
+        return of.adopted();
+    }
+    static void note_nonblocking(multiplexable_handle& of) noexcept { of.note_nonblocking(); }
+};
+
+}  // namespace detail
 }  // namespace sluice::io

@@ -7,15 +7,13 @@
 #include <limits>
 #include <optional>
 
+#include "sluice/io/call/datagram_call.hpp"
 #include "sluice/io/call/limits.hpp"
 #include "sluice/io/call/ready_call.hpp"
 #include "sluice/io/call/socket_call.hpp"
 #include "sluice/io/call/splice_transfer.hpp"
-#include "sluice/io/call/system_call.hpp"
 #include "sluice/io/call/transfer_call.hpp"
-#include "sluice/io/loop/io_multiplexer.hpp"
-#include "sluice/io/stream/datagram.hpp"
-#include "sluice/io/stream/signal_receiver.hpp"
+#include "sluice/io/loop/known_calls.hpp"
 
 namespace sluice::io {
 
@@ -27,6 +25,7 @@ constexpr bool would_block(int code) noexcept {
 }
 
 bool fail(operation_record& op, int code) noexcept {
+    ENSURE(code != 0, "fails without a cause");
     // Bytes that have gone are reported; whoever goes on meets the error again.
     if (op.transferred == 0) op.error_code = code;
     return true;
@@ -62,6 +61,7 @@ bool attempt_transfer(operation_record& op, direction which) noexcept {
             return fail(op, errno);
         }
         op.transferred += static_cast<std::size_t>(moved);
+        ENSURE(op.transferred <= wanted, "the kernel moved more than it was asked to");
         if (moved == 0 or not wants_all or op.transferred >= wanted) return true;
     }
 }
@@ -127,11 +127,8 @@ bool attempt_splice(operation_record& op) noexcept {
     native_handle& near = is_out ? transfer.to : transfer.from;
     near.nonblocking = near.nonblocking or op.target->native.nonblocking;
     const splice_step step = advance(transfer);
-    // With several threads, another may be looking at the target now: each transfer finds out by itself.
-    if (op.target->native.nonblocking != near.nonblocking and not op.target->multiplexer->is_for_threads()) {
-        op.target->native.nonblocking = near.nonblocking;
-        choose_calls(*op.target);
-    }
+    ENSURE(transfer.moved >= op.transferred, "a transfer goes forwards");
+    if (near.nonblocking) note_nonblocking(*op.target);
     op.transferred = transfer.moved;
     using what = splice_step::what;
     if (step.outcome == what::finished) return step.code == 0 or fail(op, step.code);
@@ -178,6 +175,7 @@ progress serve_gathered(registration::half& half, operation_queue& ready, std::s
     std::array<buffer, limits::gathered_pieces_max> pieces;
     gathered all = gather(half, pieces);
     truncate(all, pieces, bytes_max);
+    ENSURE(all.operations != 0 and all.pieces <= pieces.size(), "a call covers the front, within its list");
     for (;;) {
         const ssize_t moved =
             transfer_call(half.owner->native, half.which, std::span(pieces).first(all.pieces), 0, wait::no);
@@ -271,8 +269,6 @@ bool attempt(operation_record& op) noexcept {
         case operation_kind::call_in:
         case operation_kind::call_out:
             return attempt_call(op);
-        case operation_kind::wait_signal:
-            return attempt_signal(op);
         case operation_kind::sleep:
         case operation_kind::receive:  // the back end's alone
         case operation_kind::wait_word:
@@ -306,6 +302,7 @@ progress advance(operation_record& op, std::size_t bytes_max, wait waits) noexce
         (void)fail(op, errno);
         return progress::finished;
     }
+    ENSURE(static_cast<std::size_t>(moved) <= rest.bytes, "the kernel moved more than it was asked to");
     op.transferred += static_cast<std::size_t>(moved);
     const bool is_file = op.target->native.kind == handle_kind::file;
     const bool wants_all = amount_of(op.kind) == amount::all and (is_file or which == direction::out);

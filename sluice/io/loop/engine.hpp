@@ -4,13 +4,136 @@
 #include <span>
 #include <utility>
 
-#include "sluice/io/handle/multiplexable_handle.hpp"
 #include "sluice/io/loop/io_multiplexer.hpp"
 
-namespace sluice::io::detail {
+namespace sluice::io {
 
-/// The library's own way into a multiplexer and a handle: what handles, senders and awaitables use and users
-/// do not. io_multiplexer says what each function does; all are inline and cost nothing.
+// --- the inline functions of io_multiplexer, for senders and for back ends
+
+inline void io_multiplexer::reset(detail::operation_record& op) noexcept {
+    ENSURE(op.is_idle(), "started while pending");
+    op.transferred = 0;
+    op.error_code = op.cancel_code = 0;
+    op.backend_word = 0;
+    op.has_completed = false;
+    ++pending_;
+    ++op.target->pending;
+}
+
+inline void io_multiplexer::retire(detail::operation_record& op) noexcept {
+    --pending_;
+    --op.target->pending;
+    op.at = detail::operation_record::stage::idle;
+}
+
+inline bool io_multiplexer::start(detail::operation_record& op, initiation how) noexcept {
+    if (not is_inside()) [[unlikely]]
+        return start_outside(op, how);
+    const bool is_known = how == initiation::batched ? begin_batched(op) : begin(op, how);
+    if (not is_known) return false;
+    if (not signalling_) [[likely]]
+        return true;
+    ready_.push_back(op);
+    return false;
+}
+
+inline bool io_multiplexer::refuse(detail::operation_record& op) noexcept {
+    if (not is_inside()) [[unlikely]]
+        return refuse_outside(op);
+    reset(op);
+    op.error_code = ECANCELED;
+    op.at = detail::operation_record::stage::ready;
+    if (not signalling_) return true;
+    ready_.push_back(op);
+    return false;
+}
+
+inline bool io_multiplexer::start_or_finish(detail::operation_record& op) noexcept {
+    if (not is_inside()) [[unlikely]]
+        return start_or_finish_outside(op);
+    if (not begin(op, initiation::automatic)) return false;
+    if (inline_left_ <= 0) [[unlikely]] {
+        // Its turn comes after those of others: something always ready must not starve the rest.
+        ready_.push_back(op);
+        return false;
+    }
+    --inline_left_;
+    op.has_completed = true;
+    retire(op);
+    return true;
+}
+
+inline void io_multiplexer::note_completions(unsigned count) noexcept {
+    if (direct_left_ > 0 and not signalling_)
+        is_crowded_ = batches_crowds_ and count >= static_cast<unsigned>(limits::crowd);
+}
+
+inline void io_multiplexer::hold(registration& attached) noexcept {
+    if (sharing_ == nullptr) ensure_owner();
+    const entry in(*this);
+    ++pending_;
+    ++attached.pending;
+}
+
+inline void io_multiplexer::release(registration& attached) noexcept {
+    const entry in(*this);
+    ENSURE(pending_ != 0 and attached.pending != 0, "released more often than held");
+    --pending_;
+    --attached.pending;
+}
+
+inline void io_multiplexer::finish(detail::operation_record& op) noexcept {
+    if (not op.notification_pending) --queued_;
+    if (op.timer_link.is_linked()) disarm_timer(op);
+    if (op.cancel_code != 0 and op.error_code == ECANCELED) op.error_code = op.cancel_code;
+    op.at = detail::operation_record::stage::ready;
+    ready_.push_back(op);
+    ++finished_;
+}
+
+inline void io_multiplexer::finish_directly(detail::operation_record& op) noexcept {
+    const bool waits_its_turn = not ready_.empty() or signalling_ or not op.limit.is_none();
+    if (waits_its_turn or direct_left_ <= 0 or inline_left_ <= 0) [[unlikely]] {
+        finish(op);
+        return;
+    }
+    --direct_left_;
+    --queued_;
+    signalling_ = true;
+    op.signal_both(*this);
+    signalling_ = false;
+}
+
+template <class Value, class Done>
+void io_multiplexer::signal_both(detail::operation_record& op, Value&& value, Done&& done) noexcept {
+    signalling_ = true;
+    give_both(op, value, done);
+    signalling_ = false;
+}
+
+template <class Value, class Done>
+void io_multiplexer::give_both(detail::operation_record& op, Value&& value, Done&& done) noexcept {
+    op.at = detail::operation_record::stage::valued;
+    op.has_completed = true;
+    value();
+    retire(op);
+    done();  // `op` may be gone, or started again
+}
+
+template <class Arm>
+void io_multiplexer::serve_dirty(Arm&& arm) noexcept {
+    // A half that is marked again in the meantime has more to do than one pass allows. It waits for the next.
+    dirty_list now = std::move(dirty_);
+    while (registration::half* half = now.pop_front()) {
+        if (half->queue.empty()) continue;
+        if (serve_half(*half)) arm(*half);
+    }
+}
+
+namespace detail {
+
+/// The library's own way into a multiplexer: what handles, senders and awaitables use and users do not.
+/// io_multiplexer says what each function does; all are inline and cost nothing.
 struct engine {
     using runs_here = io_multiplexer::runs_here;
 
@@ -65,16 +188,6 @@ struct engine {
         return of.waits_for_words();
     }
 
-    /// The multiplexer's record of a handle; null without a multiplexer.
-    [[nodiscard]] static registration* registered(const multiplexable_handle& of) noexcept {
-        return of.registered();
-    }
-    /// The same, after adopting the calling thread's multiplexer if there is none.
-    [[nodiscard, gnu::always_inline]] static registration& adopted(multiplexable_handle& of) noexcept {
-        return of.adopted();
-    }
-    static void note_nonblocking(multiplexable_handle& of) noexcept { of.note_nonblocking(); }
-
     // --- buffers and connections that the back end provides
 
     static void forget_registered_buffer(io_multiplexer& of, unsigned index) noexcept {
@@ -109,4 +222,5 @@ struct engine {
     static void finish_run(io_multiplexer& of, bool& done) noexcept { of.finish_run(done); }
 };
 
-}  // namespace sluice::io::detail
+}  // namespace detail
+}  // namespace sluice::io

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <limits>
 #include <memory>
-#include <new>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -18,13 +17,14 @@
 #include "sluice/base/intrusive_mpsc_queue.hpp"
 #include "sluice/io/call/limits.hpp"
 #include "sluice/io/loop/operation_record.hpp"
-#include "sluice/io/loop/registered_buffer.hpp"
+#include "sluice/io/loop/posted_callable.hpp"
 #include "sluice/io/loop/registration.hpp"
 
 namespace sluice::io {
 
 struct accept_request;
 class external_work;
+class registered_buffer;
 namespace detail {
 struct engine;
 }
@@ -103,7 +103,13 @@ public:
     /// Has `invocable()` invoked, once, by this multiplexer's thread. Any thread.
     /// Errors: ENOMEM. Allocates: one node for the callable, freed after it has run. Blocks: no.
     template <std::invocable Invocable>
-    [[nodiscard]] result<void> post(Invocable&& invocable) noexcept;
+    [[nodiscard]] result<void> post(Invocable&& invocable) noexcept {
+        using item = detail::posted_callable<std::decay_t<Invocable>>;
+        posted_item* const fresh = item::make(std::forward<Invocable>(invocable));
+        if (fresh == nullptr) return failure({ENOMEM, "post"});
+        post(*fresh);
+        return {};
+    }
 
     /// Invokes up to `max` posted items. Returns 0 if nothing was posted. Errors: none. Blocks: no.
     result<int> invoke_posted_items(int max = unlimited) noexcept;
@@ -213,7 +219,8 @@ public:
     [[nodiscard]] static io_multiplexer* running_here() noexcept { return running_; }
 
 protected:
-    // --- for handles, senders and awaitables, which come here through detail::engine
+    // --- for handles, senders and awaitables, which come here through engine.hpp, which
+    // defines the inline functions
 
     friend struct detail::engine;
 
@@ -222,10 +229,11 @@ protected:
 
     /// Begins an operation. Returns whether the outcome is known and no receiver is running, so that the
     /// caller may give the signals itself, by signal_both(); otherwise they follow from the loop.
-    [[nodiscard]] bool start(detail::operation_record& op, initiation how = initiation::automatic) noexcept;
+    [[nodiscard]] inline bool start(detail::operation_record& op,
+                                    initiation how = initiation::automatic) noexcept;
 
     /// Starts an operation that ends with ECANCELED at once. Returns the same as start().
-    [[nodiscard]] bool refuse(detail::operation_record& op) noexcept;
+    [[nodiscard]] inline bool refuse(detail::operation_record& op) noexcept;
 
     /// Gives the signals of an operation that start() has found finished.
     template <class Value, class Done>
@@ -239,7 +247,7 @@ protected:
     /// Begins an operation for a caller that wants no signals if it is done at once: returns true, and the
     /// outcome is in `op`, which is idle again. Otherwise as start(), but for several threads only
     /// `begun`: publish() follows, once the coroutine is suspended and so may be resumed.
-    [[nodiscard]] bool start_or_finish(detail::operation_record& op) noexcept;
+    [[nodiscard]] inline bool start_or_finish(detail::operation_record& op) noexcept;
 
     /// Begins an operation that start_or_finish() has left `begun`. `op` may be gone when this returns.
     void publish(detail::operation_record& op, initiation how) noexcept;
@@ -279,8 +287,8 @@ protected:
     void forget_registered_buffer(unsigned index) noexcept;
 
     /// Counts one more operation on a handle: for what goes on between its operations, until release().
-    void hold(registration& attached) noexcept;
-    void release(registration& attached) noexcept;
+    inline void hold(registration& attached) noexcept;
+    inline void release(registration& attached) noexcept;
 
     /// Gives the kernel buffers to receive into, `bytes_each` long, where the back end can use that; returns
     /// their name. They must stay until forgotten, when no `receive` may be pending. Allocates: yes.
@@ -383,16 +391,13 @@ protected:
     void ask_before_speculating() noexcept { asks_before_speculating_ = true; }
 
     /// The outcome stands in `op`: queues the signals. With `op.notification_pending` only the first of them.
-    void finish(detail::operation_record& op) noexcept;
+    inline void finish(detail::operation_record& op) noexcept;
     /// As finish(), but gives the signals at once if they would be the next to be given anyway: with many in
     /// flight, the way through the queue shows. From within backend_complete only, and with nothing half done
     /// there: `op` may be gone afterwards, and its receivers may have done anything.
-    void finish_directly(detail::operation_record& op) noexcept;
+    inline void finish_directly(detail::operation_record& op) noexcept;
     /// To be called before finish_directly: how many the kernel has completed together.
-    void note_completions(unsigned count) noexcept {
-        if (direct_left_ > 0 and not signalling_)
-            is_crowded_ = batches_crowds_ and count >= static_cast<unsigned>(limits::crowd);
-    }
+    inline void note_completions(unsigned count) noexcept;
     /// The kernel no longer reads the buffers of an operation with `notification_pending`: queues the second
     /// signal.
     void finish_notification(detail::operation_record& op) noexcept;
@@ -507,15 +512,7 @@ private:
     void fall_asleep() noexcept;
     void awake() noexcept;
 
-    void reset(detail::operation_record& op) noexcept {
-        ENSURE(op.is_idle(), "started while pending");
-        op.transferred = 0;
-        op.error_code = op.cancel_code = 0;
-        op.backend_word = 0;
-        op.has_completed = false;
-        ++pending_;
-        ++op.target->pending;
-    }
+    inline void reset(detail::operation_record& op) noexcept;
     [[nodiscard]] bool begin(detail::operation_record& op, initiation how) noexcept;
     [[nodiscard]] bool begin_batched(detail::operation_record& op) noexcept;
     [[nodiscard]] bool wants_attempt(const detail::operation_record& op, initiation how) noexcept;
@@ -536,11 +533,7 @@ private:
     void disarm_timer(detail::operation_record& op) noexcept;
     void expire(detail::operation_record& op) noexcept;
     void enqueue(detail::operation_record& op) noexcept;
-    void retire(detail::operation_record& op) noexcept {
-        --pending_;
-        --op.target->pending;
-        op.at = detail::operation_record::stage::idle;
-    }
+    inline void retire(detail::operation_record& op) noexcept;
     bool signal(detail::operation_record& op) noexcept;
     int signal_ready(int max) noexcept;
     result<int> complete(int max, time_point until) noexcept;
@@ -595,6 +588,3 @@ private:
 };
 
 }  // namespace sluice::io
-
-#include "sluice/io/best_available.hpp"            // IWYU pragma: export
-#include "sluice/io/loop/io_multiplexer_impl.hpp"  // IWYU pragma: export

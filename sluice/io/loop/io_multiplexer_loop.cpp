@@ -33,6 +33,7 @@ void io_multiplexer::wake_if_sleeping() noexcept {
 }
 
 bool io_multiplexer::prepare_to_sleep() noexcept {
+    ENSURE(not sleeping_.load(std::memory_order_relaxed), "one thread at a time sleeps in a multiplexer");
     sleeping_.store(true, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the one in post()
     if (posted_.empty() and completed_elsewhere_.empty() and not backend_has_news()) {
@@ -45,6 +46,7 @@ bool io_multiplexer::prepare_to_sleep() noexcept {
 }
 
 void io_multiplexer::woke_up() noexcept {
+    ENSURE(sleeping_.load(std::memory_order_relaxed), "woke up without having slept");
     if (sharing_ != nullptr) awake();
     begin_turn();
     sleeping_.store(false, std::memory_order_relaxed);  // a late wake-up only ends the next sleep early

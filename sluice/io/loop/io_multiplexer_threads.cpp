@@ -24,6 +24,7 @@
 #include <thread>
 
 #include "sluice/io/loop/attempt.hpp"
+#include "sluice/io/loop/engine.hpp"
 #include "sluice/io/loop/external_work.hpp"
 #include "sluice/io/loop/failure_handler.hpp"
 #include "sluice/io/loop/io_multiplexer_sharing.hpp"
@@ -41,8 +42,10 @@ void io_multiplexer::free_sharing::operator()(sharing* of) const noexcept {
 }
 
 result<void> io_multiplexer::share() noexcept {
+    ENSURE(sharing_ == nullptr and pending_ == 0 and chunks_.empty(), "shared once, before its first use");
     sharing_.reset(new (std::nothrow) sharing);
     if (sharing_ == nullptr) return failure({ENOMEM, "make a multiplexer for several threads"});
+    no_handle_.is_shared = words_.is_shared = true;
     return {};
 }
 
@@ -82,6 +85,7 @@ bool io_multiplexer::another_sleeps() const noexcept {
 }
 
 void io_multiplexer::fall_asleep() noexcept {
+    ENSURE(is_inside() and sharing_->threads.has_leader(), "only the leader sleeps in the kernel");
     sharing_->threads.fall_asleep();
     leave();
 }
@@ -222,6 +226,7 @@ bool io_multiplexer::try_shared(operation_record& op) noexcept {
 
 // It is over, and those that came after it are served next.
 bool io_multiplexer::leave_queue(operation_record& op, registration::half& half) noexcept {
+    ENSURE(half.in_flight == 1 and half.queue.front() == &op, "an operation that is tried leads its queue");
     half.pause = half.skipped = 0;
     operation_queue over;
     finish_front(half, over);
@@ -234,6 +239,7 @@ bool io_multiplexer::leave_queue(operation_record& op, registration::half& half)
 
 // It would have to wait, at the place it has.
 bool io_multiplexer::stay_in_queue(operation_record& op, registration::half& half) noexcept {
+    ENSURE(half.in_flight == 1 and half.queue.front() == &op, "an operation that is tried leads its queue");
     half.in_flight = 0;
     half.queue.erase(op);
     operation_queue behind = std::move(half.queue);
@@ -244,6 +250,7 @@ bool io_multiplexer::stay_in_queue(operation_record& op, registration::half& hal
 
 // The outcome is known: gives the signals, or has them given.
 void io_multiplexer::deliver(operation_record& op) noexcept {
+    ENSURE(op.at == operation_record::stage::ready, "delivered before its outcome is known");
     // A receiver that runs here must return first; and a coroutine is resumed by the loop.
     if (op.value_is_empty or is_receiving()) {
         ready_.push_back(op);
@@ -279,6 +286,7 @@ void io_multiplexer::signal_shared(operation_record& op) noexcept {
 // Calls a function of an operation's external work, outside. It stays where it is meanwhile: its completion,
 // and a cancellation, wait until the call has returned.
 void io_multiplexer::call_pinned(operation_record& op, void (external_work::*function)() noexcept) noexcept {
+    ENSURE(op.at == operation_record::stage::in_flight, "one call at a time is made for external work");
     op.at = operation_record::stage::trying;
     {
         const outside out(*this, outside::why::call);
@@ -288,6 +296,7 @@ void io_multiplexer::call_pinned(operation_record& op, void (external_work::*fun
 }
 
 void io_multiplexer::unpin(operation_record& op) noexcept {
+    ENSURE(op.at == operation_record::stage::trying, "no call is made for it");
     take_completed_elsewhere();
     op.at = operation_record::stage::in_flight;
     switch (pinned_word(op.backend_word).take()) {
@@ -368,6 +377,7 @@ void io_multiplexer::cancel_outside(operation_record& op, int code) noexcept {
 
 // As call_pinned, for external_work::abandon(). Returns whether it is over.
 bool io_multiplexer::abandon_pinned(operation_record& op) noexcept {
+    ENSURE(op.at == operation_record::stage::in_flight, "one call at a time is made for external work");
     op.at = operation_record::stage::trying;
     bool is_abandoned = false;
     {

@@ -32,6 +32,7 @@ void io_multiplexer::notify_one() noexcept {
 // After the engine was changed by a thread that may not be in run…: what the leader would do before it
 // sleeps.
 void io_multiplexer::settle_shared() noexcept {
+    ENSURE(is_inside(), "a thread that is outside reads the engine");
     const sharing& all = *sharing_;
     if (all.threads.is_asleep()) {
         backend_flush();
@@ -43,6 +44,7 @@ void io_multiplexer::settle_shared() noexcept {
 
 // Before a thread leaves run…, where it would have found what is left.
 void io_multiplexer::hand_on() noexcept {
+    ENSURE(is_inside(), "work is handed on by a thread that is outside");
     sharing_->threads.hand_on(has_work() or is_exhausted_shared(), [this] { backend_wake(); });
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sluice/io/call/limits.hpp"
-#include "sluice/io/loop/io_multiplexer.hpp"
+#include "sluice/io/loop/engine.hpp"
 #include "sluice/io/loop/passes.hpp"
 
 namespace sluice::io {
@@ -12,6 +12,7 @@ using detail::operation_record;
 using namespace passes;
 
 [[gnu::noinline]] void io_multiplexer::arm_timer(operation_record& op) noexcept {
+    ENSURE(not op.limit.is_none(), "there is no time at which it would end");
     op.expires = op.limit.steady_end(
         now(), op.limit.which() == deadline::kind::utc ? utc_now() : deadline::system_clock::time_point{});
     if (op.expires != for_ever) timers_.push(op);
@@ -23,6 +24,7 @@ void io_multiplexer::disarm_timer(operation_record& op) noexcept {
 
 // The deadline of `op` has passed.
 void io_multiplexer::expire(operation_record& op) noexcept {
+    ENSURE(op.timer_link.is_linked() and not op.is_idle(), "only what waits has a deadline that passes");
     if (op.kind == operation_kind::sleep) {
         finish(op);  // a sleep that ends is a success
     } else {

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "sluice/base/intrusive_mpsc_queue.hpp"
+#include "sluice/io/call/direction.hpp"
 
 namespace sluice::io {
 
@@ -38,7 +39,6 @@ enum class operation_kind : std::uint8_t {
     send_to,         // argument: datagram_request*
     call_in,         // argument: ready_call*, which waits until a read would not wait
     call_out,        // argument: ready_call*, which waits until a write would not wait
-    wait_signal,     // argument: signal_request*
     barrier,         // from here on: what start() never tries
     sleep,           // only its deadline ends it
     receive,         // argument: receive_request*; what has arrived next, in a buffer the back end picks
@@ -65,9 +65,6 @@ protected:
     operation() noexcept = default;
     ~operation() = default;
 };
-
-/// The two directions of a stream; requests in one direction are served in the order they were started.
-enum class direction : std::uint8_t { in, out };
 
 [[nodiscard]] constexpr direction direction_of(operation_kind kind) noexcept {
     // A set of kinds rather than comparisons: start() asks between two system calls, where branches are dear.

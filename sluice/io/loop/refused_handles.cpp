@@ -48,6 +48,7 @@ void io_multiplexer::end_refused(operation_record& op, int code) noexcept {
 
 // Not by `outside`: a handle must not adopt this multiplexer.
 void io_multiplexer::signal_refused(operation_record& op) noexcept {
+    ENSURE(op.at == operation_record::stage::ready, "signalled twice");
     const held by_this_thread(sharing_->signalling, op);
     op.at = operation_record::stage::valued;
     op.has_completed = true;
@@ -109,6 +110,7 @@ private:
     struct refusal {
         refusal(const error& of, io_multiplexer& none) noexcept : why(of) {
             target.multiplexer = &none;
+            target.is_shared = true;
             target.refusal = &why;
         }
         const error why;

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "sluice/io/loop/engine.hpp"
-#include "sluice/io/loop/io_multiplexer.hpp"
 
 namespace sluice::io {
 
@@ -29,6 +28,7 @@ result<registered_buffer> io_multiplexer::allocate_registered_buffer(std::size_t
 
 void io_multiplexer::forget_registered_buffer(unsigned index) noexcept {
     const entry in(*this);
+    ENSURE(registered_buffers_ != 0, "more buffers are forgotten than were registered");
     --registered_buffers_;
     backend_unregister(index);
 }

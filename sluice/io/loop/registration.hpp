@@ -5,21 +5,10 @@
 #include <cstdint>
 
 #include "sluice/io/call/handle.hpp"
+#include "sluice/io/call/piece_call.hpp"
 #include "sluice/io/loop/operation_record.hpp"
 
 namespace sluice::io {
-
-/// Which system call transfers one piece, and how its arguments are made: see system_call.hpp.
-struct piece_call {
-    std::int16_t number = -1;
-    bool takes_list = false;    // of buffers, instead of one
-    bool takes_offset = false;  // as the fourth argument
-    bool any_will_do = false;   // however little it moves, the transfer is complete: what reads streams do
-    std::uint16_t fourth = 0;   // without an offset
-    std::uint8_t sixth = 0;
-
-    [[nodiscard]] constexpr bool is_known() const noexcept { return number >= 0; }
-};
 
 /// A multiplexer's record of one attached handle. It has a stable address, so the handle may be moved while
 /// i/o is pending. Made by attach, recycled by detach; only the multiplexer's thread touches it.
@@ -57,6 +46,7 @@ struct registration {
     std::uint32_t pending = 0;
     std::uint32_t backend_word = 0;  // the back end's own; 0 when attached
     std::uint32_t slot = 0;          // its index in the multiplexer's table
+    bool is_shared = false;          // its multiplexer is for several threads
     const error* refusal = nullptr;  // with which all operations end at once; see refused_handles.hpp
     std::array<half, 2> halves{};
     list_hook<registration> link;  // in the list of free ones

@@ -356,7 +356,7 @@ TEST_P(attempts_by_threads, on_a_socket_see_it_unchanged_while_another_thread_se
     ASSERT_TRUE(file.write({.buffers = content, .offset = 0}).has_value());
     uring_test::socket_pair pair;
     ASSERT_TRUE(pair.ours.set_multiplexer(&loop()).has_value());
-    const registration& known = *detail::engine::registered(pair.ours);
+    const registration& known = *detail::handle_access::registered(pair.ours);
     std::jthread reader([&] {
         for (int i = 0; i < times; ++i) {
             std::array<std::byte, 1> into{};

@@ -5,16 +5,17 @@
 #include <system_error>
 
 #include "sluice/io/call/blocking.hpp"
+#include "sluice/io/call/signal_set.hpp"
 #include "sluice/io/call/sigpipe_guard.hpp"
 #include "sluice/io/loop/attempt.hpp"
 #include "sluice/io/loop/registration.hpp"
-#include "sluice/io/stream/signal_receiver.hpp"
 
 namespace sluice::io {
 
 using detail::operation_record;
 
 void perform_blocking(operation_record& op) noexcept {
+    ENSURE(op.kind == operation_kind::barrier or is_transfer(op.kind), "no call carries this out");
     if (op.kind == operation_kind::barrier) {
         const barrier_range range{.offset = op.offset, .length = requested_bytes(op)};
         if (auto done = barrier_blocking(op.target->native, op.durability, range, {}); not done) {
@@ -33,6 +34,7 @@ void perform_blocking(operation_record& op) noexcept {
 }
 
 result<std::unique_ptr<worker_pool>> worker_pool::create(std::size_t threads, listener& told) noexcept {
+    ENSURE(threads != 0, "operations would wait for no thread");
     try {
         std::unique_ptr<worker_pool> pool(new worker_pool(told));
         const blocked_signals inherited(receivable_signals());
@@ -50,6 +52,7 @@ result<std::unique_ptr<worker_pool>> worker_pool::create(std::size_t threads, li
 
 worker_pool::~worker_pool() {
     for (auto& each : workers_) {
+        ENSURE(each->load == 0, "destroyed while operations are with its threads");
         each->stopping.store(true, std::memory_order_relaxed);  // ordered by the release below
         each->posted.fetch_add(1, std::memory_order_release);   // pairs with the acquire in work()
         each->posted.notify_one();
@@ -76,7 +79,10 @@ void worker_pool::cancel(operation_record& op, int code) noexcept {
 
 operation_record* worker_pool::take_done() noexcept {
     operation_record* const op = done_.pop();
-    if (op != nullptr) --reinterpret_cast<worker*>(op->backend_word)->load;
+    if (op == nullptr) return nullptr;
+    worker& of = *reinterpret_cast<worker*>(op->backend_word);
+    ENSURE(of.load != 0, "a worker has done more than it was given");
+    --of.load;
     return op;
 }
 
@@ -85,6 +91,7 @@ void worker_pool::work(worker& self) noexcept {
     std::uint32_t seen = 0;
     for (;;) {
         while (operation_record* const op = self.queue.pop()) {
+            ENSURE(op->backend_word == reinterpret_cast<std::uintptr_t>(&self), "another worker's operation");
             const int cancelled = std::atomic_ref(op->cancel_code).load(std::memory_order_relaxed);
             if (cancelled != 0) {
                 if (op->transferred == 0) op->error_code = cancelled;

@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "sluice/io/call/limits.hpp"
+#include "sluice/io/call/signal_set.hpp"
 #include "sluice/io/call/sigpipe_guard.hpp"
 #include "sluice/io/loop/engine.hpp"
-#include "sluice/io/stream/signal_receiver.hpp"
 
 namespace sluice::io {
 
@@ -45,6 +45,7 @@ namespace detail {
 bool lookup::notify(lookup_wait& waiter) noexcept {
     const std::scoped_lock guard(mutex_);
     if (outcome_) return false;
+    ENSURE(waiter_ == nullptr, "one waits for a lookup");
     waiter_ = &waiter;
     return true;
 }
@@ -68,6 +69,7 @@ void lookup::finish(addresses_result&& outcome) noexcept {
     lookup_wait* waiter = nullptr;
     {
         const std::scoped_lock guard(mutex_);
+        ENSURE(not outcome_, "a lookup ends once");
         outcome_.emplace(std::move(outcome));
         has_ended_.notify_all();
         waiter = std::exchange(waiter_, nullptr);
@@ -115,6 +117,7 @@ addresses_result lookup_queue::look_up(const host_and_port& what) noexcept {
 
 int lookup_queue::submit(const std::shared_ptr<lookup>& one) noexcept {
     const std::scoped_lock guard(mutex_);
+    ENSURE(not is_closed_, "a lookup is begun while its resolver is destroyed");
     if (waiting_.size() >= options_.waiting_max) return EAGAIN;
     if (waiting_.size() >= idle_ and threads_ < options_.threads_max) start_thread();
     if (threads_ == 0) return EAGAIN;
@@ -142,6 +145,7 @@ void lookup_queue::close() noexcept {
 // With the mutex held.
 void lookup_queue::start_thread() noexcept {
     const blocked_signals inherited(receivable_signals());
+    ENSURE(threads_ < options_.threads_max, "more threads than were allowed");
     try {
         std::thread([self = shared_from_this()] { self->work(); }).detach();
         ++threads_;
@@ -203,6 +207,7 @@ void name_resolver::forget(const std::shared_ptr<detail::lookup>& one) noexcept 
 namespace detail {
 
 std::optional<int> lookup_wait::begin(bool may_wait) noexcept {
+    ENSURE(lookup_ == nullptr, "begun while its last lookup is pending");
     if (not engine::waits_for_threads(loop_)) {
         lookup_ = std::make_shared<lookup>(what_);
         lookup_->finish(resolver_.queue_->look_up(what_));

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "sluice/io/path/path_resolution.hpp"
+#include "sluice/io/path/confined_open.hpp"
 
 namespace sluice::io {
 
@@ -27,7 +27,8 @@ confinement stricter_of(confinement a, confinement b) noexcept {
 
 result<path_handle> path_handle::open(const path_handle& base, path_view path, confinement limit) noexcept {
     const terminated_path text(path);
-    const auto descriptor = open_at(base, text, {.flags = O_PATH | O_DIRECTORY});
+    const auto descriptor = open_at({.descriptor = base.descriptor(), .limit = base.confined()}, text,
+                                    {.flags = O_PATH | O_DIRECTORY});
     if (not descriptor) return failure(descriptor.error());
     return path_handle({.descriptor = *descriptor, .kind = handle_kind::path},
                        stricter_of(limit, base.confined()));

@@ -1,19 +1,10 @@
 #pragma once
 
 #include "sluice/io/call/handle.hpp"
+#include "sluice/io/path/confinement.hpp"
 #include "sluice/io/path/path_view.hpp"
 
 namespace sluice::io {
-
-/// How far paths may lead from the directory they are relative to. The kernel enforces it while it walks
-/// (openat2), so a rename or a symbolic link made meanwhile cannot lead it astray.
-enum class confinement : std::uint8_t {
-    none,     ///< anywhere: `..`, absolute paths and symbolic links are followed
-    beneath,  ///< never outside, by whatever means; links that stay inside are followed; no magic links
-    beneath_no_symlinks,  ///< nor through any symbolic link
-    beneath_one_mount,    ///< as `beneath`, and never onto another mount
-    beneath_one_mount_no_symlinks,
-};
 
 /// A directory to which paths are relative: an anchor that stays valid whatever happens to its name. Opens
 /// nothing for reading (O_PATH), so it needs only search permission.

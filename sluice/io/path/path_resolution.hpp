@@ -2,24 +2,26 @@
 
 #include <array>
 
+#include "sluice/base/ensure.hpp"
+#include "sluice/io/path/confined_open.hpp"
 #include "sluice/io/path/path_handle.hpp"
 
 // How the file half of io reaches names. Not for users: handles are opened by their own open().
 namespace sluice::io {
 
-/// The descriptor `*at` system calls are to be given for `base`: its own, or the current directory's.
-[[nodiscard]] int directory_of(const path_handle& base) noexcept;
+/// The directory that paths are relative to, for confined_open.hpp.
+[[nodiscard]] constexpr anchor_directory anchor_of(const path_handle& base) noexcept {
+    return {.descriptor = base.descriptor(), .limit = base.confined()};
+}
 
-struct open_how_at {
-    int flags = 0;                 // O_CLOEXEC is added
-    unsigned permission_bits = 0;  // of what is created
-    const char* operation = "open";
-};
-
-/// Opens `path` relative to `base`, confined as that says. The caller owns the descriptor.
-/// Errors: see path_handle::open, and those of `open(2)`. Allocates: nothing.
-[[nodiscard]] result<int> open_at(const path_handle& base, const terminated_path& path,
-                                  open_how_at how) noexcept;
+/// As confined_open.hpp.
+[[nodiscard]] inline int directory_of(const path_handle& base) noexcept {
+    return directory_of(anchor_of(base));
+}
+[[nodiscard]] inline result<int> open_at(const path_handle& base, const terminated_path& path,
+                                         open_how_at how) noexcept {
+    return open_at(anchor_of(base), path, how);
+}
 
 /// Where the last component of a path stands: a directory's descriptor and a name in it, for the system calls
 /// that create, rename or remove names and know no confinement of their own.
@@ -36,8 +38,14 @@ public:
 
     /// The error to return if the place could not be reached.
     [[nodiscard]] const result<void>& reached() const noexcept { return reached_; }
-    [[nodiscard]] int directory() const noexcept { return directory_; }
-    [[nodiscard]] const char* name() const noexcept { return name_; }
+    [[nodiscard]] int directory() const noexcept {
+        ENSURE(reached_.has_value(), "the place could not be reached");
+        return directory_;
+    }
+    [[nodiscard]] const char* name() const noexcept {
+        ENSURE(reached_.has_value(), "the place could not be reached");
+        return name_;
+    }
     [[nodiscard]] std::string_view text() const noexcept { return text_.text(); }
 
     /// The calling thread's errno as the error of `operation` at this place.

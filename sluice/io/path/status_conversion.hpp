@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sluice/io/path/file_status.hpp"
+#include "sluice/io/path/status_fields.hpp"
 
 // Between the kernel's idea of a file's status and ours. Not for users.
 namespace sluice::io {

@@ -101,6 +101,7 @@ void atomic_operation::signal_done() noexcept {
         give_done();
     } else {
         // Nothing is pending for the multiplexer any more, yet a thread is about to push the item, or has.
+        ENSURE(not waiting_, "one cancellation at a time is on its way");
         waiting_.emplace(home());
     }
 }

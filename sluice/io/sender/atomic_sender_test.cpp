@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/stream/pipe_handle.hpp"
 
 namespace sluice::io {

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/sender/atomic_sender.hpp"
 #include "sluice/io/stream/pipe_handle.hpp"
 

@@ -44,7 +44,7 @@ public:
     /// On no handle; starting it fails with EBADF.
     handle_sender() noexcept : handle_sender(no_handle()) {}
     handle_sender(multiplexable_handle& target, deadline within) noexcept
-        : registration_(&detail::engine::adopted(target)), limit_(within) {}
+        : registration_(&detail::handle_access::adopted(target)), limit_(within) {}
 
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *registration_->multiplexer; }
 
@@ -70,20 +70,6 @@ private:
     registration* registration_;
     deadline limit_;
 };
-
-// Shortens a list of buffers, in place, to the bytes transferred.
-template <class Piece>
-std::span<Piece> shortened(std::span<Piece> pieces, std::size_t bytes) noexcept {
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-        if (bytes < pieces[i].size()) {
-            if (bytes == 0) return pieces.first(i);
-            pieces[i] = Piece(pieces[i].data(), bytes);
-            return pieces.first(i + 1);
-        }
-        bytes -= pieces[i].size();
-    }
-    return pieces;
-}
 
 }  // namespace detail
 

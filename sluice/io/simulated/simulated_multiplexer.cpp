@@ -10,6 +10,7 @@
 
 #include "sluice/base/random.hpp"
 #include "sluice/io/loop/attempt.hpp"
+#include "sluice/io/loop/engine.hpp"
 #include "sluice/io/loop/worker_pool.hpp"
 
 namespace sluice::io {
@@ -25,7 +26,7 @@ constexpr auto no_wait = io_multiplexer::time_point::min();
 constexpr std::array operation_names{"read",      "write",         "write some",     "accept",
                                      "connect",   "ready to read", "ready to write", "splice out",
                                      "splice in", "receive from",  "send to",        "call in",
-                                     "call out",  "wait signal",   "barrier",        "sleep"};
+                                     "call out",  "barrier",       "sleep"};
 static_assert(operation_names.size() == static_cast<std::size_t>(operation_kind::sleep) + 1);
 
 // A file operation's `backend_word`: when it may advance, and whether its cancel is on the way.
@@ -174,6 +175,7 @@ void back_end::emit(simulation_event event) const noexcept {
 }
 
 back_end::side& back_end::side_of(const operation_record& op) noexcept {
+    ENSURE(op.target->slot * 2 + 1 < sides_.size(), "only what is attached has sides");
     return sides_[op.target->slot * 2 + static_cast<std::size_t>(direction_of(op.kind))];
 }
 
@@ -204,6 +206,8 @@ void back_end::backend_detach(registration&) noexcept {
 }
 
 void back_end::backend_submit(operation_record& op) noexcept {
+    ENSURE(op.at == operation_record::stage::waiting and not op.target->is_stream(),
+           "only files are submitted");
     op.at = operation_record::stage::in_flight;
     op.backend_word = static_cast<std::uint64_t>((now() + some_delay()).time_since_epoch().count());
     files_.push_back(op);
@@ -230,6 +234,8 @@ void back_end::backend_cancel(operation_record& op) noexcept {
 
 void back_end::end_cancelled(const choice& chosen) noexcept {
     operation_record& op = chosen.stream != nullptr ? *chosen.stream->half->queue.front() : *chosen.file;
+    ENSURE(op.at == operation_record::stage::in_flight and op.cancel_code != 0,
+           "an operation ends early without a cancellation, or without the kernel");
     tell(event_kind::cancelled, op, op.cancel_code);
     if (chosen.stream != nullptr) {
         withdraw(op, op.cancel_code);
@@ -371,6 +377,7 @@ void back_end::break_handle(registration& target, int code) noexcept {
 
 // Fails the front; if it has partly gone that is told instead, and the error is for the next operation.
 void back_end::fail_stream(side& s, int code) noexcept {
+    ENSURE(code != 0, "fails without a cause");
     operation_record& front = *s.half->queue.front();
     tell(event_kind::failed, front, code);
     if (front.transferred != 0) s.error = code;
@@ -380,6 +387,9 @@ void back_end::fail_stream(side& s, int code) noexcept {
 
 void back_end::advance_stream(side& s) noexcept {
     operation_record& front = *s.half->queue.front();
+    ENSURE(s.is_active and front.at == operation_record::stage::in_flight,
+           "the front of an active side is in flight");
+    ENSURE(s.due <= now(), "it happens before it may");
     if (s.error != 0) {
         const int code = s.error;
         if (not s.error_stays) s.error = 0;
@@ -428,6 +438,8 @@ void back_end::after_step(side& s, operation_queue& served) noexcept {
 }
 
 void back_end::advance_file(operation_record& op) noexcept {
+    ENSURE(op.at == operation_record::stage::in_flight,
+           "a file's operation is in flight from its submission");
     const auto done = [&](event_kind what, std::int64_t amount) {
         tell(what, op, amount);
         files_.erase(op);
@@ -446,6 +458,7 @@ void back_end::advance_file(operation_record& op) noexcept {
     const std::size_t before = op.transferred;
     const std::size_t limit = drawn_limit(requested_bytes(op) - before);
     const progress made = advance(op, limit, wait::yes);
+    ENSURE(op.transferred - before <= limit, "it advances by no more than was drawn");
     if (made == progress::finished) {
         const bool is_error = op.error_code != 0;
         done(is_error ? event_kind::failed : event_kind::finished,
@@ -462,6 +475,7 @@ void back_end::advance_file(operation_record& op) noexcept {
 
 void back_end::pass_time(time_point to) noexcept {
     const duration passed = to - now();
+    ENSURE(passed > duration::zero(), "time passes forwards");
     clock_->advance_to(to);
     emit({.what = event_kind::time_passed, .operation = operation_kind::sleep, .amount = passed.count()});
 }
@@ -549,34 +563,6 @@ std::string back_end::stalled() const {
 }
 
 }  // namespace
-
-simulation_options simulation_options::rough(std::uint64_t seed) {
-    using namespace std::chrono_literals;
-    return {.seed = seed,
-            .short_transfers = 400,
-            .spurious_waits = 150,
-            .late_cancels = 300,
-            .speculation = 100,
-            .delay_max = 200us,
-            .errors = {}};
-}
-
-simulation_options simulation_options::hostile(std::uint64_t seed) {
-    simulation_options options = rough(seed);
-    for (const operation_kind on : {operation_kind::read, operation_kind::write}) {
-        options.errors.push_back({.on = on, .of = handle_kind::file, .code = EIO, .chance = 5});
-        options.errors.push_back(
-            {.on = on, .of = handle_kind::socket, .code = ECONNRESET, .chance = 2, .breaks = true});
-        options.errors.push_back({.on = on, .of = {}, .code = ENOMEM, .chance = 2});
-    }
-    options.errors.push_back(
-        {.on = operation_kind::write, .of = handle_kind::file, .code = ENOSPC, .chance = 5});
-    options.errors.push_back(
-        {.on = operation_kind::barrier, .of = handle_kind::file, .code = EIO, .chance = 20});
-    options.errors.push_back({.on = operation_kind::accept, .of = {}, .code = EMFILE, .chance = 20});
-    options.errors.push_back({.on = operation_kind::connect, .of = {}, .code = ECONNREFUSED, .chance = 50});
-    return options;
-}
 
 result<std::unique_ptr<simulated_multiplexer>> make_simulated_multiplexer(
     simulation_options options) noexcept {

@@ -4,7 +4,8 @@
 
 namespace sluice::io::detail {
 
-accepting::accepting(listening_socket_handle& from) noexcept : handle_(&detail::engine::adopted(from)) {}
+accepting::accepting(listening_socket_handle& from) noexcept
+    : handle_(&detail::handle_access::adopted(from)) {}
 
 accepting::accepting(accepting&& other) noexcept
     : operation_record(std::move(other)), handle_(other.handle_) {
@@ -24,6 +25,7 @@ void accepting::start() noexcept {
 }
 
 void accepting::begin() noexcept {
+    ENSURE(started_ and not ending_ and is_idle(), "begins after its last value, or while it waits");
     target = handle_;
     kind = is_ahead_ ? operation_kind::accept_ahead : operation_kind::accept;
     pieces = nullptr;
@@ -61,6 +63,7 @@ accepted accepting::connection() const noexcept {
 }
 
 void accepting::deliver(result<accepted>&& outcome) noexcept {
+    ENSURE(started_ and not ending_, "a value after the last");
     ending_ = not outcome.has_value();
     set_value(std::move(outcome));
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sluice/io/call/datagram_call.hpp"
 #include "sluice/io/sender/sender.hpp"
 #include "sluice/io/stream/datagram.hpp"
 #include "sluice/io/stream/socket_handle.hpp"

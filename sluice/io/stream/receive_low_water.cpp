@@ -28,6 +28,7 @@ void receive_low_water::expect(std::size_t bytes) noexcept {
 }
 
 void receive_low_water::tell(std::size_t bytes) noexcept {
+    ENSURE(bytes != 0 and bytes <= bytes_max, "a mark at which nothing wakes, or that leaves the cache");
     if (bytes == told_) return;
     if (bytes != 1 and not raised_) raised_ = std::chrono::steady_clock::now();
     const int value = static_cast<int>(bytes);

@@ -4,18 +4,18 @@
 #include <new>
 
 #include "sluice/io/loop/engine.hpp"
-#include "sluice/io/stream/receive_stream.hpp"
 
 namespace sluice::io {
 namespace detail {
 
 receive_slots::~receive_slots() {
     ENSURE(lent_ == 0, "a pool must outlive the buffers it has lent");
-    ENSURE(oldest_ == nullptr, "a pool must outlive its streams");
+    ENSURE(waiting_.empty(), "a pool must outlive its streams");
     if (group_) detail::engine::forget_receive_buffers(multiplexer_, *group_);
 }
 
 result<void> receive_slots::open() noexcept {
+    ENSURE(lent_ == 0 and memory_ == nullptr, "opened once, before its first use");
     // Not initialised: a buffer takes memory once something is received into it.
     memory_.reset(new (std::nothrow) std::byte[count_ * bytes_each_]);
     next_free_.reset(new (std::nothrow) std::uint32_t[count_]);
@@ -32,6 +32,7 @@ std::uint32_t receive_slots::take() noexcept {
     ENSURE(not group_);
     const std::uint32_t index = first_free_;
     if (index == none) return none;
+    ENSURE(index < count_ and lent_ < count_, "more buffers are free than there are");
     first_free_ = next_free_[index];
     ++lent_;
     return index;
@@ -43,7 +44,7 @@ void receive_slots::give_back(std::uint32_t index) noexcept {
         --lent_;
         detail::engine::return_receive_buffer(multiplexer_, *group_, index);
         wake_another();
-    } else if (receiving* const stream = oldest_) {
+    } else if (buffer_waiter* const stream = waiting_.front()) {
         // Handed over rather than freed, so that no other comes before it.
         stop_waiting(*stream);
         stream->resume(index);
@@ -54,21 +55,16 @@ void receive_slots::give_back(std::uint32_t index) noexcept {
     }
 }
 
-void receive_slots::wait(receiving& stream) noexcept {
-    ENSURE(stream.older_ == nullptr and stream.newer_ == nullptr and newest_ != &stream);
-    stream.older_ = newest_;
-    (newest_ != nullptr ? newest_->newer_ : oldest_) = &stream;
-    newest_ = &stream;
+void receive_slots::wait(buffer_waiter& stream) noexcept {
+    waiting_.push_back(stream);
 }
 
-void receive_slots::stop_waiting(receiving& stream) noexcept {
-    (stream.older_ != nullptr ? stream.older_->newer_ : oldest_) = stream.newer_;
-    (stream.newer_ != nullptr ? stream.newer_->older_ : newest_) = stream.older_;
-    stream.older_ = stream.newer_ = nullptr;
+void receive_slots::stop_waiting(buffer_waiter& stream) noexcept {
+    waiting_.erase(stream);
 }
 
 void receive_slots::wake_another() noexcept {
-    receiving* const stream = oldest_;
+    buffer_waiter* const stream = waiting_.front();
     if (not group_ or stream == nullptr or lent_ == count_) return;
     stop_waiting(*stream);
     stream->resume(none);

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "sluice/base/intrusive_list.hpp"
 #include "sluice/base/result.hpp"
 
 namespace sluice::io {
@@ -16,6 +17,26 @@ class io_multiplexer;
 namespace detail {
 
 class receiving;
+
+// A stream that may wait for a buffer, as its pool sees it.
+class buffer_waiter {
+public:
+    buffer_waiter(const buffer_waiter&) = delete;
+    buffer_waiter& operator=(const buffer_waiter&) = delete;
+
+    list_hook<buffer_waiter> link;  // in the list of its pool
+
+protected:
+    buffer_waiter() noexcept = default;
+    ~buffer_waiter() = default;
+
+private:
+    friend class receive_slots;
+
+    /// Continues with this buffer; `none`: without a buffer of its own. The pool has taken it out of the
+    /// list.
+    virtual void resume(std::uint32_t index) noexcept = 0;
+};
 
 // What a pool shares with its leases and streams: at an address of its own, so that the pool may be moved.
 class receive_slots {
@@ -45,8 +66,8 @@ public:
     /// A buffer is free again: the stream that has waited longest goes on.
     void give_back(std::uint32_t index) noexcept;
 
-    void wait(receiving& stream) noexcept;
-    void stop_waiting(receiving& stream) noexcept;
+    void wait(buffer_waiter& stream) noexcept;
+    void stop_waiting(buffer_waiter& stream) noexcept;
     /// For a stream that ends with a buffer it was woken for left unused.
     void wake_another() noexcept;
 
@@ -59,8 +80,7 @@ private:
     std::optional<unsigned> group_;
     std::unique_ptr<std::byte[]> memory_;
     std::unique_ptr<std::uint32_t[]> next_free_;
-    receiving* oldest_ = nullptr;  // the streams that wait, oldest first
-    receiving* newest_ = nullptr;
+    intrusive_list<buffer_waiter, &buffer_waiter::link> waiting_;  // the streams that wait, oldest first
 };
 
 }  // namespace detail

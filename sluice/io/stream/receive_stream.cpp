@@ -5,14 +5,14 @@
 namespace sluice::io::detail {
 
 receiving::receiving(socket_handle& from, receive_pool& pool) noexcept : slots_(pool.slots_.get()) {
-    if (engine::registered(from) == nullptr) {
+    if (handle_access::registered(from) == nullptr) {
         if (const auto attached = from.set_multiplexer(&slots_->multiplexer()); not attached) {
             refusal_ = attached.error();
             handle_ = &engine::no_handle(multiplexer());
             return;
         }
     }
-    handle_ = engine::registered(from);
+    handle_ = handle_access::registered(from);
     ENSURE(handle_->multiplexer == &slots_->multiplexer(), "the pool is of another multiplexer");
     ENSURE(handle_->native.kind == handle_kind::socket and handle_->native.stream, "not a stream socket");
 }
@@ -40,6 +40,8 @@ void receiving::start(extent wanted) noexcept {
 
 // Begins the next use: what comes after what has been signalled, and if nothing has, the first.
 void receiving::go_on() noexcept {
+    ENSURE(started_ and is_idle() and not is_paused_ and not ending_,
+           "one use at a time, and none after the last value");
     if (refusal_) [[unlikely]] {
         begin(operation_kind::sleep);  // and ends in the next pass, where signal_value() gives the error
     } else if (cancelled_) {
@@ -66,6 +68,7 @@ void receiving::begin(operation_kind what) noexcept {
 }
 
 void receiving::begin_read(initiation how) noexcept {
+    ENSURE(index_ != receive_slots::none, "reads into no buffer");
     const auto space = slots_->bytes(index_);
     piece_ = {space.data(), space.size()};
     target = handle_;
@@ -125,12 +128,14 @@ void receiving::drop_bytes() noexcept {
 }
 
 void receiving::leave() noexcept {
+    ENSURE(is_idle() and not is_paused_, "left while a use is pending");
     started_ = false;
     engine::release(multiplexer(), *handle_);
     slots_->wake_another();
 }
 
 void receiving::pause() noexcept {
+    ENSURE(is_idle() and not is_paused_, "paused while a use is pending");
     is_paused_ = true;
     slots_->wait(*this);
 }
@@ -148,6 +153,7 @@ void receiving::resume(std::uint32_t index) noexcept {
 }
 
 void receiving::deliver(result<received_buffer>&& outcome) noexcept {
+    ENSURE(started_ and not ending_, "a value after the last");
     ending_ = is_single_ or not outcome.has_value() or outcome->empty();
     set_value(std::move(outcome));
 }

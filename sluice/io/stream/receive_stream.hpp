@@ -30,7 +30,7 @@ namespace detail {
 //   2. While `is_paused_` the operation is idle and this is in the list of its pool.
 //   3. Only a stream that has bytes (or the end of file) to read waits for a buffer, so the one that is woken
 //   uses it.
-class receiving : private detail::operation_record {
+class receiving : private detail::operation_record, private detail::buffer_waiter {
 public:
     /// All there is, or what has arrived next.
     enum class extent : bool { all, one_piece };
@@ -52,9 +52,7 @@ protected:
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return slots_->multiplexer(); }
 
 private:
-    friend class receive_slots;
-
-    void resume(std::uint32_t index) noexcept;
+    void resume(std::uint32_t index) noexcept final;
     void begin(operation_kind kind) noexcept;
     void begin_read(initiation how) noexcept;
     void begin_end() noexcept;
@@ -82,8 +80,6 @@ private:
     bool cancelled_ = false;
     bool ending_ = false;  // the last value has been given
     bool is_paused_ = false;
-    receiving* older_ = nullptr;  // neighbours in the pool's list
-    receiving* newer_ = nullptr;
 };
 
 }  // namespace detail

@@ -23,45 +23,7 @@
 #include "sluice/io/call/blocking.hpp"
 
 namespace sluice::io {
-
-using detail::operation_record;
 namespace {
-
-constexpr int numbers_max = 64;
-
-sigset_t native_set(signal_set which) noexcept {
-    sigset_t made;
-    ::sigemptyset(&made);
-    for (int number = 1; number <= numbers_max; ++number)
-        if (which.contains(number)) (void)::sigaddset(&made, number);  // refuses those of the C library
-    return made;
-}
-
-signal_set blocked_by_this_thread() noexcept {
-    sigset_t mask;
-    ENSURE(::pthread_sigmask(SIG_BLOCK, nullptr, &mask) == 0);
-    signal_set blocked;
-    for (int number = 1; number <= numbers_max; ++number)
-        if (::sigismember(&mask, number) == 1) blocked.insert(number);
-    return blocked;
-}
-
-// Blocked, a fault kills the process without a word; the C library needs those it uses.
-bool can_be_received(int number) noexcept {
-    switch (number) {
-        case SIGKILL:
-        case SIGSTOP:
-        case SIGSEGV:
-        case SIGBUS:
-        case SIGFPE:
-        case SIGILL:
-        case SIGTRAP:
-        case SIGSYS:
-            return false;
-        default:
-            return number < __SIGRTMIN or number >= SIGRTMIN;
-    }
-}
 
 error signal_error(const char* rule, int number) noexcept {
     const char* const name = ::sigabbrev_np(number);
@@ -75,7 +37,7 @@ result<void> check(signal_set which) noexcept {
     if (which.empty() or not which.is_valid())
         return failure({EINVAL, "receive signals: the set is empty, or has a number outside of 1 to 64"});
     const signal_set blocked = blocked_by_this_thread();
-    for (int number = 1; number <= numbers_max; ++number) {
+    for (int number = 1; number <= signal_numbers_max; ++number) {
         if (not which.contains(number)) continue;
         if (not can_be_received(number))
             return failure(signal_error("signal that cannot be received", number));
@@ -91,27 +53,6 @@ handle owned(int descriptor) noexcept {
 }
 
 }  // namespace
-
-signal_set receivable_signals() noexcept {
-    signal_set all;
-    for (int number = 1; number <= numbers_max; ++number)
-        if (can_be_received(number)) all.insert(number);
-    return all;
-}
-
-// --- blocking
-
-blocked_signals::blocked_signals(signal_set which) noexcept : thread_(std::this_thread::get_id()) {
-    newly_ = signal_set::from_bits(which.bits() & ~blocked_by_this_thread().bits());
-    const sigset_t native = native_set(newly_);
-    ENSURE(::pthread_sigmask(SIG_BLOCK, &native, nullptr) == 0);
-}
-
-blocked_signals::~blocked_signals() {
-    ENSURE(thread_ == std::this_thread::get_id(), "signals are unblocked by the thread that blocked them");
-    const sigset_t native = native_set(newly_);
-    ENSURE(::pthread_sigmask(SIG_UNBLOCK, &native, nullptr) == 0);
-}
 
 // --- delivering
 
@@ -176,7 +117,7 @@ private:
     signal_set which_;
     handle doorbell_;  // an eventfd: readable exactly while something has arrived
     std::uint64_t arrived_ = 0;
-    std::array<signal_event, numbers_max> events_{};
+    std::array<signal_event, signal_numbers_max> events_{};
 };
 
 // The signalfd, and the receivers that get its signals. The first receiver that looks reads for all of them.
@@ -198,7 +139,7 @@ public:
     }
     void remove(signal_inbox& inbox) noexcept {
         const std::scoped_lock guard(hubs_lock::mutex());
-        std::erase(inboxes_, &inbox);
+        ENSURE(std::erase(inboxes_, &inbox) == 1, "a receiver leaves its source once");
     }
     [[nodiscard]] bool take(signal_inbox& inbox, signal_event& into) noexcept {
         const std::scoped_lock guard(hubs_lock::mutex());
@@ -211,7 +152,7 @@ private:
         signalfd_siginfo arrived{};
         // At most one of each number waits in the kernel, but of real-time signals any number: others get a
         // turn.
-        for (int count = 0; count != numbers_max; ++count) {
+        for (int count = 0; count != signal_numbers_max; ++count) {
             if (::read(source(), &arrived, sizeof arrived) != static_cast<ssize_t>(sizeof arrived)) return;
             const auto number = static_cast<int>(arrived.ssi_signo);
             const signal_event event{.number = number,
@@ -231,9 +172,9 @@ private:
 
 }  // namespace detail
 
-bool attempt_signal(operation_record& op) noexcept {
-    auto& request = *static_cast<signal_request*>(op.argument);
-    return request.from->hub().take(*request.from, request.event);
+std::optional<int> signal_request::attempt(const native_handle&) noexcept {
+    if (not from_->hub().take(*from_, event_)) return std::nullopt;
+    return 0;
 }
 
 // --- the source
@@ -242,8 +183,7 @@ signal_source::signal_source(std::shared_ptr<detail::signal_hub> hub) noexcept :
 
 result<signal_source> signal_source::create(signal_set which) noexcept {
     if (auto checked = check(which); not checked) return failure(checked.error());
-    const sigset_t native = native_set(which);
-    handle source = owned(::signalfd(-1, &native, SFD_CLOEXEC | SFD_NONBLOCK));
+    handle source = owned(open_signal_descriptor(which));
     if (not source.is_valid()) return failure(error::last("signalfd"));
     try {
         return signal_source(std::make_shared<detail::signal_hub>(which, std::move(source)));

@@ -1,73 +1,18 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
-#include <thread>
+#include <optional>
 
 #include "sluice/base/deadline.hpp"
 #include "sluice/base/result.hpp"
+#include "sluice/io/call/ready_call.hpp"
+#include "sluice/io/call/signal_set.hpp"
 #include "sluice/io/handle/io_handle.hpp"
 #include "sluice/io/sender/sender.hpp"
 #include "sluice/io/task/awaitable.hpp"
 
 namespace sluice::io {
-
-/// A set of signal numbers (SIGINT and so on), 1 to 64. Thread safety: a value.
-class signal_set {
-public:
-    constexpr signal_set() noexcept = default;
-    /// Numbers outside of 1 to 64 make the set invalid.
-    constexpr signal_set(std::initializer_list<int> numbers) noexcept {
-        for (const int number : numbers)
-            insert(number);
-    }
-    constexpr void insert(int number) noexcept {
-        const bool exists = number >= 1 and number <= 64;
-        if (exists) bits_ |= std::uint64_t{1} << (number - 1);
-        is_valid_ = is_valid_ and exists;
-    }
-    [[nodiscard]] constexpr bool contains(int number) const noexcept {
-        return number >= 1 and number <= 64 and (bits_ >> (number - 1) & 1) != 0;
-    }
-    [[nodiscard]] constexpr bool empty() const noexcept { return bits_ == 0; }
-    [[nodiscard]] constexpr bool is_valid() const noexcept { return is_valid_; }
-    /// Bit n - 1 stands for signal n.
-    [[nodiscard]] constexpr std::uint64_t bits() const noexcept { return bits_; }
-    [[nodiscard]] static constexpr signal_set from_bits(std::uint64_t bits) noexcept {
-        signal_set made;
-        made.bits_ = bits;
-        return made;
-    }
-    [[nodiscard]] friend constexpr bool operator==(signal_set, signal_set) noexcept = default;
-
-private:
-    std::uint64_t bits_ = 0;
-    bool is_valid_ = true;
-};
-
-/// The signals that a signal_source can receive: all but SIGKILL, SIGSTOP, those of faults and those that the
-/// C library uses. A thread of the library is started with them blocked, so that it takes none from a program
-/// that receives them.
-[[nodiscard]] signal_set receivable_signals() noexcept;
-
-/// Blocks signals for the calling thread, and for the threads it starts from then on, which inherit its mask.
-/// The destructor unblocks those that were not blocked before. Thread safety: destroyed by the thread that
-/// made it (ENSURE). Allocates: nothing.
-class blocked_signals {
-public:
-    explicit blocked_signals(signal_set which) noexcept;
-    blocked_signals(const blocked_signals&) = delete;
-    blocked_signals& operator=(const blocked_signals&) = delete;
-    ~blocked_signals();
-
-    /// The signals that this has blocked: those of the set that were not blocked before.
-    [[nodiscard]] signal_set newly_blocked() const noexcept { return newly_; }
-
-private:
-    signal_set newly_;
-    std::thread::id thread_;
-};
 
 /// A signal that has arrived. If several with one number arrive before they are received, this is the newest.
 struct signal_event {
@@ -112,12 +57,18 @@ private:
 };
 
 /// The receiver that an operation waits for, and the outcome. Internal to io.
-struct signal_request {
-    detail::signal_inbox* from = nullptr;
-    signal_event event;
+class signal_request final : public ready_call {
+public:
+    explicit signal_request(detail::signal_inbox& from) noexcept : from_(&from) {}
+
+    /// Takes a signal if one has arrived.
+    [[nodiscard]] std::optional<int> attempt(const native_handle& on) noexcept override;
+    [[nodiscard]] const signal_event& event() const noexcept { return event_; }
+
+private:
+    detail::signal_inbox* from_;
+    signal_event event_;
 };
-/// Takes a signal if one has arrived. Returns whether the operation is finished.
-[[nodiscard]] bool attempt_signal(detail::operation_record& op) noexcept;
 
 /// Receives signals of a source. Signals that arrive while no operation waits are kept until the next one:
 /// one event for each number, so memory is bounded. The lowest
@@ -164,17 +115,17 @@ public:
     using result_type = result<signal_event>;
 
     signal_sender(signal_receiver& from, deadline within) noexcept
-        : handle_sender(from.handle_, within), request_{.from = from.inbox_.get(), .event = {}} {}
+        : handle_sender(from.handle_, within), request_(*from.inbox_) {}
 
     void configure(operation& configured) noexcept {
         detail::operation_record& op = detail::record_of(configured);
-        configure_as(op, operation_kind::wait_signal);
-        op.argument = &request_;
+        configure_as(op, operation_kind::call_in);
+        op.argument = static_cast<ready_call*>(&request_);
     }
     [[nodiscard]] result_type collect(const operation& completed) noexcept {
         const detail::operation_record& op = detail::record_of(completed);
         if (op.error_code != 0) return failure({op.error_code, "wait for a signal"});
-        return request_.event;
+        return request_.event();
     }
 
 private:

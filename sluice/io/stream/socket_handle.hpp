@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "sluice/io/call/socket_address.hpp"
+#include "sluice/io/call/socket_options.hpp"
 #include "sluice/io/handle/io_handle.hpp"
 #include "sluice/io/loop/operation.hpp"
 #include "sluice/io/stream/datagram.hpp"
@@ -15,26 +16,6 @@ enum class socket_type : std::uint8_t {
     stream,     ///< bytes in order: TCP, or Unix
     seqpacket,  ///< messages in order, over a connection: Unix
     datagram,   ///< messages: Unix, or UDP
-};
-
-/// The times after which the kernel ends a TCP connection whose peer has vanished. 0: the system's default.
-struct keep_alive_times {
-    std::chrono::seconds idle{};      ///< without traffic, before the first probe (TCP_KEEPIDLE)
-    std::chrono::seconds interval{};  ///< between probes (TCP_KEEPINTVL)
-    unsigned probes = 0;              ///< unanswered ones that end the connection (TCP_KEEPCNT)
-    /// For how long sent data may stay unacknowledged, or the peer's window closed (TCP_USER_TIMEOUT).
-    std::chrono::milliseconds user_timeout{};
-};
-
-/// What to set on a socket before it is used. Every socket is closed on exec, whatever else.
-struct socket_options {
-    bool no_delay = true;  ///< TCP: send at once rather than wait for more; a server of requests wants that
-    bool keep_alive = false;
-    keep_alive_times keep_alive_after{};   ///< TCP only; with keep_alive
-    bool reuse_port = false;               ///< several sockets share the port, and the kernel deals out
-    bool v6_only = false;                  ///< an IPv6 socket does not take IPv4 as well
-    std::size_t send_buffer_bytes = 0;     ///< 0: the system's choice, which it adapts; else doubled by it
-    std::size_t receive_buffer_bytes = 0;  ///< likewise
 };
 
 /// Who is at the other end of a Unix socket: its process when it connected or listened.

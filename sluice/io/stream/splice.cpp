@@ -6,7 +6,6 @@
 #include <array>
 
 #include "sluice/io/call/blocking.hpp"
-#include "sluice/io/loop/engine.hpp"
 
 namespace sluice::io {
 namespace {
@@ -15,12 +14,13 @@ using what = splice_step::what;
 
 // The description may have been made non-blocking by an earlier transfer: the multiplexer's record knows.
 const native_handle& native_of(const io_handle& handle) noexcept {
-    return detail::engine::registered(handle) != nullptr ? detail::engine::registered(handle)->native
-                                                         : handle.native();
+    return detail::handle_access::registered(handle) != nullptr
+               ? detail::handle_access::registered(handle)->native
+               : handle.native();
 }
 
 splice_transfer sending(const io_handle& file, const io_handle& to, const send_file_request& request,
-                        splice_pipe* through) noexcept {
+                        transit_pipe* through) noexcept {
     ENSURE(file.kind() == handle_kind::file and to.kind() != handle_kind::file,
            "send_file sends a file to a socket or pipe");
     return {.from = native_of(file),
@@ -33,7 +33,7 @@ splice_transfer sending(const io_handle& file, const io_handle& to, const send_f
 }
 
 splice_transfer receiving(const io_handle& from, const io_handle& file, const receive_file_request& request,
-                          splice_pipe* through) noexcept {
+                          transit_pipe* through) noexcept {
     ENSURE(file.kind() == handle_kind::file and from.kind() != handle_kind::file,
            "receive_file receives from a socket or pipe into a file");
     return {.from = native_of(from),
@@ -61,8 +61,8 @@ result<std::uint64_t> run(splice_transfer transfer, io_handle& from, io_handle& 
     transfer.waits = within.is_none();
     for (;;) {
         const splice_step step = advance(transfer);
-        if (transfer.from.nonblocking) detail::engine::note_nonblocking(from);
-        if (transfer.to.nonblocking) detail::engine::note_nonblocking(to);
+        if (transfer.from.nonblocking) detail::handle_access::note_nonblocking(from);
+        if (transfer.to.nonblocking) detail::handle_access::note_nonblocking(to);
         const auto outcome = [&](int code) -> result<std::uint64_t> {
             if (code == 0 or transfer.moved != 0) return transfer.moved;
             const io_handle& stream = from.kind() == handle_kind::file ? to : from;
@@ -99,13 +99,7 @@ result<splice_pipe> splice_pipe::create(std::size_t capacity_bytes) noexcept {
 }
 
 void splice_pipe::discard() noexcept {
-    std::array<std::byte, 16 * 1024> nowhere;
-    while (pending_ != 0) {
-        const ssize_t got = ::read(ends_.reader.descriptor(), nowhere.data(), nowhere.size());
-        if (got < 0 and errno == EINTR) continue;
-        if (got <= 0) pending_ = 0;
-        if (got > 0) pending_ -= std::min(pending_, static_cast<std::size_t>(got));
-    }
+    transit_.discard();
 }
 
 result<std::uint64_t> send_file_to(io_handle& file, io_handle& to, const send_file_request& request,
@@ -115,7 +109,7 @@ result<std::uint64_t> send_file_to(io_handle& file, io_handle& to, const send_fi
 
 result<std::uint64_t> send_file_to(io_handle& file, io_handle& to, const send_file_request& request,
                                    splice_pipe& through, deadline within) noexcept {
-    return run(sending(file, to, request, &through), file, to, "send a file", within);
+    return run(sending(file, to, request, &through.transit()), file, to, "send a file", within);
 }
 
 result<std::uint64_t> receive_file_from(io_handle& from, io_handle& file, const receive_file_request& request,
@@ -125,7 +119,7 @@ result<std::uint64_t> receive_file_from(io_handle& from, io_handle& file, const 
 
 result<std::uint64_t> receive_file_from(io_handle& from, io_handle& file, const receive_file_request& request,
                                         splice_pipe& through, deadline within) noexcept {
-    return run(receiving(from, file, request, &through), from, file, "receive a file", within);
+    return run(receiving(from, file, request, &through.transit()), from, file, "receive a file", within);
 }
 
 result<std::uint64_t> splice_to(io_handle& from, io_handle& to, std::uint64_t length,
@@ -145,7 +139,8 @@ splice_sender async_send_file(io_handle& file, io_handle& to, const send_file_re
 
 splice_sender async_send_file(io_handle& file, io_handle& to, const send_file_request& request,
                               splice_pipe& through, deadline within) noexcept {
-    return {to, operation_kind::splice_out, sending(file, to, request, &through), within, "send a file"};
+    return {to, operation_kind::splice_out, sending(file, to, request, &through.transit()), within,
+            "send a file"};
 }
 
 splice_sender async_receive_file(io_handle& from, io_handle& file, const receive_file_request& request,
@@ -156,7 +151,7 @@ splice_sender async_receive_file(io_handle& from, io_handle& file, const receive
 
 splice_sender async_receive_file(io_handle& from, io_handle& file, const receive_file_request& request,
                                  splice_pipe& through, deadline within) noexcept {
-    return {from, operation_kind::splice_in, receiving(from, file, request, &through), within,
+    return {from, operation_kind::splice_in, receiving(from, file, request, &through.transit()), within,
             "receive a file"};
 }
 

@@ -64,26 +64,25 @@ public:
     /// ENFILE.
     [[nodiscard]] static result<splice_pipe> create(std::size_t capacity_bytes = capacity_default) noexcept;
 
-    [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+    [[nodiscard]] std::size_t capacity() const noexcept { return transit_.capacity; }
     /// Bytes that have left their source and not reached their target: only after a transfer that failed or
     /// was cancelled. From a file they are not missed; from a socket this is where they are.
-    [[nodiscard]] std::size_t pending() const noexcept { return pending_; }
+    [[nodiscard]] std::size_t pending() const noexcept { return transit_.pending; }
     /// Throws the pending bytes away; the next transfer does so as well.
     void discard() noexcept;
 
-    // For the transfers; not for users, except to read what is pending.
+    /// For reading the pending bytes.
     [[nodiscard]] pipe_handle& reader() noexcept { return ends_.reader; }
-    [[nodiscard]] pipe_handle& writer() noexcept { return ends_.writer; }
-    void add(std::size_t bytes) noexcept { pending_ += bytes; }
-    void remove(std::size_t bytes) noexcept { pending_ -= bytes; }
+    /// For the transfers; not for users.
+    [[nodiscard]] transit_pipe& transit() noexcept { return transit_; }
 
 private:
     splice_pipe(pipe_handle::pair ends, std::size_t capacity) noexcept
-        : ends_(std::move(ends)), capacity_(capacity) {}
+        : ends_(std::move(ends)),
+          transit_{.reader = ends_.reader.native(), .writer = ends_.writer.native(), .capacity = capacity} {}
 
     pipe_handle::pair ends_;
-    std::size_t capacity_;
-    std::size_t pending_ = 0;
+    transit_pipe transit_;
 };
 
 /// Sends part of a file to a socket or pipe, after a header. `through` a pipe it costs the processor about an

@@ -380,7 +380,7 @@ TEST_P(async_splice_test, a_socket_is_known_to_be_non_blocking_after_the_first_t
     auto file = file_of(text("x"));
     auto both = connect_streams(stream_kinds().front());
     ASSERT_TRUE(both.client.set_multiplexer(multiplexer.get()).has_value());
-    const registration& known = *detail::engine::registered(both.client);
+    const registration& known = *detail::handle_access::registered(both.client);
     ASSERT_FALSE(known.native.nonblocking);
     recorded sent(async_send_file(file, both.client, {}));
     sent.start();

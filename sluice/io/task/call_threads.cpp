@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "sluice/io/call/signal_set.hpp"
 #include "sluice/io/call/sigpipe_guard.hpp"
-#include "sluice/io/stream/signal_receiver.hpp"
 
 namespace sluice::io {
 namespace {
@@ -106,6 +106,7 @@ bool call_threads::withdraw(queued_call& one) noexcept {
     const std::scoped_lock guard(state_->mutex);
     if (not one.link_.is_linked()) return false;
     state_->queue.erase(one);
+    ENSURE(state_->queued != 0, "more calls are queued than were counted");
     --state_->queued;
     return true;
 }
@@ -120,6 +121,7 @@ result<void> call_threads::start_first_thread() noexcept {
 // With the mutex held. Where it fails, those there are have more to do.
 void call_threads::start_thread(const std::shared_ptr<shared_state>& state) noexcept {
     const blocked_signals inherited(receivable_signals());
+    ENSURE(state->started < state->workers.size(), "more threads than were allowed");
     worker& next = state->workers[state->started];
     try {
         next.thread = std::thread([state, &next] { state->work(next); });
@@ -140,6 +142,8 @@ void call_threads::shared_state::work(worker& self) noexcept {
         --idle;
         queued_call* const next = queue.pop_front();
         if (next == nullptr) break;
+        ENSURE(queued != 0 and self.at.load(std::memory_order_relaxed) == phase::idle,
+               "a thread that waits takes a call that waits");
         --queued;
         self.began = now();
         self.at.store(phase::calling, std::memory_order_release);  // pairs with the destructor's exchange
@@ -153,6 +157,7 @@ void call_threads::shared_state::work(worker& self) noexcept {
         self.at.store(phase::idle, std::memory_order_relaxed);  // under the mutex
     }
     ++ended;
+    ENSURE(ended <= started and stops, "threads end when all are to");
     has_stopped.notify_all();
 }
 

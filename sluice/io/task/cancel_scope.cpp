@@ -21,6 +21,7 @@ public:
         if (held_++ == 0) mutex_.lock();
     }
     static void unlock() noexcept {
+        ENSURE(held_ > 0, "released by a thread that does not hold it");
         if (--held_ == 0) mutex_.unlock();
     }
 

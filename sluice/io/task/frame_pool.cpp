@@ -102,6 +102,7 @@ void frame_pool::recycle(void* memory, std::size_t bytes) noexcept {
         ::operator delete(memory);
         return;
     }
+    ENSURE(class_of(bytes) < classes, "the arena has no blocks of this size");
     block*& head = free_[class_of(bytes)];
     head = new (memory) block{.next = head, .bytes = bytes};
 }

@@ -12,6 +12,7 @@ void strand::invoke() noexcept {
     // A part of them, so that a strand that is always busy leaves its thread to others.
     constexpr std::size_t items_per_run_max = 64;
     const strand* const around = std::exchange(running_, this);
+    ENSURE(around != this, "items of a strand take turns");
     const std::size_t most = posted_.at_most(items_per_run_max);
     std::size_t count = 0;
     while (count < most) {

@@ -6,6 +6,7 @@
 namespace sluice::io::detail {
 
 void sync_waiter::run(task_promise_base& root, std::coroutine_handle<> frame) noexcept {
+    ENSURE(not done_, "a task is run once");
     (void)multiplexer_.invoke_posted_items(0);  // makes this thread its owner
     root.inherit_scope(nullptr);
     root.set_home(&multiplexer_);
@@ -23,6 +24,7 @@ void sync_waiter::run(task_promise_base& root, std::coroutine_handle<> frame) no
 }
 
 std::coroutine_handle<> sync_waiter::task_finished(task_promise_base&) noexcept {
+    ENSURE(multiplexer_.is_for_threads() or multiplexer_.is_owner(), "a task comes home to end");
     if (multiplexer_.is_for_threads()) {
         detail::engine::finish_run(multiplexer_, done_);  // this may be gone when it returns
     } else {

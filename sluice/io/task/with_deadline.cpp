@@ -6,6 +6,7 @@ namespace sluice::io::detail {
 
 void scope_alarm::start(deadline within) noexcept {
     if (within.is_none()) return;
+    ENSURE(not has_started_, "an alarm is started once");
     target = &detail::engine::no_handle(multiplexer_);
     kind = operation_kind::sleep;
     limit = within;
@@ -17,6 +18,7 @@ void scope_alarm::start(deadline within) noexcept {
 
 // Returns whether done is still to come, and resumes `waiter`; then this may be gone.
 bool scope_alarm::stop(std::coroutine_handle<> waiter) noexcept {
+    ENSURE(has_started_, "stopped before it was started");
     detail::engine::cancel(multiplexer_, *this, ECANCELED);
     return waiter_.wait(waiter.address());
 }

@@ -36,6 +36,8 @@ bool multiplexer::begin_accepting(registration& listener, accept_request& into) 
     if (is_for_threads()) return false;
     half_state& state = state_of(listener.side(direction::in));
     if (links_ == nullptr or state.acceptor != nullptr or state.polls_only) return false;
+    ENSURE(not state.is_multishot and state.oldest_arrived == buffer_group::none,
+           "connections are left of an earlier stream");
     state.acceptor = &into;
     state.is_bursting = true;  // some may be waiting
     return true;
@@ -50,6 +52,7 @@ void multiplexer::end_accepting(registration& listener) noexcept {
 // Returns false if the ring is full.
 bool multiplexer::give_accept(half_state& state) noexcept {
     registration::half& half = *state.half;
+    ENSURE(half.in_flight == 0, "one accept of a listener at a time");
     operation_record& front = *half.queue.front();
     const bool stops = static_cast<const accept_request*>(front.argument)->stops;
     if (finish_accept(state)) return true;
@@ -74,6 +77,8 @@ bool multiplexer::give_accept(half_state& state) noexcept {
 }
 
 bool multiplexer::arm_accept(half_state& state) noexcept {
+    ENSURE(not state.is_multishot and state.oldest_arrived == buffer_group::none,
+           "armed while the kernel accepts, or while connections wait to be taken");
     io_uring_sqe* const entry = ring_.next();
     if (entry == nullptr) return false;
     accept_request& request = *state.acceptor;
@@ -101,6 +106,7 @@ void multiplexer::tell_peer(operation_record& op) noexcept {
 bool multiplexer::finish_accept(half_state& state) noexcept {
     operation_record& front = *state.half->queue.front();
     const bool is_single = front.kind == operation_kind::accept;  // that shares the listener with a stream
+    ENSURE(is_single or front.kind == operation_kind::accept_ahead, "a connection for what accepts none");
     if (state.oldest_arrived != buffer_group::none) {
         front.transferred = state.oldest_arrived;
         if (is_single) tell_peer(front);
@@ -125,6 +131,8 @@ void multiplexer::note_connection(half_state& state, int descriptor) noexcept {
         return;
     }
     links_[arrived] = buffer_group::none;
+    ENSURE(state.newest_arrived != arrived or state.oldest_arrived == buffer_group::none,
+           "a descriptor that is open has arrived again");
     if (state.oldest_arrived == buffer_group::none) {
         state.oldest_arrived = arrived;
     } else {
@@ -150,6 +158,7 @@ void multiplexer::note_peer(half_state& state) noexcept {
 
 void multiplexer::on_accept(half_state& state, int outcome, unsigned flags) noexcept {
     registration::half& half = *state.half;
+    ENSURE(state.is_multishot, "a completion of an accept that is over");
     if (outcome >= 0) {
         note_connection(state, outcome);
         if (half.in_flight != 0) note_peer(state);

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "sluice/io/call/limits.hpp"
+#include "sluice/io/loop/engine.hpp"
 #include "sluice/io/uring/ring.hpp"
-#include "sluice/io/uring/uring_multiplexer.hpp"
+#include "sluice/io/uring/uring_options.hpp"
 
 namespace sluice::io::uring {
 

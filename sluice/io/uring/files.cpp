@@ -39,6 +39,7 @@ std::span<const buffer> left_of(const operation_record& op, buffer& begun) noexc
         skip -= op.pieces[first].size();
         ++first;
     }
+    ENSURE(skip == 0 or first < op.piece_count, "an operation has moved more than it asked for");
     std::span<const buffer> whole(op.pieces + first, op.piece_count - first);
     if (not whole.empty() and (skip != 0 or whole.size() == 1)) {
         const buffer& piece = whole.front();
@@ -106,6 +107,7 @@ bool multiplexer::give_files() noexcept {
 }
 
 void multiplexer::give_file(io_uring_sqe& entry, operation_record& op) noexcept {
+    ENSURE(op.at == operation_record::stage::waiting, "given to the kernel twice");
     if (op.kind == operation_kind::wait_word) [[unlikely]]
         return prepare_word(entry, op);
     const bool moves_bytes = is_transfer(op.kind);
@@ -133,6 +135,7 @@ void multiplexer::prepare_word(io_uring_sqe& entry, operation_record& op) noexce
 }
 
 void multiplexer::on_word(operation_record& op, int outcome) noexcept {
+    ENSURE(op.at == operation_record::stage::in_flight, "a completion of what the kernel does not have");
     if (op.queue_link.is_linked()) cancelled_files_.erase(op);
     op.at = operation_record::stage::waiting;
     // EAGAIN: it held something else. Whoever is told looks, so a wake-up too many does no harm.
@@ -144,6 +147,7 @@ void multiplexer::on_word(operation_record& op, int outcome) noexcept {
 }
 
 void multiplexer::prepare_barrier(io_uring_sqe& entry, const operation_record& op) noexcept {
+    ENSURE(op.kind == operation_kind::barrier, "neither a transfer nor a barrier");
     const int descriptor = op.target->native.descriptor;
     const std::size_t bytes = requested_bytes(op);
     // 0, for all from the offset on, where the entry's field cannot hold the length.
@@ -175,6 +179,7 @@ int multiplexer::registered_index(buffer piece) const noexcept {
 }
 
 void multiplexer::prepare_piece(io_uring_sqe& entry, const operation_record& op, buffer piece) noexcept {
+    ENSURE(piece.size() <= bytes_per_call_max, "longer than the field of an entry");
     const int index = registered_index(piece);
     const bool is_fixed_memory = index >= 0;
     const int read = is_fixed_memory ? IORING_OP_READ_FIXED : IORING_OP_READ;
@@ -204,6 +209,7 @@ void multiplexer::prepare_file(io_uring_sqe& entry, const operation_record& op) 
 void multiplexer::on_part_of_file(operation_record& op, int outcome) noexcept {
     if (op.kind == operation_kind::wait_word) [[unlikely]]
         return on_word(op, outcome);
+    ENSURE(op.at == operation_record::stage::in_flight, "a completion of what the kernel does not have");
     if (op.queue_link.is_linked()) cancelled_files_.erase(op);
     op.at = operation_record::stage::waiting;
     bool ended = true;

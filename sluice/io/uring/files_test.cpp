@@ -1,5 +1,7 @@
 #include "sluice/io/uring/uring_testing.hpp"
 
+#include "sluice/io/loop/registered_buffer.hpp"
+
 namespace sluice::io {
 namespace {
 

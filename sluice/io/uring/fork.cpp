@@ -61,6 +61,7 @@ result<void> multiplexer::backend_recall() noexcept {
 }
 
 result<void> multiplexer::backend_renew() noexcept {
+    ENSURE(not has_requests(), "the multiplexer ran between the preparation of a fork and the child");
     if (auto opened = ring_.open_in_child(sizes()); not opened) return opened;
     is_enabled_ = waker_is_armed_ = false;
     for_each_attached([](registration& each) { each.backend_word = 0; });  // not in the new ring's table

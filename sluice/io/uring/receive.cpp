@@ -16,6 +16,7 @@ void unmap::operator()(void* shared) const noexcept {
 }
 
 void buffer_group::give(std::uint32_t index) noexcept {
+    ENSURE(index * bytes_each + bytes_each <= memory.size(), "no buffer of this group");
     io_uring_buf_ring_add(shared.get(), memory.data() + index * bytes_each, static_cast<unsigned>(bytes_each),
                           static_cast<std::uint16_t>(index), static_cast<int>(entries - 1), 0);
     io_uring_buf_ring_advance(shared.get(), 1);
@@ -30,6 +31,7 @@ std::optional<unsigned> multiplexer::provide_receive_buffers(std::span<std::byte
     const auto place = std::find(groups_.begin(), groups_.end(), nullptr);
     if (not has_zero_copy_ or place == groups_.end()) return std::nullopt;
     const std::size_t count = memory.size() / bytes_each;
+    ENSURE(count != 0 and count * bytes_each == memory.size(), "memory for whole buffers");
     std::unique_ptr<buffer_group> made(new (std::nothrow) buffer_group(memory, bytes_each));
     if (made == nullptr) return std::nullopt;
     made->entries = static_cast<unsigned>(std::bit_ceil(count));
@@ -48,10 +50,12 @@ std::optional<unsigned> multiplexer::provide_receive_buffers(std::span<std::byte
 }
 
 void multiplexer::return_receive_buffer(unsigned group, std::uint32_t index) noexcept {
+    ENSURE(group < groups_.size(), "no group of this multiplexer");
     groups_[group]->give(index);
 }
 
 void multiplexer::forget_receive_buffers(unsigned group) noexcept {
+    ENSURE(group < groups_.size(), "no group of this multiplexer");
     // Refused on a thread that is not the owner: then the name stays taken, and the memory shared with the
     // kernel mapped.
     if (ring_.unregister_provided(static_cast<std::uint16_t>(group))) groups_[group].reset();
@@ -62,6 +66,7 @@ void multiplexer::forget_receive_buffers(unsigned group) noexcept {
 // Returns false if the ring is full.
 bool multiplexer::give_receive(half_state& state) noexcept {
     registration::half& half = *state.half;
+    ENSURE(half.in_flight == 0, "one receive of a socket at a time");
     operation_record& front = *half.queue.front();
     const auto& request = *static_cast<const receive_request*>(front.argument);
     if (finish_receive(state)) return true;
@@ -79,6 +84,8 @@ bool multiplexer::give_receive(half_state& state) noexcept {
 }
 
 bool multiplexer::arm_receive(half_state& state, const receive_request& request) noexcept {
+    ENSURE(not state.is_multishot and state.oldest_arrived == buffer_group::none,
+           "armed while the kernel receives, or while buffers wait to be taken");
     io_uring_sqe* const entry = ring_.next();
     if (entry == nullptr) return false;
     const int descriptor = state.half->owner->native.descriptor;
@@ -106,6 +113,8 @@ bool multiplexer::finish_receive(half_state& state) noexcept {
     registration::half& half = *state.half;
     operation_record& front = *half.queue.front();
     auto& request = *static_cast<receive_request*>(front.argument);
+    ENSURE(state.oldest_arrived == buffer_group::none or request.group == state.receive_group,
+           "buffers of another group have arrived");
     if (state.oldest_arrived != buffer_group::none) {
         const buffer_group::arrival& arrival = groups_[request.group]->arrivals[state.oldest_arrived];
         request.index = state.oldest_arrived;
@@ -122,6 +131,7 @@ bool multiplexer::finish_receive(half_state& state) noexcept {
 }
 
 void multiplexer::finish_front(registration::half& half) noexcept {
+    ENSURE(half.in_flight <= 1, "a receive or an accept is alone with the kernel");
     half.in_flight = 0;
     finish(*half.queue.pop_front());
     if (not half.queue.empty()) mark_dirty(half);
@@ -129,6 +139,7 @@ void multiplexer::finish_front(registration::half& half) noexcept {
 
 void multiplexer::note_arrival(half_state& state, std::uint32_t index, int bytes) noexcept {
     buffer_group& group = *groups_[state.receive_group];
+    ENSURE(index * group.bytes_each < group.memory.size(), "no buffer of this group");
     if (bytes <= 0) {  // picked in vain
         group.give(index);
         return;
@@ -144,6 +155,7 @@ void multiplexer::note_arrival(half_state& state, std::uint32_t index, int bytes
 
 void multiplexer::on_receive(half_state& state, int outcome, unsigned flags) noexcept {
     registration::half& half = *state.half;
+    ENSURE(state.is_multishot, "a completion of a receive that is over");
     if ((flags & IORING_CQE_F_BUFFER) != 0) note_arrival(state, flags >> IORING_CQE_BUFFER_SHIFT, outcome);
     if ((flags & IORING_CQE_F_MORE) == 0) {
         state.is_multishot = false;

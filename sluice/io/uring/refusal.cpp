@@ -24,6 +24,7 @@ constexpr std::chrono::nanoseconds pause_max = std::chrono::milliseconds(1);
 }  // namespace
 
 result<void> multiplexer::complete_by_calls(time_point until) noexcept {
+    ENSURE(ring_.is_refusing(), "the kernel takes requests");
     // The kernel looks for completions only after it has taken all entries, and takes none of these.
     ring_.fetch_completions();
     const result<void> submitted = ring_.submit();
@@ -64,6 +65,7 @@ bool multiplexer::take_back(std::uint64_t user_data) noexcept {
             return true;
         case addressee::poll: {
             half_state& state = *static_cast<half_state*>(whose);
+            ENSURE(state.is_polling, "an entry of a poll that is over");
             state.is_polling = state.half->is_armed = false;
             if (not state.half->queue.empty()) mark_dirty(*state.half);
             return true;
@@ -73,6 +75,8 @@ bool multiplexer::take_back(std::uint64_t user_data) noexcept {
 }
 
 void multiplexer::perform_now(operation_record& op) noexcept {
+    ENSURE(op.at == operation_record::stage::waiting or op.at == operation_record::stage::in_flight,
+           "carried out twice");
     if (op.queue_link.is_linked()) cancelled_files_.erase(op);
     op.at = operation_record::stage::waiting;
     if (op.cancel_code != 0) {
@@ -110,6 +114,7 @@ void multiplexer::serve_by_calls(registration::half& half) noexcept {
 }
 
 void multiplexer::accept_by_call(half_state& state) noexcept {
+    ENSURE(state.half->in_flight == 0, "the kernel accepts for this operation");
     operation_record& front = *state.half->queue.front();
     if (finish_accept(state) or state.is_multishot) return;
     if (static_cast<const accept_request*>(front.argument)->stops) {

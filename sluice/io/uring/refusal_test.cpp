@@ -9,7 +9,9 @@
 #include <limits>
 #include <thread>
 
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/call/sandbox_testing.hpp"
+#include "sluice/io/loop/registered_buffer.hpp"
 #include "sluice/io/stream/accept_stream.hpp"
 #include "sluice/io/stream/listening_socket_handle.hpp"
 #include "sluice/io/stream/pipe_handle.hpp"

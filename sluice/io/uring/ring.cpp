@@ -95,6 +95,7 @@ ring::~ring() {
 
 // 0, or a negative errno value.
 int ring::set_up(sizes wanted) noexcept {
+    ENSURE(not is_open_, "a ring is open already");
     int outcome = -EINVAL;
     // Not even COOP_TASKRUN for several: a completion would wait for a thread that computes.
     const std::span sets(flag_sets);
@@ -166,6 +167,7 @@ result<void> ring::open_in_child(sizes wanted) noexcept {
 
 result<void> ring::enable() noexcept {
     if (is_enabled_) return {};
+    ENSURE(is_open_, "enabled before it is open");
     if (const int outcome = io_uring_enable_rings(&ring_); outcome < 0)
         return failure({-outcome, "io_uring_register, enable"});
     is_enabled_ = true;
@@ -180,11 +182,13 @@ bool ring::is_owner() const noexcept {
 }
 
 io_uring_sqe* ring::next_of_full() noexcept {
+    ENSURE(is_owner(), "only the thread that has enabled a ring submits");
     if (io_uring_submit(&ring_) <= 0) return nullptr;
     return io_uring_get_sqe(&ring_);
 }
 
 bool ring::take_back(std::uint64_t user_data) noexcept {
+    ENSURE(user_data != 0, "names every entry that has been taken back");
     // Up to `sqe_head` the kernel has been told of them, even of those it has not taken yet.
     for (unsigned at = ring_.sq.sqe_head; at != ring_.sq.sqe_tail; ++at) {
         io_uring_sqe& entry = ring_.sq.sqes[at & ring_.sq.ring_mask];
@@ -232,6 +236,7 @@ void ring::fetch_completions() noexcept {
 }
 
 result<void> ring::submit_and_wait(std::chrono::nanoseconds at_most) noexcept {
+    ENSURE(at_most >= at_most.zero(), "waits for a time that has passed");
     // Without a limit: the call that does not look for a completion before and after it waits, as ours do.
     if (at_most == std::chrono::nanoseconds::max()) return accepted(io_uring_submit_and_wait(&ring_, 1));
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at_most);
@@ -241,6 +246,7 @@ result<void> ring::submit_and_wait(std::chrono::nanoseconds at_most) noexcept {
 }
 
 result<void> ring::wait(std::chrono::nanoseconds at_most) const noexcept {
+    ENSURE(is_shared_ and at_most >= at_most.zero(), "several threads wait for a shared ring only");
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at_most);
     const __kernel_timespec limit{.tv_sec = seconds.count(), .tv_nsec = (at_most - seconds).count()};
     const bool for_ever = at_most == std::chrono::nanoseconds::max();
@@ -252,10 +258,12 @@ result<void> ring::wait(std::chrono::nanoseconds at_most) const noexcept {
 }
 
 bool ring::set_file(unsigned slot, int descriptor) noexcept {
+    ENSURE(slot < file_slots_, "no slot of the table");
     return io_uring_register_files_update(&ring_, slot, &descriptor, 1) == 1;
 }
 
 result<unsigned> ring::register_buffer(void* data, std::size_t bytes) noexcept {
+    ENSURE(bytes != 0, "there is nothing to register");
     const auto index = static_cast<unsigned>(std::countr_one(buffers_used_));
     if (not has_buffer_table_ or index >= buffer_slots)
         return failure({ENOBUFS, "io_uring_register, buffer"});
@@ -279,6 +287,7 @@ void ring::unregister_buffer(unsigned index) noexcept {
 
 result<void> ring::register_provided(io_uring_buf_ring* shared, unsigned entries,
                                      std::uint16_t group) noexcept {
+    ENSURE(std::has_single_bit(entries), "the kernel counts by a mask");
     io_uring_buf_reg asked{};
     asked.ring_addr = reinterpret_cast<std::uintptr_t>(shared);
     asked.ring_entries = entries;

@@ -31,6 +31,7 @@ int send_flags(const registration::half& half) noexcept {
 std::optional<buffer> only_piece(const operation_record& op) noexcept {
     if (op.piece_count != 1) return std::nullopt;
     const buffer& piece = op.pieces[0];
+    ENSURE(op.transferred <= piece.size(), "an operation has moved more than it asked for");
     const std::size_t left = piece.size() - op.transferred;
     return buffer(piece.data() + op.transferred, std::min(left, bytes_per_call_max));
 }
@@ -64,6 +65,7 @@ bool multiplexer::give_dirty() noexcept {
 // Returns false if the ring is full.
 bool multiplexer::give_half(registration::half& half) noexcept {
     half_state& state = state_of(half);
+    ENSURE(state.half == &half, "a half has the state of another");
     if (state.is_stale) [[unlikely]]
         settle(state);
     // Its completion has it looked at again. Without memory for the cancellation only a later pass does.
@@ -85,6 +87,7 @@ bool multiplexer::give_half(registration::half& half) noexcept {
 // A request of no bytes has them at once; given to the ring it would wait for others' bytes to come.
 void multiplexer::finish_empty(registration::half& half) noexcept {
     if (not half.owner->native.stream) return;
+    ENSURE(half.in_flight == 0, "what the kernel has ends with its completion");
     while (operation_record* const front = half.queue.front()) {
         if (not is_native(half, *front) or requested_bytes(*front) != 0) return;
         half.queue.erase(*front);
@@ -93,6 +96,7 @@ void multiplexer::finish_empty(registration::half& half) noexcept {
 }
 
 bool multiplexer::give_poll(half_state& state) noexcept {
+    ENSURE(not state.is_polling, "one poll of a half at a time");
     io_uring_sqe* const entry = ring_.next();
     if (entry == nullptr) return false;
     registration::half& half = *state.half;
@@ -106,6 +110,7 @@ bool multiplexer::give_poll(half_state& state) noexcept {
 }
 
 bool multiplexer::give_transfer(half_state& state) noexcept {
+    ENSURE(state.half->in_flight == 0, "one transfer of a half at a time");
     io_uring_sqe* const entry = ring_.next();
     if (entry == nullptr) return false;
     registration::half& half = *state.half;
@@ -160,6 +165,7 @@ void multiplexer::prepare_gathered(io_uring_sqe& entry, half_state& state) noexc
         piece_row& row = piece_rows_[ring_.index_of(entry)];
         // A buffer has the layout of an iovec; see request.hpp.
         const gathered all = gather(half, {reinterpret_cast<buffer*>(row.data()), row.size()});
+        ENSURE(all.operations != 0 and all.pieces <= row.size(), "a call covers the front, within its row");
         state.message.msg_iov = row.data();
         state.message.msg_iovlen = all.pieces;
         state.bytes = all.bytes;
@@ -204,6 +210,7 @@ void multiplexer::on_transfer(half_state& state, int outcome, unsigned flags) no
 void multiplexer::on_bytes(half_state& state, int outcome, unsigned flags) noexcept {
     registration::half& half = *state.half;
     const auto bytes = static_cast<std::size_t>(outcome);
+    ENSURE(bytes <= state.bytes, "the kernel moved more than it was asked to");
     operation_queue done;
     const bool all_at_once = not half.owner->native.stream or (bytes == 0 and state.bytes != 0) or
                              half.queue.front()->kind == operation_kind::write_some;
@@ -237,6 +244,7 @@ void multiplexer::note_readiness(half_state& state, std::size_t bytes, unsigned 
 }
 
 void multiplexer::fail_front(registration::half& half, int code) noexcept {
+    ENSURE(half.in_flight == 0, "what the kernel has ends with its completion");
     operation_record& front = *half.queue.pop_front();
     // Bytes that have gone are reported; whoever goes on meets the error again.
     if (front.transferred == 0) front.error_code = code;
@@ -246,6 +254,7 @@ void multiplexer::fail_front(registration::half& half, int code) noexcept {
 // Of the operations a call covered, ends those that were to be cancelled; the others go with the next call.
 void multiplexer::withdraw_cancelled(half_state& state, std::size_t members) noexcept {
     registration::half& half = *state.half;
+    ENSURE(half.in_flight == 0, "operations are withdrawn once the call for them is over");
     for (;;) {
         operation_record* found = nullptr;
         std::size_t left = members;
@@ -263,6 +272,7 @@ void multiplexer::withdraw_cancelled(half_state& state, std::size_t members) noe
 
 void multiplexer::on_poll(half_state& state, int outcome) noexcept {
     registration::half& half = *state.half;
+    ENSURE(state.is_polling, "a completion of a poll that is over");
     state.is_polling = half.is_armed = false;
     if (half.queue.empty() or half.in_flight != 0) return;
     if (outcome < 0 and outcome != -ECANCELED) {
@@ -296,6 +306,8 @@ bool multiplexer::wants_zero_copy(const operation_record& op) const noexcept {
 }
 
 void multiplexer::prepare_zero_copy(io_uring_sqe& entry, half_state& state, operation_record& op) noexcept {
+    ENSURE(op.notification_pending == (op.backend_word != 0),
+           "a notification is pending while the kernel has memory");
     registration::half& half = *state.half;
     const int descriptor = half.owner->native.descriptor;
     const auto flags = static_cast<unsigned>(send_flags(half));
@@ -327,6 +339,8 @@ void multiplexer::prepare_zero_copy(io_uring_sqe& entry, half_state& state, oper
 void multiplexer::on_zero_copy(operation_record& op, int outcome, unsigned flags) noexcept {
     half_state& state = state_of(op.target->side(direction::out));
     if ((flags & IORING_CQE_F_NOTIF) != 0) {
+        ENSURE(state.kept_by_kernel != 0 and op.backend_word != 0,
+               "memory is released more often than it was sent");
         const bool copied = (static_cast<std::uint32_t>(outcome) & notification_usage_copied) != 0;
         --state.kept_by_kernel;
         state.was_uncopied |= not copied;

@@ -15,6 +15,7 @@ using detail::operation_record;
 // --- making and attaching
 
 result<void> multiplexer::open() noexcept {
+    ENSURE(not is_enabled_, "opened once, before its first use");
     if (options_.threads == run_by::several) {
         options_.inline_file_writes = false;  // a call that waits would hold up all threads
         if (auto shared = share(); not shared) return shared;
@@ -34,6 +35,7 @@ ring::sizes multiplexer::sizes() const noexcept {
 }
 
 result<void> multiplexer::make_waker_and_rows() noexcept {
+    ENSURE(not waker_is_armed_, "a poll of the last waker would outlive it");
     const int descriptor = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (descriptor < 0) return failure(error::last("eventfd"));
     waker_ = handle(native_handle{.descriptor = descriptor});
@@ -69,6 +71,9 @@ result<void> multiplexer::backend_attach(registration& attached) noexcept {
     stream_state& stream = streams_[chunk][attached.slot % limits::registrations_per_chunk];
     for (std::size_t i = 0; i < stream.halves.size(); ++i) {
         half_state& state = stream.halves[i];
+        ENSURE(not state.is_multishot and state.oldest_arrived == buffer_group::none and
+                   state.kept_by_kernel == 0,
+               "a slot is used again while the kernel has requests of its last handle");
         state.half = &attached.halves[i];
         state.is_unready = state.polls_only = state.never_zero_copy = false;
         state.acceptor = nullptr;
@@ -84,6 +89,7 @@ result<void> multiplexer::backend_attach(registration& attached) noexcept {
 void multiplexer::backend_detach(registration& attached) noexcept {
     for (auto& half : attached.halves) {
         if (half.backend != nullptr) settle(state_of(half));
+        ENSURE(half.in_flight == 0 and half.queue.empty(), "detached while operations are pending");
     }
     // Else the table would keep the file open after its owner has closed it.
     if (attached.backend_word == is_fixed) ring_.clear_file(attached.slot);
@@ -120,6 +126,8 @@ void multiplexer::settle(half_state& state) noexcept {
 
 // Returns whether it is there now.
 bool multiplexer::put_in_table(registration& target) noexcept {
+    ENSURE(target.backend_word <= never_fixed and target.backend_word != is_fixed,
+           "a file is named by its slot");
     if (target.backend_word < fixed_from) {
         ++target.backend_word;
     } else if (target.backend_word == fixed_from) {
@@ -133,12 +141,14 @@ bool multiplexer::put_in_table(registration& target) noexcept {
 std::optional<unsigned> multiplexer::backend_register(std::span<std::byte> memory) noexcept {
     const auto index = ring_.register_buffer(memory.data(), memory.size());
     if (not index) return std::nullopt;
+    ENSURE(arenas_[*index].empty(), "two buffers have one index");
     arenas_[*index] = memory;
     arenas_end_ = std::max(arenas_end_, *index + 1);
     return *index;
 }
 
 void multiplexer::backend_unregister(unsigned index) noexcept {
+    ENSURE(index < arenas_end_ and not arenas_[index].empty(), "no registered buffer has this index");
     ring_.unregister_buffer(index);
     arenas_[index] = {};
     while (arenas_end_ > 0 and arenas_[arenas_end_ - 1].empty())
@@ -180,10 +190,13 @@ bool multiplexer::give_cancellation(std::uint64_t of) noexcept {
 
 bool multiplexer::give_cancellations() noexcept {
     while (half_state* const state = cancelled_.front()) {
+        ENSURE(state->half->in_flight != 0 or state->is_multishot,
+               "a cancellation of a request that is over");
         if (not give_cancellation(state->in_flight_as)) return false;
         cancelled_.erase(*state);
     }
     while (operation_record* const op = cancelled_files_.front()) {
+        ENSURE(op->at == operation_record::stage::in_flight, "a cancellation of a request that is over");
         if (not give_cancellation(address(addressee::file, op))) return false;
         cancelled_files_.erase(*op);
     }
@@ -248,6 +261,7 @@ void multiplexer::on_completion(std::uint64_t user_data, int outcome, unsigned f
         case addressee::nobody:
             break;
         case addressee::loop:
+            ENSURE(waker_is_armed_, "a wake-up without a request");
             waker_is_armed_ = (flags & IORING_CQE_F_MORE) != 0;
             if (another_sleeps()) backend_wake();  // whose wake-up this was
             break;
@@ -301,6 +315,8 @@ void multiplexer::backend_poll(operation_record& op) noexcept {
 void multiplexer::backend_cancel(operation_record& op) noexcept {
     if (op.target->is_stream()) {
         half_state& state = state_of(op.target->side(direction_of(op.kind)));
+        ENSURE(op.at == operation_record::stage::in_flight and state.half->in_flight != 0,
+               "what the kernel does not have is withdrawn");
         state.has_cancelled = true;
         if (not state.cancel_link.is_linked()) cancelled_.push_back(state);
     } else if (op.at == operation_record::stage::waiting or ring_.take_back(address(addressee::file, &op))) {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <thread>
 
+#include "sluice/io/loop/registered_buffer.hpp"
 #include "sluice/io/stream/pipe_handle.hpp"
 #include "sluice/io/uring/uring_testing.hpp"
 

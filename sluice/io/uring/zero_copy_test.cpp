@@ -3,6 +3,7 @@
 #include <chrono>
 #include <thread>
 
+#include "sluice/io/loop/registered_buffer.hpp"
 #include "sluice/io/uring/uring_testing.hpp"
 
 namespace sluice::io {

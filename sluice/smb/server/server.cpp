@@ -39,24 +39,28 @@ smb_server::smb_server(const server_dependencies& given, server_configuration&& 
     : context_(given, std::move(configuration), functions_of_connections), listening_(given.loop) {
     // From now on the first loop is this thread's.
     (void)given.loop.invoke_posted_items(0);
-    add_shares(std::move(shares));
+    add_shares({}, std::move(shares));
 }
 
-void smb_server::add_shares(std::vector<share_configuration> fresh) {
+// Publishes these shares, and `kept`.
+void smb_server::add_shares(std::vector<std::shared_ptr<share>> kept,
+                            std::vector<share_configuration> fresh) {
     std::vector<io::io_multiplexer*> served_on;
     for (const auto& each : context_.loops())
         served_on.push_back(&each->multiplexer);
+    std::vector<std::shared_ptr<share>> all = std::move(kept);
     for (share_configuration& one : fresh) {
         const std::shared_ptr<vfs::volume> volume = one.volume;
         loop_watchdog* const watchdog = context_.watchdog();
         const std::uint32_t domain = watchdog == nullptr ? 0 : watchdog->domains().number_of(one.name);
-        context_.shares.push_back(make_share(std::make_unique<share>(std::move(one), domain)));
+        all.push_back(make_share(std::make_unique<share>(std::move(one), domain)));
         served_volume& served = served_as(volume, served_on);
-        context_.shares.back()->feed = served.feed.lock();
-        if (context_.shares.back()->feed == nullptr and volume->changes() != nullptr)
-            served.feed = context_.shares.back()->feed = run_feed(volume);
+        all.back()->feed = served.feed.lock();
+        if (all.back()->feed == nullptr and volume->changes() != nullptr)
+            served.feed = all.back()->feed = run_feed(volume);
     }
-    context_.shares.push_back(std::make_shared<share>());
+    all.push_back(std::make_shared<share>());
+    context_.shares.publish(std::move(all));
 }
 
 // A volume gets its loops once: others may be using them already.
@@ -104,8 +108,8 @@ io::task<void> smb_server::tell_changes(vfs::change_feed& of) noexcept {
 void smb_server::replace_shares(std::vector<share_configuration> fresh) {
     const server_latch::hold held(context_.latch());
     std::vector<std::shared_ptr<share>> kept;
-    const std::vector<std::shared_ptr<share>> before = std::exchange(context_.shares, {});
-    for (const std::shared_ptr<share>& one : before) {
+    const share_list::snapshot before = context_.shares.current();
+    for (const std::shared_ptr<share>& one : *before) {
         const auto same = std::ranges::find_if(fresh, [&](const share_configuration& wanted) {
             return not one->is_pipes() and one->configuration().is_same_as(wanted);
         });
@@ -113,15 +117,14 @@ void smb_server::replace_shares(std::vector<share_configuration> fresh) {
         fresh.erase(same);
         kept.push_back(one);
     }
-    context_.shares = kept;
-    add_shares(std::move(fresh));
+    add_shares(kept, std::move(fresh));
     // The feed of a volume goes on if one of the new shares has it.
-    for (const std::shared_ptr<share>& one : before)
+    for (const std::shared_ptr<share>& one : *before)
         if (std::ranges::find(kept, one) == kept.end()) one->withdraw();
 }
 
 smb_server::~smb_server() {
-    ENSURE(context_.connections.empty() and context_.sessions.size() == 0,
+    ENSURE(context_.connections.size() == 0 and context_.sessions.size() == 0,
            "a server is stopped before it goes");
 }
 
@@ -141,7 +144,7 @@ result<void> smb_server::start(std::span<const io::socket_address> where) noexce
 }
 
 io::task<void> smb_server::accept_on(io::listening_socket_handle& listener) noexcept {
-    while (not is_stopping_) {
+    while (not context_.connections.is_stopping()) {
         auto accepted = co_await io::async_accept(listener);
         if (not accepted) {
             if (accepted.error() == std::errc::operation_canceled) co_return;
@@ -165,13 +168,11 @@ namespace {
 }  // namespace
 
 std::size_t smb_server::choose_home(const io::socket_handle& socket, const io::socket_address& peer) {
-    const server_latch::hold held(context_.latch());
     const auto its_own = std::ranges::find_if(
         context_.loops(), [&](const auto& each) { return &each->multiplexer == socket.multiplexer(); });
     if (its_own == context_.loops().end()) return context_.homes.enter(host_of(peer));
-    const auto number = static_cast<std::size_t>(its_own - context_.loops().begin());
-    context_.homes.enter(host_of(peer), number);
-    return number;
+    context_.homes.enter(host_of(peer), (*its_own)->number);
+    return (*its_own)->number;
 }
 
 // Those that end are among them for a moment.
@@ -181,15 +182,11 @@ std::size_t smb_server::sockets_max() const noexcept {
 }
 
 void smb_server::adopt(io::socket_handle socket, const io::socket_address& peer) noexcept {
-    {
-        // Here already: a loop that is busy takes its connections later, and their descriptors must not be
-        // all there are.
-        const server_latch::hold held(context_.latch());
-        if (sockets_ >= sockets_max()) {
-            context_.rejections.add(limit::connections_without_session, client_address(peer).text());
-            return;
-        }
-        ++sockets_;
+    // Here already: a loop that is busy takes its connections later, and their descriptors must not be all
+    // there are.
+    if (not context_.connections.take_socket(sockets_max())) {
+        context_.rejections.add(limit::connections_without_session, client_address(peer).text());
+        return;
     }
     const std::size_t number = choose_home(socket, peer);
     context_.loops()[number]->do_here([this, number, given = std::move(socket), peer]() mutable noexcept {
@@ -201,36 +198,30 @@ void smb_server::adopt(io::socket_handle socket, const io::socket_address& peer)
 void smb_server::serve_at(std::size_t loop, io::socket_handle socket,
                           const io::socket_address& peer) noexcept {
     server_loop& home = *context_.loops()[loop];
-    {
-        const server_latch::hold held(context_.latch());
-        if (is_stopping_ or
-            (socket.multiplexer() == nullptr and not socket.set_multiplexer(&home.multiplexer))) {
-            context_.homes.leave(host_of(peer), loop);
-            --sockets_;
-            return;
-        }
+    const bool has_loop = socket.multiplexer() != nullptr;
+    if (context_.connections.is_stopping() or
+        (not has_loop and not socket.set_multiplexer(&home.multiplexer))) {
+        context_.homes.leave(host_of(peer), loop);
+        context_.connections.release_socket();
+        return;
     }
     home.connections.spawn(serve(loop, std::move(socket), peer));
 }
 
 io::task<void> smb_server::serve(std::size_t loop, io::socket_handle socket,
                                  io::socket_address peer) noexcept {
-    const auto client =
-        std::make_shared<connection>(context_, *context_.loops()[loop], std::move(socket), peer);
-    {
-        const server_latch::hold held(context_.latch());
-        context_.connections.insert(client.get());
-        if (const admitted_connection* const evicted = context_.admission.enter(client->admitted))
-            evicted->owner->close("its address has too many connections without a session");
-    }
+    server_loop& home = *context_.loops()[loop];
+    const auto client = std::make_shared<connection>(context_, home, std::move(socket), peer);
+    client->admitted.handle = std::make_shared<connection_handle>(home, client);
+    context_.connections.enter(*client, client->admitted.handle);
+    if (const auto evicted = context_.admission.enter(client->admitted))
+        evicted->close("its address has too many connections without a session");
     io::task<void> running = client->run();
     co_await std::move(running);
-    const server_latch::hold held(context_.latch());
-    traffic_of_ended_ += client->counters.now();
     context_.admission.leave(client->admitted);
-    context_.connections.erase(client.get());
+    context_.connections.leave(*client, client->counters.now());
     context_.homes.leave(client->peer_host(), loop);
-    --sockets_;
+    context_.connections.release_socket();
 }
 
 std::size_t smb_server::end_sessions_of_removed_users() noexcept {
@@ -238,9 +229,7 @@ std::size_t smb_server::end_sessions_of_removed_users() noexcept {
 }
 
 void smb_server::stop() noexcept {
-    const server_latch::hold held(context_.latch());
-    is_stopping_ = true;
-    for (connection* const client : context_.connections)
+    for (const auto& client : context_.connections.stop())
         client->close("the server stops");
     listening_.cancel();
     for (const auto& each : context_.loops())

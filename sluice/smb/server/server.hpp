@@ -71,9 +71,8 @@ public:
 private:
     smb_server(const server_dependencies& given, server_configuration&& configuration,
                std::vector<share_configuration> shares) noexcept;
-    void add_shares(std::vector<share_configuration> fresh);
+    void add_shares(std::vector<std::shared_ptr<share>> kept, std::vector<share_configuration> fresh);
     // server_snapshot.cpp
-    [[nodiscard]] traffic traffic_now() const noexcept;
     [[nodiscard]] limits_in_use in_use() const noexcept;
     void add_shares_to(server_snapshot& into) const;
     void add_paths_to(server_snapshot& into) const;
@@ -100,10 +99,7 @@ private:
     server_context context_;
     std::vector<served_volume> volumes_;
     std::vector<std::unique_ptr<io::listening_socket_handle>> listeners_;
-    traffic traffic_of_ended_;  // of connections that are gone
     io::task_group listening_;
-    std::size_t sockets_ = 0;  // of connections, from their acceptance on
-    bool is_stopping_ = false;
 };
 
 }  // namespace sluice::smb::server

@@ -93,18 +93,10 @@ void add_names(open_status& status, const open& one) {
 
 }  // namespace
 
-traffic smb_server::traffic_now() const noexcept {
-    traffic sum = traffic_of_ended_;
-    for (const connection* const client : context_.connections)
-        sum += client->counters.now();
-    return sum;
-}
-
 limits_in_use smb_server::in_use() const noexcept {
     limits_in_use sum;
-    for (const connection* const client : context_.connections)
-        client->add_to(sum);
-    for (const auto& [id, one] : context_.sessions)
+    (void)context_.connections.read_each([&](const connection& client) { client.add_to(sum); });
+    for (const std::shared_ptr<session>& one : context_.sessions.all())
         sum.merge({.channels_of_session = one->channels.size(),
                    .trees_of_session = one->trees.size(),
                    .opens_of_session = one->opens.size()});
@@ -131,10 +123,11 @@ limits_in_use smb_server::in_use() const noexcept {
 
 void smb_server::add_shares_to(server_snapshot& into) const {
     std::unordered_map<const share*, std::size_t> trees;
-    for (const auto& [id, one] : context_.sessions)
+    for (const std::shared_ptr<session>& one : context_.sessions.all())
         for (const auto& [number, tree] : one->trees)
             ++trees[tree->target.get()];
-    for (const std::shared_ptr<share>& one : context_.shares) {
+    const share_list::snapshot all = context_.shares.current();
+    for (const std::shared_ptr<share>& one : *all) {
         const share_configuration& as = one->configuration();
         into.shares.push_back({.name = as.name,
                                .source = as.source,
@@ -142,7 +135,7 @@ void smb_server::add_shares_to(server_snapshot& into) const {
                                .requires_encryption = as.encryption == protection::required,
                                .is_hidden = as.is_hidden or one->is_pipes(),
                                .trees = trees[one.get()],
-                               .files = one->open_files});
+                               .files = one->open_files()});
     }
     into.files = context_.files.size();
 }
@@ -168,8 +161,8 @@ void smb_server::add_totals_to(server_snapshot& into) const {
         into.addresses.push_back(where.text());
     for (const auto& each : context_.loops())
         into.loops.push_back({.multiplexer = std::string(each->multiplexer.name())});
-    for (const connection* const client : context_.connections)
-        ++into.loops[context_.number_of(client->home())].connections;
+    (void)context_.connections.read_each(
+        [&](const connection& client) { ++into.loops[client.home().number].connections; });
     into.handed_over = cross_loop_posts::so_far();
     into.latch_sleeps = context_.latch().sleeps();
     if (const loop_watchdog* const watchdog = context_.watchdog()) {
@@ -182,10 +175,9 @@ void smb_server::add_totals_to(server_snapshot& into) const {
     for (const auto& each : context_.loops())
         into.buffers += each->buffers.taken();
     into.in_use = in_use();
-    for (const auto& [id, one] : context_.sessions)
-        into.session_ids.push_back(id);
-    for (const auto& [number, one] : context_.opens)
-        into.open_numbers.push_back(number);
+    for (const std::shared_ptr<session>& one : context_.sessions.all())
+        into.session_ids.push_back(one->id);
+    into.open_numbers = context_.opens.numbers();
     std::ranges::sort(into.session_ids);
     std::ranges::sort(into.open_numbers);
 }
@@ -193,7 +185,10 @@ void smb_server::add_totals_to(server_snapshot& into) const {
 server_snapshot smb_server::snapshot(const snapshot_request& wanted) const {
     const server_latch::hold held(context_.latch());
     server_snapshot taken;
-    taken.traffic = traffic_now();
+    traffic of_open;
+    taken.traffic =
+        context_.connections.read_each([&](const connection& client) { of_open += client.counters.now(); });
+    taken.traffic += of_open;
     if (wanted.has_totals) add_totals_to(taken);
     for (const std::uint64_t id : wanted.sessions)
         if (const std::shared_ptr<session> found = context_.find_session(id))

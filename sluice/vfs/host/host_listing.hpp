@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sluice/vfs/host/host_tree.hpp"
-#include "sluice/vfs/node.hpp"
+#include "sluice/vfs/node_children.hpp"
 
 // Internal to the host volume.
 

@@ -18,6 +18,9 @@
 #include "sluice/vfs/domain_table.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
 #include "sluice/vfs/limits.hpp"
+#include "sluice/vfs/node_children.hpp"
+#include "sluice/vfs/node_data.hpp"
+#include "sluice/vfs/node_names.hpp"
 
 // Other file systems that are mounted beneath a share. Needs the right to mount; skipped without.
 
@@ -109,7 +112,7 @@ TEST_F(host_mounts, hung_file_system_in_a_local_share_delays_no_inline_call) {
     EXPECT_EQ(code(find(home(), "MNT/x")), limits::crosses_mount);
     EXPECT_EQ(code(in(home(), [&] { return opened_->create("mnt/new", {}); })), limits::crosses_mount);
     const auto root = find(home(), "").value();
-    EXPECT_EQ(code(in(home(), [&] { return root->list(); })), limits::crosses_mount);
+    EXPECT_EQ(code(in(home(), [&] { return root->children()->list(); })), limits::crosses_mount);
 
     // A call that hangs there holds up nothing here.
     std::optional<int> outcome;
@@ -127,8 +130,8 @@ TEST_F(host_mounts, hung_file_system_in_a_local_share_delays_no_inline_call) {
     ASSERT_EQ(code(local), 0);
     EXPECT_EQ(&(*local)->domain(), &home());
     EXPECT_EQ(code(find(home(), "missing")), ENOENT);
-    EXPECT_EQ(code(in(home(), [&] { return (*local)->rename("renamed", when_taken::refuse); })), 0);
-    EXPECT_EQ(code(in(home(), [&] { return (*local)->rename("mnt/renamed", when_taken::refuse); })),
+    EXPECT_EQ(code(in(home(), [&] { return (*local)->names()->rename("renamed", when_taken::refuse); })), 0);
+    EXPECT_EQ(code(in(home(), [&] { return (*local)->names()->rename("mnt/renamed", when_taken::refuse); })),
               limits::crosses_mount);
     EXPECT_FALSE(outcome);
     EXPECT_TRUE(beyond().has_stuck_calls());
@@ -150,20 +153,21 @@ TEST_F(host_mounts, mounted_files_are_used_in_the_crossing_domain) {
     node& file = **found;
     EXPECT_EQ(&file.domain(), &beyond());
     EXPECT_EQ(file.path(), "mnt/File");
-    ASSERT_EQ(code(in(beyond(), [&] { return file.open_data({.read = true}); })), 0);
+    ASSERT_EQ(code(in(beyond(), [&] { return file.data()->open_data({.read = true}); })), 0);
     std::array<std::byte, 16> bytes{};
-    EXPECT_EQ(io::sync_wait(*loop_, file.co_read(bytes, 0)).value(), 6U);
+    EXPECT_EQ(io::sync_wait(*loop_, file.data()->co_read(bytes, 0)).value(), 6U);
 
     const auto directory = in(beyond(), [&] { return opened_->find_directory("mnt"); });
     ASSERT_EQ(code(directory), 0);
     EXPECT_EQ(code(in(beyond(), [&] { return opened_->create_in(*directory->node, "new", {}); })), 0);
-    EXPECT_EQ(code(in(beyond(), [&] { return file.rename("mnt/other", when_taken::refuse); })), 0);
+    EXPECT_EQ(code(in(beyond(), [&] { return file.names()->rename("mnt/other", when_taken::refuse); })), 0);
     EXPECT_TRUE(fs::exists(path("mnt/other")));
-    EXPECT_EQ(code(in(beyond(), [&] { return file.rename("elsewhere", when_taken::refuse); })), EXDEV);
-    EXPECT_EQ(code(in(beyond(), [&] { return file.remove(); })), 0);
+    EXPECT_EQ(code(in(beyond(), [&] { return file.names()->rename("elsewhere", when_taken::refuse); })),
+              EXDEV);
+    EXPECT_EQ(code(in(beyond(), [&] { return file.names()->remove(); })), 0);
 
     const auto root = find(home(), "").value();
-    const auto listing = in(beyond(), [&] { return root->list(); });
+    const auto listing = in(beyond(), [&] { return root->children()->list(); });
     ASSERT_EQ(code(listing), 0);
     int names = 0;
     while (*in(beyond(), [&] { return (*listing)->next(); }) != nullptr)
@@ -179,7 +183,7 @@ TEST_F(host_mounts, path_that_leads_outside_is_refused_in_both_domains) {
 
 TEST_F(host_mounts, listing_a_directory_without_mount_points_stays_here) {
     const auto root = find(home(), "").value();
-    const auto listing = in(home(), [&] { return root->list(); });
+    const auto listing = in(home(), [&] { return root->children()->list(); });
     ASSERT_EQ(code(listing), 0);
     EXPECT_EQ(code(in(home(), [&] { return (*listing)->next(); })), 0);
 }

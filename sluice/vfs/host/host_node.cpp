@@ -33,20 +33,22 @@ file_key key_of(const io::file_status& status) noexcept {
 }  // namespace
 
 host_node::host_node(host_tree& tree, io::handle held, const io::file_status& status, std::string_view path)
-    : tree_(tree),
-      domain_(tree.domain_of_found()),
+    : node(tree.domain_of_found()),
+      tree_(tree),
       is_root_(tree.is_root(status)),
-      kind_(kind_of(status.type)),
+      found_as_(kind_of(status.type)),
+      kind_(found_as_),
       held_(std::move(held)),
       named_by_(&held_),
       key_(key_of(status)),
       path_(path, &node_memory()) {}
 
 host_node::host_node(host_tree& tree, host_tree::opened_file opened, std::string_view path)
-    : tree_(tree),
-      domain_(tree.domain_of_found()),
+    : node(tree.domain_of_found()),
+      tree_(tree),
       is_root_(tree.is_root(opened.status)),
-      kind_(kind_of(opened.status.type)),
+      found_as_(kind_of(opened.status.type)),
+      kind_(found_as_),
       named_by_(opened.file.native().writable ? &writing_ : &reading_),
       key_(key_of(opened.status)),
       path_(path, &node_memory()) {
@@ -64,7 +66,7 @@ result<node_ptr> make_host_node(host_tree& tree, io::handle held, std::string_vi
 
 // Outside of a call, a file system that may hang is not asked whether a name is still there.
 std::string host_node::present_path() const {
-    return tree_.present_path(held(), domain_.may_call_here()).value_or(known_path());
+    return tree_.present_path(held(), domain().may_call_here()).value_or(known_path());
 }
 
 std::string host_node::path() const {

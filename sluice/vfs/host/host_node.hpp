@@ -3,10 +3,14 @@
 #include <atomic>
 #include <mutex>
 
+#include "sluice/sync/latch.hpp"
 #include "sluice/vfs/granted_access.hpp"
 #include "sluice/vfs/host/host_tree.hpp"
 #include "sluice/vfs/host/node_memory.hpp"
-#include "sluice/vfs/node.hpp"
+#include "sluice/vfs/node_attached.hpp"
+#include "sluice/vfs/node_children.hpp"
+#include "sluice/vfs/node_data.hpp"
+#include "sluice/vfs/node_names.hpp"
 
 // Internal to the host volume.
 
@@ -20,7 +24,11 @@ namespace sluice::vfs {
 ///
 /// Thread safety: as node. Descriptors are set once and published by an atomic pointer. The name and the
 /// key, which may change, are a monitor with its own mutex.
-class host_node final : public node {
+class host_node final : public node,
+                        public node_data,
+                        public node_names,
+                        public node_attached,
+                        public node_children {
 public:
     host_node(host_tree& tree, io::handle held, const io::file_status& status, std::string_view path);
     /// Of a file whose data is open already, for reading or for both.
@@ -31,7 +39,6 @@ public:
         node_memory().deallocate(memory, bytes);
     }
 
-    [[nodiscard]] fs_domain& domain() noexcept override { return domain_; }
     [[nodiscard]] node_kind kind() const noexcept override { return kind_.load(std::memory_order_relaxed); }
     [[nodiscard]] file_key key() const noexcept override {
         const std::scoped_lock guard(name_mutex_);
@@ -41,6 +48,15 @@ public:
     [[nodiscard]] std::string location() const override;
     [[nodiscard]] result<metadata> status() noexcept override;
     [[nodiscard]] result<void> change(const metadata_change& wanted) noexcept override;
+    [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override;
+    [[nodiscard]] node_data* data() noexcept override {
+        return found_as_ == node_kind::file ? this : nullptr;
+    }
+    [[nodiscard]] node_names* names() noexcept override { return this; }
+    [[nodiscard]] node_attached* attached() noexcept override { return this; }
+    [[nodiscard]] node_children* children() noexcept override {
+        return found_as_ == node_kind::directory ? this : nullptr;
+    }
 
     [[nodiscard]] result<void> open_data(data_access wanted) noexcept override;
     [[nodiscard]] bool transfers_at_once() const noexcept override { return true; }
@@ -48,7 +64,6 @@ public:
                                                         io::call_withdrawal* by) noexcept override;
     [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from, std::uint64_t offset,
                                                   io::call_withdrawal* by) noexcept override;
-    [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override;
     [[nodiscard]] io::file_handle* host_file() noexcept override;
     [[nodiscard]] result<void> truncate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> allocate(std::uint64_t size_bytes) noexcept override;
@@ -120,8 +135,8 @@ private:
     void end_nonblocking() noexcept;
 
     host_tree& tree_;
-    fs_domain& domain_;
     const bool is_root_;
+    const node_kind found_as_;  // decides which parts it has
     std::atomic<node_kind> kind_;
     granted_access granted_;
     // Each is opened once. Two for data, because widening must not close one with reads in flight.
@@ -132,7 +147,7 @@ private:
     std::atomic<const io::handle*> asked_by_ = nullptr;          // one that is open for data
     std::atomic<const io::file_handle*> nonblocking_ = nullptr;  // the one with O_NONBLOCK on
 
-    mutable std::mutex name_mutex_;  // guards what follows
+    mutable sync::basic_latch<sync::real_atomics> name_mutex_;  // guards what follows
     file_key key_;
     std::pmr::string path_;  // the host's, as last known
 };

@@ -76,7 +76,6 @@ result<io::file_handle> host_node::reopen(io::mode wanted) const noexcept {
 }
 
 result<void> host_node::open_data(data_access wanted) noexcept {
-    if (kind() == node_kind::directory) return failure({EISDIR, "open data"});
     if (kind() != node_kind::file) return failure({ENXIO, "open data"});
     if (wanted.write and tree_.options.read_only) return failure({EROFS, "open data"});
     const bool can_write = granted_.can_write();

@@ -9,10 +9,13 @@
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/io/path/xattr.hpp"
+#include "sluice/sync/latch.hpp"
 #include "sluice/vfs/account_identity.hpp"
 #include "sluice/vfs/granted_access.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
 #include "sluice/vfs/host/host_name.hpp"
+#include "sluice/vfs/node_data.hpp"
+#include "sluice/vfs/node_names.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::vfs {
@@ -29,11 +32,11 @@ std::string attribute_of(std::string_view stream) {
 /// After the stream is removed, or renamed by another node without follow_stream_name(), calls fail with
 /// ENOENT and do not create it again.
 /// Thread safety: as node. Immutable, but for access (atomic) and name (guarded by a mutex).
-class host_stream final : public node {
+class host_stream final : public node, public node_data, public node_names, public node_attached {
 public:
     host_stream(host_tree& tree, io::handle file, file_key key, std::string path, std::string name)
-        : tree_(tree),
-          domain_(tree.domain_of_found()),
+        : node(tree.domain_of_found()),
+          tree_(tree),
           file_(std::move(file)),
           path_(std::move(path)),
           key_(key),
@@ -41,7 +44,6 @@ public:
         key_.stream = stream_number(name_);
     }
 
-    [[nodiscard]] fs_domain& domain() noexcept override { return domain_; }
     [[nodiscard]] node_kind kind() const noexcept override { return node_kind::file; }
     [[nodiscard]] file_key key() const noexcept override {
         const std::scoped_lock guard(name_mutex_);
@@ -55,13 +57,17 @@ public:
     }
     [[nodiscard]] result<metadata> status() noexcept override;
     [[nodiscard]] result<void> change(const metadata_change& wanted) noexcept override;
+    [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override;
+    [[nodiscard]] node_data* data() noexcept override { return this; }
+    [[nodiscard]] node_names* names() noexcept override { return this; }
+    [[nodiscard]] node_attached* attached() noexcept override { return this; }
+    [[nodiscard]] node_children* children() noexcept override { return nullptr; }
 
     [[nodiscard]] result<void> open_data(data_access wanted) noexcept override;
     [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
                                                         io::call_withdrawal* by) noexcept override;
     [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from, std::uint64_t offset,
                                                   io::call_withdrawal* by) noexcept override;
-    [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override;
     [[nodiscard]] result<void> truncate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> allocate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> zero(std::uint64_t offset, std::uint64_t length,
@@ -74,17 +80,8 @@ public:
 
     [[nodiscard]] result<void> rename(std::string_view path, when_taken taken) noexcept override;
     void follow_stream_name(std::string_view name) noexcept override;
-    [[nodiscard]] result<void> link(std::string_view, when_taken) noexcept override { return unsupported(); }
     [[nodiscard]] result<void> remove() noexcept override;
-    [[nodiscard]] result<std::string> read_link() noexcept override { return failure({EINVAL, "read link"}); }
-    [[nodiscard]] result<void> become_link(std::string_view) noexcept override { return unsupported(); }
 
-    [[nodiscard]] result<std::vector<stream_info>> streams() noexcept override {
-        return failure(unsupported().error());
-    }
-    [[nodiscard]] result<node_ptr> open_stream(const stream_request&) noexcept override {
-        return failure(unsupported().error());
-    }
     [[nodiscard]] result<std::vector<extended_attribute>> extended_attributes() noexcept override {
         return list_extended_attributes(file_);
     }
@@ -98,13 +95,9 @@ public:
         if (const auto may = tree_.may_change(); not may) return may;
         return store_security(file_, descriptor);
     }
-    [[nodiscard]] result<std::unique_ptr<directory_listing>> list() noexcept override {
-        return failure({ENOTDIR, "list"});
-    }
 
 private:
     [[nodiscard]] result<void> may_use(data_access wanted) const noexcept;
-    static result<void> unsupported() noexcept { return failure({EOPNOTSUPP, "use stream"}); }
     [[nodiscard]] result<void> write_at(std::span<const std::byte> from, std::uint64_t offset);
     [[nodiscard]] result<std::vector<std::byte>> content() const {
         return load_attribute(file_, attribute());
@@ -126,17 +119,16 @@ private:
     }
 
     host_tree& tree_;
-    fs_domain& domain_;
     const io::handle file_;
     const std::string path_;
     granted_access granted_;
-    mutable std::mutex name_mutex_;  // guards what follows
+    mutable sync::basic_latch<sync::real_atomics> name_mutex_;  // guards what follows
     file_key key_;
     std::string name_;
 };
 
 std::string host_stream::path() const {
-    return shown_path(tree_.present_path(file_, domain_.may_call_here()).value_or(path_));
+    return shown_path(tree_.present_path(file_, domain().may_call_here()).value_or(path_));
 }
 
 result<metadata> host_stream::status() noexcept {
@@ -329,7 +321,7 @@ result<void> host_stream::remove() noexcept {
 }  // namespace
 
 result<node_ptr> open_host_stream(host_tree& tree, const io::handle& file, file_key key, std::string path,
-                                  const node::stream_request& wanted) {
+                                  const stream_request& wanted) {
     if (const auto valid = check_stream_name(wanted.name); not valid) return failure(valid.error());
     auto found = find_attribute(file, stream_prefix, wanted.name);
     if (not found and found.error() != std::errc::no_such_file_or_directory) return failure(found.error());

@@ -13,6 +13,10 @@
 #include "sluice/io/path/xattr.hpp"
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/vfs/host/host_metadata.hpp"
+#include "sluice/vfs/node_attached.hpp"
+#include "sluice/vfs/node_children.hpp"
+#include "sluice/vfs/node_data.hpp"
+#include "sluice/vfs/node_names.hpp"
 
 // What holds of folders of the host alone: what others do beside us, and attempts to get out.
 
@@ -43,7 +47,7 @@ protected:
     void put(const std::string& name) const { folder.write("share/" + name, "content of " + name); }
     [[nodiscard]] std::vector<std::string> names(std::string_view path = {}) {
         std::vector<std::string> found;
-        auto listing = opened->find(path, follow_links::yes).value()->list().value();
+        auto listing = opened->find(path, follow_links::yes).value()->children()->list().value();
         while (const listed_name* next = listing->next().value())
             found.emplace_back(next->name);
         return found;
@@ -188,8 +192,8 @@ TEST_F(host_volume_test, nothing_leads_out_of_the_folder) {
         EXPECT_EQ(code(find(path)), EXDEV) << path;
     EXPECT_EQ(code(opened->create("up/new", {})), EXDEV);
     ASSERT_EQ(code(opened->create("mine", {})), 0);
-    EXPECT_EQ(code(find("mine").value()->rename("up/mine", when_taken::replace)), EXDEV);
-    EXPECT_EQ(code(find("mine").value()->link("up/mine", when_taken::replace)), EXDEV);
+    EXPECT_EQ(code(find("mine").value()->names()->rename("up/mine", when_taken::replace)), EXDEV);
+    EXPECT_EQ(code(find("mine").value()->names()->link("up/mine", when_taken::replace)), EXDEV);
     EXPECT_FALSE(folder.exists("new"));
     EXPECT_FALSE(folder.exists("mine"));
 }
@@ -247,14 +251,14 @@ TEST_F(host_volume_test, a_file_that_was_opened_for_reading_at_once_can_still_be
     for (int i = 0; i != 2; ++i) {
         auto found =
             opened->find_with_status("f", follow_links::yes, {.read = true}, name_match::any_case).value();
-        ASSERT_EQ(code(found.node->open_data({.read = true, .write = true})), 0);
-        ASSERT_EQ(code(found.node->truncate(3)), 0);
+        ASSERT_EQ(code(found.node->data()->open_data({.read = true, .write = true})), 0);
+        ASSERT_EQ(code(found.node->data()->truncate(3)), 0);
         EXPECT_EQ(fs::file_size(path_of("f")), 3U);
         EXPECT_EQ(found.node->path(), "f");
     }
     auto last =
         opened->find_with_status("f", follow_links::yes, {.read = true}, name_match::any_case).value();
-    ASSERT_EQ(code(last.node->remove()), 0);
+    ASSERT_EQ(code(last.node->names()->remove()), 0);
     EXPECT_FALSE(fs::exists(path_of("f")));
 }
 
@@ -266,8 +270,8 @@ TEST_F(host_volume_test, a_file_that_is_opened_with_its_name_can_wait_in_its_tra
                              ->find_with_status("f", follow_links::yes, {.read = true, .write = writes},
                                                 name_match::any_case)
                              .value();
-            ASSERT_EQ(code(found.node->open_data({.read = true, .write = writes})), 0);
-            const io::file_handle* const file = found.node->host_file();
+            ASSERT_EQ(code(found.node->data()->open_data({.read = true, .write = writes})), 0);
+            const io::file_handle* const file = found.node->data()->host_file();
             ASSERT_NE(file, nullptr);
             EXPECT_EQ(::fcntl(file->descriptor(), F_GETFL) & O_NONBLOCK, 0);
         }
@@ -343,7 +347,7 @@ TEST_F(host_volume_test, only_the_file_that_is_held_is_removed) {
     const auto held = find("f").value();
     fs::remove(path_of("f"));
     put("f");
-    EXPECT_EQ(code(held->remove()), ENOENT);
+    EXPECT_EQ(code(held->names()->remove()), ENOENT);
     EXPECT_TRUE(fs::exists(path_of("f")));
 }
 
@@ -424,13 +428,13 @@ TEST_F(host_volume_test, a_read_only_volume_changes_nothing) {
     reopen({.read_only = true});
     const auto held = find("F").value();
     EXPECT_EQ(code(opened->create("g", {})), EROFS);
-    EXPECT_EQ(code(held->open_data({.read = true, .write = true})), EROFS);
-    EXPECT_EQ(code(held->open_data({.read = true})), 0);
-    EXPECT_EQ(code(held->remove()), EROFS);
-    EXPECT_EQ(code(held->rename("g", when_taken::replace)), EROFS);
+    EXPECT_EQ(code(held->data()->open_data({.read = true, .write = true})), EROFS);
+    EXPECT_EQ(code(held->data()->open_data({.read = true})), 0);
+    EXPECT_EQ(code(held->names()->remove()), EROFS);
+    EXPECT_EQ(code(held->names()->rename("g", when_taken::replace)), EROFS);
     EXPECT_EQ(code(held->change({.dos = dos_attributes::hidden})), EROFS);
-    EXPECT_EQ(code(held->set_security({})), EROFS);
-    EXPECT_EQ(code(held->open_stream({.name = "s", .create = true})), EROFS);
+    EXPECT_EQ(code(held->attached()->set_security({})), EROFS);
+    EXPECT_EQ(code(held->attached()->open_stream({.name = "s", .create = true})), EROFS);
     EXPECT_TRUE(opened->features().is_read_only);
 }
 
@@ -468,7 +472,7 @@ TEST_F(host_volume_test, extended_attributes_of_ours_are_not_a_clients_to_change
     const auto file = find("f").value();
     const std::array<std::byte, 1> value{};
     for (const char* name : {"sluice.dos", "SLUICE.stream.x", "Sluice.security"})
-        EXPECT_EQ(code(file->set_extended_attribute(name, value)), EACCES) << name;
+        EXPECT_EQ(code(file->attached()->set_extended_attribute(name, value)), EACCES) << name;
 }
 
 TEST_F(host_volume_test, creating_asks_for_the_permissions_of_the_volume_or_the_request) {
@@ -489,9 +493,10 @@ TEST(host_streams, keep_the_replaced_stream_when_there_is_no_room_for_its_succes
     if (not volume->features().has_streams) GTEST_SKIP() << "no extended attributes here";
     const auto file = volume->find("f", follow_links::yes).value();
     const auto make = [&](std::string_view name, std::size_t bytes) {
-        const auto stream = file->open_stream({.name = name, .create = true}).value();
-        if (const auto opened = stream->open_data({.read = true, .write = true}); not opened) return opened;
-        return stream->truncate(bytes);
+        const auto stream = file->attached()->open_stream({.name = name, .create = true}).value();
+        if (const auto opened = stream->data()->open_data({.read = true, .write = true}); not opened)
+            return opened;
+        return stream->data()->truncate(bytes);
     };
     ASSERT_EQ(code(make("source", 1000)), 0);
     ASSERT_EQ(code(make("Target", 500)), 0);
@@ -500,9 +505,9 @@ TEST(host_streams, keep_the_replaced_stream_when_there_is_no_room_for_its_succes
     for (unsigned i = 0; filled == 0 and i != 64; ++i)
         filled = code(make("filler" + std::to_string(i), 600));
     if (filled != ENOSPC) GTEST_SKIP() << "this file system has room for all attributes";
-    const auto source = file->open_stream({.name = "source"}).value();
-    EXPECT_EQ(code(source->rename("target", when_taken::replace)), ENOSPC);
-    const auto target = file->open_stream({.name = "target"}).value();
+    const auto source = file->attached()->open_stream({.name = "source"}).value();
+    EXPECT_EQ(code(source->names()->rename("target", when_taken::replace)), ENOSPC);
+    const auto target = file->attached()->open_stream({.name = "target"}).value();
     EXPECT_EQ(target->status().value().size_bytes, 500U);
     EXPECT_EQ(target->stream_name(), "Target");
     EXPECT_EQ(source->status().value().size_bytes, 1000U);

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 
+#include "sluice/sync/latch.hpp"
 #include "sluice/vfs/host/host_metadata.hpp"
 
 namespace sluice::vfs {
@@ -54,7 +55,7 @@ private:
         private_attributes own{};
     };
     struct alignas(cache_line_bytes) stripe {
-        mutable std::mutex mutex;
+        mutable sync::basic_latch<sync::real_atomics> mutex;
         std::array<entry, entries_per_stripe> entries{};
     };
 

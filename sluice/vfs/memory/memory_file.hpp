@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sluice/vfs/memory/memory_content.hpp"
-#include "sluice/vfs/node.hpp"
+#include "sluice/vfs/node_attached.hpp"
 
 // Internal to the memory volume: its files and their names.
 

@@ -5,6 +5,10 @@
 #include "sluice/io/task/awaitable.hpp"
 #include "sluice/vfs/loop_bound_file.hpp"
 #include "sluice/vfs/memory/memory_tree.hpp"
+#include "sluice/vfs/node_attached.hpp"
+#include "sluice/vfs/node_children.hpp"
+#include "sluice/vfs/node_data.hpp"
+#include "sluice/vfs/node_names.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::vfs {
@@ -59,10 +63,19 @@ private:
 
 /// A file, directory or link, or with a stream, that stream of one. Thread safety: any thread; the volume's
 /// mutex guards all of it.
-class memory_node final : public node {
+class memory_node final : public node,
+                          public node_data,
+                          public node_names,
+                          public node_attached,
+                          public node_children {
 public:
     memory_node(memory_tree& tree, memory_entry_ptr entry, std::shared_ptr<memory_stream> stream)
-        : tree_(tree), entry_(std::move(entry)), file_(entry_->file), stream_(std::move(stream)) {}
+        : node(tree.owner.domain()),
+          tree_(tree),
+          entry_(std::move(entry)),
+          file_(entry_->file),
+          stream_(std::move(stream)),
+          found_as_(stream_ != nullptr ? node_kind::file : file_->status.kind) {}
 
     ~memory_node() override {
         const std::scoped_lock guard(tree_.mutex);  // what only this held goes
@@ -71,7 +84,6 @@ public:
         stream_.reset();
     }
 
-    [[nodiscard]] fs_domain& domain() noexcept override { return tree_.owner.domain(); }
     [[nodiscard]] node_kind kind() const noexcept override {
         const std::scoped_lock guard(tree_.mutex);
         return stream_ != nullptr ? node_kind::file : file_->status.kind;
@@ -87,13 +99,21 @@ public:
     }
     [[nodiscard]] result<metadata> status() noexcept override;
     [[nodiscard]] result<void> change(const metadata_change& wanted) noexcept override;
+    [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override;
+    [[nodiscard]] node_data* data() noexcept override {
+        return found_as_ == node_kind::file ? this : nullptr;
+    }
+    [[nodiscard]] node_names* names() noexcept override { return this; }
+    [[nodiscard]] node_attached* attached() noexcept override { return this; }
+    [[nodiscard]] node_children* children() noexcept override {
+        return found_as_ == node_kind::directory ? this : nullptr;
+    }
 
     [[nodiscard]] result<void> open_data(data_access wanted) noexcept override;
     [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
                                                         io::call_withdrawal* by) noexcept override;
     [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from, std::uint64_t offset,
                                                   io::call_withdrawal* by) noexcept override;
-    [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override;
     [[nodiscard]] result<void> truncate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> allocate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> zero(std::uint64_t offset, std::uint64_t length,
@@ -156,6 +176,7 @@ private:
     memory_entry_ptr entry_;
     std::shared_ptr<memory_file> file_;
     std::shared_ptr<memory_stream> stream_;
+    const node_kind found_as_;  // decides which parts it has
     data_access granted_;
 };
 
@@ -208,7 +229,6 @@ result<void> memory_node::change(const metadata_change& wanted) noexcept {
 
 result<void> memory_node::open_data(data_access wanted) noexcept {
     const std::scoped_lock guard(tree_.mutex);
-    if (kind() == node_kind::directory) return failure({EISDIR, "open data"});
     if (kind() != node_kind::file) return failure({ENXIO, "open data"});
     if (wanted.write and tree_.options.read_only) return failure({EROFS, "open data"});
     granted_.read = granted_.read or wanted.read;

@@ -4,6 +4,7 @@
 
 #include "sluice/io/simulated/simulated_multiplexer.hpp"
 #include "sluice/io/task/sync_wait.hpp"
+#include "sluice/vfs/node_data.hpp"
 
 // What the volume in memory has beyond what every volume promises.
 
@@ -21,15 +22,15 @@ class memory_volume_test : public testing::Test {
 protected:
     [[nodiscard]] node_ptr open_file(std::string_view path) {
         auto made = on.create(path, {}).value();
-        EXPECT_EQ(code(made->open_data({.read = true, .write = true})), 0);
+        EXPECT_EQ(code(made->data()->open_data({.read = true, .write = true})), 0);
         return made;
     }
     result<void> write(node& to, std::string_view text, std::uint64_t offset = 0) {
-        return io::sync_wait(*multiplexer, to.co_write(std::as_bytes(std::span(text)), offset));
+        return io::sync_wait(*multiplexer, to.data()->co_write(std::as_bytes(std::span(text)), offset));
     }
     [[nodiscard]] int read(node& from) {
         std::array<std::byte, 16> into;
-        return code(io::sync_wait(*multiplexer, from.co_read(into, 0)));
+        return code(io::sync_wait(*multiplexer, from.data()->co_read(into, 0)));
     }
 
     std::unique_ptr<io::simulated_multiplexer> multiplexer =
@@ -55,11 +56,11 @@ TEST_F(memory_volume_test, room_runs_out_and_comes_back) {
         ASSERT_EQ(code(write(*file, page, i * 8192)), 0);
     EXPECT_EQ(code(write(*file, "y", 1 << 20)), ENOSPC);
     EXPECT_EQ(on.space().value().free_bytes, 0U);
-    EXPECT_EQ(code(file->allocate(1 << 20)), ENOSPC);
-    ASSERT_EQ(code(file->zero(0, 4096, true)), 0);
+    EXPECT_EQ(code(file->data()->allocate(1 << 20)), ENOSPC);
+    ASSERT_EQ(code(file->data()->zero(0, 4096, true)), 0);
     EXPECT_EQ(on.space().value().free_bytes, 4096U);
     EXPECT_EQ(code(write(*file, "y", 1 << 20)), 0);
-    ASSERT_EQ(code(file->truncate(0)), 0);
+    ASSERT_EQ(code(file->data()->truncate(0)), 0);
     EXPECT_EQ(on.space().value().free_bytes, 16U * 4096);
 }
 
@@ -102,7 +103,7 @@ TEST_F(memory_volume_test, faults_and_delays_repeat_themselves_with_their_seed) 
 
 TEST_F(memory_volume_test, a_file_may_be_longer_than_memory) {
     const auto file = open_file("f");
-    ASSERT_EQ(code(file->truncate(1ULL << 50)), 0);
+    ASSERT_EQ(code(file->data()->truncate(1ULL << 50)), 0);
     ASSERT_EQ(code(write(*file, "end", (1ULL << 50) - 3)), 0);
     EXPECT_EQ(file->status().value().size_bytes, 1ULL << 50);
     EXPECT_LE(file->status().value().allocated_bytes, 4096U);

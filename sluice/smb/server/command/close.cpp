@@ -19,7 +19,7 @@ io::task<nt_status> serve_close(request& r) {
     if (one == nullptr) co_return nt_status::file_closed;
 
     wire::close_reply reply;
-    io::task<nt_status> ending = co_end_open(r, *one);
+    io::task<nt_status> ending = co_end_open(r, one);
     const nt_status status = co_await std::move(ending);
     if (status != nt_status::success) co_return status;
     if (wire::has(args->flags, wire::close_flags::query_attributes) and one->node != nullptr) {

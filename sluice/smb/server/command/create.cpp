@@ -70,7 +70,8 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     if (not name) return nt_status::invalid_parameter;
     std::unique_ptr<named_pipe> pipe = make_named_pipe(r.host(), *name);
     if (pipe == nullptr) return nt_status::object_name_not_found;
-    const std::shared_ptr<open> one = r.host().opens.make(r.session->admitted.client);
+    const std::shared_ptr<open> one =
+        r.host().opens.make(r.session->admitted.client, r.connection().home().number);
     if (one == nullptr) return nt_status::too_many_opened_files;
     one->session = r.session.get();
     one->tree = r.tree;
@@ -242,7 +243,7 @@ io::task<nt_status> serve_create(request& r) {
     }
     if (const nt_status refused = check(*args); refused != nt_status::success) co_return refused;
     if (args->contexts.timewarp) co_return nt_status::object_name_not_found;  // there are no snapshots
-    auto name = parse_file_name(args->name, r.host().opens.memory());
+    auto name = parse_file_name(args->name, r.host().opens.memory(r.connection().home().number));
     if (not name) co_return name.error();
     begun repeatable = begin_replayable(r, *args);
     if (not repeatable) co_return repeatable.error();

@@ -304,8 +304,10 @@ std::expected<file_facts, nt_status> ask_file(vfs::node& node, file_information_
         if (not status) return std::unexpected(status_of(status.error()));
         known.status = *status;
     }
-    if (of.attributes) known.attributes = node.extended_attributes();
-    if (of.streams) known.streams = node.streams();
+    const auto attached = vfs::attached_of(node);
+    if (of.attributes)
+        known.attributes = attached ? (*attached)->extended_attributes() : failure(attached.error());
+    if (of.streams) known.streams = attached ? (*attached)->streams() : failure(attached.error());
     return known;
 }
 

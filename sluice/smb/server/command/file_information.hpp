@@ -8,6 +8,7 @@
 #include "sluice/smb/server/net/request.hpp"
 #include "sluice/smb/wire/file/query_info.hpp"
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
+#include "sluice/vfs/node_attached.hpp"
 
 // What QUERY_INFO tells, before it is fitted into what the client has room for.
 

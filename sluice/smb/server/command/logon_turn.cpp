@@ -27,15 +27,15 @@ void end_if_in_progress(request& r) noexcept {
 }
 
 [[nodiscard]] std::optional<session::phase> phase_of(const request& r) noexcept {
-    return r.session != nullptr ? std::optional(r.session->state) : std::nullopt;
+    return r.session != nullptr ? std::optional<session::phase>(r.session->state) : std::nullopt;
 }
 
 }  // namespace
 
-io::task<nt_status> wait_for_logon_turn(request& r) noexcept {
+io::task<nt_status> wait_for_logon_turn(request& r, logon_throttle::admission& entered) noexcept {
     server_context& host = r.host();
     if (is_of_known_client(r)) co_return nt_status::success;
-    const logon_throttle::admission entered = host.logons.enter(r.connection().peer());
+    entered = host.logons.enter(r.connection().peer());
     if (entered.is_immediate) co_return nt_status::success;
     if (not entered.waiting) {
         end_if_in_progress(r);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sluice/smb/server/net/request.hpp"
+#include "sluice/smb/server/session/logon_throttle.hpp"
 
 namespace sluice::smb::server {
 
@@ -11,7 +12,9 @@ namespace sluice::smb::server {
 /// Errors: REQUEST_NOT_ACCEPTED if too many attempts of the address, or of all addresses, wait; a session in
 /// progress ends then. USER_SESSION_DELETED if the session, the channel or the connection ended while it
 /// waited, or another request has established the session.
+/// `turn`: gets the admission; exists until the proof is checked, and counted if it is wrong.
 /// Suspends: releases the latch while it waits; the caller holds it before and after.
-[[nodiscard]] io::task<wire::nt_status> wait_for_logon_turn(request& r) noexcept;
+[[nodiscard]] io::task<wire::nt_status> wait_for_logon_turn(request& r,
+                                                            logon_throttle::admission& turn) noexcept;
 
 }  // namespace sluice::smb::server

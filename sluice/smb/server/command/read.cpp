@@ -6,6 +6,7 @@
 #include "sluice/smb/server/net/change_turn.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/vfs/node_data.hpp"
 
 namespace sluice::smb::server {
 
@@ -63,12 +64,13 @@ namespace {
     return is_free ? nt_status::success : nt_status::file_lock_conflict;
 }
 
-[[nodiscard]] read_path choose_path(const request& r, open& from, std::size_t bytes) noexcept {
+[[nodiscard]] read_path choose_path(const request& r, open& from, vfs::node_data& data,
+                                    std::size_t bytes) noexcept {
     return path_of({.is_signed = r.is_reply_signed(),
                     .is_sealed = r.sealed_by != nullptr,
                     .is_compounded = not r.is_last_of_frame or not r.replies_before->empty(),
                     // Where calls may hang, the loop asks nothing of the file.
-                    .has_host_file = from.node->domain().is_inline() and from.node->lends(),
+                    .has_host_file = from.node->domain().is_inline() and data.lends(),
                     .bytes = bytes});
 }
 
@@ -82,9 +84,9 @@ namespace {
 // What of a range can be sent from the kernel's cache of the host's file it lies in: as much as the file has
 // of it now, which is what the reply will say. Nothing if that is little, or in many runs, each of which is a
 // transfer of its own, or is not all there: the loop must not wait for a disk.
-[[nodiscard]] reply_payload cached_part(open& from, const wire::read_args& args) {
+[[nodiscard]] reply_payload cached_part(open& from, vfs::node_data& data, const wire::read_args& args) {
     const io::extent_pair range{.offset = args.offset_bytes, .length = args.length_bytes};
-    auto lent = from.node->lend(range, args.length_bytes / spliced_bytes_min);
+    auto lent = data.lend(range, args.length_bytes / spliced_bytes_min);
     if (not lent or lent->file == nullptr) return {};
     std::uint64_t length = 0;
     for (const vfs::host_run& run : lent->runs) {
@@ -117,9 +119,11 @@ io::task<nt_status> serve_read(request& r) {
         co_return nt_status::access_denied;
     if (const nt_status refused = may_read(*from, *args); refused != nt_status::success) co_return refused;
 
-    read_path path = choose_path(r, *from, args->length_bytes);
+    const auto file = vfs::data_of(*from->node);
+    if (not file) co_return status_of(file.error());
+    read_path path = choose_path(r, *from, **file, args->length_bytes);
     if (path == read_path::spliced) {
-        reply_payload pages = cached_part(*from, *args);
+        reply_payload pages = cached_part(*from, **file, *args);
         if (pages) {
             from->position = args->offset_bytes + pages.size();
             r.connection().data().counted.add(path, pages.size());
@@ -136,11 +140,11 @@ io::task<nt_status> serve_read(request& r) {
     pool_buffer data = r.answer.buffers().take(args->length_bytes);
     if (not data) co_return nt_status::insufficient_resources;
     std::optional<change_turn> turn;
-    if (not from->node->transfers_at_once()) {
+    if (not(*file)->transfers_at_once()) {
         const nt_status refused = co_await take_transfer_turn(turn, r, *from);
         if (refused != nt_status::success) co_return refused;
     }
-    io::task<result<std::size_t>> reading = from->node->co_read(data.bytes(), args->offset_bytes);
+    io::task<result<std::size_t>> reading = (*file)->co_read(data.bytes(), args->offset_bytes);
     const result<std::size_t> got = co_await unlatched(r.host().latch(), std::move(reading));
     if (not got) co_return status_of(got.error());
     const bool nothing_left = *got == 0 and args->length_bytes != 0;

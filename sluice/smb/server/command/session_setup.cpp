@@ -96,7 +96,7 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
 [[nodiscard]] bool has_other_dialect(const request& r) {
     const session& fresh = *r.session;
     if (fresh.agreed.client == wire::guid{} or fresh.user.is_anonymous or fresh.user.is_guest) return false;
-    return std::ranges::any_of(r.host().sessions.alike(fresh), [&](const session* other) {
+    return std::ranges::any_of(r.host().sessions.alike(fresh), [&](const std::shared_ptr<session>& other) {
         return other->signing_key and other->agreed.dialect != fresh.agreed.dialect;
     });
 }
@@ -226,11 +226,12 @@ io::task<nt_status> serve_session_setup(request& r) {
     const auto args = wire::decode_session_setup(r.message());
     if (not args) co_return nt_status::invalid_parameter;
     const bool is_binding = wire::has(args->flags, wire::session_setup_flags::binding);
+    logon_throttle::admission turn;  // until the proof is checked
     if (r.header().session_id == 0) {
         io::task<void> noticing = notice_losses(r.host(), r.connection());
         co_await std::move(noticing);
     } else {
-        io::task<nt_status> waiting = wait_for_logon_turn(r);
+        io::task<nt_status> waiting = wait_for_logon_turn(r, turn);
         if (const nt_status refused = co_await std::move(waiting); refused != nt_status::success)
             co_return refused;
     }

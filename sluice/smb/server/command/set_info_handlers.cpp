@@ -12,6 +12,8 @@
 #include "sluice/smb/wire/fscc/fscc_file_lists.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_metadata.hpp"
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
+#include "sluice/vfs/node_children.hpp"
+#include "sluice/vfs/node_data.hpp"
 
 namespace sluice::smb::server {
 
@@ -134,7 +136,8 @@ template <class How>
     const pending_write before_its_end(r.host(), one);
     const kept_times kept = one->kept;
     const auto done = co_await call_in_turn(r, *one, [&]() -> std::expected<outcome, nt_status> {
-        const nt_status status = status_of(how(*one->node));
+        const auto data = vfs::data_of(*one->node);
+        const nt_status status = data ? status_of(how(**data)) : server::status_of(data.error());
         return outcome{.status = status, .changed_on_host = restore_times(*one->node, kept)};
     });
     if (not done) co_return done.error();
@@ -148,7 +151,7 @@ template <class How>
     if (not wanted) co_return status_of(wanted.error());
     if (one->is_directory()) co_return nt_status::invalid_parameter;
     const std::uint64_t size = wanted->end_of_file;
-    co_return co_await change_data(r, one, [size](vfs::node& node) { return node.truncate(size); });
+    co_return co_await change_data(r, one, [size](vfs::node_data& data) { return data.truncate(size); });
 }
 
 [[nodiscard]] io::task<nt_status> change_allocation(request& r, std::shared_ptr<open> one,
@@ -157,13 +160,13 @@ template <class How>
     if (not wanted) co_return status_of(wanted.error());
     if (one->is_directory()) co_return nt_status::invalid_parameter;
     const std::uint64_t bytes = wanted->allocation_bytes;
-    co_return co_await change_data(r, one, [bytes](vfs::node& node) -> result<void> {
-        const result<vfs::metadata> before = node.status();
+    co_return co_await change_data(r, one, [bytes, one](vfs::node_data& data) -> result<void> {
+        const result<vfs::metadata> before = one->node->status();
         if (not before) return failure(before.error());
         if (bytes < before->size_bytes) {
-            if (const result<void> cut = node.truncate(bytes); not cut) return cut;
+            if (const result<void> cut = data.truncate(bytes); not cut) return cut;
         }
-        return node.allocate(bytes);
+        return data.allocate(bytes);
     });
 }
 
@@ -216,7 +219,7 @@ nt_status may_remove(vfs::node& node, bool ignores_read_only) noexcept {
         return nt_status::cannot_delete;
     if (node.kind() != vfs::node_kind::directory) return nt_status::success;
     if (node.path().empty()) return nt_status::cannot_delete;  // the share's root
-    const auto listing = node.list();
+    const auto listing = vfs::list(node);
     if (not listing) return server::status_of(listing.error());
     const auto first = (*listing)->next();
     if (not first) return server::status_of(first.error());

@@ -7,6 +7,7 @@
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
+#include "sluice/vfs/node_data.hpp"
 
 namespace sluice::smb::server {
 
@@ -72,13 +73,15 @@ io::task<nt_status> serve_write(request& r) {
         co_return nt_status::file_lock_conflict;
     if (args->data.empty()) co_return reply_with(r, 0);
 
+    const auto file = vfs::data_of(*to->node);
+    if (not file) co_return status_of(file.error());
     const pending_write before_its_end(r.host(), to);
     std::optional<change_turn> turn;
-    if (not to->node->transfers_at_once()) {
+    if (not(*file)->transfers_at_once()) {
         const nt_status refused = co_await take_transfer_turn(turn, r, *to);
         if (refused != nt_status::success) co_return refused;
     }
-    io::task<result<void>> writing = to->node->co_write(args->data.span(), offset);
+    io::task<result<void>> writing = (*file)->co_write(args->data.span(), offset);
     const result<void> written = co_await unlatched(r.host().latch(), std::move(writing));
     turn.reset();
     if (to->kept.any()) {

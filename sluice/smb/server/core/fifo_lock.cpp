@@ -18,6 +18,7 @@ bool fifo_lock::acquire(place& by, bool is_shared) noexcept {
 }
 
 void fifo_lock::unlock(place& by) noexcept {
+    event_wakes<wire::nt_status> woken;
     const lock_guard held(mutex_);
     switch (std::exchange(by.state_, place::state::outside)) {
         case place::state::outside:
@@ -30,7 +31,7 @@ void fifo_lock::unlock(place& by) noexcept {
             if (--holders_ == 0) is_exclusive_ = false;
             break;
     }
-    grant_queued();
+    grant_queued(woken);
 }
 
 bool fifo_lock::is_held_by(const place& by) const noexcept {
@@ -44,11 +45,11 @@ void fifo_lock::grant(place& to) noexcept {
     is_exclusive_ = not to.is_shared_;
 }
 
-void fifo_lock::grant_queued() noexcept {
+void fifo_lock::grant_queued(event_wakes<wire::nt_status>& woken) noexcept {
     for (place* next = queue_.front(); next != nullptr and admits(*next); next = queue_.front()) {
         queue_.erase(*next);
         grant(*next);
-        next->granted_.set(wire::nt_status::success);
+        woken.set(next->granted_, wire::nt_status::success);
     }
 }
 

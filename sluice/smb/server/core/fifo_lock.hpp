@@ -21,8 +21,8 @@ namespace sluice::smb::server {
 ///   2. A place in front of the queue is there because of the holders; so the queue is empty if there is
 ///   none.
 ///   3. Places are granted in the order in which they were queued.
-/// Monitor: any thread, and the events as event.hpp says (today, the caller holds the server latch).
-/// Allocates: nothing. Complexity: constant, and linear in the places that are granted.
+/// Monitor: any thread; `mutex_` guards the lock and its places. Allocates: nothing. Complexity: constant,
+/// and linear in the places that are granted.
 class fifo_lock {
 public:
     /// A holder or waiter. Lifetime: `granted` and the lock outlive it; it is destroyed after unlock()
@@ -59,7 +59,7 @@ private:
         return holders_ == 0 or (by.is_shared_ and not is_exclusive_);
     }
     void grant(place& to) noexcept SLUICE_REQUIRES(mutex_);
-    void grant_queued() noexcept SLUICE_REQUIRES(mutex_);
+    void grant_queued(event_wakes<wire::nt_status>& woken) noexcept SLUICE_REQUIRES(mutex_);
 
     mutable ranked_mutex<lock_rank::leaf> mutex_;  // guards the places, too
     std::uint32_t holders_ SLUICE_GUARDED_BY(mutex_) = 0;

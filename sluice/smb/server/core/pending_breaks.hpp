@@ -1,10 +1,12 @@
 #pragma once
 
-#include <cstddef>
+#include <atomic>
+#include <cstdint>
 
 #include "sluice/base/intrusive_list.hpp"
 #include "sluice/smb/server/core/event.hpp"
 #include "sluice/smb/server/core/latch.hpp"
+#include "sluice/smb/server/core/ranked_mutex.hpp"
 
 namespace sluice::smb::server {
 
@@ -15,41 +17,86 @@ namespace sluice::smb::server {
 /// written. A client with two connections must not hear the answer on the one before the break on the other;
 /// so no loop sends a reply made since while there are any. Breaks are rare, hence a count of all rather than
 /// an order among them: a reply may wait for one that does not concern it, for as long as a loop takes to
-/// turn. Thread safety: under the server's latch. Allocates: nothing.
+/// turn.
+///
+/// Invariant: a waiter that has found breaks is in the list before the end of the last of them looks there,
+/// because it counts them again under the mutex of the list.
+/// Monitor: any thread; `mutex_` guards the waiters, and the count is atomic. begin() is called in the
+/// critical section that makes the decision visible. Allocates: nothing.
 class pending_breaks {
 public:
     pending_breaks() noexcept = default;
     pending_breaks(const pending_breaks&) = delete;
     pending_breaks& operator=(const pending_breaks&) = delete;
-    ~pending_breaks() { ENSURE(count_ == 0, "every break is sent before the server is destroyed"); }
+    ~pending_breaks() { ENSURE(not any(), "every break is sent before the server is destroyed"); }
 
-    void begin() noexcept { ++count_; }
-    void end() noexcept {
-        ENSURE(count_ != 0, "a break ends once");
-        if (--count_ != 0) return;
-        for (waiter& one : waiters_)
-            one.all_gone.set(true);
-    }
+    // relaxed: a caller that sees the decision sees the count, by the mutex that makes the decision visible.
+    void begin() noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
+    inline void end() noexcept;
 
-    [[nodiscard]] bool any() const noexcept { return count_ != 0; }
-    /// Waits until there is none, without the latch. Suspends; for nothing but that. On the caller's loop.
-    [[nodiscard]] io::task<void> none_left(server_latch& latch, io::io_multiplexer& loop) noexcept {
-        if (not any()) co_return;
-        waiter mine(loop);
-        waiters_.push_back(mine);
-        (void)co_await unlatched(latch, mine.all_gone.wait());
-        waiters_.erase(mine);
-    }
+    // acquire: what a loop did before it ended the last break; pairs with the release in end().
+    [[nodiscard]] bool any() const noexcept { return count_.load(std::memory_order_acquire) != 0; }
+    /// Waits until there was none, without the latch. Suspends; for nothing but that. On the caller's loop.
+    [[nodiscard]] inline io::task<void> none_left(server_latch& latch, io::io_multiplexer& loop) noexcept;
 
 private:
     struct waiter {
         explicit waiter(io::io_multiplexer& loop) noexcept : all_gone(loop) {}
         event<bool> all_gone;
+        bool is_listed = false;
         list_hook<waiter> link;
     };
+    // A waiter in the frame of its coroutine, which may be destroyed while it waits.
+    class place {
+    public:
+        place(pending_breaks& at, io::io_multiplexer& loop) noexcept : at_(at), waiter_(loop) {}
+        place(const place&) = delete;
+        place& operator=(const place&) = delete;
+        ~place() { at_.leave(waiter_); }
+        [[nodiscard]] waiter& operator*() noexcept { return waiter_; }
 
-    std::size_t count_ = 0;
-    intrusive_list<waiter, &waiter::link> waiters_;
+    private:
+        pending_breaks& at_;
+        waiter waiter_;
+    };
+
+    // False: there is no break to wait for.
+    [[nodiscard]] bool enter(waiter& fresh) noexcept {
+        const lock_guard held(mutex_);
+        if (not any()) return false;
+        waiters_.push_back(fresh);
+        fresh.is_listed = true;
+        return true;
+    }
+    void leave(waiter& one) noexcept {
+        const lock_guard held(mutex_);
+        if (one.is_listed) waiters_.erase(one);
+    }
+
+    std::atomic<std::uint32_t> count_{0};
+    ranked_mutex<lock_rank::leaf> mutex_;
+    intrusive_list<waiter, &waiter::link> waiters_ SLUICE_GUARDED_BY(mutex_);
 };
+
+inline void pending_breaks::end() noexcept {
+    // release: pairs with any(). The count falls before the list is read: a later waiter finds no break.
+    const std::uint32_t before = count_.fetch_sub(1, std::memory_order_acq_rel);
+    ENSURE(before != 0, "a break ends once");
+    if (before != 1) return;
+    event_wakes<bool> woken;
+    const lock_guard held(mutex_);
+    if (any()) return;  // begun since: a waiter may wait for that one, whose end finds the list
+    while (waiter* const one = waiters_.pop_front()) {
+        one->is_listed = false;
+        woken.set(one->all_gone, true);
+    }
+}
+
+inline io::task<void> pending_breaks::none_left(server_latch& latch, io::io_multiplexer& loop) noexcept {
+    if (not any()) co_return;
+    place mine(*this, loop);
+    if (not enter(*mine)) co_return;
+    (void)co_await unlatched(latch, (*mine).all_gone.wait());
+}
 
 }  // namespace sluice::smb::server

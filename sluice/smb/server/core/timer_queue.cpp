@@ -4,33 +4,58 @@
 
 namespace sluice::smb::server {
 
-timer_queue::entry timer_queue::add(std::chrono::milliseconds within,
-                                    std::move_only_function<void() noexcept> what) {
-    ENSURE(background_.latch().is_mine());
-    const entry added = entries_.emplace(clock_.steady_now() + within, std::move(what));
-    if (not is_running_) {
-        is_running_ = true;
-        background_.spawn(run());
+timer_queue::entry timer_queue::add(std::chrono::milliseconds within, work what) {
+    const steady_time when = clock_.steady_now() + within;
+    entry added;
+    bool starts = false;
+    {
+        const lock_guard held(mutex_);
+        added = {when, next_number_++};
+        entries_.emplace(added, std::move(what));
+        starts = not std::exchange(is_running_, true);
     }
+    if (starts) background_.spawn(run());
     return added;
 }
 
+bool timer_queue::cancel(const entry& which) noexcept {
+    work unused;  // destroyed without the mutex
+    const lock_guard held(mutex_);
+    const auto found = entries_.find(which);
+    if (found == entries_.end()) return false;
+    unused = std::move(found->second);
+    entries_.erase(found);
+    return true;
+}
+
+std::chrono::nanoseconds timer_queue::next_pause() noexcept {
+    const lock_guard held(mutex_);
+    is_running_ = not entries_.empty();
+    if (not is_running_) return std::chrono::nanoseconds::zero();
+    const auto until_first = entries_.begin()->first.first - clock_.steady_now();
+    return std::clamp<std::chrono::nanoseconds>(until_first, std::chrono::milliseconds(1), granularity);
+}
+
+timer_queue::work timer_queue::take_due() noexcept {
+    const lock_guard held(mutex_);
+    if (entries_.empty() or entries_.begin()->first.first > clock_.steady_now()) return {};
+    // Taken out first: what it does may add to the list.
+    return std::move(entries_.extract(entries_.begin()).mapped());
+}
+
 io::task<void> timer_queue::run() noexcept {
-    while (not entries_.empty()) {
-        const auto until_first = entries_.begin()->first - clock_.steady_now();
-        const std::chrono::nanoseconds pause =
-            std::clamp<std::chrono::nanoseconds>(until_first, std::chrono::milliseconds(1), granularity);
+    for (;;) {
+        const std::chrono::nanoseconds pause = next_pause();
+        if (pause == pause.zero()) co_return;
         const deadline until(pause);
         io::task<bool> waiting = pass(background_.loop(), until);
         const bool is_time = co_await unlatched(background_.latch(), std::move(waiting));
         if (not is_time) break;
         loop_activity::begin(std::nullopt);  // not for the request that started this task
-        while (not entries_.empty() and entries_.begin()->first <= clock_.steady_now()) {
-            // Taken out first: what it does may add to the list.
-            auto due = entries_.extract(entries_.begin());
-            due.mapped()();
-        }
+        while (work due = take_due())
+            due();
     }
+    const lock_guard held(mutex_);
     is_running_ = false;
 }
 

@@ -1,47 +1,62 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <utility>
 
 #include "sluice/base/clock.hpp"
 #include "sluice/smb/server/core/background.hpp"
+#include "sluice/smb/server/core/ranked_mutex.hpp"
 
 namespace sluice::smb::server {
 
-/// Things to be done at a later time unless they are struck out before: time limits of which most are never
-/// reached. One task waits for all of them, looking at the list every `granularity`.
+/// Things to be done at a later time unless they are cancelled before: time limits of which most are never
+/// reached. One task, on the first loop, waits for all of them, looking at the list every `granularity`.
 ///
-/// Thread safety: under the latch, and what is done is done with it. Allocates: a node per entry. The clock
-/// and the background outlive it.
+/// Invariant: the task runs, or is about to, while there are entries, until the background is cancelled.
+/// Monitor: any thread; `mutex_` guards the list. Entries run on the first loop, without the mutex
+/// (today, with the server latch). Allocates: a node per entry. Complexity: O(log n). Lifetime: the clock and
+/// the background outlive it.
 class timer_queue {
 public:
     static constexpr std::chrono::milliseconds granularity{250};
 
     using steady_time = clock_source::steady_time;
-    using entry = std::multimap<steady_time, std::move_only_function<void() noexcept>>::iterator;
+    /// Names an entry; numbers are not used again.
+    using entry = std::pair<steady_time, std::uint64_t>;
+    using work = std::move_only_function<void() noexcept>;
 
     timer_queue(clock_source& clock, background_work& background) noexcept
         : clock_(clock), background_(background) {}
     timer_queue(const timer_queue&) = delete;
     timer_queue& operator=(const timer_queue&) = delete;
 
-    /// Does `what` once `within` has passed; late by up to the granularity. The entry may be struck out until
-    /// `what` begins. Nothing is done after the background was cancelled.
-    entry add(std::chrono::milliseconds within, std::move_only_function<void() noexcept> what);
-    void cancel(entry which) noexcept {
-        ENSURE(background_.latch().is_mine());
-        entries_.erase(which);
+    /// Does `what` once `within` has passed; late by up to the granularity. Nothing is done after the
+    /// background was cancelled. The caller holds no mutex: the first entry starts the task.
+    entry add(std::chrono::milliseconds within, work what);
+    /// Returns false if the entry is not in the list any more: it was cancelled, or has begun, perhaps on
+    /// another loop. What it does then must not rely on its owner: it has a weak pointer, and asks.
+    bool cancel(const entry& which) noexcept;
+    [[nodiscard]] std::size_t size() const noexcept {
+        const lock_guard held(mutex_);
+        return entries_.size();
     }
-    [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
 
 private:
     [[nodiscard]] io::task<void> run() noexcept;
+    // How long to sleep until the next look; zero: the list is empty, and the task ends.
+    [[nodiscard]] std::chrono::nanoseconds next_pause() noexcept;
+    // The first entry, if it is time; else nothing.
+    [[nodiscard]] work take_due() noexcept;
 
     clock_source& clock_;
     background_work& background_;
-    std::multimap<steady_time, std::move_only_function<void() noexcept>> entries_;
-    bool is_running_ = false;
+    mutable ranked_mutex<lock_rank::leaf> mutex_;
+    std::map<entry, work> entries_ SLUICE_GUARDED_BY(mutex_);
+    std::uint64_t next_number_ SLUICE_GUARDED_BY(mutex_) = 0;
+    bool is_running_ SLUICE_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace sluice::smb::server

@@ -40,11 +40,16 @@ public:
         waiters_.push_back(one);
     }
     /// Empties the list and sets every event to success. Complexity: linear.
-    void wake_all() noexcept {
+    void wake_all(event_wakes<wire::nt_status>& woken) noexcept {
         while (waiter* const one = waiters_.pop_front()) {
             one->in_ = nullptr;
-            one->woken_.set(wire::nt_status::success);
+            woken.set(one->woken_, wire::nt_status::success);
         }
+    }
+    /// The same, and posts them at once.
+    void wake_all() noexcept {
+        event_wakes<wire::nt_status> woken;
+        wake_all(woken);
     }
     [[nodiscard]] bool empty() const noexcept { return waiters_.empty(); }
 

@@ -12,16 +12,15 @@ file_state::file_state(file_table& table, const vfs::file_key& key,
       table_(table),
       key_(key),
       protocol_(base == nullptr ? nullptr : &base->protocol_),
-      opens_(&table.memory_) {}
+      opens_(&table.shard_of(key).memory) {}
 
 file_state::~file_state() {
-    ENSURE(opens_.empty() and pending_writes == 0, "an open and a write hold their file");
-    table_.forget_stream(*this);
-    // Under its key there may be another by now, of a stream that took this one's name.
-    const auto found = table_.files_.find(key_);
-    if (found == table_.files_.end() or not found->second.expired()) return;
-    table_.files_.erase(found);
-    table_.change_times.forget(key_);
+    ENSURE(opens_.empty() and not is_changing(), "an open and a change hold their file");
+    file_table::shard& in = table_.shard_of(key_);
+    const lock_guard held(in.mutex);
+    // Under its key there may be another by now, of a stream that took this one's name, or made since the
+    // last owner of this one has released it.
+    if (file_table::remove_from(in, *this, key_)) table_.change_times.forget(key_);
 }
 
 set_change_times& file_state::change_times() noexcept {
@@ -70,69 +69,100 @@ void file_state::wake_caching_waiters() noexcept {
         waiting->set(wire::nt_status::success);
 }
 
-std::shared_ptr<file_state> file_table::of(const vfs::file_key& key) {
-    if (std::shared_ptr<file_state> known = find(key)) return known;
+std::shared_ptr<file_state> file_table::find_in(const shard& in, const vfs::file_key& key) noexcept {
+    const auto found = in.files.find(key);
+    return found == in.files.end() ? nullptr : found->second.owner.lock();
+}
+
+std::shared_ptr<file_state> file_table::of_in(shard& in, const vfs::file_key& key) {
+    if (std::shared_ptr<file_state> known = find_in(in, key)) return known;
     std::shared_ptr<file_state> whole_file;
-    if (key.stream != 0) whole_file = of(key.whole_file());
-    auto fresh = std::allocate_shared<file_state>(std::pmr::polymorphic_allocator<file_state>(&memory_),
+    if (key.stream != 0) whole_file = of_in(in, key.whole_file());
+    // One that is being destroyed forgets its time no more, if this one takes its entry.
+    change_times.forget(key);
+    auto fresh = std::allocate_shared<file_state>(std::pmr::polymorphic_allocator<file_state>(&in.memory),
                                                   *this, key, std::move(whole_file));
-    files_[key] = fresh;
-    note_stream(*fresh);
+    add_to(in, *fresh, key);
     return fresh;
 }
 
-std::shared_ptr<file_state> file_table::find(const vfs::file_key& key) noexcept {
-    const auto found = files_.find(key);
-    return found == files_.end() ? nullptr : found->second.lock();
+std::shared_ptr<file_state> file_table::of(const vfs::file_key& key) {
+    shard& in = shard_of(key);
+    const lock_guard held(in.mutex);
+    return of_in(in, key);
 }
 
-std::vector<std::shared_ptr<file_state>> file_table::all() {
-    std::vector<std::shared_ptr<file_state>> found;
-    for (const auto& [key, state] : files_) {
-        if (std::shared_ptr<file_state> one = state.lock()) found.push_back(std::move(one));
-    }
-    return found;
+std::shared_ptr<file_state> file_table::find(const vfs::file_key& key) noexcept {
+    const shard& in = shard_of(key);
+    const lock_guard held(in.mutex);
+    return find_in(in, key);
 }
 
 void file_table::change_key(file_state& of, const vfs::file_key& key) {
-    if (of.key_ == key) return;
-    // A stream that has been replaced is not at its key any more: another one is.
-    if (find(of.key_).get() == &of) files_.erase(of.key_);
-    forget_stream(of);
-    change_times.move(of.key_, key);
+    const vfs::file_key before = of.key_;
+    if (before == key) return;
+    change_times.move(before, key);
     of.key_ = key;
-    files_[key] = of.weak_from_this();
-    note_stream(of);
+    shard& to = shard_of(key);
+    shard& from = shard_of(before);
+    {
+        const lock_guard held(to.mutex);
+        // A stream that has been replaced is not at its key any more: another one is.
+        if (&from == &to) (void)remove_from(to, of, before);
+        add_to(to, of, key);
+    }
+    if (&from == &to) return;
+    // Afterwards, so that it is always found under one of its keys.
+    const lock_guard held(from.mutex);
+    (void)remove_from(from, of, before);
 }
 
 void file_table::forget(file_state& removed) noexcept {
     ENSURE(removed.opens_.empty(), "an open file is in the table");
-    forget_stream(removed);
-    const auto found = files_.find(removed.key_);
-    if (found == files_.end() or found->second.lock().get() != &removed) return;
-    files_.erase(found);
-    change_times.forget(removed.key_);
+    shard& in = shard_of(removed.key_);
+    const lock_guard held(in.mutex);
+    if (remove_from(in, removed, removed.key_)) change_times.forget(removed.key_);
 }
 
-const std::vector<file_state*>& file_table::streams_of(const vfs::file_key& file) const noexcept {
-    static const std::vector<file_state*> none;
-    const auto found = streams_.find(file.whole_file());
-    return found == streams_.end() ? none : found->second;
+std::vector<std::shared_ptr<file_state>> file_table::streams_of(const vfs::file_key& file) const {
+    std::vector<std::shared_ptr<file_state>> open;
+    const shard& in = shard_of(file);
+    const lock_guard held(in.mutex);
+    const auto found = in.streams.find(file.whole_file());
+    if (found == in.streams.end()) return open;
+    for (const entry& each : found->second)
+        if (std::shared_ptr<file_state> one = each.owner.lock()) open.push_back(std::move(one));
+    return open;
 }
 
 bool file_table::has_open_streams(const vfs::file_key& file) const noexcept {
-    return std::ranges::any_of(streams_of(file), [](file_state* each) { return not each->opens().empty(); });
+    return std::ranges::any_of(streams_of(file), [](const auto& each) { return not each->opens().empty(); });
 }
 
-void file_table::note_stream(file_state& one) {
-    if (one.key_.stream != 0) streams_[one.key_.whole_file()].push_back(&one);
+std::size_t file_table::size() const noexcept {
+    std::size_t sum = 0;
+    for (const shard& in : shards_) {
+        const lock_guard held(in.mutex);
+        sum += in.files.size();
+    }
+    return sum;
 }
 
-void file_table::forget_stream(file_state& one) noexcept {
-    const auto found = streams_.find(one.key_.whole_file());
-    if (one.key_.stream == 0 or found == streams_.end()) return;
-    std::erase(found->second, &one);
-    if (found->second.empty()) streams_.erase(found);
+void file_table::add_to(shard& in, file_state& one, const vfs::file_key& key) {
+    const entry added{.state = &one, .owner = one.weak_from_this()};
+    in.files[key] = added;
+    if (key.stream != 0) in.streams[key.whole_file()].push_back(added);
+}
+
+bool file_table::remove_from(shard& in, const file_state& one, const vfs::file_key& key) noexcept {
+    if (const auto file = in.streams.find(key.whole_file()); key.stream != 0 and file != in.streams.end()) {
+        std::erase_if(file->second, [&one](const entry& each) { return each.state == &one; });
+        if (file->second.empty()) in.streams.erase(file);
+    }
+    const auto found = in.files.find(key);
+    if (found == in.files.end() or found->second.state != &one) return false;
+    in.files.erase(found);
+    return true;
 }
 
 }  // namespace sluice::smb::server

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,6 +10,8 @@
 
 #include "sluice/base/recycled_memory.hpp"
 #include "sluice/smb/server/core/fifo_lock.hpp"
+#include "sluice/smb/server/core/ranked_mutex.hpp"
+#include "sluice/smb/server/core/shared_memory.hpp"
 #include "sluice/smb/server/file/byte_range_locks.hpp"
 #include "sluice/smb/server/file/open_protocol.hpp"
 #include "sluice/smb/server/file/peer_claims.hpp"
@@ -59,8 +62,12 @@ public:
 
     /// Writes through any open of it that have begun and not ended: counted by pending_write.
     std::uint32_t pending_writes = 0;
-    /// How many have ended.
-    std::uint32_t ended_writes = 0;
+    /// Other changes that have begun and not ended: counted by change_turn.
+    std::uint32_t pending_changes = 0;
+    /// How many writes and other changes have ended.
+    std::uint32_t ended_changes = 0;
+    /// Whether a change of the file may be in progress.
+    [[nodiscard]] bool is_changing() const noexcept { return pending_writes != 0 or pending_changes != 0; }
 
     /// Whether the file is removed when its last open ends: new opens are refused then, also by other
     /// servers.
@@ -107,7 +114,15 @@ private:
 };
 
 /// The open files of a server, by key: every share that reaches a file finds the same state, before and after
-/// a reload. Outlives its states. Thread safety: the caller holds the server's latch.
+/// a reload.
+///
+/// Invariants:
+///   1. A file and its streams are in the same shard, so that one mutex guards them.
+///   2. An entry leads to the state that was made for its key last. A state whose last owner is destroying it
+///   is not found any more; it removes only an entry that leads to itself.
+/// Monitor: any thread; the mutex of each shard guards its entries. What it returns holds the states, which
+/// guard themselves (today, the caller holds the server latch for them, and for their keys). Lifetime:
+/// outlives its states.
 class file_table {
 public:
     file_table() noexcept = default;
@@ -118,33 +133,62 @@ public:
     [[nodiscard]] std::shared_ptr<file_state> of(const vfs::file_key& key);
     /// The same, or null if nobody has it open.
     [[nodiscard]] std::shared_ptr<file_state> find(const vfs::file_key& key) noexcept;
-    /// All that are open, for the few who must look at each. Complexity: linear. Allocates: the list.
-    [[nodiscard]] std::vector<std::shared_ptr<file_state>> all();
-    /// The named streams of a file that are open; `file` is the key of the file itself.
-    [[nodiscard]] const std::vector<file_state*>& streams_of(const vfs::file_key& file) const noexcept;
-    /// Whether any stream of `file` has opens.
+    /// The named streams of a file that are open; `file` is the key of the file itself. Allocates: the list.
+    [[nodiscard]] std::vector<std::shared_ptr<file_state>> streams_of(const vfs::file_key& file) const;
+    /// Whether any stream of `file` has opens. The caller holds the server latch, for their opens.
     [[nodiscard]] bool has_open_streams(const vfs::file_key& file) const noexcept;
     /// A stream has another name, or an open file has become another inode, and so another key. Another state
     /// that had this key is of a stream that was replaced: it is not found any more, and lasts as long as
-    /// those who hold it.
+    /// those who hold it. The caller excludes other changes of this key, by a rename mark: for a moment,
+    /// the state may be found under both keys.
     void change_key(file_state& of, const vfs::file_key& key);
     /// The file is about to be removed, and has no opens: requests may still hold its state, but it is not
     /// that of the next file, which may get the same key.
     void forget(file_state& removed) noexcept;
-    [[nodiscard]] std::size_t size() const noexcept { return files_.size(); }
+    /// Complexity: constant in the files.
+    [[nodiscard]] std::size_t size() const noexcept;
 
     /// Change times that clients have set of open files.
     set_change_times change_times;
 
 private:
     friend class file_state;
-    void note_stream(file_state& one);
-    void forget_stream(file_state& one) noexcept;
 
-    recycled_memory memory_;  // of the states and what is in them; outlives both
-    // By the key of the file, those of its streams.
-    std::unordered_map<vfs::file_key, std::vector<file_state*>> streams_;
-    std::pmr::unordered_map<vfs::file_key, std::weak_ptr<file_state>> files_{&memory_};
+    struct entry {
+        file_state* state = nullptr;  // to compare with only
+        std::weak_ptr<file_state> owner;
+    };
+    static constexpr std::size_t shards = 64;
+    static constexpr std::size_t kept_bytes_max = std::size_t{256} << 10;
+
+    struct alignas(64) shard {
+        shared_memory memory{kept_bytes_max};  // of the states and what is in them; outlives both
+        mutable ranked_mutex<lock_rank::leaf> mutex;
+        recycled_memory nodes SLUICE_GUARDED_BY(mutex){kept_bytes_max};
+        // By the key of the file, those of its streams.
+        std::unordered_map<vfs::file_key, std::vector<entry>> streams SLUICE_GUARDED_BY(mutex);
+        std::pmr::unordered_map<vfs::file_key, entry> files SLUICE_GUARDED_BY(mutex){&nodes};
+    };
+    [[nodiscard]] static std::size_t number_of(const vfs::file_key& key) noexcept {
+        // The high bits, because the low ones choose the bucket in the shard.
+        return std::hash<vfs::file_key>{}(key.whole_file()) * 0x9e37'79b9'7f4a'7c15ULL >> 58;
+    }
+    [[nodiscard]] shard& shard_of(const vfs::file_key& key) noexcept { return shards_[number_of(key)]; }
+    [[nodiscard]] const shard& shard_of(const vfs::file_key& key) const noexcept {
+        return shards_[number_of(key)];
+    }
+
+    [[nodiscard]] static std::shared_ptr<file_state> find_in(const shard& in,
+                                                             const vfs::file_key& key) noexcept
+        SLUICE_REQUIRES(in.mutex);
+    [[nodiscard]] std::shared_ptr<file_state> of_in(shard& in, const vfs::file_key& key)
+        SLUICE_REQUIRES(in.mutex);
+    static void add_to(shard& in, file_state& one, const vfs::file_key& key) SLUICE_REQUIRES(in.mutex);
+    // Returns whether the entry of `key` has led to `one`.
+    static bool remove_from(shard& in, const file_state& one, const vfs::file_key& key) noexcept
+        SLUICE_REQUIRES(in.mutex);
+
+    std::array<shard, shards> shards_;
 };
 
 }  // namespace sluice::smb::server

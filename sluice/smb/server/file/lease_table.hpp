@@ -5,12 +5,16 @@
 #include <utility>
 
 #include "sluice/base/recycled_memory.hpp"
+#include "sluice/smb/server/core/ranked_mutex.hpp"
+#include "sluice/smb/server/core/shared_memory.hpp"
 #include "sluice/smb/server/file/lease.hpp"
 
 namespace sluice::smb::server {
 
 /// The leases of all clients, by client and key ([MS-SMB2] 3.3.1.11, GlobalLeaseTableList). Oplocks are not
-/// in it: their opens have them. Thread safety: under the server's latch.
+/// in it: their opens have them.
+/// Monitor: any thread; `mutex_` guards the map. The leases have no mutex of their own yet: the caller holds
+/// the server latch for them, also between find() and add(). Lifetime: outlives its leases (ENSURE).
 class lease_table {
 public:
     lease_table() noexcept = default;
@@ -19,6 +23,7 @@ public:
 
     /// Null if there is none. Complexity: O(log n) in leases.
     [[nodiscard]] std::shared_ptr<lease> find(const lease::identity& who) const noexcept {
+        const lock_guard held(mutex_);
         const auto found = leases_.find(who);
         return found == leases_.end() ? nullptr : found->second;
     }
@@ -29,13 +34,28 @@ public:
                                            std::forward<Arguments>(how)..., memory_);
     }
     /// Of a key that has none yet.
-    void add(const std::shared_ptr<lease>& fresh) { leases_.emplace(fresh->who(), fresh); }
-    void remove(const lease& ended) noexcept { leases_.erase(ended.who()); }
-    [[nodiscard]] std::size_t size() const noexcept { return leases_.size(); }
+    void add(const std::shared_ptr<lease>& fresh) {
+        const lock_guard held(mutex_);
+        ENSURE(leases_.emplace(fresh->who(), fresh).second, "a key has one lease");
+    }
+    void remove(const lease& ended) noexcept {
+        std::shared_ptr<lease> removed;  // perhaps the last to hold it: released without the mutex
+        const lock_guard held(mutex_);
+        const auto found = leases_.find(ended.who());
+        if (found == leases_.end() or found->second.get() != &ended) return;
+        removed = std::move(found->second);
+        leases_.erase(found);
+    }
+    [[nodiscard]] std::size_t size() const noexcept {
+        const lock_guard held(mutex_);
+        return leases_.size();
+    }
 
 private:
-    recycled_memory memory_;
-    std::pmr::map<lease::identity, std::shared_ptr<lease>> leases_{&memory_};
+    shared_memory memory_;
+    mutable ranked_mutex<lock_rank::leaf> mutex_;
+    recycled_memory nodes_ SLUICE_GUARDED_BY(mutex_);
+    std::pmr::map<lease::identity, std::shared_ptr<lease>> leases_ SLUICE_GUARDED_BY(mutex_){&nodes_};
 };
 
 }  // namespace sluice::smb::server

@@ -12,7 +12,7 @@
 namespace sluice::smb::server {
 
 /// The state that all names of one domain share: see docs/algorithms/open_protocol.md.
-/// Atomic, with parts that are monitors: any thread, and the events as event.hpp says. Allocates: nothing.
+/// Atomic, with parts that are monitors: any thread. Allocates: nothing.
 class naming_state {
 public:
     naming_state() noexcept = default;
@@ -33,27 +33,43 @@ public:
     /// A file has been removed or replaced. Called before the file table forgets it.
     void note_removal() noexcept { removals_.fetch_add(1, std::memory_order_seq_cst); }  // with removals()
 
+    /// How many files have lost their last open after a change through one. While it is the same, and no
+    /// change of a file is counted in its state, the status that a lookup has found is current.
+    [[nodiscard]] std::uint64_t changed_files() const noexcept {
+        return changed_files_.load(std::memory_order_seq_cst);  // pairs with note_changed_file()
+    }
+    /// Called before the file table can forget the file.
+    void note_changed_file() noexcept {
+        changed_files_.fetch_add(1, std::memory_order_seq_cst);  // with changed_files()
+    }
+
 private:
     pending_creates creates_;
     fifo_lock rename_barrier_;
     std::atomic<std::uint64_t> removals_{0};
+    std::atomic<std::uint64_t> changed_files_{0};
 };
 
 /// The naming states of a server, by domain. A state exists for as long as the table, so that two requests
 /// never have different ones: there are as many as file systems that a share reaches.
-/// Thread safety: the caller holds the server latch. Allocates: a state, at the first use of a domain.
+/// Monitor: any thread; `mutex_` guards the map. Allocates: a state, at the first use of a domain.
 class naming_states {
 public:
     /// `domain`: fs_domain::number().
     [[nodiscard]] naming_state& of(std::uint32_t domain) {
+        const lock_guard held(mutex_);
         std::unique_ptr<naming_state>& known = states_[domain];
         if (known == nullptr) known = std::make_unique<naming_state>();
         return *known;
     }
-    [[nodiscard]] std::size_t size() const noexcept { return states_.size(); }
+    [[nodiscard]] std::size_t size() const noexcept {
+        const lock_guard held(mutex_);
+        return states_.size();
+    }
 
 private:
-    std::map<std::uint32_t, std::unique_ptr<naming_state>> states_;
+    mutable ranked_mutex<lock_rank::leaf> mutex_;
+    std::map<std::uint32_t, std::unique_ptr<naming_state>> states_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::smb::server

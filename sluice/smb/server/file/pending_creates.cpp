@@ -31,12 +31,13 @@ bool pending_creates::begin(place& fresh, waiter& blocked) noexcept {
 }
 
 void pending_creates::end(place& ending) noexcept {
+    event_wakes<wire::nt_status> woken;
     shard& in = shard_of(ending.name_);
     const lock_guard held(in.mutex);
     if (not ending.link_.is_linked()) return;
     in.names.erase(ending);
     count_.fetch_sub(1, std::memory_order_seq_cst);  // pairs with has_any()
-    ending.waiters_.wake_all();
+    ending.waiters_.wake_all(woken);
 }
 
 bool pending_creates::is_pending(const name_key& name, waiter& blocked) noexcept {

@@ -67,7 +67,7 @@ private:
         count_.store(times_.size(), std::memory_order_relaxed);
     }
 
-    ranked_mutex<lock_rank::leaf> mutex_;
+    ranked_mutex<lock_rank::memory> mutex_;  // the file table calls it under its own
     std::unordered_map<vfs::file_key, entry> times_ SLUICE_GUARDED_BY(mutex_);
     std::atomic<std::size_t> count_{0};
 };

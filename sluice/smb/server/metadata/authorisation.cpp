@@ -3,6 +3,7 @@
 #include "sluice/smb/server/metadata/default_security.hpp"
 #include "sluice/smb/server/metadata/user_sids.hpp"
 #include "sluice/smb/wire/security/access_check.hpp"
+#include "sluice/vfs/node_attached.hpp"
 
 namespace sluice::smb::server {
 
@@ -23,7 +24,9 @@ namespace {
 [[nodiscard]] result<std::optional<security_descriptor>> stored_security(const accessor& by, vfs::node& file,
                                                                          const vfs::metadata& status) {
     if (not by.tree.volume().features().has_security) return std::nullopt;
-    const result<std::vector<std::byte>> stored = file.security_as_of(status);
+    const auto attached = vfs::attached_of(file);
+    if (not attached) return failure(attached.error());
+    const result<std::vector<std::byte>> stored = (*attached)->security_as_of(status);
     if (not stored) return failure(stored.error());
     if (stored->empty()) return std::nullopt;
     auto decoded = wire::decode_security_descriptor(std::span<const std::byte>(*stored));
@@ -132,7 +135,9 @@ result<void> store_security(vfs::node& file, const security_descriptor& descript
     if (not wire::encode(writer, descriptor)) return failure({EINVAL, "encode security descriptor"});
     const auto written = writer.finish();
     if (not written) return failure({EINVAL, "encode security descriptor"});
-    return file.set_security(written->span());
+    const auto attached = vfs::attached_of(file);
+    if (not attached) return failure(attached.error());
+    return (*attached)->set_security(written->span());
 }
 
 }  // namespace sluice::smb::server

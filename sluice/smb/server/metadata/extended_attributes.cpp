@@ -2,6 +2,7 @@
 
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_lists.hpp"
+#include "sluice/vfs/node_attached.hpp"
 
 namespace sluice::smb::server {
 
@@ -24,9 +25,11 @@ nt_status change_extended_attributes(vfs::node& node, bytes_view list) {
         if (not*next) break;
         if (not is_ea_name((*next)->name)) return nt_status::invalid_ea_name;
     }
+    const auto attached = vfs::attached_of(node);
+    if (not attached) return status_of(attached.error());
     wire::ea_list_reader reader(list);
     for (auto next = reader.next(); next and *next; next = reader.next()) {
-        const auto written = node.set_extended_attribute((*next)->name, (*next)->value.span());
+        const auto written = (*attached)->set_extended_attribute((*next)->name, (*next)->value.span());
         if (not written) return status_of(written.error());
     }
     return nt_status::success;

@@ -27,14 +27,13 @@ struct use_of_client {
 }  // namespace
 
 void connection::relieve_buffers() noexcept {
-    const server_latch::hold held(host_.latch());
-    if (host_.clock().steady_now() < host_.relieve_buffers_next) return;
-    host_.relieve_buffers_next = host_.clock().steady_now() + relieved_every;
+    if (host_.clock().steady_now() < home_.relieve_buffers_next) return;
+    home_.relieve_buffers_next = host_.clock().steady_now() + relieved_every;
     std::map<std::string, use_of_client> clients;
     std::size_t bytes = 0;
-    for (connection* const one : host_.connections) {
+    for (connection* const one : host_.connections.of_loop(home_)) {
         // Those that end release theirs soon.
-        if (&one->home() != &home_ or one->is_closing()) continue;
+        if (one->is_closing()) continue;
         use_of_client& known = clients[client_of(*one)];
         known.bytes += one->buffer_bytes();
         bytes += one->buffer_bytes();

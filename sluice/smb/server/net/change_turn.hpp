@@ -10,20 +10,26 @@ namespace sluice::smb::server {
 /// A request's turn at something that one request at a time may do, such as change the attributes of a file,
 /// or continue the scan of a directory. Turns are taken in order of arrival.
 ///
-///     change_turn turn(r, file.changes);
+///     change_turn turn(r, file);
 ///     if (not turn.is_taken()) status = co_await turn.wait();
 ///
-/// Lifetime: the lock and the request outlive it. Loop-owned; constructed and destroyed under the latch.
+/// Lifetime: the lock, the file and the request outlive it. Loop-owned; constructed and destroyed under the
+/// latch.
 class change_turn {
 public:
     /// Takes the turn if it is free; otherwise queues for it.
-    change_turn(request& by, fifo_lock& at) noexcept
-        : by_(by), at_(at), granted_(by.loop()), place_(granted_) {
-        is_taken_ = at_.lock(place_);
-    }
+    change_turn(request& by, fifo_lock& at) noexcept : change_turn(by, at, nullptr) {}
+    /// A turn at changing a file, which counts the change.
+    change_turn(request& by, file_state& file) noexcept : change_turn(by, file.changes, &file) {}
     change_turn(const change_turn&) = delete;
     change_turn& operator=(const change_turn&) = delete;
-    ~change_turn() { at_.unlock(place_); }
+    ~change_turn() {
+        if (is_taken_ and file_ != nullptr) {
+            --file_->pending_changes;
+            ++file_->ended_changes;
+        }
+        at_.unlock(place_);
+    }
 
     [[nodiscard]] bool is_taken() const noexcept { return is_taken_; }
 
@@ -32,13 +38,23 @@ public:
     [[nodiscard]] io::task<wire::nt_status> wait() noexcept {
         io::task<wire::nt_status> waiting = by_.wait(granted_);
         const wire::nt_status outcome = co_await std::move(waiting);
-        is_taken_ = at_.is_held_by(place_);
+        note(at_.is_held_by(place_));
         co_return is_taken_ ? wire::nt_status::success : outcome;
     }
 
 private:
+    change_turn(request& by, fifo_lock& at, file_state* changed) noexcept
+        : by_(by), at_(at), file_(changed), granted_(by.loop()), place_(granted_) {
+        note(at_.lock(place_));
+    }
+    void note(bool is_taken) noexcept {
+        is_taken_ = is_taken;
+        if (is_taken and file_ != nullptr) ++file_->pending_changes;
+    }
+
     request& by_;
     fifo_lock& at_;
+    file_state* const file_;  // null: not a change of one
     event<wire::nt_status> granted_;
     fifo_lock::place place_;
     bool is_taken_ = false;
@@ -48,7 +64,7 @@ private:
 /// other transfers need none (node::transfers_at_once). Returns why the request was interrupted, or success.
 [[nodiscard]] inline io::task<wire::nt_status> take_transfer_turn(std::optional<change_turn>& turn,
                                                                   request& r, const open& of) noexcept {
-    turn.emplace(r, of.file->changes);
+    turn.emplace(r, *of.file);
     if (turn->is_taken()) co_return wire::nt_status::success;
     io::task<wire::nt_status> waiting = turn->wait();
     co_return co_await std::move(waiting);
@@ -59,7 +75,7 @@ private:
 template <std::invocable Call>
 [[nodiscard]] io::task<std::invoke_result_t<Call&>> call_in_turn(request& r, const open& one,
                                                                  Call call) noexcept {
-    change_turn turn(r, one.file->changes);
+    change_turn turn(r, *one.file);
     if (not turn.is_taken()) {
         const wire::nt_status refused = co_await turn.wait();
         if (refused != wire::nt_status::success)

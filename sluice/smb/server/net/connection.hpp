@@ -46,8 +46,7 @@ public:
     /// Serves the client until it goes, breaks the protocol, or close() is called. Suspends.
     [[nodiscard]] io::task<void> run() noexcept;
 
-    /// Ends the connection soon; `why`, which stays where it is, is for the log. Any thread, under the latch.
-    void close(std::string_view why) noexcept;
+    void close(std::string_view why) noexcept override;
     /// Nothing is sent any more, and nobody is let in. Any thread.
     [[nodiscard]] bool is_closing() const noexcept {
         // relaxed: only whether; what follows from it happens on the home loop or under the latch.
@@ -126,7 +125,7 @@ private:
     void count_until_sent() noexcept;
     void close_here(std::string_view why) noexcept;
     /// Closes a connection of the home loop when its buffers exceed its part of the memory: the one with most
-    /// bytes of the client with most. Complexity: O(n log n) in the connections. Takes the latch.
+    /// bytes of the client with most. Complexity: O(n log n) in the connections.
     void relieve_buffers() noexcept;
     /// Has `what(*this)` done on the home loop, at once if this is its thread, if the connection is still
     /// there.

@@ -60,7 +60,7 @@ channel_status connection::status() const {
             .dialect = name_of(agreed.dialect),
             .signing = name_of(agreed.signing),
             .cipher = name_of(agreed.cipher),
-            .loop = host_.number_of(home_),
+            .loop = home_.number,
             .credits = credits_.outstanding(),
             .pending_requests = pending_count_.value(),
             .unsent_bytes = writer_.unsent_bytes(),

@@ -109,7 +109,7 @@ public:
 private:
     struct waiter {
         explicit waiter(io::io_multiplexer& loop) noexcept : turn(loop) {}
-        event<bool> turn;
+        loop_event<bool> turn;
         list_hook<waiter> link;
     };
 
@@ -131,8 +131,8 @@ private:
     std::size_t drained_bytes_ = 0;
     bool is_finishing_ = false;
     std::atomic<bool> is_broken_{false};
-    event<bool> has_work_;
-    event<bool> is_drained_;
+    loop_event<bool> has_work_;
+    loop_event<bool> is_drained_;
     bool awaits_drained_ = false;
     intrusive_list<waiter, &waiter::link> waiters_;
 };

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string_view>
+
 #include "sluice/smb/server/net/frame_stream.hpp"
 #include "sluice/smb/server/net/server_loop.hpp"
 #include "sluice/smb/server/session/negotiated.hpp"
@@ -27,6 +29,8 @@ public:
     /// The negotiated parameters. Other threads read them under the latch.
     negotiated agreed;
 
+    /// Ends the connection soon; `why`, which stays where it is, is for the log. Any thread, under the latch.
+    virtual void close(std::string_view why) noexcept = 0;
     /// A request begins, and ends; between the two, the connection can interrupt it.
     virtual void enter(request& fresh) noexcept = 0;
     virtual void leave(request& ending) noexcept = 0;

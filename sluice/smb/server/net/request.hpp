@@ -66,9 +66,9 @@ public:
     /// `co_await r.call(one, [&] { return ask(*one.node); })`: carries out a file-system call. `call` returns
     /// an nt_status, or a std::expected with one; it touches its arguments, the node and the volume, and
     /// nothing that the latch guards.
-    /// It runs at once, under the latch, if the domain of the node is inline. Otherwise it runs on a worker
-    /// of the domain, and the latch is released: everything may have changed then. After an interrupt, a call
-    /// that has not begun does not begin, and its outcome is the status of the interrupt. Suspends.
+    /// It runs at once if the domain of the node is inline, and otherwise on a worker of the domain. The
+    /// latch is released meanwhile: everything may have changed afterwards. After an interrupt, a call that
+    /// has not begun does not begin, and its outcome is the status of the interrupt. Suspends.
     template <std::invocable Call>
     [[nodiscard]] auto call(const open& on, Call call) noexcept {
         return this->call(on.node->domain(), std::move(call));

@@ -41,16 +41,10 @@ server_context::server_context(const server_dependencies& given, server_configur
         admission.bounds().buffer_bytes / (1 + dependencies_.other_loops.size());
     loops_.push_back(std::make_unique<server_loop>(dependencies_.loop, loop_bytes_max));
     for (io::io_multiplexer* const other : dependencies_.other_loops)
-        loops_.push_back(std::make_unique<server_loop>(*other, loop_bytes_max));
+        loops_.push_back(std::make_unique<server_loop>(*other, loop_bytes_max, loops_.size()));
     names_.netbios_computer = configuration_.name;
     names_.dns_computer = configuration_.name;
     security_offer_ = auth::negotiator::offer();
-}
-
-std::size_t server_context::number_of(const server_loop& one) const noexcept {
-    const auto found = std::ranges::find_if(loops_, [&](const auto& each) { return each.get() == &one; });
-    ENSURE(found != loops_.end(), "a loop of this server");
-    return static_cast<std::size_t>(found - loops_.begin());
 }
 
 std::shared_ptr<session> server_context::find_session(std::uint64_t id) const noexcept {
@@ -59,10 +53,11 @@ std::shared_ptr<session> server_context::find_session(std::uint64_t id) const no
 }
 
 std::shared_ptr<share> server_context::find_share(std::string_view name) const noexcept {
-    const auto found = std::ranges::find_if(shares, [&](const std::shared_ptr<share>& one) {
+    const share_list::snapshot all = shares.current();
+    const auto found = std::ranges::find_if(*all, [&](const std::shared_ptr<share>& one) {
         return not one->is_withdrawn() and equal_ignoring_case(one->configuration().name, name);
     });
-    return found == shares.end() ? nullptr : *found;
+    return found == all->end() ? nullptr : *found;
 }
 
 }  // namespace sluice::smb::server

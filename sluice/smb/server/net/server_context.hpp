@@ -3,7 +3,6 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include "sluice/base/clock.hpp"
@@ -16,6 +15,7 @@
 #include "sluice/smb/server/file/lease_table.hpp"
 #include "sluice/smb/server/file/naming_state.hpp"
 #include "sluice/smb/server/file/peer_servers.hpp"
+#include "sluice/smb/server/net/connection_registry.hpp"
 #include "sluice/smb/server/net/dispatcher.hpp"
 #include "sluice/smb/server/net/server_loop.hpp"
 #include "sluice/smb/server/open/open_table.hpp"
@@ -30,7 +30,7 @@
 #include "sluice/smb/server/session/configuration.hpp"
 #include "sluice/smb/server/session/logon_throttle.hpp"
 #include "sluice/smb/server/session/session_table.hpp"
-#include "sluice/smb/server/session/share.hpp"
+#include "sluice/smb/server/session/share_list.hpp"
 
 namespace sluice::smb::server {
 
@@ -65,8 +65,6 @@ public:
 
     /// The first loop.
     [[nodiscard]] io::io_multiplexer& loop() const noexcept { return dependencies_.loop; }
-    /// The index of one of the loops.
-    [[nodiscard]] std::size_t number_of(const server_loop& one) const noexcept;
     /// All of them, the first one first.
     [[nodiscard]] const std::vector<std::unique_ptr<server_loop>>& loops() const noexcept { return loops_; }
     [[nodiscard]] server_latch& latch() const noexcept { return latch_; }
@@ -85,8 +83,7 @@ public:
     [[nodiscard]] bytes_view security_offer() const noexcept { return security_offer_; }
     [[nodiscard]] vfs::time_point started_at() const noexcept { return started_at_; }
     /// The naming state of a volume's own file system, or of those mounted beneath it. With one state for
-    /// both, a mounted file system that hangs would keep renames of the volume's directories waiting. The
-    /// caller holds the latch.
+    /// both, a mounted file system that hangs would keep renames of the volume's directories waiting.
     [[nodiscard]] naming_state& names_of(vfs::volume& volume, bool is_beyond_mount) {
         vfs::fs_domain* const beyond = is_beyond_mount ? volume.crossing_domain() : nullptr;
         return naming.of((beyond != nullptr ? *beyond : volume.domain()).number());
@@ -119,10 +116,9 @@ public:
     pending_breaks breaks;
     replay_table replays;
     session_table sessions;
-    std::vector<std::shared_ptr<share>> shares;
-    std::unordered_set<connection*> connections;
+    share_list shares;
+    connection_registry connections;
     loop_choice homes;
-    clock_source::steady_time relieve_buffers_next{};  // see buffer_relief.cpp
 
 private:
     server_dependencies dependencies_;

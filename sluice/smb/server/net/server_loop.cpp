@@ -6,6 +6,7 @@
 namespace sluice::smb::server {
 
 std::size_t loop_choice::enter(const std::string& client) {
+    const lock_guard held(mutex_);
     std::vector<std::size_t>& own = of_client_.try_emplace(client, of_all_.size()).first->second;
     std::size_t best = 0;
     for (std::size_t i = 1; i != own.size(); ++i)
@@ -16,16 +17,19 @@ std::size_t loop_choice::enter(const std::string& client) {
 }
 
 void loop_choice::enter(const std::string& client, std::size_t loop) {
+    const lock_guard held(mutex_);
     ++of_client_.try_emplace(client, of_all_.size()).first->second[loop];
     ++of_all_[loop];
 }
 
 bool loop_choice::has(const std::string& client, std::size_t loop) const noexcept {
+    const lock_guard held(mutex_);
     const auto found = of_client_.find(client);
     return found != of_client_.end() and found->second[loop] != 0;
 }
 
 void loop_choice::leave(const std::string& client, std::size_t loop) noexcept {
+    const lock_guard held(mutex_);
     const auto found = of_client_.find(client);
     ENSURE(found != of_client_.end() and found->second[loop] != 0, "a connection leaves where it entered");
     --found->second[loop];

@@ -5,24 +5,29 @@
 #include <vector>
 
 #include "sluice/base/buffer_pool.hpp"
+#include "sluice/base/clock.hpp"
 #include "sluice/io/task/task_group.hpp"
 #include "sluice/smb/server/core/cross_loop_post.hpp"
+#include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/server/net/data_path.hpp"
 
 namespace sluice::smb::server {
 
 /// One of the loops a server runs on, with what belongs to it alone. A connection has its home on one, and
-/// all its coroutines stay there. Thread safety: the loop's thread, but for what says otherwise.
+/// all its coroutines stay there. Loop-owned: the loop's thread, except for what says otherwise.
 struct server_loop {
-    server_loop(io::io_multiplexer& with, std::size_t bytes_max) noexcept
-        : multiplexer(with), buffer_bytes_max(bytes_max), connections(with) {}
+    server_loop(io::io_multiplexer& with, std::size_t bytes_max, std::size_t index = 0) noexcept
+        : multiplexer(with), number(index), buffer_bytes_max(bytes_max), connections(with) {}
 
     io::io_multiplexer& multiplexer;
+    const std::size_t number;  // its index among the loops of the server
     buffer_pool buffers;
     const std::size_t buffer_bytes_max;  // its part of limits::buffer_bytes_max
     data_path data;
     io::task_group connections;
+    clock_source::steady_time relieve_buffers_next{};  // see buffer_relief.cpp
 
+    /// Any thread.
     template <class What>
     void do_here(What what) noexcept {
         do_on(multiplexer, std::move(what));
@@ -32,7 +37,8 @@ struct server_loop {
 /// Which loop a new connection has its home on: the one with the fewest connections of the same client, so
 /// that those one client has open, its channels, keep as many cores busy as there are; of several such, the
 /// one with the fewest of all clients.
-/// Thread safety: under the latch. Allocates: an entry for each client. Complexity: O(loops).
+/// Monitor: any thread; `mutex_` guards the counts. Allocates: an entry for each client. Complexity:
+/// O(loops).
 class loop_choice {
 public:
     explicit loop_choice(std::size_t loops) : of_all_(loops) {}
@@ -46,8 +52,9 @@ public:
     [[nodiscard]] bool has(const std::string& client, std::size_t loop) const noexcept;
 
 private:
-    std::vector<std::size_t> of_all_;
-    std::unordered_map<std::string, std::vector<std::size_t>> of_client_;
+    mutable ranked_mutex<lock_rank::registry> mutex_;
+    std::vector<std::size_t> of_all_ SLUICE_GUARDED_BY(mutex_);
+    std::unordered_map<std::string, std::vector<std::size_t>> of_client_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::smb::server

@@ -74,7 +74,7 @@ result<const vfs::listed_name*> directory_scan::advance() noexcept {
 
 result<const vfs::listed_name*> directory_scan::next_name() noexcept {
     if (listing_ == nullptr) {
-        auto listing = directory_.list();
+        auto listing = vfs::list(directory_);
         if (not listing) return failure(listing.error());
         listing_ = *std::move(listing);
     }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sluice/smb/server/core/fifo_lock.hpp"
+#include "sluice/vfs/node_children.hpp"
 #include "sluice/vfs/volume.hpp"
 
 namespace sluice::smb::server {

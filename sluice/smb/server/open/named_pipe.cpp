@@ -3,25 +3,53 @@
 namespace sluice::smb::server {
 
 bool named_pipe::write(bytes_view request) noexcept {
-    const bool taken = take(request);
-    if (not taken)
-        wake(wire::nt_status::pipe_broken);
-    else if (has_answer())
-        wake(wire::nt_status::success);
-    return taken;
+    event_wakes<wire::nt_status> woken;
+    const lock_guard held(mutex_);
+    const bool is_taken = take(request);
+    if (not is_taken) is_broken_ = true;
+    wake(woken);
+    return is_taken;
+}
+
+named_pipe::read_outcome named_pipe::read(mutable_bytes into) noexcept {
+    const lock_guard held(mutex_);
+    return read_answer(into);
+}
+
+std::size_t named_pipe::readable_bytes() const noexcept {
+    const lock_guard held(mutex_);
+    return answer_bytes();
 }
 
 void named_pipe::wait(event<wire::nt_status>& answered) {
+    event_wakes<wire::nt_status> woken;
+    const lock_guard held(mutex_);
     waiting_.push_back(&answered);
+    wake(woken);
 }
 
 void named_pipe::forget(event<wire::nt_status>& answered) noexcept {
+    const lock_guard held(mutex_);
     std::erase(waiting_, &answered);
 }
 
-void named_pipe::wake(wire::nt_status with) noexcept {
+void named_pipe::end() noexcept {
+    event_wakes<wire::nt_status> woken;
+    const lock_guard held(mutex_);
+    is_broken_ = true;
+    wake(woken);
+}
+
+std::optional<wire::nt_status> named_pipe::outcome() const noexcept {
+    if (is_broken_) return wire::nt_status::pipe_broken;
+    return answer_bytes() != 0 ? std::optional(wire::nt_status::success) : std::nullopt;
+}
+
+void named_pipe::wake(event_wakes<wire::nt_status>& woken) noexcept {
+    const std::optional<wire::nt_status> with = outcome();
+    if (not with) return;
     for (event<wire::nt_status>* const one : waiting_)
-        one->set(with);
+        woken.set(*one, *with);
 }
 
 }  // namespace sluice::smb::server

@@ -2,18 +2,21 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "sluice/base/bytes.hpp"
 #include "sluice/smb/server/core/event.hpp"
+#include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
 
 namespace sluice::smb::server {
 
 /// A named pipe of IPC$, served by this program itself: what is written is a request, what can be read is its
 /// answer, which is there when the write returns.
-/// Thread safety: under the server's latch.
+/// Monitor: any thread; `mutex_` guards the answers and their readers, and the functions that a pipe of
+/// a kind defines run under it: they lock and post nothing. Allocates: as these do, and a pointer per waiter.
 class named_pipe {
 public:
     virtual ~named_pipe() = default;
@@ -28,26 +31,33 @@ public:
         std::size_t bytes = 0;
         bool more = false;
     };
-    [[nodiscard]] virtual read_outcome read(mutable_bytes into) noexcept = 0;
+    [[nodiscard]] read_outcome read(mutable_bytes into) noexcept;
     [[nodiscard]] bool has_answer() const noexcept { return readable_bytes() != 0; }
     /// Of all answers.
-    [[nodiscard]] virtual std::size_t readable_bytes() const noexcept = 0;
+    [[nodiscard]] std::size_t readable_bytes() const noexcept;
 
-    /// Has `answered` set to success with the next answer, to PIPE_BROKEN when none can come any more. It
-    /// lives until forget().
+    /// Has `answered` set to success with the next answer, at once if there is one; to PIPE_BROKEN when none
+    /// can come any more. It lives until forget().
     void wait(event<wire::nt_status>& answered);
     void forget(event<wire::nt_status>& answered) noexcept;
     /// Its open was closed: nobody gets an answer any more.
-    void end() noexcept { wake(wire::nt_status::pipe_broken); }
+    void end() noexcept;
 
 protected:
     named_pipe() = default;
+    // The work of the public functions, under the mutex.
     [[nodiscard]] virtual bool take(bytes_view request) noexcept = 0;
+    [[nodiscard]] virtual read_outcome read_answer(mutable_bytes into) noexcept = 0;
+    [[nodiscard]] virtual std::size_t answer_bytes() const noexcept = 0;
 
 private:
-    void wake(wire::nt_status with) noexcept;
+    // Nothing while a reader has to wait.
+    [[nodiscard]] std::optional<wire::nt_status> outcome() const noexcept SLUICE_REQUIRES(mutex_);
+    void wake(event_wakes<wire::nt_status>& woken) noexcept SLUICE_REQUIRES(mutex_);
 
-    std::vector<event<wire::nt_status>*> waiting_;
+    mutable ranked_mutex<lock_rank::leaf> mutex_;
+    std::vector<event<wire::nt_status>*> waiting_ SLUICE_GUARDED_BY(mutex_);
+    bool is_broken_ SLUICE_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace sluice::smb::server

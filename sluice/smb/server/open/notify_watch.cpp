@@ -61,31 +61,45 @@ result<std::unique_ptr<notify_watch>> notify_watch::begin(vfs::change_feed& feed
 }
 
 notify_watch::~notify_watch() {
+    watch_.reset();  // nothing is called any more
     end(nt_status::notify_cleanup);
 }
 
 void notify_watch::wait(event<nt_status>& told) {
+    event_wakes<nt_status> woken;
+    const lock_guard held(mutex_);
     if (ended_by_ != nt_status::success) {
-        told.set(ended_by_);
+        woken.set(told, ended_by_);
         return;
     }
     waiting_.push_back(&told);
-    wake_next();
+    wake_next(woken);
 }
 
 void notify_watch::forget(event<nt_status>& told) noexcept {
+    event_wakes<nt_status> woken;
+    const lock_guard held(mutex_);
     std::erase(waiting_, &told);
     if (woken_ == &told) woken_ = nullptr;
-    wake_next();
+    wake_next(woken);
+}
+
+notify_watch::forgotten notify_watch::forget_changes() noexcept {
+    return {.changes = std::exchange(changes_, {}), .bytes = change_bytes_.take_all()};
 }
 
 nt_status notify_watch::take(wire::notify_writer& into) noexcept {
-    bool is_all = not std::exchange(has_lost_some_, false);
-    for (const kept_change& change : std::exchange(changes_, {})) {
+    forgotten taken;
+    bool is_all = false;
+    {
+        const lock_guard held(mutex_);
+        is_all = not std::exchange(has_lost_some_, false);
+        taken = forget_changes();
+    }
+    for (const kept_change& change : taken.changes) {
         if (not is_all) break;
         is_all = into.put({.action = change.action, .name = change.path}) != wire::entry_outcome::no_room;
     }
-    (void)counted_.change_bytes.resize(0);
     return is_all and into.count() != 0 ? nt_status::success : nt_status::notify_enum_dir;
 }
 
@@ -100,52 +114,71 @@ void notify_watch::changed(const vfs::change& what) noexcept {
 
 // One at least, however few are left: the watch is there.
 bool notify_watch::may_watch(std::size_t directories) noexcept {
-    quota_hold& held = counted_.directories;
-    return not held.client() or held.resize(std::max(directories, std::size_t{1}));
+    return not by_ or directories_.resize(std::max(directories, std::size_t{1}));
+}
+
+void notify_watch::lose() noexcept {
+    forgotten lost;
+    const lock_guard held(mutex_);
+    has_lost_some_ = true;
+    lost = forget_changes();
 }
 
 void notify_watch::overflowed() noexcept {
-    has_lost_some_ = true;
-    std::exchange(changes_, {});
-    (void)counted_.change_bytes.resize(0);
+    lose();
     wake_next();
 }
 
+// One write after another is one change.
+bool notify_watch::is_known(notify_action action, const std::string& told) const noexcept {
+    return has_lost_some_ or (action == notify_action::modified and not changes_.empty() and
+                              changes_.back().action == action and changes_.back().path == told);
+}
+
 void notify_watch::keep(notify_action action, std::string_view path) {
-    if (has_lost_some_) return;
-    if (changes_.size() >= limits::notify_changes_max) {
-        if (const client_reference& of = counted_.change_bytes.client())
-            of.quotas().rejections().add(limit::notify_changes, of.name());
-        overflowed();
-        return;
-    }
     std::string told(path);
     std::ranges::replace(told, '/', '\\');
-    // One write after another is one change.
-    const bool is_repeated = action == notify_action::modified and not changes_.empty() and
-                             changes_.back().action == action and changes_.back().path == told;
-    if (is_repeated) return;
-    const std::size_t bytes = sizeof(kept_change) + told.capacity();
-    const bool is_counted = static_cast<bool>(counted_.directories.client());
-    quota_hold& held = counted_.change_bytes;
-    if (is_counted and not held.resize(held.amount() + bytes)) {
-        overflowed();
-        return;
+    bool is_full = false;
+    {
+        const lock_guard held(mutex_);
+        is_full = changes_.size() >= limits::notify_changes_max;
+        if (has_lost_some_ or (not is_full and is_known(action, told))) return;
     }
+    if (is_full) {
+        if (by_) by_.quotas().rejections().add(limit::notify_changes, by_.name());
+        return overflowed();
+    }
+    // Only this thread adds changes; others only take them.
+    quota_hold bytes;
+    if (by_) {
+        bytes = by_.quotas().take(by_, limit::queued_change_bytes, sizeof(kept_change) + told.capacity());
+        if (bytes.amount() == 0) return overflowed();
+    }
+    const lock_guard held(mutex_);
+    change_bytes_.absorb(std::move(bytes));
     changes_.push_back({.action = action, .path = std::move(told)});
 }
 
 void notify_watch::end(nt_status why) noexcept {
+    event_wakes<nt_status> woken;
+    const lock_guard held(mutex_);
     if (ended_by_ == nt_status::success) ended_by_ = why;
     for (event<nt_status>* const one : std::exchange(waiting_, {}))
-        one->set(ended_by_);
+        woken.set(*one, ended_by_);
 }
 
 void notify_watch::wake_next() noexcept {
-    if (woken_ != nullptr or waiting_.empty() or not has_news()) return;
+    event_wakes<nt_status> woken;
+    const lock_guard held(mutex_);
+    wake_next(woken);
+}
+
+void notify_watch::wake_next(event_wakes<nt_status>& woken) noexcept {
+    const bool has_news = has_lost_some_ or not changes_.empty();
+    if (woken_ != nullptr or waiting_.empty() or not has_news) return;
     woken_ = waiting_.front();
     waiting_.erase(waiting_.begin());
-    woken_->set(nt_status::success);
+    woken.set(*woken_, nt_status::success);
 }
 
 }  // namespace sluice::smb::server

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sluice/smb/server/core/event.hpp"
+#include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/server/session/client_quotas.hpp"
 #include "sluice/smb/wire/file/change_notify.hpp"
 #include "sluice/smb/wire/fscc/fscc_notify.hpp"
@@ -19,7 +20,15 @@ namespace sluice::smb::server {
 /// is watched; later ones ask for more of it.
 ///
 /// Requests are answered in the order they came, each with all the changes there are. Ending the watch ends
-/// them with NOTIFY_CLEANUP. Thread safety: under the server's latch.
+/// them with NOTIFY_CLEANUP.
+///
+/// Invariants:
+///   1. A waiter that has been woken is in the list no more; until it calls forget(), no other is woken.
+///   2. `change_bytes_` has the bytes of `changes_`, if they are counted.
+/// Monitor: any thread; `mutex_` guards changes and waiters. Quotas are taken before it is locked, and
+/// released after it is unlocked. The feed calls it on one thread at a time; feed and open have no mutex yet,
+/// so the caller of begin(), and who destroys it, holds the server latch. Lifetime: `told` of wait() until
+/// forget().
 class notify_watch final : private vfs::change_listener {
 public:
     struct interest {
@@ -52,11 +61,14 @@ public:
     /// forgotten then, and the client is to look for itself.
     [[nodiscard]] wire::nt_status take(wire::notify_writer& into) noexcept;
 
-    /// How long a reply may be at most, whatever later requests have room for.
+    /// How long a reply may be at most, whatever later requests have room for. Immutable.
     [[nodiscard]] std::uint32_t bytes_max() const noexcept { return bytes_max_; }
 
     /// Changes nobody has asked for yet.
-    [[nodiscard]] std::size_t kept_changes() const noexcept { return changes_.size(); }
+    [[nodiscard]] std::size_t kept_changes() const noexcept {
+        const lock_guard held(mutex_);
+        return changes_.size();
+    }
 
     /// The directory is to be removed: who waits, now or later, is told DELETE_PENDING.
     void end_for_removal() noexcept { end(wire::nt_status::delete_pending); }
@@ -68,28 +80,50 @@ private:
     };
 
     notify_watch(const interest& wanted, counted by) noexcept
-        : filter_(wanted.filter), bytes_max_(wanted.bytes_max), counted_(std::move(by)) {}
+        : filter_(wanted.filter),
+          bytes_max_(wanted.bytes_max),
+          by_(by.directories.client()),
+          directories_(std::move(by.directories)),
+          change_bytes_(std::move(by.change_bytes)) {}
 
     void changed(const vfs::change& what) noexcept override;
     void overflowed() noexcept override;
     void ended() noexcept override { end_for_removal(); }
-    [[nodiscard]] bool needs_no_changes() const noexcept override { return has_lost_some_; }
+    [[nodiscard]] bool needs_no_changes() const noexcept override {
+        const lock_guard held(mutex_);
+        return has_lost_some_;
+    }
     [[nodiscard]] bool may_watch(std::size_t directories) noexcept override;
 
+    // Destroyed after the mutex is unlocked.
+    struct forgotten {
+        std::deque<kept_change> changes;
+        quota_hold bytes;
+    };
+
     void keep(wire::notify_action action, std::string_view path);
+    // Whether a change is not to be added: it says nothing new, or some were lost already.
+    [[nodiscard]] bool is_known(wire::notify_action action, const std::string& told) const noexcept
+        SLUICE_REQUIRES(mutex_);
+    [[nodiscard]] forgotten forget_changes() noexcept SLUICE_REQUIRES(mutex_);
+    void lose() noexcept;
     void end(wire::nt_status why) noexcept;
     void wake_next() noexcept;
-    [[nodiscard]] bool has_news() const noexcept { return has_lost_some_ or not changes_.empty(); }
+    void wake_next(event_wakes<wire::nt_status>& woken) noexcept SLUICE_REQUIRES(mutex_);
 
-    wire::completion_filter filter_;
-    std::uint32_t bytes_max_;
+    const wire::completion_filter filter_;
+    const std::uint32_t bytes_max_;
     std::unique_ptr<vfs::change_watch> watch_;
-    std::deque<kept_change> changes_;
-    counted counted_;  // its bytes are those of `changes_`
-    bool has_lost_some_ = false;
-    wire::nt_status ended_by_ = wire::nt_status::success;
-    std::vector<event<wire::nt_status>*> waiting_;
-    event<wire::nt_status>* woken_ = nullptr;  // its turn, but it has not come to take yet
+    const client_reference by_;  // null: not counted
+    quota_hold directories_;     // the feed's thread, and begin()
+    mutable ranked_mutex<lock_rank::leaf> mutex_;
+    std::deque<kept_change> changes_ SLUICE_GUARDED_BY(mutex_);
+    quota_hold change_bytes_ SLUICE_GUARDED_BY(mutex_);
+    bool has_lost_some_ SLUICE_GUARDED_BY(mutex_) = false;
+    wire::nt_status ended_by_ SLUICE_GUARDED_BY(mutex_) = wire::nt_status::success;
+    std::vector<event<wire::nt_status>*> waiting_ SLUICE_GUARDED_BY(mutex_);
+    // Its turn, but it has not come to take yet.
+    event<wire::nt_status>* woken_ SLUICE_GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace sluice::smb::server

@@ -29,11 +29,11 @@ open::~open() {
 
 void open::enter_file() {
     file->add(*this);
-    if (is_only_of_share(*this)) ++tree->target->open_files;
+    if (is_only_of_share(*this)) tree->target->note_open_file();
 }
 
 void open::leave_file() noexcept {
-    if (is_only_of_share(*this)) --tree->target->open_files;
+    if (is_only_of_share(*this)) tree->target->note_closed_file();
     file->remove(*this);
 }
 

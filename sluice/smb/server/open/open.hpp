@@ -24,6 +24,7 @@
 
 namespace sluice::smb::server {
 
+class channel;
 class session;
 class lease;
 
@@ -68,6 +69,9 @@ public:
     wire::file_id id{};
     server::session* session = nullptr;  // null once closed, and while durable and without its client
     std::shared_ptr<server::tree> tree;
+    /// The channel that the reply to its CREATE goes to: a break of its oplock on another one could overtake
+    /// that. Compared, never dereferenced: the channel may be gone.
+    const server::channel* made_on = nullptr;
 
     // A file, directory or stream; or else a pipe.
     vfs::node_ptr node;

@@ -1,32 +1,74 @@
 #include "sluice/smb/server/open/open_table.hpp"
 
+#include <utility>
+
 namespace sluice::smb::server {
 
-std::shared_ptr<open> open_table::make(const client_reference& by) {
+std::shared_ptr<open> open_table::make(const client_reference& by, std::size_t loop) {
     if (not by) return nullptr;
     quota_hold counted = by.quotas().take(by, limit::opens);
     if (counted.amount() == 0) return nullptr;
-    auto one = std::allocate_shared<open>(std::pmr::polymorphic_allocator<open>(&memory_));
-    const std::uint64_t number = next_++;
-    one->id = {.persistent_part = le64(number), .volatile_part = le64(number)};
+    shard& in = shards_[loop % shards];
+    auto one = std::allocate_shared<open>(std::pmr::polymorphic_allocator<open>(&in.memory));
     one->counted = std::move(counted);
     one->counted_locks = by.quotas().take(by, limit::locks, 0);
-    opens_.emplace(number, one);
+    const lock_guard held(in.mutex);
+    const std::uint64_t number = in.next++ * shards + loop % shards;
+    one->id = {.persistent_part = le64(number), .volatile_part = le64(number)};
+    in.opens.emplace(number, one);
     return one;
 }
 
 void open_table::remove(const open& one) noexcept {
-    opens_.erase(one.id.persistent_part.value());
+    std::shared_ptr<open> removed;  // perhaps the last to hold it: released without the mutex
+    shard& in = shard_of(one.id.persistent_part.value());
+    const lock_guard held(in.mutex);
+    const auto found = in.opens.find(one.id.persistent_part.value());
+    if (found == in.opens.end()) return;
+    removed = std::move(found->second);
+    in.opens.erase(found);
 }
 
 std::shared_ptr<open> open_table::find(const wire::file_id& id) const noexcept {
-    const std::shared_ptr<open> found = find_persistent(id.persistent_part.value());
-    return found != nullptr and found->id == id ? found : nullptr;
+    std::shared_ptr<open> found = find_persistent(id.persistent_part.value());
+    if (found != nullptr and found->id != id) found.reset();
+    return found;
 }
 
 std::shared_ptr<open> open_table::find_persistent(std::uint64_t persistent) const noexcept {
-    const auto found = opens_.find(persistent);
-    return found == opens_.end() ? nullptr : found->second;
+    const shard& in = shard_of(persistent);
+    const lock_guard held(in.mutex);
+    const auto found = in.opens.find(persistent);
+    return found == in.opens.end() ? nullptr : found->second;
+}
+
+std::vector<std::shared_ptr<open>> open_table::all() const {
+    std::vector<std::shared_ptr<open>> all;
+    for (const shard& in : shards_) {
+        const lock_guard held(in.mutex);
+        for (const auto& [number, one] : in.opens)
+            all.push_back(one);
+    }
+    return all;
+}
+
+std::vector<std::uint64_t> open_table::numbers() const {
+    std::vector<std::uint64_t> all;
+    for (const shard& in : shards_) {
+        const lock_guard held(in.mutex);
+        for (const auto& [number, one] : in.opens)
+            all.push_back(number);
+    }
+    return all;
+}
+
+std::size_t open_table::size() const noexcept {
+    std::size_t sum = 0;
+    for (const shard& in : shards_) {
+        const lock_guard held(in.mutex);
+        sum += in.opens.size();
+    }
+    return sum;
 }
 
 }  // namespace sluice::smb::server

@@ -1,17 +1,25 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "sluice/base/recycled_memory.hpp"
+#include "sluice/smb/server/core/ranked_mutex.hpp"
+#include "sluice/smb/server/core/shared_memory.hpp"
 #include "sluice/smb/server/open/open.hpp"
 
 namespace sluice::smb::server {
 
-class session;
-
 /// Every open of the server, by the number in its id ([MS-SMB2] 3.3.1.10, GlobalOpenTable). Numbers are not
-/// used again, so that an id that was closed names nothing, ever. Thread safety: under the server's latch.
+/// used again, so that an id that was closed names nothing, ever.
+///
+/// Invariant: the number of an open names the shard that has it, which is that of the loop that has made it;
+/// so loops that serve their own opens share no mutex.
+/// Monitor: any thread; the mutex of each shard guards its opens. What it returns holds the opens, which may
+/// have ended. Lifetime: outlives its opens (ENSURE).
 class open_table {
 public:
     open_table() noexcept = default;
@@ -19,24 +27,39 @@ public:
     open_table& operator=(const open_table&) = delete;
 
     /// A new open of a client, with an id by which it is found; null when the client may have no more.
-    /// Allocates: in memory().
-    [[nodiscard]] std::shared_ptr<open> make(const client_reference& by);
+    /// `loop`: the number of the loop that makes it. Allocates: in memory().
+    [[nodiscard]] std::shared_ptr<open> make(const client_reference& by, std::size_t loop);
     void remove(const open& one) noexcept;
     [[nodiscard]] std::shared_ptr<open> find(const wire::file_id& id) const noexcept;
     /// By the persistent part alone: for reconnection.
     [[nodiscard]] std::shared_ptr<open> find_persistent(std::uint64_t persistent) const noexcept;
+    /// All of them, in no order; and their numbers. Complexity: linear. Allocates: the list.
+    [[nodiscard]] std::vector<std::shared_ptr<open>> all() const;
+    [[nodiscard]] std::vector<std::uint64_t> numbers() const;
 
-    /// What opens are made in, and what else comes and goes with each.
-    [[nodiscard]] recycled_memory& memory() noexcept { return memory_; }
+    /// What opens of a loop are made in, and what else comes and goes with each.
+    [[nodiscard]] shared_memory& memory(std::size_t loop) noexcept { return shards_[loop % shards].memory; }
 
-    [[nodiscard]] std::size_t size() const noexcept { return opens_.size(); }
-    [[nodiscard]] auto begin() const noexcept { return opens_.begin(); }
-    [[nodiscard]] auto end() const noexcept { return opens_.end(); }
+    /// Complexity: constant in the opens.
+    [[nodiscard]] std::size_t size() const noexcept;
 
 private:
-    recycled_memory memory_;  // outlives all that is in it
-    std::pmr::unordered_map<std::uint64_t, std::shared_ptr<open>> opens_{&memory_};
-    std::uint64_t next_ = 1;
+    static constexpr std::size_t shards = 16;
+
+    // A cache line of its own, so that loops do not disturb each other.
+    struct alignas(64) shard {
+        shared_memory memory;  // outlives all that is in it
+        mutable ranked_mutex<lock_rank::leaf> mutex;
+        recycled_memory nodes SLUICE_GUARDED_BY(mutex);
+        std::pmr::unordered_map<std::uint64_t, std::shared_ptr<open>> opens SLUICE_GUARDED_BY(mutex){&nodes};
+        std::uint64_t next SLUICE_GUARDED_BY(mutex) = 1;
+    };
+    [[nodiscard]] shard& shard_of(std::uint64_t number) noexcept { return shards_[number % shards]; }
+    [[nodiscard]] const shard& shard_of(std::uint64_t number) const noexcept {
+        return shards_[number % shards];
+    }
+
+    std::array<shard, shards> shards_;
 };
 
 }  // namespace sluice::smb::server

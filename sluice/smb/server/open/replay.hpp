@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 
+#include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/server/open/open.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
 
@@ -12,8 +13,9 @@
 
 namespace sluice::smb::server {
 
-/// The opens that were made with a create guid and not used since, or are being made. Thread safety: under
-/// the server's latch.
+/// The opens that were made with a create guid and not used since, or are being made.
+/// Monitor: any thread; `mutex_` guards the entries. The open that an entry leads to is not touched under it
+/// (today, the caller holds the server latch for that). Allocates: a node per entry.
 class replay_table {
 public:
     struct identity {
@@ -39,7 +41,7 @@ public:
         void keep(const std::shared_ptr<open>& made) noexcept {
             made->create_guid = which_.create;
             made->is_replay_eligible = true;
-            std::exchange(table_, nullptr)->entries_[which_] = made;
+            std::exchange(table_, nullptr)->keep(which_, made);
         }
 
     private:
@@ -60,12 +62,19 @@ public:
         if (std::exchange(one.is_replay_eligible, false))
             remove({.client = one.client, .create = *one.create_guid});
     }
-    [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
+    [[nodiscard]] std::size_t size() const noexcept {
+        const lock_guard held(mutex_);
+        return entries_.size();
+    }
 
 private:
-    void remove(const identity& which) noexcept { entries_.erase(which); }
+    using entry_map = std::map<identity, std::shared_ptr<open>>;
 
-    std::map<identity, std::shared_ptr<open>> entries_;  // null: being made
+    void keep(const identity& which, const std::shared_ptr<open>& made);
+    void remove(const identity& which) noexcept;
+
+    mutable ranked_mutex<lock_rank::leaf> mutex_;
+    entry_map entries_ SLUICE_GUARDED_BY(mutex_);  // null: being made
 };
 
 }  // namespace sluice::smb::server

@@ -33,10 +33,15 @@ public:
     [[nodiscard]] bool enter_alone() noexcept { return names_.rename_barrier().lock(barrier_); }
     [[nodiscard]] event<wire::nt_status>& entered() noexcept { return entered_; }
     [[nodiscard]] bool is_inside() const noexcept { return names_.rename_barrier().is_held_by(barrier_); }
-    /// The removals before the lookup, which follows.
-    void note_removals() noexcept { removals_ = names_.removals(); }
+    /// The lookup follows.
+    void begin_lookup() noexcept {
+        removals_ = names_.removals();
+        changed_files_ = names_.changed_files();
+    }
     /// Whether a file of the domain has been removed since then.
     [[nodiscard]] bool has_removals() const noexcept { return names_.removals() != removals_; }
+    /// Whether a changed file of the domain has lost its last open since then.
+    [[nodiscard]] bool has_changed_files() const noexcept { return names_.changed_files() != changed_files_; }
 
     [[nodiscard]] naming_state& names() noexcept { return names_; }
     [[nodiscard]] std::optional<pending_creates::place>& pending() noexcept { return pending_; }
@@ -68,6 +73,7 @@ private:
     event<wire::nt_status> entered_;
     fifo_lock::place barrier_;
     std::uint64_t removals_ = 0;
+    std::uint64_t changed_files_ = 0;
     std::optional<pending_creates::place> pending_;
     std::shared_ptr<file_state> changed_;
 };

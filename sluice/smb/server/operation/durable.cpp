@@ -139,6 +139,7 @@ std::expected<std::shared_ptr<open>, nt_status> reconnect(request& r, const wire
     r.host().later.cancel(*std::exchange(one->durable->end, std::nullopt));
     one->counted_kept.reset();
     one->session = &by;
+    one->made_on = r.channel.get();
     one->tree = r.tree;
     by.opens.emplace(one->id.volatile_part.value(), one);
     r.compound().file = one->id;

@@ -4,8 +4,10 @@
 
 #include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/smb/server/net/file_call.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/create_round.hpp"
+#include "sluice/vfs/node_names.hpp"
 
 namespace sluice::smb::server {
 
@@ -18,7 +20,7 @@ namespace {
 [[nodiscard]] nt_status remove_names(const removers& by) noexcept {
     nt_status status = nt_status::success;
     for (const std::shared_ptr<open>& one : by) {
-        const result<void> removed = one->node->remove();
+        const result<void> removed = vfs::remove(*one->node);
         // Another may have removed the same name.
         const bool is_gone = not removed and removed.error() == std::errc::no_such_file_or_directory;
         if (not removed and not(is_gone and one != by.front())) status = status_of(removed.error());
@@ -36,8 +38,8 @@ namespace {
 // The removal of one file or stream, from the duty to its end.
 class removal {
 public:
-    removal(server_context& host, std::shared_ptr<file_state> file) noexcept
-        : host_(host), file_(std::move(file)), granted_(host.background.loop()), right_(granted_) {}
+    removal(server_context& host, io::io_multiplexer& loop, std::shared_ptr<file_state> file) noexcept
+        : host_(host), file_(std::move(file)), granted_(loop), right_(granted_) {}
     removal(const removal&) = delete;
     removal& operator=(const removal&) = delete;
     ~removal() { file_->protocol().end_removal(right_, is_removed_); }
@@ -74,7 +76,7 @@ private:
     const auto is_inline = [](const auto& by) { return by->node->domain().is_inline(); };
     if (file->peers() != nullptr or not std::ranges::all_of(file->removers(), is_inline)) return std::nullopt;
     if (file->protocol().is_marked()) return std::nullopt;  // a rename has to be waited for
-    removal one(host, file);
+    removal one(host, host.background.loop(), file);
     if (not one.begin()) return std::nullopt;
     const removers by = one.take_names();
     const nt_status status = remove_names_inline(by);
@@ -97,9 +99,10 @@ private:
     }
 }
 
-[[nodiscard]] io::task<nt_status> remove_file(server_context& host,
+// On `loop`; for a file that other servers may have open, the first one.
+[[nodiscard]] io::task<nt_status> remove_file(server_context& host, io::io_multiplexer& loop,
                                               std::shared_ptr<file_state> file) noexcept {
-    removal one(host, file);
+    removal one(host, loop, file);
     if (not one.begin()) (void)co_await unlatched(host.latch(), one.granted().wait());
     const removers by = one.take_names();
     if (by.empty()) co_return nt_status::success;
@@ -109,8 +112,8 @@ private:
         co_await std::move(waiting);
     }
     vfs::fs_domain& domain = by.front()->node->domain();
-    const nt_status status = co_await unlatched(
-        host.latch(), domain.run(host.background.loop(), [&] { return remove_names(by); }));
+    const nt_status status =
+        co_await unlatched_call(host.latch(), domain.run(loop, [&] { return remove_names(by); }));
     one.end(by, status);
     co_return status;
 }
@@ -119,7 +122,7 @@ private:
                                              event<nt_status>* told) noexcept {
     // The client is not kept waiting for other servers.
     if (told != nullptr and file->peers() != nullptr) std::exchange(told, nullptr)->set(nt_status::success);
-    io::task<nt_status> removing = remove_file(host, std::move(file));
+    io::task<nt_status> removing = remove_file(host, host.background.loop(), std::move(file));
     const nt_status status = co_await std::move(removing);
     if (told != nullptr) told->set(status);
 }
@@ -127,8 +130,8 @@ private:
 [[nodiscard]] io::task<void> remove_node(server_context& host, vfs::node_ptr node,
                                          std::shared_ptr<tree> through) noexcept {
     vfs::fs_domain& domain = node->domain();
-    (void)co_await unlatched(host.latch(),
-                             domain.run(host.background.loop(), [&] { return node->remove(); }));
+    (void)co_await unlatched_call(host.latch(),
+                                  domain.run(host.background.loop(), [&] { return vfs::remove(*node); }));
     domain.discard(std::move(node), through->target);
 }
 
@@ -147,6 +150,22 @@ std::optional<nt_status> carry_out_removal(server_context& host, const std::shar
     if (duty.of_file and not remove_at_once(host, file->base))
         host.background.spawn(remove_and_tell(host, file->base, nullptr));
     return status;
+}
+
+io::task<nt_status> co_carry_out_removal(server_context& host, io::io_multiplexer& loop,
+                                         std::shared_ptr<file_state> file,
+                                         open_protocol::removal_duty duty) noexcept {
+    nt_status status = nt_status::success;
+    if (duty.of_this) {
+        if (file->peers() != nullptr) {
+            host.background.spawn(remove_and_tell(host, file, nullptr));
+        } else {
+            io::task<nt_status> removing = remove_file(host, loop, file);
+            status = co_await std::move(removing);
+        }
+    }
+    if (duty.of_file) host.background.spawn(remove_and_tell(host, file->base, nullptr));
+    co_return status;
 }
 
 void leave_uncommitted(server_context& host, const std::shared_ptr<open>& leaving,
@@ -172,7 +191,7 @@ void leave_uncommitted(server_context& host, const std::shared_ptr<open>& leavin
 void remove_unopened(server_context& host, vfs::node_ptr node, std::shared_ptr<tree> through) noexcept {
     if (node->domain().is_inline()) {
         const vfs::fs_domain::inline_call call(node->domain());
-        (void)node->remove();
+        (void)vfs::remove(*node);
         return;
     }
     host.background.spawn(remove_node(host, std::move(node), std::move(through)));

@@ -22,6 +22,12 @@ class server_context;
                                                                open_protocol::removal_duty duty,
                                                                event<wire::nt_status>* told) noexcept;
 
+/// The same for a request: the calls run in the domain of the file, and the latch is released meanwhile.
+/// Returns the status of the removal; success if other servers still have the file open. Suspends.
+[[nodiscard]] io::task<wire::nt_status> co_carry_out_removal(server_context& host, io::io_multiplexer& loop,
+                                                             std::shared_ptr<file_state> file,
+                                                             open_protocol::removal_duty duty) noexcept;
+
 /// A CREATE has failed: its open leaves its file, if it has joined one, and the file that the CREATE has
 /// created goes with it, unless another open has joined.
 void leave_uncommitted(server_context& host, const std::shared_ptr<open>& leaving, bool has_created) noexcept;

@@ -41,20 +41,23 @@ namespace {
                                            .new_state = notice.to}};
 }
 
-// The ways a holder may be told by, in the order to try them. An oplock is its open's; a lease is its
-// client's, who hears of it on the first of its connections. A channel that did not deliver what was told
-// before comes last.
+// The ways a holder may be told by, in the order to try them. An oplock is its open's, and is broken where
+// the client learns of the open; a lease is its client's, who hears of it on the first of its connections. A
+// channel that did not deliver what was told before comes last.
 [[nodiscard]] std::vector<channel*> ways_to(server_context& host, const lease& of, const open& via) {
-    std::vector<session*> sessions{via.session};
     const bool needs_cipher = must_encrypt(of);
-    if (not of.is_oplock()) sessions = host.sessions.alike(*via.session);
+    const std::vector<std::shared_ptr<session>> sessions =
+        of.is_oplock() ? std::vector{host.find_session(via.session->id)} : host.sessions.alike(*via.session);
     std::vector<channel*> ways;
     for (const bool wants_stuck : {false, true})
-        for (const session* one : sessions)
+        for (const std::shared_ptr<session>& one : sessions)
             std::ranges::copy_if(one->channels, std::back_inserter(ways), [=](const channel* way) {
                 return way->is_established and not way->connection->is_closing() and
                        way->connection->is_stuck() == wants_stuck and (way->sealer or not needs_cipher);
             });
+    const auto opener = std::ranges::find(ways, via.made_on);
+    if (of.is_oplock() and opener != ways.end() and not(*opener)->connection->is_stuck())
+        std::rotate(ways.begin(), opener, std::next(opener));
     return ways;
 }
 

@@ -12,10 +12,9 @@ namespace {
 [[nodiscard]] std::vector<std::shared_ptr<connection>> connections_of(const server_context& host,
                                                                       const std::string& client,
                                                                       const server_loop& at) noexcept {
-    const server_latch::hold held(host.latch());
     std::vector<std::shared_ptr<connection>> found;
-    for (connection* const one : host.connections)
-        if (&one->home() == &at and one->peer_host() == client) found.push_back(one->shared_from_this());
+    for (connection* const one : host.connections.of_loop(at))
+        if (one->peer_host() == client) found.push_back(one->shared_from_this());
     return found;
 }
 

@@ -3,6 +3,9 @@
 #include "sluice/smb/server/metadata/description.hpp"
 #include "sluice/smb/server/metadata/extended_attributes.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/vfs/node_attached.hpp"
+#include "sluice/vfs/node_data.hpp"
+#include "sluice/vfs/node_names.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::smb::server {
@@ -15,7 +18,7 @@ namespace {
 // The file is there; what of the stream?
 [[nodiscard]] nt_status find_stream(const accessor& by, const lookup_request& wanted, lookup_result& found) {
     if (not by.tree.volume().features().has_streams) return nt_status::object_name_invalid;
-    result<vfs::node_ptr> stream = found.node->open_stream({.name = wanted.stream});
+    result<vfs::node_ptr> stream = vfs::open_stream(*found.node, {.name = wanted.stream});
     if (stream) {
         found.node = *std::move(stream);
         const auto status = asked_status(*found.node);
@@ -67,7 +70,7 @@ void find_directory(const accessor& by, std::string_view path, lookup_result& fo
 }
 
 [[nodiscard]] nt_status create_stream(vfs::node& file, std::string_view name, created_node& made) {
-    result<vfs::node_ptr> stream = file.open_stream({.name = name, .create = true, .exclusive = true});
+    result<vfs::node_ptr> stream = vfs::open_stream(file, {.name = name, .create = true, .exclusive = true});
     if (not stream) return status_of(stream.error());
     made.node = *std::move(stream);
     made.status.reset();
@@ -77,8 +80,10 @@ void find_directory(const accessor& by, std::string_view path, lookup_result& fo
 // Room for the size that the client has announced.
 [[nodiscard]] nt_status reserve(const wire::create_args& args, vfs::node& node) {
     if (not args.contexts.allocation_bytes or node.kind() != vfs::node_kind::file) return nt_status::success;
-    result<void> done = node.open_data({.read = false, .write = true});
-    if (done) done = node.allocate(*args.contexts.allocation_bytes);
+    const auto data = vfs::data_of(node);
+    if (not data) return status_of(data.error());
+    result<void> done = (*data)->open_data({.read = false, .write = true});
+    if (done) done = (*data)->allocate(*args.contexts.allocation_bytes);
     return done ? nt_status::success : status_of(done.error());
 }
 
@@ -103,19 +108,21 @@ void find_directory(const accessor& by, std::string_view path, lookup_result& fo
 
 // A file that is overwritten loses its streams, too.
 [[nodiscard]] result<void> drop_streams(vfs::node& file) {
-    const auto streams = file.streams();
+    const auto attached = vfs::attached_of(file);
+    if (not attached) return {};
+    const auto streams = (*attached)->streams();
     if (not streams) return {};
     for (const vfs::stream_info& each : *streams) {
-        const result<vfs::node_ptr> stream = file.open_stream({.name = each.name});
+        const result<vfs::node_ptr> stream = (*attached)->open_stream({.name = each.name});
         if (not stream) continue;  // removed in between
-        if (const result<void> gone = (*stream)->remove(); not gone) return gone;
+        if (const result<void> gone = vfs::remove(**stream); not gone) return gone;
     }
     return {};
 }
 
 [[nodiscard]] nt_status overwrite(const wire::create_args& args, vfs::node& node, bool is_stream) {
-    result<void> done = node.open_data({.read = false, .write = true});
-    if (done) done = node.truncate(0);
+    result<void> done = vfs::open_data(node, {.read = false, .write = true});
+    if (done) done = node.data()->truncate(0);
     if (done and not is_stream) {
         const vfs::metadata_change fresh_attributes{.dos = dos_attributes_of(args.file_attributes) |
                                                            vfs::dos_attributes::archive};
@@ -187,7 +194,7 @@ std::expected<created_node, nt_status> create_node(const accessor& by, const wir
         }
         if (status == nt_status::success) status = reserve(args, *made.node);
         if (status != nt_status::success) {
-            (void)(file != nullptr ? *file : *made.node).remove();
+            (void)vfs::remove(file != nullptr ? *file : *made.node);
             return std::unexpected(status);
         }
     } else {
@@ -206,7 +213,7 @@ std::expected<reply_facts, nt_status> prepare_node(const accessor& by, const wir
     }
     const bool is_data_used = wanted.data.read or wanted.data.write;
     if (is_data_used and node.kind() == vfs::node_kind::file) {
-        if (const result<void> opened = node.open_data(wanted.data); not opened)
+        if (const result<void> opened = vfs::open_data(node, wanted.data); not opened)
             return std::unexpected(status_of(opened.error()));
     }
     if (wanted.as_found and not wanted.overwrites) return facts_for_reply(by, node, args, *wanted.as_found);

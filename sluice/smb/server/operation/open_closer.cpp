@@ -3,6 +3,7 @@
 #include "sluice/smb/server/net/request.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/caching.hpp"
+#include "sluice/smb/server/operation/create_round.hpp"
 #include "sluice/smb/server/operation/file_removal.hpp"
 
 namespace sluice::smb::server {
@@ -11,10 +12,24 @@ using wire::nt_status;
 
 namespace {
 
-// Gives up everything of an ended open that others see. Returns nothing while its removal of the file is in
-// progress: told_of_end will be set.
-std::optional<nt_status> let_go(server_context& host, open& one) noexcept {
-    std::optional<nt_status> status = nt_status::success;
+// What an open has left to do when it has ended.
+struct leftover {
+    std::shared_ptr<file_state> file;
+    open_protocol::removal_duty duty;
+
+    [[nodiscard]] bool is_nothing() const noexcept { return not duty.of_this and not duty.of_file; }
+};
+
+// Tells CREATEs that have looked the file up already that its status is another.
+void note_changed_file(server_context& host, const open& leaving) noexcept {
+    if (leaving.file->ended_changes == 0 or not leaving.file->opens().empty()) return;
+    vfs::volume& volume = leaving.tree->volume();
+    host.names_of(volume, is_beyond_mount(volume, *leaving.node)).note_changed_file();
+}
+
+// Gives up everything of an ended open that others see.
+[[nodiscard]] leftover let_go(server_context& host, open& one) noexcept {
+    leftover left;
     if (one.file != nullptr) {
         const std::shared_ptr<file_state> file = one.file;
         file->locks().release_all(one);
@@ -28,18 +43,20 @@ std::optional<nt_status> let_go(server_context& host, open& one) noexcept {
         end_caching(host, one);
         one.claim.give_up();
         one.claim_to_base.give_up();
-        status = carry_out_removal(host, file, file->protocol().leave(one.entry), one.told_of_end);
+        note_changed_file(host, one);
+        left = {.file = file, .duty = file->protocol().leave(one.entry)};
     }
     one.counted_kept.reset();
     one.counted.reset();
     host.opens.remove(one);  // perhaps the last to hold it: nothing of it is touched after
-    return status;
+    return left;
 }
 
-// The open cannot be named any more. Returns nothing if told_of_end will be set.
-std::optional<nt_status> begin_end(server_context& host, open& one) noexcept {
+// The open, which has not ended, cannot be named any more. Returns nothing while writes through it are in
+// progress: the last of them does the rest.
+[[nodiscard]] std::optional<leftover> begin_end(server_context& host, open& one) noexcept {
     ENSURE(host.latch().is_mine());
-    if (one.is_closed) return nt_status::file_closed;
+    ENSURE(not one.is_closed, "an open ends once");
     one.is_closed = true;
     if (session* const of = std::exchange(one.session, nullptr))
         of->opens.erase(one.id.volatile_part.value());
@@ -56,17 +73,21 @@ std::optional<nt_status> begin_end(server_context& host, open& one) noexcept {
 }  // namespace
 
 nt_status end_open(server_context& host, open& one) noexcept {
-    return begin_end(host, one).value_or(nt_status::success);
+    if (one.is_closed) return nt_status::file_closed;
+    const std::optional<leftover> left = begin_end(host, one);
+    if (not left or left->is_nothing()) return nt_status::success;
+    return carry_out_removal(host, left->file, left->duty, nullptr).value_or(nt_status::success);
 }
 
-io::task<nt_status> co_end_open(request& r, open& one) noexcept {
+io::task<nt_status> co_end_open(request& r, std::shared_ptr<open> one) noexcept {
+    if (one->is_closed) co_return nt_status::file_closed;
     event<nt_status> gone(r.loop());
-    const bool is_first = not one.is_closed;
-    if (is_first) one.told_of_end = &gone;
-    const std::optional<nt_status> status = begin_end(r.host(), one);
-    if (not status) co_return co_await unlatched(r.host().latch(), gone.wait());
-    if (is_first) one.told_of_end = nullptr;
-    co_return *status;
+    one->told_of_end = &gone;
+    const std::optional<leftover> left = begin_end(r.host(), *one);
+    if (not left) co_return co_await unlatched(r.host().latch(), gone.wait());
+    one->told_of_end = nullptr;
+    if (left->is_nothing()) co_return nt_status::success;
+    co_return co_await co_carry_out_removal(r.host(), r.loop(), left->file, left->duty);
 }
 
 void end_watches_of_removed(file_state& directory) noexcept {
@@ -85,10 +106,12 @@ pending_write::pending_write(server_context& host, std::shared_ptr<open> of) noe
 pending_write::~pending_write() {
     ENSURE(host_.latch().is_mine());
     --of_->file->pending_writes;
-    ++of_->file->ended_writes;
+    ++of_->file->ended_changes;
     if (--of_->pending_writes != 0 or not of_->is_closed) return;
     event<nt_status>* const waiting = of_->told_of_end;
-    const std::optional<nt_status> status = let_go(host_, *of_);
+    const leftover left = let_go(host_, *of_);
+    std::optional<nt_status> status = nt_status::success;
+    if (not left.is_nothing()) status = carry_out_removal(host_, left.file, left.duty, waiting);
     if (waiting != nullptr and status) waiting->set(*status);
 }
 

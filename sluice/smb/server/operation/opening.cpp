@@ -140,9 +140,8 @@ io::task<opening::step> opening::look_up(create_round& round) noexcept {
         asked.soon = data_of(wire::mapped_for_files(args_.desired_access));
         asked.soon.write = asked.soon.write or overwrites();
     }
-    round.note_removals();
+    round.begin_lookup();
     vfs::fs_domain& domain = is_beyond_mount_ ? *volume_.crossing_domain() : volume_.domain();
-    is_status_current_ = domain.is_inline();  // otherwise others may write after the lookup
     auto found = co_await r_.call(domain, [&] { return server::look_up(r_.accessor(), asked); });
     if (not found and found.error() == crosses_mount and not is_beyond_mount_ and
         volume_.crossing_domain() != nullptr) {
@@ -317,7 +316,7 @@ io::task<opening::step> opening::create(create_round& round) noexcept {
         co_return there == nt_status::success ? step::again : fail(there);  // as FILE_OPEN says
     }
     action_ = create_action::created;
-    is_status_current_ = is_status_current_ and made->status.has_value();
+    is_status_current_ = made->status.has_value();  // nobody else has joined it
     if (made->status) found_.status = *made->status;
     found_.node = std::move(made->node);
     found_.is_stream_missing = false;
@@ -368,9 +367,12 @@ io::task<opening::step> opening::join_created() noexcept {
 // -------------------------------------------------------------------------------------
 
 io::task<opening::step> opening::complete(create_round& round) noexcept {
-    if (round.has_removals() and action_ != create_action::created) {
-        const auto status = co_await r_.call(*fresh_, [&] { return asked_status(*fresh_->node); });
-        if (not status or status->links == 0) co_return step::again;
+    if (action_ != create_action::created) {
+        is_status_current_ = not round.has_changed_files() and file_->ended_changes == 0;
+        if (round.has_removals()) {
+            const auto status = co_await r_.call(*fresh_, [&] { return asked_status(*fresh_->node); });
+            if (not status or status->links == 0) co_return step::again;
+        }
     }
     if (peer_servers* const peers = r_.host().peers()) {
         const step settled = co_await check_peer_servers(*peers);
@@ -433,24 +435,23 @@ io::task<nt_status> opening::prepare() noexcept {
                     .is_stream = not name_.stream.empty(),
                     .data = data_of(granted_),
                     .as_found = {}};
-    // Only a write that had begun before can have changed it, and it has not ended.
-    const bool is_unchanged = file_->pending_writes == 0;
-    if (is_status_current_ and is_unchanged) how.as_found = found_.status;
-    std::uint32_t ended_before = file_->ended_writes;
+    if (is_status_current_ and not file_->is_changing()) how.as_found = found_.status;
+    std::uint32_t ended_before = file_->ended_changes;
     const auto call = [&] { return prepare_node(r_.accessor(), args_, *fresh_->node, how); };
     std::expected<reply_facts, nt_status> known = std::unexpected(nt_status::success);
     if (empties) {
         known = co_await call_in_turn(r_, *fresh_, call);
+        if (known) ++ended_before;  // its own
         emptying_.reset();
         action_ = args_.disposition == create_disposition::supersede ? create_action::superseded
                                                                      : create_action::overwritten;
     } else {
         known = co_await r_.call(*fresh_, call);
     }
-    // If a write has ended in between, ask again: the client may cache the size and the times.
-    for (unsigned i = 0; known and ended_before != file_->ended_writes and i != limits::open_attempts_max;
+    // If a change has ended in between, ask again: the client may cache the size and the times.
+    for (unsigned i = 0; known and ended_before != file_->ended_changes and i != limits::open_attempts_max;
          ++i) {
-        ended_before = file_->ended_writes;
+        ended_before = file_->ended_changes;
         known =
             co_await r_.call(*fresh_, [&] { return facts_for_reply(r_.accessor(), *fresh_->node, args_); });
     }
@@ -462,7 +463,7 @@ io::task<nt_status> opening::prepare() noexcept {
 
 // The open that is to become the client's. It has an ID, but no session.
 nt_status opening::begin_open() noexcept {
-    fresh_ = r_.host().opens.make(r_.session->admitted.client);
+    fresh_ = r_.host().opens.make(r_.session->admitted.client, r_.connection().home().number);
     if (fresh_ == nullptr) return nt_status::too_many_opened_files;
     fresh_->tree = r_.tree;
     fresh_->share_access = args_.share_access;
@@ -483,6 +484,7 @@ nt_status opening::register_open() noexcept {
     }
     open& one = *fresh_;
     one.session = &by;
+    one.made_on = r_.channel.get();
     one.create_options = args_.options;
     one.mode = bits_of(args_.options & shown_as_mode);
     one.deletes_on_close = wants(create_options::delete_on_close);

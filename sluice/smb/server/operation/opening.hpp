@@ -87,7 +87,7 @@ private:
     vfs::name_match match_;
     bool is_beyond_mount_ = false;   // the path leads into another file system
     lookup_result found_;            // by the last lookup; its node moves to the open
-    bool is_status_current_ = true;  // found_.status: the file cannot have changed since
+    bool is_status_current_ = true;  // found_.status: no open has changed the file since
     std::shared_ptr<file_state> file_;
     std::shared_ptr<file_state> base_;  // if it is a stream, and other servers are to know
     peer_claim claim_;                  // to file_

@@ -14,6 +14,8 @@
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/caching.hpp"
 #include "sluice/smb/server/operation/create_round.hpp"
+#include "sluice/vfs/node_attached.hpp"
+#include "sluice/vfs/node_names.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::smb::server {
@@ -42,13 +44,17 @@ namespace {
     const auto taken = wish.replaces ? vfs::when_taken::replace : vfs::when_taken::refuse;
     const std::string before(one.node->stream_name());
     const nt_status renamed = co_await call_in_turn(r, one, [&] {
-        const result<void> done = one.node->rename(*name, taken);
+        const auto names = vfs::names_of(*one.node);
+        if (not names) return status_of(names.error());
+        const result<void> done = (*names)->rename(*name, taken);
         return done ? nt_status::success : status_of(done.error());
     });
     if (renamed != nt_status::success) co_return renamed;
     r.host().files.change_key(*one.file, target);
-    for (open* const other : one.file->opens())
-        if (equal_ignoring_case(other->node->stream_name(), before)) other->node->follow_stream_name(*name);
+    for (open* const other : one.file->opens()) {
+        if (not equal_ignoring_case(other->node->stream_name(), before)) continue;
+        if (const auto names = vfs::names_of(*other->node)) (*names)->follow_stream_name(*name);
+    }
     co_return nt_status::success;
 }
 
@@ -117,7 +123,7 @@ struct candidate {
 // this one's renames must not wait for it.
 [[nodiscard]] std::vector<candidate> opens_around(server_context& host, const open& directory) {
     std::vector<candidate> found;
-    for (const auto& [number, one] : host.opens) {
+    for (const std::shared_ptr<open>& one : host.opens.all()) {
         const bool is_file = one->file != nullptr and one->node != nullptr and not one->is_closed;
         if (not is_file or one.get() == &directory) continue;
         if (one->file->key().image != directory.file->key().image) continue;
@@ -155,7 +161,9 @@ struct name_lookup {
 
 [[nodiscard]] bool leads_out_from(vfs::node& link, const vfs::node& directory) {
     if (link.kind() != vfs::node_kind::symlink) return false;
-    const result<std::string> to = link.read_link();
+    const auto attached = vfs::attached_of(link);
+    if (not attached) return false;
+    const result<std::string> to = (*attached)->read_link();
     return to and stays_in_share(*to, parent_of(link.path())) and not stays_in_share(*to, directory.path());
 }
 
@@ -468,9 +476,10 @@ private:
     // Touches only the node.
     [[nodiscard]] nt_status carry_out() noexcept {
         const auto taken = wish_.replaces ? vfs::when_taken::replace : vfs::when_taken::refuse;
-        vfs::node& node = *one_->node;
+        const auto names = vfs::names_of(*one_->node);
+        if (not names) return status_of(names.error());
         const result<void> done =
-            wish_.makes_link ? node.link(target_.path, taken) : node.rename(target_.path, taken);
+            wish_.makes_link ? (*names)->link(target_.path, taken) : (*names)->rename(target_.path, taken);
         return done ? nt_status::success : status_of(done.error());
     }
 

@@ -22,7 +22,8 @@ public:
     }
     [[nodiscard]] std::vector<wire::rpc_share> shares() const override {
         std::vector<wire::rpc_share> listed;
-        for (const std::shared_ptr<share>& one : host_.shares) {
+        const share_list::snapshot all = host_.shares.current();
+        for (const std::shared_ptr<share>& one : *all) {
             const share_configuration& told = one->configuration();
             if (one->is_withdrawn() or told.is_hidden) continue;
             // Clients keep to themselves what ends in a dollar sign; we tell which of those are ours.
@@ -43,13 +44,12 @@ public:
     rpc_named_pipe(const server_context& host, wire::rpc_service service) noexcept
         : told_(host), pipe_(service, told_) {}
 
-    [[nodiscard]] read_outcome read(mutable_bytes into) noexcept override {
+protected:
+    [[nodiscard]] read_outcome read_answer(mutable_bytes into) noexcept override {
         const wire::rpc_pipe::read_result got = pipe_.read(into);
         return {.bytes = got.bytes, .more = got.more};
     }
-    [[nodiscard]] std::size_t readable_bytes() const noexcept override { return pipe_.readable_bytes(); }
-
-protected:
+    [[nodiscard]] std::size_t answer_bytes() const noexcept override { return pipe_.readable_bytes(); }
     [[nodiscard]] bool take(bytes_view request) noexcept override { return pipe_.write(request); }
 
 private:

@@ -11,7 +11,8 @@ namespace sluice::smb::server {
 
 std::shared_ptr<channel> make_session(server_context& host, connection& on) {
     if (not host.admission.may_begin(on.admitted)) return nullptr;
-    const auto fresh = std::make_shared<session>(host.sessions.next_id(), on.agreed, host.opens.memory());
+    const auto fresh =
+        std::make_shared<session>(host.sessions.take_id(), on.agreed, host.opens.memory(on.home().number));
     fresh->since = host.clock().utc_now();
     std::shared_ptr<channel> first = make_channel(host, fresh, on);
     if (first == nullptr) return nullptr;
@@ -57,7 +58,7 @@ void begin_lifetime(server_context& host, session& of) {
 std::size_t end_sessions_of_removed_users(server_context& host) noexcept {
     const server_latch::hold held(host.latch());
     std::vector<std::shared_ptr<session>> removed;
-    for (const auto& [id, one] : host.sessions) {
+    for (const std::shared_ptr<session>& one : host.sessions.all()) {
         if (not one->proved) continue;
         const auto now = host.accounts().find(one->user.name, one->user.domain);
         const bool is_known = now and now->is_guest == one->user.is_guest and not now->is_disabled and
@@ -68,7 +69,7 @@ std::size_t end_sessions_of_removed_users(server_context& host) noexcept {
     for (const std::shared_ptr<session>& one : removed)
         end_session(host, *one, false);
     std::vector<std::shared_ptr<open>> left;
-    for (const auto& [number, one] : host.opens)
+    for (const std::shared_ptr<open>& one : host.opens.all())
         if (one->session == nullptr and one->durable and
             not host.accounts().find(one->durable->owner, one->durable->owner_domain))
             left.push_back(one);
@@ -146,10 +147,7 @@ void end_tree(server_context& host, session& of, tree& ending) noexcept {
 // Durable opens outlive their sessions, not the server.
 void end_all_opens(server_context& host) noexcept {
     const server_latch::hold held(host.latch());
-    std::vector<std::shared_ptr<open>> left;
-    for (const auto& [number, one] : host.opens)
-        left.push_back(one);
-    for (const std::shared_ptr<open>& one : left)
+    for (const std::shared_ptr<open>& one : host.opens.all())
         (void)end_open(host, *one);
 }
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "sluice/base/held_mutexes.hpp"
+
 namespace sluice::smb::server {
 
 namespace {
@@ -48,6 +50,7 @@ bounded_log::decision bounded_log::decide(std::string_view what, std::string_vie
 
 void bounded_log::write(event_severity severity, std::string_view what,
                         std::initializer_list<event_field> fields) noexcept {
+    held_mutexes::ensure_none();
     if (severity == event_severity::detail) {
         to_.write(severity, what, fields);
         return;

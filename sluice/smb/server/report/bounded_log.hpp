@@ -17,7 +17,9 @@ namespace sluice::smb::server {
 /// event in a later interval comes with their number. Events of the severity `detail` pass: they are written
 /// on request only.
 ///
-/// Thread safety: any thread. Allocates: an entry for each event, and for each event and peer of an interval.
+/// Monitor: any thread that holds no mutex of the server (ENSURE in checked builds); `mutex_` guards the
+/// counts, and lines are written without it. Allocates: an entry for each event, and for each event and peer
+/// of an interval.
 class bounded_log final : public event_log {
 public:
     bounded_log(event_log& to, const clock_source& clock) noexcept : to_(to), clock_(clock) {}

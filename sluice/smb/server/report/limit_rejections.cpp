@@ -1,6 +1,7 @@
 #include "sluice/smb/server/report/limit_rejections.hpp"
 
 #include <string>
+#include <utility>
 
 namespace sluice::smb::server {
 
@@ -60,14 +61,22 @@ std::string_view name_of(limit which) noexcept {
     return descriptions[static_cast<std::size_t>(which)].name;
 }
 
-void limit_rejections::add(limit which, std::string_view client) noexcept {
-    entry& known = entries_[index(which)];
-    ++known.rejected;
+std::uint64_t limit_rejections::take_unlogged(std::size_t which, std::uint64_t rejected) noexcept {
     const auto now = clock_.steady_now();
-    if (known.logged != 0 and now < known.log_next) return;
+    const lock_guard held(mutex_);
+    entry& known = entries_[which];
+    // Another thread, with a later rejection, may have been faster.
+    if (rejected <= known.logged or (known.logged != 0 and now < known.log_next)) return 0;
     known.log_next = now + logged_every;
-    const std::string count = std::to_string(known.rejected - known.logged);
-    known.logged = known.rejected;
+    return rejected - std::exchange(known.logged, rejected);
+}
+
+void limit_rejections::add(limit which, std::string_view client) noexcept {
+    // relaxed: a count, orders nothing.
+    const std::uint64_t rejected = rejected_[index(which)].fetch_add(1, std::memory_order_relaxed) + 1;
+    const std::uint64_t unlogged = take_unlogged(index(which), rejected);
+    if (unlogged == 0) return;
+    const std::string count = std::to_string(unlogged);
     const description& what = descriptions[index(which)];
     log_.write(event_severity::warning, "limit reached",
                {{"limit", what.name}, {"client", client}, {"rejected", count}, {"hint", what.hint}});

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "sluice/base/clock.hpp"
+#include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/server/report/event_log.hpp"
 
 namespace sluice::smb::server {
@@ -52,30 +54,37 @@ using shared_bounds = std::array<std::size_t, shared_limits_count>;
 
 /// Counts the rejections at each limit, and logs them at a bounded rate: one line per limit and
 /// `logged_every`, with the limit, the client, the number of rejections since the last line, and a hint.
-/// Thread safety: under the server's latch. Allocates: nothing, except the log.
+/// Monitor: any thread that holds no mutex; `mutex_` guards which lines are written, the counts are atomic,
+/// and lines are written without the mutex. Allocates: nothing, except the log.
 class limit_rejections {
 public:
     limit_rejections(event_log& log, clock_source& clock) noexcept : log_(log), clock_(clock) {}
 
     /// Something of `client` (a user or an address) was rejected or dropped at `which`.
     void add(limit which, std::string_view client) noexcept;
-    [[nodiscard]] std::uint64_t of(limit which) const noexcept { return entries_[index(which)].rejected; }
+    [[nodiscard]] std::uint64_t of(limit which) const noexcept {
+        return rejected_[index(which)].load(std::memory_order_relaxed);
+    }
 
     static constexpr std::chrono::seconds logged_every{10};
 
 private:
     struct entry {
-        std::uint64_t rejected = 0;
-        std::uint64_t logged = 0;  // of these
+        std::uint64_t logged = 0;  // of the rejections
         clock_source::steady_time log_next{};
     };
     [[nodiscard]] static constexpr std::size_t index(limit which) noexcept {
         return static_cast<std::size_t>(which);
     }
 
+    // The number of rejections to log now; 0: none.
+    [[nodiscard]] std::uint64_t take_unlogged(std::size_t which, std::uint64_t rejected) noexcept;
+
     event_log& log_;
     clock_source& clock_;
-    std::array<entry, limits_count> entries_{};
+    std::array<std::atomic<std::uint64_t>, limits_count> rejected_{};
+    ranked_mutex<lock_rank::leaf> mutex_;
+    std::array<entry, limits_count> entries_ SLUICE_GUARDED_BY(mutex_){};
 };
 
 }  // namespace sluice::smb::server

@@ -1,13 +1,23 @@
 #include "sluice/smb/server/report/refusal_log.hpp"
 
+#include <utility>
+
 namespace sluice::smb::server {
 
-bool refusal_log::is_new(const refusal& why, clock_source::steady_time now) {
+namespace {
+
+[[nodiscard]] std::string key_of(const refusal& why) {
     std::string key;
     for (const std::string_view part : {why.user, why.share, why.path, why.rule}) {
         key += part;
         key += '\0';
     }
+    return key;
+}
+
+}  // namespace
+
+bool refusal_log::is_new(std::string&& key, clock_source::steady_time now) {
     const auto known = explained_.find(key);
     if (known != explained_.end() and now - known->second < repeated_after) return false;
     if (explained_.size() >= remembered_max)
@@ -17,22 +27,31 @@ bool refusal_log::is_new(const refusal& why, clock_source::steady_time now) {
     return true;
 }
 
-void refusal_log::explain(const refusal& why) {
+refusal_log::decision refusal_log::decide(std::string key) {
     const clock_source::steady_time now = clock_.steady_now();
+    const lock_guard held(mutex_);
     if (now - interval_began_ >= interval) {
         interval_began_ = now;
         explained_in_interval_ = 0;
     }
-    if (explained_in_interval_ >= explained_per_interval_max or not is_new(why, now)) return;
-    const bool is_last = ++explained_in_interval_ == explained_per_interval_max;
-    log_.write(
-        event_severity::warning,
-        is_last ? "access was refused; more refusals of this minute are not told" : "access was refused",
-        {{"user", why.user},
-         {"share", why.share},
-         {"path", why.path},
-         {"rule", why.rule},
-         {"remedy", why.remedy}});
+    if (explained_in_interval_ >= explained_per_interval_max or not is_new(std::move(key), now))
+        return decision::silent;
+    return ++explained_in_interval_ == explained_per_interval_max ? decision::last_of_interval
+                                                                  : decision::written;
+}
+
+void refusal_log::explain(const refusal& why) {
+    const decision made = decide(key_of(why));
+    if (made == decision::silent) return;
+    log_.write(event_severity::warning,
+               made == decision::last_of_interval
+                   ? "access was refused; more refusals of this minute are not told"
+                   : "access was refused",
+               {{"user", why.user},
+                {"share", why.share},
+                {"path", why.path},
+                {"rule", why.rule},
+                {"remedy", why.remedy}});
 }
 
 }  // namespace sluice::smb::server

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <unordered_map>
 
 #include "sluice/base/clock.hpp"
+#include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/server/report/event_log.hpp"
 
 namespace sluice::smb::server {
@@ -19,8 +21,9 @@ struct refusal {
 
 /// Explains refusals to the administrator, once each: the same user, file and rule again within
 /// `repeated_after` say nothing, and altogether no more than `explained_per_interval_max` do, so that a
-/// client that tries every file cannot fill the log. The last of an interval says that there are more. Thread
-/// safety: under the server's latch.
+/// client that tries every file cannot fill the log. The last of an interval says that there are more.
+/// Monitor: any thread that holds no mutex; `mutex_` guards the memory of refusals, and lines are written
+/// without it. Allocates: an entry per refusal that is remembered.
 class refusal_log {
 public:
     refusal_log(event_log& log, clock_source& clock) noexcept : log_(log), clock_(clock) {}
@@ -33,13 +36,16 @@ public:
     static constexpr std::size_t remembered_max = 1024;
 
 private:
-    [[nodiscard]] bool is_new(const refusal& why, clock_source::steady_time now);
+    enum class decision : std::uint8_t { silent, written, last_of_interval };
+    [[nodiscard]] decision decide(std::string key);
+    [[nodiscard]] bool is_new(std::string&& key, clock_source::steady_time now) SLUICE_REQUIRES(mutex_);
 
     event_log& log_;
     clock_source& clock_;
-    std::unordered_map<std::string, clock_source::steady_time> explained_;
-    clock_source::steady_time interval_began_{};
-    std::size_t explained_in_interval_ = 0;
+    ranked_mutex<lock_rank::leaf> mutex_;
+    std::unordered_map<std::string, clock_source::steady_time> explained_ SLUICE_GUARDED_BY(mutex_);
+    clock_source::steady_time interval_began_ SLUICE_GUARDED_BY(mutex_){};
+    std::size_t explained_in_interval_ SLUICE_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace sluice::smb::server

@@ -10,6 +10,7 @@
 namespace sluice::smb::server {
 
 /// A number that one thread counts up and any thread may read: no instruction more than for a plain one.
+/// Atomic.
 class event_counter {
 public:
     void add(std::uint64_t more = 1) noexcept {
@@ -52,8 +53,8 @@ struct traffic {
     }
 };
 
-/// The same while it is counted, by the thread a connection belongs to. Thread safety: that thread counts;
-/// any may ask now().
+/// The same while it is counted, by the thread a connection belongs to.
+/// Atomic: that thread counts; any may ask now().
 class traffic_counters {
 public:
     void served(wire::command code, bool has_failed) noexcept {

@@ -8,49 +8,71 @@
 
 namespace sluice::smb::server {
 
-admitted_connection* admission::enter(admitted_connection& fresh) {
-    admitted_connection* evicted = nullptr;
-    if (connections_.size() >= bounds_.connections_without_session) {
-        evicted = *connections_.victim();
-        connections_.remove(*std::exchange(evicted->waits, std::nullopt));
-        rejections_.add(limit::connections_without_session, evicted->from.text());
+void admission::remove(admitted_connection& waiting) noexcept {
+    if (waiting.waits) connections_.remove(*std::exchange(waiting.waits, std::nullopt));
+}
+
+void admission::remove(admitted_session& in_progress) noexcept {
+    if (not in_progress.in_progress) return;
+    sessions_.remove(*std::exchange(in_progress.in_progress, std::nullopt));
+    admitted_connection& on = *std::exchange(in_progress.begun_on, nullptr);
+    ENSURE(on.sessions_in_progress != 0, "a session in progress is counted for its connection");
+    --on.sessions_in_progress;
+}
+
+std::shared_ptr<connection_handle> admission::enter(admitted_connection& fresh) {
+    std::shared_ptr<connection_handle> evicted;
+    std::optional<client_address> from;
+    {
+        const lock_guard held(mutex_);
+        if (connections_.size() >= bounds_.connections_without_session) {
+            admitted_connection& victim = **connections_.victim();
+            remove(victim);
+            evicted = victim.handle;
+            from = victim.from;
+        }
+        fresh.waits = connections_.add(fresh.from, &fresh);
     }
-    fresh.waits = connections_.add(fresh.from, &fresh);
+    if (from) rejections_.add(limit::connections_without_session, from->text());
     return evicted;
 }
 
 void admission::leave(admitted_connection& gone) noexcept {
-    if (gone.waits) connections_.remove(*std::exchange(gone.waits, std::nullopt));
+    {
+        const lock_guard held(mutex_);
+        remove(gone);
+        ENSURE(gone.sessions_in_progress == 0, "sessions in progress end before their connection leaves");
+    }
     gone.counted.reset();
 }
 
 bool admission::may_begin(const admitted_connection& on) noexcept {
-    if (on.sessions_in_progress < limits::sessions_in_progress_per_connection_max) return true;
+    {
+        const lock_guard held(mutex_);
+        if (on.sessions_in_progress < limits::sessions_in_progress_per_connection_max) return true;
+    }
     rejections_.add(limit::sessions_in_progress_per_connection, on.from.text());
     return false;
 }
 
 std::optional<std::uint64_t> admission::begin(session& fresh, admitted_connection& on) {
     std::optional<std::uint64_t> evicted;
-    if (sessions_.size() >= bounds_.sessions_in_progress) {
-        evicted = sessions_.victim();
-        rejections_.add(limit::sessions_in_progress, on.from.text());
+    {
+        const lock_guard held(mutex_);
+        if (sessions_.size() >= bounds_.sessions_in_progress) evicted = sessions_.victim();
+        fresh.admitted.in_progress = sessions_.add(on.from, fresh.id);
+        fresh.admitted.begun_on = &on;
+        ++on.sessions_in_progress;
     }
-    fresh.admitted.in_progress = sessions_.add(on.from, fresh.id);
-    fresh.admitted.begun_on = &on;
-    ++on.sessions_in_progress;
+    if (evicted) rejections_.add(limit::sessions_in_progress, on.from.text());
     return evicted;
 }
 
 void admission::end(session& gone) noexcept {
-    if (gone.admitted.in_progress) {
-        sessions_.remove(*std::exchange(gone.admitted.in_progress, std::nullopt));
-        --std::exchange(gone.admitted.begun_on, nullptr)->sessions_in_progress;
-    }
-    gone.admitted.counted.reset();
-    // Here, because the last reference to the session may be released on a thread that does not hold the
-    // latch.
-    gone.admitted.client = {};
+    quota_hold released;  // without the mutex
+    const lock_guard held(mutex_);
+    remove(gone.admitted);
+    released = std::move(gone.admitted.counted);
 }
 
 client_reference admission::client_of(const session& of, const admitted_connection& on) {
@@ -71,14 +93,16 @@ bool admission::establish(channel& fresh, admitted_connection& on) {
     if (on.counted.amount() == 0 and (of_connection = quotas_.take(client, limit::connections)).amount() == 0)
         return false;
     fresh.counted = std::move(of_channel);
+    const bool is_first_of_connection = of_connection.amount() != 0;
+    if (is_first_of_connection) on.counted = std::move(of_connection);
+    const lock_guard held(mutex_);
     if (is_first) {
-        end(of);  // no longer in progress
+        remove(of.admitted);  // no longer in progress
         of.admitted.client = client;
         of.admitted.counted = std::move(of_session);
     }
-    if (of_connection.amount() != 0) {
-        if (on.waits) connections_.remove(*std::exchange(on.waits, std::nullopt));
-        on.counted = std::move(of_connection);
+    if (is_first_of_connection) {
+        remove(on);
         on.has_had_session = true;
     }
     return true;

@@ -39,9 +39,11 @@ TEST_F(admissions, evict_the_oldest_connection_of_the_address_with_most_of_them)
     admitted_connection honest = from("10.0.0.1");
     admitted_connection first = from("10.0.0.9");
     admitted_connection second = from("10.0.0.9");
+    // The admission only passes the handle on.
+    first.handle = {std::make_shared<int>(), reinterpret_cast<connection_handle*>(&first)};
     EXPECT_EQ(admission_.enter(first), nullptr);
     EXPECT_EQ(admission_.enter(second), nullptr);
-    EXPECT_EQ(admission_.enter(honest), &first);
+    EXPECT_EQ(admission_.enter(honest), first.handle);
     EXPECT_EQ(admission_.connections_without_session(), 2U);
     EXPECT_EQ(rejections_.of(limit::connections_without_session), 1U);
     for (admitted_connection* const one : {&honest, &first, &second})

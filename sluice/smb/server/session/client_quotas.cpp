@@ -19,6 +19,20 @@ bool quota_hold::resize(std::size_t amount) noexcept {
     return true;
 }
 
+void quota_hold::absorb(quota_hold&& other) noexcept {
+    if (other.amount_ == 0) return;
+    ENSURE(by_ == other.by_ and what_ == other.what_, "holds of one client and resource are joined");
+    amount_ += std::exchange(other.amount_, 0);
+}
+
+quota_hold quota_hold::take_all() noexcept {
+    quota_hold all;
+    all.by_ = by_;
+    all.what_ = what_;
+    all.amount_ = std::exchange(amount_, 0);
+    return all;
+}
+
 void quota_hold::reset() noexcept {
     if (amount_ != 0) by_.use_->of->release(*by_.use_, what_, std::exchange(amount_, 0));
     by_ = {};
@@ -28,26 +42,38 @@ client_quotas::client_quotas(const shared_bounds& of_all, limit_rejections& reje
     : bounds_(of_all), rejections_(rejections) {}
 
 client_quotas::~client_quotas() {
+    const lock_guard held(mutex_);
     ENSURE(clients_.empty(), "the quotas outlive what is held of them");
 }
 
-client_reference client_quotas::enter(std::string name) {
-    const auto [found, is_new] = clients_.try_emplace(std::move(name));
-    if (is_new) {
-        found->second.of = this;
-        found->second.name = &found->first;
+client_reference::use& client_quotas::enter(std::string&& name, bool& is_new) {
+    const auto [found, inserted] = clients_.try_emplace(std::move(name));
+    client_reference::use& use = found->second;
+    is_new = inserted;
+    if (inserted) {
+        use.of = this;
+        use.name = &found->first;
     }
-    return client_reference(found->second);
+    // relaxed: under the mutex, as the end of the last one.
+    use.references.fetch_add(1, std::memory_order_relaxed);
+    return use;
 }
 
 client_reference client_quotas::user(std::string_view name) {
-    return enter("user " + fold(name));
+    std::string key = "user " + fold(name);
+    const lock_guard held(mutex_);
+    bool is_new = false;
+    return client_reference(enter(std::move(key), is_new));
 }
 
 client_reference client_quotas::guest(const client_address& where) {
-    client_reference entered = enter("guest " + where.text());
-    if (not entered.use_->group) entered.use_->group = enter("guests");
-    return entered;
+    std::string key = "guest " + where.text();
+    const lock_guard held(mutex_);
+    bool is_new = false;
+    client_reference::use& entered = enter(std::move(key), is_new);
+    bool is_new_group = false;
+    if (is_new) entered.group.use_ = &enter("guests", is_new_group);
+    return client_reference(entered);
 }
 
 quota_hold client_quotas::take(const client_reference& by, limit what, std::size_t amount) noexcept {
@@ -59,44 +85,55 @@ quota_hold client_quotas::take(const client_reference& by, limit what, std::size
     return hold;
 }
 
+std::size_t client_quotas::room_of(const client_reference::use& by, std::size_t which) const noexcept {
+    const std::size_t free = bounds_[which] - in_use_[which];
+    // The members divide the rest of the share of their group.
+    const std::size_t of_group = by.group ? by.group.use_->held[which] : 0;
+    const std::size_t room = free - std::min(free, of_group);
+    return room - std::min(room, by.held[which]);
+}
+
 bool client_quotas::try_take(client_reference::use& by, limit what, std::size_t amount) noexcept {
     if (amount == 0) return true;  // nothing is taken, however little is free
     const std::size_t i = index(what);
-    const std::size_t free = bounds_[i] - in_use_[i];
-    client_reference::use* const group = by.group.use_;
-    // The members divide the rest of the share of their group.
-    const std::size_t of_group = group != nullptr ? group->held[i] : 0;
-    const std::size_t room = free - std::min(free, of_group);
-    if (amount > room or by.held[i] > room - amount) {
-        rejections_.add(what, *by.name);
-        return false;
+    {
+        const lock_guard held(mutex_);
+        if (amount <= room_of(by, i)) {
+            by.held[i] += amount;
+            if (by.group) by.group.use_->held[i] += amount;
+            in_use_[i] += amount;
+            ENSURE(in_use_[i] <= bounds_[i], "no more is in use of a resource than its bound");
+            return true;
+        }
     }
-    by.held[i] += amount;
-    if (group != nullptr) group->held[i] += amount;
-    in_use_[i] += amount;
-    return true;
+    rejections_.add(what, *by.name);
+    return false;
 }
 
 void client_quotas::release(client_reference::use& by, limit what, std::size_t amount) noexcept {
     const std::size_t i = index(what);
+    const lock_guard held(mutex_);
     ENSURE(by.held[i] >= amount and in_use_[i] >= amount, "no more is released than was taken");
     by.held[i] -= amount;
     if (by.group) by.group.use_->held[i] -= amount;
     in_use_[i] -= amount;
 }
 
-void client_quotas::leave(client_reference::use& of) noexcept {
-    // After the entry is gone: the group may leave by it.
-    const client_reference group = std::move(of.group);
-    const auto found = clients_.find(*of.name);
-    ENSURE(found != clients_.end() and &found->second == &of);
-    clients_.erase(found);
+void client_quotas::drop(client_reference::use& of) noexcept {
+    client_map::node_type ended;  // destroyed without the mutex: the last reference to its group may be in it
+    const lock_guard held(mutex_);
+    // acquire: what others did with their references; pairs with the release in ~client_reference().
+    if (of.references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;  // entered again meanwhile
+    ended = clients_.extract(*of.name);
+    ENSURE(not ended.empty() and &ended.mapped() == &of, "a client is in the table while it is referred to");
 }
 
 std::size_t client_quotas::most_of_client(limit what) const noexcept {
+    const std::size_t i = index(what);
+    const lock_guard held(mutex_);
     std::size_t most = 0;
     for (const auto& [name, use] : clients_)
-        most = std::max(most, use.held[index(what)]);
+        most = std::max(most, use.held[i]);
     return most;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/server/report/limit_rejections.hpp"
 #include "sluice/smb/server/session/client_address.hpp"
 
@@ -18,6 +20,8 @@ class client_quotas;
 
 /// A client whose use of the shared resources is counted: a user, on all connections; or an address, for
 /// guests and anonymous sessions. It stays in the table while a reference to it exists.
+/// Atomic: the count of references. Each reference is a value of its owner, who may copy it, and destroy it,
+/// on any thread that holds no mutex of a leaf.
 class client_reference {
 public:
     client_reference() noexcept = default;
@@ -50,18 +54,20 @@ private:
     use* use_ = nullptr;
 };
 
+/// Monitor, as part of the quotas, whose mutex guards `held`; the counts are atomic, and the rest does not
+/// change once the entry is in the table.
 struct client_reference::use {
     client_quotas* of = nullptr;
     client_reference group;             // of all guests; null: a client by itself
     const std::string* name = nullptr;  // the key of its entry
-    std::size_t references = 0;
-    unsigned failed_proofs = 0;
+    std::atomic<std::size_t> references{0};
+    std::atomic<unsigned> failed_proofs{0};
     std::array<std::size_t, shared_limits_count> held{};
 };
 
 /// An amount of a shared resource that a client holds, released with the object.
-/// Thread safety: under the server's latch, construction of an empty one excepted. Allocates: nothing.
-/// Complexity: constant.
+/// Thread safety: a value of its owner, who may use it on any thread that holds no mutex of a leaf.
+/// Allocates: nothing. Complexity: constant.
 class quota_hold {
 public:
     quota_hold() noexcept = default;
@@ -84,6 +90,10 @@ public:
     /// Takes more, or releases some. Returns false, and changes nothing, if the client may not take that much
     /// more (the rejection is counted then), or if it is empty. Releasing always succeeds.
     [[nodiscard]] bool resize(std::size_t amount) noexcept;
+    /// Takes over what another hold of the same client and resource has (ENSURE); locks nothing.
+    void absorb(quota_hold&& other) noexcept;
+    /// Moves the whole amount into a hold of its own: this one stays, with an amount of 0. Locks nothing.
+    [[nodiscard]] quota_hold take_all() noexcept;
     void reset() noexcept;
 
 private:
@@ -103,9 +113,10 @@ private:
 ///
 /// Invariants:
 ///   1. The amount in use of a resource is the sum of all holds of it, and never exceeds its bound.
-///   2. A client is in the table exactly while a reference to it exists.
-/// Thread safety: under the server's latch, as its references and holds. Lifetime: outlives them (ENSURE).
-/// Allocates: an entry per client.
+///   2. A client is in the table exactly while a reference to it exists: the last reference ends, and the
+///   first one begins, under the mutex.
+/// Monitor: any thread; `mutex_` guards the table and all amounts. Rejections are counted and logged after it
+/// is unlocked. Lifetime: outlives its references and holds (ENSURE). Allocates: an entry per client.
 class client_quotas {
 public:
     client_quotas(const shared_bounds& of_all, limit_rejections& rejections) noexcept;
@@ -125,10 +136,16 @@ public:
     [[nodiscard]] quota_hold take(const client_reference& by, limit what, std::size_t amount = 1) noexcept;
 
     [[nodiscard]] std::size_t bound_of(limit what) const noexcept { return bounds_[index(what)]; }
-    [[nodiscard]] std::size_t in_use(limit what) const noexcept { return in_use_[index(what)]; }
+    [[nodiscard]] std::size_t in_use(limit what) const noexcept {
+        const lock_guard held(mutex_);
+        return in_use_[index(what)];
+    }
     /// Returns the highest use by one client. Complexity: O(clients).
     [[nodiscard]] std::size_t most_of_client(limit what) const noexcept;
-    [[nodiscard]] std::size_t clients() const noexcept { return clients_.size(); }
+    [[nodiscard]] std::size_t clients() const noexcept {
+        const lock_guard held(mutex_);
+        return clients_.size();
+    }
     [[nodiscard]] limit_rejections& rejections() const noexcept { return rejections_; }
 
 private:
@@ -140,25 +157,40 @@ private:
         ENSURE(which < shared_limits_count, "a limit that clients share");
         return which;
     }
-    [[nodiscard]] client_reference enter(std::string name);
-    [[nodiscard]] bool try_take(client_reference::use& by, limit what, std::size_t amount) noexcept;
-    void release(client_reference::use& by, limit what, std::size_t amount) noexcept;
-    void leave(client_reference::use& of) noexcept;
+    using client_map = std::unordered_map<std::string, client_reference::use>;
 
-    shared_bounds bounds_;
-    std::array<std::size_t, shared_limits_count> in_use_{};
+    // The entry of a client, with one more reference, which the caller adopts.
+    [[nodiscard]] client_reference::use& enter(std::string&& name, bool& is_new) SLUICE_REQUIRES(mutex_);
+    [[nodiscard]] bool try_take(client_reference::use& by, limit what, std::size_t amount) noexcept;
+    // The amount that a client may take more.
+    [[nodiscard]] std::size_t room_of(const client_reference::use& by, std::size_t which) const noexcept
+        SLUICE_REQUIRES(mutex_);
+    void release(client_reference::use& by, limit what, std::size_t amount) noexcept;
+    // A reference ends, perhaps the last.
+    void drop(client_reference::use& of) noexcept;
+
+    const shared_bounds bounds_;
     limit_rejections& rejections_;
-    std::unordered_map<std::string, client_reference::use> clients_;
+    mutable ranked_mutex<lock_rank::leaf> mutex_;
+    std::array<std::size_t, shared_limits_count> in_use_ SLUICE_GUARDED_BY(mutex_){};
+    client_map clients_ SLUICE_GUARDED_BY(mutex_);
 };
 
-inline client_reference::client_reference(use& of) noexcept : use_(&of) {
-    ++of.references;
-}
+// Adopts a reference that enter() has counted.
+inline client_reference::client_reference(use& of) noexcept : use_(&of) {}
 inline client_reference::client_reference(const client_reference& other) noexcept : use_(other.use_) {
-    if (use_ != nullptr) ++use_->references;
+    // relaxed: the reference that is copied keeps the entry.
+    if (use_ != nullptr) use_->references.fetch_add(1, std::memory_order_relaxed);
 }
 inline client_reference::~client_reference() {
-    if (use_ != nullptr and --use_->references == 0) use_->of->leave(*use_);
+    if (use_ == nullptr) return;
+    // The last one ends under the mutex. release: pairs with the acquire in drop().
+    std::size_t before = use_->references.load(std::memory_order_relaxed);
+    while (before > 1)
+        if (use_->references.compare_exchange_weak(before, before - 1, std::memory_order_release,
+                                                   std::memory_order_relaxed))
+            return;
+    use_->of->drop(*use_);
 }
 inline const std::string& client_reference::name() const noexcept {
     ENSURE(use_ != nullptr);
@@ -170,11 +202,11 @@ inline bool client_reference::is_user() const noexcept {
 }
 inline unsigned client_reference::failed_proofs() const noexcept {
     ENSURE(use_ != nullptr);
-    return use_->failed_proofs;
+    return use_->failed_proofs.load(std::memory_order_relaxed);
 }
 inline void client_reference::count_failed_proof() const noexcept {
     ENSURE(use_ != nullptr);
-    ++use_->failed_proofs;
+    use_->failed_proofs.fetch_add(1, std::memory_order_relaxed);  // a count, orders nothing
 }
 inline client_quotas& client_reference::quotas() const noexcept {
     ENSURE(use_ != nullptr);

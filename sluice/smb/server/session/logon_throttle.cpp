@@ -11,11 +11,12 @@ namespace sluice::smb::server {
 using std::chrono::milliseconds;
 
 logon_throttle::~logon_throttle() {
+    const lock_guard held(mutex_);
     ENSURE(waiting_ == 0, "attempts leave before the throttle goes");
 }
 
 logon_throttle::attempt::~attempt() {
-    if (of_ != nullptr) of_->leave(*at_, number_);
+    if (of_ != nullptr) of_->end(*this);
 }
 
 namespace {
@@ -55,32 +56,52 @@ logon_throttle::entry* logon_throttle::delayed(const io::socket_address& from,
 }
 
 logon_throttle::admission logon_throttle::enter(const io::socket_address& from) {
-    const auto now = clock_.steady_now();
-    entry* const found = delayed(from, now);
-    if (found == nullptr) return {.is_immediate = true};
-    entry& known = *found;
-    if (known.queue.empty() and now >= known.check_next) return {.is_immediate = true};
-    const bool is_address_full = known.queue.size() >= limits::logon_waiters_per_address_max;
-    if (is_address_full or waiting_ >= limits::logon_waiters_max) {
-        rejections_.add(is_address_full ? limit::logon_waiters_per_address : limit::logon_waiters,
-                        client_address(from).text());
-        return {};
+    admission entered;
+    std::optional<limit> reached;
+    {
+        const lock_guard held(mutex_);
+        reached = enter(from, entered);
     }
-    ++waiting_;
-    known.queue.push_back(next_number_);
-    return {.waiting = attempt(*this, known, next_number_++)};
+    if (reached) rejections_.add(*reached, client_address(from).text());
+    return entered;
 }
 
-milliseconds logon_throttle::wait_for(const attempt& which) noexcept {
+std::optional<limit> logon_throttle::enter(const io::socket_address& from, admission& entered) {
+    const auto now = clock_.steady_now();
+    entry* const found = delayed(from, now);
+    entered.is_immediate = found == nullptr;
+    if (entered.is_immediate) return std::nullopt;
+    entry& known = *found;
+    if (known.queue.empty() and not known.is_checking and now >= known.check_next) {
+        entered.is_immediate = known.is_checking = true;
+        entered.checking = attempt(*this, known, 0);
+        return std::nullopt;
+    }
+    if (known.queue.size() >= limits::logon_waiters_per_address_max) return limit::logon_waiters_per_address;
+    if (waiting_ >= limits::logon_waiters_max) return limit::logon_waiters;
+    ++waiting_;
+    known.queue.push_back(next_number_);
+    entered.waiting = attempt(*this, known, next_number_++);
+    return std::nullopt;
+}
+
+milliseconds logon_throttle::wait_for(attempt& which) noexcept {
+    const lock_guard held(mutex_);
     entry& known = *which.at_;
     const auto now = clock_.steady_now();
     const auto place = std::ranges::find(known.queue, which.number_) - known.queue.begin();
     if (place != 0) return std::min(sleep_max, place * sleep_min);
-    if (now >= known.check_next) return milliseconds(0);
+    if (known.is_checking) return sleep_min;
+    if (now >= known.check_next) {
+        leave(known, std::exchange(which.number_, 0));
+        known.is_checking = true;
+        return milliseconds(0);
+    }
     return std::clamp(std::chrono::ceil<milliseconds>(known.check_next - now), milliseconds(1), sleep_max);
 }
 
 void logon_throttle::failed(const io::socket_address& from) {
+    const lock_guard held(mutex_);
     std::optional<client_address> before;
     for (const level& each : levels) {
         const client_address part(from, each.bits);
@@ -107,6 +128,13 @@ void logon_throttle::failed(const client_address& from, unsigned failures_free) 
     known.check_next = now + pause_of(known);
 }
 
+void logon_throttle::end(const attempt& ending) noexcept {
+    const lock_guard held(mutex_);
+    if (ending.number_ != 0) return leave(*ending.at_, ending.number_);
+    ENSURE(ending.at_->is_checking, "a proof that is checked is known");
+    ending.at_->is_checking = false;
+}
+
 void logon_throttle::leave(entry& at, std::uint64_t number) noexcept {
     const auto found = std::ranges::find(at.queue, number);
     ENSURE(found != at.queue.end(), "an attempt leaves once");
@@ -118,8 +146,9 @@ void logon_throttle::leave(entry& at, std::uint64_t number) noexcept {
 void logon_throttle::make_room() noexcept {
     static_assert(addresses_max > limits::logon_waiters_max);
     if (entries_.size() < addresses_max) return;
-    const auto oldest = std::ranges::find_if(
-        by_age_, [&](const client_address& one) { return entries_.at(one).queue.empty(); });
+    auto oldest = by_age_.begin();
+    for (const entry* one = &entries_.at(*oldest); one->is_checking or not one->queue.empty();
+         one = &entries_.at(*++oldest)) {}
     entries_.erase(*oldest);
     by_age_.erase(oldest);
 }

@@ -33,7 +33,7 @@ protected:
     /// How long an attempt that arrives now and is patient waits until it is checked.
     milliseconds waits(const io::socket_address& from = address(1)) {
         const auto began = clock_.steady_now();
-        const auto entered = throttle_.enter(from);
+        auto entered = throttle_.enter(from);
         if (entered.is_immediate) return milliseconds(0);
         EXPECT_TRUE(entered.waiting.has_value());
         for (;;) {
@@ -85,7 +85,7 @@ TEST_F(guessing, over_many_connections_is_as_slow_as_over_one) {
     std::size_t checked = 0;
     for (const auto end = clock_.steady_now() + std::chrono::seconds(5); clock_.steady_now() < end;) {
         const auto turn = std::ranges::find_if(
-            waiting, [&](const auto& one) { return throttle_.wait_for(one) == milliseconds(0); });
+            waiting, [&](auto& one) { return throttle_.wait_for(one) == milliseconds(0); });
         if (turn != waiting.end()) {
             ++checked;
             fail(1);
@@ -110,8 +110,8 @@ TEST_F(guessing, that_is_abandoned_lets_the_next_attempt_move_up) {
 
 TEST_F(guessing, is_checked_in_the_order_of_arrival) {
     fail(limits::logon_failures_free + 1);
-    const auto first = throttle_.enter(address(1));
-    const auto second = throttle_.enter(address(1));
+    auto first = throttle_.enter(address(1));
+    auto second = throttle_.enter(address(1));
     clock_.advance(std::chrono::seconds(1));
     EXPECT_NE(throttle_.wait_for(*second.waiting), milliseconds(0));
     EXPECT_EQ(throttle_.wait_for(*first.waiting), milliseconds(0));

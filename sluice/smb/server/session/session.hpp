@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -42,7 +43,8 @@ struct user_identity {
 /// Reached over its channels, and gone with the last of them. Invariants:
 ///   1. Every open in `opens` names this session, and its tree is one of `trees` or gone.
 ///   2. Every channel in `channels` is in its connection's table, and the other way round.
-/// Thread safety: under the server's latch.
+/// Thread safety: `state` is atomic; the identity, which is set before that becomes valid, is read by any
+/// thread that has found it valid; the rest under the server's latch.
 class session {
 public:
     enum class phase : std::uint8_t {
@@ -50,6 +52,19 @@ public:
         valid,
         expired,  ///< its lifetime is over: reauthentication precedes all but CLOSE, LOGOFF, LOCK
         gone,
+    };
+    /// Atomic: any thread reads it.
+    class atomic_phase {
+    public:
+        // acquire and release: a thread that finds a phase sees what was set before it.
+        operator phase() const noexcept { return value_.load(std::memory_order_acquire); }
+        atomic_phase& operator=(phase fresh) noexcept {
+            value_.store(fresh, std::memory_order_release);
+            return *this;
+        }
+
+    private:
+        std::atomic<phase> value_{phase::in_progress};
     };
 
     /// `by`: what its first connection has agreed on, and every further one must agree on alike. `memory`,
@@ -61,7 +76,7 @@ public:
 
     const std::uint64_t id;
     const negotiated agreed;
-    phase state = phase::in_progress;
+    atomic_phase state;
     std::optional<timer_queue::entry> expiry;  // when a valid session expires
     std::vector<channel*> channels;            // in the order they came; their connections own them
     user_identity user;                        // never changes once the session is established

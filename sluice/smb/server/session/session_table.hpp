@@ -1,17 +1,20 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
+#include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/server/session/session.hpp"
 
 namespace sluice::smb::server {
 
 /// Every session of the server by its ID ([MS-SMB2] 3.3.1.5, GlobalSessionTable).
-/// Invariant: a session in the table has the ID that it is found by.
-/// Thread safety: under the server's latch. Allocates: a node per session.
+/// Invariant: a session in the table has the ID that it is found by; no ID is given twice.
+/// Monitor: any thread; `mutex_` guards the table. What it returns holds the sessions, which may have ended.
+/// Allocates: a node per session.
 class session_table {
 public:
     /// The IDs follow `id_before`.
@@ -19,23 +22,31 @@ public:
     session_table(const session_table&) = delete;
     session_table& operator=(const session_table&) = delete;
 
-    /// The ID for the next session that add() is given.
-    [[nodiscard]] std::uint64_t next_id() const noexcept { return last_id_ + 1; }
+    /// An ID for a new session. It is not given again.
+    [[nodiscard]] std::uint64_t take_id() noexcept {
+        // relaxed: a number, that orders nothing.
+        return last_id_.fetch_add(1, std::memory_order_relaxed) + 1;
+    }
+    /// `fresh` has an ID of take_id().
     void add(const std::shared_ptr<session>& fresh);
     /// Null if there is none.
     [[nodiscard]] std::shared_ptr<session> find(std::uint64_t id) const noexcept;
-    void remove(std::uint64_t id) noexcept { sessions_.erase(id); }
+    void remove(std::uint64_t id) noexcept;
+    /// All of them, in no order. Complexity: linear. Allocates: the list.
+    [[nodiscard]] std::vector<std::shared_ptr<session>> all() const;
     /// All sessions of a session's user from the same client, the session itself among them, in the order in
     /// which they were made. Complexity: O(n) in sessions.
-    [[nodiscard]] std::vector<session*> alike(const session& one) const;
+    [[nodiscard]] std::vector<std::shared_ptr<session>> alike(const session& one) const;
 
-    [[nodiscard]] std::size_t size() const noexcept { return sessions_.size(); }
-    [[nodiscard]] auto begin() const noexcept { return sessions_.begin(); }
-    [[nodiscard]] auto end() const noexcept { return sessions_.end(); }
+    [[nodiscard]] std::size_t size() const noexcept {
+        const lock_guard held(mutex_);
+        return sessions_.size();
+    }
 
 private:
-    std::unordered_map<std::uint64_t, std::shared_ptr<session>> sessions_;
-    std::uint64_t last_id_;
+    mutable ranked_mutex<lock_rank::registry> mutex_;
+    std::unordered_map<std::uint64_t, std::shared_ptr<session>> sessions_ SLUICE_GUARDED_BY(mutex_);
+    std::atomic<std::uint64_t> last_id_;
 };
 
 }  // namespace sluice::smb::server

@@ -13,7 +13,7 @@ protected:
         negotiated agreed;
         agreed.client.bytes[0] = client;
         const auto fresh =
-            std::make_shared<session>(table_.next_id(), agreed, *std::pmr::get_default_resource());
+            std::make_shared<session>(table_.take_id(), agreed, *std::pmr::get_default_resource());
         fresh->user.name = std::move(user);
         fresh->state = state;
         table_.add(fresh);
@@ -29,7 +29,7 @@ TEST_F(sessions, have_ids_that_follow_the_one_before) {
     EXPECT_EQ(add("b", std::byte{1}, valid)->id, 43U);
     table_.remove(43);
     EXPECT_EQ(table_.find(43), nullptr);
-    EXPECT_EQ(table_.next_id(), 44U) << "no ID is used again";
+    EXPECT_EQ(table_.take_id(), 44U) << "no ID is used again";
     EXPECT_EQ(table_.size(), 1U);
 }
 
@@ -39,9 +39,8 @@ TEST_F(sessions, are_alike_by_client_and_user_in_the_order_they_were_made) {
     const auto other_client = add("alice", std::byte{2}, valid);
     const auto second = add("ALICE", std::byte{1}, valid);
     const auto expired = add("alice", std::byte{1}, session::phase::expired);
-    EXPECT_EQ(table_.alike(*second), (std::vector<session*>{first.get(), second.get()}));
-    EXPECT_EQ(table_.alike(*expired), (std::vector<session*>{first.get(), second.get(), expired.get()}))
-        << "itself, whatever its state";
+    EXPECT_EQ(table_.alike(*second), (std::vector{first, second}));
+    EXPECT_EQ(table_.alike(*expired), (std::vector{first, second, expired})) << "itself, whatever its state";
 }
 
 }  // namespace

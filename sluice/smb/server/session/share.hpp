@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,7 +18,8 @@ struct volume_feed {
 };
 
 /// A volume under a name that clients connect to, or IPC$, which has named pipes only. The open files belong
-/// to the server: several shares may reach one file. Thread safety: the caller holds the server's latch.
+/// to the server: several shares may reach one file.
+/// Immutable, except for what is atomic, and the feed, which is for the first loop's thread.
 class share {
 public:
     /// `domain`: its number for reports of what the loops do (domain_names); 0 for none.
@@ -39,21 +41,30 @@ public:
     /// After a reload without it, no client can connect to it any more. Opens stay, but are not notified of
     /// changes unless another share serves the volume.
     void withdraw() noexcept {
-        is_withdrawn_ = true;
+        is_withdrawn_.store(true, std::memory_order_relaxed);
         feed.reset();
     }
-    [[nodiscard]] bool is_withdrawn() const noexcept { return is_withdrawn_; }
+    // relaxed: a request that does not see it is as one that came before.
+    [[nodiscard]] bool is_withdrawn() const noexcept { return is_withdrawn_.load(std::memory_order_relaxed); }
 
     /// Null if the volume has none, or the share is withdrawn. The last share to release it ends the feed.
     std::shared_ptr<volume_feed> feed;
 
-    /// How many files are open through it; kept by their states.
-    std::size_t open_files = 0;
+    /// How many files are open through it: counted by the first and the last open of each.
+    [[nodiscard]] std::size_t open_files() const noexcept {
+        return open_files_.load(std::memory_order_relaxed);
+    }
+    // relaxed: a count, orders nothing.
+    void note_open_file() noexcept { open_files_.fetch_add(1, std::memory_order_relaxed); }
+    void note_closed_file() noexcept {
+        ENSURE(open_files_.fetch_sub(1, std::memory_order_relaxed) != 0, "a file is closed once");
+    }
 
 private:
     share_configuration configuration_;
     std::uint32_t domain_ = 0;
-    bool is_withdrawn_ = false;
+    std::atomic<bool> is_withdrawn_{false};
+    std::atomic<std::size_t> open_files_{0};
 };
 
 }  // namespace sluice::smb::server

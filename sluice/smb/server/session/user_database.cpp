@@ -115,7 +115,7 @@ result<std::unique_ptr<user_database>> user_database::load(std::string path, edi
     auto loaded = std::make_unique<user_database>();
     loaded->path_ = std::move(path);
     loaded->exclude_editors_ = std::move(editing);
-    loaded->users_ = *std::move(users);
+    loaded->publish(*users);
     return loaded;
 }
 
@@ -130,10 +130,16 @@ result<std::unique_ptr<user_database>> user_database::open(std::string path, edi
 
 result<void> user_database::reload() {
     if (path_.empty()) return {};
+    const lock_guard alone(editing_);
     auto users = read(path_);
     if (not users) return failure(users.error());
-    users_ = *std::move(users);
+    publish(*users);
     return {};
+}
+
+void user_database::publish(user_map& users) noexcept {
+    const lock_guard held(mutex_);
+    users_.swap(users);
 }
 
 result<void> user_database::admit(std::span<const admission> only) {
@@ -146,6 +152,7 @@ result<void> user_database::admit(std::span<const admission> only) {
         if (not given) return failure({EINVAL, "admit a user: the password is not UTF-8"});
         hash.emplace(*std::move(given));
     }
+    const lock_guard held(mutex_);
     admitted_.reset();
     if (not only.empty()) admitted_.emplace(std::move(fresh));
     return {};
@@ -153,6 +160,7 @@ result<void> user_database::admit(std::span<const admission> only) {
 
 std::optional<auth::account> user_database::find(std::string_view user, std::string_view) noexcept {
     const std::string key = fold(user);
+    const lock_guard held(mutex_);
     if (admitted_) {
         const auto admitted = admitted_->find(key);
         if (admitted == admitted_->end()) return std::nullopt;
@@ -169,19 +177,31 @@ bool user_database::is_same(const account_name& one, const account_name& other) 
 
 std::vector<std::string> user_database::names() const {
     std::vector<std::string> all;
+    const lock_guard held(mutex_);
     for (const auto& [key, one] : users_)
         all.push_back(one.name);
     return all;
 }
 
 bool user_database::contains(std::string_view name) const {
-    return users_.contains(fold(name));
+    const std::string key = fold(name);
+    const lock_guard held(mutex_);
+    return users_.contains(key);
+}
+
+template <class Edit>
+result<void> user_database::edit(Edit&& change) {
+    if (not path_.empty()) {
+        const lock_guard alone(editing_);
+        return edit_file(change);
+    }
+    const lock_guard held(mutex_);
+    return change(users_);
 }
 
 // Keeps other editors away, starts from what the file says now, and stores the change.
 template <class Edit>
-result<void> user_database::edit(Edit&& change) {
-    if (path_.empty()) return change(users_);
+result<void> user_database::edit_file(Edit&& change) {
     if (const auto made = make_folders(folder_of(path_)); not made) return made;
     const auto held = exclude_editors_(path_);
     if (not held) return failure(held.error());
@@ -190,7 +210,7 @@ result<void> user_database::edit(Edit&& change) {
     user_map next = users ? *std::move(users) : user_map{};
     if (const result<void> changed = change(next); not changed) return changed;
     if (const result<void> stored = store(next); not stored) return stored;
-    users_ = std::move(next);
+    publish(next);
     return {};
 }
 

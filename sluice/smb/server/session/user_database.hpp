@@ -9,8 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/base/mutex.hpp"
 #include "sluice/io/path/path_handle.hpp"
 #include "sluice/smb/auth/authentication.hpp"
+#include "sluice/smb/server/core/ranked_mutex.hpp"
 
 namespace sluice::smb::server {
 
@@ -24,8 +26,12 @@ using edit_exclusion = std::function<result<std::shared_ptr<void>>(const std::st
 ///
 /// Edits are atomic: the new file takes the old one's place whole, or nothing changes; two programs that edit
 /// at once take turns, if they were given the same exclusion. A database in memory has no path. Names are
-/// compared without case; domains are ignored. Thread safety: one thread at a time. Blocks: where the file is
-/// read or written.
+/// compared without case; domains are ignored.
+///
+/// Invariant: what is known is what the last reload or edit has read or written, because both hold `editing_`
+/// while they use the file.
+/// Monitor: any thread; `mutex_` guards what is known, and is not held while the file is read or written.
+/// Blocks: where the file is read or written, and there only for other reloads and edits.
 class user_database final : public auth::account_source {
 public:
     user_database() noexcept = default;
@@ -62,7 +68,10 @@ public:
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
     [[nodiscard]] std::vector<std::string> names() const;
     [[nodiscard]] bool contains(std::string_view name) const;
-    [[nodiscard]] bool is_empty() const noexcept { return users_.empty(); }
+    [[nodiscard]] bool is_empty() const noexcept {
+        const lock_guard held(mutex_);
+        return users_.empty();
+    }
 
     /// Adds a user, or changes a password. Errors: EINVAL for a name or password that cannot be; those of
     /// the exclusion and of writing a file, and then nothing has changed.
@@ -84,13 +93,19 @@ private:
     [[nodiscard]] static result<user_map> read(const std::string& path);
     template <class Edit>
     [[nodiscard]] result<void> edit(Edit&& change);
+    template <class Edit>
+    [[nodiscard]] result<void> edit_file(Edit&& change) SLUICE_REQUIRES(editing_);
+    // Replaces what is known; the caller has what was known before, to be destroyed.
+    void publish(user_map& users) noexcept;
     [[nodiscard]] result<void> store(const user_map& users) const;
 
     std::string path_;
     edit_exclusion exclude_editors_;
-    user_map users_;
+    mutex editing_;  // one reload or edit at a time; no thread that only asks waits for it
+    mutable ranked_mutex<lock_rank::leaf> mutex_;
+    user_map users_ SLUICE_GUARDED_BY(mutex_);
     // By folded name, with the hash of a password that counts instead of the file's. None: all in the file.
-    std::optional<std::map<std::string, std::optional<auth::nt_hash>>> admitted_;
+    std::optional<std::map<std::string, std::optional<auth::nt_hash>>> admitted_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::smb::server

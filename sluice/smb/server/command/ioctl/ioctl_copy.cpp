@@ -8,6 +8,7 @@
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_copy.hpp"
+#include "sluice/vfs/node_data.hpp"
 
 namespace sluice::smb::server {
 
@@ -97,23 +98,26 @@ constexpr std::uint64_t offset_max = INT64_MAX;
 [[nodiscard]] io::task<nt_status> carry(control& c, std::shared_ptr<open> source, wire::copy_chunk chunk) {
     pool_buffer data = c.r.answer.buffers().take(chunk.length);
     if (not data) co_return nt_status::insufficient_resources;
+    const auto from = vfs::data_of(*source->node);
+    const auto to = vfs::data_of(*c.file->node);
+    if (not from or not to) co_return status_of(error(EBADF, "copy"));
     std::optional<change_turn> turn;
-    if (not source->node->transfers_at_once()) {
+    if (not(*from)->transfers_at_once()) {
         const nt_status refused = co_await take_transfer_turn(turn, c.r, *source);
         if (refused != nt_status::success) co_return refused;
     }
-    io::task<result<std::size_t>> reading = source->node->co_read(data.bytes(), chunk.source_offset);
+    io::task<result<std::size_t>> reading = (*from)->co_read(data.bytes(), chunk.source_offset);
     const result<std::size_t> got = co_await unlatched(c.r.host().latch(), std::move(reading));
     if (not got) co_return status_of(got.error());
     if (*got != chunk.length) co_return nt_status::invalid_view_size;  // cut meanwhile
     if (c.file->is_closed) co_return nt_status::file_closed;
     const pending_write before_its_end(c.r.host(), c.file);
     turn.reset();
-    if (not c.file->node->transfers_at_once()) {
+    if (not(*to)->transfers_at_once()) {
         const nt_status refused = co_await take_transfer_turn(turn, c.r, *c.file);
         if (refused != nt_status::success) co_return refused;
     }
-    io::task<result<void>> writing = c.file->node->co_write(data.bytes(), chunk.target_offset);
+    io::task<result<void>> writing = (*to)->co_write(data.bytes(), chunk.target_offset);
     const result<void> written = co_await unlatched(c.r.host().latch(), std::move(writing));
     co_return written ? nt_status::success : status_of(written.error());
 }
@@ -125,9 +129,11 @@ constexpr std::uint64_t offset_max = INT64_MAX;
     if (&source->node->domain() != &c.file->node->domain()) co_return false;
     const pending_write before_its_end(c.r.host(), c.file);
     const nt_status cloned = co_await c.r.call(*c.file, [&] {
+        const auto from = vfs::data_of(*source->node);
+        if (not from) return nt_status::not_supported;
         const result<std::uint64_t> bytes =
-            source->node->clone_to(*c.file->node, {.offset = chunk.source_offset, .length = chunk.length},
-                                   chunk.target_offset, false);
+            (*from)->clone_to(*c.file->node, {.offset = chunk.source_offset, .length = chunk.length},
+                              chunk.target_offset, false);
         return bytes and * bytes == chunk.length ? nt_status::success : nt_status::not_supported;
     });
     co_return cloned == nt_status::success;
@@ -196,7 +202,9 @@ namespace {
     if (asked.source_offset + asked.byte_count > from->size_bytes or
         asked.target_offset + asked.byte_count > to->size_bytes or from->is_sparse != to->is_sparse)
         return nt_status::not_supported;
-    const result<std::uint64_t> shared = source.clone_to(
+    const auto data = vfs::data_of(source);
+    if (not data) return status_of(data.error());
+    const result<std::uint64_t> shared = (*data)->clone_to(
         target, {.offset = asked.source_offset, .length = asked.byte_count}, asked.target_offset, true);
     return shared ? nt_status::success : status_of(shared.error());
 }

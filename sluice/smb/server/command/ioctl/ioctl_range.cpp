@@ -9,6 +9,7 @@
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_range.hpp"
+#include "sluice/vfs/node_data.hpp"
 
 namespace sluice::smb::server {
 
@@ -35,7 +36,9 @@ constexpr std::size_t ranges_max = 4096;
         co_return nt_status::file_lock_conflict;
     const pending_write before_its_end(c.r.host(), c.file);
     co_return co_await c.r.call(of, [&] {
-        const result<void> done = of.node->zero(range.offset, range.length, give_back);
+        const auto data = vfs::data_of(*of.node);
+        if (not data) return status_of(data.error());
+        const result<void> done = (*data)->zero(range.offset, range.length, give_back);
         return done ? nt_status::success : status_of(done.error());
     });
 }
@@ -56,7 +59,9 @@ struct range_list {
     const io::extent_pair whole{.offset = within.offset, .length = end - within.offset};
     if (not status->is_sparse) return range_list{.ranges = {whole}};
     range_list found{.ranges = std::vector<io::extent_pair>(ranges_max)};
-    const auto listed = node.allocated_ranges(whole.offset, whole.length, found.ranges);
+    const auto data = vfs::data_of(node);
+    if (not data) return std::unexpected(status_of(data.error()));
+    const auto listed = (*data)->allocated_ranges(whole.offset, whole.length, found.ranges);
     if (not listed) return std::unexpected(status_of(listed.error()));
     found.ranges.resize(listed->size());
     found.has_more = found.ranges.size() == ranges_max;

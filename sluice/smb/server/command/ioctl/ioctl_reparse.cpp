@@ -9,6 +9,7 @@
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/create_round.hpp"
 #include "sluice/smb/wire/fscc/reparse_point.hpp"
+#include "sluice/vfs/node_attached.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::smb::server {
@@ -51,7 +52,9 @@ constexpr std::size_t buffer_bytes_max = 8 + wire::reparse_data_bytes_max;
     if (file.opens().size() != 1 or files.has_open_streams(file.key()))
         co_return nt_status::sharing_violation;
     const nt_status made = co_await call_in_turn(r, *c.file, [&] {
-        const result<void> done = node.become_link(target);
+        const auto attached = vfs::attached_of(node);
+        if (not attached) return status_of(attached.error());
+        const result<void> done = (*attached)->become_link(target);
         return done ? nt_status::success : status_of(done.error());
     });
     files.change_key(file, node.key());
@@ -64,7 +67,9 @@ io::task<nt_status> get_reparse_point(control& c) {
     if (c.file->node->kind() != vfs::node_kind::symlink) co_return nt_status::not_a_reparse_point;
     using asked = std::expected<std::string, nt_status>;
     asked target = co_await c.r.call(*c.file, [&]() -> asked {
-        result<std::string> read = c.file->node->read_link();
+        const auto attached = vfs::attached_of(*c.file->node);
+        if (not attached) return std::unexpected(status_of(attached.error()));
+        result<std::string> read = (*attached)->read_link();
         if (not read) return std::unexpected(status_of(read.error()));
         return *std::move(read);
     });

@@ -1,4 +1,4 @@
-#include "sluice/io/stream/datagram.hpp"
+#include "sluice/io/call/datagram_call.hpp"
 
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -13,21 +13,9 @@
 #include "sluice/io/call/blocking.hpp"
 #include "sluice/io/call/limits.hpp"
 #include "sluice/io/call/socket_call.hpp"
-#include "sluice/io/sender/sender.hpp"
-#include "sluice/io/stream/socket_handle.hpp"
 
 namespace sluice::io {
 namespace {
-
-// buffer and const_buffer have one layout, that of iovec; the kernel only reads what a send names.
-template <class Piece>
-std::span<const buffer> as_buffers(std::span<Piece> pieces) noexcept {
-    return {reinterpret_cast<const buffer*>(pieces.data()), pieces.size()};
-}
-
-buffer as_buffer(std::span<const std::byte> bytes) noexcept {
-    return {const_cast<std::byte*>(bytes.data()), bytes.size()};
-}
 
 // Of a call that has returned no bytes: whether that was the end. An empty datagram has a sender, unless that
 // has no name; it is there before the end; and behind it may be others, with bytes.
@@ -127,48 +115,6 @@ error datagram_error(int code, const native_handle& native, direction which,
     if (which == direction::in) return {code, "recvfrom", native.descriptor};
     if (request.peer.family() == address_family::unspecified) return {code, "sendto", native.descriptor};
     return address_error(code, "sendto", request.peer);
-}
-
-// --- the blocking spellings
-
-result<received_datagram<bytes_type>> socket_handle::recvfrom(io_request<bytes_type> request,
-                                                              deadline within) noexcept {
-    datagram_request asked;
-    const buffer single(request.buffers);
-    const auto got = datagram_blocking(native_, direction::in, {&single, 1}, asked, within);
-    if (not got) return failure(got.error());
-    return received_datagram<bytes_type>{.buffers = request.buffers.first(*got),
-                                         .peer = asked.peer,
-                                         .message_bytes = asked.message_bytes,
-                                         .is_end = asked.is_end};
-}
-
-result<received_datagram<buffers_type>> socket_handle::recvfrom(io_request<buffers_type> request,
-                                                                deadline within) noexcept {
-    datagram_request asked;
-    const auto got = datagram_blocking(native_, direction::in, as_buffers(request.buffers), asked, within);
-    if (not got) return failure(got.error());
-    return received_datagram<buffers_type>{.buffers = detail::shortened(request.buffers, *got),
-                                           .peer = asked.peer,
-                                           .message_bytes = asked.message_bytes,
-                                           .is_end = asked.is_end};
-}
-
-io_result<const_bytes_type> socket_handle::sendto(io_request<const_bytes_type> request,
-                                                  const socket_address& to, deadline within) noexcept {
-    datagram_request asked{.peer = to};
-    const buffer single = as_buffer(request.buffers);
-    const auto sent = datagram_blocking(native_, direction::out, {&single, 1}, asked, within);
-    if (not sent) return failure(sent.error());
-    return request.buffers;
-}
-
-io_result<const_buffers_type> socket_handle::sendto(io_request<const_buffers_type> request,
-                                                    const socket_address& to, deadline within) noexcept {
-    datagram_request asked{.peer = to};
-    const auto sent = datagram_blocking(native_, direction::out, as_buffers(request.buffers), asked, within);
-    if (not sent) return failure(sent.error());
-    return request.buffers;
 }
 
 }  // namespace sluice::io

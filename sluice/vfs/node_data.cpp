@@ -1,10 +1,10 @@
-#include "sluice/vfs/node.hpp"
+#include "sluice/vfs/node_data.hpp"
 
 #include <algorithm>
 
 namespace sluice::vfs {
 
-result<host_runs> node::lend(io::extent_pair range, std::size_t runs_max) noexcept {
+result<host_runs> node_data::lend(io::extent_pair range, std::size_t runs_max) noexcept {
     io::file_handle* const file = host_file();
     if (file == nullptr) return failure({EOPNOTSUPP, "lend"});
     const auto size = file->maximum_extent();

@@ -1,4 +1,4 @@
-#include "sluice/sync/range_lock.hpp"
+#include "sluice/sync/range_lock_slow.hpp"
 
 namespace sluice::sync {
 

@@ -1,60 +1,14 @@
 #pragma once
 
+#include <algorithm>
+#include <utility>
+
 #include "sluice/sync/range_lock.hpp"
 
-// The members of the templates in range_lock.hpp, which says what they do and which invariants they keep.
+// The members of basic_range_lock that are called when ranges meet: range_lock.hpp documents them, and their
+// invariants. range_lock_slow.cpp needs them, and so does every lock with other atomics.
 
 namespace sluice::sync {
-
-// acquire, release: what was done under a range is seen by whoever is granted it next, in whatever form; and
-// whoever takes the node out of the word sees what it says.
-template <class Atomics>
-[[gnu::always_inline]] inline bool basic_range_lock<Atomics>::take_the_word(node& fresh) noexcept {
-    if (fresh.where().is_nowhere()) [[unlikely]]
-        return true;  // in nobody's way, so there is nothing to remember
-    std::uint64_t word = word_.load(std::memory_order_relaxed);
-    return word == idle and word_.compare_exchange_strong(word, word_of(fresh), std::memory_order_acq_rel,
-                                                          std::memory_order_relaxed);
-}
-
-template <class Atomics>
-inline bool basic_range_lock<Atomics>::take_from_table(node& fresh) noexcept {
-    // acquire: pairs with the release of spread(), for the table.
-    table* const in_use = table_of(word_.load(std::memory_order_acquire));
-    return in_use != nullptr and in_use->enter(fresh) == table::entering::entered;
-}
-
-// Whether it is held.
-template <class Atomics>
-bool basic_range_lock<Atomics>::take_beside_others(node& fresh, deadline until) noexcept {
-    return take_from_table(fresh) or take(fresh, until);
-}
-
-template <class Atomics>
-[[gnu::always_inline]] inline void basic_range_lock<Atomics>::unlock(node& held) noexcept {
-    std::uint64_t word = word_.load(std::memory_order_relaxed);
-    // release: pairs with the acquire of take_the_word() and begin_holding().
-    if (word == word_of(held) and
-        word_.compare_exchange_strong(word, idle, std::memory_order_release, std::memory_order_relaxed))
-        return;
-    unlock_beside_others(held);
-}
-
-template <class Atomics>
-void basic_range_lock<Atomics>::unlock_beside_others(node& held) noexcept {
-    // acquire: pairs with the release of spread(), for the table.
-    table* const in_use = table_of(word_.load(std::memory_order_acquire));
-    if (in_use == nullptr) return unlock_slowly(held);
-    switch (in_use->leave(held)) {
-        case table::leaving::left:
-            return;
-        case table::leaving::left_and_look:
-            return look();
-        case table::leaving::disputed:
-        case table::leaving::not_here:
-            return unlock_slowly(held);
-    }
-}
 
 template <class Atomics>
 void basic_range_lock<Atomics>::begin_holding() noexcept {
@@ -213,24 +167,6 @@ std::size_t basic_range_lock<Atomics>::bytes_allocated() noexcept {
     return bytes;
 }
 
-template <class Atomics>
-template <class Visit>
-void basic_range_lock<Atomics>::for_each_conflict(const lock_args& wanted, Visit&& visit) {
-    if (wanted.where.is_nowhere()) return;
-    const holding all(*this);
-    table* const in_use = current();
-    if (in_use != nullptr) {
-        in_use->mark(wanted.where);
-        in_use->gather(wanted, set_);
-    }
-    set_.for_each_conflict(wanted, [&](const node& one) {
-        const lock_args args = one.args();
-        return visit(lock_conflict{
-            .where = args.where, .mode = args.mode, .owner = args.owner, .is_held = not one.is_waiting()});
-    });
-    if (in_use != nullptr) in_use->unmark(wanted.where);
-}
-
 // `how` is granted or cancelled. A node may be destroyed as soon as its state has that value, or its request
 // is completed.
 template <class Atomics>
@@ -327,19 +263,6 @@ bool basic_range_lock<Atomics>::try_lock_all(std::span<const lock_args> wanted,
 }
 
 template <class Atomics>
-bool basic_range_lock<Atomics>::lock_async(request& by, const lock_args& wanted) noexcept {
-    ENSURE(not by.guard_, "a request asks for one lock at a time");
-    node& fresh = by.guard_.node_;
-    by.guard_.lock_ = this;
-    fresh.describe(wanted);
-    fresh.request = &by;
-    if (take_the_word(fresh) or take_from_table(fresh)) return true;
-    const holding all(*this);
-    // Once it waits and the latch is given back, it may be completed and gone.
-    return place(fresh, true) == placed::held;
-}
-
-template <class Atomics>
 bool basic_range_lock<Atomics>::cancel(request& waiting) noexcept {
     node& one = waiting.guard_.node_;
     ended granted;
@@ -431,33 +354,6 @@ void basic_range_lock<Atomics>::split(node& held, const byte_range& kept, node& 
         set_.split(held, kept, rest, rest_where, over);
     }
     tell_granted(over);
-}
-
-template <class Atomics>
-void basic_range_lock<Atomics>::relocate(node& from, node& to) noexcept {
-    to.describe(from.args());
-    if (from.where().is_nowhere()) return;
-    // acquire: pairs with the release of spread(), for the table.
-    std::uint64_t word = word_.load(std::memory_order_acquire);
-    // release: pairs with the acquire of begin_holding(), for the node; acquire: as above.
-    if (word == word_of(from) and word_.compare_exchange_strong(word, word_of(to), std::memory_order_release,
-                                                                std::memory_order_acquire))
-        return;
-    if (table* const in_use = table_of(word); in_use != nullptr and in_use->relocate(from, to)) return;
-    const holding all(*this);
-    if (table* const in_use = current(); in_use != nullptr) in_use->relocate_under_latch(from, to);
-    to.is_marked = std::exchange(from.is_marked, false);
-    if (from.is_in_set()) set_.relocate(from, to);
-}
-
-template <class Atomics>
-void basic_range_guard<Atomics>::split(std::uint64_t at, basic_range_guard& rest) noexcept {
-    ENSURE(lock_ != nullptr and not rest.lock_, "what is held is split, into a guard that holds nothing");
-    const byte_range whole = where();
-    ENSURE(not whole.is_empty() and whole.first() < at and at <= whole.last(), "both parts have bytes");
-    lock_->split(node_, byte_range::between({.first = whole.first(), .last = at - 1}), rest.node_,
-                 byte_range::between({.first = at, .last = whole.last()}));
-    rest.lock_ = lock_;
 }
 
 }  // namespace sluice::sync

@@ -1,0 +1,191 @@
+// How operations begin: at once, if a call that does not wait does it; otherwise in a queue.
+
+#include <algorithm>
+
+#include "sluice/io/call/blocking.hpp"
+#include "sluice/io/call/system_call.hpp"
+#include "sluice/io/loop/attempt.hpp"
+#include "sluice/io/loop/engine.hpp"
+#include "sluice/io/loop/external_work.hpp"
+
+namespace sluice::io {
+
+using detail::operation_record;
+
+bool io_multiplexer::wants_attempt(const operation_record& op, initiation how) noexcept {
+    if (how == initiation::automatic) how = initiation_;
+    if (how == initiation::batched or op.kind >= operation_kind::barrier) return false;
+    registration::half& half = op.target->side(direction_of(op.kind));
+    // An older request on the stream goes first; it failed to go, so this one would too.
+    if (not half.queue.empty() or not half.may_speculate()) return false;
+    if (asks_before_speculating_ and not may_speculate(op)) return false;
+    if (how == initiation::speculative) return true;
+    if (is_crowded_ and op.target->native.kind == handle_kind::socket) return false;
+    if (half.skipped >= half.pause) [[likely]]
+        return true;
+    ++half.skipped;
+    return false;
+}
+
+// A file that does not know RWF_NOWAIT can only be asked to do it, however long that takes. So can a barrier
+// that only starts something.
+bool io_multiplexer::can_refuse_to_wait(const operation_record& op) noexcept {
+    if (op.target->is_stream()) return true;
+    if (op.kind == operation_kind::barrier) return waits_for_device(op.durability);
+    return op.target->side(direction_of(op.kind)).may_speculate();
+}
+
+// Whether this is what nearly every operation is: a transfer of one piece, that says nothing about how to
+// begin, on a handle that has lately been ready. One branch asks it all; see system_call.hpp.
+bool io_multiplexer::is_usual(const operation_record& op, const registration::half& half,
+                              initiation how) const noexcept {
+    const auto word = [](auto of) { return static_cast<unsigned>(of); };
+    const unsigned unusual = word(how) | word(initiation_) | word(asks_before_speculating_) |
+                             word(is_crowded_) | word(half.never_speculate) | half.pause |
+                             word(not half.queue.empty()) | word(not half.call.is_known()) |
+                             word(op.kind > operation_kind::write) | (op.piece_count ^ 1U);
+    static_assert(word(initiation::automatic) == 0);
+    return unusual == 0;
+}
+
+bool io_multiplexer::begin_batched(operation_record& op) noexcept {
+    reset(op);
+    // What begin_slowly comes to for nearly all that is batched.
+    const bool goes_straight = is_transfer(op.kind) and not op.target->is_stream() and op.limit.is_none();
+    if (not goes_straight) [[unlikely]]
+        return begin_slowly(op);
+    ++queued_;
+    op.at = operation_record::stage::waiting;
+    backend_submit(op);
+    return false;
+}
+
+// Returns whether the outcome is known.
+bool io_multiplexer::begin(operation_record& op, initiation how) noexcept {
+    reset(op);
+    registration::half& half = op.target->side(direction_of(op.kind));
+    if (not is_usual(op, half, how)) [[unlikely]]
+        return begin_unusually(op, how);
+    const auto enough = half.call.any_will_do ? 0 : static_cast<std::ptrdiff_t>(op.pieces->size());
+    const std::ptrdiff_t moved = make_call(half.call, op.target->native.descriptor, *op.pieces, op.offset);
+    if (moved < enough) [[unlikely]]
+        return begin_on(op, moved);
+    op.transferred = static_cast<std::size_t>(moved);
+    op.at = operation_record::stage::ready;
+    return true;
+}
+
+bool io_multiplexer::begin_unusually(operation_record& op, initiation how) noexcept {
+    if (not wants_attempt(op, how)) return begin_slowly(op);
+    return note_attempt(op, attempt(op));
+}
+
+// Goes on after a first call that did not do it all.
+bool io_multiplexer::begin_on(operation_record& op, std::ptrdiff_t moved) noexcept {
+    if (moved == -EAGAIN) return note_attempt(op, false);
+    ENSURE(moved <= static_cast<std::ptrdiff_t>(op.pieces->size()),
+           "the kernel moved more than it was asked to");
+    if (moved > 0) op.transferred = static_cast<std::size_t>(moved);
+    const bool goes_on = moved > 0 or moved == -EINTR or moved == -EOPNOTSUPP;  // attempt() knows what to do
+    if (goes_on) return note_attempt(op, attempt(op));
+    op.error_code = static_cast<int>(-moved);
+    return note_attempt(op, true);
+}
+
+bool io_multiplexer::note_attempt(operation_record& op, bool finished) noexcept {
+    registration::half& half = op.target->side(direction_of(op.kind));
+    half.skipped = 0;
+    if (finished) {
+        half.pause = 0;
+        op.at = operation_record::stage::ready;
+        return true;
+    }
+    constexpr std::uint8_t pause_max = 63;
+    half.pause = std::min<std::uint8_t>(pause_max, static_cast<std::uint8_t>(half.pause * 2 + 1));
+    return begin_slowly(op);
+}
+
+void io_multiplexer::mark_dirty(registration::half& half) noexcept {
+    if (not half.dirty_link.is_linked()) dirty_.push_back(half);
+}
+
+void io_multiplexer::enqueue(operation_record& op) noexcept {
+    ENSURE(op.target->multiplexer == this, "an operation goes through the multiplexer of its handle");
+    op.at = operation_record::stage::waiting;
+    ++queued_;
+    const bool timed =
+        not op.limit.is_none() and (not op.limit.is_zero() or op.kind == operation_kind::sleep);
+    if (timed) [[unlikely]]
+        arm_timer(op);
+    if (op.kind == operation_kind::sleep) return;
+    if (op.target->is_stream()) {
+        registration::half& half = op.target->side(direction_of(op.kind));
+        half.queue.push_back(op);
+        mark_dirty(half);
+    } else {
+        backend_submit(op);
+    }
+}
+
+bool io_multiplexer::begin_external(operation_record& op) noexcept {
+    external_work& work = *static_cast<external_work*>(op.argument);
+    work.op_ = &op;
+    if (sharing_ != nullptr) return begin_external_shared(op, work);
+    // Before it begins, because it may be complete, on another thread, before begin() returns.
+    op.at = operation_record::stage::in_flight;
+    const std::optional<int> code = work.begin(not op.limit.is_zero());
+    if (code) {
+        op.error_code = *code;
+        op.at = operation_record::stage::ready;
+        return true;
+    }
+    ++queued_;
+    if (not op.limit.is_none() and not op.limit.is_zero()) arm_timer(op);
+    return false;
+}
+
+// Whether it must not wait. The kernel cannot end a barrier, so one whose time has come does not begin.
+bool io_multiplexer::has_no_time(const operation_record& op) const noexcept {
+    if (op.kind != operation_kind::barrier or op.limit.is_none()) return op.limit.is_zero();
+    return op.limit.remaining(now(), now(), utc_now()) == deadline::duration::zero();
+}
+
+namespace {
+
+// For that alone: nothing is transferred.
+constexpr bool waits_for_readiness(operation_kind kind) noexcept {
+    return kind == operation_kind::call_in or kind == operation_kind::call_out or
+           kind == operation_kind::ready_to_read or kind == operation_kind::ready_to_write;
+}
+
+}  // namespace
+
+// What could not be done at once waits, or, if it must not wait, has failed.
+bool io_multiplexer::begin_slowly(operation_record& op) noexcept {
+    if (op.kind == operation_kind::external) return begin_external(op);
+    if (op.kind == operation_kind::barrier and op.target->is_stream()) {
+        op.at = operation_record::stage::ready;  // nothing to make durable, and so nothing to wait for
+        return true;
+    }
+    if (waits_for_readiness(op.kind) and not op.target->is_stream()) {
+        if (not attempt(op)) op.error_code = EAGAIN;  // a file has no readiness to wait for
+        op.at = operation_record::stage::ready;
+        return true;
+    }
+    if (has_no_time(op) and op.kind != operation_kind::sleep and can_refuse_to_wait(op)) {
+        // Not tried above if it is batched, or if trying has lately been in vain: now it is the caller's only
+        // chance.
+        const bool is_first = op.target->side(direction_of(op.kind)).queue.empty();
+        const bool finished = is_first and op.kind != operation_kind::barrier and backend_attempt(op);
+        // What has just turned out not to know how to refuse waits after all, as it does from then on.
+        if (finished or can_refuse_to_wait(op)) {
+            if (not finished and op.transferred == 0) op.error_code = ETIMEDOUT;
+            op.at = operation_record::stage::ready;
+            return true;
+        }
+    }
+    enqueue(op);
+    return false;
+}
+
+}  // namespace sluice::io

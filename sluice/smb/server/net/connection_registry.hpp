@@ -1,0 +1,86 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "sluice/smb/server/core/ranked_mutex.hpp"
+#include "sluice/smb/server/net/server_loop.hpp"
+#include "sluice/smb/server/report/traffic.hpp"
+
+namespace sluice::smb::server {
+
+class connection;
+class replier;
+
+/// Reaches a connection from any thread, and outlives it: what it posts is lost once the connection is gone.
+/// Immutable. Only the home loop turns the weak pointer into a strong one, so that the connection is
+/// destroyed there.
+class connection_handle {
+public:
+    connection_handle(server_loop& home, std::weak_ptr<replier> of) noexcept
+        : home_(home), of_(std::move(of)) {}
+
+    [[nodiscard]] server_loop& home() const noexcept { return home_; }
+    /// Ends the connection soon; `why` is for the log, and a literal. The caller holds no mutex.
+    void close(std::string_view why) const noexcept;
+
+private:
+    server_loop& home_;
+    std::weak_ptr<replier> of_;
+};
+
+/// The connections of a server, the sockets it has accepted for them, and whether it takes more.
+///
+/// Invariant: a connection is in it from enter() until leave(), which its home loop calls.
+/// Monitor: any thread; `mutex_` guards the rest. Allocates: a node per connection.
+class connection_registry {
+public:
+    connection_registry() noexcept = default;
+    connection_registry(const connection_registry&) = delete;
+    connection_registry& operator=(const connection_registry&) = delete;
+
+    /// Counts one more accepted socket, unless there are `most` already. Returns whether it has.
+    [[nodiscard]] bool take_socket(std::size_t most) noexcept;
+    void release_socket() noexcept;
+
+    void enter(connection& fresh, std::shared_ptr<connection_handle> handle);
+    /// `last`: its traffic, which stays counted.
+    void leave(connection& ended, const traffic& last) noexcept;
+
+    /// No more connections are taken. Returns those there are.
+    [[nodiscard]] std::vector<std::shared_ptr<connection_handle>> stop();
+    [[nodiscard]] bool is_stopping() const noexcept {
+        // relaxed: a connection that misses it is in the list of stop(), or is cancelled with its loop.
+        return is_stopping_.load(std::memory_order_relaxed);
+    }
+    /// The connections of a loop. Called on its thread, which does not keep them across a suspension.
+    /// Complexity: linear in all.
+    [[nodiscard]] std::vector<connection*> of_loop(const server_loop& home) const;
+    [[nodiscard]] std::size_t size() const noexcept {
+        const lock_guard held(mutex_);
+        return connections_.size();
+    }
+    /// Calls `look(const connection&)` for each, under the mutex: it reads what any thread may, and locks and
+    /// posts nothing. Returns the traffic of those that have left.
+    template <class Look>
+    [[nodiscard]] traffic read_each(Look look) const {
+        const lock_guard held(mutex_);
+        for (const auto& [one, handle] : connections_)
+            look(static_cast<const connection&>(*one));
+        return of_ended_;
+    }
+
+private:
+    mutable ranked_mutex<lock_rank::registry> mutex_;
+    std::unordered_map<connection*, std::shared_ptr<connection_handle>> connections_
+        SLUICE_GUARDED_BY(mutex_);
+    std::size_t sockets_ SLUICE_GUARDED_BY(mutex_) = 0;  // of connections, from their acceptance on
+    traffic of_ended_ SLUICE_GUARDED_BY(mutex_);         // of connections that are gone
+    std::atomic<bool> is_stopping_{false};
+};
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,179 @@
+// The monitors of this directory, used by several threads at once.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <string>
+
+#include "sluice/io/epoll/epoll_multiplexer.hpp"
+#include "sluice/smb/server/core/threads_testing.hpp"
+#include "sluice/smb/server/open/named_pipe.hpp"
+#include "sluice/smb/server/open/notify_watch.hpp"
+#include "sluice/smb/server/open/open_table.hpp"
+#include "sluice/smb/server/open/replay.hpp"
+#include "sluice/vfs/memory/memory_volume.hpp"
+
+namespace sluice::smb::server {
+namespace {
+
+using wire::nt_status;
+
+constexpr std::size_t threads = 4;
+constexpr std::uint64_t rounds = 1000;
+
+class silent_log final : public event_log {
+public:
+    void write(event_severity, std::string_view, std::initializer_list<event_field>) noexcept override {}
+};
+
+class monitors_of_opens : public testing::Test {
+protected:
+    static shared_bounds many() {
+        shared_bounds bounds{};
+        bounds.fill(1U << 20);
+        return bounds;
+    }
+
+    std::unique_ptr<io::io_multiplexer> loop_ = io::make_epoll_multiplexer().value();
+    simulated_clock clock_;
+    silent_log log_;
+    limit_rejections rejections_{log_, clock_};
+    client_quotas quotas_{many(), rejections_};
+};
+
+TEST_F(monitors_of_opens, open_table_finds_opens_of_all_loops_and_no_number_twice) {
+    open_table opens;
+    run_at_once(threads, [&](std::size_t number) {
+        const client_reference by = quotas_.user("user");
+        std::uint64_t last = 0;
+        for (std::uint64_t i = 0; i != rounds; ++i) {
+            const std::shared_ptr<open> one = opens.make(by, number % 2);
+            EXPECT_GT(one->id.persistent_part.value(), last);
+            last = one->id.persistent_part.value();
+            EXPECT_EQ(opens.find(one->id), one);
+            if (i % 100 == 0) {
+                for (const std::shared_ptr<open>& other : opens.all())
+                    EXPECT_NE(other->id.persistent_part.value(), 0U);
+            }
+            opens.remove(*one);
+            EXPECT_EQ(opens.find(one->id), nullptr);
+        }
+    });
+    EXPECT_EQ(opens.size(), 0U);
+    EXPECT_EQ(quotas_.in_use(limit::opens), 0U);
+}
+
+TEST_F(monitors_of_opens, replay_table_lets_one_create_of_a_guid_begin) {
+    replay_table replays;
+    std::atomic<int> begun{0};
+    run_at_once(threads, [&](std::size_t) {
+        for (std::uint64_t i = 0; i != rounds; ++i) {
+            const auto found = replays.find_or_begin({}, true);
+            if (not found) {
+                EXPECT_EQ(found.error(), nt_status::file_not_available);
+                continue;
+            }
+            EXPECT_EQ(begun.fetch_add(1), 0);
+            begun.fetch_sub(1);
+        }
+    });
+    EXPECT_EQ(replays.size(), 0U);
+}
+
+// Answers each request by its bytes.
+class echoing_pipe final : public named_pipe {
+protected:
+    bool take(bytes_view request) noexcept override {
+        bytes_ += request.size();
+        return true;
+    }
+    read_outcome read_answer(mutable_bytes into) noexcept override {
+        const std::size_t bytes = std::min(bytes_, into.size());
+        bytes_ -= bytes;
+        return {.bytes = bytes, .more = bytes_ != 0};
+    }
+    std::size_t answer_bytes() const noexcept override { return bytes_; }
+
+private:
+    std::size_t bytes_ = 0;
+};
+
+TEST_F(monitors_of_opens, named_pipe_wakes_a_reader_for_each_answer) {
+    echoing_pipe pipe;
+    std::atomic<std::size_t> read{0};
+    run_at_once(threads, [&](std::size_t number) {
+        std::array<std::byte, 1> one{};
+        for (std::uint64_t i = 0; i != rounds; ++i) {
+            if (number % 2 == 0) {
+                EXPECT_TRUE(pipe.write(one));
+                continue;
+            }
+            event<nt_status> answered(*loop_);
+            pipe.wait(answered);
+            while (not answered.is_set())
+                std::this_thread::yield();
+            read.fetch_add(pipe.read(one).bytes);
+            pipe.forget(answered);
+        }
+    });
+    std::array<std::byte, 4096> rest{};
+    EXPECT_EQ(read.load() + pipe.read(rest).bytes, threads / 2 * rounds);
+    pipe.end();
+    event<nt_status> late(*loop_);
+    pipe.wait(late);
+    EXPECT_EQ(late.value(), nt_status::pipe_broken);
+}
+
+class scripted_feed final : public vfs::change_feed {
+public:
+    [[nodiscard]] result<std::unique_ptr<vfs::change_watch>> watch(
+        vfs::node&, bool, vfs::change_listener& told) noexcept override {
+        class kept final : public vfs::change_watch {};
+        listener = &told;
+        return std::make_unique<kept>();
+    }
+    [[nodiscard]] io::task<bool> co_changed() noexcept override { co_return false; }
+    void tell() noexcept override {}
+
+    vfs::change_listener* listener = nullptr;
+};
+
+TEST_F(monitors_of_opens, notify_watch_gives_each_change_to_one_of_several_requests) {
+    scripted_feed feed;
+    vfs::memory_volume volume(*loop_, clock_);
+    const vfs::node_ptr root = volume.find("", vfs::follow_links::yes).value();
+    const client_reference by = quotas_.user("user");
+    const auto watch = notify_watch::begin(feed, *root, {.filter = wire::completion_filter::file_name},
+                                           {.directories = quotas_.take(by, limit::watches),
+                                            .change_bytes = quotas_.take(by, limit::queued_change_bytes, 0)})
+                           .value();
+    constexpr std::uint64_t changes = 500;
+    std::atomic<std::uint64_t> taken{0};
+    std::atomic<bool> is_over{false};
+    run_at_once(threads, [&](std::size_t number) {
+        if (number == 0) {
+            for (std::uint64_t i = 0; i != changes; ++i)
+                feed.listener->changed({.kind = vfs::change_kind::added, .path = "name"});
+            while (taken.load() != changes)
+                std::this_thread::yield();
+            is_over.store(true);
+            return;
+        }
+        std::array<std::byte, 65536> room{};
+        while (not is_over.load()) {
+            event<nt_status> told(*loop_);
+            watch->wait(told);
+            while (not told.is_set() and not is_over.load())
+                std::this_thread::yield();
+            wire::notify_writer list{mutable_bytes(room)};
+            if (told.is_set() and watch->take(list) == nt_status::success) taken.fetch_add(list.count());
+            watch->forget(told);
+        }
+    });
+    EXPECT_EQ(taken.load(), changes);
+    EXPECT_EQ(quotas_.in_use(limit::queued_change_bytes), 0U);
+}
+
+}  // namespace
+}  // namespace sluice::smb::server

@@ -1,0 +1,140 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "sluice/base/deadline.hpp"
+#include "sluice/base/ensure.hpp"
+#include "sluice/sync/completions.hpp"
+#include "sluice/sync/lock_args.hpp"
+#include "sluice/sync/lock_node.hpp"
+
+// The guards and requests of range_lock.hpp.
+
+namespace sluice::sync {
+
+template <class Atomics>
+class basic_range_lock;
+
+template <class Atomics>
+class basic_range_request;
+
+/// A lock that is held, or nothing. Gives it back when it goes.
+///
+/// Contains all that the lock needs to remember: it allocates nothing, and memory is that of the guards.
+/// Thread safety: one thread at a time; any thread may give back. Outlived by its lock.
+template <class Atomics>
+class basic_range_guard {
+public:
+    basic_range_guard() noexcept = default;
+    /// Waits as `lock.lock(wanted)` does, for a guard that is made where it is to stay: moving one that holds
+    /// something has its lock look it up. Blocks: until it is granted.
+    basic_range_guard(basic_range_lock<Atomics>& lock, const lock_args& wanted) noexcept {
+        lock.lock_into(*this, wanted, deadline());
+    }
+    /// Complexity: constant. Blocks: briefly, while another thread changes the same lock.
+    basic_range_guard(basic_range_guard&& other) noexcept { take(other); }
+    basic_range_guard& operator=(basic_range_guard&& other) noexcept {
+        if (this == &other) return *this;
+        unlock();
+        take(other);
+        return *this;
+    }
+    ~basic_range_guard() {
+        if (lock_ != nullptr) lock_->unlock(node_);
+    }
+
+    [[nodiscard]] explicit operator bool() const noexcept { return lock_ != nullptr; }
+    [[nodiscard]] const byte_range& where() const noexcept { return node_.where(); }
+
+    /// Gives the lock back, and lets those go on that waited for nothing else. Again: does nothing.
+    /// Complexity: O(log n) expected in held and waiting ranges for each request that watches this one
+    /// (fair_set.hpp): one, if all want this range exclusively.
+    void unlock() noexcept {
+        if (lock_ != nullptr) std::exchange(lock_, nullptr)->unlock(node_);
+    }
+    /// Lets others share what was exclusive. The guard holds something.
+    void downgrade() noexcept { lock_->downgrade(node_); }
+    /// Makes a shared lock exclusive if nobody else holds or awaits any of it, otherwise says false and
+    /// leaves it shared. Never waits: two that did would wait for each other.
+    [[nodiscard]] bool try_upgrade() noexcept { return lock_->try_upgrade(node_); }
+    /// Gives back what is not part of `kept`, which lies within what is held.
+    void shrink(const byte_range& kept) noexcept {
+        ENSURE(where().covers(kept), "what is kept was held before");
+        lock_->shrink(node_, kept);
+    }
+    /// Hands the bytes from `at` on to `rest`, which holds nothing; nobody gets in between. `at` is one of
+    /// the bytes, not the first.
+    void split(std::uint64_t at, basic_range_guard& rest) noexcept;
+
+private:
+    friend class basic_range_lock<Atomics>;
+    friend class basic_range_request<Atomics>;
+
+    void take(basic_range_guard& other) noexcept {
+        if (other.lock_ == nullptr) return;
+        lock_ = std::exchange(other.lock_, nullptr);
+        lock_->relocate(other.node_, node_);
+    }
+
+    basic_range_lock<Atomics>* lock_ = nullptr;
+    lock_node<Atomics> node_;
+};
+
+/// Waits for a lock without a thread: see basic_range_lock::lock_async(). Stays where it is, and lives until
+/// completed() is called. Thread safety: as a guard.
+template <class Atomics>
+class basic_range_request {
+public:
+    basic_range_request() noexcept = default;
+    basic_range_request(const basic_range_request&) = delete;
+    basic_range_request& operator=(const basic_range_request&) = delete;
+
+    /// The lock, once it is granted; nothing after a cancel.
+    [[nodiscard]] basic_range_guard<Atomics> take() noexcept { return std::move(guard_); }
+
+protected:
+    ~basic_range_request() {
+        ENSURE(guard_.node_.state.load(std::memory_order_relaxed) < lock_node<Atomics>::waiting,
+               "a request lives until it is completed");
+    }
+
+    /// Has completed() called for a request that does not wait, like that of one that did: now, or once the
+    /// completion that this thread runs has returned.
+    void complete(bool is_granted) noexcept {
+        guard_.node_.request = this;
+        completions<Atomics>::of_this_thread().run(
+            guard_.node_, is_granted ? lock_node<Atomics>::granted : lock_node<Atomics>::cancelled);
+    }
+
+private:
+    friend class basic_range_lock<Atomics>;
+    friend class completions<Atomics>;
+
+    /// Called once, when a wait ends: on the thread that ended it, without any latch held, as the last thing
+    /// done to this object. It may use locks, release ranges and start requests; completions that it causes
+    /// nest up to a bound (completions.hpp). It should not wait: what it waits for may depend on others that
+    /// this thread has yet to complete.
+    virtual void completed(bool is_granted) noexcept = 0;
+
+    void complete_now(bool is_granted) noexcept {
+        if (not is_granted) guard_.lock_ = nullptr;
+        guard_.node_.state.store(is_granted ? lock_node<Atomics>::granted : lock_node<Atomics>::cancelled,
+                                 std::memory_order_relaxed);
+        completed(is_granted);
+    }
+
+    basic_range_guard<Atomics> guard_;
+};
+
+template <class Atomics>
+void basic_range_guard<Atomics>::split(std::uint64_t at, basic_range_guard& rest) noexcept {
+    ENSURE(lock_ != nullptr and not rest.lock_, "what is held is split, into a guard that holds nothing");
+    const byte_range whole = where();
+    ENSURE(not whole.is_empty() and whole.first() < at and at <= whole.last(), "both parts have bytes");
+    lock_->split(node_, byte_range::between({.first = whole.first(), .last = at - 1}), rest.node_,
+                 byte_range::between({.first = at, .last = whole.last()}));
+    rest.lock_ = lock_;
+}
+
+}  // namespace sluice::sync

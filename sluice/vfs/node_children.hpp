@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cerrno>
+#include <memory>
+#include <string_view>
+
+#include "sluice/vfs/discardable.hpp"
+#include "sluice/vfs/node.hpp"
+
+namespace sluice::vfs {
+
+/// One name in a directory. `name` is valid until the next call of the listing.
+struct listed_name {
+    std::string_view name;
+    metadata status;
+    bool leads_nowhere = false;  // a symbolic link whose target is missing or outside; `status` is the link's
+};
+
+/// The names of a directory, one after the other; `.` and `..` are not among them. A name that is in the
+/// directory all the time is returned once; a name that is created or removed during the listing may be
+/// returned. Thread safety: one thread at a time. Lifetime: the volume outlives it; the directory's node need
+/// not.
+class directory_listing : public discardable {
+public:
+    /// Returns the next name; null at the end. Symbolic links come with the status of what they lead to.
+    /// Errors: EIO and those of the file system. Blocks: for the file system.
+    [[nodiscard]] virtual result<const listed_name*> next() noexcept = 0;
+
+protected:
+    directory_listing() = default;
+};
+
+/// The names in a directory: a part of a node. The volume looks up and creates single names (volume::find,
+/// volume::create_in), because it alone compares names.
+/// Thread safety, Blocks: as node.
+class node_children {
+public:
+    node_children(const node_children&) = delete;
+    node_children& operator=(const node_children&) = delete;
+
+    /// Begins a listing. Errors: ENOTDIR if the node is no longer a directory; EACCES. Allocates: the
+    /// listing.
+    [[nodiscard]] virtual result<std::unique_ptr<directory_listing>> list() noexcept = 0;
+
+protected:
+    node_children() = default;
+    ~node_children() = default;
+};
+
+/// Begins a listing of a node. Errors: as node_children::list; ENOTDIR for other nodes.
+/// Blocks: for the file system. Allocates: the listing.
+[[nodiscard]] inline result<std::unique_ptr<directory_listing>> list(node& of) noexcept {
+    if (node_children* const part = of.children(); part != nullptr) return part->list();
+    return failure({ENOTDIR, "list"});
+}
+
+}  // namespace sluice::vfs

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+#include <string_view>
+
+#include "sluice/vfs/node.hpp"
+
+namespace sluice::vfs {
+
+/// The action to take if a new name is taken.
+enum class when_taken : std::uint8_t {
+    refuse,   ///< EEXIST
+    replace,  ///< a file takes the place of a file; the other lives on while it is open
+};
+
+/// The name of a file, directory, link or stream: a part of a node. Errors of every call: EROFS; EACCES,
+/// EPERM; EBUSY for the root.
+/// Thread safety, Blocks: as node.
+class node_names {
+public:
+    node_names(const node_names&) = delete;
+    node_names& operator=(const node_names&) = delete;
+
+    /// Gives it another name. Errors: EEXIST; ENOENT, ENOTDIR as volume::find for the parent; ENOTEMPTY,
+    /// EISDIR, ENOTDIR if the file there cannot be replaced; EINVAL for a directory into itself; EXDEV. For a
+    /// stream, `path` is the new stream name.
+    [[nodiscard]] virtual result<void> rename(std::string_view path, when_taken taken) noexcept = 0;
+    /// Takes the name that another node of this stream has given it. Does nothing for other nodes.
+    /// Allocates: the name. Blocks: nothing.
+    virtual void follow_stream_name(std::string_view /*name*/) noexcept {}
+    /// Gives a file one more name. Errors: as rename; EPERM for directories; EMLINK. By default it fails with
+    /// EOPNOTSUPP: streams, and volumes without hard links.
+    [[nodiscard]] virtual result<void> link(std::string_view path, when_taken taken) noexcept;
+    /// Removes its name; for a stream, the stream. The node remains usable. Errors: ENOENT, ENOTEMPTY.
+    [[nodiscard]] virtual result<void> remove() noexcept = 0;
+
+protected:
+    node_names() = default;
+    ~node_names() = default;
+};
+
+inline result<void> node_names::link(std::string_view /*path*/, when_taken /*taken*/) noexcept {
+    return failure({EOPNOTSUPP, "link"});
+}
+
+/// Returns the name part of a node. Errors: EOPNOTSUPP if it has none. Allocates, Blocks: nothing. Any
+/// thread.
+[[nodiscard]] inline result<node_names*> names_of(node& of) noexcept {
+    if (node_names* const part = of.names(); part != nullptr) return part;
+    return failure({EOPNOTSUPP, "change a name"});
+}
+
+/// Removes the name of a node, as node_names::remove. Errors: also as names_of. Blocks: for the file system.
+[[nodiscard]] inline result<void> remove(node& of) noexcept {
+    const auto part = names_of(of);
+    return part ? (*part)->remove() : result<void>(failure(part.error()));
+}
+
+}  // namespace sluice::vfs
