@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sluice/io/best_available.hpp"
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/vfs/fs_domain.hpp"
 
