@@ -127,8 +127,9 @@ int main(int argc, char** argv) {
             .subject("liburing-dev", [=](run& r) { peers::echo_uring(r, connections); });
     }
     // The same in CPU time, most of which is that of falling asleep and waking up. What a loop costs at
-    // least, which has to ask what is ready before it receives, is `limit.epoll`; and of one that tries to
-    // receive before it asks, as an operation of P2052 does inside start(), `limit.epoll_trying`.
+    // least, which has to ask what is ready before it receives, is `limit.epoll`; of one that tries to
+    // receive before it asks, as an operation of P2052 may inside start(), `limit.epoll_trying`; and of one
+    // that has a ring receive, `limit.io_uring`.
     echo.add({.name = "one_connection",
               .metric = metric::cpu_per_operation,
               .operations = 20'000,
@@ -136,6 +137,7 @@ int main(int argc, char** argv) {
         .subject("limit", peers::echo_blocking)
         .subject("limit.epoll", [](run& r) { peers::echo_epoll(r, 1); })
         .subject("limit.epoll_trying", peers::echo_epoll_trying)
+        .subject("limit.io_uring", peers::echo_uring_and_send)
         .subject("sluice.run", [](run& r) { serve(r, 1, make_best, false); })
         .subject("sluice.receive_stream", [](run& r) { serve_streams(r, 1); })
         .subject("sluice.epoll.run", [](run& r) { serve(r, 1, make_epoll, false); })

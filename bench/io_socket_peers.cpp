@@ -73,7 +73,7 @@ void echo_epoll_trying(run& repeat) {
             if (got == 1)
                 ENSURE(send(socket, &byte, 1, MSG_NOSIGNAL) == 1);
             else
-                ENSURE(epoll_wait(poller, &event, 1, -1) == 1);
+                (void)epoll_wait(poller, &event, 1, -1);  // interrupted: tried again
         }
     });
     (void)close(socket);
@@ -213,6 +213,39 @@ void echo_uring(run& repeat, unsigned connections) {
     }
     for (const int each : ends)
         (void)close(each);
+}
+
+// By hand, the calls that sluice.run makes: the ring receives, and does not try before it waits; a call
+// sends.
+void echo_uring_and_send(run& repeat) {
+    echo_load load(1, repeat.operations());
+    const int socket = load.server_ends()[0];
+    io_uring ring{};
+    io_uring_params parameters{};
+    parameters.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN;
+    const bool refused = io_uring_queue_init_params(1024, &ring, &parameters) < 0;
+    if (refused) repeat.skip("io_uring is refused here");
+    load.begin();
+    if (not refused) {
+        ENSURE(io_uring_register_files(&ring, &socket, 1) == 0 and io_uring_register_ring_fd(&ring) == 1);
+        char byte = 0;
+        repeat.measure([&] {
+            for (int received = 1; received == 1;) {
+                io_uring_sqe* const entry = io_uring_get_sqe(&ring);
+                io_uring_prep_recv(entry, 0, &byte, 1, 0);
+                entry->ioprio |= IORING_RECVSEND_POLL_FIRST;
+                entry->flags |= IOSQE_FIXED_FILE;
+                io_uring_cqe* completion = nullptr;
+                while (io_uring_peek_cqe(&ring, &completion) != 0)
+                    (void)io_uring_submit_and_wait(&ring, 1);  // interrupted: waited again
+                received = completion->res;
+                io_uring_cq_advance(&ring, 1);
+                if (received == 1) ENSURE(send(socket, &byte, 1, MSG_NOSIGNAL) == 1);
+            }
+        });
+        io_uring_queue_exit(&ring);
+    }
+    (void)close(socket);
 }
 
 }  // namespace sluice::bench::peers

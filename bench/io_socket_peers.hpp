@@ -15,5 +15,7 @@ void echo_in_turn(run& repeat, unsigned connections);
 void echo_asio(run& repeat, unsigned connections);
 void echo_uv(run& repeat, unsigned connections);
 void echo_uring(run& repeat, unsigned connections);
+/// On one connection: the ring receives and a call sends, as an operation of P2052 does when it is started.
+void echo_uring_and_send(run& repeat);
 
 }  // namespace sluice::bench::peers

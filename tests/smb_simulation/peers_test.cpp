@@ -8,6 +8,7 @@
 #include "sluice/smb/wire/file/lock.hpp"
 #include "sluice/smb/wire/file/read.hpp"
 #include "sluice/smb/wire/fscc/reparse_point.hpp"
+#include "sluice/vfs/node_names.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
 // A server beside another one, which the tests play: what it says at the worst of moments.
@@ -120,10 +121,10 @@ TEST_F(peers, say_what_is_in_the_way_and_what_else_goes_wrong_is_no_success) {
 
 TEST_F(peers, that_remove_a_file_just_when_it_is_opened_leave_nobody_with_a_file_without_a_name) {
     ASSERT_EQ(close(client_->create("file").file), nt_status::success);
-    other_.before_raise = [this] { EXPECT_TRUE((*found())->remove()); };
+    other_.before_raise = [this] { EXPECT_TRUE(vfs::remove(**found())); };
     EXPECT_EQ(client_->create("file").action, wire::create_action::created);
     EXPECT_TRUE(found());
-    other_.before_raise = [this] { EXPECT_TRUE((*found())->remove()); };
+    other_.before_raise = [this] { EXPECT_TRUE(vfs::remove(**found())); };
     wire::create_args existing = polite_client::for_everything();
     existing.disposition = wire::create_disposition::open;
     EXPECT_EQ(create(existing), nt_status::object_name_not_found);
@@ -156,7 +157,7 @@ TEST_F(peers, do_not_keep_a_file_that_is_to_go_when_the_server_ends) {
 
 TEST_F(peers, that_replace_a_file_just_when_it_is_created_have_their_own_found_and_kept) {
     other_.before_raise = [this] {
-        EXPECT_TRUE((*found())->remove());
+        EXPECT_TRUE(vfs::remove(**found()));
         EXPECT_TRUE(world_.server->context().shares.current()->front()->volume().create("file", {}));
     };
     wire::create_args fresh = polite_client::for_everything();

@@ -16,6 +16,7 @@
 #include "sluice/smb/wire/message/echo.hpp"
 #include "sluice/smb/wire/message/negotiate.hpp"
 #include "sluice/smb/wire/security/access_mask.hpp"
+#include "sluice/vfs/node_attached.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
 // Requests that other SMB servers carried out, according to published vulnerabilities (docs/cves.md),
@@ -125,7 +126,7 @@ TEST_F(open_without_write_access, stores_no_security_descriptor_when_no_part_is_
     EXPECT_EQ(set(wire::info_type::security, {}, empty_descriptor, 0), nt_status::success);
     const auto node = volume->find("file", vfs::follow_links::no);
     ASSERT_TRUE(node);
-    const auto stored = (*node)->security();
+    const auto stored = (*node)->attached()->security();
     ASSERT_TRUE(stored);
     EXPECT_TRUE(stored->empty());
 }

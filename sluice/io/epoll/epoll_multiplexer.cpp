@@ -64,7 +64,7 @@ private:
     void backend_cancel(operation_record& op) noexcept override;
     result<void> backend_complete(time_point until) noexcept override;
     void backend_flush() noexcept override {
-        serve_dirty([this](registration::half& half) { arm(half); });
+        serve_dirty([this](registration::half& half) { serve_or_watch(half); });
     }
     void backend_wake() noexcept override;
     result<void> backend_renew() noexcept override;
@@ -77,10 +77,12 @@ private:
     [[nodiscard]] result<void> start_workers() noexcept;
     void set_interest(registration& target, std::uint32_t events) noexcept;
     void arm(registration::half& half) noexcept;
+    void serve_or_watch(registration::half& half) noexcept;
     [[nodiscard]] result<void> take_events(time_point until) noexcept;
-    [[nodiscard]] int wait_for_events(std::span<epoll_event> into, const timespec* timeout) noexcept;
+    [[nodiscard]] int wait_for_events(std::span<epoll_event> into, duration at_most) noexcept;
     void on_event(registration& target, std::uint32_t events) noexcept;
     void on_side(registration::half& half) noexcept;
+    [[nodiscard]] bool has_files() const noexcept { return not unthreaded_.empty() or workers_ != nullptr; }
     bool finish_files() noexcept;
 
     static constexpr int events_per_wait = 256;
@@ -171,6 +173,16 @@ void epoll_multiplexer::arm(registration::half& half) noexcept {
     set_interest(*half.owner, (half.owner->backend_word & ~is_known) | events_of(half.which));
 }
 
+// An armed half is left to epoll, which the loop asks next in any case, and which reports a half for as long
+// as it is ready. A call before that is one system call more, and in a conversation fails every time, because
+// the peer has not answered yet. A write is not left to epoll, which reports room only when there is much of
+// it.
+void epoll_multiplexer::serve_or_watch(registration::half& half) noexcept {
+    const bool epoll_tells = half.is_armed and half.which == direction::in and waits_for_one_piece(half);
+    if (epoll_tells) return;
+    if (serve_half(half)) arm(half);
+}
+
 void epoll_multiplexer::on_side(registration::half& half) noexcept {
     // With one in flight, another thread looks once its call has returned, and arms the half again.
     if (not half.queue.empty() and half.in_flight == 0) {
@@ -192,8 +204,13 @@ void epoll_multiplexer::on_event(registration& target, std::uint32_t events) noe
 
 // How many there are. A kernel before 5.11, or a sandbox that does not know the call, waits in milliseconds,
 // which are rounded up: what is left of one would be spent asking again and again.
-int epoll_multiplexer::wait_for_events(std::span<epoll_event> into, const timespec* timeout) noexcept {
+int epoll_multiplexer::wait_for_events(std::span<epoll_event> into, duration at_most) noexcept {
     const auto events_max = static_cast<int>(into.size());
+    const bool for_ever = at_most == duration::max();
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(at_most);
+    const timespec limit{.tv_sec = static_cast<time_t>(seconds.count()),
+                         .tv_nsec = static_cast<long>((at_most - seconds).count())};
+    const timespec* const timeout = for_ever ? nullptr : &limit;
     if (waits_in_nanoseconds_.load(std::memory_order_relaxed)) [[likely]] {
         const int count = ::epoll_pwait2(poller_.descriptor(), into.data(), events_max, timeout, nullptr);
         if (count >= 0 or (errno != ENOSYS and errno != EPERM)) return count;
@@ -211,26 +228,16 @@ int epoll_multiplexer::wait_for_events(std::span<epoll_event> into, const timesp
 
 result<void> epoll_multiplexer::take_events(time_point until) noexcept {
     const bool may_sleep = until != time_point::min() and ready_.empty() and dirty_.empty();
-    timespec timeout{};
-    bool sleeps = false;
-    if (may_sleep) {
-        const auto left = until == time_point::max() ? duration::max() : until - now();
-        if (left > duration::zero() and prepare_to_sleep()) {
-            sleeps = true;
-            const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
-            timeout = {.tv_sec = static_cast<time_t>(seconds.count()),
-                       .tv_nsec = static_cast<long>((left - seconds).count())};
-        }
-    }
+    const bool for_ever = until == time_point::max();
+    const duration left = for_ever ? duration::max() : may_sleep ? until - now() : duration::zero();
+    const bool sleeps = may_sleep and left > duration::zero() and prepare_to_sleep();
     if (not sleeps and armed_ == 0) return {};
     std::array<epoll_event, events_per_wait> events;
-    const bool for_ever = sleeps and until == time_point::max();
-    const int count = wait_for_events(events, for_ever ? nullptr : &timeout);
-    const bool failed = count < 0 and errno != EINTR;
-    const error why = error::last("epoll_wait", poller_.descriptor());
+    const int count = wait_for_events(events, sleeps ? left : duration::zero());
+    const int code = count < 0 ? errno : 0;  // before woke_up() changes it
     if (sleeps) woke_up();
-    if (failed) [[unlikely]]
-        return failure(why);
+    if (code != 0 and code != EINTR) [[unlikely]]
+        return failure({code, "epoll_wait", poller_.descriptor()});
     for (int i = 0; i < count; ++i) {
         const epoll_event& event = events[static_cast<std::size_t>(i)];
         if (event.data.ptr != nullptr) {
@@ -258,10 +265,10 @@ bool epoll_multiplexer::finish_files() noexcept {
 }
 
 result<void> epoll_multiplexer::backend_complete(time_point until) noexcept {
-    serve_dirty([this](registration::half& half) { arm(half); });
-    const bool any = finish_files();
+    backend_flush();
+    const bool any = has_files() and finish_files();
     const result<void> taken = take_events(any ? time_point::min() : until);
-    (void)finish_files();
+    if (has_files()) (void)finish_files();
     return taken;
 }
 

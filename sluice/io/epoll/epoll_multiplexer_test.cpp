@@ -1,15 +1,19 @@
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include <array>
 #include <cerrno>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "sluice/io/call/sandbox_testing.hpp"
 #include "sluice/io/sender/sender.hpp"
 #include "sluice/io/stream/pipe_handle.hpp"
+#include "sluice/io/stream/socket_handle.hpp"
 
 namespace sluice::io {
 namespace {
@@ -82,6 +86,66 @@ TEST(epoll_multiplexer, an_error_of_the_kernel_is_returned) {
                   return text.substr(0, text.find(" on "));
               }),
               "epoll_wait");
+}
+
+// A socket of which one byte has been waited for, and read: epoll watches it.
+class watched_socket {
+public:
+    watched_socket() {
+        std::array<int, 2> ends{};
+        EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+        socket_ = socket_handle::adopt(ends[0]).value();
+        peer_ = socket_handle::adopt(ends[1]).value();
+        socket_.set_multiplexer(multiplexer_.get()).value();
+        EXPECT_EQ(start_and_look(memory_), "nothing");
+        send_byte();
+        (void)multiplexer_->run();
+        EXPECT_EQ(outcome_, "1 bytes");
+    }
+    void send_byte() { EXPECT_TRUE(peer_.write({.buffers = std::as_bytes(std::span("a", 1))})); }
+    void end() {
+        read_->cancel();
+        while (read_->started())
+            (void)multiplexer_->run();
+    }
+    // Starts a read, makes one pass, which does not wait, and returns the outcome.
+    std::string start_and_look(bytes_type into) {
+        outcome_ = "nothing";
+        read_.emplace(connect(async_read(socket_, io_request<bytes_type>{into}), noting{&outcome_}));
+        read_->start();
+        (void)multiplexer_->try_run();
+        return outcome_;
+    }
+    bytes_type memory() { return memory_; }
+
+private:
+    std::unique_ptr<io_multiplexer> multiplexer_ = make_epoll_multiplexer(0).value();
+    socket_handle socket_, peer_;
+    std::array<std::byte, 8> memory_{};
+    std::string outcome_;
+    std::optional<io_operation_connection<transfer_sender<bytes_type>, noting>> read_;
+};
+
+TEST(epoll_multiplexer, a_socket_it_watches_is_not_read_before_epoll_says_that_it_is_ready) {
+    EXPECT_EQ(ask_in_child([] {
+                  watched_socket socket;
+                  deny(SYS_recvfrom, EIO);
+                  std::string quiet = socket.start_and_look(socket.memory());
+                  socket.end();
+                  return quiet;
+              }),
+              "nothing");
+}
+
+TEST(epoll_multiplexer, what_a_watched_socket_has_before_a_read_begins_is_read_in_one_pass) {
+    watched_socket socket;
+    socket.send_byte();
+    EXPECT_EQ(socket.start_and_look(socket.memory()), "1 bytes");
+}
+
+TEST(epoll_multiplexer, a_read_of_no_bytes_does_not_wait_for_a_watched_socket) {
+    watched_socket socket;
+    EXPECT_EQ(socket.start_and_look({}), "0 bytes");
 }
 
 }  // namespace

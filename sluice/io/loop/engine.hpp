@@ -120,13 +120,34 @@ void io_multiplexer::give_both(detail::operation_record& op, Value&& value, Done
     done();  // `op` may be gone, or started again
 }
 
-template <class Arm>
-void io_multiplexer::serve_dirty(Arm&& arm) noexcept {
+inline bool io_multiplexer::prepare_to_sleep() noexcept {
+    ENSURE(not sleeping_.load(std::memory_order_relaxed), "one thread at a time sleeps in a multiplexer");
+    sleeping_.store(true, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the one in post()
+    if (posted_.empty() and completed_elsewhere_.empty() and not backend_has_news()) {
+        end_turn();
+        if (sharing_ != nullptr) [[unlikely]]
+            fall_asleep();
+        return true;
+    }
+    sleeping_.store(false, std::memory_order_relaxed);
+    return false;
+}
+
+inline void io_multiplexer::woke_up() noexcept {
+    ENSURE(sleeping_.load(std::memory_order_relaxed), "woke up without having slept");
+    if (sharing_ != nullptr) [[unlikely]]
+        awake();
+    begin_turn();
+    sleeping_.store(false, std::memory_order_relaxed);  // a late wake-up only ends the next sleep early
+}
+
+template <class Serve>
+void io_multiplexer::serve_dirty(Serve&& serve) noexcept {
     // A half that is marked again in the meantime has more to do than one pass allows. It waits for the next.
     dirty_list now = std::move(dirty_);
     while (registration::half* half = now.pop_front()) {
-        if (half->queue.empty()) continue;
-        if (serve_half(*half)) arm(*half);
+        if (not half->queue.empty()) serve(*half);
     }
 }
 

@@ -24,6 +24,7 @@ namespace sluice::io {
 
 struct accept_request;
 class external_work;
+enum class progress : std::uint8_t;
 class registered_buffer;
 namespace detail {
 struct engine;
@@ -406,9 +407,9 @@ protected:
     /// gap.
     void withdraw(detail::operation_record& op, int code) noexcept;
     void mark_dirty(registration::half& half) noexcept;
-    /// Serves every dirty half by non-blocking calls; those that would block are given to `arm(half)`.
-    template <class Arm>
-    void serve_dirty(Arm&& arm) noexcept;
+    /// Gives every dirty half on which something waits to `serve(half)`.
+    template <class Serve>
+    void serve_dirty(Serve&& serve) noexcept;
     /// Serves one half that has become ready. Returns whether operations still wait.
     bool serve_half(registration::half& half) noexcept;
 
@@ -417,10 +418,10 @@ protected:
     void end_turn() noexcept { turn_.store((turn() | 1U) + 1, std::memory_order_relaxed); }
 
     /// To be called by a back end around its sleep: false means do not sleep, something was posted.
-    [[nodiscard]] bool prepare_to_sleep() noexcept;
+    [[nodiscard]] inline bool prepare_to_sleep() noexcept;
     /// Whether a thread is between the two calls. Another one then leaves wake-ups to it.
     [[nodiscard]] bool another_sleeps() const noexcept;
-    void woke_up() noexcept;
+    inline void woke_up() noexcept;
     /// For a back end whose own threads have pushed something for the loop. Any thread.
     void wake_if_sleeping() noexcept;
     /// Whether the back end's own threads have pushed something; asked before every sleep.
@@ -523,7 +524,11 @@ private:
     [[nodiscard]] bool note_attempt(detail::operation_record& op, bool finished) noexcept;
     [[nodiscard]] bool begin_slowly(detail::operation_record& op) noexcept;
     [[nodiscard]] bool begin_external(detail::operation_record& op) noexcept;
-    void take_completed_elsewhere() noexcept;
+    void take_completed_elsewhere() noexcept {
+        if (not completed_elsewhere_.empty()) [[unlikely]]
+            finish_completed_elsewhere();
+    }
+    void finish_completed_elsewhere() noexcept;
     void poll_external(detail::operation_record& op) noexcept;
     void look_at(detail::operation_record& op) noexcept;
     [[nodiscard]] static bool is_over(const detail::operation_record& op) noexcept;
@@ -532,7 +537,10 @@ private:
     void arm_timer(detail::operation_record& op) noexcept;
     void disarm_timer(detail::operation_record& op) noexcept;
     void expire(detail::operation_record& op) noexcept;
+    void leave_to_loop(detail::operation_record& op) noexcept;
     void enqueue(detail::operation_record& op) noexcept;
+    [[nodiscard]] progress serve_one_piece(registration::half& half) noexcept;
+    [[nodiscard]] bool serve_longer(registration::half& half) noexcept;
     inline void retire(detail::operation_record& op) noexcept;
     bool signal(detail::operation_record& op) noexcept;
     int signal_ready(int max) noexcept;
@@ -542,6 +550,7 @@ private:
     int idle_value() const noexcept { return pending_ == 0 ? nothing_pending : nothing_ready; }
     result<int> run_once(int max, time_point until) noexcept;
     result<int> turn_once(int max, time_point until) noexcept;
+    result<int> turn_until(time_point until, int max) noexcept;
     [[nodiscard]] bool is_exhausted() const noexcept;
     registration* take_registration() noexcept;
     [[nodiscard]] bool can_fork() noexcept;

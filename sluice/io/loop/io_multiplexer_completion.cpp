@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sluice/io/call/limits.hpp"
+#include "sluice/io/call/system_call.hpp"
 #include "sluice/io/loop/attempt.hpp"
 #include "sluice/io/loop/engine.hpp"
 #include "sluice/io/loop/external_work.hpp"
@@ -42,7 +43,7 @@ void io_multiplexer::poll_external(operation_record& op) noexcept {
     if (op.at == operation_record::stage::in_flight and not waits_for_threads()) backend_poll(op);
 }
 
-void io_multiplexer::take_completed_elsewhere() noexcept {
+void io_multiplexer::finish_completed_elsewhere() noexcept {
     while (operation_record* const op = completed_elsewhere_.pop()) {
         if (op->at == operation_record::stage::trying) [[unlikely]] {
             pinned_word(op->backend_word).note_completion();  // a thread is in one of its functions
@@ -68,88 +69,41 @@ void operation_record::signal_both(io_multiplexer& by) noexcept {
     detail::engine::give_both(by, *this, [this] { signal_value(); }, [this] { signal_done(); });
 }
 
-// Returns whether this completed the operation; a late done signal is only its echo.
-bool io_multiplexer::signal(operation_record& op) noexcept {
-    signalling_ = true;
-    const bool completes = op.at == operation_record::stage::ready;
-    if (completes and not op.notification_pending) [[likely]] {
-        op.signal_both(*this);  // `op` may be gone, or started again
-    } else if (completes) {
-        op.at = operation_record::stage::valued;
-        op.has_completed = true;
-        op.signal_value();  // done follows from finish_notification, even if that comes meanwhile
-    } else {
-        ENSURE(op.at == operation_record::stage::valued, "done is signalled before the value");
-        retire(op);
-        op.signal_done();  // as above
-    }
-    signalling_ = false;
-    return completes;
-}
-
-int io_multiplexer::signal_ready(int max) noexcept {
-    int count = 0;
-    max = std::min(max, limits::completions_per_pass_max);
-    is_crowded_ = batches_crowds_ and finished_ >= limits::crowd;
-    finished_ = 0;
-    while (count < max) {
-        operation_record* const op = ready_.pop_front();
-        if (op == nullptr) break;
-        if (signal(*op)) ++count;
-        // A coroutine that has used up what it may complete inline waits in `ready_` for the next pass, which
-        // grants it more; to go on here would complete one by one, and dearer, what is always ready. Behind
-        // the signal, so that a program that only polls, whose budget nobody renews, gets on as well.
-        if (inline_left_ <= 0) break;
-    }
-    is_crowded_ = false;
-    return count;
-}
-
 // --- completing
 
-result<int> io_multiplexer::complete(int max, time_point until) noexcept {
-    ensure_owner();
-    ENSURE(not signalling_, "complete_io and run must not be called from a receiver");
-    inline_left_ = limits::inline_completions_max;
-    max = std::min(max, limits::completions_per_pass_max);
-    int signalled = 0;
-    result<void> asked;
-    take_completed_elsewhere();
-    // A handle that is always ready must not keep the others from being looked at.
-    constexpr int passes_without_backend_max = 4;
-    const bool backend_is_idle = queued_ == 0 and (until == no_wait or not ready_.empty());
-    if (backend_is_idle or (not ready_.empty() and ++passes_without_backend_ < passes_without_backend_max)) {
-        // What is ready is enough for this pass.
-    } else {
-        passes_without_backend_ = 0;
-        direct_left_ = max;
-        asked = backend_complete(ready_.empty() ? until : no_wait);
-        signalled = max - std::exchange(direct_left_, 0);
-        take_completed_elsewhere();  // for which it may have woken up
-    }
-    const int count = signalled + signal_ready(max - signalled);
-    if (count > 0) return count;
-    if (not asked) [[unlikely]]
-        return failure(asked.error());
-    return idle_value();
+// Of a half that waits for one piece: makes the call that this takes, as begin() does. `moved`: it takes
+// another.
+[[gnu::always_inline]] inline progress io_multiplexer::serve_one_piece(registration::half& half) noexcept {
+    operation_record& op = *half.queue.front();
+    const auto asked = static_cast<std::ptrdiff_t>(op.pieces->size());
+    const auto enough = half.call.any_will_do ? 0 : asked;
+    const std::ptrdiff_t moved = make_call(half.call, half.owner->native.descriptor, *op.pieces, op.offset);
+    if (moved == -EAGAIN) return progress::would_block;
+    ENSURE(moved <= asked, "the kernel moved more than it was asked to");
+    if (moved > 0) op.transferred = static_cast<std::size_t>(moved);
+    if (moved == -EINTR or (moved >= 0 and moved < enough)) [[unlikely]]
+        return progress::moved;
+    if (moved < 0) op.error_code = static_cast<int>(-moved);
+    half.queue.erase(op);
+    finish(op);
+    return progress::finished;
 }
 
-result<int> io_multiplexer::complete_io(int max) noexcept {
-    if (sharing_ != nullptr) return run_shared(share_of_work::io, maximum(max), no_wait);
-    return complete(maximum(max), no_wait);
-}
-
-result<int> io_multiplexer::complete_io_within(duration within, int max) noexcept {
-    return complete_io_until(after(now(), within), max);
-}
-
-result<int> io_multiplexer::complete_io_until(time_point until, int max) noexcept {
-    return repeat(max, until, [this] { return now(); }, [this](int left) { return complete_io(left); });
-}
-
+// For nearly every half in place, rather than by the loops of serve() and the functions below it: every
+// return behind a system call is mispredicted.
 bool io_multiplexer::serve_half(registration::half& half) noexcept {
     if (half.in_flight != 0) [[unlikely]]
         return false;  // another thread's call is in progress, after which it serves this half
+    if (half.call.is_known() and waits_for_one_piece(half)) [[likely]] {
+        const progress served = serve_one_piece(half);
+        if (served != progress::moved) [[likely]]
+            return served == progress::would_block;
+    }
+    return serve_longer(half);
+}
+
+// Returns whether operations still wait, because they would block.
+bool io_multiplexer::serve_longer(registration::half& half) noexcept {
     operation_queue served;
     constexpr int calls_per_pass = 4;
     const bool would_block = serve(half, served, calls_per_pass);

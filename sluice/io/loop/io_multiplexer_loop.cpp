@@ -4,10 +4,12 @@
 #include <thread>
 
 #include "sluice/io/call/limits.hpp"
-#include "sluice/io/loop/io_multiplexer.hpp"
+#include "sluice/io/loop/engine.hpp"
 #include "sluice/io/loop/passes.hpp"
 
 namespace sluice::io {
+
+using detail::operation_record;
 
 using namespace passes;
 
@@ -32,26 +34,6 @@ void io_multiplexer::wake_if_sleeping() noexcept {
     if (sleeping_.load(std::memory_order_relaxed)) backend_wake();
 }
 
-bool io_multiplexer::prepare_to_sleep() noexcept {
-    ENSURE(not sleeping_.load(std::memory_order_relaxed), "one thread at a time sleeps in a multiplexer");
-    sleeping_.store(true, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the one in post()
-    if (posted_.empty() and completed_elsewhere_.empty() and not backend_has_news()) {
-        end_turn();
-        if (sharing_ != nullptr) fall_asleep();
-        return true;
-    }
-    sleeping_.store(false, std::memory_order_relaxed);
-    return false;
-}
-
-void io_multiplexer::woke_up() noexcept {
-    ENSURE(sleeping_.load(std::memory_order_relaxed), "woke up without having slept");
-    if (sharing_ != nullptr) awake();
-    begin_turn();
-    sleeping_.store(false, std::memory_order_relaxed);  // a late wake-up only ends the next sleep early
-}
-
 io_multiplexer::work_guard::~work_guard() {
     if (multiplexer_ == nullptr) return;
     // As in complete_elsewhere(): the loop may end, and its owner destroy it.
@@ -65,6 +47,8 @@ io_multiplexer::work_guard::~work_guard() {
 int io_multiplexer::invoke_some(int max) noexcept {
     ensure_owner();
     int count = 0;
+    if (posted_.empty()) [[likely]]
+        return count;
     max = std::min(max, limits::posted_items_per_pass_max);
     while (count < max) {
         posted_item* const item = posted_.pop();
@@ -89,11 +73,93 @@ result<int> io_multiplexer::invoke_posted_items_until(time_point until, int max)
         max, until, [this] { return now(); }, [this](int left) { return invoke_posted_items(left); });
 }
 
+// --- signalling and completing
+// ----------------------------------------------------------------------------------------------------------
+
+// Returns whether this completed the operation; a late done signal is only its echo.
+bool io_multiplexer::signal(operation_record& op) noexcept {
+    signalling_ = true;
+    const bool completes = op.at == operation_record::stage::ready;
+    if (completes and not op.notification_pending) [[likely]] {
+        op.signal_both(*this);  // `op` may be gone, or started again
+    } else if (completes) {
+        op.at = operation_record::stage::valued;
+        op.has_completed = true;
+        op.signal_value();  // done follows from finish_notification, even if that comes meanwhile
+    } else {
+        ENSURE(op.at == operation_record::stage::valued, "done is signalled before the value");
+        retire(op);
+        op.signal_done();  // as above
+    }
+    signalling_ = false;
+    return completes;
+}
+
+[[gnu::always_inline]] int io_multiplexer::signal_ready(int max) noexcept {
+    int count = 0;
+    max = std::min(max, limits::completions_per_pass_max);
+    is_crowded_ = batches_crowds_ and finished_ >= limits::crowd;
+    finished_ = 0;
+    while (count < max) {
+        operation_record* const op = ready_.pop_front();
+        if (op == nullptr) break;
+        if (signal(*op)) ++count;
+        // A coroutine that has used up what it may complete inline waits in `ready_` for the next pass, which
+        // grants it more; to go on here would complete one by one, and dearer, what is always ready. Behind
+        // the signal, so that a program that only polls, whose budget nobody renews, gets on as well.
+        if (inline_left_ <= 0) break;
+    }
+    is_crowded_ = false;
+    return count;
+}
+
+// In place, as are the passes around it and what it calls: every return behind a system call is mispredicted,
+// and two are made from here.
+[[gnu::always_inline]] inline result<int> io_multiplexer::complete(int max, time_point until) noexcept {
+    ensure_owner();
+    ENSURE(not signalling_, "complete_io and run must not be called from a receiver");
+    inline_left_ = limits::inline_completions_max;
+    max = std::min(max, limits::completions_per_pass_max);
+    int signalled = 0;
+    result<void> asked;
+    take_completed_elsewhere();
+    // A handle that is always ready must not keep the others from being looked at.
+    constexpr int passes_without_backend_max = 4;
+    const bool backend_is_idle = queued_ == 0 and (until == no_wait or not ready_.empty());
+    if (backend_is_idle or (not ready_.empty() and ++passes_without_backend_ < passes_without_backend_max)) {
+        // What is ready is enough for this pass.
+    } else {
+        passes_without_backend_ = 0;
+        direct_left_ = max;
+        asked = backend_complete(ready_.empty() ? until : no_wait);
+        signalled = max - std::exchange(direct_left_, 0);
+        take_completed_elsewhere();  // for which it may have woken up
+    }
+    const int count = signalled + signal_ready(max - signalled);
+    if (count > 0) return count;
+    if (not asked) [[unlikely]]
+        return failure(asked.error());
+    return idle_value();
+}
+
+result<int> io_multiplexer::complete_io(int max) noexcept {
+    if (sharing_ != nullptr) return run_shared(share_of_work::io, maximum(max), no_wait);
+    return complete(maximum(max), no_wait);
+}
+
+result<int> io_multiplexer::complete_io_within(duration within, int max) noexcept {
+    return complete_io_until(after(now(), within), max);
+}
+
+result<int> io_multiplexer::complete_io_until(time_point until, int max) noexcept {
+    return repeat(max, until, [this] { return now(); }, [this](int left) { return complete_io(left); });
+}
+
 // --- running
 // ----------------------------------------------------------------------------------------------------------
 
 // One pass over everything there is to do. If that is nothing, waits for something until then.
-result<int> io_multiplexer::run_once(int max, time_point until) noexcept {
+[[gnu::always_inline]] inline result<int> io_multiplexer::run_once(int max, time_point until) noexcept {
     int count = invoke_some(max);
     if (not timers_.empty() and count < max) {
         const int expired = expire_some(max - count);
@@ -109,7 +175,7 @@ result<int> io_multiplexer::run_once(int max, time_point until) noexcept {
     return count + std::max(0, completed.value_or(0));
 }
 
-result<int> io_multiplexer::turn_once(int max, time_point until) noexcept {
+[[gnu::always_inline]] inline result<int> io_multiplexer::turn_once(int max, time_point until) noexcept {
     const runs_here here(*this);
     begin_turn();
     const result<int> count = run_once(max, until);
@@ -131,9 +197,10 @@ result<int> io_multiplexer::try_run(int max) noexcept {
     return is_exhausted() ? nothing_pending : nothing_ready;
 }
 
-result<int> io_multiplexer::try_run_until(time_point until, int max) noexcept {
+[[gnu::always_inline]] inline result<int> io_multiplexer::turn_until(time_point until, int max) noexcept {
     max = maximum(max);
-    if (sharing_ != nullptr) return run_shared(share_of_work::all, max, until);
+    if (sharing_ != nullptr) [[unlikely]]
+        return run_shared(share_of_work::all, max, until);
     for (;;) {
         const result<int> count = turn_once(max, until);
         if (not count or *count > 0) return count;
@@ -144,12 +211,16 @@ result<int> io_multiplexer::try_run_until(time_point until, int max) noexcept {
     }
 }
 
+result<int> io_multiplexer::try_run_until(time_point until, int max) noexcept {
+    return turn_until(until, max);
+}
+
 result<int> io_multiplexer::try_run_for(duration within, int max) noexcept {
     return try_run_until(after(now(), within), max);
 }
 
 result<int> io_multiplexer::run(int max) noexcept {
-    return try_run_until(for_ever, max);
+    return turn_until(for_ever, max);
 }
 
 }  // namespace sluice::io

@@ -109,22 +109,26 @@ void io_multiplexer::mark_dirty(registration::half& half) noexcept {
     if (not half.dirty_link.is_linked()) dirty_.push_back(half);
 }
 
-void io_multiplexer::enqueue(operation_record& op) noexcept {
+inline void io_multiplexer::leave_to_loop(operation_record& op) noexcept {
     ENSURE(op.target->multiplexer == this, "an operation goes through the multiplexer of its handle");
     op.at = operation_record::stage::waiting;
     ++queued_;
-    const bool timed =
-        not op.limit.is_none() and (not op.limit.is_zero() or op.kind == operation_kind::sleep);
-    if (timed) [[unlikely]]
-        arm_timer(op);
     if (op.kind == operation_kind::sleep) return;
-    if (op.target->is_stream()) {
+    if (op.target->is_stream()) [[likely]] {
         registration::half& half = op.target->side(direction_of(op.kind));
         half.queue.push_back(op);
         mark_dirty(half);
     } else {
         backend_submit(op);
     }
+}
+
+void io_multiplexer::enqueue(operation_record& op) noexcept {
+    const bool timed =
+        not op.limit.is_none() and (not op.limit.is_zero() or op.kind == operation_kind::sleep);
+    if (timed) [[unlikely]]
+        arm_timer(op);
+    leave_to_loop(op);
 }
 
 bool io_multiplexer::begin_external(operation_record& op) noexcept {
@@ -162,6 +166,11 @@ constexpr bool waits_for_readiness(operation_kind kind) noexcept {
 
 // What could not be done at once waits, or, if it must not wait, has failed.
 bool io_multiplexer::begin_slowly(operation_record& op) noexcept {
+    // Nothing below concerns a transfer that may wait.
+    if (is_transfer(op.kind) and op.limit.is_none()) [[likely]] {
+        leave_to_loop(op);
+        return false;
+    }
     if (op.kind == operation_kind::external) return begin_external(op);
     if (op.kind == operation_kind::barrier and op.target->is_stream()) {
         op.at = operation_record::stage::ready;  // nothing to make durable, and so nothing to wait for

@@ -55,6 +55,14 @@ struct registration {
     [[nodiscard]] bool is_stream() const noexcept { return native.kind != handle_kind::file; }
 };
 
+/// Whether all that waits on a half is what nearly every operation is: one transfer of one piece, not begun.
+/// No bytes are not that: they are there at once, and a call for them would wait for some.
+[[nodiscard]] inline bool waits_for_one_piece(const registration::half& half) noexcept {
+    const detail::operation_record* const front = half.queue.front();
+    return front != nullptr and half.queue.back() == front and front->kind <= operation_kind::write and
+           front->piece_count == 1 and front->transferred == 0 and front->pieces->size() != 0;
+}
+
 using dirty_list = intrusive_list<registration::half, &registration::half::dirty_link>;
 using registration_list = intrusive_list<registration, &registration::link>;
 

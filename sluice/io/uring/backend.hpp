@@ -202,11 +202,14 @@ private:
     void finish_empty(registration::half& half) noexcept;
     [[nodiscard]] bool give_poll(half_state& state) noexcept;
     [[nodiscard]] bool give_transfer(half_state& state) noexcept;
+    [[nodiscard]] bool give_single(half_state& state) noexcept;
+    void finish_entry(io_uring_sqe& entry, half_state& state) noexcept;
     void prepare_single(io_uring_sqe& entry, half_state& state, buffer piece) noexcept;
     void prepare_gathered(io_uring_sqe& entry, half_state& state) noexcept;
     void prepare_zero_copy(io_uring_sqe& entry, half_state& state, detail::operation_record& op) noexcept;
     [[nodiscard]] bool wants_zero_copy(const detail::operation_record& op) const noexcept;
     void on_transfer(half_state& state, int outcome, unsigned flags) noexcept;
+    void on_single_read(half_state& state, std::size_t bytes, unsigned flags) noexcept;
     void on_bytes(half_state& state, int outcome, unsigned flags) noexcept;
     static void note_readiness(half_state& state, std::size_t bytes, unsigned flags) noexcept;
     void on_poll(half_state& state, int outcome) noexcept;

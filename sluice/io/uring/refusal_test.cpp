@@ -47,7 +47,7 @@ int __real_io_uring_queue_init_params(unsigned entries, io_uring* ring, io_uring
 int __real_io_uring_submit(io_uring* ring);
 int __real_io_uring_submit_and_get_events(io_uring* ring);
 int __real_io_uring_get_events(io_uring* ring);
-int __real_io_uring_submit_and_wait(io_uring* ring, unsigned count);
+int __real_io_uring_enter(unsigned ring, unsigned submitted, unsigned count, unsigned flags, sigset_t* mask);
 int __real_io_uring_submit_and_wait_timeout(io_uring* ring, io_uring_cqe** first, unsigned count,
                                             __kernel_timespec* limit, sigset_t* mask);
 
@@ -65,9 +65,9 @@ int __wrap_io_uring_submit_and_get_events(io_uring* ring) {
 int __wrap_io_uring_get_events(io_uring* ring) {
     return refuses() ? -refusal_code.load() : __real_io_uring_get_events(ring);
 }
-int __wrap_io_uring_submit_and_wait(io_uring* ring, unsigned count) {
+int __wrap_io_uring_enter(unsigned ring, unsigned submitted, unsigned count, unsigned flags, sigset_t* mask) {
     ++waits_made;
-    return refuses() ? -refusal_code.load() : __real_io_uring_submit_and_wait(ring, count);
+    return refuses() ? -refusal_code.load() : __real_io_uring_enter(ring, submitted, count, flags, mask);
 }
 int __wrap_io_uring_submit_and_wait_timeout(io_uring* ring, io_uring_cqe** first, unsigned count,
                                             __kernel_timespec* limit, sigset_t* mask) {

@@ -32,9 +32,6 @@ constexpr unsigned common_flags =
 constexpr unsigned needed_features = IORING_FEAT_NODROP | IORING_FEAT_SUBMIT_STABLE | IORING_FEAT_EXT_ARG |
                                      IORING_FEAT_FAST_POLL | IORING_FEAT_CQE_SKIP;
 
-// liburing's mark that io_uring_register_ring_fd has been called.
-constexpr __u8 ring_is_registered = 1;
-
 error refusal(int code) noexcept {
     switch (code) {
         case EPERM:
@@ -237,8 +234,7 @@ void ring::fetch_completions() noexcept {
 
 result<void> ring::submit_and_wait(std::chrono::nanoseconds at_most) noexcept {
     ENSURE(at_most >= at_most.zero(), "waits for a time that has passed");
-    // Without a limit: the call that does not look for a completion before and after it waits, as ours do.
-    if (at_most == std::chrono::nanoseconds::max()) return accepted(io_uring_submit_and_wait(&ring_, 1));
+    if (at_most == std::chrono::nanoseconds::max()) return submit_and_wait();
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at_most);
     __kernel_timespec limit{.tv_sec = seconds.count(), .tv_nsec = (at_most - seconds).count()};
     io_uring_cqe* first = nullptr;

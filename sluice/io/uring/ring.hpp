@@ -111,6 +111,22 @@ public:
     [[nodiscard]] result<void> wait(std::chrono::nanoseconds at_most) const noexcept;
     /// Submits, and waits for a completion, at most so long; duration::max() means no limit.
     [[nodiscard]] result<void> submit_and_wait(std::chrono::nanoseconds at_most) noexcept;
+    /// The same without a limit.
+    [[nodiscard]] result<void> submit_and_wait() noexcept {
+        // As io_uring_submit_and_wait does for a ring that no thread of the kernel's looks at, but in place:
+        // behind the call that wakes up, each of its returns would be mispredicted.
+        io_uring_sq& queue = ring_.sq;
+        queue.sqe_head = queue.sqe_tail;
+        IO_URING_WRITE_ONCE(*queue.ktail, queue.sqe_tail);
+        const bool is_registered = (ring_.int_flags & ring_is_registered) != 0;
+        const unsigned flags = IORING_ENTER_GETEVENTS | (is_registered ? IORING_ENTER_REGISTERED_RING : 0U);
+        const int outcome = io_uring_enter(static_cast<unsigned>(ring_.enter_ring_fd),
+                                           queue.sqe_tail - *queue.khead, 1, flags, nullptr);
+        is_refusing_ = false;
+        if (outcome >= 0) [[likely]]
+            return {};
+        return accepted(outcome);
+    }
 
     [[nodiscard]] bool has_completions() const noexcept { return io_uring_cq_ready(&ring_) != 0; }
     /// Whether the kernel keeps completions that did not fit the queue; the next submit() fetches them.
@@ -187,6 +203,9 @@ private:
     static void clear(Entry& entry) noexcept {
         if constexpr (requires { io_uring_initialize_sqe(&entry); }) io_uring_initialize_sqe(&entry);
     }
+
+    // liburing's mark that io_uring_register_ring_fd has been called.
+    static constexpr __u8 ring_is_registered = 1;
 
     static void make_idle(io_uring_sqe& entry) noexcept;
     io_uring_sqe* next_of_full() noexcept;

@@ -71,6 +71,11 @@ bool multiplexer::give_half(registration::half& half) noexcept {
     // Its completion has it looked at again. Without memory for the cancellation only a later pass does.
     if (state.is_stale) return not ring_.is_refusing();
     if (half.in_flight != 0) return true;
+    // What the rest comes to for nearly every half.
+    const bool is_usual = half.which == direction::in and not state.polls_only and
+                          waits_for_one_piece(half) and is_native(half, *half.queue.front());
+    if (is_usual) [[likely]]
+        return give_single(state);
     finish_empty(half);
     while (not half.queue.empty() and has_too_many_pieces(*half.queue.front()))
         fail_front(half, EMSGSIZE);
@@ -109,6 +114,25 @@ bool multiplexer::give_poll(half_state& state) noexcept {
     return true;
 }
 
+bool multiplexer::give_single(half_state& state) noexcept {
+    io_uring_sqe* const entry = ring_.next();
+    if (entry == nullptr) return false;
+    registration::half& half = *state.half;
+    operation_record& op = *half.queue.front();
+    prepare_single(*entry, state, *only_piece(op));
+    finish_entry(*entry, state);
+    op.at = operation_record::stage::in_flight;
+    return true;
+}
+
+void multiplexer::finish_entry(io_uring_sqe& entry, half_state& state) noexcept {
+    registration::half& half = *state.half;
+    if (state.is_unready or was_found_unready(half)) entry.ioprio |= IORING_RECVSEND_POLL_FIRST;
+    state.is_unready = false;
+    name_file(entry, *half.owner);
+    entry.user_data = state.in_flight_as;
+}
+
 bool multiplexer::give_transfer(half_state& state) noexcept {
     ENSURE(state.half->in_flight == 0, "one transfer of a half at a time");
     io_uring_sqe* const entry = ring_.next();
@@ -124,10 +148,7 @@ bool multiplexer::give_transfer(half_state& state) noexcept {
     } else {
         prepare_gathered(*entry, state);
     }
-    if (state.is_unready or was_found_unready(half)) entry->ioprio |= IORING_RECVSEND_POLL_FIRST;
-    state.is_unready = false;
-    name_file(*entry, *half.owner);
-    entry->user_data = state.in_flight_as;
+    finish_entry(*entry, state);
     std::size_t left = half.in_flight;
     for (operation_record& op : half.queue) {
         if (left-- == 0) break;
@@ -185,6 +206,10 @@ void multiplexer::prepare_gathered(io_uring_sqe& entry, half_state& state) noexc
 
 void multiplexer::on_transfer(half_state& state, int outcome, unsigned flags) noexcept {
     registration::half& half = *state.half;
+    const bool is_usual = outcome > 0 and half.in_flight == 1 and half.which == direction::in and
+                          not state.has_cancelled and waits_for_one_piece(half);
+    if (is_usual) [[likely]]
+        return on_single_read(state, static_cast<std::size_t>(outcome), flags);
     const std::size_t members = std::exchange(half.in_flight, 0);
     ENSURE(members != 0 and not half.queue.empty(), "a completion of nothing");
     std::size_t left = members;
@@ -205,6 +230,17 @@ void multiplexer::on_transfer(half_state& state, int outcome, unsigned flags) no
     }
     if (std::exchange(state.has_cancelled, false)) withdraw_cancelled(state, members);
     if (not half.queue.empty()) mark_dirty(half);
+}
+
+// What the above comes to for nearly every completion.
+void multiplexer::on_single_read(half_state& state, std::size_t bytes, unsigned flags) noexcept {
+    ENSURE(bytes <= state.bytes, "the kernel moved more than it was asked to");
+    registration::half& half = *state.half;
+    half.in_flight = 0;
+    operation_record& op = *half.queue.pop_front();
+    op.transferred = bytes;
+    note_readiness(state, bytes, flags);
+    finish(op);
 }
 
 void multiplexer::on_bytes(half_state& state, int outcome, unsigned flags) noexcept {

@@ -209,16 +209,18 @@ bool multiplexer::give_all() noexcept {
     const bool has_any = not(dirty_.empty() and files_.empty() and cancelled_.empty() and
                              cancelled_files_.empty() and waker_is_armed_);
     if (not has_any) return true;
-    const bool all = give_wake_up() and give_dirty() and give_files();
-    return give_cancellations() and all;
+    const bool all = give_wake_up() and give_dirty() and (files_.empty() or give_files());
+    const bool has_cancelled = not(cancelled_.empty() and cancelled_files_.empty());
+    return (not has_cancelled or give_cancellations()) and all;
 }
 
-result<void> multiplexer::submit(bool may_sleep, time_point until) noexcept {
+[[gnu::always_inline]] inline result<void> multiplexer::submit(bool may_sleep, time_point until) noexcept {
     const bool for_ever = until == time_point::max();
     const duration left = for_ever ? duration::max() : may_sleep ? until - now() : duration::zero();
-    if (is_for_threads()) return submit_shared(may_sleep and left > duration::zero(), left);
-    if (not(may_sleep and left > duration::zero() and prepare_to_sleep())) return ring_.submit();
-    const result<void> submitted = ring_.submit_and_wait(left);
+    may_sleep = may_sleep and left > duration::zero();
+    if (is_for_threads()) return submit_shared(may_sleep, left);
+    if (not(may_sleep and prepare_to_sleep())) return ring_.submit();
+    const result<void> submitted = for_ever ? ring_.submit_and_wait() : ring_.submit_and_wait(left);
     woke_up();
     return submitted;
 }
@@ -245,9 +247,14 @@ void multiplexer::take_completions() noexcept {
         const unsigned count = ring_.completions();
         note_completions(count);
         ring_.reap(count, [this](std::uint64_t user_data, int outcome, unsigned flags) noexcept {
-            // Of a file many may come at once, each of little work: those are spared the switch.
-            if ((user_data & addressee_mask) == static_cast<std::uint64_t>(addressee::file)) {
+            // Of a file many may come at once, each of little work, and a transfer comes right behind the
+            // call that has waited for it, where an indirect jump is mispredicted: those are spared the
+            // switch.
+            const auto whom = static_cast<addressee>(user_data & addressee_mask);
+            if (whom == addressee::file) {
                 on_file(*static_cast<operation_record*>(addressed(user_data)), outcome);
+            } else if (whom == addressee::transfer) {
+                on_transfer(*static_cast<half_state*>(addressed(user_data)), outcome, flags);
             } else {
                 on_completion(user_data, outcome, flags);
             }
