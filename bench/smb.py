@@ -22,7 +22,7 @@ into a new file; `sluice cat` and smbclient into /dev/null, which leaves out wha
 KiB of a server's memory for each of 1,000 sessions that do nothing. beside_idle: how many times as much an echo and a READ of
 64 active sessions take beside 1,000 idle ones. loops_: gigabytes a second over four channels by one loop and by two, which
 is no more than what the client leaves of this machine; busiest_loop_: processor time of the busiest loop for a gigabyte,
-which is what bounds the rate where the client does not.
+or for an operation of two sessions, each with a folder of its own, which is what bounds the rate where the client does not.
 
 With --before, two programs are measured alternately, and ratio_to_before is the median of the ratios of their costs, pair by
 pair; ratio_min and ratio_max are the extremes, and the quartiles are between them. ratio_median_low and ratio_median_high
@@ -394,7 +394,7 @@ def active_beside_idle(options, local):
 
 
 def loop_counts(options, local):
-    """Four channels of one session, served by one loop and by two."""
+    """Four channels of one session, or two sessions, served by one loop and by two."""
     def load(protection, direction, done):
         def work(server):
             row = run_load(options.program, server, direction, protection, "--seconds", str(options.load_seconds), "--channels",
@@ -410,6 +410,17 @@ def loop_counts(options, local):
                      lambda row: Done(row["bytes"] / 1e9, row["server_busiest_thread_s"], row["seconds"]))):
                 yield Workload(f"{name}_{direction}_1048576_{protection}", unit, 1, lambda server: None,
                                load(protection, direction, done), ("sluice.one_loop", "sluice.two_loops"), metric, better)
+
+    def names(workload):
+        def work(server):
+            row = run_load(options.program, server, workload, "signed", "--seconds", str(options.load_seconds), "--connections",
+                           "2", "--depth", "64")
+            return Done(row["operations"], row["server_busiest_thread_s"], row["seconds"])
+        return work
+
+    for workload in ("open", "create", "delete", "list"):
+        yield Workload(f"busiest_loop_{workload}", "us/operation", 1e6, lambda server: None, names(workload),
+                       ("sluice.one_loop", "sluice.two_loops"), "busiest_thread")
 
 
 def measure(workload, servers, repeats):
