@@ -167,6 +167,13 @@ class SmbprotocolMessages:
 
 
 @served.on_every_multiplexer
+class SmbprotocolMessagesOffloaded(SmbprotocolMessages):
+    """The same where no file-system call runs on an event loop, as on FUSE and network file systems."""
+
+    server_arguments = ("--offload",)
+
+
+@served.on_every_multiplexer
 class Impacket:
     def connect(self, dialect=None):
         connection = SMBConnection("127.0.0.1", "127.0.0.1", sess_port=self.server.port, preferredDialect=dialect)

@@ -91,17 +91,22 @@ std::shared_ptr<share> smb_server::make_share(std::unique_ptr<share> made) noexc
 
 // Holds the volume, which outlives its feed so.
 io::task<void> smb_server::run_changes(std::shared_ptr<volume_feed> of) noexcept {
-    io::task<void> running = io::in_scope(of->scope, tell_changes(*of->volume->changes()));
+    io::task<void> running = io::in_scope(of->scope, tell_changes(*of->volume));
     co_await std::move(running);
 }
 
-io::task<void> smb_server::tell_changes(vfs::change_feed& of) noexcept {
+io::task<void> smb_server::tell_changes(vfs::volume& of) noexcept {
+    vfs::change_feed& feed = *of.changes();
+    const auto tell = [&feed] {
+        feed.tell();
+        return true;
+    };
     for (;;) {
-        io::task<bool> waiting = of.co_changed();
+        io::task<bool> waiting = feed.co_changed();
         const bool goes_on = co_await unlatched(context_.latch(), std::move(waiting));
         if (not goes_on) co_return;
         loop_activity::begin(std::nullopt);
-        of.tell();
+        (void)co_await unlatched_call(context_.latch(), of.domain().run(context_.loop(), tell));
     }
 }
 

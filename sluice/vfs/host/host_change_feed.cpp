@@ -109,12 +109,14 @@ host_change_feed::~host_change_feed() {
 }
 
 result<void> host_change_feed::open_queue() noexcept {
-    if (kernel_queue_.is_valid()) return {};
+    if (is_open_.load(std::memory_order_relaxed)) return {};
     const int descriptor = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     if (descriptor < 0) return failure(error::last("inotify_init"));
     // Bytes to wait for and to read, like a pipe's.
     kernel_queue_ = io::pipe_handle(io::native_handle{
         .descriptor = descriptor, .kind = io::handle_kind::pipe, .readable = true, .nonblocking = true});
+    // release: co_changed() uses it without the mutex.
+    is_open_.store(true, std::memory_order_release);
     return {};
 }
 
@@ -239,7 +241,8 @@ void host_change_feed::take_events() {
 }
 
 io::task<bool> host_change_feed::co_changed() noexcept {
-    {
+    // A call that does not end may hold the mutex, and this is a loop. acquire: as in open_queue().
+    if (not is_open_.load(std::memory_order_acquire)) {
         const std::scoped_lock guard(mutex_);
         if (not open_queue()) co_return false;
     }

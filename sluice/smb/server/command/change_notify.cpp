@@ -26,11 +26,21 @@ namespace {
     return nt_status::success;
 }
 
-[[nodiscard]] nt_status begin_watch(const request& r, open& of, const wire::change_notify_args& args) {
-    // A watch makes file-system calls of its own, on a loop: not where any call may hang.
-    if (of.node->domain().policy() == vfs::call_policy::never_inline) return nt_status::not_supported;
-    vfs::change_feed* const feed = of.tree->volume().changes();
-    if (feed == nullptr) return nt_status::not_supported;
+using begun_watch = std::expected<std::unique_ptr<notify_watch>, nt_status>;
+
+// Touches the directory and its volume.
+[[nodiscard]] begun_watch start_watch(vfs::change_feed& feed, vfs::node& directory,
+                                      const notify_watch::interest& wanted, notify_watch::counted counted) {
+    auto watch = notify_watch::begin(feed, directory, wanted, std::move(counted));
+    if (watch) return *std::move(watch);
+    const bool are_too_many = watch.error() == std::errc::no_space_on_device;
+    return std::unexpected(are_too_many ? nt_status::insufficient_resources : status_of(watch.error()));
+}
+
+[[nodiscard]] io::task<nt_status> begin_watch(request& r, std::shared_ptr<open> of,
+                                              const wire::change_notify_args& args) {
+    vfs::change_feed* const feed = of->tree->volume().changes();
+    if (feed == nullptr) co_return nt_status::not_supported;
     const notify_watch::interest wanted{
         .filter = args.filter,
         .recursive = wire::has(args.flags, wire::change_notify_flags::watch_tree),
@@ -39,14 +49,18 @@ namespace {
     client_quotas& quotas = r.host().quotas;
     notify_watch::counted counted{.directories = quotas.take(by, limit::watches),
                                   .change_bytes = quotas.take(by, limit::queued_change_bytes, 0)};
-    if (counted.directories.amount() == 0) return nt_status::insufficient_resources;
-    auto watch = notify_watch::begin(*feed, *of.node, wanted, std::move(counted));
-    if (not watch) {
-        const bool are_too_many = watch.error() == std::errc::no_space_on_device;
-        return are_too_many ? nt_status::insufficient_resources : status_of(watch.error());
+    if (counted.directories.amount() == 0) co_return nt_status::insufficient_resources;
+    begun_watch watch =
+        co_await r.call(*of, [&] { return start_watch(*feed, *of->node, wanted, std::move(counted)); });
+    if (not watch) co_return watch.error();
+    // Meanwhile the open may have ended, or another request may have begun the watch.
+    const bool is_wanted = not of->is_closed and of->session != nullptr and of->watch == nullptr;
+    if (is_wanted) {
+        of->watch = *std::move(watch);
+        co_return nt_status::success;
     }
-    of.watch = *std::move(watch);
-    return nt_status::success;
+    of->node->domain().discard(*std::move(watch), of->tree);
+    co_return of->watch != nullptr ? nt_status::success : nt_status::notify_cleanup;
 }
 
 [[nodiscard]] nt_status reply_with_changes(request& r, notify_watch& watch, std::uint32_t bytes_max) {
@@ -74,7 +88,8 @@ io::task<nt_status> serve_change_notify(request& r) {
     if (const nt_status refused = check(r, *of, *args); refused != nt_status::success) co_return refused;
     if (of->file->is_delete_pending()) co_return nt_status::delete_pending;
     if (of->watch == nullptr) {
-        const nt_status refused = begin_watch(r, *of, *args);
+        io::task<nt_status> beginning = begin_watch(r, of, *args);
+        const nt_status refused = co_await std::move(beginning);
         if (refused != nt_status::success) co_return refused;
     }
     event<nt_status> told(r.loop());

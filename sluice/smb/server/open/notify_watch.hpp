@@ -26,10 +26,9 @@ namespace sluice::smb::server {
 ///   1. A waiter that has been woken is in the list no more; until it calls forget(), no other is woken.
 ///   2. `change_bytes_` has the bytes of `changes_`, if they are counted.
 /// Monitor: any thread; `mutex_` guards changes and waiters. Quotas are taken before it is locked, and
-/// released after it is unlocked. The feed calls it on one thread at a time; feed and open have no mutex yet,
-/// so the caller of begin(), and who destroys it, holds the server latch. Lifetime: `told` of wait() until
-/// forget().
-class notify_watch final : private vfs::change_listener {
+/// released after it is unlocked. The feed calls it on one thread at a time. begin() and the destructor call
+/// the file system, without the server latch. Lifetime: `told` of wait() until forget(), or the end.
+class notify_watch final : public vfs::discardable, private vfs::change_listener {
 public:
     struct interest {
         wire::completion_filter filter = wire::completion_filter::none;
@@ -50,7 +49,7 @@ public:
                                                                      const interest& wanted, counted by = {});
     notify_watch(const notify_watch&) = delete;
     notify_watch& operator=(const notify_watch&) = delete;
-    ~notify_watch();
+    ~notify_watch() override;
 
     /// Has `told` set to success when it is its turn to take changes; to what ended the watch if that comes
     /// first. It lives until forget(), which passes the turn on, or the watch's end.
@@ -70,6 +69,8 @@ public:
         return changes_.size();
     }
 
+    /// Its open has ended: who waits is told NOTIFY_CLEANUP.
+    void end_with_open() noexcept { end(wire::nt_status::notify_cleanup); }
     /// The directory is to be removed: who waits, now or later, is told DELETE_PENDING.
     void end_for_removal() noexcept { end(wire::nt_status::delete_pending); }
 

@@ -108,7 +108,7 @@ bool keep_without_client(server_context& host, open& one) noexcept {
     if (one.counted_kept.amount() == 0) return false;
     one.session->opens.erase(one.id.volatile_part.value());
     one.session = nullptr;
-    one.watch.reset();
+    end_watch(one);
     one.scan.reset();
     one.durable->end = host.later.add(one.durable->timeout, [&host, id = one.id]() noexcept {
         const std::shared_ptr<open> kept = host.opens.find(id);

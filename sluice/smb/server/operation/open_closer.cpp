@@ -63,7 +63,7 @@ void note_changed_file(server_context& host, const open& leaving) noexcept {
     if (one.durable and one.durable->end) host.later.cancel(*std::exchange(one.durable->end, std::nullopt));
     host.replays.end_eligibility(one);
     if (one.pipe != nullptr) one.pipe->end();
-    one.watch.reset();
+    end_watch(one);
     one.scan.reset();
     if (one.pending_writes == 0) return let_go(host, one);
     one.file->protocol().end(one.entry);
@@ -88,6 +88,13 @@ io::task<nt_status> co_end_open(request& r, std::shared_ptr<open> one) noexcept 
     one->told_of_end = nullptr;
     if (left->is_nothing()) co_return nt_status::success;
     co_return co_await co_carry_out_removal(r.host(), r.loop(), left->file, left->duty);
+}
+
+// The end of a watch calls the file system.
+void end_watch(open& of) noexcept {
+    if (of.watch == nullptr) return;
+    of.watch->end_with_open();
+    of.node->domain().discard(std::move(of.watch), of.tree);
 }
 
 void end_watches_of_removed(file_state& directory) noexcept {

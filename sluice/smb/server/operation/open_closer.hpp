@@ -20,6 +20,9 @@ wire::nt_status end_open(server_context& host, open& one) noexcept;
 /// The same for CLOSE, whose answer is the end of it for others. Suspends: until what is written is.
 [[nodiscard]] io::task<wire::nt_status> co_end_open(request& r, std::shared_ptr<open> one) noexcept;
 
+/// Ends the watch of an open, if it has one.
+void end_watch(open& of) noexcept;
+
 /// A directory will be removed: ends every watch of it with DELETE_PENDING.
 void end_watches_of_removed(file_state& directory) noexcept;
 
