@@ -58,8 +58,8 @@ protected:
 };
 
 /// Tells of changes made by anybody, through the server or beside it.
-/// Monitor. Thread safety: any thread; co_changed() belongs to the volume's own loop, and tell() follows it, on
-/// any thread. watch(), tell() and the end of a watch are calls of the volume's domain.
+/// Monitor. Thread safety: any thread; co_changed() belongs to the volume's own loop, and tell() follows it,
+/// on any thread. watch(), tell() and the end of a watch are calls of the volume's domain.
 class change_feed {
 public:
     virtual ~change_feed() = default;

@@ -30,10 +30,9 @@ namespace sluice::vfs {
 /// the kernel does not tell before.
 ///
 /// Monitor. Thread safety: as change_feed; `events_`, and reading the kernel's queue, are co_changed()'s and
-/// tell()'s. A recursive watch looks through its directories with the mutex held: tell() waits for that, so it
-/// is a call of the domain, like the beginning and end of a watch. co_changed() never waits for the mutex once
-/// the queue is open.
-/// Invariants:
+/// tell()'s. A recursive watch looks through its directories with the mutex held: tell() waits for that, so
+/// it is a call of the domain, like the beginning and end of a watch. co_changed() never waits for the mutex
+/// once the queue is open. Invariants:
 ///   1. `places_` has every place, by the kernel's number; a number is watched as long as it has a place.
 ///   2. A place's parent is a place of the same watch, and owns it; the first has none, and its watch owns
 ///   it.
@@ -87,7 +86,7 @@ private:
     void overflow();
 
     host_tree& tree_;
-    std::recursive_mutex mutex_;  // guards what follows; recursive because listeners use the feed
+    std::recursive_mutex mutex_;        // guards what follows; recursive because listeners use the feed
     io::pipe_handle kernel_queue_;      // co_changed() uses it without the mutex, once it is open
     std::atomic<bool> is_open_{false};  // written with the mutex
     std::unordered_multimap<int, place*> places_;
