@@ -302,7 +302,7 @@ TEST_P(shared, states_are_destroyed_in_done_on_whatever_thread_it_comes) {
         for (int i = 0; i < each; ++i) {
             (new self_destroying(ends.reader, completed, ended))->state.start();
             const std::byte one{};
-            // The stream takes no more if what waits for it has got behind: then nobody else may be running
+            // A full stream takes no more bytes, and no other thread may be running
             // it.
             while (::send(ends.writer.native().descriptor, &one, 1, MSG_DONTWAIT) != 1) {
                 if (errno != EAGAIN) std::abort();

@@ -91,11 +91,11 @@ std::shared_ptr<share> smb_server::make_share(std::unique_ptr<share> made) noexc
 
 // Holds the volume, which outlives its feed so.
 io::task<void> smb_server::run_changes(std::shared_ptr<volume_feed> of) noexcept {
-    io::task<void> running = io::in_scope(of->scope, tell_changes(*of->volume));
+    io::task<void> running = io::in_scope(of->scope, deliver_changes(*of->volume));
     co_await std::move(running);
 }
 
-io::task<void> smb_server::tell_changes(vfs::volume& of) noexcept {
+io::task<void> smb_server::deliver_changes(vfs::volume& of) noexcept {
     vfs::change_feed& feed = *of.changes();
     const auto tell = [&feed] {
         feed.tell();

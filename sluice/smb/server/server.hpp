@@ -93,7 +93,7 @@ private:
     [[nodiscard]] std::size_t choose_home(const io::socket_handle& socket, const io::socket_address& peer);
     void serve_at(std::size_t loop, io::socket_handle socket, const io::socket_address& peer) noexcept;
     [[nodiscard]] std::size_t sockets_max() const noexcept;
-    [[nodiscard]] io::task<void> tell_changes(vfs::volume& of) noexcept;
+    [[nodiscard]] io::task<void> deliver_changes(vfs::volume& of) noexcept;
     [[nodiscard]] std::shared_ptr<share> make_share(std::unique_ptr<share> made) noexcept;
 
     server_context context_;

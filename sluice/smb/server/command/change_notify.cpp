@@ -53,7 +53,7 @@ using begun_watch = std::expected<std::unique_ptr<notify_watch>, nt_status>;
     begun_watch watch =
         co_await r.call(*of, [&] { return start_watch(*feed, *of->node, wanted, std::move(counted)); });
     if (not watch) co_return watch.error();
-    // Meanwhile the open may have ended, or another request may have begun the watch.
+    // During the call, the open may have ended, or another request may have begun the watch.
     const bool is_wanted = not of->is_closed and of->session != nullptr and of->watch == nullptr;
     if (is_wanted) {
         of->watch = *std::move(watch);

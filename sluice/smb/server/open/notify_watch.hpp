@@ -69,7 +69,7 @@ public:
         return changes_.size();
     }
 
-    /// Its open has ended: who waits is told NOTIFY_CLEANUP.
+    /// The open has ended: completes waiting requests with NOTIFY_CLEANUP.
     void end_with_open() noexcept { end(wire::nt_status::notify_cleanup); }
     /// The directory is to be removed: who waits, now or later, is told DELETE_PENDING.
     void end_for_removal() noexcept { end(wire::nt_status::delete_pending); }

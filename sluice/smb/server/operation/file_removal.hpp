@@ -22,7 +22,7 @@ class server_context;
                                                                open_protocol::removal_duty duty,
                                                                event<wire::nt_status>* told) noexcept;
 
-/// The same for a request: the calls run in the domain of the file, and the latch is released meanwhile.
+/// The same for a request: the calls run in the domain of the file, and the latch is released during them.
 /// Returns the status of the removal; success if other servers still have the file open. Suspends.
 [[nodiscard]] io::task<wire::nt_status> co_carry_out_removal(server_context& host, io::io_multiplexer& loop,
                                                              std::shared_ptr<file_state> file,

@@ -12,7 +12,7 @@ using wire::nt_status;
 
 namespace {
 
-// What an open has left to do when it has ended.
+// The removals that the end of an open leaves to its caller.
 struct leftover {
     std::shared_ptr<file_state> file;
     open_protocol::removal_duty duty;

@@ -316,7 +316,7 @@ io::task<opening::step> opening::create(create_round& round) noexcept {
         co_return there == nt_status::success ? step::again : fail(there);  // as FILE_OPEN says
     }
     action_ = create_action::created;
-    is_status_current_ = made->status.has_value();  // nobody else has joined it
+    is_status_current_ = made->status.has_value();  // no other open has joined it
     if (made->status) found_.status = *made->status;
     found_.node = std::move(made->node);
     found_.is_stream_missing = false;
