@@ -41,9 +41,9 @@ namespace {
                                            .new_state = notice.to}};
 }
 
-// The ways a holder may be told by, in the order to try them. An oplock is its open's, and is broken where
-// the client learns of the open; a lease is its client's, who hears of it on the first of its connections. A
-// channel that did not deliver what was told before comes last.
+// The channels for a break, in the order to try them. The break of an oplock goes to the channel of its
+// CREATE first, behind that reply; the break of a lease, to the first channel of its client. Channels that
+// have not delivered an earlier break come last.
 [[nodiscard]] std::vector<channel*> ways_to(server_context& host, const lease& of, const open& via) {
     const bool needs_cipher = must_encrypt(of);
     const std::vector<std::shared_ptr<session>> sessions =
