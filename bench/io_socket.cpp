@@ -126,10 +126,9 @@ int main(int argc, char** argv) {
             .subject("libuv1-dev", [=](run& r) { peers::echo_uv(r, connections); })
             .subject("liburing-dev", [=](run& r) { peers::echo_uring(r, connections); });
     }
-    // The same in CPU time, most of which is that of falling asleep and waking up. What a loop costs at
-    // least, which has to ask what is ready before it receives, is `limit.epoll`; of one that tries to
-    // receive before it asks, as an operation of P2052 may inside start(), `limit.epoll_trying`; and of one
-    // that has a ring receive, `limit.io_uring`.
+    // The same in CPU time, most of which is that of falling asleep and waking up. Three limits of a loop:
+    // `limit.epoll` asks which socket is ready before it receives; `limit.epoll_trying` tries to receive
+    // first, as an operation of P2052 may inside start(); `limit.io_uring` has a ring receive.
     echo.add({.name = "one_connection",
               .metric = metric::cpu_per_operation,
               .operations = 20'000,

@@ -21,8 +21,8 @@ get_1024m, cat_1024m: seconds for a file of 1 GiB by each one's own client, `slu
 into a new file; `sluice cat` and smbclient into /dev/null, which leaves out what a new file's memory costs. idle_memory:
 KiB of a server's memory for each of 1,000 sessions that do nothing. beside_idle: how many times as much an echo and a READ of
 64 active sessions take beside 1,000 idle ones. loops_: gigabytes a second over four channels by one loop and by two, which
-is no more than what the client leaves of this machine; busiest_loop_: processor time of the busiest loop for a gigabyte,
-or for an operation of two sessions, each with a folder of its own, which is what bounds the rate where the client does not.
+is no more than what the client leaves of this machine; busiest_loop_: CPU time of the busiest loop for a gigabyte,
+or for an operation of two sessions, each with a folder of its own. It bounds the rate of a server whose clients are fast enough.
 
 With --before, two programs are measured alternately, and ratio_to_before is the median of the ratios of their costs, pair by
 pair; ratio_min and ratio_max are the extremes, and the quartiles are between them. ratio_median_low and ratio_median_high

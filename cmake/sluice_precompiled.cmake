@@ -1,6 +1,6 @@
 # What most sources include, parsed once instead of some hundred times: a third to a half of what they cost to compile.
 # Behind it a forgotten include passes. Of the standard library tools/tidy.py finds it; of our own headers the release
-# build does, which takes none of them.
+# build does, which takes none of them for components and programs.
 set(sluice_precompiled <algorithm> <array> <atomic> <chrono> <coroutine> <expected> <functional> <map> <memory> <mutex>
   <optional> <span> <string> <thread> <unordered_map> <variant> <vector>)
 # A test's own code runs once, what it tests is a library: optimising it costs more than it gains.

@@ -74,7 +74,7 @@ bool lock_bucket<Atomics>::has(entry one) const noexcept {
     return std::ranges::find(entries, one) != entries.end();
 }
 
-// If nothing is in its way.
+// If nothing conflicts with it.
 template <class Atomics>
 auto lock_bucket<Atomics>::add(entry one) noexcept -> bucket_entering {
     for (entry& each : entries) {

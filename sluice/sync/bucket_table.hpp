@@ -210,7 +210,7 @@ bool bucket_table<Atomics>::is_current(const bucket& one, unsigned shift) const 
 
 template <class Atomics>
 bool bucket_table<Atomics>::takes_in(const bucket& one, unsigned shift) const noexcept {
-    // acquire: pairs with the release of add_marks(); what was done under a wide range is seen.
+    // acquire: pairs with the release of add_marks(); changes made under a wide range are visible.
     return is_current(one, shift) and one.marks == 0 and wide_marks_.load(std::memory_order_acquire) == 0;
 }
 
@@ -224,7 +224,7 @@ auto bucket_table<Atomics>::add(const latched& at, const places& where, const no
     return second;
 }
 
-// What most ranges need, in as few steps as can be.
+// The short form for most ranges.
 template <class Atomics>
 auto bucket_table<Atomics>::enter(node& fresh) noexcept -> entering {
     const unsigned shift = shift_.load(std::memory_order_relaxed);
@@ -364,15 +364,15 @@ void bucket_table<Atomics>::bring(node& held, set& into) noexcept {
     const places where = find(held.where());
     const latched at(*this, where);
     for (std::size_t i = 0; i != where.count; ++i) {
-        ENSURE(at[i].remove(where.at[i].entry_of(held)), "what has no mark is entered");
+        ENSURE(at[i].remove(where.at[i].entry_of(held)), "a range without marks is in its buckets");
         ++at[i].marks;
     }
     held.is_marked = true;
     if (not held.is_in_set()) into.admit(held);
 }
 
-// Closed buckets take nobody in, so what is in the set meets nobody while it is spread; open ones do, so all
-// of it is spread before the first is opened.
+// No range can enter a closed bucket, so the ranges of the set cannot conflict while they are spread. All of
+// them are spread before the first bucket is opened.
 template <class Atomics>
 void bucket_table<Atomics>::open(set& from) noexcept {
     range_lengths lengths;

@@ -19,16 +19,16 @@ class basic_range_lock;
 template <class Atomics>
 class basic_range_request;
 
-/// A lock that is held, or nothing. Gives it back when it goes.
+/// A lock that is held, or nothing. Its destructor releases the lock.
 ///
 /// Contains all that the lock needs to remember: it allocates nothing, and memory is that of the guards.
-/// Thread safety: one thread at a time; any thread may give back. Outlived by its lock.
+/// Thread safety: one thread at a time; any thread may release it. The lock outlives it.
 template <class Atomics>
 class basic_range_guard {
 public:
     basic_range_guard() noexcept = default;
-    /// Waits as `lock.lock(wanted)` does, for a guard that is made where it is to stay: moving one that holds
-    /// something has its lock look it up. Blocks: until it is granted.
+    /// Waits as `lock.lock(wanted)` does, for a guard that is made in its final place: to move a guard
+    /// that holds something, the lock has to search for it. Blocks: until it is granted.
     basic_range_guard(basic_range_lock<Atomics>& lock, const lock_args& wanted) noexcept {
         lock.lock_into(*this, wanted, deadline());
     }
@@ -47,23 +47,23 @@ public:
     [[nodiscard]] explicit operator bool() const noexcept { return lock_ != nullptr; }
     [[nodiscard]] const byte_range& where() const noexcept { return node_.where(); }
 
-    /// Gives the lock back, and lets those go on that waited for nothing else. Again: does nothing.
+    /// Releases the lock, and wakes the waiters that waited for nothing else. Again: does nothing.
     /// Complexity: O(log n) expected in held and waiting ranges for each request that watches this one
     /// (fair_set.hpp): one, if all want this range exclusively.
     void unlock() noexcept {
         if (lock_ != nullptr) std::exchange(lock_, nullptr)->unlock(node_);
     }
-    /// Lets others share what was exclusive. The guard holds something.
+    /// Makes an exclusive lock shared. The guard holds something.
     void downgrade() noexcept { lock_->downgrade(node_); }
-    /// Makes a shared lock exclusive if nobody else holds or awaits any of it, otherwise says false and
+    /// Makes a shared lock exclusive if no other guard holds or awaits any of it; otherwise returns false and
     /// leaves it shared. Never waits: two that did would wait for each other.
     [[nodiscard]] bool try_upgrade() noexcept { return lock_->try_upgrade(node_); }
-    /// Gives back what is not part of `kept`, which lies within what is held.
+    /// Releases all but `kept`, which lies within the held range.
     void shrink(const byte_range& kept) noexcept {
-        ENSURE(where().covers(kept), "what is kept was held before");
+        ENSURE(where().covers(kept), "the kept range lies within the held one");
         lock_->shrink(node_, kept);
     }
-    /// Hands the bytes from `at` on to `rest`, which holds nothing; nobody gets in between. `at` is one of
+    /// Moves the bytes from `at` on to `rest`, which holds nothing, in one step. `at` is one of
     /// the bytes, not the first.
     void split(std::uint64_t at, basic_range_guard& rest) noexcept;
 
@@ -129,7 +129,7 @@ private:
 
 template <class Atomics>
 void basic_range_guard<Atomics>::split(std::uint64_t at, basic_range_guard& rest) noexcept {
-    ENSURE(lock_ != nullptr and not rest.lock_, "what is held is split, into a guard that holds nothing");
+    ENSURE(lock_ != nullptr and not rest.lock_, "a held range is split into an empty guard");
     const byte_range whole = where();
     ENSURE(not whole.is_empty() and whole.first() < at and at <= whole.last(), "both parts have bytes");
     lock_->split(node_, byte_range::between({.first = whole.first(), .last = at - 1}), rest.node_,

@@ -210,8 +210,8 @@ using range_lock = basic_range_lock<real_atomics>;
 using range_guard = basic_range_guard<real_atomics>;
 using range_request = basic_range_request<real_atomics>;
 
-// acquire, release: what was done under a range is seen by whoever is granted it next, in whatever form; and
-// whoever takes the node out of the word sees what it says.
+// acquire, release: changes made under a range are visible to the next holder, by whatever form; and the
+// thread that takes the node out of the word sees its contents.
 template <class Atomics>
 [[gnu::always_inline]] inline bool basic_range_lock<Atomics>::take_the_word(node& fresh) noexcept {
     if (fresh.where().is_nowhere()) [[unlikely]]
@@ -269,7 +269,7 @@ bool basic_range_lock<Atomics>::lock_async(request& by, const lock_args& wanted)
     fresh.request = &by;
     if (take_the_word(fresh) or take_from_table(fresh)) return true;
     const holding all(*this);
-    // Once it waits and the latch is given back, it may be completed and gone.
+    // Once it waits and the latch is released, it may be completed and destroyed.
     return place(fresh, true) == placed::held;
 }
 

@@ -71,8 +71,9 @@ public:
     [[nodiscard]] virtual result<std::span<io::extent_pair>> allocated_ranges(
         std::uint64_t offset, std::uint64_t length, std::span<io::extent_pair> storage) noexcept = 0;
     /// Copies to a node of the same volume, sharing blocks where possible. Returns how many bytes were
-    /// cloned: fewer at the source's end. Errors: EBADF on either side; EXDEV or EOPNOTSUPP if `destination`
-    /// is of another kind; EOPNOTSUPP with `only_shared`, rather than copy. Complexity: linear in the length.
+    /// cloned: fewer at the source's end. Errors: EBADF on either side; EXDEV or EOPNOTSUPP if the kind
+    /// of `destination` differs; EOPNOTSUPP with `only_shared`, rather than copy. Complexity: linear in the
+    /// length.
     [[nodiscard]] virtual result<std::uint64_t> clone_to(node& destination, io::extent_pair source,
                                                          std::uint64_t destination_offset,
                                                          bool only_shared) noexcept = 0;

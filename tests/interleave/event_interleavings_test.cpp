@@ -83,7 +83,7 @@ private:
 
     fault fault_;
     std::unique_ptr<io::io_multiplexer> loop_ = io::make_epoll_multiplexer().value();
-    simulated_lock lock_;  // of the monitor
+    simulated_lock lock_;  // the monitor's mutex
     bool is_listed_ = true;
     std::optional<explored_event> event_;
     int value_ = 0;
@@ -104,7 +104,10 @@ TEST(event_interleavings, the_waiter_is_resumed_once_and_may_then_destroy_the_ev
 // Stops the program where the exploration finds something, as the use of an event that is gone does by
 // itself.
 void explore_and_stop(fault which) {
-    if (not explored(which).problem.empty()) std::abort();
+    const std::string problem = explored(which).problem;
+    if (problem.empty()) return;
+    std::fprintf(stderr, "found: %s\n", problem.c_str());
+    std::abort();
 }
 
 TEST(event_interleavings, to_destroy_the_event_in_the_list_is_found_to_be_wrong) {

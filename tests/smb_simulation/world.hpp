@@ -12,6 +12,7 @@
 #include "sluice/io/simulated/simulated_multiplexer.hpp"
 #include "sluice/io/task/task_group.hpp"
 #include "sluice/smb/auth/nonce_witness.hpp"
+#include "sluice/smb/server/report/silent_log_testing.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/session/user_database.hpp"
 #include "sluice/vfs/memory/memory_volume.hpp"
@@ -19,11 +20,7 @@
 namespace sluice::smb_simulation {
 
 /// Hears nothing.
-class silent_log final : public smb::server::event_log {
-public:
-    void write(smb::server::event_severity, std::string_view,
-               std::initializer_list<smb::server::event_field>) noexcept override {}
-};
+using smb::server::silent_log;
 
 /// The users of a simulation, one of whom may count as a guest.
 class simulated_accounts final : public smb::auth::account_source {

@@ -87,6 +87,7 @@ io::task<outcome<std::uint64_t>> write_over(connection& over, const remote_file&
 
 struct load_generator::lane {
     unsigned number = 0;
+    std::string folder;                            // for its files; the first session's contains the others
     std::vector<std::unique_ptr<connection>> own;  // the first session's first is the caller's
     std::unique_ptr<session> own_session;
     std::unique_ptr<tree> own_tree;
@@ -112,16 +113,19 @@ bool load_generator::is_idle(const lane& one) const noexcept {
 }
 
 io::task<std::string> load_generator::prepare() noexcept {
-    io::task<outcome<void>> making = at_.first->make_folder(how_.folder);
-    const outcome<void> made = co_await std::move(making);
-    if (not made and made.error().status() != nt_status::object_name_collision)
-        co_return made.error().message();
     for (unsigned number = 0; number != how_.connections + how_.idle_connections; ++number) {
         lanes_.push_back(std::make_unique<lane>());
         lane& one = *lanes_.back();
         one.number = number;
+        one.folder = number == 0 ? how_.folder : fmt::format("{}/{}", how_.folder, number);
         io::task<outcome<void>> connecting = connect(one);
         outcome<void> ready = co_await std::move(connecting);
+        if (ready and not is_idle(one)) {
+            io::task<outcome<void>> making = at_.first->make_folder(one.folder);
+            ready = co_await std::move(making);
+            const bool is_there = not ready and ready.error().status() == nt_status::object_name_collision;
+            if (is_there) ready = outcome<void>{};
+        }
         if (ready and is_idle(one)) continue;
         if (ready and needs_big_file()) {
             connecting = fill(one);
@@ -184,8 +188,8 @@ io::task<outcome<void>> load_generator::bind_channels(lane& one) noexcept {
 
 // The big file, all of it written, so that reading it reads data and writing it changes no size.
 io::task<outcome<void>> load_generator::fill(lane& one) noexcept {
-    io::task<outcome<owned<remote_file>>> opening = one.share->open(
-        fmt::format("{}/big{}", how_.folder, one.number), for_data(create_disposition::open_if));
+    io::task<outcome<owned<remote_file>>> opening =
+        one.share->open(one.folder + "/big", for_data(create_disposition::open_if));
     auto opened = co_await std::move(opening);
     if (not opened) co_return failed(opened.error());
     one.file = opened->release();
@@ -226,7 +230,7 @@ io::task<outcome<void>> load_generator::put_missing(lane& one) noexcept {
 }
 
 std::string load_generator::small_name(const lane& of, std::uint64_t number) const {
-    return fmt::format("{}/small{}-{}", how_.folder, of.number, number);
+    return fmt::format("{}/small{}", of.folder, number);
 }
 
 std::uint64_t load_generator::next_offset(lane& in) noexcept {
@@ -329,7 +333,7 @@ io::task<outcome<std::uint64_t>> load_generator::transfer(worker& who) noexcept 
 io::task<outcome<std::uint64_t>> load_generator::with_small_file(worker& who) noexcept {
     const bool makes = how_.kind == load_kind::put or how_.kind == load_kind::create;
     std::string name = how_.kind == load_kind::create
-                           ? fmt::format("{}/new{}-{}", how_.folder, who.in->number, who.in->next++)
+                           ? fmt::format("{}/new{}", who.in->folder, who.in->next++)
                            : small_name(*who.in, who.item);
     const open_options how = for_data(makes ? create_disposition::overwrite_if : create_disposition::open);
     io::task<outcome<owned<remote_file>>> opening = who.in->share->open(std::move(name), how);
@@ -364,7 +368,7 @@ io::task<outcome<std::uint64_t>> load_generator::look(worker& who) noexcept {
         co_return std::uint64_t{0};
     }
     if (how_.kind == load_kind::list) {
-        io::task<outcome<std::vector<directory_entry>>> listing = list(*who.in->share, how_.folder);
+        io::task<outcome<std::vector<directory_entry>>> listing = list(*who.in->share, who.in->folder);
         const auto listed = co_await std::move(listing);
         if (not listed) co_return failed(listed.error());
         co_return std::uint64_t{0};
@@ -404,15 +408,15 @@ io::task<outcome<std::uint64_t>> load_generator::log_on_once() noexcept {
     co_return ended;
 }
 
-io::task<void> load_generator::remove_files() noexcept {
-    io::task<outcome<std::vector<directory_entry>>> listing = list(*at_.first, how_.folder);
+io::task<void> load_generator::remove_files(const std::string& folder) noexcept {
+    io::task<outcome<std::vector<directory_entry>>> listing = list(*at_.first, folder);
     const auto left = co_await std::move(listing);
     if (not left) co_return;
     for (const directory_entry& entry : *left) {
-        io::task<outcome<void>> removing = at_.first->remove(how_.folder + "/" + entry.name, false);
+        io::task<outcome<void>> removing = at_.first->remove(folder + "/" + entry.name, false);
         (void)co_await std::move(removing);
     }
-    io::task<outcome<void>> removing = at_.first->remove(how_.folder, true);
+    io::task<outcome<void>> removing = at_.first->remove(folder, true);
     (void)co_await std::move(removing);
 }
 
@@ -422,8 +426,9 @@ io::task<void> load_generator::clean_up(bool keeps_files) noexcept {
         io::task<outcome<file_status>> closing = one->file->co_close();
         (void)co_await std::move(closing);
     }
-    if (not keeps_files) {
-        io::task<void> removing = remove_files();
+    for (const std::unique_ptr<lane>& one : lanes_ | std::views::reverse) {
+        if (keeps_files) break;
+        io::task<void> removing = remove_files(one->folder);
         co_await std::move(removing);
     }
     for (const std::unique_ptr<lane>& one : lanes_) {

@@ -38,7 +38,7 @@ struct load_options {
     std::uint64_t file_bytes = 256U << 20;  // of the big file, in each session
     unsigned files = 1000;                  // small ones, in each session
     std::chrono::milliseconds duration{5000};
-    std::string folder;     // in the share, made for this
+    std::string folder;     // in the share, made for this; sessions after the first have one each in it
     bool discards = false;  // what is read, as it comes: see smb::client::request_options
     bool spins = false;     // never sleeps, so that the server need not wake anybody
 };
@@ -84,7 +84,7 @@ private:
     [[nodiscard]] io::task<smb::client::outcome<void>> bind_channels(lane& one) noexcept;
     [[nodiscard]] io::task<smb::client::outcome<void>> fill(lane& one) noexcept;
     [[nodiscard]] io::task<smb::client::outcome<void>> put_missing(lane& one) noexcept;
-    [[nodiscard]] io::task<void> remove_files() noexcept;
+    [[nodiscard]] io::task<void> remove_files(const std::string& folder) noexcept;
     [[nodiscard]] bool is_idle(const lane& one) const noexcept;
     [[nodiscard]] io::task<void> work(worker who) noexcept;
     [[nodiscard]] io::task<void> work_until_done(worker who) noexcept;

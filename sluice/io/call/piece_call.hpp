@@ -9,7 +9,7 @@ struct piece_call {
     std::int16_t number = -1;
     bool takes_list = false;    // of buffers, instead of one
     bool takes_offset = false;  // as the fourth argument
-    bool any_will_do = false;   // however little it moves, the transfer is complete: what reads streams do
+    bool any_will_do = false;   // the transfer is complete however little it moves, as reads of streams are
     std::uint16_t fourth = 0;   // without an offset
     std::uint8_t sixth = 0;
 

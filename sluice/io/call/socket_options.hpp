@@ -14,7 +14,7 @@ struct keep_alive_times {
     std::chrono::milliseconds user_timeout{};
 };
 
-/// What to set on a socket before it is used. Every socket is closed on exec, whatever else.
+/// The options of a new socket. Every socket is closed on exec.
 struct socket_options {
     bool no_delay = true;  ///< TCP: send at once rather than wait for more; a server of requests wants that
     bool keep_alive = false;

@@ -21,8 +21,8 @@ void io_multiplexer::withdraw(operation_record& op, int code) noexcept {
     registration& target = *op.target;
     finish(op);
     if (not broke_stream) return;
-    // Half of it is in the stream, or out of it: what was to follow must not take what comes after the gap
-    // for its own.
+    // A part of it is in the stream, or out of it: later operations must not take the bytes after the gap as
+    // their own.
     registration::half& half = target.side(which);
     while (operation_record* const follower = half.queue.front()) {
         half.queue.erase(*follower);

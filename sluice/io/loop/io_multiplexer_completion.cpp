@@ -71,8 +71,7 @@ void operation_record::signal_both(io_multiplexer& by) noexcept {
 
 // --- completing
 
-// Of a half that waits for one piece: makes the call that this takes, as begin() does. `moved`: it takes
-// another.
+// Makes the call of a half that waits for one piece, as begin() does. `moved`: it takes another call.
 [[gnu::always_inline]] inline progress io_multiplexer::serve_one_piece(registration::half& half) noexcept {
     operation_record& op = *half.queue.front();
     const auto asked = static_cast<std::ptrdiff_t>(op.pieces->size());

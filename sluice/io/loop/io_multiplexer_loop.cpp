@@ -85,7 +85,7 @@ bool io_multiplexer::signal(operation_record& op) noexcept {
     } else if (completes) {
         op.at = operation_record::stage::valued;
         op.has_completed = true;
-        op.signal_value();  // done follows from finish_notification, even if that comes meanwhile
+        op.signal_value();  // done follows from finish_notification, even if that comes during this call
     } else {
         ENSURE(op.at == operation_record::stage::valued, "done is signalled before the value");
         retire(op);
@@ -105,8 +105,9 @@ bool io_multiplexer::signal(operation_record& op) noexcept {
         if (op == nullptr) break;
         if (signal(*op)) ++count;
         // A coroutine that has used up what it may complete inline waits in `ready_` for the next pass, which
-        // grants it more; to go on here would complete one by one, and dearer, what is always ready. Behind
-        // the signal, so that a program that only polls, whose budget nobody renews, gets on as well.
+        // grants it more: to go on here would complete operations that are always ready one by one, which
+        // costs more. After the signal, so that a program that only polls, and never renews its budget, gets
+        // on as well.
         if (inline_left_ <= 0) break;
     }
     is_crowded_ = false;
@@ -123,11 +124,11 @@ bool io_multiplexer::signal(operation_record& op) noexcept {
     int signalled = 0;
     result<void> asked;
     take_completed_elsewhere();
-    // A handle that is always ready must not keep the others from being looked at.
+    // A handle that is always ready must not delay the others.
     constexpr int passes_without_backend_max = 4;
     const bool backend_is_idle = queued_ == 0 and (until == no_wait or not ready_.empty());
     if (backend_is_idle or (not ready_.empty() and ++passes_without_backend_ < passes_without_backend_max)) {
-        // What is ready is enough for this pass.
+        // The ready operations are enough for this pass.
     } else {
         passes_without_backend_ = 0;
         direct_left_ = max;

@@ -48,7 +48,7 @@ int open_confined(int directory, const char* path, const open_how_at& how, confi
         const long descriptor = ::syscall(SYS_openat2, directory, path, &request, sizeof request);
         if (descriptor >= 0) return static_cast<int>(descriptor);
         if (errno == EINTR) continue;
-        // Somebody, anywhere in the system, renamed something while `..` was being walked. Rarely twice.
+        // A rename anywhere in the system came between while `..` was being walked. Rarely twice.
         if (errno != EAGAIN or ++attempts == limits::confined_open_attempts_max) return -1;
     }
 }

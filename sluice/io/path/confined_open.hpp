@@ -16,7 +16,7 @@ struct anchor_directory {
 
 struct open_how_at {
     int flags = 0;                 // O_CLOEXEC is added
-    unsigned permission_bits = 0;  // of what is created
+    unsigned permission_bits = 0;  // for a created file
     const char* operation = "open";
 };
 

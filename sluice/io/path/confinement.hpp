@@ -5,7 +5,7 @@
 namespace sluice::io {
 
 /// How far paths may lead from the directory they are relative to. The kernel enforces it while it walks
-/// (openat2), so a rename or a symbolic link made meanwhile cannot lead it astray.
+/// (openat2), so a rename or a symbolic link made at the same time cannot lead it astray.
 enum class confinement : std::uint8_t {
     none,     ///< anywhere: `..`, absolute paths and symbolic links are followed
     beneath,  ///< never outside, by whatever means; links that stay inside are followed; no magic links

@@ -24,7 +24,7 @@ result<file_status> status_at(const path_handle& base, path_view path, follow li
     const int no_follow = links == follow::no ? O_NOFOLLOW : 0;
     const terminated_path text(path);
     if (base.confined() != confinement::none) {
-        // statx knows no confinement, so what is found under confinement is asked by its descriptor.
+        // statx knows no confinement, so a confined path is opened, and its descriptor is asked.
         const auto descriptor = open_at(base, text, {.flags = O_PATH | no_follow, .operation = "statx"});
         if (not descriptor) return failure(descriptor.error());
         return status_of(handle({.descriptor = *descriptor, .kind = handle_kind::path}), wanted);

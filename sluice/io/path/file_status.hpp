@@ -15,7 +15,7 @@ namespace sluice::io {
 
 enum class follow : bool { no, yes };
 
-/// Asks for the status of what stands at `path`: of a symbolic link itself, unless it is to be followed.
+/// Asks for the status of the file at `path`. Does not follow a symbolic link, unless `links` says so.
 /// Errors: as path_handle::open but EMFILE and ENFILE only relative to a confined base. Allocates: nothing.
 /// Blocks: for the file system.
 [[nodiscard]] result<file_status> status_at(const path_handle& base, path_view path,
@@ -28,7 +28,7 @@ struct file_times {
     std::optional<file_status::time_point> modified = {};
 };
 
-/// Sets times, exactly to the nanosecond where the file system can; it rounds down otherwise. `changed`
+/// Sets times, to the nanosecond if the file system stores nanoseconds; otherwise it rounds down. `changed`
 /// becomes now.
 /// Errors: EPERM, EACCES if neither owner nor allowed; EROFS; EINVAL if the file system cannot express the
 /// time. On a handle of mode none, attr_read or attr_write also EINVAL before Linux 5.8. Allocates: nothing.

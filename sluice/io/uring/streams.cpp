@@ -71,7 +71,7 @@ bool multiplexer::give_half(registration::half& half) noexcept {
     // Its completion has it looked at again. Without memory for the cancellation only a later pass does.
     if (state.is_stale) return not ring_.is_refusing();
     if (half.in_flight != 0) return true;
-    // What the rest comes to for nearly every half.
+    // The short form of the rest, for nearly every half.
     const bool is_usual = half.which == direction::in and not state.polls_only and
                           waits_for_one_piece(half) and is_native(half, *half.queue.front());
     if (is_usual) [[likely]]
@@ -232,7 +232,7 @@ void multiplexer::on_transfer(half_state& state, int outcome, unsigned flags) no
     if (not half.queue.empty()) mark_dirty(half);
 }
 
-// What the above comes to for nearly every completion.
+// The short form of on_transfer() for nearly every completion.
 void multiplexer::on_single_read(half_state& state, std::size_t bytes, unsigned flags) noexcept {
     ENSURE(bytes <= state.bytes, "the kernel moved more than it was asked to");
     registration::half& half = *state.half;

@@ -247,9 +247,9 @@ void multiplexer::take_completions() noexcept {
         const unsigned count = ring_.completions();
         note_completions(count);
         ring_.reap(count, [this](std::uint64_t user_data, int outcome, unsigned flags) noexcept {
-            // Of a file many may come at once, each of little work, and a transfer comes right behind the
-            // call that has waited for it, where an indirect jump is mispredicted: those are spared the
-            // switch.
+            // These two do without the switch: many completions of a file may come at once, each of little
+            // work, and a transfer follows the call that has waited for it, where an indirect jump is
+            // mispredicted.
             const auto whom = static_cast<addressee>(user_data & addressee_mask);
             if (whom == addressee::file) {
                 on_file(*static_cast<operation_record*>(addressed(user_data)), outcome);

@@ -11,7 +11,7 @@ struct uring_options {
     /// Entries of the submission queue. A full queue is submitted early, so this bounds nothing.
     unsigned submission_entries = 256;
 
-    /// Entries of the completion queue; what comes beyond is kept by the kernel, at a price.
+    /// Entries of the completion queue; the kernel keeps further completions, at a price.
     unsigned completion_entries = 4096;
 
     /// Handles, of those attached first, that the kernel may keep in a table of its own.
@@ -22,9 +22,9 @@ struct uring_options {
     bool inline_file_writes = false;
 
     /// A write to a socket at least this long, of at most limits::gathered_pieces_max buffers, is sent from
-    /// those without a copy, if the kernel can: value is signalled when it is queued, done when the buffers
-    /// may be changed. Gives itself up on a connection (loopback) whose data is copied after all, and
-    /// altogether on a kernel that does not say so (before 6.2).
+    /// those without a copy, if the kernel supports that: value is signalled when it is queued, done when the
+    /// buffers may be changed. The multiplexer stops doing so on a connection (loopback) whose data is copied
+    /// after all, and altogether on a kernel that does not report copies (before 6.2).
     std::size_t zero_copy_send_bytes_min = std::numeric_limits<std::size_t>::max();
 
     /// By how many threads it is used. By several: without copies avoided, and without buffers and

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/smb_client/rig.hpp"
 
 // Whole files, copied from servers that say one length and have another.
@@ -39,6 +41,7 @@ protected:
         ending made;
         const byte_taker take = [&](bytes_view bytes, std::uint64_t offset) -> result<void> {
             EXPECT_EQ(offset, begin + made.given);
+            EXPECT_TRUE(holds(bytes, offset)) << "at " << offset;
             made.given += bytes.size();
             return {};
         };
@@ -48,6 +51,18 @@ protected:
         return made;
     }
 
+    // The content of the uploaded files: each byte tells where it belongs.
+    [[nodiscard]] static std::byte byte_at(std::uint64_t offset) {
+        return static_cast<std::byte>(offset ^ offset >> 8 ^ offset >> 16);
+    }
+    // Whether the bytes are those of the file from `offset` on.
+    [[nodiscard]] bool holds(bytes_view bytes, std::uint64_t offset) const {
+        return std::ranges::all_of(bytes.span(), [&](std::byte one) {
+            return one == (has_content ? byte_at(offset++) : std::byte{0});
+        });
+    }
+
+    bool has_content = false;
     rig world;
     logged_on client;
 };
@@ -73,8 +88,11 @@ TEST_F(transfers, upload_stores_the_bytes_that_it_is_given) {
     const byte_giver give = [](mutable_bytes into, std::uint64_t offset) -> result<std::size_t> {
         const std::size_t given = static_cast<std::size_t>(
             std::min<std::uint64_t>(into.size(), offset < length ? length - offset : 0));
+        for (std::size_t i = 0; i != given; ++i)
+            into.data()[i] = byte_at(offset + i);
         return given;
     };
+    has_content = true;
     const auto ended = world.wait_for(upload(*file, 0, length, give));
     ASSERT_TRUE(ended);
     EXPECT_EQ(*ended, length);

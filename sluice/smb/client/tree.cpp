@@ -45,11 +45,14 @@ io::task<outcome<owned<tree>>> tree::connect(session& in, std::string_view share
     if (not answered) co_return failed(answered.error());
     const auto said = wire::decode_tree_connect_reply(*wire::message_view::of(answered->message));
     if (not said) co_return failed(client_error::of_protocol(step, "a TREE_CONNECT reply that is damaged"));
-    if (said->type != wire::share_type::disk)
-        co_return failed(client_error::of_policy(step, "it is not a share of files"));
     fresh->id_ = answered->header.tree_id;
     fresh->share_ = *said;
     fresh->seals_ = wire::has(said->flags, wire::share_flags::encrypt_data);
+    if (said->type != wire::share_type::disk) {
+        io::task<void> leaving = fresh->disconnect();
+        co_await std::move(leaving);
+        co_return failed(client_error::of_policy(step, "it is not a share of files"));
+    }
     if (fresh->seals_ and not over.security().sealer)
         co_return failed(
             client_error::of_policy(step, "the share wants encryption, which this session cannot"));

@@ -26,8 +26,8 @@ TEST_F(bindings, are_for_the_sessions_own_user_alone) {
     EXPECT_EQ(second.bind_to(*first_, "v", "q"), nt_status::access_denied);
     EXPECT_EQ(second.bind_to(*first_, "u", "wrong"), nt_status::logon_failure);
     const auto file = first_->create("f").file;
-    EXPECT_EQ(close(second, file), nt_status::user_session_deleted) << "it is no channel";
-    EXPECT_EQ(close(*first_, file), nt_status::success) << "who fails to bind a session does not end it";
+    EXPECT_EQ(close(second, file), nt_status::user_session_deleted) << "it has no channel of the session";
+    EXPECT_EQ(close(*first_, file), nt_status::success) << "a failed binding does not end the session";
 }
 
 TEST_F(bindings, are_at_most_32) {

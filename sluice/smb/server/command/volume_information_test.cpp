@@ -45,7 +45,9 @@ TEST_F(volume_information, is_of_a_disk) {
 
 TEST_F(volume_information, cuts_a_label_to_the_room_of_the_client) {
     EXPECT_EQ(ask(filesystem_information_class::volume, 23).status(), nt_status::info_length_mismatch);
-    EXPECT_FALSE(wire::is_error(ask(filesystem_information_class::volume, 24).status()));
+    const auto cut = ask(filesystem_information_class::volume, 24);
+    EXPECT_EQ(cut.status(), nt_status::buffer_overflow);
+    EXPECT_EQ(output_of(cut).size(), 24U);
 }
 
 TEST_F(volume_information, refuses_classes_that_it_does_not_have) {

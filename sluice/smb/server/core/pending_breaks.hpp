@@ -36,7 +36,7 @@ public:
 
     // acquire: what a loop did before it ended the last break; pairs with the release in end().
     [[nodiscard]] bool any() const noexcept { return count_.load(std::memory_order_acquire) != 0; }
-    /// Waits until there was none, without the latch. Suspends; for nothing but that. On the caller's loop.
+    /// Waits until there was none, and releases the latch while it waits. Suspends. On the caller's loop.
     [[nodiscard]] inline io::task<void> none_left(server_latch& latch, io::io_multiplexer& loop) noexcept;
 
 private:

@@ -162,7 +162,7 @@ private:
     static constexpr std::size_t kept_bytes_max = std::size_t{256} << 10;
 
     struct alignas(64) shard {
-        shared_memory memory{kept_bytes_max};  // of the states and what is in them; outlives both
+        shared_memory memory{kept_bytes_max};  // for the states and their contents; outlives both
         mutable ranked_mutex<lock_rank::leaf> mutex;
         recycled_memory nodes SLUICE_GUARDED_BY(mutex){kept_bytes_max};
         // By the key of the file, those of its streams.

@@ -23,7 +23,7 @@ io::task<bool> is_latched_in_call(io::io_multiplexer& loop, server_latch& latch,
 
 class call_of_a_request : public ::testing::TestWithParam<vfs::call_policy> {};
 
-TEST_P(call_of_a_request, runs_without_the_latch) {
+TEST_P(call_of_a_request, releases_the_latch) {
     const std::unique_ptr<io::io_multiplexer> loop = io::best_available().value();
     const auto domain = std::make_shared<vfs::fs_domain>(vfs::fs_domain_options{.policy = GetParam()});
     server_latch latch;

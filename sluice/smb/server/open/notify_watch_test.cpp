@@ -7,6 +7,8 @@
 #include "sluice/base/clock.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/smb/server/core/limits.hpp"
+#include "sluice/smb/server/open/scripted_feed_testing.hpp"
+#include "sluice/smb/server/report/silent_log_testing.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 #include "sluice/vfs/memory/memory_volume.hpp"
 
@@ -18,21 +20,6 @@ using vfs::change_kind;
 using wire::completion_filter;
 using wire::notify_action;
 using wire::nt_status;
-
-// Tells what the test says.
-class scripted_feed final : public vfs::change_feed {
-public:
-    [[nodiscard]] result<std::unique_ptr<vfs::change_watch>> watch(
-        vfs::node&, bool, vfs::change_listener& told) noexcept override {
-        class kept final : public vfs::change_watch {};
-        listener = &told;
-        return std::make_unique<kept>();
-    }
-    [[nodiscard]] io::task<bool> co_changed() noexcept override { co_return false; }
-    void tell() noexcept override {}
-
-    vfs::change_listener* listener = nullptr;
-};
 
 class notify_watch_test : public testing::Test {
 protected:
@@ -170,11 +157,6 @@ TEST_F(notify_watch_test, who_waits_is_told_how_the_watch_ended) {
     EXPECT_EQ(before.value(), nt_status::delete_pending);
     EXPECT_EQ(after.value(), nt_status::delete_pending);
 }
-
-class silent_log final : public event_log {
-public:
-    void write(event_severity, std::string_view, std::initializer_list<event_field>) noexcept override {}
-};
 
 // One client's share of ten of each resource.
 class counted_notify_watch : public notify_watch_test {

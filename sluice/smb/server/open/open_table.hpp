@@ -37,7 +37,7 @@ public:
     [[nodiscard]] std::vector<std::shared_ptr<open>> all() const;
     [[nodiscard]] std::vector<std::uint64_t> numbers() const;
 
-    /// What opens of a loop are made in, and what else comes and goes with each.
+    /// The memory for the opens of a loop, and for objects that exist as long as an open.
     [[nodiscard]] shared_memory& memory(std::size_t loop) noexcept { return shards_[loop % shards].memory; }
 
     /// Complexity: constant in the opens.

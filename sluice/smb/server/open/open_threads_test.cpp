@@ -12,6 +12,8 @@
 #include "sluice/smb/server/open/notify_watch.hpp"
 #include "sluice/smb/server/open/open_table.hpp"
 #include "sluice/smb/server/open/replay.hpp"
+#include "sluice/smb/server/open/scripted_feed_testing.hpp"
+#include "sluice/smb/server/report/silent_log_testing.hpp"
 #include "sluice/vfs/memory/memory_volume.hpp"
 
 namespace sluice::smb::server {
@@ -21,11 +23,6 @@ using wire::nt_status;
 
 constexpr std::size_t threads = 4;
 constexpr std::uint64_t rounds = 1000;
-
-class silent_log final : public event_log {
-public:
-    void write(event_severity, std::string_view, std::initializer_list<event_field>) noexcept override {}
-};
 
 class monitors_of_opens : public testing::Test {
 protected:
@@ -124,20 +121,6 @@ TEST_F(monitors_of_opens, named_pipe_wakes_a_reader_for_each_answer) {
     pipe.wait(late);
     EXPECT_EQ(late.value(), nt_status::pipe_broken);
 }
-
-class scripted_feed final : public vfs::change_feed {
-public:
-    [[nodiscard]] result<std::unique_ptr<vfs::change_watch>> watch(
-        vfs::node&, bool, vfs::change_listener& told) noexcept override {
-        class kept final : public vfs::change_watch {};
-        listener = &told;
-        return std::make_unique<kept>();
-    }
-    [[nodiscard]] io::task<bool> co_changed() noexcept override { co_return false; }
-    void tell() noexcept override {}
-
-    vfs::change_listener* listener = nullptr;
-};
 
 TEST_F(monitors_of_opens, notify_watch_gives_each_change_to_one_of_several_requests) {
     scripted_feed feed;

@@ -70,7 +70,7 @@ public:
 
 private:
     struct entry {
-        std::uint64_t logged = 0;  // of the rejections
+        std::uint64_t logged = 0;  // rejections that the log contains
         clock_source::steady_time log_next{};
     };
     [[nodiscard]] static constexpr std::size_t index(limit which) noexcept {

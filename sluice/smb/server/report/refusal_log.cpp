@@ -45,7 +45,7 @@ void refusal_log::explain(const refusal& why) {
     if (made == decision::silent) return;
     log_.write(event_severity::warning,
                made == decision::last_of_interval
-                   ? "access was refused; more refusals of this minute are not told"
+                   ? "access was refused; further refusals in this minute are not logged"
                    : "access was refused",
                {{"user", why.user},
                 {"share", why.share},

@@ -66,7 +66,7 @@ TEST(bounded_log, bounds_the_lines_of_several_threads_together) {
         for (std::uint64_t i = 0; i != rounds; ++i)
             log.write(event_severity::info, "event", {{"peer", "10.0.0.1:1"}});
     });
-    EXPECT_EQ(to.lines.load(), bounded_log::lines_of_peer_max + 1) << "and the line that says so";
+    EXPECT_EQ(to.lines.load(), bounded_log::lines_of_peer_max + 1) << "and the line about the omitted ones";
 }
 
 }  // namespace

@@ -4,15 +4,11 @@
 
 #include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/server/open/open.hpp"
+#include "sluice/smb/server/report/silent_log_testing.hpp"
 #include "sluice/smb/server/session/session.hpp"
 
 namespace sluice::smb::server {
 namespace {
-
-class silent_log final : public event_log {
-public:
-    void write(event_severity, std::string_view, std::initializer_list<event_field>) noexcept override {}
-};
 
 class admissions : public testing::Test {
 protected:

@@ -8,16 +8,12 @@
 #include <vector>
 
 #include "sluice/smb/server/core/limits.hpp"
+#include "sluice/smb/server/report/silent_log_testing.hpp"
 
 namespace sluice::smb::server {
 namespace {
 
 using std::chrono::milliseconds;
-
-class silent_log final : public event_log {
-public:
-    void write(event_severity, std::string_view, std::initializer_list<event_field>) noexcept override {}
-};
 
 io::socket_address address(unsigned number) {
     const std::string text = "10.0." + std::to_string(number / 256) + "." + std::to_string(number % 256);

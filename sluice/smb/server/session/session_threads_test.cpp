@@ -8,6 +8,7 @@
 #include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/server/core/threads_testing.hpp"
 #include "sluice/smb/server/open/open.hpp"
+#include "sluice/smb/server/report/silent_log_testing.hpp"
 #include "sluice/smb/server/session/admission.hpp"
 #include "sluice/smb/server/session/logon_throttle.hpp"
 #include "sluice/smb/server/session/session_table.hpp"
@@ -19,11 +20,6 @@ namespace {
 
 constexpr std::size_t threads = 4;
 constexpr int rounds = 500;
-
-class silent_log final : public event_log {
-public:
-    void write(event_severity, std::string_view, std::initializer_list<event_field>) noexcept override {}
-};
 
 class monitors_of_sessions : public testing::Test {
 protected:

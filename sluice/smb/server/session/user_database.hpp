@@ -28,9 +28,9 @@ using edit_exclusion = std::function<result<std::shared_ptr<void>>(const std::st
 /// at once take turns, if they were given the same exclusion. A database in memory has no path. Names are
 /// compared without case; domains are ignored.
 ///
-/// Invariant: what is known is what the last reload or edit has read or written, because both hold `editing_`
-/// while they use the file.
-/// Monitor: any thread; `mutex_` guards what is known, and is not held while the file is read or written.
+/// Invariant: the known users are those that the last reload or edit has read or written, because both hold
+/// `editing_` while they use the file.
+/// Monitor: any thread; `mutex_` guards the known users, and is not held while the file is read or written.
 /// Blocks: where the file is read or written, and there only for other reloads and edits.
 class user_database final : public auth::account_source {
 public:
@@ -95,7 +95,7 @@ private:
     [[nodiscard]] result<void> edit(Edit&& change);
     template <class Edit>
     [[nodiscard]] result<void> edit_file(Edit&& change) SLUICE_REQUIRES(editing_);
-    // Replaces what is known; the caller has what was known before, to be destroyed.
+    // Replaces the known users; `users` is then the map before, for the caller to destroy.
     void publish(user_map& users) noexcept;
     [[nodiscard]] result<void> store(const user_map& users) const;
 
