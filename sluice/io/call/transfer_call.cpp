@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "sluice/io/call/checked_moved.hpp"
+
 namespace sluice::io {
 namespace {
 
@@ -76,10 +78,8 @@ ssize_t call_pipe(const native_handle& native, direction which, std::span<const 
     return which == direction::in ? ::readv(fd, list, count) : ::writev(fd, list, count);
 }
 
-}  // namespace
-
-std::ptrdiff_t transfer_call(const native_handle& native, direction which, std::span<const buffer> pieces,
-                             extent_type offset, wait waits) noexcept {
+ssize_t call_for(const native_handle& native, direction which, std::span<const buffer> pieces,
+                 extent_type offset, wait waits) noexcept {
     switch (native.kind) {
         case handle_kind::socket:
             return call_socket(native.descriptor, which, pieces, waits);
@@ -88,6 +88,20 @@ std::ptrdiff_t transfer_call(const native_handle& native, direction which, std::
         default:
             return call_pipe(native, which, pieces, waits);
     }
+}
+
+std::size_t bytes_of(std::span<const buffer> pieces) noexcept {
+    std::size_t total = 0;
+    for (const buffer& piece : pieces)
+        total += piece.size();
+    return total;
+}
+
+}  // namespace
+
+std::ptrdiff_t transfer_call(const native_handle& native, direction which, std::span<const buffer> pieces,
+                             extent_type offset, wait waits) noexcept {
+    return checked_moved(call_for(native, which, pieces, offset, waits), bytes_of(pieces));
 }
 
 std::ptrdiff_t transfer_piece_through_library(const native_handle& native, direction which,

@@ -20,20 +20,11 @@ bool opens_content(mode wanted) noexcept {
     return wanted == mode::read or wanted == mode::write or wanted == mode::append;
 }
 
+// For modes that open the content.
 int flags_of(mode wanted) noexcept {
-    switch (wanted) {
-        case mode::none:
-        case mode::attr_read:
-        case mode::attr_write:
-            return O_PATH;
-        case mode::read:
-            return O_RDONLY;
-        case mode::write:
-            return O_RDWR;
-        case mode::append:
-            return O_WRONLY | O_APPEND;
-    }
-    return O_PATH;
+    ENSURE(opens_content(wanted), "the flags of the others are O_PATH");
+    if (wanted == mode::append) return O_WRONLY | O_APPEND;
+    return wanted == mode::write ? O_RDWR : O_RDONLY;
 }
 
 int flags_of(creation create) noexcept {
