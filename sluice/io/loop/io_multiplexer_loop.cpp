@@ -95,7 +95,7 @@ bool io_multiplexer::signal(operation_record& op) noexcept {
     return completes;
 }
 
-[[gnu::always_inline]] int io_multiplexer::signal_ready(int max) noexcept {
+[[gnu::always_inline]] inline int io_multiplexer::signal_ready(int max) noexcept {
     int count = 0;
     max = std::min(max, limits::completions_per_pass_max);
     is_crowded_ = batches_crowds_ and finished_ >= limits::crowd;
@@ -141,6 +141,22 @@ bool io_multiplexer::signal(operation_record& op) noexcept {
     if (not asked) [[unlikely]]
         return failure(asked.error());
     return idle_value();
+}
+
+result<int> io_multiplexer::timeout_io(int max) noexcept {
+    max = maximum(max);
+    if (sharing_ != nullptr) return run_shared(share_of_work::timers, max, no_wait);
+    const int count = expire_some(std::min(max, limits::completions_per_pass_max));
+    if (count == 0) return idle_value();
+    return std::max(count, signal_ready(max));
+}
+
+result<int> io_multiplexer::timeout_io_within(duration within, int max) noexcept {
+    return timeout_io_until(after(now(), within), max);
+}
+
+result<int> io_multiplexer::timeout_io_until(time_point until, int max) noexcept {
+    return repeat(max, until, [this] { return now(); }, [this](int left) { return timeout_io(left); });
 }
 
 result<int> io_multiplexer::complete_io(int max) noexcept {
