@@ -257,8 +257,6 @@ bool attempt(operation_record& op) noexcept {
             return is_ready(op.target->native.descriptor, POLLIN);
         case operation_kind::ready_to_write:
             return is_ready(op.target->native.descriptor, POLLOUT);
-        case operation_kind::barrier:
-            return op.target->is_stream();  // nothing to make durable
         case operation_kind::splice_out:
         case operation_kind::splice_in:
             return attempt_splice(op);
@@ -269,12 +267,15 @@ bool attempt(operation_record& op) noexcept {
         case operation_kind::call_in:
         case operation_kind::call_out:
             return attempt_call(op);
-        case operation_kind::sleep:
         case operation_kind::receive:  // the back end's alone
         case operation_kind::wait_word:
-        case operation_kind::external:
             return false;
+        case operation_kind::barrier:
+        case operation_kind::sleep:
+        case operation_kind::external:
+            break;
     }
+    ENSURE(false, "an operation of this kind is not attempted");
     return false;
 }
 

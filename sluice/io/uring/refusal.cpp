@@ -45,9 +45,10 @@ bool multiplexer::take_back(std::uint64_t user_data) noexcept {
     constexpr int interrupted = -EINTR;
     void* const whose = addressed(user_data);
     switch (static_cast<addressee>(user_data & addressee_mask)) {
-        case addressee::nobody:
+        case addressee::nobody:  // cancellations stay in the queue: no entry of theirs names an operation
+            break;
         case addressee::loop:
-            return false;  // cancellations and the wake-up stay in the queue
+            return false;  // so does the wake-up
         case addressee::file:
             perform_now(*static_cast<operation_record*>(whose));
             return true;
@@ -71,6 +72,7 @@ bool multiplexer::take_back(std::uint64_t user_data) noexcept {
             return true;
         }
     }
+    ENSURE(false, "an entry that belongs to no request is not asked about");
     return false;
 }
 

@@ -272,9 +272,6 @@ void multiplexer::on_completion(std::uint64_t user_data, int outcome, unsigned f
             waker_is_armed_ = (flags & IORING_CQE_F_MORE) != 0;
             if (another_sleeps()) backend_wake();  // whose wake-up this was
             break;
-        case addressee::transfer:
-            on_transfer(*static_cast<half_state*>(whose), outcome, flags);
-            break;
         case addressee::poll:
             on_poll(*static_cast<half_state*>(whose), outcome);
             break;
@@ -288,8 +285,8 @@ void multiplexer::on_completion(std::uint64_t user_data, int outcome, unsigned f
             on_accept(*static_cast<half_state*>(whose), outcome, flags);
             break;
         case addressee::file:
-            on_file(*static_cast<operation_record*>(whose), outcome);
-            break;
+        case addressee::transfer:
+            ENSURE(false, "take_completions() has these two handled");
     }
 }
 
