@@ -151,6 +151,7 @@ ssize_t copy_out_of_pipe(splice_transfer& t, bytes_type memory) noexcept {
 // What the pipe holds, into the file. Returns how much went, or -1.
 ssize_t drain_to_file(splice_transfer& t) noexcept {
     transit_pipe& pipe = *t.through;
+    ENSURE(pipe.pending != 0, "nothing is in the pipe, which reads like the end");
     const ssize_t stored = call_splice(pipe.reader, 0, t.to, t.to_offset + t.moved, pipe.pending);
     if (stored < 0 and errno == EINVAL) {  // an append-only file, or a file system without splice
         if (not t.scratch.empty()) return copy_out_of_pipe(t, t.scratch);
@@ -164,6 +165,7 @@ ssize_t drain_to_file(splice_transfer& t) noexcept {
 // Socket to file by way of a pipe. Returns what the file took: all that was received, unless it fails.
 ssize_t receive_through(splice_transfer& t, std::size_t bytes) noexcept {
     transit_pipe& pipe = *t.through;
+    ENSURE(pipe.pending <= bytes or pipe.pending == 0, "the pipe holds more than is left to receive");
     if (pipe.pending == 0) {
         const ssize_t got = call_splice(t.from, 0, pipe.writer, 0, std::min(bytes, pipe.capacity));
         if (got <= 0) return got;
@@ -174,6 +176,7 @@ ssize_t receive_through(splice_transfer& t, std::size_t bytes) noexcept {
 
 // Moves one piece the way these two can. Returns the bytes `to` took, 0 at the end, or -1 with errno.
 ssize_t move_piece(splice_transfer& t, std::size_t bytes) noexcept {
+    ENSURE(bytes != 0, "moves nothing, which reads like the end");
     if (t.duplicates) return ::tee(t.from.descriptor, t.to.descriptor, bytes, SPLICE_F_NONBLOCK);
     if (is_file(t.from)) {
         if (t.copies) return copy_from_file(t, bytes);

@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/io/call/checked_moved.hpp"
+#include "sluice/io/call/limits.hpp"
 
 namespace sluice::io {
 namespace {
@@ -53,6 +55,7 @@ ssize_t call_if_ready(int fd, direction which, std::span<const buffer> pieces) n
         errno = EAGAIN;
         return -1;
     }
+    ENSURE(not pieces.empty(), "asks for no bytes of a stream, which are there at once");
     const auto* piece = pieces.data();
     while (piece + 1 != pieces.data() + pieces.size() and piece->size() == 0)
         ++piece;
@@ -101,6 +104,7 @@ std::size_t bytes_of(std::span<const buffer> pieces) noexcept {
 
 std::ptrdiff_t transfer_call(const native_handle& native, direction which, std::span<const buffer> pieces,
                              extent_type offset, wait waits) noexcept {
+    ENSURE(pieces.size() <= limits::pieces_per_call_max, "more pieces than a system call takes");
     return checked_moved(call_for(native, which, pieces, offset, waits), bytes_of(pieces));
 }
 

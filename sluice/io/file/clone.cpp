@@ -132,6 +132,7 @@ result<std::size_t> copy::copy_some_by_hand(std::span<std::byte> buffer, std::si
 }
 
 result<std::size_t> copy::copy_some(std::size_t bytes_max) noexcept {
+    ENSURE(outcome_.method != clone_method::reflink, "a reflink has no steps");
     if (outcome_.method == clone_method::kernel_copy) {
         const auto copied = copy_some_in_kernel(bytes_max);
         // Nothing, though the file goes on: files made up by the kernel (/proc) are copied so.
@@ -191,6 +192,7 @@ result<clone_result> copy::run(extent_type target_length) noexcept {
         const auto data =
             options_.holes == source_holes::ignored ? result<extent_pair>(rest) : next_data(from_, rest);
         if (not data) return failure(data.error());
+        ENSURE(data->offset >= at and data->offset - at <= rest.length, "data outside of the range");
         if (data->offset > at) {
             if (const auto done = copy_hole(data->offset - at); not done) return failure(done.error());
         }
@@ -198,6 +200,7 @@ result<clone_result> copy::run(extent_type target_length) noexcept {
         if (data->length == 0) (void)goes_on();
     }
     if (outcome_.cloned_bytes == total_) outcome_.stopped = false;
+    ENSURE(outcome_.data_bytes <= outcome_.cloned_bytes, "more data than bytes were copied");
     if (const auto done = lengthen(); not done) return failure(done.error());
     return outcome_;
 }

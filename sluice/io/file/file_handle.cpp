@@ -39,6 +39,7 @@ int flags_of(creation create) noexcept {
         case creation::truncate_existing:
             return O_TRUNC;
     }
+    ENSURE(false, "no such way of creation");
     return 0;
 }
 
@@ -57,6 +58,7 @@ int flags_of(caching cached) noexcept {
                                   // anyway
             return 0;
     }
+    ENSURE(false, "no such way of caching");
     return 0;
 }
 
@@ -271,6 +273,7 @@ result<std::span<extent_pair>> file_handle::extents(extent_pair range,
         const auto data = next_data(descriptor(), {.offset = at, .length = end - at});
         if (not data) return failure(data.error());
         if (data->length == 0) break;
+        ENSURE(data->offset >= at and data->length <= end - data->offset, "data outside of the range");
         storage[found++] = *data;
         at = data->offset + data->length;
     }

@@ -58,6 +58,7 @@ io_result<std::span<Byte>> transfer_bytes(const native_handle& native,
     const auto rest =
         transfer_blocking(native, which, {&piece, 1}, request.offset + moved, within, amount::all);
     if (not rest and moved == 0) return failure(rest.error());
+    ENSURE(rest.value_or(0) <= piece.size(), "more was moved than was left");
     return request.buffers.first(moved + rest.value_or(0));
 }
 

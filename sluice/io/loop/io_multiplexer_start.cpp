@@ -86,6 +86,7 @@ bool io_multiplexer::begin_unusually(operation_record& op, initiation how) noexc
 // Goes on after a first call that did not do it all.
 bool io_multiplexer::begin_on(operation_record& op, std::ptrdiff_t moved) noexcept {
     if (moved == -EAGAIN) return note_attempt(op, false);
+    ENSURE(op.piece_count == 1, "the first call of begin() moves the only piece");
     if (moved > 0) op.transferred = static_cast<std::size_t>(moved);
     const bool goes_on = moved > 0 or moved == -EINTR or moved == -EOPNOTSUPP;  // attempt() knows what to do
     if (goes_on) return note_attempt(op, attempt(op));
@@ -95,6 +96,7 @@ bool io_multiplexer::begin_on(operation_record& op, std::ptrdiff_t moved) noexce
 
 bool io_multiplexer::note_attempt(operation_record& op, bool finished) noexcept {
     registration::half& half = op.target->side(direction_of(op.kind));
+    ENSURE(op.target->pending != 0, "an operation is attempted that its handle has not counted");
     half.skipped = 0;
     if (finished) {
         half.pause = 0;
@@ -107,6 +109,7 @@ bool io_multiplexer::note_attempt(operation_record& op, bool finished) noexcept 
 }
 
 void io_multiplexer::mark_dirty(registration::half& half) noexcept {
+    ENSURE(half.owner->multiplexer == this, "a half is served by the multiplexer of its handle");
     if (not half.dirty_link.is_linked()) dirty_.push_back(half);
 }
 
@@ -114,6 +117,7 @@ inline void io_multiplexer::leave_to_loop(operation_record& op) noexcept {
     ENSURE(op.target->multiplexer == this, "an operation goes through the multiplexer of its handle");
     op.at = operation_record::stage::waiting;
     ++queued_;
+    ENSURE(queued_ <= pending_, "more operations wait for the back end than are pending");
     if (op.kind == operation_kind::sleep) return;
     if (op.target->is_stream()) [[likely]] {
         registration::half& half = op.target->side(direction_of(op.kind));

@@ -101,6 +101,7 @@ void multiplexer::serve_by_calls() noexcept {
 }
 
 void multiplexer::serve_by_calls(registration::half& half) noexcept {
+    ENSURE(half.owner->is_stream(), "files wait in a list of their own");
     half_state& state = state_of(half);
     if (half.in_flight != 0 or half.queue.empty()) return;
     operation_record& front = *half.queue.front();

@@ -186,6 +186,7 @@ io_uring_sqe* ring::next_of_full() noexcept {
 
 bool ring::take_back(std::uint64_t user_data) noexcept {
     ENSURE(user_data != 0, "names every entry that has been taken back");
+    ENSURE(ring_.sq.sqe_tail - ring_.sq.sqe_head <= ring_.sq.ring_entries, "a queue has entries of its own");
     // Up to `sqe_head` the kernel has been told of them, even of those it has not taken yet.
     for (unsigned at = ring_.sq.sqe_head; at != ring_.sq.sqe_tail; ++at) {
         io_uring_sqe& entry = ring_.sq.sqes[at & ring_.sq.ring_mask];
@@ -271,7 +272,8 @@ result<unsigned> ring::register_buffer(void* data, std::size_t bytes) noexcept {
 }
 
 void ring::unregister_buffer(unsigned index) noexcept {
-    ENSURE((buffers_used_ >> index & 1) != 0);
+    ENSURE(index < buffer_slots, "no slot of the table");
+    ENSURE((buffers_used_ >> index & 1) != 0, "a buffer that is not registered is unregistered");
     const iovec nothing{};
     const __u64 no_tag = 0;
     // Refused on a thread that is not the owner: the pages stay pinned until the ring goes, and the index
