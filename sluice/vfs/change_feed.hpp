@@ -59,7 +59,8 @@ protected:
 
 /// Tells of changes made by anybody, through the server or beside it.
 /// Monitor. Thread safety: any thread; co_changed() belongs to the volume's own loop, and tell() follows it,
-/// on any thread. watch(), tell() and the end of a watch are calls of the volume's domain.
+/// on any thread. watch(), tell() and the end of a watch are calls of the volume's domain, which
+/// may wait for each other (waits_for_calls::yes).
 class change_feed {
 public:
     virtual ~change_feed() = default;

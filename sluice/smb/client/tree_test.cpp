@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "sluice/smb/server/core/limits.hpp"
 #include "tests/smb_client/rig.hpp"
 
 // Tree connections, and what their calls report.
@@ -33,7 +32,7 @@ TEST_F(client_tree, is_refused_for_a_share_that_does_not_exist) {
 
 TEST_F(client_tree, is_refused_for_a_share_without_files) {
     // More often than a session may have tree connections.
-    for (std::size_t i = 0; i != smb::server::limits::trees_per_session_max + 1; ++i) {
+    for (std::size_t i = 0; i != trees_per_session_max + 1; ++i) {
         const auto pipes = world.wait_for(tree::connect(*client.session, "IPC$"));
         ASSERT_FALSE(pipes);
         ASSERT_EQ(pipes.error().which(), client_error::kind::policy) << pipes.error().message();
