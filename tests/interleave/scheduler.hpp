@@ -104,8 +104,8 @@ void give_way() noexcept;
 void note_change() noexcept;
 /// Returns whether a store of that order may be delayed.
 [[nodiscard]] bool is_delayed(std::memory_order order) noexcept;
-/// Delays a store or exchange of this thread; it replaces the previous one to the same location
-/// that is not visible yet.
+/// Delays a store or exchange of this thread; delayed() returns the latest one to a location, if it
+/// is not visible yet.
 void delay(const store_buffers::store& one) noexcept;
 [[nodiscard]] std::optional<std::uint64_t> delayed(const void* location) noexcept;
 /// Call this before this thread changes the location immediately: makes its own stores visible, and
