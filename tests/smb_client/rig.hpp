@@ -38,7 +38,7 @@ struct rig : smb_simulation::world {
                 .hash = smb::auth::nt_hash::of_password(password).value()};
     }
 
-    /// Runs a task to its end, which it must come to.
+    /// Runs a task to its end, which it must reach.
     template <class T>
     [[nodiscard]] T wait_for(io::task<T> what) {
         std::optional<T> outcome;
@@ -46,7 +46,7 @@ struct rig : smb_simulation::world {
         running.spawn(keep(std::move(what), outcome));
         while (not outcome and loop->run().value_or(0) > 0) {}
         if (not outcome) {
-            ADD_FAILURE() << "it hangs: " << loop->stalled();
+            ADD_FAILURE() << "the task does not end: " << loop->stalled();
             running.cancel();
             while (loop->run().value_or(0) > 0) {}
         }
