@@ -48,7 +48,7 @@ TEST(equal_ignoring_case, compares_whole_names_in_either_encoding) {
     EXPECT_FALSE(equal_ignoring_case("name"sv, "names"sv));
     EXPECT_FALSE(equal_ignoring_case("names"sv, "name"sv));
     EXPECT_FALSE(equal_ignoring_case("ı"sv, "I"sv));
-    EXPECT_FALSE(equal_ignoring_case("\xE4"sv, "\xC4"sv)) << "bytes of Latin-1 are no letters";
+    EXPECT_FALSE(equal_ignoring_case("\xE4"sv, "\xC4"sv)) << "bytes of Latin-1 are not letters";
 }
 
 TEST(character_at, reads_whole_characters_and_lets_stray_bytes_stand_alone) {
@@ -83,7 +83,7 @@ TEST(fold, gives_one_key_to_exactly_the_names_that_are_equal_ignoring_case) {
     }
 }
 
-TEST(hash_ignoring_case, is_one_for_all_spellings_and_others_for_others) {
+TEST(hash_ignoring_case, is_the_same_for_all_spellings_and_differs_between_names) {
     std::string every;
     for (char each = 1; each != 127; ++each)
         every.push_back(each);

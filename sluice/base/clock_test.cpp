@@ -11,11 +11,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A deadline takes the times of the seam as they are.
+// A deadline accepts the times of a clock_source without conversion.
 static_assert(std::is_same_v<clock_source::steady_time, std::chrono::steady_clock::time_point>);
 static_assert(std::is_same_v<clock_source::utc_time, std::chrono::system_clock::time_point>);
 
-TEST(simulated_clock, stands_still_until_advanced) {
+TEST(simulated_clock, does_not_move_until_advanced) {
     simulated_clock clock;
     const auto steady = clock.steady_now();
     const auto utc = clock.utc_now();

@@ -176,7 +176,7 @@ TEST(intrusive_list_death, misuse_stops_the_program) {
             item a(1);
             list.push_back(a);
         },
-        "before destroying it");
+        "destroyed while linked");
     EXPECT_DEATH(
         {
             item a(1);
@@ -191,7 +191,7 @@ TEST(intrusive_list_death, misuse_stops_the_program) {
             item_list list;
             list.push_back(a);
         },
-        "must leave before it goes");
+        "destroyed while it has elements");
     EXPECT_DEATH(
         {
             item a(1);

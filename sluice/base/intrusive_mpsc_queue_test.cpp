@@ -119,7 +119,7 @@ TEST(intrusive_mpsc_queue_death, misuse_stops_the_program) {
             message a(1);
             queue.push(a);
         },
-        "before destroying it");
+        "destroyed while linked");
     EXPECT_DEATH(
         {
             message a(1);

@@ -125,7 +125,7 @@ TEST(pairing_heap_death, misuse_stops_the_program) {
             timer a(1);
             heap.push(a);
         },
-        "before destroying it");
+        "destroyed while linked");
     EXPECT_DEATH(
         {
             timer a(1);

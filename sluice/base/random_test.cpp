@@ -62,7 +62,7 @@ TEST(seeded_random, neighbouring_seeds_draw_different_numbers) {
     EXPECT_EQ(first.size(), 1000u);
 }
 
-// Ends after a script of draws.
+// A source of given numbers, which ends after them.
 class scripted final : public random_source {
 public:
     explicit scripted(std::vector<std::uint64_t> script) : script_(std::move(script)) {}
