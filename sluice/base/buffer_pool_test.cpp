@@ -65,7 +65,7 @@ TEST(buffer_pool, counts_the_buffers_in_use) {
     EXPECT_EQ(pool.taken(), 0U);
 }
 
-TEST(buffer_pool, keeps_no_more_than_it_may) {
+TEST(buffer_pool, keeps_no_more_than_its_limit) {
     buffer_pool pool(8192);
     std::vector<pool_buffer> many;
     for (int i = 0; i != 5; ++i)
@@ -97,7 +97,7 @@ TEST(buffer_pool, counts_the_bytes_of_each_account_until_the_buffers_come_back) 
     EXPECT_EQ(pool.taken_bytes(), 512U);
 }
 
-TEST(buffer_pool, a_shrunk_buffer_goes_back_whole) {
+TEST(buffer_pool, a_shrunk_buffer_is_returned_with_its_full_size) {
     buffer_pool pool;
     pool_buffer buffer = pool.take(8192);
     const std::byte* const where = buffer.data();

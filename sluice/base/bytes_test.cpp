@@ -42,7 +42,7 @@ std::vector<std::byte> numbered(std::size_t size) {
     return bytes;
 }
 
-TEST(checked_arithmetic, gives_nothing_exactly_when_64_bits_do_not_suffice) {
+TEST(checked_arithmetic, returns_no_value_if_and_only_if_64_bits_do_not_suffice) {
     EXPECT_EQ(checked_add(u64_max - 1, 1), u64_max);
     EXPECT_EQ(checked_add(u64_max, 1), std::nullopt);
     EXPECT_EQ(checked_add(u64_max, u64_max), std::nullopt);

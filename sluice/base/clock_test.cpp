@@ -33,7 +33,7 @@ TEST(simulated_clock, advances_to_a_time_but_never_back) {
     EXPECT_EQ(clock.steady_now(), steady + 1h);
 }
 
-TEST(simulated_clock, setting_the_date_leaves_the_steady_clock_alone) {
+TEST(simulated_clock, setting_the_date_does_not_change_the_steady_clock) {
     simulated_clock clock;
     const auto steady = clock.steady_now();
     const auto utc = clock.utc_now();
@@ -51,7 +51,7 @@ TEST(simulated_clock_death, going_back_stops_the_program) {
     EXPECT_DEATH(simulated_clock().advance(-1ns), "does not go back");
 }
 
-TEST(system_clock_source, shows_what_the_machine_shows) {
+TEST(system_clock_source, shows_the_time_of_the_machine) {
     const system_clock_source clock;
     const auto before = std::chrono::steady_clock::now();
     const auto seen = clock.steady_now();

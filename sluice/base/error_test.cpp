@@ -56,7 +56,7 @@ TEST(result, throws_an_exception_that_names_the_operation_the_path_and_the_cause
     }
 }
 
-TEST(result, throws_what_the_standard_library_documents) {
+TEST(result, throws_the_exception_that_the_standard_library_documents) {
     result<void> none = failure({EIO, "fsync", 7});
     try {
         none.value();

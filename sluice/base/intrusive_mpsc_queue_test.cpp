@@ -39,7 +39,7 @@ TEST(intrusive_mpsc_queue, pops_in_the_order_of_push) {
     EXPECT_TRUE(queue.empty());
 }
 
-TEST(intrusive_mpsc_queue, only_a_push_to_an_empty_queue_asks_for_a_wake_up) {
+TEST(intrusive_mpsc_queue, only_a_push_to_an_empty_queue_requests_a_wake_up) {
     message a(1), b(2);
     message_queue queue;
     EXPECT_TRUE(queue.push(a));

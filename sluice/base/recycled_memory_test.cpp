@@ -24,7 +24,7 @@ TEST(recycled_memory, reuses_a_released_block_of_the_same_size) {
     memory.deallocate(again, 101);
 }
 
-TEST(recycled_memory, keeps_no_more_than_it_may) {
+TEST(recycled_memory, keeps_no_more_than_its_limit) {
     recycled_memory memory(1024);
     std::vector<void*> taken;
     for (int i = 0; i != 100; ++i)
@@ -45,7 +45,7 @@ TEST(recycled_memory, leaves_large_or_overaligned_blocks_to_the_heap) {
     EXPECT_EQ(memory.kept_bytes(), 0U);
 }
 
-TEST(recycled_memory, gives_no_block_to_two_at_a_time) {
+TEST(recycled_memory, allocates_no_block_twice_at_a_time) {
     recycled_memory memory(4096);
     std::map<std::byte*, std::size_t> taken;  // with their sizes
     std::uint64_t state = 1;

@@ -140,7 +140,7 @@ TEST_F(a_queue_file, is_freed_of_a_dead_holder_at_once_while_others_have_it_open
 }
 
 // Fault 5: a finite deadline failed at once with "operation not supported".
-TEST_F(a_queue_file, honours_a_finite_deadline_and_leaves_no_request_behind) {
+TEST_F(a_queue_file, honours_a_finite_deadline_and_leaves_no_request) {
     const auto one = open();
     const auto held = one->lock(entity(1)).value();
     const auto began = std::chrono::steady_clock::now();
@@ -229,7 +229,7 @@ TEST_F(a_queue_file, is_removed_by_its_last_user_and_no_other) {
 
 // Fault 11: the header was written from old copies, so that it could go backwards, and a dead
 // record at the wrong position prevented its progress.
-TEST_F(a_queue_file, has_a_header_that_only_goes_forward_and_past_a_dead_slot) {
+TEST_F(a_queue_file, has_a_header_that_only_advances_and_passes_a_dead_slot) {
     const auto one = open();
     const auto dies = [&](std::uint64_t what) {
         process other([&] {
@@ -369,7 +369,7 @@ TEST_F(a_queue_file, that_is_a_ring_does_not_grow_while_locks_are_held) {
     EXPECT_TRUE(live_slots().empty());
     EXPECT_TRUE(current_header().elders.empty());
 }
-TEST_F(a_queue_file, that_is_a_ring_has_no_room_for_more_requests_at_once_than_it_has_slots) {
+TEST_F(a_queue_file, that_is_a_ring_holds_no_more_requests_than_it_has_slots) {
     make_ring(1);
     const auto one = open();
     std::vector<shared_fs_mutex::guard> held;

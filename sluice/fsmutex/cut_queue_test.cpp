@@ -165,7 +165,7 @@ TEST_F(a_cut_queue_file, is_refused_while_others_have_it_open) {
     EXPECT_TRUE(open()->lock(entity(1)));
 }
 
-TEST_F(a_cut_queue_file, crashes_no_user_whenever_it_is_cut) {
+TEST_F(a_cut_queue_file, crashes_no_user_at_any_time_of_truncation) {
     std::vector<process> workers;
     for (int i = 0; i != 2; ++i)
         workers.emplace_back([&] {

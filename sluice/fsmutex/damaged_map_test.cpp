@@ -105,7 +105,7 @@ TEST_F(a_damaged_map, is_an_error_when_it_is_unlocked_after_it_was_cut) {
     EXPECT_EQ(held.unlock().error(), damaged);
 }
 
-TEST_F(a_damaged_map, crashes_no_user_wherever_it_is_cut) {
+TEST_F(a_damaged_map, crashes_no_user_at_any_truncated_length) {
     for (std::uint64_t size = 0; size <= sizeof(mapped::memory); size += size < 90'000 ? 2'000 : 50'000) {
         auto mutex = open(in_haste());
         auto other = open(in_haste());
@@ -152,7 +152,7 @@ TEST_F(a_damaged_map, is_created_again_after_all_its_users_were_killed) {
     }
 }
 
-TEST_F(a_damaged_map, stays_usable_when_it_is_made_longer) {
+TEST_F(a_damaged_map, stays_usable_when_it_is_extended) {
     const auto mutex = open();
     auto held = mutex->lock(entity(1)).value();
     cut(sizeof(mapped::memory) + 12'345);
@@ -210,7 +210,7 @@ TEST_F(a_damaged_map, ends_a_wait_for_a_latch_that_a_living_process_has_for_too_
 
 // With a holder, a waiter, and a request of several records, each word that they use takes each
 // value.
-TEST_F(a_damaged_map, crashes_no_user_whichever_word_is_replaced) {
+TEST_F(a_damaged_map, crashes_no_user_if_any_word_is_replaced) {
     std::vector<std::uint64_t> offsets;
     for (std::uint64_t at = 0; at != offsetof(mapped::memory, last_of_processor) + 64; at += 4)
         offsets.push_back(at);
@@ -379,7 +379,7 @@ TEST_F(a_damaged_queue, is_bounded_when_the_entities_of_requests_that_share_reco
 }
 
 // Each word in use takes each value before all operations.
-TEST_F(a_damaged_queue, stays_in_bounds_whichever_word_is_replaced) {
+TEST_F(a_damaged_queue, stays_in_bounds_if_any_word_is_replaced) {
     mapped_queue::wake_list ignored;
     (void)enter({entity(5)}, 7);
     mapped_queue(*memory).bury(7, ignored);  // a tombstone
@@ -486,7 +486,7 @@ TEST_F(a_handler_of_sigbus, passes_on_to_the_handler_before_it) {
     EXPECT_EQ(seen, end::well);
 }
 
-TEST_F(a_damaged_map, is_not_made_of_a_fifo_a_device_or_a_link_to_one) {
+TEST_F(a_damaged_map, is_not_created_over_a_fifo_a_device_or_a_link_to_one) {
     ASSERT_EQ(::mkfifo(directory.path_of("map").c_str(), 0600), 0);
     EXPECT_EQ(try_to_open(in_haste()).error(), std::errc::no_such_device_or_address);
     std::filesystem::remove(directory.path_of("map"));

@@ -39,7 +39,7 @@ TEST(an_entity, is_the_same_for_the_same_name_in_every_release) {
     EXPECT_EQ(entity::of_name("").number(), 0x1e92'4b9d'7377'00d7);  // stored in files: must not change
 }
 
-TEST(an_entity, of_chance_differs_from_the_next) {
+TEST(an_entity, if_random_differs_from_the_next) {
     predictable_secrets_for_simulation chance(1);
     EXPECT_NE(entity::random(chance).number(), entity::random(chance).number());
 }
@@ -70,7 +70,7 @@ TEST(an_entity_set, of_nothing_is_refused_and_of_thousands_is_not) {
     EXPECT_EQ(moved.view().front(), entity(1));
 }
 
-TEST(two_requests, conflict_over_a_common_entity_that_one_wants_alone) {
+TEST(two_requests, conflict_over_a_common_entity_that_one_requests_exclusively) {
     const std::vector readers{entity(1, shared), entity(5, shared), entity(7, shared)};
     const std::vector others{entity(0), entity(2), entity(5, shared), entity(8)};
     const std::vector writer{entity(2), entity(7)};

@@ -97,7 +97,7 @@ TEST_F(lock_files_in, a_directory_keep_the_report_of_a_death_while_the_new_owner
     EXPECT_TRUE(mutex->try_lock(entity(42)).value().owner_died());
 }
 
-TEST_F(lock_files_in, a_directory_are_not_broken_while_their_creator_lives_whatever_their_content) {
+TEST_F(lock_files_in, a_directory_are_not_broken_while_their_creator_lives_for_any_content) {
     directory.write(name, "");
     const int file = ::open(directory.path_of(name).c_str(), O_RDWR | O_CLOEXEC);
     ASSERT_EQ(kernel_lock::try_lock(file, {}, kernel_lock::kind::exclusive), 0);

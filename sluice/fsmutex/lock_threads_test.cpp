@@ -81,7 +81,7 @@ TEST_F(lock_threads_of_a_file, get_a_lock_when_its_holder_unlocks_and_wake_the_l
     EXPECT_FALSE(is_free_for(holder)) << "the waiter's description has it";
 }
 
-TEST_F(lock_threads_of_a_file, end_a_wait_early_wherever_its_thread_is_and_leave_no_waiter) {
+TEST_F(lock_threads_of_a_file, end_a_wait_early_at_any_point_of_its_thread_and_leave_no_waiter) {
     ASSERT_EQ(kernel_lock::try_lock(holder, byte, kind::exclusive), 0);
     for (int round = 0; round != 300; ++round) {
         const auto told = wake_up::create();

@@ -74,7 +74,7 @@ TEST_F(a_mapped_mutex, starts_again_where_its_creator_died_before_it_wrote_the_v
     EXPECT_TRUE(open()->try_lock(entity(1)));
 }
 
-TEST_F(a_mapped_mutex, is_refused_after_a_fork_and_left_alone_by_the_child) {
+TEST_F(a_mapped_mutex, is_refused_after_a_fork_and_unchanged_by_the_child) {
     const auto mutex = open();
     auto held = mutex->lock(entity(1)).value();
     process child([&] {

@@ -10,7 +10,7 @@
 namespace sluice::fsmutex {
 namespace {
 
-TEST(a_process, knows_who_it_is_and_is_alive) {
+TEST(a_process, knows_its_identity_and_is_alive) {
     const auto self = process_identity::of_this_process().value();
     EXPECT_EQ(self.id, static_cast<std::uint32_t>(::getpid()));
     EXPECT_FALSE(self.host_name().empty());

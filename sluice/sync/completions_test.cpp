@@ -192,7 +192,7 @@ TEST(completions, above_the_deepest_level_have_run_when_the_call_that_causes_the
     EXPECT_EQ(completed_within, expected);
 }
 
-TEST(completions, that_wait_run_first_what_is_queued_on_their_thread) {
+TEST(completions, that_wait_first_run_the_queue_of_their_thread) {
     basic_range_lock<hot_atomics> lock;  // one level
     struct releasing final : basic_range_request<hot_atomics> {
         ~releasing() = default;

@@ -174,7 +174,7 @@ TEST(range_lock, downgrades_shrinks_and_splits_for_waiting_requests) {
         EXPECT_TRUE(one->take());
 }
 
-TEST(range_lock, upgrades_a_reader_only_where_it_is_alone) {
+TEST(range_lock, upgrades_a_reader_only_without_other_holders) {
     range_lock lock;
     range_guard held = lock.try_lock(shared(0, 9));
     {

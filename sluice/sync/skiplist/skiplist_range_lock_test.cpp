@@ -44,7 +44,7 @@ TEST(skiplist_range_lock, refuses_overlapping_ranges_and_grants_adjacent_ones) {
     EXPECT_TRUE(lock.try_lock(bytes(20, 30)));
 }
 
-TEST(skiplist_range_lock, locks_the_first_byte_the_last_one_and_each_alone) {
+TEST(skiplist_range_lock, locks_the_first_byte_the_last_one_and_each_byte) {
     skiplist_range_lock lock;
     for (int round = 0; round != 3; ++round) {
         skiplist_range_guard first = lock.try_lock(bytes(0, 10));
