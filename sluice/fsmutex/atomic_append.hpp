@@ -17,17 +17,16 @@ class queue_file;
 /// that conflict with one of its entities, in order. The cost does not depend on the number of
 /// entities.
 ///
-/// Requests are granted in order of arrival. A thread that repeats its request while other threads
-/// of its CPU are in the queue can defer it by a time slice. A waiter first yields once to earlier
-/// requests of its CPU. If those are all on other CPUs, it polls its page of the file, as mapped
-/// memory, for some microseconds. Then it sleeps in the kernel, on a lock that its nearest
-/// predecessor holds until it is done or dead. With a deadline, or where other hosts can share the
-/// volume and might not wake it, it polls every 8 to 16 ms. Deaths are reported (owner_died). A
-/// request that died while it waited cannot be distinguished from a holder and is reported as well.
-/// Works between hosts where the file system locks byte ranges between them. The last user removes
-/// the file. (The idea is ordered locking by one total order, as in lock managers; the record is
-/// Lamport's time stamp. On-disk format and reasons: docs/formats/fs_mutex_file.md,
-/// docs/algorithms/fs_mutex.md.)
+/// Requests are granted in order of arrival. A thread that repeats its requests on a CPU with other
+/// such threads may be delayed by a time slice. A waiter first yields once to earlier requests of
+/// its CPU. If those are all on other CPUs, it polls its page of the file, as mapped memory, for
+/// some microseconds. Then it sleeps in the kernel, on a lock that its nearest predecessor holds
+/// until it is done or dead. With a deadline, or where other hosts can share the volume and might
+/// not wake it, it polls every 8 to 16 ms. Deaths are reported (owner_died). A request that died
+/// while it waited cannot be distinguished from a holder and is reported as well. Works between
+/// hosts where the file system locks byte ranges between them. The last user removes the file. (The
+/// idea is ordered locking by one total order, as in lock managers; the record is Lamport's time
+/// stamp. On-disk format and reasons: docs/formats/fs_mutex_file.md, docs/algorithms/fs_mutex.md.)
 ///
 /// Errors: ENOSPC, EDQUOT, EFBIG, EIO when appending; EBADMSG if the file is damaged, or was
 /// truncated before or during the wait, in which case unlock() and check() of holders also report

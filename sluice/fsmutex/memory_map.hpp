@@ -15,12 +15,12 @@ class mapped_file;
 /// A queue in a mapped file. Locking and unlocking without contention takes no system call. The
 /// releasing process grants the lock to a waiter and wakes it. For processes of one host.
 ///
-/// Requests are granted in order of arrival. A thread that repeats its request while other threads
-/// of its CPU are in the queue can defer it by a time slice. A waiter first yields once to earlier
-/// requests of its CPU, or polls for some microseconds if those are all on other CPUs. Then it
-/// sleeps on a futex. Deaths are reported (owner_died), of holders only. A waiter notices a death
-/// within 50 ms, by the lock that the kernel keeps for every open mutex. That includes a process
-/// that left a forked child, unless the child is in another namespace of process ids.
+/// Requests are granted in order of arrival. A thread that repeats its requests on a CPU with other
+/// such threads may be delayed by a time slice. A waiter first yields once to earlier requests of
+/// its CPU, or polls for some microseconds if those are all on other CPUs. Then it sleeps on a
+/// futex. Deaths are reported (owner_died), of holders only. A waiter notices a death within 50 ms,
+/// by the lock that the kernel keeps for every open mutex. That includes a process that left a
+/// forked child, unless the child is in another namespace of process ids.
 ///
 /// The file is created with all its blocks, 1.4 MiB, and removed by its last user. After a reboot
 /// it is created again.

@@ -40,8 +40,7 @@ struct range_lock_options {
 ///
 /// Invariants; `word_` is one of
 ///   idle      nothing is held, the set is empty;
-///   a node    that one is held, the set is empty; its holder, or the holder of the latch, removes
-///   it;
+///   a node    that one is held, the set is empty; its holder or the latch's removes it;
 ///   in_set    all held or waiting nodes are in the set;
 ///   a table   a node is in the table, or in the set, as bucket_table.hpp states;
 /// and the holder of the latch finds one of the last two.
