@@ -52,7 +52,7 @@ TEST_F(client_tree, removes_no_directory_as_a_file) {
     EXPECT_EQ(refusal(world.wait_for(client.tree->remove("d", true))), nt_status::object_name_not_found);
 }
 
-TEST_F(client_tree, reports_no_interfaces_of_a_server_that_names_none) {
+TEST_F(client_tree, reports_no_interfaces_if_the_server_names_none) {
     const auto found = world.wait_for(client.tree->interfaces(445));
     ASSERT_TRUE(found) << found.error().message();
     EXPECT_TRUE(found->empty());
