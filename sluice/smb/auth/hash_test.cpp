@@ -32,7 +32,7 @@ TEST(hmac, gives_the_md5_codes_of_rfc_2202) {
               "6b1ab7fe4bd7bf8f0b62e6ce61b9d0cd");
 }
 
-TEST(hmac, gives_the_sha256_codes_of_rfc_4231_again_and_again) {
+TEST(hmac, gives_the_sha256_codes_of_rfc_4231_repeatedly) {
     const hmac_sha256 keyed(from_hex("0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b"));
     const std::array<bytes_view, 3> parts = {as_bytes("Hi "), {}, as_bytes("There")};
     for (int round = 0; round < 3; ++round) {

@@ -13,7 +13,7 @@
 namespace sluice::smb::auth {
 namespace {
 
-// OpenSSL's own derivation, to compare with: written by others, and asked in another way.
+// Derives a key with OpenSSL's independent implementation, for comparison.
 std::vector<std::byte> derived_by_openssl(bytes_view key, bytes_view label, bytes_view context,
                                           std::size_t bytes) {
     const auto chars = [](bytes_view part) {

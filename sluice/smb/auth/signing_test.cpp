@@ -38,9 +38,9 @@ TEST(signer, gives_the_tag_of_the_first_test_case_of_gcm) {
     EXPECT_EQ(hex_of_signature(gmac, {}), "58e2fccefa7e3061367f1d57a4e7455a");
 }
 
-TEST(signer, cuts_hmac_sha256_to_its_first_half) {
+TEST(signer, truncates_hmac_sha256_to_its_first_half) {
     auto with = make_signer(signing_algorithm::hmac_sha256, "4a656665000000000000000000000000");
-    // A short key counts as padded with zeros, so this is the second case of RFC 4231.
+    // A short key is padded with zeros, so this is the second case of RFC 4231.
     EXPECT_EQ(hex_of_signature(with, as_bytes("what do ya want for nothing?")),
               "5bdcc146bf60754e6a042426089575c7");
 }
@@ -53,9 +53,9 @@ TEST(signer, verifies_a_session_setup_response_of_windows) {
     EXPECT_FALSE(cmac.verify(std::array{bytes_view(message)}, {.message_id = 3}, claimed));
 }
 
-// The nonce by hand, the tag by OpenSSL: [MS-SMB2] 3.1.4.1 says which bits they are.
-TEST(signer, makes_the_gmac_nonce_of_message_id_sender_and_cancel) {
-    // One for each, as a signer sends for one side only.
+// The nonce is written manually according to [MS-SMB2] 3.1.4.1, the tag comes from OpenSSL.
+TEST(signer, forms_the_gmac_nonce_from_message_id_sender_and_cancel) {
+    // One for each side, because a signer sends for one side only.
     const auto signed_as = [](bytes_view text, const signed_message& which) {
         auto gmac = make_signer(signing_algorithm::aes_gmac, "000102030405060708090a0b0c0d0e0f");
         return hex_of_signature(gmac, text, which);
@@ -88,7 +88,7 @@ TEST(signer, makes_the_gmac_nonce_of_message_id_sender_and_cancel) {
               tag_with_nonce("010203040506070802000000"));
 }
 
-TEST(signer, signs_the_same_however_a_message_is_cut_up) {
+TEST(signer, signs_the_same_for_every_division_into_parts) {
     seeded_random random(1);
     std::vector<std::byte> message(10'000);
     random.fill(message);
@@ -110,7 +110,7 @@ TEST(signer, signs_the_same_however_a_message_is_cut_up) {
     }
 }
 
-TEST(signer, refuses_a_message_or_a_signature_with_any_bit_flipped) {
+TEST(signer, rejects_a_message_or_a_signature_with_any_bit_flipped) {
     for (const signing_algorithm algorithm : all_algorithms) {
         auto with = make_signer(algorithm, "000102030405060708090a0b0c0d0e0f");
         std::vector<std::byte> message(77, std::byte{0x42});
