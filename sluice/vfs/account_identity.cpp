@@ -15,12 +15,13 @@ namespace {
 
 thread_local bool has_identity_of_account = false;
 
-// For this thread only, because the C library's setgroups would change every thread.
+// Sets the groups of this thread only. The C library's setgroups would change every thread.
 bool set_groups_of_thread(const std::vector<gid_t>& groups) noexcept {
     return ::syscall(SYS_setgroups, groups.size(), groups.data()) == 0;
 }
 
-// These calls do not report failures, only the previous value. Therefore they are called twice.
+// Sets the user of this thread. These calls do not report failures, only the previous value, so
+// each is called twice.
 bool set_user_of_thread(uid_t user) noexcept {
     (void)::setfsuid(user);
     return static_cast<uid_t>(::setfsuid(user)) == user;

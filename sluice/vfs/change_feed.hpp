@@ -34,9 +34,10 @@ struct change {
 class change_listener {
 public:
     virtual void changed(const change& what) noexcept = 0;
-    /// Some changes were lost. The listener must read the directory again.
+    /// Reports that some changes were lost. The listener must read the directory again.
     virtual void overflowed() noexcept = 0;
-    /// The watched directory was removed, or its watch has ended. No further calls follow.
+    /// Reports that the watched directory was removed, or that its watch has ended. No further
+    /// calls follow.
     virtual void ended() noexcept = 0;
     /// Returns whether changes are irrelevant at the moment because some were already lost. The
     /// feed may then skip them, which saves time if a directory has many watches.

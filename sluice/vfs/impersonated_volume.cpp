@@ -160,9 +160,9 @@ private:
         return call();
     }
 
-    // A plain call on one thread. A write that the kernel or another thread completes would have
-    // the server's identity: it would bypass the quota, and a program would keep its set-user-id
-    // bit.
+    // Writes with a plain call on one thread. A write that the kernel or another thread completes
+    // would have the server's identity: it would bypass the quota, and a program would keep its
+    // set-user-id bit.
     [[nodiscard]] io::task<result<void>> co_write_as_account(io::file_handle& file,
                                                              std::span<const std::byte> from,
                                                              std::uint64_t offset,

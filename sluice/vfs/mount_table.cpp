@@ -40,7 +40,8 @@ std::optional<unsigned> number_of(std::string_view text) noexcept {
     return number;
 }
 
-// The kernel escapes space, tab, newline and backslash as three octal digits.
+// Replaces the escapes of space, tab, newline and backslash, which the kernel writes as three octal
+// digits.
 std::string unescaped(std::string_view text) {
     std::string plain;
     for (std::size_t at = 0; at < text.size(); ++at) {
@@ -54,7 +55,8 @@ std::string unescaped(std::string_view text) {
     return plain;
 }
 
-// "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw"; see proc_pid_mountinfo(5).
+// Parses "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw"; see
+// proc_pid_mountinfo(5).
 std::optional<mount_entry> parse_line(std::string_view line) {
     std::string_view rest = line;
     const auto id = number_of(take_field(rest));

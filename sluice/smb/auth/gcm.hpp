@@ -25,8 +25,8 @@ public:
     gcm& operator=(gcm&& other) noexcept;
     ~gcm();
 
-    /// `key` has 16 or 32 bytes. `by` processes complete batches; if it is null, OpenSSL does
-    /// everything. Errors: those of start_cipher().
+    /// Creates a cipher. `key` has 16 or 32 bytes. `by` processes complete batches; if it is null,
+    /// OpenSSL does everything. Errors: those of start_cipher().
     [[nodiscard]] static result<gcm> create(bytes_view key, cipher_direction direction,
                                             const gcm_batches* by = gcm_batches::widest()) noexcept;
 

@@ -44,10 +44,10 @@ struct gcm_batches {
     void (*decrypt)(std::byte* sum, const gcm_keys& keys, gcm_counter at, bytes_view from,
                     std::byte* to) noexcept;
 
-    /// Two blocks per instruction: VAES and VPCLMULQDQ with AVX2. Returns null if the CPU lacks
-    /// them.
+    /// Returns the implementation for two blocks per instruction: VAES and VPCLMULQDQ with AVX2.
+    /// Returns null if the CPU lacks them.
     [[nodiscard]] static const gcm_batches* by_two() noexcept;
-    /// Four blocks per instruction: with AVX-512.
+    /// Returns the implementation for four blocks per instruction: with AVX-512.
     [[nodiscard]] static const gcm_batches* by_four() noexcept;
     /// Returns the widest available implementation.
     [[nodiscard]] static const gcm_batches* widest() noexcept {

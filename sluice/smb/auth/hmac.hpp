@@ -16,7 +16,7 @@ namespace sluice::smb::auth {
 /// code() from any thread. Allocates: nothing.
 class hmac_sha256 {
 public:
-    /// A key longer than a block of 64 bytes is replaced by its hash.
+    /// Constructs a hash with a key. A key longer than a block of 64 bytes is replaced by its hash.
     explicit hmac_sha256(bytes_view key) noexcept;
 
     /// Returns the code of the concatenated parts.

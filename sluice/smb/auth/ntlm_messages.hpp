@@ -127,7 +127,7 @@ struct nt_v2_response {
 /// Errors: `truncated` (also for an NTLMv1 response), `bad_value`, and those of av_pairs.
 [[nodiscard]] wire::decoded<nt_v2_response> decode_nt_v2_response(bytes_view response) noexcept;
 
-/// Each allocates the message.
+/// Encode a message. Allocate: the message.
 [[nodiscard]] std::vector<std::byte> encode(const negotiate_message& message);
 [[nodiscard]] std::vector<std::byte> encode(const challenge_message& message);
 [[nodiscard]] std::vector<std::byte> encode(const authenticate_message& message);

@@ -65,8 +65,8 @@ private:
 /// far.
 class signer {
 public:
-    /// `allowed`: the message ids that it may sign with aes_gmac.
-    /// Errors: `not_supported` if this OpenSSL lacks the algorithm, `not_enough_memory`.
+    /// Creates a signer. `allowed`: the message ids that it may sign with aes_gmac. Errors:
+    /// `not_supported` if this OpenSSL lacks the algorithm, `not_enough_memory`.
     [[nodiscard]] static result<signer> create(signing_algorithm algorithm, const secret_bytes<16>& key,
                                                used_message_ids allowed = used_message_ids()) noexcept;
 

@@ -29,7 +29,7 @@ public:
         unknown,  ///< outside of the range, or in a gap that was dropped: possibly used
     };
 
-    /// Only ids in `allowed` can be claimed.
+    /// Constructs an empty set. Only ids in `allowed` can be claimed.
     explicit used_message_ids(range allowed = {.first = 0,
                                                .end = std::numeric_limits<std::uint64_t>::max()}) noexcept
         : allowed_(allowed), next_(allowed.first) {}

@@ -20,7 +20,8 @@ public:
         policy,    ///< the client refuses: rule() is the requirement that is not met, and a remedy
     };
 
-    /// `step` and `rule` must be string literals or otherwise outlive the error.
+    /// Construct an error. `step` and `rule` must be string literals or otherwise outlive the
+    /// error.
     [[nodiscard]] static constexpr client_error of_io(const char* step, int code) noexcept {
         return {kind::io, step, "", wire::nt_status::success, code};
     }

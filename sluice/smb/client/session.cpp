@@ -43,8 +43,8 @@ io::task<outcome<owned<session>>> session::log_on(connection& first, const auth:
     co_return owned(std::move(fresh));
 }
 
-// The last reply of the setup is in the connection's memory. The caller inspects it before it
-// awaits anything else.
+// Exchanges the tokens of a setup. The last reply is in the connection's memory, so the caller
+// inspects it before it awaits anything else.
 io::task<outcome<session::set_up>> session::exchange_tokens(connection& over, const auth::credentials& who,
                                                             bool binds) noexcept {
     auth::initiating_negotiator initiator(who, over.world().random, over.world().clock);

@@ -23,7 +23,7 @@ enum class decode_error {
     unsupported,            ///< well-formed as far as read, but of an unsupported kind (a compressed message)
 };
 
-/// "range_outside_message". Allocates: nothing.
+/// Returns the name, as in "range_outside_message". Allocates: nothing.
 [[nodiscard]] std::string_view name_of(decode_error error) noexcept;
 
 /// The result of a decoder: checked arguments, or the first rule that the bytes violate.

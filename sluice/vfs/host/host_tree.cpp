@@ -198,8 +198,8 @@ result<host_tree::parent_directory> host_tree::open_parent(std::string_view path
     return parent_directory{.path = std::move(*corrected), .open = std::move(*opened)};
 }
 
-// Most misses concern the last component, so the rest of the path is first opened exactly, by one
-// call.
+// Corrects the case of a path. Most misses concern the last component, so the rest of the path is
+// first opened exactly, by one call.
 result<std::string> host_tree::correct_case(std::string_view path) {
     const path_parts parts = split_path(path);
     const auto parent = open_parent(parts.parent);

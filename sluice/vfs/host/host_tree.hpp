@@ -98,7 +98,7 @@ public:
 
     [[nodiscard]] fs_domain& domain() const noexcept { return owner->domain(); }
 
-    /// From now on, only calls of this domain cross mounts. Errors: EMFILE.
+    /// Sets the domain whose calls, and no others, cross mounts from now on. Errors: EMFILE.
     [[nodiscard]] result<void> set_crossing_domain(std::shared_ptr<fs_domain> workers) noexcept;
     [[nodiscard]] fs_domain* crossing_domain() const noexcept { return crossing_domain_.get(); }
     /// Returns whether this call may cross mounts.

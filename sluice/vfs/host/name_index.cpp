@@ -59,7 +59,8 @@ bool may_list(const io::handle& directory) noexcept {
     return io::directory_handle::open({}, itself.c_str()).has_value();
 }
 
-// In a directory that may be searched but not listed, only an exact lookup is possible.
+// Finds a name exactly, because a directory that may be searched but not listed permits nothing
+// else.
 result<std::optional<std::string>> find_exactly(const io::handle& directory, std::string_view wanted) {
     struct stat status{};
     const io::terminated_path name(wanted);

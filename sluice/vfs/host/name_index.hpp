@@ -54,7 +54,8 @@ public:
         std::uint64_t overflows = 0;
     };
 
-    /// Without inotify (EMFILE, ENOSYS) it works by scanning directories. Allocates: yes.
+    /// Constructs an empty index. Without inotify (EMFILE, ENOSYS) it works by scanning
+    /// directories. Allocates: yes.
     explicit name_index(const index_limits& bounds, tells_all reach);
     name_index(const name_index&) = delete;
     name_index& operator=(const name_index&) = delete;

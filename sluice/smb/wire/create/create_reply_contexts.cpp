@@ -103,7 +103,8 @@ std::optional<decode_error> store(create_reply_contexts& contexts, const create_
     return std::nullopt;
 }
 
-/// The data are assembled here, because the part after their head varies: at most the model's text.
+/// Writes an AAPL answer. Its data are assembled here, because the part after their head varies: at
+/// most the model's text.
 void put_aapl(named_context_writer& list, const aapl_answer& answer) noexcept {
     std::array<std::byte, aapl_model_bytes_max + 64> room;
     byte_writer data{mutable_bytes(room)};

@@ -79,7 +79,7 @@ private:
 class ea_name_list_writer {
 public:
     explicit ea_name_list_writer(mutable_bytes room) noexcept : list_(room, 4) {}
-    /// `bad_text` as for ea_list_writer.
+    /// Appends a name. `bad_text` as for ea_list_writer.
     [[nodiscard]] entry_outcome put(std::string_view name) noexcept;
     [[nodiscard]] mutable_bytes bytes() const noexcept { return list_.bytes(); }
 

@@ -16,7 +16,7 @@
 
 namespace sluice::smb::wire {
 
-/// A length and a name: FileNameInformation, [MS-FSCC] 2.4, which is also the form of
+/// Encodes a length and a name: FileNameInformation, [MS-FSCC] 2.4, which is also the format of
 /// FileAlternateNameInformation, FileNormalizedNameInformation and FileShortNameInformation.
 [[nodiscard]] decoded<void> encode_name_information(byte_writer& writer, std::string_view name) noexcept;
 [[nodiscard]] decoded<std::string> decode_name_information(bytes_view bytes) noexcept;

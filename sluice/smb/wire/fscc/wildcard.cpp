@@ -71,7 +71,7 @@ private:
         return reached;
     }
 
-    // A star on either side of the last dot.
+    // Returns the places after a DOS star, which differ on the two sides of the last dot.
     [[nodiscard]] places after_dos_star(const places& reached) const noexcept {
         if (!last_dot_) return spread(reached, size_);
         const places before = ~(~places() << (*last_dot_ + 1));

@@ -16,7 +16,7 @@ namespace sluice::smb::wire {
 /// is opaque to the client.
 using resume_key = std::array<std::byte, 24>;
 
-/// SRV_REQUEST_RESUME_KEY response, [MS-SMB2] 2.2.32.3.
+/// Encodes an SRV_REQUEST_RESUME_KEY response, [MS-SMB2] 2.2.32.3.
 void encode_resume_key(byte_writer& writer, const resume_key& key) noexcept;
 /// Errors: `truncated`.
 [[nodiscard]] decoded<resume_key> decode_resume_key(bytes_view bytes) noexcept;

@@ -122,7 +122,7 @@ rpc_fault share_get_info(const rpc_host& host, ndr_reader& in, ndr_writer& out) 
     return rpc_fault::none;
 }
 
-// SERVER_INFO_100, 101 and 102, [MS-SRVS] 2.2.4.40 and following.
+// Writes SERVER_INFO_100, 101 or 102, [MS-SRVS] 2.2.4.40 and following.
 rpc_fault server_get_info(const rpc_host& host, ndr_reader& in, ndr_writer& out) {
     const auto server = in.pointed_text();
     const auto level = in.u32();
@@ -156,7 +156,7 @@ rpc_fault server_get_info(const rpc_host& host, ndr_reader& in, ndr_writer& out)
     return rpc_fault::none;
 }
 
-// TIME_OF_DAY_INFO, [MS-SRVS] 2.2.4.105, in UTC.
+// Writes TIME_OF_DAY_INFO, [MS-SRVS] 2.2.4.105, in UTC.
 rpc_fault remote_tod(const rpc_host& host, ndr_reader& in, ndr_writer& out) {
     if (!in.pointed_text()) return rpc_fault::bad_stub_data;
     using namespace std::chrono;

@@ -23,8 +23,8 @@ public:
 
     /// Constructs S-1-0-0, the null SID.
     constexpr sid() noexcept : sid(0, {0}) {}
-    /// The authority is at most authority_max. There are at most sub_authorities_max
-    /// subauthorities.
+    /// Constructs a SID. The authority is at most authority_max. There are at most
+    /// sub_authorities_max subauthorities.
     constexpr sid(std::uint64_t authority, std::initializer_list<std::uint32_t> sub_authorities) noexcept
         : sid(authority, std::span(sub_authorities.begin(), sub_authorities.size())) {}
     constexpr sid(std::uint64_t authority, std::span<const std::uint32_t> sub_authorities) noexcept
@@ -61,7 +61,8 @@ void encode(byte_writer& writer, const sid& who) noexcept;
 /// the prefix "0x", hexadecimal.
 [[nodiscard]] std::optional<sid> sid_of(std::string_view text) noexcept;
 
-/// The identities of the host: S-1-22-1-uid and S-1-22-2-gid, the form that clients of Samba know.
+/// Return the identities of the host: S-1-22-1-uid and S-1-22-2-gid, the form that clients of Samba
+/// know.
 [[nodiscard]] constexpr sid sid_of_unix_user(std::uint32_t uid) noexcept {
     return {22, {1, uid}};
 }
