@@ -83,7 +83,7 @@ TEST(domain_table, directories_of_mount_points_are_known_until_the_mounts_change
     EXPECT_FALSE(table.has_mounts_in("/a/b"));
 }
 
-TEST(domain_table, kernel_tells_whether_the_mounts_have_changed) {
+TEST(domain_table, kernel_reports_whether_the_mounts_have_changed) {
     const auto have_changed = mount_changes();
     (void)have_changed();
     EXPECT_FALSE(have_changed());

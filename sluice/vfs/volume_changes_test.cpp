@@ -130,7 +130,7 @@ TEST_P(volume_changes, a_plain_watch_sees_its_own_directory_only) {
     EXPECT_THAT(seen.lines, IsEmpty());
 }
 
-TEST_P(volume_changes, a_recursive_watch_sees_what_is_below_also_of_new_directories) {
+TEST_P(volume_changes, a_recursive_watch_sees_all_levels_and_new_directories) {
     make_directory("a");
     make_directory("a/b");
     recorder seen;

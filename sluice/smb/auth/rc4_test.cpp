@@ -7,7 +7,7 @@
 namespace sluice::smb::auth {
 namespace {
 
-TEST(rc4, gives_the_streams_of_rfc_6229) {
+TEST(rc4, computes_the_streams_of_rfc_6229) {
     const auto stream = [](std::string_view key) {
         std::array<std::byte, 32> zeros{};
         rc4(from_hex(key)).apply(zeros);

@@ -21,7 +21,7 @@ std::string hex_of_signature(signer& with, bytes_view message, const signed_mess
     return to_hex(with.sign(std::span(&message, 1), which).value());
 }
 
-TEST(signer, gives_the_cmacs_of_rfc_4493) {
+TEST(signer, computes_the_cmacs_of_rfc_4493) {
     auto cmac = make_signer(signing_algorithm::aes_cmac, "2b7e151628aed2a6abf7158809cf4f3c");
     const auto message = from_hex(
         "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51"
@@ -33,7 +33,7 @@ TEST(signer, gives_the_cmacs_of_rfc_4493) {
     EXPECT_EQ(hex_of_signature(cmac, *all.first(64)), "51f0bebf7e3b9d92fc49741779363cfe");
 }
 
-TEST(signer, gives_the_tag_of_the_first_test_case_of_gcm) {
+TEST(signer, computes_the_tag_of_the_first_test_case_of_gcm) {
     auto gmac = make_signer(signing_algorithm::aes_gmac, "00000000000000000000000000000000");
     EXPECT_EQ(hex_of_signature(gmac, {}), "58e2fccefa7e3061367f1d57a4e7455a");
 }

@@ -61,21 +61,21 @@ struct listing {
     return made;
 }
 
-TEST(endless_folder, ends_at_the_limit) {
+TEST(endless_directory, ends_at_the_limit) {
     const listing made = list_at({"a", "b", "c"}, 10);
     ASSERT_FALSE(made.outcome);
     EXPECT_EQ(made.outcome.error().message(), "list: protocol error: too many entries in the directory");
     EXPECT_EQ(made.replies, 4) << "the twelve names of four replies exceed the limit";
 }
 
-TEST(endless_folder, ends_at_the_limit_if_it_contains_only_itself) {
+TEST(endless_directory, ends_at_the_limit_if_it_contains_only_itself) {
     const listing made = list_at({".", ".."}, 10);
     ASSERT_FALSE(made.outcome);
     EXPECT_EQ(made.outcome.error().which(), client_error::kind::protocol);
     EXPECT_EQ(made.replies, 6);
 }
 
-TEST(endless_folder, differs_from_a_directory_with_exactly_the_limit) {
+TEST(endless_directory, differs_from_a_directory_with_exactly_the_limit) {
     rig world;
     logged_on client(world);
     ASSERT_FALSE(client.error);
@@ -83,7 +83,7 @@ TEST(endless_folder, differs_from_a_directory_with_exactly_the_limit) {
         ASSERT_TRUE(world.wait_for(client.tree->make_folder(name)));
     const auto listed = world.wait_for(list_root(*client.tree, 5));
     ASSERT_TRUE(listed) << listed.error().message();
-    EXPECT_EQ(listed->size(), 3U) << "besides . and ..";
+    EXPECT_EQ(listed->size(), 3U) << "without . and ..";
     EXPECT_FALSE(world.wait_for(list_root(*client.tree, 4)));
 }
 

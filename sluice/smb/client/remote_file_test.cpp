@@ -49,7 +49,7 @@ TEST_F(open_file, reads_fewer_bytes_at_its_end_and_none_after_it) {
     EXPECT_EQ(world.wait_for(file->co_read(mutable_bytes(room), 1000)), 0U);
 }
 
-TEST_F(open_file, without_the_right_to_write_reports_that_the_server_refuses) {
+TEST_F(open_file, without_the_right_to_write_reports_the_error_of_the_server) {
     (void)open("f");
     const auto file = open("f", {.shares = smb::wire::share_access(7)});
     const auto wrote = write(*file, "x");

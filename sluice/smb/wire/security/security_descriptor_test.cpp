@@ -239,7 +239,7 @@ TEST(access_check, without_a_list_everything_except_the_audit_list_is_allowed) {
               access_mask::access_system_security);
 }
 
-TEST(default_descriptor, gives_owner_group_and_everyone_the_rights_of_the_mode) {
+TEST(default_descriptor, grants_owner_group_and_everyone_the_rights_of_the_mode) {
     const auto check = [](std::uint32_t mode, bool directory, const sid& who, access_mask desired) {
         const auto descriptor =
             descriptor_of({.owner = user, .group = group, .mode = mode, .directory = directory});
