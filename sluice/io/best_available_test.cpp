@@ -31,7 +31,7 @@ struct detached {
     };
 };
 
-// What best_available finds out it finds out once, so every question is asked in a child.
+// best_available() queries the system once per process, so each test runs in a child.
 using sandbox_test::ask_in_child;
 using sandbox_test::deny;
 
@@ -41,7 +41,7 @@ std::string name_and_reason() {
     return name + "|" + std::string(best_available_reason());
 }
 
-TEST(best_available, io_uring_denied_by_seccomp_falls_back_to_epoll_and_says_why) {
+TEST(best_available, io_uring_denied_by_seccomp_falls_back_to_epoll_and_reports_the_reason) {
     ::unsetenv("SLUICE_MULTIPLEXER");
     EXPECT_EQ(ask_in_child([] {
                   deny(SYS_io_uring_setup, EPERM);
@@ -51,7 +51,7 @@ TEST(best_available, io_uring_denied_by_seccomp_falls_back_to_epoll_and_says_why
               "Operation not permitted");
 }
 
-TEST(best_available, io_uring_unknown_to_the_sandbox_falls_back_to_epoll_and_says_why) {
+TEST(best_available, io_uring_unknown_to_the_sandbox_falls_back_to_epoll_and_reports_the_reason) {
     ::unsetenv("SLUICE_MULTIPLEXER");
     EXPECT_EQ(ask_in_child([] {
                   deny(SYS_io_uring_setup, ENOSYS);

@@ -35,19 +35,22 @@ class asio_accept;
 
 }  // namespace detail
 
-/// A handle as an Asio stream: AsyncReadStream, AsyncWriteStream, SyncReadStream and SyncWriteStream, so that
-/// asio::async_read, async_read_until, async_write, and what is composed of them, work on our multiplexer.
+/// A handle as an Asio stream: AsyncReadStream, AsyncWriteStream, SyncReadStream and
+/// SyncWriteStream, so that asio::async_read, async_read_until, async_write and operations composed
+/// of them work on our multiplexer.
 ///
-/// Errors are asio::error_code: end of file is asio::error::eof, a cancelled operation
-/// asio::error::operation_aborted, others their errno in the system category.
-/// Completion: never inside the initiating function; on the handler's associated executor. Cancellation: by
-/// the handler's slot (all types: an operation cancelled after some bytes had gone succeeds with those), by
-/// cancel(), by close(). Several operations may be pending; those of one direction are served in order.
-/// Allocates: one node when made. Each operation, its state with the handler, through the handler's
-/// associated allocator, freed before the handler runs. Nothing else here; but what a handler's executor of
-/// another kind (a strand, another context) allocates to take a function is its own affair.
-/// Thread safety: as Asio's: one thread at a time. Made, and let go with its last operation, on the
-/// multiplexer's thread or while that does not run.
+/// Errors are asio::error_code: the end of the file is asio::error::eof, a cancelled operation is
+/// asio::error::operation_aborted, and all others are their errno in the system category.
+/// Completion: never inside the initiating function; on the handler's associated executor.
+/// Cancellation: by the handler's slot (all types: an operation that is cancelled after it has
+/// transferred some bytes succeeds with those), by cancel(), or by close(). Several operations may
+/// be pending; those of one direction are served in order.
+/// Allocates: one node when created. Each operation allocates its state, with the handler, through
+/// the handler's associated allocator, and frees it before the handler runs. Nothing else is
+/// allocated here, but a handler's executor of another kind (a strand, another context) may
+/// allocate to take a function.
+/// Thread safety: as Asio's: one thread at a time. It is created, and released with its last
+/// operation, on the multiplexer's thread or while the multiplexer does not run.
 template <std::derived_from<io_handle> Handle>
 class asio_stream {
 public:

@@ -51,7 +51,8 @@ private:
     std::size_t count_ = 0;
 };
 
-/// What Asio says of a transfer: `why` for an error, and for a read of something that brought nothing.
+/// Returns the bytes transferred. Sets `why` to the error that Asio reports for the transfer, which
+/// is eof for a read that returned no bytes.
 template <class Result>
 std::size_t asio_transferred(const Result& outcome, bool end_if_none, asio::error_code& why) noexcept {
     const std::size_t count = outcome.bytes_transferred();
@@ -284,7 +285,8 @@ private:
         auto elsewhere = std::move(elsewhere_);
         Handler handler(std::move(handler_));
         const auto associated = asio::get_associated_allocator(handler);
-        // The memory is given back before the handler runs: it will want as much for its next operation.
+        // The memory is freed before the handler runs, because the handler's next operation needs
+        // as much.
         allocator_type allocator(associated);
         std::destroy_at(this);
         traits::deallocate(allocator, this, 1);
@@ -337,7 +339,8 @@ private:
     std::optional<atomic_io_operation_connection<sender_type, relay>> io_;  // made where it is launched
 };
 
-/// What asio::async_initiate calls with the handler made of a completion token.
+/// The initiation function object that asio::async_initiate calls with the handler made from a
+/// completion token.
 template <class Work, class Core, class Executor>
 struct asio_initiation {
     using executor_type = Executor;

@@ -322,7 +322,7 @@ TEST_F(asio_test, what_a_handler_throws_comes_out_of_run) {
     EXPECT_EQ(after, 1);
 }
 
-// Counts what is allocated through it.
+// Counts allocations.
 template <class T>
 struct counting_allocator {
     using value_type = T;

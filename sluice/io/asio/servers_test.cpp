@@ -282,7 +282,7 @@ TEST_P(asio_servers, a_write_returns_after_any_data) {
     const std::string much(64U << 20U, 'x');  // more than the buffers of two sockets
     std::size_t written = 0;
     near.async_write_some(asio::buffer(much), [&](std::error_code, std::size_t count) { written = count; });
-    context->run();  // though nobody reads
+    context->run();  // although the peer does not read
     EXPECT_GT(written, 0U);
     EXPECT_LT(written, much.size());
 }

@@ -21,8 +21,8 @@ const char* name_of(direction which) noexcept {
     return which == direction::in ? "read" : "write";
 }
 
-// What is left of a list of pieces after some bytes have gone. A first piece that has been begun is copied;
-// the rest stays where it is.
+// The rest of a list of segments after some bytes have been transferred. A partly transferred first
+// segment is copied; the others stay where they are.
 class remaining_list {
 public:
     explicit remaining_list(std::span<const buffer> pieces) noexcept : pieces_(pieces) {

@@ -23,7 +23,7 @@ namespace sluice::io {
                                   : "write, to a file, without an offset";
 }
 
-/// What the error is called of a message in more pieces than one system call takes.
+/// Returns the name of the error for a message in more segments than one system call takes.
 [[nodiscard]] constexpr const char* message_in_too_many_pieces(direction which) noexcept {
     return which == direction::in ? "read a message into more pieces than limits::pieces_per_call_max (1,024)"
                                   : "write a message of more pieces than limits::pieces_per_call_max (1,024)";

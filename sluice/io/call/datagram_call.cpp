@@ -17,8 +17,8 @@
 namespace sluice::io {
 namespace {
 
-// Of a call that has returned no bytes: whether that was the end. An empty datagram has a sender, unless that
-// has no name; it is there before the end; and behind it may be others, with bytes.
+// Returns whether a call that returned no bytes met the end. An empty datagram has a sender, unless
+// the sender has no name. It comes before the end, and datagrams with bytes may follow it.
 bool has_ended(int descriptor, const msghdr& message) noexcept {
     if (message.msg_namelen != 0) return false;
     pollfd watched{.fd = descriptor, .events = POLLRDHUP, .revents = 0};

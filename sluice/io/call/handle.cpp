@@ -24,14 +24,14 @@ bool stands_at(int descriptor, const std::string& path) noexcept {
 result<void> handle::close() noexcept {
     if (not native_.is_valid()) return {};
     const int descriptor = std::exchange(native_, {}).descriptor;
-    // Linux gives the descriptor up even when close fails, EINTR included: to try again could close
-    // another's.
+    // Linux releases the descriptor even when close fails, EINTR included. A second close could
+    // close the descriptor of another handle.
     if (::close(descriptor) != 0 and errno != EINTR) return failure(error::last("close", descriptor));
     return {};
 }
 
 void handle::close_ignoring_errors() noexcept {
-    // The errors of a write-back belong to barrier() and close(); who wants them calls those.
+    // Callers that need the errors of a write-back call barrier() or close().
     if (native_.is_valid()) (void)::close(native_.descriptor);
 }
 

@@ -10,7 +10,7 @@ namespace sluice::io {
 
 enum class handle_kind : std::uint8_t { none, path, directory, symlink, file, pipe, socket };
 
-/// What the caller wants to do with what is opened.
+/// The access that a handle is opened with.
 enum class mode : std::uint8_t {
     none,        ///< only to name things relative to it
     attr_read,   ///< read attributes
@@ -20,16 +20,16 @@ enum class mode : std::uint8_t {
     append,      ///< every write goes, atomically, to the end
 };
 
-/// What to do about something that exists already, or does not.
+/// How to open something that already exists, or that does not exist.
 enum class creation : std::uint8_t {
     open_existing,      ///< fail if it does not exist
     only_if_not_exist,  ///< fail if it exists
     if_needed,          ///< open it, or create it empty
     truncate_existing,  ///< fail if it does not exist, else make it empty; keeps its identity
-    always_new,         ///< replace whatever stands there, atomically, by a new empty one
+    always_new,         ///< replace an existing one atomically by a new empty one
 };
 
-/// What the kernel may keep in memory.
+/// The data that the kernel may keep in memory.
 enum class caching : std::uint8_t {
     none,                ///< O_DIRECT | O_SYNC: i/o aligned to the device's blocks, durable when it returns
     only_metadata,       ///< O_DIRECT: i/o aligned to the device's blocks
@@ -78,11 +78,12 @@ public:
     [[nodiscard]] constexpr int descriptor() const noexcept { return native_.descriptor; }
     [[nodiscard]] constexpr handle_kind kind() const noexcept { return native_.kind; }
 
-    /// Closes now, to learn of an error the destructor would have to swallow (a failed write-back on NFS).
-    /// The handle is invalid afterwards, also on error. Errors: EIO, ENOSPC, EDQUOT as `close(2)`.
+    /// Closes now, and returns an error that the destructor would discard (a failed write-back on
+    /// NFS). The handle is invalid afterwards, also on error. Errors: EIO, ENOSPC, EDQUOT as
+    /// `close(2)`.
     [[nodiscard]] result<void> close() noexcept;
 
-    /// Gives the descriptor up to the caller, who then owns it.
+    /// Releases the descriptor to the caller, which then owns it.
     [[nodiscard]] native_handle release() noexcept { return std::exchange(native_, {}); }
 
     /// Where the open object stands now, which may not be where it was opened: the kernel follows renames.

@@ -24,7 +24,7 @@ inline constexpr int posted_items_per_pass_max = 1024;
 /// Receive pools of one multiplexer whose buffers the kernel hands out; those beyond are read into instead.
 inline constexpr std::size_t receive_groups_max = 64;
 
-/// What a transfer between handles moves before others get a turn.
+/// Bytes that a transfer between handles moves before other operations get a turn.
 inline constexpr std::size_t splice_bytes_per_turn_max = 1024 * 1024;
 
 /// The buffer bytes are copied through where they cannot go by reference and the caller gives none; it lies
@@ -56,7 +56,8 @@ inline constexpr std::size_t name_bytes_max = 255;
 /// `..` inconclusive, is tried before that error is handed on.
 inline constexpr unsigned confined_open_attempts_max = 64;
 
-/// How often the present name of an open object is looked up again after somebody renamed it in between.
+/// How often the present name of an open object is looked up again if it was renamed during the
+/// lookup.
 inline constexpr unsigned locate_attempts_max = 16;
 
 /// How many random names are tried for a temporary file; one is all but always enough.
@@ -65,7 +66,8 @@ inline constexpr unsigned temporary_name_attempts_max = 16;
 /// Smallest storage `enumerate` can work with: one directory record with the longest name.
 inline constexpr std::size_t enumerate_storage_bytes_min = 280;
 
-/// Bytes one step of a copy moves: how long `clone_extents_to` goes on after it was told to stop.
+/// Bytes that one step of a copy moves: how far `clone_extents_to` continues after it was told to
+/// stop.
 inline constexpr std::size_t clone_step_bytes_max = 16U << 20;
 
 /// The buffer a copy through user memory uses when the caller gives none; it lies on the stack.

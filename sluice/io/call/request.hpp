@@ -63,8 +63,8 @@ using const_buffers_type = std::span<const_buffer>;
 using bytes_type = std::span<std::byte>;
 using const_bytes_type = std::span<const std::byte>;
 
-/// What may stand in a request: a scatter list or one piece to read into, a gather list or one piece to write
-/// from.
+/// The buffers of a request: a scatter list or one segment to read into, or a gather list or one
+/// segment to write from.
 template <class Buffers>
 concept read_buffers = std::is_same_v<Buffers, buffers_type> or std::is_same_v<Buffers, bytes_type>;
 template <class Buffers>
@@ -75,8 +75,8 @@ concept write_buffers =
 /// start of the file. Not the greatest number, which the kernel takes for the file's current position.
 inline constexpr extent_type no_offset = ~extent_type{1};
 
-/// What to transfer and where. The offset is ignored by pipes and sockets, and by writes to an append-only
-/// file; everything else needs one.
+/// A transfer: buffers and an offset. Pipes and sockets, and writes to an append-only file, ignore
+/// the offset; everything else needs one.
 template <class Buffers>
 struct io_request {
     Buffers buffers{};
@@ -116,10 +116,11 @@ public:
 /// always ends with some.
 enum class amount : bool { some, all };
 
-/// What a barrier makes durable, and whether it waits for that. P2052 (and POSIX fdatasync, fsync).
+/// The data that a barrier makes durable, and whether it waits until that is done. P2052 (and POSIX
+/// fdatasync, fsync).
 enum class barrier_kind : std::uint8_t {
     nowait_data_only,  ///< start writing data back; return without waiting
-    wait_data_only,    ///< data, and what is needed to find it again, is on the device
+    wait_data_only,    ///< data, and the metadata that is needed to find it, is on the device
     nowait_all,        ///< start writing back everything; Linux has no weaker form than nowait_data_only
     wait_all,          ///< data and all metadata are on the device
 };

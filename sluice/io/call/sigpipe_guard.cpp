@@ -18,7 +18,7 @@ sigset_t only_sigpipe() noexcept {
     return set;
 }
 
-// What the first guard of this thread found.
+// The state that the first guard of this thread found.
 thread_local constinit sigpipe_state before_guards{};
 
 }  // namespace

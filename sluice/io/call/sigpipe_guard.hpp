@@ -4,7 +4,7 @@ namespace sluice::io {
 
 namespace detail {
 
-// What to put back.
+// The state to restore.
 struct sigpipe_state {
     bool was_blocked = false;
     bool was_pending = false;
@@ -21,19 +21,20 @@ inline thread_local constinit unsigned sigpipe_guards = 0;
 
 }  // namespace detail
 
-/// Keeps SIGPIPE from the calling thread, for as long as it lives.
+/// Keeps SIGPIPE from the calling thread during its lifetime.
 ///
-/// sendfile(2), splice(2) and writing to a pipe raise SIGPIPE when nobody reads any more, and cannot be told
-/// not to. Our transfers between handles (splice.hpp) let none through; on a thread without a guard each call
-/// sees to that by two system calls, some 0.5 us together, which is a tenth of what sending 4 KiB costs.
-/// Within a guard they make none. So have one around the loop of a thread that sends files; the worker
-/// threads of multiplexers do. It serves writing to a pipe_handle as well, which fails with EPIPE and
-/// otherwise raises the signal, too.
+/// sendfile(2), splice(2) and writes to a pipe without a reader raise SIGPIPE; no flag prevents it.
+/// Our transfers between handles (splice.hpp) suppress the signal. On a thread without a guard,
+/// each call does so with two system calls. They cost about 0.5 µs together, which is a tenth of
+/// the cost of sending 4 KiB. Under a guard they are not needed. So keep a guard around the loop of
+/// a thread that sends files; the worker threads of multiplexers do. A guard also covers writes to
+/// a pipe_handle: they fail with EPIPE, and without a guard they raise the signal as well.
 ///
-/// May be nested; the last one to go puts back what the first one found: a signal that was blocked, or
-/// pending, before stays so, and one that became pending meanwhile is taken away. In between nobody unblocks
-/// SIGPIPE on this thread, and a SIGPIPE sent to this thread by kill(2) is lost. Thread safety: made and
-/// destroyed on the same thread. Allocates: nothing. Blocks: no.
+/// Guards may be nested. The last one that is destroyed restores the state that the first one
+/// found: a signal that was blocked or pending before stays so, and one that became pending under
+/// the guard is discarded. No other code may unblock SIGPIPE on this thread under a guard, and a
+/// SIGPIPE that kill(2) sends to this thread is lost. Thread safety: created and destroyed on the
+/// same thread. Allocates: nothing. Blocks: no.
 class sigpipe_guard {
 public:
     sigpipe_guard() noexcept;

@@ -48,7 +48,7 @@ error write_error(pipe_handle& to) {
 }
 
 // The program would end at the first signal that got through.
-TEST(sigpipe_guard, a_write_nobody_reads_fails_without_a_signal_while_one_lives) {
+TEST(sigpipe_guard, a_write_without_a_reader_fails_without_a_signal_under_a_guard) {
     auto writer = writer_without_reader();
     {
         const sigpipe_guard guard;
@@ -85,7 +85,7 @@ TEST(sigpipe_guard, a_signal_that_was_blocked_and_pending_before_stays_so) {
     ASSERT_EQ(::pthread_sigmask(SIG_UNBLOCK, &set, nullptr), 0);
 }
 
-TEST(sigpipe_guard, other_signals_blocked_meanwhile_stay_blocked) {
+TEST(sigpipe_guard, other_signals_blocked_under_a_guard_stay_blocked) {
     sigset_t other;
     ::sigemptyset(&other);
     ::sigaddset(&other, SIGUSR2);

@@ -77,7 +77,7 @@ bool parse_number(std::string_view text, Number& into) noexcept {
     return failed == std::errc{} and stopped == end;
 }
 
-// Interfaces by name or number. 0 is no interface.
+// Interfaces by name or number. 0 does not denote an interface.
 std::uint32_t parse_scope(std::string_view text) noexcept {
     std::uint32_t number = 0;
     if (parse_number(text, number)) return number;
@@ -174,7 +174,7 @@ result<socket_address> socket_address::local(std::string_view path) noexcept {
     native.sun_family = AF_UNIX;
     std::copy(path.begin(), path.end(), native.sun_path);
     socket_address made = from_native(native);
-    // Of an abstract name the kernel takes every byte it is given; a path has its terminator.
+    // The kernel uses every byte that it is given of an abstract name; a path has its terminator.
     made.resize(static_cast<std::uint32_t>(path_offset + path.size() + (is_abstract ? 0 : 1)));
     return made;
 }

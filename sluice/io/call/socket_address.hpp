@@ -36,8 +36,9 @@ public:
     /// Errors: ENAMETOOLONG beyond 107 bytes; EINVAL if it is empty, or a path with a NUL in it.
     [[nodiscard]] static result<socket_address> local(std::string_view path) noexcept;
 
-    /// What text() writes, read back: "127.0.0.1:445", "[fe80::1%eth0]:445", "unix:/run/x", "unix:@abstract".
-    /// A path that begins with @ is spelled "unix:./@x". Errors: EINVAL; ENAMETOOLONG.
+    /// Parses the output of text(): "127.0.0.1:445", "[fe80::1%eth0]:445", "unix:/run/x",
+    /// "unix:@abstract". A path that begins with @ is written "unix:./@x". Errors: EINVAL;
+    /// ENAMETOOLONG.
     [[nodiscard]] static result<socket_address> parse(std::string_view text) noexcept;
 
     [[nodiscard]] address_family family() const noexcept;

@@ -33,7 +33,7 @@ TEST(socket_address, a_scope_is_read_by_name_or_number_and_written_by_name) {
     EXPECT_EQ(socket_address::ip("fe80::1%4000000000", 1).value().text(), "[fe80::1%4000000000]:1");
 }
 
-TEST(socket_address, what_is_no_numeric_address_is_refused) {
+TEST(socket_address, text_that_is_not_a_numeric_address_is_refused) {
     for (const auto text :
          {""sv, "localhost"sv, "1.2.3"sv, "1.2.3.4.5"sv, "256.1.1.1"sv, "1.2.3.4 "sv, " 1.2.3.4"sv,
           "1.2.3.4\0x"sv, "::1\0"sv, ":::"sv, "[::1]"sv, "fe80::1%"sv, "fe80::1%no-such-interface"sv,

@@ -27,7 +27,7 @@ int set_send_timeout(int descriptor, deadline::duration limit) noexcept {
     ENSURE(limit > limit.zero(), "the kernel takes 0 for no limit");
     const auto whole = duration_cast<seconds>(limit);
     timeval value{.tv_sec = whole.count(), .tv_usec = duration_cast<microseconds>(limit - whole).count()};
-    if (limit == deadline::duration::max()) value = {};  // to the kernel, 0 is for ever
+    if (limit == deadline::duration::max()) value = {};  // to the kernel, 0 means no limit
     if (limit != deadline::duration::max() and value.tv_sec == 0)
         value.tv_usec = std::max<long>(1, value.tv_usec);
     return ::setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &value, sizeof value) == 0 ? 0 : errno;

@@ -11,7 +11,7 @@
 
 namespace sluice::io {
 
-/// What an `accept_ahead` asks for, and whose connection it got.
+/// The argument of an `accept_ahead`, and the peer of the connection that it got.
 struct accept_request {
     socket_address peer;      // the outcome, if
     bool knows_peer = false;  // else the connection itself has to be asked
@@ -32,7 +32,8 @@ struct accept_request {
 /// Begins to connect, without waiting. Returns 0 if that is all, EINPROGRESS, or the error.
 [[nodiscard]] int begin_connect(int descriptor, const socket_address& peer) noexcept;
 
-/// What has become of a connection under way: 0, EINPROGRESS while it still is, or why it failed.
+/// Returns the outcome of a pending connection: 0 if it is connected, EINPROGRESS while it is
+/// pending, or the error.
 [[nodiscard]] int connect_outcome(int descriptor) noexcept;
 
 /// Connects, and waits for it. Returns 0 or the error; ETIMEDOUT if the deadline passed.

@@ -55,7 +55,7 @@ bool is_socket(const native_handle& native) noexcept {
 
 constexpr unsigned splice_flags = SPLICE_F_NONBLOCK | SPLICE_F_MOVE;
 
-// splice(2) with the offset of what has one.
+// splice(2) with the offset of an end that has one.
 ssize_t call_splice(const native_handle& from, extent_type from_offset, const native_handle& to,
                     extent_type to_offset, std::size_t bytes, unsigned flags = splice_flags) noexcept {
     auto in = static_cast<off64_t>(from_offset);
@@ -87,7 +87,7 @@ ssize_t store(const native_handle& to, extent_type offset, bytes_type bytes) noe
     return static_cast<ssize_t>(stored);
 }
 
-// On the stack, for who gives no memory of his own.
+// On the stack, for callers that pass no memory of their own.
 using copy_buffer = std::array<std::byte, limits::splice_stack_buffer_bytes>;
 
 ssize_t copy_from_file(splice_transfer& t, std::size_t bytes) noexcept {
@@ -96,7 +96,7 @@ ssize_t copy_from_file(splice_transfer& t, std::size_t bytes) noexcept {
     const auto at = static_cast<off_t>(t.from_offset + t.payload());
     const ssize_t got = checked_moved(::pread(t.from.descriptor, memory.data(), step, at), step);
     if (got <= 0) return got;
-    // What is not taken now is read again.
+    // Bytes that are not written now are read again.
     const auto piece = std::span(memory).first(static_cast<std::size_t>(got));
     return put(t, piece, static_cast<std::size_t>(got) < bytes);
 }
@@ -120,7 +120,8 @@ ssize_t copy_to_file(splice_transfer& t, std::size_t bytes) noexcept {
     return copy_to_file_by(t, bytes, memory);
 }
 
-// File to socket by way of a pipe. Returns what the socket took.
+// Transfers from a file to a socket through a pipe. Returns the number of bytes that the socket
+// took.
 ssize_t send_through(splice_transfer& t, std::size_t bytes) noexcept {
     transit_pipe& pipe = *t.through;
     ENSURE(pipe.pending <= bytes or pipe.pending == 0, "the pipe holds more than is left to send");
@@ -148,7 +149,7 @@ ssize_t copy_out_of_pipe(splice_transfer& t, bytes_type memory) noexcept {
     return store(t.to, t.to_offset + t.moved, piece.first(static_cast<std::size_t>(got)));
 }
 
-// What the pipe holds, into the file. Returns how much went, or -1.
+// Moves the content of the pipe into the file. Returns the number of bytes, or -1.
 ssize_t drain_to_file(splice_transfer& t) noexcept {
     transit_pipe& pipe = *t.through;
     ENSURE(pipe.pending != 0, "nothing is in the pipe, which reads like the end");
@@ -162,7 +163,8 @@ ssize_t drain_to_file(splice_transfer& t) noexcept {
     return stored;
 }
 
-// Socket to file by way of a pipe. Returns what the file took: all that was received, unless it fails.
+// Transfers from a socket to a file through a pipe. Returns the number of bytes that the file took:
+// all received bytes, unless it fails.
 ssize_t receive_through(splice_transfer& t, std::size_t bytes) noexcept {
     transit_pipe& pipe = *t.through;
     ENSURE(pipe.pending <= bytes or pipe.pending == 0, "the pipe holds more than is left to receive");
@@ -194,8 +196,9 @@ ssize_t move_piece(splice_transfer& t, std::size_t bytes) noexcept {
     return call_splice(t.from, 0, t.to, 0, bytes);
 }
 
-// For the socket's side of a splice the kernel looks at O_NONBLOCK alone: SPLICE_F_NONBLOCK is for pipes. A
-// transfer that may wait waits there, in the call: to be told EAGAIN, poll and call again costs more.
+// For the socket's side of a splice, the kernel checks O_NONBLOCK alone: SPLICE_F_NONBLOCK is for
+// pipes. A transfer that may wait does so in the call, because EAGAIN, a poll and a second call
+// cost more.
 int prepare(splice_transfer& t) noexcept {
     ENSURE(not(is_file(t.from) and is_file(t.to)), "one end of a transfer is a stream");
     ENSURE(t.through == nullptr or is_socket(t.from) or is_socket(t.to),
@@ -255,7 +258,7 @@ void transit_pipe::discard() noexcept {
 void splice_transfer::restart() noexcept {
     moved = zeros = 0;
     is_prepared = copies = false;
-    // What a transfer that ended early has left there belongs to nobody.
+    // No operation needs the bytes that an interrupted transfer has left in the pipe.
     if (through != nullptr) through->discard();
 }
 
@@ -264,7 +267,7 @@ splice_step advance(splice_transfer& t) noexcept {
         if (const int code = prepare(t); code != 0) return {what::finished, code};
     }
     no_broken_pipe_signal quiet(not is_file(t.to));
-    // Nobody else has a turn where the thread may wait.
+    // A transfer that may wait blocks its thread, so no other operation needs a turn.
     std::size_t turn = t.waits ? std::numeric_limits<std::size_t>::max() : limits::splice_bytes_per_turn_max;
     for (;;) {
         const std::uint64_t left = t.length - t.payload();

@@ -55,18 +55,18 @@ struct transit_pipe {
 /// One transfer between two descriptors, and how far it has come. A value until it is begun; then whatever it
 /// names must stay. Invariant: `moved` counts header, payload and zeros, in the order they reach `to`.
 struct splice_transfer {
-    // What to do.
+    // The request.
     native_handle from;
     native_handle to;
     transit_pipe* through =
         nullptr;                  // where neither end is a pipe: by reference through this, else as it goes
-    const_bytes_type header{};    // sent before what comes from `from`
+    const_bytes_type header{};    // sent before the bytes from `from`
     bytes_type scratch{};         // to copy to a file through; empty: the stack's
     extent_type from_offset = 0;  // of files
     extent_type to_offset = 0;
     std::uint64_t length = 0;
-    bool duplicates = false;     // tee: what is read stays
-    bool ends_when_dry = false;  // whatever is there will do, as for a read
+    bool duplicates = false;     // tee: the bytes that are read stay
+    bool ends_when_dry = false;  // the available bytes suffice, as for a read
     bool fills = false;          // zeros for what the file no longer has
     bool waits = false;          // the calls themselves may wait
 
@@ -86,17 +86,17 @@ struct splice_step {
     enum class what : std::uint8_t {
         finished,          ///< with `code`, 0 for success
         waits_for_source,  ///< nothing more is there
-        waits_for_target,  ///< it takes nothing more
-        has_more,          ///< it could go on, and lets others have a turn
+        waits_for_target,  ///< it accepts no more bytes
+        has_more,          ///< it could continue, and gives other operations a turn
     };
     what outcome = what::finished;
     int code = 0;
 };
 
-/// Goes on with a transfer without waiting for a pipe or socket, by at most limits::splice_bytes_per_turn_max
-/// bytes. One that `waits` goes on until its end, or until a pipe or a socket its owner has made non-blocking
-/// is not ready. Files are read and written however long that takes. No SIGPIPE; see sigpipe_guard.
-/// Allocates: nothing.
+/// Continues a transfer without waiting for a pipe or socket, by at most
+/// limits::splice_bytes_per_turn_max bytes. A transfer that `waits` continues until its end, or
+/// until a pipe or a socket that its owner has made non-blocking is not ready. File reads and
+/// writes may take any time. No SIGPIPE; see sigpipe_guard. Allocates: nothing.
 [[nodiscard]] splice_step advance(splice_transfer& transfer) noexcept;
 
 }  // namespace sluice::io

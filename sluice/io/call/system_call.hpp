@@ -10,11 +10,12 @@
 
 // Internal to io: the system calls of a ready handle, made in place.
 //
-// A call through the C library returns twice. On processors that flush their branch predictors when entering
-// the kernel (every mitigated one) each return, each indirect call and each taken branch behind a system call
-// is mispredicted, some 6 ns apiece, and that is most of what an asynchronous layer costs over the bare call.
-// So which call it is gets worked out beforehand (piece_call), and making it takes no branch. Sanitizers must
-// see the buffers, so their builds, and other architectures, go through the C library.
+// A call through the C library returns twice. On processors that flush their branch predictors when
+// they enter the kernel (every mitigated one), each return, each indirect call and each taken
+// branch after a system call is mispredicted. Each costs about 6 ns, which is most of the overhead
+// of an asynchronous layer over the bare call. So the call is chosen beforehand (piece_call), and
+// making it takes no branch. Sanitizers must see the buffers, so their builds, and other
+// architectures, go through the C library.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #if defined(__has_feature)
 #if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer) && !__has_feature(memory_sanitizer)
@@ -32,7 +33,7 @@ namespace sluice::io {
 /// The system call transfer_call would make for `native`; none if it takes more than one to find out.
 [[nodiscard]] constexpr piece_call choose_call(const native_handle& native, direction which,
                                                wait waits) noexcept {
-    // The numbers and flags of x86-64 Linux, which are for ever.
+    // The numbers and flags of x86-64 Linux, which never change.
     constexpr std::uint16_t message_nosignal = 0x4000;
     constexpr std::uint16_t message_dontwait = 0x40;
     constexpr std::uint8_t rwf_nowait = 8;
@@ -67,7 +68,7 @@ namespace sluice::io {
     const void* const memory = what.takes_list ? static_cast<const void*>(&piece) : piece.data();
     const std::size_t count = what.takes_list ? 1 : piece.size();
     std::ptrdiff_t returned = what.number;
-    // What a call does not take it does not look at.
+    // The kernel ignores arguments that a call does not take.
     register std::uint64_t r10 asm("r10") = what.takes_offset ? offset : what.fourth;
     register std::uint64_t r8 asm("r8") = 0;
     register std::uint64_t r9 asm("r9") = what.sixth;

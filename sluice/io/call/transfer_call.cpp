@@ -46,8 +46,8 @@ ssize_t call_file(const native_handle& native, direction which, std::span<const 
     return which == direction::in ? ::preadv(fd, list, count, at) : ::pwritev(fd, list, count, at);
 }
 
-// Named FIFOs and terminals do not know RWF_NOWAIT. One that is ready gives what it has, and takes PIPE_BUF
-// bytes, without waiting; unless another process that shares it is faster.
+// Named FIFOs and terminals do not support RWF_NOWAIT. One that is ready returns its data, and
+// accepts PIPE_BUF bytes, without waiting, unless another process that shares it is faster.
 ssize_t call_if_ready(int fd, direction which, std::span<const buffer> pieces) noexcept {
     const short events = which == direction::in ? POLLIN : POLLOUT;
     pollfd watched{.fd = fd, .events = events, .revents = 0};

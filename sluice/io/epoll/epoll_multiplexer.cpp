@@ -20,13 +20,13 @@ namespace sluice::io {
 using detail::operation_record;
 namespace {
 
-// Level-triggered, and lazy: interest in a direction is added when an operation has to wait for it, and taken
-// away only when an event finds nobody waiting. A connection that always has a read pending therefore costs
-// no epoll_ctl, and no read that only learns there is nothing.
+// Level-triggered and lazy. Interest in a direction is added when an operation has to wait for it,
+// and removed only when an event finds no waiting operation. A connection that always has a read
+// pending therefore costs no epoll_ctl, and no read that returns EAGAIN.
 //
-// A registration's `backend_word` is the event mask epoll has for it, with `is_known` if epoll knows it at
-// all.
-constexpr std::uint32_t is_known = 1U << 26;  // a bit that is no event
+// A registration's `backend_word` is the event mask epoll has for it, with `is_known` if epoll
+// knows it at all.
+constexpr std::uint32_t is_known = 1U << 26;  // not an event bit
 static_assert((is_known & (EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLRDHUP | EPOLLET | EPOLLONESHOT)) ==
               0);
 
@@ -126,7 +126,7 @@ result<void> epoll_multiplexer::start_workers() noexcept {
 }
 
 result<void> epoll_multiplexer::backend_attach(registration&) noexcept {
-    return {};  // epoll hears of a handle when something has to wait for it
+    return {};  // a handle is added to epoll when an operation has to wait for it
 }
 
 void epoll_multiplexer::backend_detach(registration& attached) noexcept {
@@ -149,8 +149,8 @@ void epoll_multiplexer::set_interest(registration& target, std::uint32_t events)
     // With no interest left it is deleted, not masked: errors and hang-ups cannot be masked.
     const int what = not known ? EPOLL_CTL_ADD : events == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
     if (::epoll_ctl(poller_.descriptor(), what, target.native.descriptor, &event) != 0) {
-        // ENOMEM, ENOSPC, EEXIST: whoever waits is told, rather than left waiting; who comes next tries
-        // again.
+        // ENOMEM, ENOSPC, EEXIST: the waiting operations fail with the error instead of waiting
+        // indefinitely. The next operation tries again.
         const int code = errno;
         for (auto& half : target.halves) {
             ENSURE(armed_ != 0 or not half.is_armed, "more halves are armed than were counted");
@@ -205,8 +205,9 @@ void epoll_multiplexer::on_event(registration& target, std::uint32_t events) noe
     }
 }
 
-// How many there are. A kernel before 5.11, or a sandbox that does not know the call, waits in milliseconds,
-// which are rounded up: what is left of one would be spent asking again and again.
+// Returns the number of events. A kernel before 5.11, or a sandbox that does not know the call,
+// waits in milliseconds. They are rounded up, because the remaining fraction of one would be spent
+// in repeated calls.
 int epoll_multiplexer::wait_for_events(std::span<epoll_event> into, duration at_most) noexcept {
     ENSURE(at_most >= duration::zero(), "waits for a time that has passed");
     const auto events_max = static_cast<int>(into.size());
@@ -221,7 +222,7 @@ int epoll_multiplexer::wait_for_events(std::span<epoll_event> into, duration at_
         waits_in_nanoseconds_.store(false, std::memory_order_relaxed);
     }
     constexpr std::int64_t milliseconds_max = std::numeric_limits<int>::max();
-    std::int64_t milliseconds = -1;  // for ever
+    std::int64_t milliseconds = -1;  // no limit
     if (timeout != nullptr) {
         milliseconds = timeout->tv_sec >= milliseconds_max / 1000
                            ? milliseconds_max

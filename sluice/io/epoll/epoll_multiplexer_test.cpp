@@ -30,7 +30,7 @@ struct noting {
     void set_done() const noexcept {}
 };
 
-// What a read of a pipe comes to that at first finds nothing there, with what the waiting for it cost.
+// Returns the outcome of a read of a pipe that is empty at first, and the cost of the wait.
 std::string wait_and_read(std::chrono::milliseconds wait, deadline limit, bool is_written) {
     auto multiplexer = make_epoll_multiplexer(0).value();
     auto pipe = pipe_handle::anonymous().value();

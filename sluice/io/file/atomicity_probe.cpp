@@ -62,8 +62,8 @@ struct place {
 void write_until(worker& self, const place& where, const std::atomic<bool>& stop) noexcept {
     ENSURE(self.writes and where.bytes <= self.second_pattern, "a pattern is as long as the longest write");
     while (not stop.load(std::memory_order_relaxed)) {
-        // Two patterns by turns: a writer that is alone for a time slice must not write what stands there
-        // already.
+        // Two alternating patterns: a writer that is alone for a time slice must not write the
+        // bytes that are in the file already.
         const std::size_t pattern = self.transfers % 2 == 0 ? 0 : self.second_pattern;
         const std::ptrdiff_t written =
             checked_moved(where.calls.write(self.file.descriptor(),
@@ -84,8 +84,8 @@ void read_until(worker& self, const place& where, const std::atomic<bool>& stop)
     ENSURE(not self.writes, "a writer reads nothing");
     std::byte seen_before{};
     while (not stop.load(std::memory_order_relaxed)) {
-        // One call. What it does not return is left: another call would see another moment, and what the two
-        // hold together is no read that the file system has torn.
+        // One call. A short call is not continued, because a second call would see the file at
+        // another time, and a difference between the two is not a torn read of the file system.
         const std::ptrdiff_t got = checked_moved(
             where.calls.read(self.file.descriptor(), {self.memory.get(), where.bytes}, where.offset),
             where.bytes);
@@ -111,8 +111,8 @@ void read_until(worker& self, const place& where, const std::atomic<bool>& stop)
     }
 }
 
-// Puts one value into the range, before anybody reads: what writes of another size have left there is bytes
-// of several.
+// Fills the range with one value before the first read: writes of another size have left a mixture
+// of values there.
 result<void> fill(worker& with, const place& where) noexcept {
     ENSURE(with.writes, "a reader has no pattern");
     for (std::size_t done = 0; done != where.bytes;) {
@@ -231,7 +231,7 @@ result<atomicity_report> probe(const path_handle& directory, const atomicity_opt
     if (not path) return failure(path.error());
     const std::string name = path->substr(path->rfind('/') + 1);
 
-    // Full length at once, so that no write changes it: what is asked about is rewriting.
+    // Full length at once, so that no write changes it: the probe tests rewriting.
     const std::size_t length = options.offset_bytes + options.write_bytes_max;
     const page_aligned content = allocate_pages(length);
     std::memset(content.get(), 0, length);

@@ -122,7 +122,7 @@ private:
     std::vector<std::byte> content_ = std::vector<std::byte>(1U << 17);
 };
 
-TEST(atomicity_probe, does_not_take_what_writes_of_another_size_have_left_for_a_torn_one) {
+TEST(atomicity_probe, does_not_count_bytes_of_writes_of_another_size_as_a_torn_read) {
     late_writers calls;
     const auto directory = path_handle::temporary_files().value();
     const auto report = probe_atomicity(
@@ -146,7 +146,7 @@ public:
     }
 };
 
-TEST(atomicity_probe, counts_what_one_call_returns_of_two_writes_as_torn) {
+TEST(atomicity_probe, counts_bytes_of_two_writes_in_one_call_as_torn) {
     torn_calls calls;
     const auto directory = path_handle::temporary_files().value();
     const auto report = probe_atomicity(directory, {.time_per_size = 5ms,

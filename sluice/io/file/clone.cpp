@@ -23,7 +23,7 @@ bool suits_not(int code) noexcept {
            code == EPERM or code == EACCES;
 }
 
-// One copy under way. Everything below the range's start plus `done` is in place at the destination.
+// A copy in progress. The destination is complete from the range's start up to `done`.
 class copy {
 public:
     copy(const clone_ends& files, const clone_request& request, const clone_options& options,
@@ -84,7 +84,7 @@ result<bool> copy::reflink() noexcept {
     return true;
 }
 
-// What lies past the destination's end reads as zeros already, once the file has been lengthened.
+// The destination reads as zeros past its old end once the file has been lengthened.
 result<void> copy::copy_hole(extent_type bytes) noexcept {
     ENSURE(bytes <= total_ - outcome_.cloned_bytes, "copies beyond the range");
     const extent_type at = target_ + outcome_.cloned_bytes;
@@ -135,7 +135,8 @@ result<std::size_t> copy::copy_some(std::size_t bytes_max) noexcept {
     ENSURE(outcome_.method != clone_method::reflink, "a reflink has no steps");
     if (outcome_.method == clone_method::kernel_copy) {
         const auto copied = copy_some_in_kernel(bytes_max);
-        // Nothing, though the file goes on: files made up by the kernel (/proc) are copied so.
+        // No bytes before the end of the file: the kernel's generated files (/proc) are copied this
+        // way.
         const bool nothing = copied and * copied == 0;
         if (not nothing and (copied or not suits_not(copied.error().code()))) return copied;
         outcome_.method = clone_method::user_copy;

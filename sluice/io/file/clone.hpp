@@ -21,12 +21,13 @@ struct clone_request {
 };
 
 struct clone_progress {
-    extent_type done_bytes = 0;   // of the range, holes included
+    extent_type done_bytes = 0;   // bytes of the range, holes included
     extent_type total_bytes = 0;  // the range, cut to the source's length
 };
 
-/// Told of progress at least every limits::clone_step_bytes_max; answers whether to go on. Refers to the
-/// callable, which must outlive the call it is passed to and must not throw.
+/// A callback for progress, called at least every limits::clone_step_bytes_max. It returns whether
+/// to continue. Refers to the callable, which must outlive the call it is passed to and must not
+/// throw.
 class clone_observer {
 public:
     constexpr clone_observer() noexcept = default;
@@ -62,8 +63,8 @@ struct clone_options {
 };
 
 struct clone_result {
-    extent_type cloned_bytes = 0;  // of the range; less than asked at the source's end, or when stopped
-    extent_type data_bytes = 0;    // thereof in data, not in holes; reflink does not tell them apart
+    extent_type cloned_bytes = 0;  // bytes of the range; fewer than requested at the source's end, or when stopped
+    extent_type data_bytes = 0;    // thereof in data, not in holes; reflink does not distinguish them
     clone_method method = clone_method::reflink;  // the weakest that was needed
     bool stopped = false;                         // by the observer
 };

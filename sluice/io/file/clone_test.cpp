@@ -102,7 +102,7 @@ TEST_P(clone_on, within_one_file_ranges_may_meet_but_not_overlap) {
               std::errc::invalid_argument);
 }
 
-TEST_P(clone_on, the_observer_hears_of_progress_and_can_stop_it) {
+TEST_P(clone_on, the_observer_is_called_with_the_progress_and_can_stop_the_copy) {
     write(source, 0, std::string(10 * 4096, 'x'));
     std::vector<std::byte> buffer(4096);
     std::vector<extent_type> heard;

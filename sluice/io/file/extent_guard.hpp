@@ -8,10 +8,10 @@
 
 namespace sluice::io {
 
-/// Who else may hold a lock on the same bytes.
+/// The locks that other holders may have on the same bytes.
 enum class lock_kind : bool {
-    shared,     ///< others that are shared
-    exclusive,  ///< nobody
+    shared,     ///< shared locks
+    exclusive,  ///< none
 };
 
 /// A byte-range lock, released when this goes. Made by file_handle::lock_range.
@@ -34,7 +34,7 @@ public:
     [[nodiscard]] constexpr extent_pair range() const noexcept { return range_; }
     [[nodiscard]] constexpr lock_kind kind() const noexcept { return kind_; }
 
-    /// Releases now. Nothing if not held. Errors: none that a caller could do anything about.
+    /// Releases now. Does nothing if the lock is not held. Errors: none that a caller could handle.
     void unlock() noexcept;
 
     /// Leaves the range locked until the handle is closed.

@@ -33,7 +33,7 @@ TEST_P(extent_guard_on, a_locked_range_is_refused_to_another_handle_until_releas
     EXPECT_TRUE(second.lock_range({.offset = 19, .length = 1}, lock_kind::exclusive, deadline::zero()));
 }
 
-TEST_P(extent_guard_on, shared_locks_stand_beside_each_other_but_not_beside_an_exclusive_one) {
+TEST_P(extent_guard_on, shared_locks_conflict_with_an_exclusive_one_but_not_with_each_other) {
     const auto one = first.lock_range({.offset = 0, .length = 5}, lock_kind::shared).value();
     EXPECT_TRUE(second.lock_range({.offset = 0, .length = 5}, lock_kind::shared, deadline::zero()));
     EXPECT_EQ(second.lock_range({.offset = 4, .length = 5}, lock_kind::exclusive, deadline::zero()).error(),

@@ -17,7 +17,8 @@ namespace sluice::io {
 /// meanwhile: a length of 0 is always that of the end. Errors: EIO.
 [[nodiscard]] result<extent_pair> next_data(int descriptor, extent_pair range) noexcept;
 
-/// Gives the blocks of a range back. Errors: EOPNOTSUPP if the file system cannot; as file_handle::zero.
+/// Frees the blocks of a range. Errors: EOPNOTSUPP if the file system does not support it;
+/// otherwise as file_handle::zero.
 [[nodiscard]] result<void> punch_hole(int descriptor, extent_pair range) noexcept;
 
 /// Writes zeros over a range. Errors: as file_handle::zero.

@@ -32,7 +32,7 @@ int flags_of(creation create) noexcept {
         case creation::open_existing:
             return 0;
         case creation::only_if_not_exist:
-        case creation::always_new:  // of the temporary name
+        case creation::always_new:  // for the temporary name
             return O_CREAT | O_EXCL;
         case creation::if_needed:
             return O_CREAT;
@@ -92,8 +92,8 @@ int make_blocking(int descriptor) noexcept {
     return 0;
 }
 
-// Opens what is there, or creates it. Without O_NONBLOCK a fifo would hold us until somebody opens its other
-// end.
+// Opens an existing file, or creates it. Without O_NONBLOCK, open would block on a FIFO until
+// another process opens its other end.
 result<file_handle> open_in_place(const path_handle& base, path_view path, open_how_at how, mode wanted,
                                   caching cached, open_flag flags) noexcept {
     const terminated_path text(path);
@@ -103,8 +103,8 @@ result<file_handle> open_in_place(const path_handle& base, path_view path, open_
     bool nonblocking = true;
     if (not descriptor and descriptor.error() == std::errc::resource_unavailable_try_again and
         not has(flags, open_flag::no_wait)) {
-        // Somebody has a lease on it, so it is a regular file; the lease is being broken and can be waited
-        // for.
+        // Another process has a lease on it, so it is a regular file. The kernel is breaking the
+        // lease, and open can wait for that.
         descriptor = open_at(base, text, how);
         nonblocking = false;
     }

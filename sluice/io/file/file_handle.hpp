@@ -15,8 +15,8 @@ namespace sluice::io {
 enum class open_flag : std::uint8_t {
     none = 0,
     unlink_on_first_close = 1,  ///< its present name is removed when this handle closes; see fs_location.hpp
-    no_follow = 2,              ///< ELOOP if a symbolic link stands at the path itself
-    no_wait = 4,  ///< EAGAIN rather than wait until a lease (fcntl F_SETLEASE) on the file is given up
+    no_follow = 2,              ///< ELOOP if the path itself is a symbolic link
+    no_wait = 4,  ///< EAGAIN instead of waiting until a lease (fcntl F_SETLEASE) on the file is released
 };
 [[nodiscard]] constexpr open_flag operator|(open_flag a, open_flag b) noexcept {
     return static_cast<open_flag>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
@@ -42,17 +42,20 @@ public:
     file_handle& operator=(file_handle&& other) noexcept;
     ~file_handle();
 
-    /// Opens, or creates, the file or block device `path`. `permission_bits`, less the umask, are those of a
-    /// file created.
+    /// Opens, or creates, the file or block device `path`. `permission_bits`, less the umask, are
+    /// the permissions of a new file.
     ///
-    /// Modes none, attr_read and attr_write need no permission on the file and never touch what is behind a
-    /// fifo or a device; such a handle is for status_of, set_times, relink and the like. `always_new` creates
-    /// an empty file under a temporary name beside (".sluice-" and 16 digits, left behind if the machine
-    /// stops just then) and renames it to `path`; a symbolic link there is replaced, not followed. Errors: as
-    /// path_handle::open; EEXIST; EISDIR; ENXIO for a fifo, socket, or device without a driver; EACCES,
-    /// EPERM, EROFS, ETXTBSY, ENOSPC, EDQUOT; EAGAIN if no_wait; EINVAL if the file system has no direct i/o,
-    /// if a mode that does not write is to truncate, or one that opens nothing (none, attr_*) is to create.
-    /// Allocates: nothing. Blocks: for the file system; until a lease is given up, unless no_wait.
+    /// Modes none, attr_read and attr_write need no permission on the file, and never touch the
+    /// other end of a FIFO or a device. Such a handle is for status_of, set_times, relink and
+    /// similar calls. `always_new` creates an empty file under a temporary name in the same
+    /// directory and renames it to `path`. The temporary name is ".sluice-" and 16 digits, and
+    /// remains if the machine stops before the rename. If `path` is a symbolic link, it is
+    /// replaced, not followed.
+    /// Errors: as path_handle::open; EEXIST; EISDIR; ENXIO for a FIFO, a socket, or a device
+    /// without a driver; EACCES, EPERM, EROFS, ETXTBSY, ENOSPC, EDQUOT; EAGAIN if no_wait; EINVAL
+    /// if the file system has no direct I/O, if a mode that does not write should truncate, or if
+    /// one that opens nothing (none, attr_*) should create. Allocates: nothing. Blocks: for the
+    /// file system; until a lease is released, unless no_wait.
     [[nodiscard]] static result<file_handle> open(const path_handle& base, path_view path,
                                                   mode wanted = mode::read,
                                                   creation create = creation::open_existing,
@@ -78,8 +81,8 @@ public:
         const path_handle& directory, caching cached = caching::temporary,
         temp_inode_method method = temp_inode_method::automatic) noexcept;
 
-    /// As io_handle::close, after unlinking if unlink_on_first_close. Errors: also those of unlink; the
-    /// handle is closed nevertheless. A name already gone is no error.
+    /// As io_handle::close, after unlinking if unlink_on_first_close. Errors: also those of unlink;
+    /// the handle is closed even then. A name that no longer exists is not an error.
     [[nodiscard]] result<void> close() noexcept;
     /// As handle::release; unlinking is the new owner's business, too.
     [[nodiscard]] native_handle release() noexcept;
@@ -94,11 +97,12 @@ public:
     /// ETXTBSY. Allocates: nothing. Blocks: for the file system.
     [[nodiscard]] result<extent_type> truncate(extent_type length) noexcept;
 
-    /// The ranges within `range` that have data, in ascending order, as many as `storage` holds; the filled
-    /// front of it is returned. If it is full there may be more: go on from the end of the last. What lies
-    /// between is holes, which read as zeros. A file system that knows no holes says that everything is data.
-    /// Errors: EIO; EINVAL if storage is empty. Allocates: nothing. Blocks: for the file system. The answer
-    /// is of that moment; a file being written meanwhile may have other extents by now.
+    /// Returns the ranges within `range` that have data, in ascending order, as many as `storage`
+    /// can hold, as a span of its front. If it is full there may be more: continue from the end of
+    /// the last. The ranges between them are holes, which read as zeros. A file system without
+    /// holes reports everything as data.
+    /// Errors: EIO; EINVAL if storage is empty. Allocates: nothing. Blocks: for the file system.
+    /// The result is a snapshot: concurrent writes may have changed the extents.
     [[nodiscard]] result<std::span<extent_pair>> extents(extent_pair range,
                                                          std::span<extent_pair> storage) const noexcept;
 
@@ -106,19 +110,21 @@ public:
     /// itself, `punched` ends in EOPNOTSUPP there.
     enum class zero_method : std::uint8_t { automatic, written, punched };
 
-    /// Makes a range read as zeros and gives its blocks back, or, where the file system cannot, writes zeros.
-    /// Does not change the file's length: what lies past the end is left out. Errors: EBADF if not open for
-    /// writing, or append-only; EIO, ENOSPC; ETXTBSY; EINVAL with direct i/o if zeros must be written and the
-    /// range is not aligned. Allocates: nothing. Blocks: for the file system.
+    /// Makes a range read as zeros and frees its blocks; where the file system cannot free them,
+    /// writes zeros. Does not change the file's length: the part of the range past the end is
+    /// skipped. Errors: EBADF if not open for writing, or append-only; EIO, ENOSPC; ETXTBSY; EINVAL
+    /// with direct I/O if zeros must be written and the range is not aligned. Allocates: nothing.
+    /// Blocks: for the file system.
     [[nodiscard]] result<void> zero(extent_pair range, zero_method method = zero_method::automatic) noexcept;
 
-    /// Makes `destination` hold, from `destination_offset`, what this file holds in the source range, cut to
-    /// this file's end: sharing blocks if the file system can, copying otherwise. Holes stay holes. The
-    /// destination is lengthened if need be, never cut. Not atomic: who reads or writes meanwhile sees the
-    /// copy in progress. Errors: EBADF if this is not readable, or destination not writable or append-only;
-    /// EINVAL if both are the same file and the ranges overlap; ENOSPC, EDQUOT, EFBIG, EIO, ETXTBSY: a part
-    /// may have been copied. Allocates: nothing (64 KiB of stack). Blocks: until done, or stopped by the
-    /// observer.
+    /// Copies the source range, up to this file's end, to `destination` at `destination_offset`.
+    /// Shares blocks if the file system supports that, and copies them otherwise. Holes stay holes.
+    /// The destination is lengthened if necessary, never shortened. Not atomic: concurrent reads
+    /// and writes see the copy in progress.
+    /// Errors: EBADF if this is not readable, or destination not writable or append-only; EINVAL if
+    /// both are the same file and the ranges overlap; ENOSPC, EDQUOT, EFBIG, EIO, ETXTBSY: a part
+    /// may have been copied. Allocates: nothing (64 KiB of stack). Blocks: until done, or stopped
+    /// by the observer.
     [[nodiscard]] result<clone_result> clone_extents_to(file_handle& destination,
                                                         const clone_request& request = {},
                                                         const clone_options& options = {}) const noexcept;

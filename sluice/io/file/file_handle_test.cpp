@@ -37,7 +37,7 @@ file_handle create(const path_handle& base, path_view name, std::string_view con
     return file;
 }
 
-TEST_P(file_handle_on, what_is_written_is_read_back_at_any_offset) {
+TEST_P(file_handle_on, written_bytes_are_read_back_at_any_offset) {
     auto file = create(directory.anchor(), "file", "hello, file");
     EXPECT_EQ(read_all(file), "hello, file");
     EXPECT_EQ(read_all(file, 7), "file");
@@ -116,7 +116,7 @@ TEST_P(file_handle_on, permission_bits_are_those_of_the_file_created) {
     EXPECT_EQ(status_of(*file).value().permission_bits, 0600);
 }
 
-TEST_P(file_handle_on, a_handle_only_reads_or_writes_what_its_mode_allows) {
+TEST_P(file_handle_on, a_handle_reads_and_writes_only_if_its_mode_allows_it) {
     (void)create(directory.anchor(), "file", "content");
     auto reader = file_handle::open(directory.anchor(), "file").value();
     EXPECT_EQ(reader.write(io_request<const_bytes_type>{bytes("x"), 0}).error(),
@@ -127,7 +127,7 @@ TEST_P(file_handle_on, a_handle_only_reads_or_writes_what_its_mode_allows) {
     EXPECT_EQ(status_of(attributes).value().size_bytes, 7U);
 }
 
-TEST_P(file_handle_on, directories_fifos_and_sockets_are_no_files_and_do_not_make_open_wait) {
+TEST_P(file_handle_on, directories_fifos_and_sockets_are_refused_without_waiting) {
     ASSERT_EQ(::mkfifo(directory.path_of("fifo").c_str(), 0600), 0);
     fs::create_directory(directory.path_of("folder"));
     for (const mode wanted : {mode::read, mode::write, mode::append}) {
@@ -139,11 +139,11 @@ TEST_P(file_handle_on, directories_fifos_and_sockets_are_no_files_and_do_not_mak
               file_type::fifo);
 }
 
-TEST_P(file_handle_on, a_lease_of_somebody_else_is_not_waited_for_when_no_wait_is_asked) {
+TEST_P(file_handle_on, open_with_no_wait_does_not_wait_for_a_lease_of_another_process) {
     (void)create(directory.anchor(), "file", "x");
     auto holder = file_handle::open(directory.anchor(), "file").value();
     const auto no_signal =
-        std::signal(SIGIO, SIG_IGN);  // what tells the holder that its lease is being broken
+        std::signal(SIGIO, SIG_IGN);  // the signal that notifies the holder of the break
     ASSERT_EQ(::fcntl(holder.descriptor(), F_SETLEASE, F_RDLCK), 0);
     const auto open = [&] {
         return file_handle::open(directory.anchor(), "file", mode::write, creation::open_existing,
@@ -212,7 +212,7 @@ TEST_P(file_handle_on, unlink_on_first_close_removes_the_name_wherever_it_is_by_
     EXPECT_TRUE(directory.exists("file")) << "another file took the name and must stay";
 }
 
-TEST_P(file_handle_on, unlink_on_first_close_moves_with_the_handle_and_is_given_up_with_the_descriptor) {
+TEST_P(file_handle_on, unlink_on_first_close_moves_with_the_handle_and_ends_when_the_descriptor_is_released) {
     auto file = file_handle::temp_file(directory.anchor()).value();
     auto taken = std::move(file);
     { const file_handle dropped = std::move(file); }  // NOLINT: moved from
@@ -224,7 +224,7 @@ TEST_P(file_handle_on, unlink_on_first_close_moves_with_the_handle_and_is_given_
     EXPECT_EQ(directory.entry_count(), 1U);
 }
 
-TEST_P(file_handle_on, a_name_already_gone_is_no_error_on_close) {
+TEST_P(file_handle_on, close_succeeds_if_the_name_no_longer_exists) {
     auto file = file_handle::temp_file(directory.anchor()).value();
     ASSERT_TRUE(unlink(file));
     EXPECT_TRUE(file.close());
@@ -252,7 +252,7 @@ TEST_P(file_handle_on, truncating_cuts_or_adds_zeros) {
     EXPECT_EQ(file.truncate(std::numeric_limits<extent_type>::max()).error(), std::errc::file_too_large);
 }
 
-TEST_P(file_handle_on, extents_tell_data_from_holes) {
+TEST_P(file_handle_on, extents_distinguish_data_from_holes) {
     constexpr extent_type mib = 1 << 20;
     auto file = create(directory.anchor(), "file");
     ASSERT_TRUE(file.truncate(8 * mib));

@@ -1,4 +1,4 @@
-// What several threads do to one file at a time.
+// Several threads on one file at a time.
 
 #include <algorithm>
 #include <array>
@@ -44,7 +44,7 @@ TEST_P(file_threads_on, appends_from_several_threads_and_handles_do_not_mix) {
     }
 }
 
-TEST_P(file_threads_on, a_waiting_lock_is_granted_when_the_holder_lets_go) {
+TEST_P(file_threads_on, a_waiting_lock_is_granted_when_the_holder_releases_it) {
     auto first = file_handle::open(directory.anchor(), "file", mode::write, creation::if_needed).value();
     auto second = file_handle::open(directory.anchor(), "file", mode::write).value();
     for (const deadline within : {deadline(), deadline(10s)}) {

@@ -8,21 +8,23 @@ namespace sluice::io {
 
 /// A file whose content is also memory: a read copies nothing, a write is a memcpy.
 ///
-/// The address space is reserved when the file is opened and never moves: the file may grow into it, by
-/// truncate, by writes past the end, or by others, while pointers into it stay good. Every form of read
-/// returns the map's own pages; blocking writes and barriers use the map, their other forms the descriptor,
-/// with the same result (mapped_sender.hpp). Operations through a file_handle& use the descriptor and see the
-/// same bytes, because both are the kernel's page cache.
+/// The address space is reserved when the file is opened and never moves. The file may grow into
+/// it, by truncate, by writes past the end, or by other processes, while pointers into it stay
+/// valid. Every form of read returns the map's own pages. Blocking writes and barriers use the map,
+/// their other forms the descriptor, with the same result (mapped_sender.hpp). Operations through a
+/// file_handle& use the descriptor and see the same bytes, because both are the kernel's page
+/// cache.
 ///
-/// SIGBUS. Memory of a file has no way to report an error but a signal. Touching a page is deadly (1) behind
-/// the end of the file, if somebody has cut it; (2) if the disk fails; (3) when writing into a hole of a full
-/// disk. So: map only what others will not cut (a lock they honour, a lease, a file without a name), read
-/// with copy_out, which cannot fault, where that is not sure, and fill holes by writing past the end, which
-/// uses the descriptor and reports ENOSPC. This class installs no signal handler: that is for the program to
+/// SIGBUS. The kernel reports errors of mapped memory only by this signal. Touching a page raises
+/// it (1) past the end of the file, if another process has truncated it; (2) if the disk fails; (3)
+/// when writing into a hole of a full disk. So map only files that other processes do not truncate
+/// (because of a lock they honour, a lease, or a file without a name). Where that is not certain,
+/// read with copy_out, which cannot fault. Fill holes by writing past the end, which uses the
+/// descriptor and reports ENOSPC. This class installs no signal handler: that is for the program to
 /// decide.
 ///
-/// Thread safety: as handle; reads and writes from several threads, but only one may shorten the file, while
-/// nobody touches what goes.
+/// Thread safety: as handle; reads and writes from several threads, but only one may shorten the
+/// file, while no other thread touches the removed part.
 class mapped_file_handle : public file_handle {
 public:
     mapped_file_handle() noexcept = default;
@@ -50,7 +52,7 @@ public:
     [[nodiscard]] std::byte* address() const noexcept { return address_; }
     /// How far the file can grow.
     [[nodiscard]] extent_type reserved_bytes() const noexcept { return reserved_; }
-    /// What of the file was there when last looked: bytes from address() on.
+    /// Returns the length of the file when it was last checked: bytes from address() on.
     [[nodiscard]] extent_type mapped_length() const noexcept {
         return length_.load(std::memory_order_acquire);
     }
@@ -83,8 +85,9 @@ public:
         return write(request, within);
     }
 
-    /// As file_handle::read: copies through the kernel and so reports what would be a SIGBUS, a file cut
-    /// meanwhile (fewer bytes) or a disk that fails (EIO). Errors, Blocks: as io_handle::read.
+    /// As file_handle::read: copies through the kernel, and so reports the causes of a SIGBUS: a
+    /// file that was truncated concurrently (fewer bytes) or a disk that fails (EIO). Errors,
+    /// Blocks: as io_handle::read.
     io_result<bytes_type> copy_out(io_request<bytes_type> request, deadline within = {}) noexcept {
         return file_handle::read(request, within);
     }
@@ -99,7 +102,7 @@ public:
     /// `length` is more than was reserved.
     [[nodiscard]] result<extent_type> truncate(extent_type length) noexcept;
 
-    /// Unmaps and closes; unmaps and gives the descriptor up. Errors: as file_handle::close.
+    /// Unmaps and closes; unmaps and releases the descriptor. Errors: as file_handle::close.
     [[nodiscard]] result<void> close() noexcept;
     [[nodiscard]] native_handle release() noexcept;
 
@@ -116,7 +119,8 @@ private:
 
     std::byte* address_ = nullptr;
     extent_type reserved_ = 0;
-    // Behind the file's own length only until somebody looks; ahead of it only if others have cut the file.
+    // Smaller than the file's length only until the next check; greater only if the file was
+    // truncated elsewhere.
     std::atomic<extent_type> length_ = 0;
     // Bytes that the file had when it was mapped, or when a write through this handle had ended. A write past
     // the end sets the length first, and then clears the bytes between the old end and its first byte (ext4):

@@ -125,7 +125,7 @@ TEST_P(mapped_file_handle_on, read_only_it_cannot_be_written) {
     EXPECT_EQ(file.write(io_request<const_bytes_type>{bytes("x")}).error(), std::errc::bad_file_descriptor);
 }
 
-TEST_P(mapped_file_handle_on, what_cannot_be_mapped_is_refused) {
+TEST_P(mapped_file_handle_on, files_that_cannot_be_mapped_are_refused) {
     const auto open = [&](mode wanted, caching cached) {
         return mapped_file_handle::open(directory.anchor(), "file", 0, wanted, creation::if_needed, cached);
     };

@@ -16,7 +16,7 @@ protected:
     file_handle open(const char* name, mode wanted = mode::read) {
         return file_handle::open({}, directory.path_of(name), wanted).value();
     }
-    // Has the kernel forget what it need not keep.
+    // Makes the kernel evict the pages that it does not have to keep.
     static void evict(file_handle& file) {
         ASSERT_TRUE(file.barrier());
         ASSERT_EQ(::posix_fadvise(file.descriptor(), 0, 0, POSIX_FADV_DONTNEED), 0);
@@ -30,13 +30,13 @@ TEST_P(page_cache, counts_the_pages_of_a_range_that_a_hole_takes_away) {
     if (not count) GTEST_SKIP() << "this kernel has no cachestat";
     EXPECT_EQ(*count, 8U);
     EXPECT_EQ(cached_pages(file, {.offset = 0, .length = 0}), 0U);
-    ASSERT_TRUE(file.barrier());  // a piece of several pages that is not yet written is not taken apart
+    ASSERT_TRUE(file.barrier());  // a dirty folio of several pages is not split
     ASSERT_TRUE(file.zero({.offset = 0, .length = 4 * page_bytes()}, file_handle::zero_method::punched));
     EXPECT_EQ(cached_pages(file, {.offset = 0, .length = 4 * page_bytes()}), 0U);
     EXPECT_EQ(cached_pages(file, {.offset = 4 * page_bytes(), .length = 1}), 1U);
 }
 
-TEST_P(page_cache, has_what_was_just_written_and_not_what_was_evicted) {
+TEST_P(page_cache, has_recently_written_pages_and_not_evicted_ones) {
     directory.write("file", std::string(1'000'000, 'x'));
     auto file = open("file", mode::write);
     EXPECT_TRUE(is_cached(file, {.offset = 0, .length = 1'000'000}));
@@ -53,7 +53,7 @@ TEST_P(page_cache, has_what_was_just_written_and_not_what_was_evicted) {
         << "the page before is not there";
 }
 
-TEST_P(page_cache, of_a_file_is_reached_by_a_duplicate_that_lives_on) {
+TEST_P(page_cache, is_reached_through_a_duplicate_that_outlives_the_file_handle) {
     directory.write("file", "content");
     std::optional<file_handle> first = open("file");
     auto second = duplicate(*first).value();
@@ -66,7 +66,7 @@ TEST_P(page_cache, of_a_file_is_reached_by_a_duplicate_that_lives_on) {
 
 class reopened : public on_each_volume {};
 
-TEST_P(reopened, file_is_the_same_whatever_became_of_its_name) {
+TEST_P(reopened, file_is_the_same_after_its_name_was_changed_or_removed) {
     directory.write("file", "content");
     const auto named = file_handle::open({}, directory.path_of("file"), mode::none).value();
     ASSERT_EQ(::rename(directory.path_of("file").c_str(), directory.path_of("other").c_str()), 0);

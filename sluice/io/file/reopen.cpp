@@ -25,7 +25,7 @@ result<file_handle> reopen(const handle& named, mode wanted, known_file known) n
     const descriptor_path itself(named.descriptor());
     const int flags = (wanted == mode::write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOCTTY;
     int descriptor = open_again(itself.c_str(), flags | O_NONBLOCK);
-    // Somebody has a lease on it, which is being broken and can be waited for.
+    // Another process has a lease on it; the kernel is breaking it, and open can wait for that.
     const bool has_waited = descriptor < 0 and errno == EAGAIN;
     if (has_waited) descriptor = open_again(itself.c_str(), flags);
     if (descriptor < 0) return failure(error::last("open", named.descriptor()));

@@ -21,21 +21,23 @@ public:
     constexpr io_handle() noexcept = default;
     explicit constexpr io_handle(native_handle native) noexcept : multiplexable_handle(native) {}
 
-    /// Reads into the buffers, at `offset` of what is seekable. See "Transfers" above.
+    /// Reads into the buffers. `offset` applies to seekable handles only. See "Transfers" above.
     ///
-    /// `deadline` zero fails at once with ETIMEDOUT instead of waiting; on a regular file it means "only what
-    /// is in memory". A later deadline on a regular file is kept by asking for read-ahead and looking again.
+    /// `deadline` zero fails at once with ETIMEDOUT instead of waiting; on a regular file it means
+    /// "only data that is in memory". A later deadline on a regular file is kept by requesting
+    /// read-ahead and checking again.
     /// Errors: ETIMEDOUT, and those of `read(2)`; EBADF if not readable. Allocates: nothing.
     /// Blocks: until a byte is there or the deadline passes.
     io_result<buffers_type> read(io_request<buffers_type> request, deadline within = {}) noexcept;
     io_result<bytes_type> read(io_request<bytes_type> request, deadline within = {}) noexcept;
 
-    /// Writes the buffers, at `offset` of what is seekable. See "Transfers" above.
+    /// Writes the buffers. `offset` applies to seekable handles only. See "Transfers" above.
     ///
-    /// On a file whose writes cannot be made not to wait (ext4, tmpfs) the deadline is looked at before the
-    /// write, not within it: a buffered write waits only when too much memory is dirty. Errors: ETIMEDOUT if
-    /// nothing was written in time, and those of `write(2)`, EPIPE without a signal on sockets. Allocates:
-    /// nothing. Blocks: until everything is written or the deadline passes.
+    /// On a file whose writes cannot be made not to wait (ext4, tmpfs), the deadline is checked
+    /// before the write, not during it: a buffered write waits only when too much memory is dirty.
+    /// Errors: ETIMEDOUT if nothing was written in time, and those of `write(2)`, EPIPE without a
+    /// signal on sockets. Allocates: nothing. Blocks: until everything is written or the deadline
+    /// passes.
     io_result<const_buffers_type> write(io_request<const_buffers_type> request,
                                         deadline within = {}) noexcept;
     io_result<const_bytes_type> write(io_request<const_bytes_type> request, deadline within = {}) noexcept;
@@ -48,13 +50,14 @@ public:
     io_result<const_bytes_type> write_some(io_request<const_bytes_type> request,
                                            deadline within = {}) noexcept;
 
-    /// Makes what was written durable, or starts to. Orders earlier writes before later ones. On pipes and
-    /// sockets there is nothing to do. `range` limits a nowait barrier to part of a file, as long as its
+    /// Makes earlier writes durable, or starts to, and orders them before later ones. Has no effect
+    /// on pipes and sockets. `range` limits a nowait barrier to part of a file, as long as its
     /// buffers together; the waiting kinds include the rest of the file.
     ///
-    /// The kernel cannot end a barrier early, so the deadline decides only whether it begins. `deadline` zero
-    /// fails with ETIMEDOUT instead of waiting; the nowait kinds ignore it.
-    /// Returns the buffers of the range. Errors: ETIMEDOUT; EIO, ENOSPC, EDQUOT: written data has been lost.
+    /// The kernel cannot end a barrier early, so the deadline decides only whether it begins.
+    /// `deadline` zero fails with ETIMEDOUT instead of waiting; the nowait kinds ignore it.
+    /// Returns the buffers of the range. Errors: ETIMEDOUT; EIO, ENOSPC, EDQUOT: written data has
+    /// been lost.
     /// Allocates: nothing. Blocks: the waiting kinds, until the device has the data.
     io_result<const_buffers_type> barrier(barrier_kind kind = barrier_kind::wait_all,
                                           io_request<const_buffers_type> range = {},

@@ -26,7 +26,7 @@ constexpr bool would_block(int code) noexcept {
 
 bool fail(operation_record& op, int code) noexcept {
     ENSURE(code != 0, "fails without a cause");
-    // Bytes that have gone are reported; whoever goes on meets the error again.
+    // Bytes that have been transferred are reported; a caller that continues meets the error again.
     if (op.transferred == 0) op.error_code = code;
     return true;
 }
@@ -47,7 +47,7 @@ bool attempt_transfer(operation_record& op, direction which) noexcept {
     const std::size_t wanted = requested_bytes(op);
     // No bytes are there at once, even where the kernel would wait for some to be there.
     if (wanted == 0 and op.target->native.stream) return true;
-    // A stream's read is finished by whatever comes; a write goes on until it is whole or would wait.
+    // A stream's read ends with any bytes; a write continues until it is complete or would wait.
     const bool wants_all = amount_of(op.kind) == amount::all and (is_file or which == direction::out);
     for (;;) {
         const ssize_t moved = transfer_some(op, which);
@@ -85,7 +85,7 @@ bool is_ready(int descriptor, short events) noexcept {
     return ::poll(&watched, 1, 0) > 0;
 }
 
-// `backend_word` remembers that the connection is under way.
+// `backend_word` records that the connection is pending.
 bool attempt_connect(operation_record& op) noexcept {
     ENSURE(op.backend_word <= 1, "a connect has begun, or not");
     const int fd = op.target->native.descriptor;
@@ -126,7 +126,7 @@ bool attempt_call(operation_record& op) noexcept {
 bool attempt_splice(operation_record& op) noexcept {
     auto& transfer = *static_cast<splice_transfer*>(op.argument);
     const bool is_out = op.kind == operation_kind::splice_out;
-    // What an earlier transfer has learned of the description, and what this one learns.
+    // The properties of the descriptor that earlier transfers have found, and that this one finds.
     native_handle& near = is_out ? transfer.to : transfer.from;
     near.nonblocking = near.nonblocking or op.target->native.nonblocking;
     const splice_step step = advance(transfer);
@@ -151,8 +151,8 @@ bool shares_calls(const registration& target, const operation_record& op) noexce
     return target.native.stream and (op.kind == operation_kind::read or op.kind == operation_kind::write);
 }
 
-// Half of a write is in the stream and the rest will never be: what was to follow it must not be sent behind
-// the gap.
+// Returns whether a part of a write is in the stream and the rest never will be. The writes after
+// it must not be sent after the gap.
 bool was_cut_short(const operation_record& op) noexcept {
     return op.kind == operation_kind::write and op.error_code == 0 and op.target->native.stream and
            op.transferred < requested_bytes(op);
@@ -186,7 +186,7 @@ progress serve_gathered(registration::half& half, operation_queue& ready, std::s
         if (moved < 0) {
             if (errno == EINTR) continue;
             if (would_block(errno)) {
-                // Those behind the first may have to wait; if it asks for no bytes, it need not.
+                // Those after the first may have to wait; if it asks for no bytes, it need not.
                 const operation_record* const waiting = half.queue.front();
                 distribute(half, 0, ready);
                 return half.queue.front() == waiting ? progress::would_block : progress::finished;
@@ -221,7 +221,8 @@ std::size_t remaining_pieces(const operation_record& op, std::span<buffer> out) 
     std::size_t count = 0;
     for (std::uint32_t i = 0; i < op.piece_count and count < out.size(); ++i) {
         const buffer& piece = op.pieces[i];
-        // Empty pieces are left out too: a call of nothing but them moves nothing, which reads like the end.
+        // Empty segments are skipped as well: a call with only empty segments moves no bytes, which
+        // looks like the end.
         if (skip >= piece.size()) {
             skip -= piece.size();
             continue;
@@ -341,7 +342,7 @@ gathered gather(const registration::half& half, std::span<buffer> pieces) noexce
 
 void distribute(registration::half& half, std::size_t bytes, operation_queue& ready) noexcept {
     while (operation_record* const op = half.queue.front()) {
-        // What is no transfer asks for no bytes either, but has not happened.
+        // An operation other than a transfer asks for no bytes either, but has not happened.
         if (not shares_calls(*half.owner, *op)) break;
         const std::size_t wanted = requested_bytes(*op) - op->transferred;
         const std::size_t taken = std::min(bytes, wanted);
@@ -349,7 +350,7 @@ void distribute(registration::half& half, std::size_t bytes, operation_queue& re
         bytes -= taken;
         const bool finished = taken == wanted or (half.which == direction::in and taken != 0);
         if (not finished) break;
-        pop_finished(half, ready);  // and then those behind it that ask for nothing
+        pop_finished(half, ready);  // and then the operations after it that ask for no bytes
     }
     ENSURE(bytes == 0, "the kernel moved more than it was asked to");
 }

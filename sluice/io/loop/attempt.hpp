@@ -17,15 +17,16 @@ namespace sluice::io {
 /// operations are moved to `ready`. Returns whether the half would block (false: more may be possible).
 bool serve(registration::half& half, operation_queue& ready, int calls_max) noexcept;
 
-/// What one call has done for an operation.
+/// The effect of one call on an operation.
 enum class progress : std::uint8_t {
     finished,     // with success or not
     moved,        // some of it; the rest may go at once or have to wait
     would_block,  // nothing
 };
 
-/// Moves the front of a queue, whose outcome is known, to `ready`. If it is a write to a stream that an error
-/// has ended half-way, those behind it follow with ECANCELED: they must not be sent behind the gap.
+/// Moves the front of a queue, whose outcome is known, to `ready`. If it is a write to a stream
+/// that an error has ended part-way, the operations after it end with ECANCELED: they must not be
+/// sent after the gap.
 void finish_front(registration::half& half, operation_queue& ready) noexcept;
 
 /// Advances an operation by a single call that moves at most `bytes_max` bytes: for a simulation, which
@@ -41,11 +42,13 @@ void finish_front(registration::half& half, operation_queue& ready) noexcept;
 /// and moves the finished ones to `ready`.
 void distribute(registration::half& half, std::size_t bytes, operation_queue& ready) noexcept;
 
-/// Fills `out` with what is left to transfer of one operation. Returns how many pieces; none is empty.
+/// Fills `out` with the segments that one operation still has to transfer. Returns how many; none
+/// is empty.
 std::size_t remaining_pieces(const detail::operation_record& op, std::span<buffer> out) noexcept;
 
-/// Fills `pieces` with what is left to transfer of the operations at the front of the queue. Returns how many
-/// pieces; `operations` and `bytes` say how many operations and bytes they cover.
+/// Fills `pieces` with the segments that the operations at the front of the queue still have to
+/// transfer. Returns their number; `operations` and `bytes` are the numbers of operations and bytes
+/// that they cover.
 struct gathered {
     std::size_t pieces = 0;
     std::size_t bytes = 0;
@@ -61,8 +64,8 @@ gathered gather(const registration::half& half, std::span<buffer> pieces) noexce
     return kind == operation_kind::write_some ? amount::some : amount::all;
 }
 
-/// Whether it is a message (of a socket that keeps them apart) in more pieces than one system call takes: in
-/// two calls it would be two messages. It fails with EMSGSIZE.
+/// Returns whether a message (of a socket that preserves message boundaries) has more segments than
+/// one system call takes: in two calls it would be two messages. It fails with EMSGSIZE.
 [[nodiscard]] bool has_too_many_pieces(const detail::operation_record& op) noexcept;
 
 }  // namespace sluice::io

@@ -56,12 +56,10 @@ struct engine;
 ///   0. Only a thread that is inside touches anything but the atomic members: the owner, or, of a multiplexer
 ///   for several threads, the one that holds its lock. See io_multiplexer_threads.cpp.
 ///   1. `pending_` counts the operations between start() and the done signal.
-///   2. An operation is in exactly one place: its registration's queue, the back end's, with another thread
-///   or
-///      in `completed_elsewhere_`, or in `ready_`.
-///   3. `signalling_` is true exactly while a receiver runs; operations that finish meanwhile go to `ready_`,
-///   so
-///      receivers never nest and the stack does not grow.
+///   2. An operation is in exactly one place: its registration's queue, the back end's, with
+///      another thread or in `completed_elsewhere_`, or in `ready_`.
+///   3. `signalling_` is true exactly while a receiver runs. Operations that finish during that
+///      time go to `ready_`, so receivers never nest and the stack does not grow.
 class io_multiplexer {
 public:
     using clock = std::chrono::steady_clock;
@@ -145,9 +143,9 @@ public:
         io_multiplexer* multiplexer_;
     };
 
-    /// How operations begin that do not say so themselves. `automatic`: a non-blocking call first, unless
-    /// such calls have lately found the handle not ready; on io_uring, those on sockets that are started
-    /// while many others complete are batched.
+    /// How operations begin if they have no setting of their own. `automatic`: a non-blocking call
+    /// first, unless recent calls have found the handle not ready; on io_uring, operations on
+    /// sockets that are started while many others complete are batched.
     void set_initiation(initiation how) noexcept { initiation_ = how; }
 
     /// Memory for i/o that the kernel knows of beforehand, where the back end can use that (io_uring). It
@@ -196,7 +194,7 @@ public:
     ///   4. run() returns 0 only when no thread's receiver is running either.
     [[nodiscard]] bool is_for_threads() const noexcept { return sharing_ != nullptr; }
 
-    /// What the multiplexer takes the time to be: the steady clock, or simulated time.
+    /// Returns the multiplexer's time: the steady clock, or simulated time.
     [[nodiscard]] virtual time_point now() const noexcept { return clock::now(); }
     [[nodiscard]] virtual deadline::system_clock::time_point utc_now() const noexcept {
         return deadline::system_clock::now();
@@ -240,8 +238,8 @@ protected:
     template <class Value, class Done>
     void signal_both(detail::operation_record& op, Value&& value, Done&& done) noexcept;
 
-    /// What operation::signal_both does, while the multiplexer is signalling: the signals of a finished
-    /// operation, and what comes between them.
+    /// Implements operation::signal_both while the multiplexer is signalling: sends both signals of
+    /// a finished operation, and handles what comes between them.
     template <class Value, class Done>
     void give_both(detail::operation_record& op, Value&& value, Done&& done) noexcept;
 
@@ -301,9 +299,10 @@ protected:
     virtual void return_receive_buffer(unsigned, std::uint32_t) noexcept {}
     virtual void forget_receive_buffers(unsigned) noexcept {}
 
-    /// Has the back end take connections by itself, for `accept_ahead` operations on this listener, until
-    /// end_accepting(). `into` stays until then. False if it cannot, or does so for somebody else already:
-    /// then each is to be accepted.
+    /// Starts accepting connections in the back end, for `accept_ahead` operations on this
+    /// listener, until end_accepting(). `into` must live until then. Returns false if the back end
+    /// does not support it, or already accepts for another stream. Each connection must then be
+    /// accepted individually.
     [[nodiscard]] virtual bool begin_accepting(registration&, accept_request&) noexcept { return false; }
     /// When an `accept_ahead` has ended with an error, after which none of the listener's connections is left
     /// with the back end.
@@ -334,7 +333,7 @@ protected:
     void run_until(const bool& done) noexcept;
     void finish_run(bool& done) noexcept;
 
-    /// What an operation that belongs to no handle (a sleep) has as its target.
+    /// Returns the target of operations that belong to no handle (a sleep).
     [[nodiscard]] registration& no_handle() noexcept { return no_handle_; }
 
     /// Whether the kernel wakes this for a futex word: whether it takes a `wait_word`.
@@ -348,20 +347,21 @@ protected:
 
     io_multiplexer() noexcept;
 
-    // What a back end implements. `ready_` takes what it has finished, through finish().
+    // The interface that a back end implements. It passes finished operations to `ready_` through
+    // finish().
 
     /// Makes ready to work with this handle, or forgets it.
     virtual result<void> backend_attach(registration& attached) noexcept = 0;
     virtual void backend_detach(registration& attached) noexcept = 0;
-    /// Takes an operation on a file, or a barrier, that could not be done at once.
+    /// Takes an operation on a file, or a barrier, that did not complete at once.
     virtual void backend_submit(detail::operation_record& op) noexcept = 0;
     /// While another thread sleeps in backend_complete: gives the kernel what is waiting, without waiting.
     virtual void backend_flush() noexcept {}
     /// Asks for an operation in flight to end early, or takes a submitted one back and finishes it.
     virtual void backend_cancel(detail::operation_record& op) noexcept = 0;
-    /// Gives the kernel what is waiting, and finishes what is complete; if nothing is, waits until then or a
-    /// wake-up. `until` in the past: do not wait. Errors: those of the kernel, after it has finished all that
-    /// is complete.
+    /// Submits the queued operations to the kernel and finishes the complete ones. If none is
+    /// complete, waits until one is, or until a wake-up. `until` in the past: do not wait. Errors:
+    /// those of the kernel, after all complete operations have been finished.
     virtual result<void> backend_complete(time_point until) noexcept = 0;
     /// Ends a wait of backend_complete, now or the next one. Any thread.
     virtual void backend_wake() noexcept = 0;
@@ -391,7 +391,8 @@ protected:
     [[nodiscard]] virtual bool may_speculate(const detail::operation_record&) const noexcept { return true; }
     void ask_before_speculating() noexcept { asks_before_speculating_ = true; }
 
-    /// The outcome stands in `op`: queues the signals. With `op.notification_pending` only the first of them.
+    /// Queues the signals for the outcome in `op`. With `op.notification_pending`, only the first
+    /// of them.
     inline void finish(detail::operation_record& op) noexcept;
     /// As finish(), but gives the signals at once if they would be the next to be given anyway: with many in
     /// flight, the way through the queue shows. From within backend_complete only, and with nothing half done
@@ -402,9 +403,9 @@ protected:
     /// The kernel no longer reads the buffers of an operation with `notification_pending`: queues the second
     /// signal.
     void finish_notification(detail::operation_record& op) noexcept;
-    /// Takes an operation the kernel does not know of out of its queue and finishes it with `code`. If it is
-    /// a write that has partly gone, those behind it end with ECANCELED: they must not be sent behind the
-    /// gap.
+    /// Removes an operation that the kernel does not know of from its queue and finishes it with
+    /// `code`. If it is a write of which a part has been sent, the operations after it end with
+    /// ECANCELED: they must not be sent after the gap.
     void withdraw(detail::operation_record& op, int code) noexcept;
     void mark_dirty(registration::half& half) noexcept;
     /// Gives every dirty half on which something waits to `serve(half)`.
@@ -426,11 +427,11 @@ protected:
     void wake_if_sleeping() noexcept;
     /// Whether the back end's own threads have pushed something; asked before every sleep.
     [[nodiscard]] virtual bool backend_has_news() const noexcept { return false; }
-    /// Tries an operation that must not wait, and that start() has not tried or in vain. By default by a call
-    /// that does not wait.
+    /// Tries an operation that must not wait, and that start() has not tried or has tried without
+    /// success. By default by a call that does not wait.
     [[nodiscard]] virtual bool backend_attempt(detail::operation_record& op) noexcept;
-    /// Whether the last backend_complete found that nothing can ever happen again unless somebody outside
-    /// does something. Only a simulation can know.
+    /// Returns whether the last backend_complete found that no operation can ever complete without
+    /// an action from outside. Only a simulation can know.
     [[nodiscard]] virtual bool backend_is_stalled() const noexcept { return false; }
 
     /// Waits for other threads to leave complete_elsewhere() and post_last(). The destructor of a back end
@@ -441,8 +442,9 @@ protected:
     /// Nothing is ever pending on it, and it must not be destroyed. Any thread may then use it.
     void refuse_all() noexcept;
 
-    /// For a back end that submits many operations in one system call: those on sockets that receivers start
-    /// while limits::crowd or more have completed in one pass are queued, not tried.
+    /// For a back end that submits many operations in one system call: operations on sockets that
+    /// receivers start while limits::crowd or more have completed in one pass are queued, not
+    /// tried.
     void batch_crowds() noexcept { batches_crowds_ = true; }
 
     /// Makes this a multiplexer for several threads; by a back end that implements backend_flush(), before

@@ -36,8 +36,8 @@ bool io_multiplexer::can_refuse_to_wait(const operation_record& op) noexcept {
     return op.target->side(direction_of(op.kind)).may_speculate();
 }
 
-// Whether this is what nearly every operation is: a transfer of one piece, that says nothing about how to
-// begin, on a handle that has lately been ready. One branch asks it all; see system_call.hpp.
+// Returns whether this is the common operation: a transfer of one segment, without an initiation of
+// its own, on a handle that was recently ready. One branch decides it; see system_call.hpp.
 bool io_multiplexer::is_usual(const operation_record& op, const registration::half& half,
                               initiation how) const noexcept {
     const auto word = [](auto of) { return static_cast<unsigned>(of); };
@@ -51,7 +51,7 @@ bool io_multiplexer::is_usual(const operation_record& op, const registration::ha
 
 bool io_multiplexer::begin_batched(operation_record& op) noexcept {
     reset(op);
-    // What begin_slowly comes to for nearly all that is batched.
+    // The result of begin_slowly for nearly all batched operations.
     const bool goes_straight = is_transfer(op.kind) and not op.target->is_stream() and op.limit.is_none();
     if (not goes_straight) [[unlikely]]
         return begin_slowly(op);
@@ -83,7 +83,7 @@ bool io_multiplexer::begin_unusually(operation_record& op, initiation how) noexc
     return note_attempt(op, attempt(op));
 }
 
-// Goes on after a first call that did not do it all.
+// Continues after a first call that did not complete the operation.
 bool io_multiplexer::begin_on(operation_record& op, std::ptrdiff_t moved) noexcept {
     if (moved == -EAGAIN) return note_attempt(op, false);
     ENSURE(op.piece_count == 1, "the first call of begin() moves the only piece");
@@ -169,7 +169,7 @@ constexpr bool waits_for_readiness(operation_kind kind) noexcept {
 
 }  // namespace
 
-// What could not be done at once waits, or, if it must not wait, has failed.
+// An operation that did not complete at once waits or, if it must not wait, has failed.
 bool io_multiplexer::begin_slowly(operation_record& op) noexcept {
     // Nothing below concerns a transfer that may wait.
     if (is_transfer(op.kind) and op.limit.is_none()) [[likely]] {
@@ -187,11 +187,12 @@ bool io_multiplexer::begin_slowly(operation_record& op) noexcept {
         return true;
     }
     if (has_no_time(op) and op.kind != operation_kind::sleep and can_refuse_to_wait(op)) {
-        // Not tried above if it is batched, or if trying has lately been in vain: now it is the caller's only
-        // chance.
+        // Not tried above if it is batched, or if recent tries had no success: this is the caller's
+        // only chance.
         const bool is_first = op.target->side(direction_of(op.kind)).queue.empty();
         const bool finished = is_first and op.kind != operation_kind::barrier and backend_attempt(op);
-        // What has just turned out not to know how to refuse waits after all, as it does from then on.
+        // A handle that has just turned out not to support calls that do not wait is waited for
+        // after all, as it is from then on.
         if (finished or can_refuse_to_wait(op)) {
             if (not finished and op.transferred == 0) op.error_code = ETIMEDOUT;
             op.at = operation_record::stage::ready;

@@ -41,7 +41,7 @@ enum class operation_kind : std::uint8_t {
     call_out,        // argument: ready_call*, which waits until a write would not wait
     barrier,         // from here on: what start() never tries
     sleep,           // only its deadline ends it
-    receive,         // argument: receive_request*; what has arrived next, in a buffer the back end picks
+    receive,         // argument: receive_request*; the bytes that arrive next, in a buffer the back end picks
     accept_ahead,    // argument: accept_request*; the next connection the back end has taken
     wait_word,       // argument: a futex word, offset: what it holds while there is nothing new
     external,        // argument: an external_work
@@ -51,7 +51,7 @@ enum class operation_kind : std::uint8_t {
 enum class initiation : std::uint8_t {
     automatic,    ///< as the multiplexer finds best: see io_multiplexer::set_initiation
     speculative,  ///< start() tries a non-blocking call first: least time for one operation
-    batched,      ///< start() only queues; what is queued goes to the kernel together: least time for many
+    batched,      ///< start() only queues; queued operations go to the kernel together: least time for many
 };
 
 /// One asynchronous operation, as a sender of your own sees it: to be passed on to the sender that it wraps.

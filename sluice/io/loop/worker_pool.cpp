@@ -75,7 +75,7 @@ void worker_pool::submit(operation_record& op) noexcept {
 
 void worker_pool::cancel(operation_record& op, int code) noexcept {
     ENSURE(code != 0, "cancelled without a cause");
-    // relaxed: a wish; the worker that has looked already goes on.
+    // relaxed: a request; a worker that has checked already continues.
     std::atomic_ref(op.cancel_code).store(code, std::memory_order_relaxed);
 }
 

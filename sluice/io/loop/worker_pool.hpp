@@ -22,7 +22,7 @@ public:
     using operation_handoff =
         intrusive_mpsc_queue<detail::operation_record, &detail::operation_record::handoff_link>;
 
-    /// Gets told, on a worker's thread, that take_done() has something.
+    /// Called, on a worker's thread, when take_done() has something to return.
     class listener {
     public:
         virtual void work_done() noexcept = 0;
@@ -54,8 +54,8 @@ public:
 private:
     struct worker {
         operation_handoff queue;
-        std::atomic<std::uint32_t> posted{0};  // counts what was handed over: what an idle worker waits on
-        std::size_t load = 0;                  // the loop's count of what is handed over and not back
+        std::atomic<std::uint32_t> posted{0};  // counts submitted operations; an idle worker waits on it
+        std::size_t load = 0;                  // the loop's count of operations submitted and not returned
         std::atomic<bool> stopping{false};
         std::thread thread;
     };

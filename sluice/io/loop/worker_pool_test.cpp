@@ -20,9 +20,9 @@ struct bare_operation final : operation_record {
     void signal_done() noexcept override {}
 };
 
-// What a call that does not wait has begun must not be done twice: at the end of a log it would stand there
+// The part that a call without waiting has done must not be repeated: an append would be in the log
 // twice.
-TEST(worker_pool, goes_on_where_an_attempt_that_did_not_wait_has_stopped) {
+TEST(worker_pool, continues_where_an_attempt_without_waiting_has_stopped) {
     const handle file(
         native_handle{.descriptor = ::open(testing::TempDir().c_str(), O_TMPFILE | O_RDWR | O_APPEND, 0600),
                       .kind = handle_kind::file,

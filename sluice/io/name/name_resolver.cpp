@@ -24,8 +24,8 @@ error lookup_error(int code, const host_and_port& what) noexcept {
     return error::with_path(code, "look up", what.host);
 }
 
-// What is known without asking anybody: an address, and that a name cannot exist. It must not wait for the
-// threads, which names that get no answer may occupy.
+// Returns the answers that need no query: for an address, and for a name that cannot exist. They
+// must not wait for the threads, which may be occupied by names without an answer.
 std::optional<addresses_result> known_answer(const host_and_port& what) noexcept {
     constexpr std::size_t name_bytes_max = 1024;  // NI_MAXHOST, without its terminating zero
     if (const auto numeric = socket_address::ip(what.host, what.port); numeric) return std::vector{*numeric};

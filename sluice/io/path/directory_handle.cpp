@@ -80,7 +80,8 @@ result<directory_handle> directory_handle::open(const path_handle& base, path_vi
             return failure(place.last("mkdirat"));
     }
     const bool lists = wanted == mode::read or wanted == mode::write;
-    // What was just created is no link; if one stands there now, somebody put it there to lead us elsewhere.
+    // A new directory is not a link. If there is a link now, another process replaced the directory
+    // by it.
     const int flags = O_DIRECTORY | (lists ? O_RDONLY : O_PATH) | (created ? O_NOFOLLOW : 0);
     const auto descriptor =
         open_at(base, terminated_path(path), {.flags = flags, .operation = "open directory"});
@@ -94,7 +95,7 @@ result<enumerate_result> directory_handle::enumerate(const enumerate_request& re
     if (::lseek(descriptor(), static_cast<off_t>(request.position), SEEK_SET) < 0)
         return failure(error::last("enumerate", descriptor()));
 
-    // What is read but finds no room among the entries is read again: do not let it be many times as much.
+    // Records that are read but do not fit into the entries are read again: limit how many.
     constexpr std::size_t usual_record_bytes = 64;
     const std::size_t room =
         std::max(limits::enumerate_storage_bytes_min, request.entries.size() * usual_record_bytes);

@@ -11,10 +11,10 @@ struct directory_entry {
     std::string_view name;  // in the storage given to enumerate(); a zero follows it
     std::uint64_t inode = 0;
     file_type type = file_type::unknown;
-    file_status status = {};  // only what was wanted; nothing known if it could not be had
+    file_status status = {};  // the requested fields; none is known if the status is not available
 };
 
-/// What to list, where to go on, and where to put it.
+/// The fields to list, the position to continue from, and the storage for the result.
 struct enumerate_request {
     std::span<directory_entry> entries = {};
     /// For the names: at least limits::enumerate_storage_bytes_min; 64 KiB serves well.
@@ -49,21 +49,23 @@ public:
                                                        creation create = creation::open_existing,
                                                        unsigned permission_bits = 0777) noexcept;
 
-    /// Lists a part of the directory, without "." and "..". Call again from `next` on until no entries come:
-    /// then every name that stood in the directory throughout has been returned once. A name created or
-    /// removed meanwhile may come or not.
+    /// Lists a part of the directory, without "." and "..". Call again from `next` until no entries
+    /// come. Every name that was in the directory throughout has then been returned once. A name
+    /// created or removed during the listing may be returned or not.
     ///
-    /// With `wanted`, the status of each entry (a link's own) is asked for as well. An entry that vanishes
-    /// before it is asked about is left out; one that may not be asked about comes with nothing known.
-    /// Positions are good for this handle, as long as it is open.
-    /// Errors: EINVAL if the storage is too small; EBADF if not open for listing; ENOENT if the directory has
-    /// been removed; EIO; EINVAL if entries is empty. Allocates: nothing. Blocks: for the file system.
+    /// With `wanted`, the status of each entry (a link's own) is returned as well. An entry that
+    /// vanishes before its status is read is skipped; if the status may not be read, no field is
+    /// known. Positions are valid for this handle while it is open.
+    /// Errors: EINVAL if the storage is too small; EBADF if not open for listing; ENOENT if the
+    /// directory has been removed; EIO; EINVAL if entries is empty. Allocates: nothing. Blocks: for
+    /// the file system.
     /// Thread safety: one thread at a time: the descriptor has one position.
     [[nodiscard]] result<enumerate_result> enumerate(const enumerate_request& request) const noexcept;
 
-    /// Makes the names in the directory durable: what was created, renamed and removed in it survives a crash
-    /// of the machine. (A barrier on a file makes the file durable, not its name.) Errors: EBADF if not open
-    /// for listing; EIO, ENOSPC, EDQUOT. Allocates: nothing. Blocks: for the device.
+    /// Makes the names in the directory durable: creations, renames and removals in it survive a
+    /// crash of the machine. (A barrier on a file makes the file durable, not its name.) Errors:
+    /// EBADF if not open for listing; EIO, ENOSPC, EDQUOT. Allocates: nothing. Blocks: for the
+    /// device.
     [[nodiscard]] result<void> barrier() const noexcept;
 };
 

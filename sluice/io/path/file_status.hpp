@@ -15,9 +15,9 @@ namespace sluice::io {
 
 enum class follow : bool { no, yes };
 
-/// Asks for the status of the file at `path`. Does not follow a symbolic link, unless `links` says so.
-/// Errors: as path_handle::open but EMFILE and ENFILE only relative to a confined base. Allocates: nothing.
-/// Blocks: for the file system.
+/// Returns the status of the file at `path`. Follows a symbolic link only if `links` requests it.
+/// Errors: as path_handle::open, but EMFILE and ENFILE only relative to a confined base. Allocates:
+/// nothing. Blocks: for the file system.
 [[nodiscard]] result<file_status> status_at(const path_handle& base, path_view path,
                                             follow links = follow::no,
                                             stat_fields wanted = stat_fields::all) noexcept;

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using file_status_on = on_each_volume;
 
-TEST_P(file_status_on, tells_what_stands_at_a_path) {
+TEST_P(file_status_on, describes_the_file_at_a_path) {
     directory.write("file", "123");
     fs::create_hard_link(directory.path_of("file"), directory.path_of("again"));
     fs::permissions(directory.path_of("file"), fs::perms(0640));
@@ -30,7 +30,7 @@ TEST_P(file_status_on, tells_what_stands_at_a_path) {
     if (status->born) EXPECT_LE(*status->born, status->changed);
 }
 
-TEST_P(file_status_on, is_of_the_link_itself_unless_it_is_to_be_followed) {
+TEST_P(file_status_on, describes_the_link_itself_unless_links_are_followed) {
     directory.write("file", "123");
     fs::create_symlink("file", directory.path_of("link"));
     EXPECT_EQ(status_at(directory.anchor(), "link").value().type, file_type::symlink);
@@ -38,7 +38,7 @@ TEST_P(file_status_on, is_of_the_link_itself_unless_it_is_to_be_followed) {
     EXPECT_EQ(status_at(directory.confined(), "link", follow::yes).value().size_bytes, 3U);
 }
 
-TEST_P(file_status_on, cannot_be_asked_of_what_lies_outside) {
+TEST_P(file_status_on, is_refused_for_paths_outside_the_base) {
     EXPECT_EQ(status_at(directory.confined(), "..").error(), std::errc::cross_device_link);
     EXPECT_EQ(status_at(directory.confined(), "none").error().message(),
               "statx none: No such file or directory");

@@ -22,7 +22,8 @@ struct present_name {
     bool is_directory = false;
 };
 
-// One look. EAGAIN: the name changed while we looked. `itself` is the status of what is open.
+// Looks the name up once. EAGAIN: the name changed during the lookup. `itself` is the status of the
+// open file.
 result<void> look_up(const handle& open, const file_status& itself, present_name& found) noexcept {
     ENSURE(itself.links != 0, "an inode without links has no name");
     const int descriptor = open.descriptor();
@@ -31,18 +32,21 @@ result<void> look_up(const handle& open, const file_status& itself, present_name
     if (length < 0) return failure(error::last("readlink /proc/self/fd", descriptor));
     const std::string_view text(path.data(), static_cast<std::size_t>(length));
     const std::size_t slash = text.rfind('/');
-    // Pipes and sockets have no path; what lies outside our root begins with "(unreachable)".
+    // Pipes and sockets have no path; the path of a file outside our root begins with
+    // "(unreachable)".
     if (slash == text.npos or text.front() != '/') return failure({ENOENT, "find the name", descriptor});
     const std::string_view name = text.substr(slash + 1);
     const bool looks_deleted = name.ends_with(" (deleted)");
     const int gone = looks_deleted ? ENOENT : EAGAIN;
     if (name.empty()) return failure({EBUSY, "find the name", descriptor});  // the root directory
-    // Longer than a name can be: the kernel's remark stands behind a name of nearly full length.
+    // Longer than a name can be: the kernel has appended its remark to a name of nearly full
+    // length.
     if (name.size() > limits::name_bytes_max) return failure({gone, "find the name", descriptor});
     name.copy(found.text.data(), name.size());
     found.text[name.size()] = '\0';
 
-    // Wherever this leads by now: what counts is that our inode stands there under that name.
+    // The path may lead elsewhere by now, but only the check below matters: that name must be our
+    // inode.
     auto directory = path_handle::open(text.substr(0, slash + 1));
     if (not directory) {
         const int code = directory.error().code();
@@ -156,7 +160,8 @@ result<void> unlink(const handle& open, const path_handle& base, path_view likel
 }
 
 result<void> relink(const handle& open, const path_handle& base, path_view path, replace existing) noexcept {
-    // Opened also where it need not be for the rename itself: a temporary name has to stand beside.
+    // Opened even if the rename itself does not need it: the temporary name is in the same
+    // directory.
     const location to(base, path, "rename", location::parent::opened);
     if (not to.reached()) return failure(to.reached().error());
 

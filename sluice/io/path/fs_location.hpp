@@ -2,37 +2,39 @@
 
 #include "sluice/io/path/path_handle.hpp"
 
-// Names of what is open. Free functions, because they mean the same for a file, a directory and a symbolic
-// link.
+// Names of open files. Free functions, because they mean the same for a file, a directory and a
+// symbolic link.
 //
-// Linux renames and removes by name, never by descriptor. So these functions ask the kernel for the present
-// name of what is open, open that name's directory, make sure that the name there still is the open inode's,
-// and only then act; a rename by somebody else up to that point is followed. What is left is the moment
-// between the last check and the act: somebody who in that moment puts another inode under the very same name
-// has that one renamed or removed. Within one directory only its owner (sticky bit) or those who may write to
-// it can. They need /proc.
+// Linux renames and removes by name, never by descriptor. So these functions ask the kernel for the
+// present name of an open file, open that name's directory, check that the name there still is the
+// open inode's, and only then act. They follow renames by other processes up to that point. A race
+// remains between the last check and the action: a process that puts another inode under the same
+// name at that moment has that inode renamed or removed. Within a directory, only its owner (sticky
+// bit) or users with write permission can do so. The functions need /proc.
 namespace sluice::io {
 
 enum class replace : bool { no, yes };
 
-/// Removes the present name of what is open (an empty directory, too). What is open stays usable.
-/// Errors: ENOENT if it has no name, or not the one it was opened by any more; ENOTEMPTY, EBUSY, EACCES,
-/// EPERM, EROFS as `unlinkat(2)`; EAGAIN if it was renamed again and again meanwhile. Allocates: nothing.
-/// Blocks: for the file system.
+/// Removes the present name of an open file (or of an empty directory). The handle stays usable.
+/// Errors: ENOENT if it has no name, or no longer the one that it was opened by; ENOTEMPTY, EBUSY,
+/// EACCES, EPERM, EROFS as `unlinkat(2)`; EAGAIN if it was renamed repeatedly during the call.
+/// Allocates: nothing. Blocks: for the file system.
 [[nodiscard]] result<void> unlink(const handle& open) noexcept;
-/// The same for who knows by what path it was opened: if it still stands there, /proc is not asked.
+/// The same for callers that know the path by which it was opened: while the path is valid, /proc
+/// is not needed.
 [[nodiscard]] result<void> unlink(const handle& open, const path_handle& base, path_view likely) noexcept;
 
-/// Gives what is open the name `path` instead of its present one, within its file system, atomically: whoever
-/// looks sees the old name or the new one. With replace::yes it takes the place of what stands at `path`: of
-/// anything but a directory for a file or link, of an empty directory for a directory.
+/// Renames an open file to `path`, within its file system, atomically: other processes see the old
+/// name or the new one. With replace::yes it replaces the file at `path`: a file or link replaces
+/// anything except a directory, a directory replaces an empty directory.
 ///
-/// Where the file system cannot rename without replacing (EINVAL), a file is linked to the new name and then
-/// unlinked from the old one: as safe, but for a moment it has both; a directory gets EINVAL. A file without
-/// a name (file_handle::temp_inode) is given its first. Of two names of one inode, POSIX keeps both: renaming
-/// one to the other does nothing. Errors: EEXIST; EXDEV if the file systems differ, or `path` leads outside a
-/// confined base; ENOENT as unlink; EISDIR, ENOTDIR, ENOTEMPTY, EINVAL (a directory into itself), ENOSPC,
-/// EDQUOT, EROFS as `rename(2)`; EAGAIN as unlink; as path_handle::open for `path`. Allocates: nothing.
+/// Where the file system cannot rename without replacing (EINVAL), a file is linked to the new name
+/// and then unlinked from the old one. This is as safe, but the file has both names for a moment; a
+/// directory gets EINVAL. A file without a name (file_handle::temp_inode) is given its first. If
+/// both names belong to the inode, POSIX keeps both: renaming one to the other has no effect.
+/// Errors: EEXIST; EXDEV if the file systems differ, or `path` leads outside a confined base;
+/// ENOENT as unlink; EISDIR, ENOTDIR, ENOTEMPTY, EINVAL (a directory into itself), ENOSPC, EDQUOT,
+/// EROFS as `rename(2)`; EAGAIN as unlink; as path_handle::open for `path`. Allocates: nothing.
 /// Blocks: for the file system.
 [[nodiscard]] result<void> relink(const handle& open, const path_handle& base, path_view path,
                                   replace existing = replace::yes) noexcept;

@@ -72,7 +72,7 @@ TEST_P(fs_location_on, a_file_without_a_name_is_given_one) {
     EXPECT_TRUE(status_of(file)->is_same_inode(status_at(directory.anchor(), "name").value()));
 }
 
-TEST_P(fs_location_on, a_file_without_a_name_replaces_what_stands_there) {
+TEST_P(fs_location_on, a_file_without_a_name_replaces_an_existing_file) {
     directory.write("name", "old");
     const auto file = file_handle::temp_inode(directory.anchor()).value();
     EXPECT_EQ(relink(file, directory.anchor(), "name", replace::no).error(), std::errc::file_exists);
@@ -91,7 +91,7 @@ TEST_P(fs_location_on, unlink_removes_the_present_name_and_no_other) {
     EXPECT_EQ(unlink(file).error(), std::errc::no_such_file_or_directory);
 }
 
-TEST_P(fs_location_on, unlink_with_a_path_removes_what_is_open_wherever_it_stands) {
+TEST_P(fs_location_on, unlink_with_a_path_removes_the_open_file_even_if_it_was_renamed) {
     std::filesystem::create_directory(directory.path_of("d"));
     const auto right = create(directory.anchor(), "d/right");
     ASSERT_TRUE(unlink(right, directory.anchor(), "d/right"));
@@ -154,7 +154,7 @@ TEST_P(fs_location_on, a_link_is_one_more_name_of_the_same_inode) {
     EXPECT_EQ(link(file, directory.anchor(), "second").error(), std::errc::file_exists);
 }
 
-TEST_P(fs_location_on, remove_tells_files_from_directories) {
+TEST_P(fs_location_on, remove_distinguishes_files_and_directories) {
     fs::create_directories(directory.path_of("folder"));
     directory.write("file", "");
     EXPECT_EQ(remove(directory.anchor(), "folder").error(), std::errc::is_a_directory);
@@ -165,7 +165,7 @@ TEST_P(fs_location_on, remove_tells_files_from_directories) {
               "unlinkat file: No such file or directory");
 }
 
-TEST(fs_location, what_has_no_path_cannot_be_unlinked) {
+TEST(fs_location, a_handle_without_a_path_cannot_be_unlinked) {
     EXPECT_EQ(unlink(handle()).error(), std::errc::bad_file_descriptor);
     const auto root = path_handle::open("/").value();
     EXPECT_EQ(unlink(root).error(), std::errc::device_or_resource_busy);

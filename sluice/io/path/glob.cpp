@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t none = std::string_view::npos;
 
-// What one element of a pattern, other than `*`, made of the front of a name.
+// The match of one element of a pattern, other than `*`, with the front of a name.
 struct step {
     std::size_t pattern_bytes = 0;  // length of the element
     std::size_t name_bytes = 0;     // how much of the name it took
@@ -18,8 +18,8 @@ struct step {
 
 std::size_t code_point_bytes(std::string_view name) noexcept {
     std::size_t bytes = 1;
-    // Continuation bytes are 10xxxxxx; a name that is not UTF-8 is taken in similar pieces, which does no
-    // harm.
+    // Continuation bytes are 10xxxxxx. A name that is not UTF-8 is split similarly, and still
+    // matches itself.
     if ((static_cast<unsigned char>(name[0]) & 0xc0) != 0xc0) return bytes;
     while (bytes < name.size() and (static_cast<unsigned char>(name[bytes]) & 0xc0) == 0x80)
         ++bytes;

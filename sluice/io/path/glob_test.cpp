@@ -36,7 +36,7 @@ TEST(glob, a_set_takes_one_byte_of_its_ranges) {
     EXPECT_TRUE(matches_glob("[a-]", "-"));
 }
 
-TEST(glob, what_is_not_special_stands_for_itself) {
+TEST(glob, characters_that_are_not_special_match_themselves) {
     EXPECT_TRUE(matches_glob("\\*", "*"));
     EXPECT_FALSE(matches_glob("\\*", "a"));
     EXPECT_TRUE(matches_glob("[a", "[a"));

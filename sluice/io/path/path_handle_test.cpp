@@ -29,7 +29,7 @@ TEST_P(path_handle_on, follows_its_directory_through_a_rename) {
     EXPECT_EQ(anchor.current_path().value(), fs::canonical(directory.path_of("new")).string());
 }
 
-TEST_P(path_handle_on, a_name_that_looks_like_the_kernels_remark_is_told_from_it) {
+TEST_P(path_handle_on, a_name_that_looks_like_the_kernels_remark_is_kept) {
     const fs::path name = directory.path_of("x (deleted)");
     fs::create_directories(name);
     const auto anchor = path_handle::open(directory.anchor(), "x (deleted)").value();

@@ -64,7 +64,7 @@ private:
     result<void> reached_;
 };
 
-/// A name nobody else will think of: ".sluice-" and 64 random bits.
+/// A name that no other process creates: ".sluice-" and 64 random bits.
 class temporary_name {
 public:
     temporary_name() noexcept;

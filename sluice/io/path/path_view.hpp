@@ -22,7 +22,7 @@ public:
         : text_(text), terminated_(true) {}
     constexpr path_view(std::string_view text) noexcept  // NOLINT: meant to convert
         : text_(text) {}
-    /// std::filesystem::path, without making everybody include it.
+    /// std::filesystem::path, without including its header.
     template <class Path>
         requires requires(const Path& path) {
             { path.native() } -> std::same_as<const std::string&>;

@@ -19,8 +19,8 @@ enum class file_type : std::uint8_t {
     character_device,
 };
 
-/// What to ask the file system for. On a network file system each field may cost a round trip, and listing a
-/// directory is nine tenths this: ask for what is wanted.
+/// The fields to request from the file system. On a network file system each field may cost a round
+/// trip. It is 90% of the cost of listing a directory, so request only the fields that are needed.
 enum class stat_fields : std::uint32_t {
     none = 0,
     type = 0x1,
@@ -61,8 +61,8 @@ enum class file_attributes : std::uint64_t {
     return (static_cast<std::uint64_t>(set) & static_cast<std::uint64_t>(wanted)) != 0;
 }
 
-/// What is known of an inode. Only the members whose field is in `known` were filled by the file system;
-/// `inode`, `device` and `block_bytes` always are.
+/// The known properties of an inode. Only the members whose field is in `known` were filled by the
+/// file system; `inode`, `device` and `block_bytes` always are.
 struct file_status {
     using time_point =
         std::chrono::system_clock::time_point;  // nanoseconds; times beyond 1677-2262 are clamped
@@ -81,7 +81,7 @@ struct file_status {
     extent_type allocated_bytes = 0;
     time_point accessed = {};
     time_point modified = {};
-    time_point changed = {};                          // of the inode: content, owner, permissions, links
+    time_point changed = {};                          // of the inode: content, owner, permissions or links
     std::optional<time_point> born = {};              // not every file system keeps it
     std::uint32_t direct_memory_alignment_bytes = 0;  // 0: no direct i/o, or not known
     std::uint32_t direct_offset_alignment_bytes = 0;

@@ -64,7 +64,7 @@ result<symlink_handle> symlink_handle::create(const path_handle& base, path_view
 result<std::string_view> symlink_handle::target(std::span<char> storage) const noexcept {
     const ssize_t length = ::readlinkat(descriptor(), "", storage.data(), storage.size());
     if (length < 0) return failure(error::last("readlinkat", descriptor()));
-    // The kernel cuts what does not fit without a word, so a full buffer may hold only a part.
+    // The kernel truncates a longer target without an error, so a full buffer may hold only a part.
     if (static_cast<std::size_t>(length) == storage.size())
         return failure({ENAMETOOLONG, "readlinkat", descriptor()});
     return std::string_view(storage.data(), static_cast<std::size_t>(length));

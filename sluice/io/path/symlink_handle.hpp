@@ -14,16 +14,17 @@ public:
     explicit constexpr symlink_handle(native_handle native) noexcept : handle(native) {}
 
     /// Opens the link at `path`.
-    /// Errors: as path_handle::open; EINVAL if something else stands there. Allocates: nothing.
+    /// Errors: as path_handle::open; EINVAL if it is not a symbolic link. Allocates: nothing.
     /// Blocks: for the file system.
     [[nodiscard]] static result<symlink_handle> open(const path_handle& base, path_view path) noexcept;
 
-    /// Makes a link at `path` that leads to `target`, and opens it. The target is any text: whether it may be
-    /// followed is decided by the confinement of whoever follows it. `always_new` replaces, atomically,
-    /// whatever but a directory stands at `path`; `if_needed` opens a link that is there, whatever its
-    /// target. Errors: as path_handle::open; EEXIST; EISDIR when a directory would be replaced; EINVAL if
-    /// creation is open_existing or truncate_existing; ENOSPC, EDQUOT, EROFS, EPERM (the file system has no
-    /// links). Allocates: nothing. Blocks: for the file system.
+    /// Creates a link at `path` that leads to `target`, and opens it. The target is any text: the
+    /// confinement of a process that follows the link decides whether it may. `always_new`
+    /// atomically replaces any file at `path` except a directory; `if_needed` opens an existing
+    /// link, whatever its target. Errors: as path_handle::open; EEXIST; EISDIR when a directory
+    /// would be replaced; EINVAL if creation is open_existing or truncate_existing; ENOSPC, EDQUOT,
+    /// EROFS, EPERM (the file system has no links). Allocates: nothing. Blocks: for the file
+    /// system.
     [[nodiscard]] static result<symlink_handle> create(
         const path_handle& base, path_view path, path_view target,
         creation create = creation::only_if_not_exist) noexcept;

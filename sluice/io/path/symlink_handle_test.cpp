@@ -19,7 +19,7 @@ std::string target_of(const symlink_handle& link) {
     return target ? std::string(*target) : target.error().message();
 }
 
-TEST_P(symlink_handle_on, a_link_is_created_and_tells_where_it_leads) {
+TEST_P(symlink_handle_on, a_new_link_returns_its_target) {
     const auto link = symlink_handle::create(directory.anchor(), "link", "some/where");
     ASSERT_TRUE(link) << link.error().message();
     EXPECT_EQ(target_of(*link), "some/where");
@@ -42,7 +42,7 @@ TEST_P(symlink_handle_on, creation_decides_about_what_is_there) {
     EXPECT_EQ(directory.entry_count(), 2U);
 }
 
-TEST_P(symlink_handle_on, what_is_no_link_is_not_opened_as_one) {
+TEST_P(symlink_handle_on, a_file_that_is_not_a_link_is_not_opened_as_one) {
     directory.write("file", "");
     EXPECT_EQ(symlink_handle::open(directory.anchor(), "file").error(), std::errc::invalid_argument);
 }

@@ -7,15 +7,16 @@
 
 namespace sluice::io {
 
-/// Who else can have a volume mounted at the same time.
+/// The hosts that can have a volume mounted at the same time.
 enum class volume_reach : std::uint8_t {
     this_host,    ///< a disk or memory: one kernel sees every access
     other_hosts,  ///< a network or cluster file system
     unknown,      ///< user space (FUSE), or a type we do not know
 };
 
-/// What is known of the file system something open lies on. Nothing is said about optional abilities
-/// (reflinks, direct i/o, punching holes): they depend on how a volume was made, and only trying tells.
+/// The known properties of the file system of an open file. Optional features (reflinks, direct
+/// I/O, hole punching) are not among them: they depend on how a volume was created, and only an
+/// attempt shows whether they are available.
 struct volume_status {
     std::string_view type_name;  // "ext2/3/4", "tmpfs", …; "unknown"
     std::uint64_t magic = 0;     // of statfs(2)
@@ -26,7 +27,7 @@ struct volume_status {
     std::uint32_t name_bytes_max = 0;
     extent_type total_bytes = 0;
     extent_type free_bytes = 0;
-    extent_type available_bytes = 0;  // of the free ones, to those without privilege
+    extent_type available_bytes = 0;  // free bytes that are available without privilege
     std::uint64_t inodes_total = 0;   // 0: without a limit
     std::uint64_t inodes_free = 0;
 };

@@ -7,7 +7,7 @@ namespace {
 
 using volume_status_on = on_each_volume;
 
-TEST_P(volume_status_on, tells_memory_from_disk_and_how_much_is_free) {
+TEST_P(volume_status_on, distinguishes_memory_from_disk_and_returns_the_free_space) {
     const auto volume = volume_of(directory.anchor());
     ASSERT_TRUE(volume) << volume.error().message();
     if (std::string(GetParam()) == "memory") {

@@ -10,7 +10,7 @@
 // For tests: a directory of one's own, on a volume the test is run on.
 namespace sluice::io {
 
-/// A fresh directory beneath `parent`, open, and removed with all it holds at the end.
+/// A new directory beneath `parent`, open, and removed with its content at the end.
 class test_directory {
 public:
     explicit test_directory(const std::string& parent);

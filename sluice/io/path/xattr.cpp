@@ -20,7 +20,7 @@ namespace {
 // through its name in /proc with `by_path`.
 template <class ByDescriptor, class ByPath>
 ssize_t reach(const handle& open, ByDescriptor by_descriptor, ByPath by_path) noexcept {
-    // What only names something is not worth the attempt.
+    // The attempt always fails for a handle that only names a file.
     if (open.kind() != handle_kind::path) {
         const ssize_t done = by_descriptor(open.descriptor());
         if (done >= 0 or errno != EBADF or not open.is_valid()) return done;

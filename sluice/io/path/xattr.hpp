@@ -5,22 +5,23 @@
 #include "sluice/io/call/handle.hpp"
 #include "sluice/io/path/path_view.hpp"
 
-// Extended attributes of what is open: small named values beside the content, such as "user.comment". On a
-// handle of mode none, attr_read or attr_write they are reached by way of /proc.
+// Extended attributes of open files: small named values, separate from the content, such as
+// "user.comment". On a handle of mode none, attr_read or attr_write they are accessed through
+// /proc.
 namespace sluice::io {
 
-/// Reads an attribute into `storage`; the filled front of it is returned.
-/// Errors: ENODATA if there is none of that name; ERANGE if the storage is too small (xattr_bytes tells how
-/// much is needed); EOPNOTSUPP; EINVAL, ENAMETOOLONG for the name. Allocates: nothing. Blocks: for the file
+/// Reads an attribute into `storage`, and returns the filled front of it. Errors: ENODATA if there
+/// is no attribute of that name; ERANGE if the storage is too small (xattr_bytes returns the size
+/// needed); EOPNOTSUPP; EINVAL, ENAMETOOLONG for the name. Allocates: nothing. Blocks: for the file
 /// system.
 [[nodiscard]] result<std::span<std::byte>> fetch_xattr(const handle& open, path_view name,
                                                        std::span<std::byte> storage) noexcept;
 
-/// Reads an attribute of what stands in an open directory under `entry`, a name alone; of a symbolic link,
-/// its own. One system call, and no descriptor, from Linux 6.13 on; before, by way of /proc, which takes
-/// several times as long. For many files at a time: errors name neither entry nor attribute. Errors: as
-/// fetch_xattr; ENOENT; EINVAL if `entry` is no name of an entry. Allocates: nothing. Blocks: for the file
-/// system.
+/// Reads an attribute of the entry `entry` (a plain name) of an open directory; a symbolic link is
+/// not followed. One system call, and no descriptor, from Linux 6.13 on; before, through /proc,
+/// which takes several times as long. For many files at a time: errors name neither entry nor
+/// attribute. Errors: as fetch_xattr; ENOENT; EINVAL if `entry` is not a valid name. Allocates:
+/// nothing. Blocks: for the file system.
 [[nodiscard]] result<std::span<std::byte>> fetch_xattr_at(const handle& directory, path_view entry,
                                                           path_view name,
                                                           std::span<std::byte> storage) noexcept;

@@ -39,7 +39,7 @@ std::string fetch(const handle& open, path_view name) {
     return {reinterpret_cast<const char*>(value->data()), value->size()};
 }
 
-TEST_P(xattr_on, what_is_stored_is_fetched_through_any_kind_of_handle) {
+TEST_P(xattr_on, a_stored_attribute_is_fetched_through_any_kind_of_handle) {
     ASSERT_TRUE(store_xattr(attributes_only, "user.comment", bytes("hello")));
     EXPECT_EQ(fetch(file, "user.comment"), "hello");
     ASSERT_TRUE(store_xattr(file, "user.comment", bytes("bye")));
@@ -92,7 +92,7 @@ std::string fetch_at(const handle& directory, path_view entry, path_view name, s
     return {reinterpret_cast<const char*>(value->data()), value->size()};
 }
 
-// What fetch_xattr_at gives for all there is to ask, in one line.
+// Returns the results of fetch_xattr_at for all attributes, in one line.
 std::string fetch_all_at(const handle& directory) {
     std::string all = fetch_at(directory, "file", "user.comment");
     all += "," + fetch_at(directory, std::string_view("file etc").substr(0, 4), "user.comment", 5);
@@ -104,7 +104,7 @@ std::string fetch_all_at(const handle& directory) {
            fetch_at(directory, "file", "user.comment", 0) + "," + fetch_at(handle(), "file", "user.comment");
 }
 
-TEST_P(xattr_on, what_stands_in_a_directory_is_asked_by_its_name_on_kernels_old_and_new) {
+TEST_P(xattr_on, entries_of_a_directory_are_read_by_name_on_kernels_old_and_new) {
     constexpr int getxattrat = 464;
     std::filesystem::create_symlink("file", directory.path_of("link"));
     ASSERT_TRUE(store_xattr(file, "user.comment", bytes("hello")));

@@ -7,44 +7,46 @@
 
 namespace sluice::io {
 
-/// What an atomic_io_operation_connection does whatever its sender and receiver: brings start and cancel to
-/// the multiplexer's thread, by items that live in the state.
+/// The part of an atomic_io_operation_connection that does not depend on its sender and receiver:
+/// brings start and cancel to the multiplexer's thread, by items that live in the state.
 ///
-/// Thread safety: start(), try_start(), poll(), started(), completed() and cancel() from any thread, in any
-/// order; see `atomic_state` for the states. The i/o runs, and the signals come, on the multiplexer's thread
-/// alone. On that thread start() and cancel() act at once; from another they post. Until a thread has made
-/// the multiplexer its own by running it, every thread is another. A multiplexer for several threads takes
-/// them at once from any thread, posts nothing, and may give the signals on any of its threads, or within
-/// start().
+/// Thread safety: start(), try_start(), poll(), started(), completed() and cancel() from any
+/// thread, in any order; see `atomic_state` for the states. The I/O runs, and the signals come,
+/// only on the multiplexer's thread. On that thread start() and cancel() act at once; on any other
+/// they post. Until a thread has become the multiplexer's by running it, every thread counts as
+/// another. A multiplexer for several threads acts at once on any thread, posts nothing, and may
+/// give the signals on any of its threads, or within start().
 ///
-/// Whoever calls a member keeps the state alive during the call, and the multiplexer until it returns. The
-/// done signal is given only when no item of this state is queued any more, so what destroys the state has
-/// only to know that no thread is inside a member or will call one.
+/// The caller of a member keeps the state alive during the call, and the multiplexer until it
+/// returns. The done signal is given only when no item of this state is queued any more. So code
+/// that destroys the state only has to know that no thread is inside a member or will call one.
 /// Allocates, locks, waits, throws: never.
 class atomic_operation : protected detail::operation_record {
 public:
-    /// Begins the operation; again, once the done signal has come. It must not be pending: of two threads
-    /// that may both start it, each calls try_start(). On the multiplexer's thread signals may come before it
-    /// returns, elsewhere they may come at the same time.
+    /// Begins the operation; again, once the done signal has come. It must not be pending: if two
+    /// threads may both start it, each calls try_start(). On the multiplexer's thread signals may
+    /// come before it returns, on others they may come at the same time.
     ///
-    /// A start from another thread counts as pending when its item has been taken, not before: keep an
-    /// io_multiplexer::work_guard so that run() waits for it.
+    /// A start from another thread counts as pending when its item has been taken, not before: keep
+    /// an io_multiplexer::work_guard so that run() waits for it.
     void start(initiation how = initiation::automatic) noexcept;
 
-    /// As start(), but returns false if the operation is pending already. Of several callers one wins.
+    /// As start(), but returns false if the operation is pending already. One of several callers
+    /// wins.
     [[nodiscard]] bool try_start(initiation how = initiation::automatic) noexcept;
 
-    /// start() in two steps, for who must not miss a cancellation while getting ready: from claim() the
-    /// operation is pending and a cancel() counts; a cancelled one does no i/o when launched. Every
-    /// successful claim is followed by one launch.
+    /// The first step of start(), for callers that must not miss a cancellation while they get
+    /// ready. From claim() on the operation is pending and a cancel() counts; a cancelled one does
+    /// no I/O when launched. Every successful claim is followed by one launch.
     [[nodiscard]] bool claim() noexcept { return state_.claim(); }
     void launch(initiation how = initiation::automatic) noexcept;
 
-    /// On the multiplexer's thread: looks whether the operation is complete and signals it if so. On others
-    /// only the answer, as completed().
+    /// On the multiplexer's thread: checks whether the operation is complete, and signals it if so.
+    /// On others it only returns the answer, as completed().
     bool poll() noexcept;
 
-    /// Ends it early: it completes, soon, with ECANCELED unless it was faster. Nothing if it is not pending.
+    /// Ends the operation early: it completes, soon, with ECANCELED unless it was faster. Has no
+    /// effect if it is not pending.
     void cancel() noexcept;
 
     /// Whether a start has won and done has not been signalled. A false answer does not say that the done

@@ -40,7 +40,7 @@ private:
 
 void await(std::atomic<int>& counter, int at_least) {
     for (int now = 0; (now = counter.load(std::memory_order_acquire)) < at_least;)
-        counter.wait(now, std::memory_order_acquire);  // pairs with the release of who counts
+        counter.wait(now, std::memory_order_acquire);  // pairs with the release of the counting thread
 }
 
 void count_one(std::atomic<int>& counter) {

@@ -7,9 +7,10 @@
 
 namespace sluice::io {
 
-/// The state machine of an operation that any thread may start and cancel: one word, and for every event a
-/// step from one state to the next that says what the caller has to do. It neither starts nor posts anything
-/// itself, so that a test can walk through every order of events (`Word` is std::atomic outside tests).
+/// The state machine of an operation that any thread may start and cancel. It is one word and, for
+/// every event, a step to the next state that returns the action for the caller. The state machine
+/// neither starts nor posts anything itself, so that a test can visit every order of events (`Word`
+/// is std::atomic outside tests).
 ///
 /// States, as sets of bits; "owner" is the multiplexer's thread:
 ///
@@ -28,8 +29,8 @@ namespace sluice::io {
 ///   1. One claim() succeeds from each idle state, and one done or cancel_arrived() makes it idle again.
 ///   2. `claimed` is cleared by begin() alone, once per claim. So a cancel before it needs no item: begin()
 ///      will see it, and refuses to do any i/o.
-///   3. The cancel item is queued, or about to be, exactly while `cancel_queued` is set: whoever sets it
-///      pushes the item, and only the item's arrival clears it.
+///   3. The cancel item is queued, or about to be, exactly while `cancel_queued` is set: the thread
+///      that sets it pushes the item, and only the item's arrival clears it.
 ///   4. The done signal is given only by a step to idle, from a state without `claimed` and `cancel_queued`:
 ///      then no item of this state is queued, nor will be before the next claim.
 template <class Word = std::atomic<std::uint32_t>>
@@ -64,7 +65,7 @@ public:
         return (before & cancel_asked) == 0;
     }
 
-    /// Somebody wants it to end early.
+    /// A thread wants the operation to end early.
     [[nodiscard]] cancel_step cancel(bool on_owner) noexcept {
         cancel_step then{};
         step([&](std::uint32_t s) {
@@ -96,7 +97,8 @@ public:
         ENSURE((before & (pending | claimed | valued)) == pending);
     }
 
-    /// The i/o is over. True: signal done; false: the cancel item is under way, and will.
+    /// The I/O is over. True: signal done. False: the cancel item is queued, and its arrival will
+    /// signal done.
     [[nodiscard]] bool end() noexcept {
         const std::uint32_t before =
             step([](std::uint32_t s) { return (s & cancel_queued) != 0 ? s | ended : s & ~pending; });
@@ -105,7 +107,8 @@ public:
     }
 
     [[nodiscard]] bool is_pending() const noexcept {
-        // acquire: pairs with step(): what was written before the done signal is visible to who sees it gone.
+        // acquire: pairs with step(): what was written before the done signal is visible to a
+        // thread that sees the operation idle.
         return (word_.load(std::memory_order_acquire) & pending) != 0;
     }
     [[nodiscard]] bool has_value() const noexcept {

@@ -62,10 +62,10 @@ struct interrupted_word {
 
 using state = atomic_state<interrupted_word>;
 
-// One operation, its multiplexer, and threads that start and cancel it, reduced to what matters: who may do
-// which step when. A step of one thread can be interrupted, before each access to the word, by whole steps of
-// the others; since a step changes the word once, that gives every order of changes and every failed
-// exchange.
+// One operation, its multiplexer, and threads that start and cancel it, reduced to the order of
+// steps that each of them may do. A step of one thread can be interrupted, before each access to
+// the word, by complete steps of the others. Because a step changes the word once, that gives every
+// order of changes and every failed exchange.
 struct world {
     enum class item { start, cancel };
     enum class io { none, running, over };
@@ -107,7 +107,7 @@ struct world {
         t.busy = false;
     }
 
-    // What the owner can do next, as steps; the i/o may end at any time.
+    // The steps that the owner can do next; the I/O may end at any time.
     std::vector<std::function<void()>> owner_steps() {
         std::vector<std::function<void()>> steps;
         if (busy) return steps;
@@ -161,8 +161,8 @@ struct world {
     void done() {
         ++dones;
         ASSERT_EQ(dones, values) << "done before value, or twice";
-        // The state could be destroyed now: nobody may hold, or be about to push, one of its items. A start
-        // claimed since belongs to the next round.
+        // The state could be destroyed now: no thread may hold, or be about to push, one of its
+        // items. A start claimed since then belongs to the next round.
         ASSERT_TRUE(std::find(posted.begin(), posted.end(), item::cancel) == posted.end());
         for (const thread& t : threads)
             ASSERT_TRUE(std::find(t.to_push.begin(), t.to_push.end(), item::cancel) == t.to_push.end());
@@ -171,7 +171,7 @@ struct world {
         cancelled = false;
     }
 
-    // What anybody can do next.
+    // The steps that any thread can do next.
     std::vector<std::function<void()>> all_steps() {
         std::vector<std::function<void()>> steps;
         for (thread& t : threads) {
@@ -186,7 +186,7 @@ struct world {
         return steps;
     }
 
-    // Lets somebody else go first, or nobody.
+    // Lets another thread go first, or no thread.
     void interrupt() {
         constexpr int depth_max = 2;
         if (depth >= depth_max) return;
@@ -249,7 +249,7 @@ TEST(atomic_state, one_start_and_one_cancel_end_well_in_every_interleaving) {
     RecordProperty("interleavings", static_cast<int>(all.runs));
 }
 
-TEST(atomic_state, of_two_starts_one_wins_or_both_in_turn_in_every_interleaving) {
+TEST(atomic_state, one_of_two_starts_wins_or_both_in_turn_in_every_interleaving) {
     const explored all = explore({{.starts = true, .left = 1, .to_push = {}},  //
                                   {.starts = true, .left = 1, .to_push = {}},
                                   {.starts = false, .left = 1, .to_push = {}}});

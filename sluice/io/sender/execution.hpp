@@ -7,9 +7,9 @@
 #include "sluice/base/execution_traits.hpp"
 #include "sluice/io/sender/atomic_sender.hpp"
 
-// Our senders as senders of std::execution (P2300), of stdexec, or of anything shaped like them. This header
-// includes neither: what it needs of one is collected by SLUICE_EXECUTION_TRAITS
-// (sluice/base/execution_traits.hpp), in the program that uses it.
+// Our senders as senders of std::execution (P2300), of stdexec, or of anything shaped like them.
+// This header includes neither: SLUICE_EXECUTION_TRAITS (sluice/base/execution_traits.hpp) collects
+// the required names of one, in the program that uses it.
 //
 //     #include <stdexec/execution.hpp>
 //     #include "sluice/io/sender/execution.hpp"
@@ -19,14 +19,15 @@
 //     stdexec::sender auto read = bridge::as_sender(async_read(handle, request))
 //                               | stdexec::then([](std::span<std::byte> got) { … });
 //
-// The difference it bridges: a P2052 receiver hears of the value first and later that the state may go; one
-// of P2300 may destroy the state inside its only completion, so it is completed at the second signal.
+// The difference that it bridges: a P2052 receiver gets the value first, and later the signal that
+// the state may be destroyed. A P2300 receiver may destroy the state inside its only completion, so
+// it is completed at the second signal.
 
 namespace sluice::io {
 
 namespace detail {
 
-// --- what becomes of an outcome
+// --- delivery of an outcome
 // ------------------------------------------------------------------------------------------
 
 template <class Execution, class Value>
@@ -38,8 +39,8 @@ struct value_signature<Execution, void> {
     using type = typename Execution::set_value();
 };
 
-// set_value(what was transferred), set_error(error), and set_stopped for what ended because of a stop
-// request.
+// set_value(the transferred buffers or count), set_error(error), and set_stopped for an operation
+// that a stop request has ended.
 struct by_channel {
     template <class Execution, class Result>
     using signatures = typename Execution::template completion_signatures<
@@ -176,16 +177,18 @@ private:
 
 }  // namespace detail
 
-/// Joins our senders with an implementation of std::execution, described by SLUICE_EXECUTION_TRAITS.
+/// Joins our senders with an implementation of std::execution, described by
+/// SLUICE_EXECUTION_TRAITS.
 ///
-/// Operation states may be started, and stops requested, on any thread; every completion comes on the
-/// multiplexer's thread, which somebody has to run: sync_wait on that very thread would wait for ever.
-/// Completion inside start() happens only there, when the i/o can be done at once and no other completion is
-/// being delivered; so a loop of inline completions does not nest deeper than one.
+/// Operation states may be started, and stops requested, on any thread. Every completion comes on
+/// the multiplexer's thread, and some thread has to run the multiplexer: sync_wait on that very
+/// thread would wait indefinitely. Completion inside start() happens only there, if the I/O
+/// completes at once and no other completion is being delivered; so a loop of inline completions
+/// does not nest deeper than one.
 ///
-/// Stop requests cancel the i/o. It then completes with set_stopped if nothing had been transferred, and as
-/// usual if it was faster. ECANCELED without a stop request is an error like others.
-/// Allocates, locks, throws: never.
+/// Stop requests cancel the I/O. It then completes with set_stopped if nothing had been
+/// transferred, and as usual if it was faster. ECANCELED without a stop request is an error like
+/// others. Allocates, locks, throws: never.
 template <class Execution>
 struct execution_bridge {
     class scheduler;
@@ -205,7 +208,7 @@ struct execution_bridge {
         io_multiplexer* multiplexer_;
     };
 
-    /// What as_sender and as_result return. Connecting it again needs a copy: it can be copied.
+    /// The sender that as_sender and as_result return. To connect it again, copy it.
     template <class Sender, class Delivery>
     class io_sender {
     public:
@@ -230,7 +233,7 @@ struct execution_bridge {
         Sender from_;
     };
 
-    /// What scheduler::schedule returns. Its completion never comes inside start().
+    /// The sender that scheduler::schedule returns. Its completion never comes inside start().
     class schedule_sender {
     public:
         using sender_concept = typename Execution::sender_concept;

@@ -27,9 +27,9 @@ concept sender = std::move_constructible<S> and requires(S& s, detail::operation
     { s.collect(op) } noexcept -> std::same_as<typename S::result_type>;  // the outcome
 };
 
-/// What gets the signals of an operation: set_value as soon as the i/o is complete, then set_done when the
-/// connected state may be reused. P2052's receiver; P2300's `set_stopped`, once called set_done, is another
-/// thing.
+/// A receiver of the signals of an operation: set_value as soon as the I/O is complete, then
+/// set_done when the connected state may be reused. It is P2052's receiver; it is not related to
+/// P2300's `set_stopped`, which was once called set_done.
 template <class R, class S>
 concept receiver_of = std::move_constructible<R> and requires(R& r, typename S::result_type&& outcome) {
     { r.set_value(std::move(outcome)) } noexcept;
@@ -93,8 +93,8 @@ public:
         configure_as(op, kind);
         op.offset = request_.offset;
         if constexpr (is_list) {
-            // buffer and const_buffer have one layout, that of iovec; the kernel only reads what a write
-            // names.
+            // buffer and const_buffer have one layout, that of iovec; the kernel only reads the
+            // bytes of a write.
             op.pieces = reinterpret_cast<const buffer*>(request_.buffers.data());
             op.piece_count = static_cast<std::uint32_t>(request_.buffers.size());
         } else {
@@ -218,11 +218,11 @@ private:
     deadline until_;
 };
 
-/// For what to wait: that somebody changes a word in memory and then wakes who sleeps on it (FUTEX_WAKE, not
-/// the private kind), in whatever process.
+/// A condition to wait for: another thread or process changes a word in memory and then wakes its
+/// waiters (FUTEX_WAKE, not the private kind).
 struct word_wait {
-    std::atomic<std::uint32_t>* word = nullptr;  // null: nobody will
-    std::uint32_t expected = 0;                  // what it holds while there is nothing new
+    std::atomic<std::uint32_t>* word = nullptr;  // null: no wake-up will come
+    std::uint32_t expected = 0;                  // its value while there is no change
     std::chrono::nanoseconds at_most{};          // more than zero
     std::chrono::nanoseconds pause{};            // where the kernel cannot wake the multiplexer: after that
 };
@@ -406,7 +406,7 @@ private:
     Receiver receiver_;
 };
 
-/// Joins what to do with who is told. The result may be moved until it is started.
+/// Joins a sender with the receiver of its signals. The result may be moved until it is started.
 template <sender Sender, receiver_of<Sender> Receiver>
 [[nodiscard]] auto connect(Sender from, Receiver to) noexcept {
     return io_operation_connection<Sender, Receiver>(std::move(from), std::move(to));

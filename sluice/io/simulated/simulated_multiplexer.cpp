@@ -34,10 +34,11 @@ constexpr std::uint64_t cancel_asked_bit = 1ULL << 63;
 
 /// Invariants:
 ///   1. `active_` names every side whose queue is not empty, and perhaps some whose queue is.
-///   2. The front of an active side's queue is in flight; what is behind it waits, and the base class may
-///   withdraw it.
+///   2. The front of an active side's queue is in flight. The operations after it wait, and the
+///      base class may withdraw them.
 ///   3. Operations on files are in `files_` from submission to their end.
-///   4. Nothing is drawn but in one order: every draw follows from the seed and the calls made so far.
+///   4. Random numbers are drawn in one order: each follows from the seed and the calls made so
+///      far.
 class back_end final : public simulated_multiplexer {
 public:
     explicit back_end(simulation_options&& options)
@@ -67,13 +68,13 @@ private:
         time_point due{};           // when its front may advance
         time_point cancel_due{};    // when the cancel of its front is heeded
         bool is_active = false;     // in `active_`
-        bool is_blocked = false;    // the descriptor said so, and poll has not said otherwise since
-        bool cancel_asked = false;  // of its front
-        int error = 0;              // what its next operation fails with
+        bool is_blocked = false;    // the descriptor returned EAGAIN, and poll has not reported readiness since
+        bool cancel_asked = false;  // for its front
+        int error = 0;              // its next operation fails with this
         bool error_stays = false;   // and every one after that
     };
 
-    // What may happen next.
+    // A possible next step.
     struct choice {
         side* stream = nullptr;
         operation_record* file = nullptr;
@@ -117,7 +118,7 @@ private:
     void let_others_run(time_point until) noexcept;
     void record_stall() noexcept;
 
-    // Calls `visit(choice, when it may happen)` for everything that may happen without somebody outside.
+    // Calls `visit(choice, time)` for every step that is possible without an action from outside.
     template <class Visit>
     void for_each_choice(Visit&& visit) const noexcept;
 
@@ -307,7 +308,7 @@ void back_end::take_new() noexcept {
     });
 }
 
-// One poll(2) for all that were refused: whoever drew the other end may have changed that.
+// One poll(2) for all refused handles: steps at the other ends may have changed their state.
 void back_end::ask_descriptors() noexcept {
     asked_.clear();
     asked_sides_.clear();
@@ -387,7 +388,8 @@ void back_end::break_handle(registration& target, int code) noexcept {
     if (target.native.kind == handle_kind::socket) (void)::shutdown(target.native.descriptor, SHUT_RDWR);
 }
 
-// Fails the front; if it has partly gone that is told instead, and the error is for the next operation.
+// Fails the front. If a part of it has been transferred, that is reported instead, and the next
+// operation gets the error.
 void back_end::fail_stream(side& s, int code) noexcept {
     ENSURE(code != 0, "fails without a cause");
     operation_record& front = *s.half->queue.front();
@@ -524,7 +526,7 @@ bool back_end::wait_for_event(time_point until) noexcept {
 
 result<void> back_end::backend_complete(time_point until) noexcept {
     is_stalled_ = false;
-    constexpr int steps_max = 64;  // of one pass, so that deadlines are looked at in between
+    constexpr int steps_max = 64;  // per pass, so that deadlines are checked in between
     for (int steps = 0; steps < steps_max;) {
         if (step()) {
             ++steps;

@@ -9,22 +9,24 @@
 
 namespace sluice::io {
 
-/// A multiplexer over real descriptors whose other ends are in this process and this thread, with everything
-/// that is chance or time drawn from a seed: which operation advances next, how far, after how long, whether
-/// it fails, whether a cancel comes in time. The same seed, and the same program, give the same run, event
-/// for event, as long as the descriptors are pipes, Unix socket pairs and files: TCP has timing of its own.
+/// A multiplexer over real descriptors whose other ends are in this process and this thread.
+/// Everything that depends on randomness or time is drawn from a seed: which operation advances
+/// next, how far, after how long, whether it fails, and whether a cancel comes in time. The same
+/// seed and the same program give the same run, event for event, as long as the descriptors are
+/// pipes, Unix socket pairs and files: TCP has timing of its own.
 ///
-/// What holds of every multiplexer holds here: requests in one direction of a stream keep their order, a
-/// write to a stream goes out whole unless an error, a cancel or a deadline ends it. Reordered are operations
-/// on different handles, in different directions, and on one file.
+/// The rules of every multiplexer apply: requests in one direction of a stream keep their order,
+/// and a write to a stream is complete unless an error, a cancel or a deadline ends it. Operations
+/// on different handles, in different directions, and on one file are reordered.
 ///
-/// Time is virtual. now() passes a little with every step, and jumps to the next event when there is nothing
-/// else to do, so a deadline of an hour takes no time. If nothing can ever happen (every operation waits for
-/// another, and no timer is left) run() and its like return `nothing_ready` instead of waiting for ever, and
-/// stalled() says who waits for what.
+/// Time is virtual. now() passes a little with every step, and jumps to the next event when there
+/// is nothing else to do, so a deadline of an hour takes no time. If no event can ever happen
+/// (every operation waits for another, and no timer is left), run() and the functions like it
+/// return `nothing_ready` instead of waiting indefinitely, and stalled() lists the waiting
+/// operations.
 ///
-/// Thread safety: as every multiplexer; but it never sleeps, so what other threads post is taken when the
-/// loop looks next. Allocates: as every multiplexer, when attaching; and stalled().
+/// Thread safety: as every multiplexer; but it never sleeps, so it takes the posts of other threads
+/// at the loop's next check. Allocates: as every multiplexer, when attaching; and stalled().
 class simulated_multiplexer : public io_multiplexer {
 public:
     [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
@@ -33,8 +35,8 @@ public:
     [[nodiscard]] virtual std::uint64_t events() const noexcept = 0;
     [[nodiscard]] virtual std::uint64_t digest() const noexcept = 0;
 
-    /// What is pending, one operation in a line, if the last look found that none of it can ever advance;
-    /// otherwise nothing. A sleep is never in it: it ends.
+    /// Returns the pending operations, one per line, if the last check found that none of them can
+    /// ever advance; otherwise an empty string. A sleep is never in it, because it ends.
     [[nodiscard]] virtual std::string stalled() const = 0;
 
     /// The simulation's clocks.

@@ -77,8 +77,8 @@ auto write_of(io_handle& to, std::span<const std::byte> what, extent_type at = 0
     return async_write(to, io_request<const_bytes_type>{what, at});
 }
 
-// A little of everything: a megabyte through a pipe, replies through sockets, writes over one another in a
-// file, cancels, deadlines and sleeps. Returns the order in which things were done, and what came of them.
+// Runs a mixture: a megabyte through a pipe, replies through sockets, overlapping writes to a file,
+// cancels, deadlines and sleeps. Returns the order of the operations, and their outcomes.
 std::vector<std::size_t> run_a_little_of_everything(simulated_multiplexer& m) {
     auto pipe = pipe_handle::anonymous().value();
     auto sockets = socket_pair();
@@ -211,7 +211,7 @@ TEST(simulated_multiplexer, says_who_waits_when_nothing_can_ever_happen) {
         const io_multiplexer::work_guard promise(*m);
         EXPECT_EQ(m->run(), io_multiplexer::nothing_ready) << "there is no other thread to keep it";
     }
-    // Somebody outside does something after all.
+    // Now an action from outside happens after all.
     ASSERT_TRUE(pipe.writer.write(io_request<const_bytes_type>{std::span(into).first(3)}).has_value());
     EXPECT_EQ(m->run(), 1);
     EXPECT_EQ(told.bytes, 3U);
@@ -306,7 +306,7 @@ TEST(simulated_multiplexer, tells_a_half_gone_write_first_and_its_error_to_the_n
         if (first.code != 0 or first.bytes == much.size()) continue;
         seen = true;
         EXPECT_GT(first.bytes, 0U);
-        EXPECT_EQ(follower.code, ECANCELED) << "it must not be sent behind the gap";
+        EXPECT_EQ(follower.code, ECANCELED) << "it must not be sent after the gap";
         EXPECT_EQ(follower.bytes, 0U);
         auto after = connect(write_of(pipe.writer, much), telling{&next});
         after.start();

@@ -21,14 +21,15 @@ using permille = std::uint32_t;
 /// An error some operations fail with.
 struct injected_error {
     operation_kind on = operation_kind::read;
-    std::optional<handle_kind> of{};  // none: of every kind of handle
+    std::optional<handle_kind> of{};  // none: every kind of handle
     int code = 0;                     // an errno value
     permille chance = 0;              // each time such an operation advances
     bool breaks = false;  // the connection is gone: everything on the handle fails with it from then on
 };
 
-/// What happened in a simulation: enough to tell two runs apart, and to read what went on. Handles are told
-/// by the multiplexer's own numbers, which are the same in every run; descriptors are not.
+/// An event of a simulation: enough to compare two runs, and to read their course. Handles are
+/// identified by the multiplexer's own numbers, which are the same in every run; descriptors are
+/// not.
 struct simulation_event {
     enum class kind : std::uint8_t {
         advanced,     // amount: bytes moved in one step
@@ -40,7 +41,7 @@ struct simulation_event {
         cancelled,    // amount: the errno value
         began,        // start() may try it itself
         time_passed,  // amount: nanoseconds, because nothing could happen before
-        stalled,      // nothing can ever happen again unless somebody outside does something
+        stalled,      // no event can ever happen again without an action from outside
     };
     std::uint64_t number = 0;
     clock_source::steady_time when{};
