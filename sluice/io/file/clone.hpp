@@ -63,7 +63,7 @@ struct clone_options {
 };
 
 struct clone_result {
-    extent_type cloned_bytes = 0;  // bytes of the range; fewer than requested at the source's end, or when stopped
+    extent_type cloned_bytes = 0;  // bytes of the range; fewer at the source's end, or when stopped
     extent_type data_bytes = 0;    // thereof in data, not in holes; reflink does not distinguish them
     clone_method method = clone_method::reflink;  // the weakest that was needed
     bool stopped = false;                         // by the observer

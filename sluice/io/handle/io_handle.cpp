@@ -11,7 +11,7 @@ namespace sluice::io {
 
 void io_handle::assume_in_memory(bool is_in_memory) noexcept {
     ENSURE(detail::handle_access::registered(*this) == nullptr,
-           "the multiplexer has taken note already: say so before set_multiplexer()");
+           "the multiplexer has read this setting already: call before set_multiplexer()");
     native_.in_memory = is_in_memory;
 }
 

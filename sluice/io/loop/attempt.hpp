@@ -64,8 +64,8 @@ gathered gather(const registration::half& half, std::span<buffer> pieces) noexce
     return kind == operation_kind::write_some ? amount::some : amount::all;
 }
 
-/// Returns whether a message (of a socket that preserves message boundaries) has more segments than
-/// one system call takes: in two calls it would be two messages. It fails with EMSGSIZE.
+/// Returns whether a message has more segments than one system call takes, on a socket that
+/// preserves message boundaries: in two calls it would be two messages. It fails with EMSGSIZE.
 [[nodiscard]] bool has_too_many_pieces(const detail::operation_record& op) noexcept;
 
 }  // namespace sluice::io

@@ -442,9 +442,9 @@ protected:
     /// Nothing is ever pending on it, and it must not be destroyed. Any thread may then use it.
     void refuse_all() noexcept;
 
-    /// For a back end that submits many operations in one system call: operations on sockets that
-    /// receivers start while limits::crowd or more have completed in one pass are queued, not
-    /// tried.
+    /// For a back end that submits many operations in one system call. Operations on sockets that
+    /// receivers start are queued, not tried, while many operations (limits::crowd) complete in one
+    /// pass.
     void batch_crowds() noexcept { batches_crowds_ = true; }
 
     /// Makes this a multiplexer for several threads; by a back end that implements backend_flush(), before

@@ -11,12 +11,13 @@
 
 namespace sluice::io {
 
-/// Threads that carry out file operations which would block a loop. Used by multiplexers whose kernel
-/// interface has no asynchronous file i/o. Besides, only call_threads and name_resolver
-/// start any.
+/// Threads that carry out file operations which would block a loop. Used by multiplexers whose
+/// kernel interface has no asynchronous file I/O. Only call_threads and name_resolver start other
+/// threads.
 ///
-/// No locks: each worker has a queue of its own, fed by the loop, and gives back through the loop's.
-/// Thread safety: submit() from the loop's thread; take_done() too. Allocates: in create() only.
+/// No locks: each worker has its own queue, which the loop fills, and returns operations through
+/// the loop's queue. Thread safety: submit() and take_done() from the loop's thread. Allocates: in
+/// create() only.
 class worker_pool {
 public:
     using operation_handoff =

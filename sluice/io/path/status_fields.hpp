@@ -81,8 +81,8 @@ struct file_status {
     extent_type allocated_bytes = 0;
     time_point accessed = {};
     time_point modified = {};
-    time_point changed = {};                          // of the inode: content, owner, permissions or links
-    std::optional<time_point> born = {};              // not every file system keeps it
+    time_point changed = {};              // change of the inode: content, owner, permissions, links
+    std::optional<time_point> born = {};  // not every file system keeps it
     std::uint32_t direct_memory_alignment_bytes = 0;  // 0: no direct i/o, or not known
     std::uint32_t direct_offset_alignment_bytes = 0;
     file_attributes attributes = file_attributes::none;

@@ -107,8 +107,8 @@ public:
     }
 
     [[nodiscard]] bool is_pending() const noexcept {
-        // acquire: pairs with step(): what was written before the done signal is visible to a
-        // thread that sees the operation idle.
+        // acquire: pairs with step(): writes before the done signal are visible to a thread that
+        // sees the operation idle.
         return (word_.load(std::memory_order_acquire) & pending) != 0;
     }
     [[nodiscard]] bool has_value() const noexcept {

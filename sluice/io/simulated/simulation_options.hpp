@@ -84,7 +84,8 @@ protected:
 struct simulation_options {
     std::uint64_t seed = 1;
 
-    /// A transfer moves a random part of what it could: reads are short, writes take several steps.
+    /// A transfer moves only a random part of its bytes: reads are short, writes take several
+    /// steps.
     permille short_transfers = 0;
     /// A descriptor that is ready is not asked until later.
     permille spurious_waits = 0;

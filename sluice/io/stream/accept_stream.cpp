@@ -32,7 +32,7 @@ void accepting::begin() noexcept {
     piece_count = 0;
     argument = is_ahead_ ? static_cast<void*>(&request_) : &request_.peer;
     request_.knows_peer = not is_ahead_;
-    // What the back end accepts is with it, or on its way: there is nothing to try.
+    // There is nothing to try: the back end has the connections that it accepts, or will get them.
     if (not detail::engine::start(multiplexer(), *this,
                                   is_ahead_ ? initiation::batched : initiation::automatic))
         return;
@@ -46,7 +46,7 @@ void accepting::cancel() noexcept {
     if (not is_ahead_ or at == stage::in_flight) {
         detail::engine::cancel(multiplexer(), *this, ECANCELED);
     } else if (at == stage::waiting) {
-        // Withdrawn, it would leave behind what has been accepted for it.
+        // Withdrawn, it would leave the connections unhandled that have been accepted for it.
         detail::engine::bring_forward(multiplexer(), *this);
     }
 }

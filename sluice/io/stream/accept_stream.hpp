@@ -9,7 +9,7 @@
 
 namespace sluice::io {
 
-/// What gets the connections of an accept_stream: set_value many times, then set_done once.
+/// A receiver of the connections of an accept_stream: set_value many times, then set_done once.
 template <class R>
 concept accept_receiver = std::move_constructible<R> and requires(R& r, result<accepted>&& outcome) {
     { r.set_value(std::move(outcome)) } noexcept;
@@ -58,22 +58,25 @@ private:
 
 }  // namespace detail
 
-/// Takes every connection a listener gets, until it is cancelled or fails: an operation with many values.
+/// Accepts every connection of a listener until it is cancelled or fails: an operation with many
+/// values.
 ///
-/// Signals: set_value for each connection, in the order they came; at last set_value with the error that ends
-/// it (ECANCELED after cancel(); EMFILE, ENFILE, ENOBUFS, ENOMEM, with the connection left in the queue: see
-/// listening_socket_handle), then set_done. After set_done it may be started again or destroyed, from inside
-/// that signal too. `accepted::peer` is empty (address_family::unspecified) for a connection that was gone
-/// before it could be asked who it is from.
+/// Signals: set_value for each connection, in the order of arrival. At the end set_value with the
+/// error that ends it, then set_done. The error is ECANCELED after cancel(), or EMFILE, ENFILE,
+/// ENOBUFS or ENOMEM, with the connection left in the queue: see listening_socket_handle. After
+/// set_done it may be started again or destroyed, also from inside that signal. `accepted::peer` is
+/// empty (address_family::unspecified) for a connection that was closed before its peer address
+/// could be read.
 ///
-/// Over io_uring the kernel accepts by itself while connections come one by one (multishot), and calls take
-/// them one after the other when they come in bursts; a cancelled stream first gives what the kernel had
-/// taken by then, and leaves the others in the listener's queue. Of several streams on one listener only the
-/// first started does so. Of a change of RLIMIT_NOFILE the kernel hears only when it is asked again.
+/// Over io_uring the kernel accepts by itself while connections come one by one (multishot), and
+/// calls accept them one after the other when they come in bursts. A cancelled stream first
+/// delivers the connections that the kernel had accepted by then, and leaves the others in the
+/// listener's queue. If a listener has several streams, only the one started first does so. The
+/// kernel takes a change of RLIMIT_NOFILE into account only when a new request is submitted.
 ///
-/// Lifetime: before start() it may be moved; from start() to set_done neither moved nor destroyed, and the
-/// listener, attached to a multiplexer, stays. Thread safety: the multiplexer's thread only. Allocates:
-/// nothing.
+/// Lifetime: before start() it may be moved; from start() to set_done neither moved nor destroyed,
+/// and the listener, attached to a multiplexer, stays. Thread safety: the multiplexer's thread
+/// only. Allocates: nothing.
 template <class Receiver>
 class accept_stream final : private detail::accepting {
 public:

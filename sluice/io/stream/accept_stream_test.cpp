@@ -14,7 +14,7 @@ namespace {
 
 using namespace test_kit;
 
-// What came of a stream.
+// The connections and the outcome of a stream.
 struct connections {
     std::vector<accepted> taken;
     std::vector<error> errors;
@@ -87,7 +87,7 @@ TEST_P(accept_streams, takes_every_connection_and_says_who_it_is_from) {
     EXPECT_FALSE(stream.started());
 }
 
-TEST_P(accept_streams, cancelled_before_anybody_connects_it_ends) {
+TEST_P(accept_streams, cancelled_before_the_first_connection_it_ends) {
     accept_stream stream(listener, collector{&came});
     stream.start();
     (void)multiplexer->try_run();

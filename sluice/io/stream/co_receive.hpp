@@ -48,14 +48,14 @@ private:
     result<received_buffer> outcome_;
 };
 
-/// The coroutine's spelling of receive_stream: gives what has arrived next, in a buffer of the pool; an empty
-/// one at end of file. While no buffer is free it waits for one, and the bytes in the kernel. Unlike a stream
-/// it receives nothing unasked, so a coroutine that is busy keeps no buffers from the others but those it
-/// has.
+/// The coroutine form of receive_stream: returns the bytes that arrive next, in a buffer of the
+/// pool; an empty one at end of file. While no buffer is free it waits for one, and the bytes stay
+/// in the kernel. Unlike a stream it receives only on request, so a busy coroutine occupies no
+/// buffers except those that it has.
 ///
-/// Errors: ECANCELED, with nothing received; ECONNRESET and the like. The socket, attached to the pool's
-/// multiplexer, and the pool outlive the await. No other read of the socket in the meantime. Suspends:
-/// always. Allocates: nothing. Thread safety: the multiplexer's thread only.
+/// Errors: ECANCELED, with nothing received; ECONNRESET and similar errors. The socket, attached to
+/// the pool's multiplexer, and the pool outlive the await. No other read of the socket in the
+/// meantime. Suspends: always. Allocates: nothing. Thread safety: the multiplexer's thread only.
 [[nodiscard]] inline receive_awaiter co_receive(socket_handle& from, receive_pool& pool) noexcept {
     return {from, pool};
 }

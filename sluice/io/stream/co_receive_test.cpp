@@ -51,7 +51,7 @@ protected:
     connection pair;
 };
 
-// All that comes until the end of file, and what has ended it.
+// The bytes received until the end of file, and the error that ended the stream.
 struct heard {
     std::string text;
     int code = 0;

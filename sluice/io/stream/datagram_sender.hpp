@@ -27,7 +27,7 @@ protected:
         exchange_ = {.peer = peer_};
         op.argument = &exchange_;
         if constexpr (is_list) {
-            // One layout, that of iovec; the kernel only reads what a send names.
+            // One layout, that of iovec; the kernel only reads the bytes of a send.
             op.pieces = reinterpret_cast<const buffer*>(request_.buffers.data());
             op.piece_count = static_cast<std::uint32_t>(request_.buffers.size());
         } else {

@@ -283,7 +283,7 @@ TEST_P(datagram_edges, an_empty_message_of_a_connection_is_not_its_end) {
     send("");
     send("one");
     ASSERT_TRUE(both.first.shutdown(direction::out).has_value());
-    EXPECT_EQ(receive(), std::pair(std::size_t{0}, false)) << "there is one with bytes behind it";
+    EXPECT_EQ(receive(), std::pair(std::size_t{0}, false)) << "a datagram with bytes follows it";
     EXPECT_EQ(receive(), std::pair(std::size_t{3}, false));
     EXPECT_EQ(receive(), std::pair(std::size_t{0}, true));
     EXPECT_EQ(receive(), std::pair(std::size_t{0}, true)) << "and stays ended";

@@ -23,7 +23,7 @@ std::array<char, socket_address::capacity> path_of(const socket_address& address
     return path;
 }
 
-// Whether a socket file stands there that nobody listens at.
+// Returns whether the path is a socket file that no process listens on.
 bool is_stale(const char* path, const socket_address& address, socket_type type) noexcept {
     ENSURE(address.family() == address_family::local, "only a Unix socket leaves a file behind");
     struct stat found{};
@@ -102,7 +102,8 @@ result<accepted> listening_socket_handle::accept(deadline within) noexcept {
             return connection;
         }
         if (errno != EAGAIN) return failure(error::last("accept", native_.descriptor));
-        // Another thread may have been faster after the wait below: what is left is counted from the start.
+        // Another thread may have been faster after the wait below: the remaining time is counted
+        // from the start.
         deadline left = within;
         if (within.which() == deadline::kind::relative) {
             left = within.remaining(started, deadline::steady_clock::now(), deadline::system_clock::now());

@@ -39,9 +39,10 @@ public:
     explicit constexpr listening_socket_handle(native_handle native) noexcept
         : multiplexable_handle(native) {}
 
-    /// Binds to `local` and listens; port 0 lets the kernel choose one, which local_address() tells. The file
-    /// of a Unix socket stays when the handle is closed: whoever made the server removes it. Errors name the
-    /// address: EADDRINUSE, EADDRNOTAVAIL, EACCES; and those of socket(2). Allocates: nothing.
+    /// Binds to `local` and listens; port 0 lets the kernel choose a port, which local_address()
+    /// returns. The file of a Unix socket stays when the handle is closed: the server must remove
+    /// it. Errors name the address: EADDRINUSE, EADDRNOTAVAIL, EACCES; and those of socket(2).
+    /// Allocates: nothing.
     [[nodiscard]] static result<listening_socket_handle> listen(const socket_address& local,
                                                                 const listen_options& options = {}) noexcept;
     [[nodiscard]] static result<listening_socket_handle> listen(const socket_address& local, socket_type type,

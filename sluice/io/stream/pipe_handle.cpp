@@ -31,9 +31,9 @@ void nap(std::chrono::nanoseconds length) noexcept {
     (void)::nanosleep(&duration, nullptr);
 }
 
-// Whether somebody has a FIFO, whose reading end this is, open to write: only then does an empty one make
-// readers wait. Asked by tee, which takes nothing away, into a pipe made for the purpose. A signal that comes
-// first leaves it unanswered: false, and to be asked again.
+// Returns whether a FIFO, whose reading end is `reader`, has a writer: only then does an empty one
+// make readers wait. Uses tee, which consumes no bytes, into a pipe created for this purpose. If a
+// signal interrupts it, the result is false, and the caller asks again.
 bool has_writer(int reader, const pipe_handle& scratch) noexcept {
     const ssize_t held = ::tee(reader, scratch.descriptor(), 1, SPLICE_F_NONBLOCK);
     return held > 0 or (held < 0 and errno != EINTR);
@@ -120,7 +120,7 @@ result<pipe_handle> pipe_handle::open(const path_handle& base, path_view path, m
     if (::fstat(*opened, &found) != 0 or not S_ISFIFO(found.st_mode)) {
         return failure(error::with_path(EINVAL, "open as a FIFO what is none", path.text()));
     }
-    // The description is ours alone, so nobody else is made non-blocking.
+    // The description is not shared, so no other process is affected by O_NONBLOCK.
     if (auto set = make_nonblocking(owner.native_); not set) return failure(set.error());
     if (reads and not within.is_none()) {
         if (auto waited = wait_for_writer(owner, text, within); not waited) return failure(waited.error());

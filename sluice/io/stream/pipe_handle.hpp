@@ -32,11 +32,12 @@ public:
         return create({}, path, permission_bits);
     }
 
-    /// Opens an end of a named FIFO, relative to `base`: the reading end (mode::read) or the writing end
-    /// (mode::write, mode::append), without waiting for somebody at the other. Until a first writer has come,
-    /// a read returns no bytes, as after the last one has gone; waiting for readiness (async_ready) waits for
-    /// its first bytes. Errors: ENXIO to write when nobody has it open to read; EINVAL if it is no FIFO, or
-    /// for another mode; and those of path_handle::open. Allocates: nothing. Blocks: for the file system.
+    /// Opens an end of a named FIFO, relative to `base`: the reading end (mode::read) or the
+    /// writing end (mode::write, mode::append), without waiting for the other end. Until a first
+    /// writer has come, a read returns no bytes, as after the last one has closed it; waiting for
+    /// readiness (async_ready) waits for its first bytes. Errors: ENXIO to write when no process
+    /// has it open to read; EINVAL if it is not a FIFO, or for another mode; and those of
+    /// path_handle::open. Allocates: nothing. Blocks: for the file system.
     [[nodiscard]] static result<pipe_handle> open(const path_handle& base, path_view path,
                                                   mode end) noexcept {
         return open(base, path, end, deadline::zero());
@@ -44,25 +45,27 @@ public:
     [[nodiscard]] static result<pipe_handle> open(path_view path, mode end) noexcept {
         return open({}, path, end, deadline::zero());
     }
-    /// The same, but waits for the other end to be opened. With an end to the waiting it looks again at
-    /// growing intervals of up to 10 ms, for the kernel offers no wait that ends. Errors: ETIMEDOUT, or with
-    /// a deadline of zero ENXIO; and as above. Blocks: until somebody has the other end open.
+    /// The same, but waits for the other end to be opened. With a deadline it tries again at
+    /// growing intervals of up to 10 ms, because the kernel has no such wait with a limit. Errors:
+    /// ETIMEDOUT, or with a deadline of zero ENXIO; and as above. Blocks: until another process has
+    /// the other end open.
     [[nodiscard]] static result<pipe_handle> open(const path_handle& base, path_view path, mode end,
                                                   deadline within) noexcept;
     [[nodiscard]] static result<pipe_handle> open(path_view path, mode end, deadline within) noexcept {
         return open({}, path, end, within);
     }
 
-    /// A handle of our own to a pipe or terminal that was given to us, such as standard input (0) or output
+    /// Opens our own handle of an inherited pipe or terminal, such as standard input (0) or output
     /// (1). The descriptor stays the caller's, and keeps that end open.
     ///
-    /// Who started us shares the open file description of those with us, so setting O_NONBLOCK there would
-    /// break other programs. The object is therefore opened anew, by /proc/self/fd, which gives a description
-    /// that is ours. Where that is refused (no /proc, another user's pipe, a pipe without a reader) the
-    /// description is shared after all, left in blocking mode, and each call asked not to wait; a named FIFO
-    /// or a terminal can then, rarely, wait nevertheless, when another process takes what was there. Errors:
-    /// EINVAL if it is neither pipe nor terminal (file_handle and socket_handle have theirs); EBADF, EMFILE.
-    /// Allocates: nothing.
+    /// The parent process shares the open file description of these descriptors, so setting
+    /// O_NONBLOCK there would break other programs. The object is therefore opened again, through
+    /// /proc/self/fd, which creates a description of our own. Where that is refused (no /proc,
+    /// another user's pipe, a pipe without a reader), the description is shared after all and stays
+    /// in blocking mode, and each call passes a flag not to wait. A named FIFO or a terminal can
+    /// then, rarely, wait anyway, when another process takes the bytes first.
+    /// Errors: EINVAL if it is neither pipe nor terminal (file_handle and socket_handle have their
+    /// own); EBADF, EMFILE. Allocates: nothing.
     [[nodiscard]] static result<pipe_handle> adopt(int descriptor) noexcept;
 
     /// How many bytes fit in. The kernel rounds up what is set, and refuses less than what is in it.

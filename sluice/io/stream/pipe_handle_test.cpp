@@ -16,7 +16,7 @@ std::span<const std::byte> text(std::string_view s) {
     return std::as_bytes(std::span(s));
 }
 
-TEST(pipe_handle, what_is_written_at_one_end_is_read_at_the_other) {
+TEST(pipe_handle, bytes_written_at_one_end_are_read_at_the_other) {
     auto pipe = pipe_handle::anonymous().value();
     ASSERT_EQ(pipe.writer.write({.buffers = text("hello")}).bytes_transferred(), 5U);
     std::array<std::byte, 16> into{};

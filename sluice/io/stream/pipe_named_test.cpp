@@ -95,7 +95,7 @@ TEST_F(named_pipe, ends_opened_with_a_deadline_wait_for_each_other) {
     }
 }
 
-TEST_F(named_pipe, what_is_no_fifo_is_refused) {
+TEST_F(named_pipe, a_file_that_is_not_a_fifo_is_refused) {
     directory.write("file", "content");
     EXPECT_EQ(pipe_handle::open(directory.anchor(), "file", mode::read).error(), std::errc::invalid_argument);
     EXPECT_EQ(pipe_handle::open(path, mode::none).error(), std::errc::invalid_argument);
@@ -169,7 +169,7 @@ TEST(pipe_handle, a_description_that_must_be_shared_is_left_in_blocking_mode_and
         EXPECT_EQ(got, written.bytes_transferred());
         ::close(reader);
         ASSERT_TRUE(in.close().has_value());
-        // Without a reader the writing end of a FIFO cannot be opened anew; that of an anonymous pipe can.
+        // Without a reader the writing end of a FIFO cannot be reopened; that of an anonymous pipe can.
         EXPECT_EQ(pipe_handle::adopt(writer).value().native().nonblocking, reader != named_reader);
         ::close(writer);
     }

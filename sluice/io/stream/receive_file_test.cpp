@@ -40,7 +40,7 @@ std::jthread writing(io_handle& to, const std::vector<std::byte>& content) {
     });
 }
 
-TEST(receive_file, what_is_copied_passes_through_the_memory_given) {
+TEST(receive_file, a_copy_passes_through_the_memory_given) {
     const signal_storm storm;
     const auto content = pattern(300'000);
     for (const auto& kind : stream_kinds()) {
@@ -94,7 +94,7 @@ TEST(receive_file, a_socket_that_is_copied_from_stays_blocking) {
     EXPECT_EQ(::fcntl(both.second.descriptor(), F_GETFL) & O_NONBLOCK, 0);
 }
 
-TEST(receive_file, a_non_blocking_socket_is_waited_for_all_the_same) {
+TEST(receive_file, waits_even_for_a_non_blocking_socket) {
     const auto content = pattern(50'000);
     auto both = socket_handle::pair().value();
     ASSERT_EQ(::fcntl(both.second.descriptor(), F_SETFL, O_NONBLOCK), 0);
@@ -149,7 +149,7 @@ task<std::uint64_t> receive(socket_handle& from, file_handle& file, const receiv
     co_return (co_await co_receive_file(from, file, request)).value_or(0);
 }
 
-TEST_P(receive_file_test, the_multiplexer_writes_what_has_come_before_the_memory_is_full) {
+TEST_P(receive_file_test, the_multiplexer_writes_received_bytes_before_the_memory_is_full) {
     for (const auto& kind : stream_kinds()) {
         SCOPED_TRACE(kind.name);
         auto both = connect_streams(kind);

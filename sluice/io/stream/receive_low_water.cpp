@@ -32,7 +32,7 @@ void receive_low_water::tell(std::size_t bytes) noexcept {
     if (bytes == told_) return;
     if (bytes != 1 and not raised_) raised_ = std::chrono::steady_clock::now();
     const int value = static_cast<int>(bytes);
-    // A socket that refuses goes on waking for every byte.
+    // A socket that refuses continues to wake the reader for every byte.
     (void)::setsockopt(socket_->descriptor(), SOL_SOCKET, SO_RCVLOWAT, &value, sizeof value);
     told_ = bytes;
 }

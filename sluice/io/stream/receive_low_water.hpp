@@ -8,24 +8,26 @@
 
 namespace sluice::io {
 
-/// Lets who reads a TCP socket sleep until much of a long message is there, rather than be woken for each
-/// segment of it: waking costs whoever sends, on the same host, more than the segment does.
+/// Lets a reader of a TCP socket sleep until most of a long message has arrived, instead of waking
+/// for each segment. On the same host, a wake-up costs the sender more than the segment.
 ///
-/// While `expect()`ed bytes are missing, a read that has to wait ends when that many have come, or 1 MiB, or
-/// the stream has ended, or the kernel has no room for more. One that is tried at once takes the bytes that
-/// are there; a blocking one without a deadline may wait for all of its buffer. async_ready waits as a read
-/// does. A blocking read of a Unix stream honours the mark; otherwise sockets of other kinds take no notice.
-/// Over a slow line being woken costs next to nothing, and to let the kernel's room fill up stops the sender
-/// for a round trip. So after a message that took longer than `slow` the next `rests_max` wake the reader as
-/// ever. Thread safety: the thread that reads. Source: socket(7), SO_RCVLOWAT.
+/// While `expect()`ed bytes are missing, a read that has to wait ends when that many have arrived,
+/// or 1 MiB, or the stream has ended, or the kernel's receive buffer is full. A read that is tried
+/// at once takes the available bytes; a blocking one without a deadline may wait for all of its
+/// buffer. async_ready waits like a read. A blocking read of a Unix stream honours the mark;
+/// otherwise sockets of other kinds ignore it. Over a slow line a wake-up costs almost nothing, and
+/// a full receive buffer stops the sender for a round trip. So after a message that took longer
+/// than `slow`, the next `rests_max` wake the reader for each segment. Thread safety: the thread
+/// that reads. Source: socket(7), SO_RCVLOWAT.
 class receive_low_water {
 public:
     /// `socket` stays where it is for as long as this.
     explicit receive_low_water(const socket_handle& socket) noexcept : socket_(&socket) {}
 
-    /// The peer owes at least `bytes` more of what it has begun. 0: that is there, nobody knows what comes
-    /// next, and any byte wakes the reader; if some are there, at once. Less than 64 KiB are not waited for.
-    /// Who sleeps for longer than the peer may be silent lowers it to learn whether it is. Allocates:
+    /// Announces that the peer will send at least `bytes` more of a message that has begun. 0: the
+    /// message is complete, the next length is unknown, and any byte wakes the reader, at once if
+    /// some are available. Fewer than 64 KiB are not waited for. A reader that sleeps for longer
+    /// than the peer may be silent lowers the value to detect whether it is silent. Allocates:
     /// nothing. Blocks: never.
     void expect(std::size_t bytes) noexcept;
 

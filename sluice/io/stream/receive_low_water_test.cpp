@@ -75,7 +75,7 @@ protected:
 };
 INSTANTIATE_TEST_SUITE_P(over, receive_low_water_test, ::testing::ValuesIn(multiplexer_kinds()), kind_name);
 
-TEST_P(receive_low_water_test, a_reader_sleeps_until_what_is_expected_is_there) {
+TEST_P(receive_low_water_test, a_reader_sleeps_until_the_expected_bytes_have_arrived) {
     receive_low_water water(pair.server);
     begin_long(water);
     EXPECT_FALSE(ends_within(50ms));

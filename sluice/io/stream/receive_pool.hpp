@@ -38,7 +38,8 @@ private:
     virtual void resume(std::uint32_t index) noexcept = 0;
 };
 
-// What a pool shares with its leases and streams: at an address of its own, so that the pool may be moved.
+// The state that a pool shares with its leases and streams, at an address of its own, so that the
+// pool may be moved.
 class receive_slots {
 public:
     static constexpr std::uint32_t none = ~std::uint32_t{0};
@@ -63,7 +64,7 @@ public:
     [[nodiscard]] std::uint32_t take() noexcept;
     /// The kernel has handed this one out.
     void note_lent() noexcept { ++lent_; }
-    /// A buffer is free again: the stream that has waited longest goes on.
+    /// Returns a buffer to the pool. The stream that has waited longest resumes.
     void give_back(std::uint32_t index) noexcept;
 
     void wait(buffer_waiter& stream) noexcept;
@@ -85,10 +86,10 @@ private:
 
 }  // namespace detail
 
-/// Bytes that a receive_stream has received, in a buffer of its pool, which gets it back when this goes.
-/// Move-only; empty when default-constructed or moved from, and at end of file. To be destroyed on the
-/// multiplexer's thread, before the pool. Destroying it signals no receiver: streams that waited for a buffer
-/// go on from the loop.
+/// Bytes that a receive_stream has received, in a buffer of its pool, to which it returns on
+/// destruction. Move-only; empty when default-constructed or moved from, and at end of file. Must
+/// be destroyed on the multiplexer's thread, before the pool. Destroying it signals no receiver:
+/// streams that waited for a buffer resume from the loop.
 class received_buffer {
 public:
     received_buffer() noexcept = default;

@@ -6,10 +6,10 @@
 
 namespace sluice::io {
 
-/// Throws away up to `bytes_max` bytes that the kernel has received for a TCP socket, without copying them:
-/// for whoever measures the sender. Returns how many; none if nothing is there now, the stream has ended, or
-/// the socket is of another kind, and then a read tells which, and does the same.
-/// Allocates: nothing. Blocks: no. Source: tcp(7), MSG_TRUNC.
+/// Discards up to `bytes_max` bytes that the kernel has received for a TCP socket, without copying
+/// them: for programs that measure the sender. Returns the number of discarded bytes. It is 0 if no
+/// bytes are available, the stream has ended, or the socket is not a TCP socket. A read then
+/// distinguishes these cases. Allocates: nothing. Blocks: no. Source: tcp(7), MSG_TRUNC.
 [[nodiscard]] std::size_t discard_received(const socket_handle& socket, std::size_t bytes_max) noexcept;
 
 }  // namespace sluice::io

@@ -13,7 +13,7 @@ receiving::receiving(socket_handle& from, receive_pool& pool) noexcept : slots_(
         }
     }
     handle_ = handle_access::registered(from);
-    ENSURE(handle_->multiplexer == &slots_->multiplexer(), "the pool is of another multiplexer");
+    ENSURE(handle_->multiplexer == &slots_->multiplexer(), "the pool belongs to another multiplexer");
     ENSURE(handle_->native.kind == handle_kind::socket and handle_->native.stream, "not a stream socket");
 }
 
@@ -38,7 +38,7 @@ void receiving::start(extent wanted) noexcept {
     go_on();
 }
 
-// Begins the next use: what comes after what has been signalled, and if nothing has, the first.
+// Begins the next use: after a signal, the next receive; otherwise the first.
 void receiving::go_on() noexcept {
     ENSURE(started_ and is_idle() and not is_paused_ and not ending_,
            "one use at a time, and none after the last value");
@@ -82,7 +82,7 @@ void receiving::begin_read(initiation how) noexcept {
 void receiving::begin_end() noexcept {
     request_.stops = true;
     if (is_provided()) {
-        begin(operation_kind::receive);  // and first with what has been received
+        begin(operation_kind::receive);  // first delivers the bytes already received
     } else {
         begin(operation_kind::ready_to_read);
         engine::cancel(multiplexer(), *this, ECANCELED);
@@ -100,7 +100,8 @@ void receiving::cancel() noexcept {
         engine::cancel(multiplexer(), *this, ECANCELED);
     } else {
         request_.stops = true;
-        // One that waits to be given to the kernel is told there; withdrawn, it would leave bytes behind.
+        // An operation that waits for its submission checks `stops` there; withdrawn, it would
+        // leave bytes unread.
         if (at == stage::in_flight) engine::cancel(multiplexer(), *this, ECANCELED);
     }
 }

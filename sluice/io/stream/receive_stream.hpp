@@ -11,7 +11,7 @@
 
 namespace sluice::io {
 
-/// What gets the bytes of a receive_stream: set_value many times, then set_done once.
+/// A receiver of the bytes of a receive_stream: set_value many times, then set_done once.
 template <class R>
 concept receive_receiver = std::move_constructible<R> and requires(R& r, result<received_buffer>&& outcome) {
     { r.set_value(std::move(outcome)) } noexcept;
@@ -20,19 +20,20 @@ concept receive_receiver = std::move_constructible<R> and requires(R& r, result<
 
 namespace detail {
 
-// One operation state, used again and again. Where the kernel hands out the buffers, each use takes what has
-// arrived next. Elsewhere a wait until the socket is readable, then a free buffer, then a read: only a stream
-// that has something to read takes a buffer, else idle ones would keep them from the others.
+// One operation state, used repeatedly. Where the kernel provides the buffers, each use takes the
+// bytes that arrived next. Elsewhere each use waits until the socket is readable, takes a free
+// buffer, and reads. Only a stream with bytes to read takes a buffer, because idle streams would
+// keep them from the others.
 //
 // Invariants:
-//   1. From start() to done the multiplexer counts one more operation on the handle, so that it stays
-//   attached while the stream is between two uses, or waits for a buffer.
+//   1. From start() to done the multiplexer counts one more operation on the handle, so that it
+//      stays attached while the stream is between two uses, or waits for a buffer.
 //   2. While `is_paused_` the operation is idle and this is in the list of its pool.
-//   3. Only a stream that has bytes (or the end of file) to read waits for a buffer, so the one that is woken
-//   uses it.
+//   3. Only a stream that has bytes (or the end of file) to read waits for a buffer, so a stream
+//      that is woken uses it.
 class receiving : private detail::operation_record, private detail::buffer_waiter {
 public:
-    /// All there is, or what has arrived next.
+    /// All bytes until the end, or only the next ones.
     enum class extent : bool { all, one_piece };
 
     receiving(const receiving&) = delete;
@@ -84,20 +85,21 @@ private:
 
 }  // namespace detail
 
-/// Takes all the bytes a stream socket gets: an operation with many values.
+/// Receives all bytes of a stream socket: an operation with many values.
 ///
-/// Signals: set_value for each piece, in order; at last set_value with an empty buffer at end of file, or
-/// with the error that ends it (ECANCELED after cancel(), ECONNRESET and the like, or that of attaching a
-/// socket without a multiplexer to the pool's); then set_done. After
-/// set_done it may be started again or destroyed, from inside that signal too. While no buffer of the pool is
-/// free it pauses: the bytes wait in the kernel, and it goes on when a buffer is returned. What had been
-/// received when it was cancelled is still given, so nothing is lost to who reads the socket next.
+/// Signals: set_value for each segment, in order. At the end set_value with an empty buffer at end
+/// of file, or with the error that ends it; then set_done. The error is ECANCELED after cancel(),
+/// ECONNRESET or similar, or that of attaching a socket without a multiplexer to the pool's. After
+/// set_done it may be started again or destroyed, also from inside that signal. While no buffer of
+/// the pool is free it pauses: the bytes stay in the kernel, and it resumes when a buffer is
+/// returned. Bytes received before a cancellation are still delivered, so the next reader of the
+/// socket misses nothing.
 ///
-/// A paused stream counts as pending: run() waits, for a buffer to be returned by something posted.
+/// A paused stream counts as pending: run() waits, for a buffer to be returned by a posted item.
 ///
-/// Lifetime: before start() it may be moved; from start() to set_done neither moved nor destroyed. The
-/// socket, attached to the pool's multiplexer, and the pool outlive that. No other read of the socket in the
-/// meantime. Thread safety: the multiplexer's thread only. Allocates: nothing.
+/// Lifetime: before start() it may be moved; from start() to set_done neither moved nor destroyed.
+/// The socket, attached to the pool's multiplexer, and the pool outlive that. No other read of the
+/// socket in the meantime. Thread safety: the multiplexer's thread only. Allocates: nothing.
 template <class Receiver>
 class receive_stream final : private detail::receiving {
 public:

@@ -23,7 +23,7 @@ using testing_by_simulation::replayable;
 
 constexpr std::size_t seed_count = 40;
 
-// A stream, who sends to it, and who keeps some of what it gives for a while.
+// A stream, its sender, and a receiver that keeps some of its buffers for a while.
 class conversation {
 public:
     conversation(simulation_options options, receive_pool_size size)
@@ -141,7 +141,7 @@ TEST(receive_stream_simulated, one_buffer_that_is_often_away_is_enough) {
     }
 }
 
-TEST(receive_stream_simulated, an_error_ends_it_after_what_came_before) {
+TEST(receive_stream_simulated, an_error_ends_it_after_the_bytes_before_it) {
     const auto all = pattern(3000);
     int failed = 0;
     for (const std::uint64_t seed : testing_by_simulation::seeds(seed_count)) {

@@ -14,7 +14,7 @@ namespace {
 using namespace test_kit;
 using namespace std::chrono_literals;
 
-// What came of a stream.
+// The bytes and the outcome of a stream.
 struct pieces {
     std::vector<received_buffer> kept;
     std::string text;

@@ -10,7 +10,7 @@ namespace sluice::io {
 result<std::size_t> undelivered_bytes(const socket_handle& socket) noexcept {
     int bytes = 0;
     if (::ioctl(socket.native().descriptor, SIOCOUTQ, &bytes) != 0)
-        return failure({errno, "look at what a socket has sent"});
+        return failure({errno, "query the unsent bytes of a socket"});
     return static_cast<std::size_t>(bytes);
 }
 

@@ -18,7 +18,7 @@ enum class socket_type : std::uint8_t {
     datagram,   ///< messages: Unix, or UDP
 };
 
-/// Who is at the other end of a Unix socket: its process when it connected or listened.
+/// The process at the other end of a Unix socket, at the time when it connected or listened.
 struct peer_identity {
     std::int32_t process = 0;
     std::uint32_t user = 0;
@@ -27,15 +27,16 @@ struct peer_identity {
 
 /// A socket that is, or can be, connected.
 ///
-/// Transfers are those of io_handle. Of the types with messages a request is one message: a read returns one,
-/// cut to the buffers if they are smaller; a write sends one, whole; more than limits::pieces_per_call_max
-/// pieces are refused with EMSGSIZE, since they could not go together; and an empty message cannot be told
-/// from the end. Writing to a peer that has gone fails with EPIPE or ECONNRESET and never raises SIGPIPE.
+/// Transfers are those of io_handle. For types with messages, a request is one message. A read
+/// returns one, truncated to the buffers if they are smaller. A write sends one, complete. More
+/// than limits::pieces_per_call_max segments are refused with EMSGSIZE, because they could not be
+/// sent together. An empty message looks like the end. Writing to a closed peer fails with EPIPE or
+/// ECONNRESET and never raises SIGPIPE.
 ///
-/// The description stays in blocking mode, since O_NONBLOCK would be shared with every process that has it
-/// open; who must not wait says so in each call. Except: a socket used with splice.hpp is made non-blocking
-/// by the first such use that must not wait for ever, for there the kernel knows no flag. Handles of this
-/// library work the same either way.
+/// The description stays in blocking mode, because O_NONBLOCK would be shared with every process
+/// that has it open; operations that must not wait pass a flag in each call. Exception: a socket
+/// used with splice.hpp is made non-blocking by the first such use with a limited wait, because the
+/// kernel has no flag there. Handles of this library work the same either way.
 class socket_handle : public io_handle {
 public:
     constexpr socket_handle() noexcept = default;
@@ -63,8 +64,8 @@ public:
     [[nodiscard]] static result<connected_pair> pair(socket_type type = socket_type::stream,
                                                      const socket_options& options = {}) noexcept;
 
-    /// Takes over a socket that somebody else made; on success the handle owns the descriptor.
-    /// Errors: ENOTSOCK. Allocates: nothing.
+    /// Takes ownership of an existing socket; on success the handle owns the descriptor. Errors:
+    /// ENOTSOCK. Allocates: nothing.
     [[nodiscard]] static result<socket_handle> adopt(int descriptor) noexcept;
 
     /// Connects this socket. After a failure or a passed deadline it must be closed: the kernel may still be

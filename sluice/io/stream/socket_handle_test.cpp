@@ -101,7 +101,7 @@ TEST(socket_handle, what_one_end_writes_the_other_reads_over_every_family) {
     }
 }
 
-TEST(socket_handle, a_peer_that_ended_its_direction_or_went_has_hung_up_though_not_all_was_read) {
+TEST(socket_handle, a_peer_that_shut_down_or_closed_is_reported_before_all_was_read) {
     for (const auto& kind : stream_kinds()) {
         SCOPED_TRACE(kind.name);
         auto both = connect_streams(kind);
@@ -136,7 +136,7 @@ TEST(socket_handle, the_kernel_vouches_for_the_peer_of_a_unix_socket) {
     EXPECT_EQ(alone.peer_credentials().error(), std::errc::not_connected);
 }
 
-TEST(socket_handle, what_was_written_is_undelivered_until_the_peer_has_taken_it) {
+TEST(socket_handle, written_bytes_are_undelivered_until_the_peer_has_read_them) {
     auto both = socket_handle::pair().value();
     EXPECT_EQ(undelivered_bytes(both.first).value(), 0U);
     ASSERT_EQ(both.first.write({.buffers = text("hello")}).bytes_transferred(), 5U);
@@ -302,7 +302,7 @@ TEST(socket_handle, a_failed_connect_names_the_peer) {
 }
 
 // A listener whose queue is full does not answer.
-TEST(socket_handle, a_connect_that_nobody_answers_ends_with_its_deadline) {
+TEST(socket_handle, a_connect_without_an_answer_ends_with_its_deadline) {
     const signal_storm storm;
     auto listener = listening_socket_handle::listen(socket_address::loopback_v4(0), {.backlog = 0}).value();
     const auto at = listener.local_address().value();
@@ -389,7 +389,7 @@ TEST_P(async_socket, a_refused_connect_names_the_peer) {
     EXPECT_NE(connecting.value().error().message().find(gone.text()), std::string::npos);
 }
 
-TEST_P(async_socket, a_long_write_passes_tiny_buffers_in_order_with_those_behind_it) {
+TEST_P(async_socket, a_long_write_passes_tiny_buffers_in_order_with_later_writes) {
     const signal_storm storm;
     const auto sent = pattern(100'000);
     for (const auto& kind : stream_kinds()) {

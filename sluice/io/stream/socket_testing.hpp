@@ -14,7 +14,7 @@
 #include "sluice/io/stream/socket_handle.hpp"
 #include "sluice/io/uring/uring_multiplexer.hpp"
 
-// What the tests of sockets, pipes and splices share. Only tests include this.
+// Shared parts of the tests of sockets, pipes and splices. Only tests include this.
 
 namespace sluice::io::test_kit {
 
@@ -56,7 +56,7 @@ protected:
     std::unique_ptr<io_multiplexer> multiplexer;
 };
 
-/// What came of an operation.
+/// The outcome of an operation.
 template <class Result>
 struct outcome {
     std::optional<Result> value;
@@ -129,7 +129,7 @@ inline std::vector<stream_kind> stream_kinds() {
     if (listening_socket_handle::listen(socket_address::loopback_v6(0)).has_value()) {
         kinds.push_back({"tcp_v6", socket_address::loopback_v6(0)});
     } else {
-        GTEST_LOG_(INFO) << "this machine has no IPv6: tests over it are left out";
+        GTEST_LOG_(INFO) << "this machine has no IPv6: tests over it are skipped";
     }
     kinds.push_back({"unix", {}});
     return kinds;

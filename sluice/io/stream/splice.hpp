@@ -13,30 +13,30 @@ namespace sluice::io {
 
 // Transfers between handles that never pass through the program's memory.
 //
-// By reference. What is sent from a file are the pages the kernel caches it in, not a copy: whoever writes to
-// the file before the peer has received them changes what it receives. Fine for data nobody writes, or whose
-// readers expect no snapshot; not for what has been signed.
+// By reference. The kernel sends the pages in which it caches a file, not a copy: a write to the
+// file before the peer has received them changes what the peer receives. This suits data that does
+// not change, or whose readers expect no snapshot; it does not suit signed data.
 //
-// The file's side is never waited for asynchronously: pages that are not in memory are read from the device
-// by the calling thread. Where files may be cold, read them (async_read) and write.
+// The file's side is never waited for asynchronously: pages that are not in memory are read from
+// the device by the calling thread. Where files may be cold, read them (async_read) and write.
 //
-// Sockets become non-blocking by their first use here, unless it has all the time in the world: a blocking
-// call without a deadline waits in the kernel. See socket_handle. Results count bytes; a smaller number than
-// asked for means that the file or stream has ended, or that the deadline, a cancellation or an error came
-// after some had gone. No SIGPIPE; a thread that has a sigpipe_guard saves two system calls with each
-// transfer.
+// Sockets become non-blocking by their first use here, unless it has no deadline: a blocking call
+// without a deadline waits in the kernel. See socket_handle. Results count bytes. A smaller number
+// than requested means that the file or stream has ended, or that the deadline, a cancellation or
+// an error came after some bytes had been sent. No SIGPIPE; a thread that has a sigpipe_guard saves
+// two system calls with each transfer.
 
 /// Everything up to the end of the file or stream.
 inline constexpr std::uint64_t to_the_end = std::numeric_limits<std::uint64_t>::max();
 
-/// What to do if a file turns out to be shorter than the range to be sent.
+/// How to send a range if the file turns out to be shorter.
 enum class short_file : std::uint8_t {
     ends_early,        ///< the result says how much there was; what the receiver was promised is not kept
     filled_with_zeros  ///< as if it still had that length: keeps a stream whose header has announced it in
                        ///< step
 };
 
-/// What to send of a file, and before it.
+/// The range of a file to send, and a header.
 struct send_file_request {
     /// Goes first, in one packet with the beginning of the file where it fits. Counted in the result.
     const_bytes_type header{};
@@ -45,7 +45,7 @@ struct send_file_request {
     short_file when_short = short_file::ends_early;  // with `to_the_end` there is nothing to fill
 };
 
-/// Where to put what is received.
+/// The place for the received bytes.
 struct receive_file_request {
     extent_type offset = 0;
     std::uint64_t length = to_the_end;  // to the end of the stream
@@ -61,8 +61,8 @@ class splice_pipe {
 public:
     static constexpr std::size_t capacity_default = 1024 * 1024;
 
-    /// Of at most this capacity: where the system grants ordinary users less, of less. Errors: EMFILE,
-    /// ENFILE.
+    /// Creates a pipe of at most this capacity; a smaller one where the system grants ordinary
+    /// users less. Errors: EMFILE, ENFILE.
     [[nodiscard]] static result<splice_pipe> create(std::size_t capacity_bytes = capacity_default) noexcept;
 
     [[nodiscard]] std::size_t capacity() const noexcept { return transit_.capacity; }
@@ -96,11 +96,12 @@ private:
                                                  const send_file_request& request, splice_pipe& through,
                                                  deadline within = {}) noexcept;
 
-/// Writes what comes from a socket or pipe to a file. From a socket it goes `through` a pipe by reference;
-/// without one, and to an append-only file, it is copied, through `request.scratch`; that without a deadline
-/// the call fills before it writes. If the file fails (ENOSPC), what had been received and not written is
-/// lost to the stream; `through.pending()` tells. Errors: ETIMEDOUT, ECONNRESET, and those of writing the
-/// file. Allocates: nothing. Blocks: until all has come.
+/// Writes the bytes of a socket or pipe to a file. From a socket they go `through` a pipe by
+/// reference; without one, and to an append-only file, they are copied through `request.scratch`,
+/// which a call without a deadline fills before it writes. If the file fails (ENOSPC), bytes that
+/// had been received and not written are lost to the stream; `through.pending()` returns their
+/// number. Errors: ETIMEDOUT, ECONNRESET, and those of writing the file. Allocates: nothing.
+/// Blocks: until all has been received.
 [[nodiscard]] result<std::uint64_t> receive_file_from(io_handle& from, io_handle& file,
                                                       const receive_file_request& request,
                                                       deadline within = {}) noexcept;
@@ -115,8 +116,9 @@ private:
                                               std::uint64_t length = to_the_end,
                                               deadline within = {}) noexcept;
 
-/// Copies what a pipe holds to another, up to `length`; it can still be read from the first. One step: it
-/// does not go on to what arrives later, since that begins with the same bytes. Errors, Blocks: as splice_to.
+/// Copies the content of one pipe to another, up to `length`; it can still be read from the first.
+/// One step: it does not continue with bytes that arrive later, because the pipe's content begins
+/// with the same bytes. Errors, Blocks: as splice_to.
 [[nodiscard]] result<std::uint64_t> tee_to(pipe_handle& from, pipe_handle& to,
                                            std::uint64_t length = to_the_end, deadline within = {}) noexcept;
 
@@ -158,7 +160,7 @@ public:
         return op.transferred;
     }
 
-    /// How much of what was sent were zeros in place of a file that has become shorter.
+    /// Returns how many of the sent bytes were zeros because the file has become shorter.
     [[nodiscard]] std::uint64_t filled() const noexcept { return transfer_.zeros; }
 
 private:
@@ -167,9 +169,10 @@ private:
     const char* name_;
 };
 
-/// The sender of send_file_to. It takes its place among the writes to the stream: header, file and what was
-/// written before and after never mix; cancelled when part of it has gone, it ends what waits behind it.
-/// `to` needs a multiplexer, `file` does not. Errors: as send_file_to, and ECANCELED.
+/// The sender of send_file_to. It takes its place among the writes to the stream: header and file
+/// never mix with the bytes written before and after. If it is cancelled after a part has been
+/// sent, the operations that wait after it end as well. `to` needs a multiplexer, `file` does not.
+/// Errors: as send_file_to, and ECANCELED.
 [[nodiscard]] splice_sender async_send_file(io_handle& file, io_handle& to, const send_file_request& request,
                                             deadline within = {}) noexcept;
 [[nodiscard]] splice_sender async_send_file(io_handle& file, io_handle& to, const send_file_request& request,

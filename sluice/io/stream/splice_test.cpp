@@ -151,7 +151,7 @@ TEST(splice, sending_to_a_peer_that_reads_nothing_ends_with_the_deadline) {
         const auto first = try_send_file_to(file, *ends.writer, {});
         ASSERT_TRUE(first.has_value());
         EXPECT_GT(*first, 0U);
-        // What the kernel moves on its own account may make a little room; soon there is none.
+        // The kernel may move some bytes by itself and free a little space; soon there is none.
         auto none = try_send_file_to(file, *ends.writer, {});
         for (int i = 0; i < 50 and none.has_value(); ++i)
             none = try_send_file_to(file, *ends.writer, {});
@@ -294,7 +294,7 @@ TEST(splice, streams_are_spliced_until_the_end_through_whichever_pipe_is_one_of_
     EXPECT_EQ(splice_to(pair.second, pair.first).error(), std::errc::invalid_argument);
 }
 
-TEST(splice, tee_copies_what_a_pipe_holds_and_leaves_it_there) {
+TEST(splice, tee_copies_the_content_of_a_pipe_and_leaves_it_there) {
     auto from = pipe_handle::anonymous().value();
     auto to = pipe_handle::anonymous().value();
     EXPECT_EQ(try_tee_to(from.reader, to.writer).error(), std::errc::timed_out);
@@ -404,14 +404,14 @@ TEST_P(async_splice_test, the_loop_never_waits_for_a_stream_that_is_full) {
             ++passes;
         }
         EXPECT_LT(std::chrono::steady_clock::now() - begun, 2s);
-        EXPECT_LT(passes, 1000);  // it sleeps meanwhile
+        EXPECT_LT(passes, 1000);  // it sleeps while it waits
         ASSERT_TRUE(sending.done());
         EXPECT_GT(sending.value().value_or(0), 0U);
         EXPECT_LT(sending.value().value_or(0), 8'000'000U);
     }
 }
 
-TEST_P(async_splice_test, a_cancelled_send_ends_what_waits_behind_it) {
+TEST_P(async_splice_test, a_cancelled_send_ends_the_operations_after_it) {
     const auto content = pattern(8'000'000);
     auto file = file_of(content);
     for (const auto& [name, make] : every_stream()) {
@@ -435,7 +435,7 @@ TEST_P(async_splice_test, a_cancelled_send_ends_what_waits_behind_it) {
     }
 }
 
-TEST_P(async_splice_test, one_that_is_cancelled_before_anything_went_takes_nobody_along) {
+TEST_P(async_splice_test, one_that_is_cancelled_before_its_first_byte_ends_no_other) {
     auto file = file_of(pattern(8'000'000));
     auto both = socket_handle::pair().value();
     ASSERT_TRUE(both.first.set_multiplexer(multiplexer.get()).has_value());
@@ -472,7 +472,7 @@ TEST_P(async_splice_test, a_broken_stream_is_reported_to_whom_it_concerns) {
     }
 }
 
-TEST_P(async_splice_test, what_is_received_takes_its_place_among_the_reads) {
+TEST_P(async_splice_test, a_received_file_takes_its_place_among_the_reads) {
     const auto content = pattern(200'000);
     auto through = splice_pipe::create().value();
     for (const auto& [name, make] : every_stream()) {
@@ -514,7 +514,7 @@ TEST_P(async_splice_test, what_is_received_takes_its_place_among_the_reads) {
     }
 }
 
-TEST_P(async_splice_test, between_streams_it_moves_what_is_there_and_says_when_the_target_is_full) {
+TEST_P(async_splice_test, between_streams_it_moves_the_available_bytes_and_reports_a_full_target) {
     auto from = pipe_handle::anonymous().value();
     auto both = socket_handle::pair().value();
     ASSERT_TRUE(from.reader.set_multiplexer(multiplexer.get()).has_value());

@@ -11,15 +11,15 @@
 
 namespace sluice::io {
 
-/// Waits, in a coroutine, for what a sender describes; what `co_await async_read(…)` makes. The state of the
-/// operation is in the coroutine's frame.
+/// Waits, in a coroutine, for the operation of a sender; `co_await async_read(…)` creates one. The
+/// state of the operation is in the coroutine's frame.
 ///
-/// Lazy: begins when awaited. What can be done at once is done without suspending, as long as the
-/// multiplexer's budget lasts (limits::inline_completions_max); then the coroutine takes its turn behind the
-/// others. Resumed by the multiplexer, on its thread, after the done signal. Destroying the frame while it
-/// waits is an error, reported to the failure handler: the kernel may be writing into the buffers; cancel its
-/// scope and wait instead.
-/// Thread safety: the multiplexer's thread only. Allocates, locks, throws: never.
+/// Lazy: begins when awaited. An operation that can complete at once does so without suspending, as
+/// long as the multiplexer's budget lasts (limits::inline_completions_max). After that the
+/// coroutine takes its turn after the others. Resumed by the multiplexer, on its thread, after the
+/// done signal. Destroying the frame while it waits is an error, reported to the failure handler,
+/// because the kernel may be writing into the buffers; cancel its scope and wait instead. Thread
+/// safety: the multiplexer's thread only. Allocates, locks, throws: never.
 template <sender Sender>
 class [[nodiscard]] operation_awaiter final : private awaited_operation {
 public:
@@ -48,13 +48,14 @@ private:
     Sender sender_;
 };
 
-/// Makes every sender awaitable, in any coroutine. Without a scope: there is nobody to cancel it.
+/// Makes every sender awaitable, in any coroutine. It has no scope, so it cannot be cancelled.
 template <sender Sender>
 [[nodiscard]] operation_awaiter<Sender> operator co_await(Sender what) noexcept {
     return operation_awaiter<Sender>(std::move(what));
 }
 
-/// What `co_await current_scope` asks for: the cancel_scope the coroutine runs in, null for none.
+/// The operand of `co_await current_scope`, which returns the coroutine's cancel_scope, or null if
+/// it has none.
 struct current_scope_t {};
 inline constexpr current_scope_t current_scope{};
 
@@ -100,7 +101,7 @@ public:
             scope_->nest_in(*outer);
         }
     }
-    /// Runs the coroutine in `own`, or in none, whoever awaits it.
+    /// Runs the coroutine in `own`, or in no scope, independent of the scope of its awaiter.
     void set_scope(cancel_scope* own) noexcept {
         scope_ = own;
         has_own_scope_ = true;

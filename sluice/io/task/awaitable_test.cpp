@@ -70,7 +70,7 @@ detached read_repeatedly(pipe_handle& from, int& rounds) {
     }
 }
 
-TEST_P(awaitable, what_is_always_ready_takes_its_turn_behind_others_after_the_budget) {
+TEST_P(awaitable, a_handle_that_is_always_ready_yields_to_others_after_the_budget) {
     for (int i = 0; i < 4 * limits::inline_completions_max; ++i)
         write_text("x");
     int rounds = 0;

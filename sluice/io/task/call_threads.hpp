@@ -61,16 +61,17 @@ private:
     list_hook<queued_call> link_;
 };
 
-/// Threads that carry out calls which would block a loop and have no asynchronous form, such as those of a
-/// file system. Their owner passes them on; nothing in io starts any by itself.
+/// Threads that carry out calls which would block a loop and have no asynchronous form, such as
+/// those of a file system. Their owner passes them on; nothing in io starts any by itself.
 ///
-/// A call begins in the order of asking, as soon as a thread is free; it runs to its end. Threads are started
-/// as calls come that none is free for, and stay. A call may wait for what another one holds, but not for one
-/// that has not begun: all threads might wait for it. The loops that calls came from outlive the threads,
-/// which may be in the middle of waking one when its coroutine has gone on already.
+/// Calls begin in the order of the requests, as soon as a thread is free, and run to their end. A
+/// thread is started when a call comes and no thread is free, and stays. A call may wait for a
+/// resource that another running call holds, but not for a call that has not begun: all threads
+/// might wait for it. The loops of the callers outlive the threads, because a thread may still be
+/// waking a loop when the coroutine has already resumed.
 ///
-/// Monitor. Thread safety: run() on the loop's thread, everything else on any. Allocates: in starting a
-/// thread.
+/// Monitor. Thread safety: run() on the loop's thread, everything else on any. Allocates: in
+/// starting a thread.
 class call_threads {
 public:
     explicit call_threads(std::size_t threads_max) : call_threads({.threads_max = threads_max}) {}

@@ -29,7 +29,7 @@ protected:
     std::unique_ptr<io_multiplexer> loop_ = make_epoll_multiplexer(0).value();
 };
 
-TEST_F(calling, runs_elsewhere_and_goes_on_where_it_was) {
+TEST_F(calling, runs_elsewhere_and_resumes_on_its_own_thread) {
     call_threads threads(1);
     const auto work = [](call_threads& on, io_multiplexer& loop) -> task<bool> {
         const std::thread::id home = std::this_thread::get_id();
@@ -39,7 +39,7 @@ TEST_F(calling, runs_elsewhere_and_goes_on_where_it_was) {
     EXPECT_TRUE(run(work(threads, *loop_)));
 }
 
-TEST_F(calling, gives_what_the_call_gave_be_it_a_failure) {
+TEST_F(calling, returns_the_result_of_the_call_also_if_it_is_a_failure) {
     call_threads threads(1);
     const auto work = [](call_threads& on, io_multiplexer& loop) -> task<result<int>> {
         co_return co_await on.run(loop, [] { return result<int>(failure({EIO, "call"})); });
@@ -47,7 +47,7 @@ TEST_F(calling, gives_what_the_call_gave_be_it_a_failure) {
     EXPECT_EQ(run(work(threads, *loop_)).error().code(), EIO);
 }
 
-// What a call waits for.
+// The condition that a call waits for.
 struct gate {
     std::atomic<bool> is_shut{true};
     std::atomic<int> inside{0};
@@ -101,7 +101,7 @@ TEST_F(calling, has_as_many_calls_at_once_as_threads_and_the_rest_waits) {
     EXPECT_EQ(shut.inside, 5);
 }
 
-// Of several loops, each call comes back to its own.
+// With several loops, each call returns to its own.
 TEST_F(calling, serves_several_loops_many_times) {
     constexpr int calls = 500;
     std::vector<std::unique_ptr<io_multiplexer>> loops;

@@ -13,7 +13,7 @@ namespace sluice::io {
 
 class cancel_scope;
 
-/// What some coroutine waits for, as its scope knows it; lives in that coroutine's frame.
+/// An operation that a coroutine waits for, as its scope knows it; lives in that coroutine's frame.
 class awaited {
 public:
     awaited(const awaited&) = delete;
@@ -23,7 +23,7 @@ protected:
     explicit awaited(cancel_scope* within) noexcept : scope_(within) {}
     ~awaited() = default;
 
-    /// Chooses the scope, for who learns of it only when it is awaited.
+    /// Chooses the scope, for owners that get it only when they are awaited.
     void run_in(cancel_scope* within) noexcept { scope_ = within; }
 
     /// Whether the scope is cancelled already; the outcome is then ECANCELED, and nothing is to be started.
@@ -77,8 +77,8 @@ protected:
     }
 
 private:
-    // The value is collected when the coroutine goes on, and it may go on only when its frame, in which the
-    // buffers may be, is its own again: at done.
+    // The value is collected when the coroutine resumes. It may resume only when its frame, which
+    // may contain the buffers, is its own again: at done.
     void signal_value() noexcept final {}
     void signal_done() noexcept final { resume_waiter(error_code); }
     void signal_both(io_multiplexer& by) noexcept final;

@@ -117,7 +117,7 @@ TEST_P(cancellation, a_scope_outlived_by_one_nested_in_it_sets_that_free) {
     EXPECT_TRUE(inner.is_cancelled());
 }
 
-// Both reads are complete before either coroutine goes on; the first to go on cancels the other.
+// Both reads are complete before either coroutine resumes; the first to resume cancels the other.
 TEST_P(cancellation, a_read_that_was_faster_than_the_cancellation_keeps_its_outcome) {
     auto first_pipe = make_pipe();
     auto second_pipe = make_pipe();

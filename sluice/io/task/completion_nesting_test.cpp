@@ -90,7 +90,7 @@ task<void> await_often(Sender what, int& completions) {
         if ((co_await what).has_value()) ++completions;
 }
 
-TEST_P(nesting, of_a_coroutine_that_awaits_again_is_bounded) {
+TEST_P(nesting, is_bounded_for_a_coroutine_that_awaits_again) {
     on_small_stack([&] { sync_wait(*multiplexer_, await_often(barrier(), completions_)); });
     EXPECT_EQ(completions_, many);
 }

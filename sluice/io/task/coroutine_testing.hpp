@@ -31,7 +31,7 @@ inline std::vector<coroutine_back_end> coroutine_back_ends() {
     return found;
 }
 
-/// What coroutines promise holds over every multiplexer.
+/// Tests that coroutines keep their promises over every multiplexer.
 class coroutine_test : public testing::TestWithParam<coroutine_back_end> {
 protected:
     pipe_handle::pair make_pipe() {
@@ -48,7 +48,7 @@ protected:
     std::unique_ptr<io_multiplexer> multiplexer_ = GetParam().make().value();
 };
 
-/// What a read of one byte ended with: 0, or the cause.
+/// Reads one byte. Returns 0, or the error.
 inline task<int> read_one(pipe_handle& from) {
     std::array<std::byte, 1> one{};
     const auto read = co_await co_read(from, io_request<bytes_type>{one});

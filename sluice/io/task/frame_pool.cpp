@@ -7,8 +7,9 @@
 namespace sluice::io {
 namespace {
 
-// Behind every frame stands its pool, so that whoever ends it knows where it goes. Behind, because in front
-// it would have to be padded to the alignment of the frame.
+// A pointer to its pool follows every frame, so that the thread that ends it knows where it
+// belongs. It follows the frame because in front it would have to be padded to the alignment of the
+// frame.
 constexpr std::size_t offset_of_pool(std::size_t frame_bytes) noexcept {
     return (frame_bytes + alignof(frame_pool*) - 1) / alignof(frame_pool*) * alignof(frame_pool*);
 }

@@ -11,21 +11,24 @@
 
 namespace sluice::io {
 
-/// Memory for coroutine frames: lists of free blocks by size, cut from one arena. Once warm, a task costs no
-/// allocation; when the arena is used up, frames come from the heap, and are counted.
+/// Memory for coroutine frames: lists of free blocks by size, allocated from one arena. Once warm,
+/// a task costs no allocation; when the arena is used up, frames come from the heap, and are
+/// counted.
 ///
-/// Which pool a task's frame comes from: the one given to it as an argument behind std::allocator_arg
-/// (`serve(std::allocator_arg, pool, …)`, first or behind the object of a member function), else the calling
-/// thread's, which a `frame_pool::use` sets; else the heap. One pool per thread, set where the thread starts
-/// its loop, serves all tasks without any of them saying so.
+/// A task's frame comes from the pool that is passed as an argument after std::allocator_arg
+/// (`serve(std::allocator_arg, pool, …)`, first or after the object of a member function).
+/// Otherwise it comes from the calling thread's pool, which a `frame_pool::use` sets, or else from
+/// the heap. One pool per thread, set where the thread starts its loop, serves all tasks without an
+/// argument.
 ///
-/// Thread safety: belongs to the thread that first takes from it (ENSURE). A frame may end on another thread,
-/// where resume_on() brought it: its block then comes back through a lock-free list. No frame may outlive its
-/// pool (ENSURE). Allocates: the arena; what does not fit. Complexity: O(1).
+/// Thread safety: belongs to the thread that first takes from it (ENSURE). A frame may end on
+/// another thread, where resume_on() brought it: its block then returns through a lock-free list.
+/// No frame may outlive its pool (ENSURE). Allocates: the arena; and frames that do not fit.
+/// Complexity: O(1).
 ///
 /// Invariants:
-///   1. A block of the arena keeps its size class for ever; it is in use, in `free_` of its class, or in
-///   `returned_`.
+///   1. A block of the arena never changes its size class; it is in use, in `free_` of its class,
+///      or in `returned_`.
 class frame_pool {
 public:
     /// Larger frames come from the heap: a frame of that size holds a buffer that belongs elsewhere.
@@ -47,7 +50,7 @@ public:
     frame_pool& operator=(const frame_pool&) = delete;
     ~frame_pool();
 
-    /// What happened so far. Owner's thread only.
+    /// Returns the counts so far. Owner's thread only.
     [[nodiscard]] counters statistics() noexcept;
 
     /// While it exists, frames of tasks called on this thread come from `pool` (null: the heap). Nests.

@@ -27,12 +27,13 @@ private:
 
 }  // namespace detail
 
-/// Runs `root`, and the multiplexer until it has finished; gives what it returned. Not from inside a task or
-/// a receiver (ENSURE). Other work of the multiplexer advances meanwhile, and what is still pending at the
-/// end stays pending. Throws: an exception that left the task. Errors of the kernel, for which no loop can
-/// run, go to the failure handler. Blocks: until the task has finished. Allocates: nothing. Thread safety:
-/// the multiplexer's thread; where there are several, any thread, and several at once: after each wait a task
-/// goes on on any thread that runs the multiplexer.
+/// Runs `root`, and the multiplexer until it has finished, and returns its result. Not from inside
+/// a task or a receiver (ENSURE). Other work of the multiplexer advances during the wait, and
+/// operations that are pending at the end stay pending. Throws: an exception that left the task.
+/// Errors of the kernel, for which no loop can run, go to the failure handler. Blocks: until the
+/// task has finished. Allocates: nothing. Thread safety: the multiplexer's thread; where there are
+/// several, any thread, and several at once: after each wait a task resumes on any thread that runs
+/// the multiplexer.
 template <class T>
 T sync_wait(io_multiplexer& multiplexer, task<T> root) {
     detail::sync_waiter(multiplexer).run(root.frame().promise(), root.frame());
@@ -74,7 +75,8 @@ inline hop_awaiter resume_on(io_multiplexer& multiplexer) noexcept {
     return {multiplexer, hop_awaiter::when::elsewhere_only};
 }
 
-/// Lets others run: goes on behind what is posted already. For long computations between awaits.
+/// Lets others run: continues after all items that are posted already. For long computations
+/// between awaits.
 inline hop_awaiter yield(io_multiplexer& multiplexer) noexcept {
     return {multiplexer, hop_awaiter::when::always};
 }

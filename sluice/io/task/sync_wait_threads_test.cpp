@@ -182,8 +182,8 @@ TEST_F(hopping, a_thousand_hops_lose_nothing) {
     EXPECT_EQ(run(ping_pong(*home_, away_.multiplexer(), 1000)), 2000);
 }
 
-// What is awaited after the hop has its frame from this thread's pool or the heap, and frames of the other
-// thread's pool end here.
+// The frame of the awaited task after the hop comes from this thread's pool or the heap, and frames
+// of the other thread's pool end here.
 task<int> leaf(int n) {
     co_return n;
 }

@@ -23,10 +23,11 @@ namespace detail {
 
 class task_promise_base;
 
-// Who is told that a task has finished, if not a coroutine that awaits it.
+// The listener for the end of a task that no coroutine awaits.
 class task_listener {
 public:
-    // The frame is suspended at its end, so it may be destroyed here. Returns what runs next, on this stack.
+    // The frame is suspended at its end, so it may be destroyed here. Returns the coroutine to run
+    // next, on this stack.
     virtual std::coroutine_handle<> task_finished(task_promise_base& finished) noexcept = 0;
 
 protected:
@@ -151,17 +152,17 @@ public:
 
 /// A coroutine that is awaited by another: `task<result<int>> answer(…) { … co_return 42; }`.
 ///
-/// Lazy: the body begins when the task is awaited (or given to sync_wait, when_all, a task_group). Its caller
-/// goes on, on the same stack, when it ends: neither a chain of tasks nor a loop grows the stack. Runs in its
-/// parent's cancel scope. `T` may be void, a reference, or move-only. Errors are values; an exception that
-/// leaves the body is thrown again to the awaiting task. Without one (a task_group's child), it goes to the
-/// failure handler.
+/// Lazy: the body begins when the task is awaited (or passed to sync_wait, when_all, a task_group).
+/// When it ends, its caller resumes on the same stack: neither a chain of tasks nor a loop grows
+/// the stack. Runs in its parent's cancel scope. `T` may be void, a reference, or move-only. Errors
+/// are values; an exception that leaves the body is thrown again to the awaiting task. If there is
+/// none (a task_group's child), it goes to the failure handler.
 ///
-/// Owns the frame; a task that waits for i/o must not be destroyed (see operation_awaiter).
-/// Thread safety: one thread at a time. resume_on() moves the task alone: a task that awaits it resumes on
-/// the thread of its own multiplexer, and so do sync_wait, when_all, race and task_group. The loop of that
-/// multiplexer must still run then: hold a work_guard. Allocates: the frame, from the frame_pool chosen as
-/// said there. Suspends: where the body does.
+/// Owns the frame; a task that waits for I/O must not be destroyed (see operation_awaiter). Thread
+/// safety: one thread at a time. resume_on() moves the task alone: a task that awaits it resumes on
+/// the thread of its own multiplexer, and so do sync_wait, when_all, race and task_group. The loop
+/// of that multiplexer must still run then: hold a work_guard. Allocates: the frame, from the
+/// frame_pool chosen as described there. Suspends: where the body does.
 template <class T = void>
 class [[nodiscard]] task {
 public:
@@ -180,7 +181,7 @@ public:
         if (frame_) frame_.destroy();
     }
 
-    /// Starts the task and waits for it; gives what it returned. Once: `co_await std::move(t)`.
+    /// Starts the task, waits for it and returns its result. Once: `co_await std::move(t)`.
     [[nodiscard]] auto operator co_await() && noexcept {
         ENSURE(frame_ != nullptr, "a task that was moved from has nothing to await");
         return awaiter{frame_};
@@ -225,7 +226,7 @@ private:
     handle_type frame_;
 };
 
-/// Has `work` run in `own`, nested in the scope of whoever awaits it: `own.cancel()` ends its i/o. `own`
+/// Runs `work` in `own`, nested in the scope of its awaiter: `own.cancel()` ends its I/O. `own`
 /// outlives it.
 template <class T>
 [[nodiscard]] task<T> in_scope(cancel_scope& own, task<T> work) noexcept {
@@ -233,8 +234,8 @@ template <class T>
     return work;
 }
 
-/// Has `work` run in no scope: its i/o goes on when its parent has been cancelled. For what must be said to
-/// the other side before a connection is closed. Give it a deadline.
+/// Runs `work` in no scope: its I/O continues when its parent has been cancelled. For messages that
+/// must be sent to the peer before a connection is closed. Give it a deadline.
 template <class T>
 [[nodiscard]] task<T> uncancelled(task<T> work) noexcept {
     work.frame().promise().set_scope(nullptr);

@@ -10,14 +10,14 @@
 
 namespace sluice::io {
 
-/// Children that run beside the task that spawned them, and are waited for before the group goes: a server's
-/// connections. `group.spawn(serve(…)); … co_await group.join();`
+/// Children that run concurrently with the task that spawned them, and are waited for before the
+/// group is destroyed: a server's connections. `group.spawn(serve(…)); … co_await group.join();`
 ///
-/// A child owns itself: its frame goes when it ends. It runs in the group's scope, so that `cancel()` ends
-/// the i/o of all. No child may be left when the group is destroyed (ENSURE).
-/// Thread safety: the multiplexer's thread, to which a child that ends on another comes back; where it is for
-/// several threads, any of them: the children run on all.
-/// Allocates: nothing besides the children's frames. Complexity: O(1); cancel() as of cancel_scope.
+/// A child owns itself: its frame is freed when it ends. It runs in the group's scope, so that
+/// `cancel()` ends the I/O of all. No child may be left when the group is destroyed (ENSURE).
+/// Thread safety: the multiplexer's thread, to which a child that ends on another returns; where it
+/// is for several threads, any of them: the children run on all. Allocates: nothing besides the
+/// children's frames. Complexity: O(1); cancel() as of cancel_scope.
 class task_group final : private detail::task_listener {
 public:
     explicit task_group(io_multiplexer& multiplexer) noexcept : multiplexer_(multiplexer) {}
@@ -36,9 +36,9 @@ public:
     /// Children that have not ended.
     [[nodiscard]] std::size_t size() const noexcept { return children_.size(); }
 
-    /// `co_await group.join()`: waits until there is no child, also none spawned meanwhile. If the task that
-    /// joins is cancelled, so is the group: its scope is nested in that task's from here on. One task at a
-    /// time.
+    /// `co_await group.join()`: waits until there is no child, including those spawned during the
+    /// wait. If the task that joins is cancelled, so is the group: its scope is nested in that
+    /// task's from here on. One task at a time.
     [[nodiscard]] auto join() noexcept { return join_awaiter{*this}; }
 
 private:

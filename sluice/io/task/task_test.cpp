@@ -150,7 +150,7 @@ TEST_F(tasks, locals_are_destroyed_before_the_awaiting_task_goes_on) {
 TEST_F(tasks, moving_a_task_moves_the_ownership_of_its_frame) {
     auto first = number(3);
     auto second = std::move(first);
-    EXPECT_FALSE(first.is_valid());  // NOLINT: what is left is the subject
+    EXPECT_FALSE(first.is_valid());  // NOLINT: tests the state after the move
     EXPECT_EQ(run(std::move(second)), 3);
 }
 

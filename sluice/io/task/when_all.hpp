@@ -34,7 +34,7 @@ public:
         child.frame().promise().set_listener(*this);
         child.frame().resume();
     }
-    // Whether this was the last. acq_rel: what every child has written is seen by the one who goes on.
+    // Returns whether this was the last. acq_rel: the last child sees the writes of all others.
     [[nodiscard]] bool arrive() noexcept { return left_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
 private:
@@ -112,11 +112,11 @@ private:
 
 }  // namespace detail
 
-/// Runs tasks concurrently and waits for all of them, whatever becomes of each: `auto [a, b] = co_await
-/// when_all(first(), second());`. A void result is a std::monostate. They start in order, each up to where it
-/// first has to wait; they run in the scope of the task that awaits them. A failure of one ends no other:
-/// for that, give them a scope and cancel it. Throws: the exception of the first of them that threw.
-/// Allocates: nothing. Suspends: until the last has finished.
+/// Runs tasks concurrently and waits for all of them, whatever their results: `auto [a, b] =
+/// co_await when_all(first(), second());`. A void result is a std::monostate. They start in order,
+/// each up to its first wait, and run in the scope of the task that awaits them. A failure of one
+/// ends no other: for that, give them a scope and cancel it. Throws: the exception of the first of
+/// them that threw. Allocates: nothing. Suspends: until the last has finished.
 template <class... Ts>
 [[nodiscard]] auto when_all(task<Ts>... children) noexcept {
     return detail::tuple_join<Ts...>(std::move(children)...);

@@ -34,7 +34,7 @@ TEST_P(joining, when_all_gives_every_result_in_order) {
     EXPECT_EQ(failed.error(), std::errc::permission_denied);
 }
 
-// Tells when it ends.
+// Logs its end.
 task<int> read_then_log(pipe_handle& from, int name, std::vector<int>& log) {
     const int code = co_await read_one(from);
     log.push_back(name);
@@ -97,7 +97,7 @@ TEST_P(joining, when_all_of_a_span_leaves_the_results_in_the_tasks) {
     EXPECT_EQ(run(sum()), 42);
 }
 
-TEST_P(joining, when_all_of_none_goes_on_at_once) {
+TEST_P(joining, when_all_of_no_tasks_resumes_at_once) {
     const auto none = []() -> task<std::size_t> {
         std::vector<task<int>> no_children;
         const auto results = co_await when_all(std::move(no_children));

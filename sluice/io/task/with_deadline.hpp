@@ -25,10 +25,10 @@ public:
     }
 
     void start(deadline within) noexcept;
-    /// Whether this, and nobody before it, has cancelled the scope.
+    /// Returns whether this, and no earlier request, has cancelled the scope.
     [[nodiscard]] bool has_fired() const noexcept { return has_fired_; }
 
-    /// `co_await alarm.stopped()`: ends it. The multiplexer has let go of it then.
+    /// `co_await alarm.stopped()`: ends it. The multiplexer then no longer refers to it.
     [[nodiscard]] auto stopped() noexcept {
         struct awaiter {
             scope_alarm& alarm;
@@ -80,7 +80,7 @@ struct deadline_outcome {
     using type = result<T>;
     static constexpr bool is_flat = false;
 };
-// What is a result already (result, io_result) stays what it is.
+// An existing result (result, io_result) keeps its type.
 template <class T>
     requires requires(const T& t) {
         { t.error() } -> std::same_as<const error&>;

@@ -1,10 +1,11 @@
 // Connections that the kernel accepts by itself (multishot): one submission, a completion for each.
 //
-// That is what is cheapest while they come one by one. It takes all there are, though, and in a burst they
-// come out of a call of their own each time round, where accept4 finds one after the other: so the first that
-// nobody waits for ends it, and when all it has brought have been taken, connections are accepted by calls
-// until there is none. That is also the back pressure: what the kernel holds for us is what came before it
-// heard of the end.
+// That is the cheapest way while connections come one by one. However, the kernel accepts all of
+// them, and in a burst each pass needs a call of its own to collect them, where accept4 finds one
+// after the other. So the first connection without a waiting operation ends it, and when all
+// connections of the multishot call have been taken, connections are accepted by calls until there
+// is none. That is also the back pressure: the kernel holds for us only the connections that came
+// before it processed the end.
 
 #include <sys/mman.h>
 #include <sys/resource.h>

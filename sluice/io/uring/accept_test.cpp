@@ -62,12 +62,12 @@ TEST_F(uring_accepts, of_connections_that_come_one_by_one_submit_nothing) {
     stream.start();
     drain(*multiplexer);
     const auto before = submissions();
-    if (not before) GTEST_SKIP() << "this kernel does not tell of its rings";
+    if (not before) GTEST_SKIP() << "this kernel does not report on its rings";
     for (int i = 0; i < 10; ++i)
         connect_clients(1);
     EXPECT_EQ(submissions(), before);
     connect_clients(20);
-    EXPECT_GT(submissions(), before) << "a burst ends it, and what follows begins it anew";
+    EXPECT_GT(submissions(), before) << "a burst ends it, and later connections begin it again";
     const auto after = submissions();
     connect_clients(1);
     EXPECT_EQ(submissions(), after);

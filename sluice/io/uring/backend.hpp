@@ -14,13 +14,13 @@
 
 namespace sluice::io::uring {
 
-/// Whom a completion is for: the low bits of its user_data, the rest being an address.
+/// The target of a completion: the low bits of its user_data; the rest is an address.
 enum class addressee : std::uint64_t {
-    nobody,     // an answer nobody waits for
+    nobody,     // no target: an answer that is ignored
     loop,       // a wake-up
     transfer,   // a half_state: its call in flight
     poll,       // a half_state: its handle is ready
-    zero_copy,  // an operation: sent, or let go of
+    zero_copy,  // an operation: sent, or its memory released
     file,       // an operation
     receive,    // a half_state: its multishot receive
     accept,     // a half_state: its multishot accept
@@ -60,12 +60,13 @@ struct buffer_group {
     std::unique_ptr<arrival[]> arrivals;  // by buffer
 };
 
-/// What the ring has of one direction of a pipe or socket. Invariants:
-///   1. At most one transfer and one poll are in flight; while a transfer is, `half->in_flight` is not 0 and
-///   counts the operations at the front of the queue that it covers.
-///   2. A `receive` or `accept_ahead` with the kernel counts as in flight while the multishot call that
-///   serves it, if any, is; that one goes on between two of them, and is over when the last has ended.
-///   3. While anything is in flight this neither moves nor goes away: detach waits for that.
+/// The state of the ring for one direction of a pipe or socket. Invariants:
+///   1. At most one transfer and one poll are in flight; while a transfer is, `half->in_flight` is
+///      not 0 and counts the operations at the front of the queue that it covers.
+///   2. A `receive` or `accept_ahead` with the kernel counts as in flight while the multishot call
+///      that serves it, if any, is in flight. The multishot call continues between two of them, and
+///      is over when the last has ended.
+///   3. While anything is in flight this neither moves nor is destroyed: detach waits for that.
 struct alignas(8) half_state {
     registration::half* half = nullptr;
     std::uint64_t in_flight_as = 0;  // the transfer's user_data
@@ -76,33 +77,35 @@ struct alignas(8) half_state {
     bool tells_more = false;       // the kernel says with each read whether more has come (TCP)
     bool polls_only = false;       // O_NONBLOCK: the ring would answer EAGAIN rather than wait
     bool has_cancelled = false;    // an operation of the transfer is to end early
-    bool never_zero_copy = false;  // in vain, or impossible, on this socket
+    bool never_zero_copy = false;  // without success, or impossible, on this socket
     bool was_uncopied = false;     // once at least
     std::uint8_t copied_in_a_row = 0;
     std::uint32_t kept_by_kernel = 0;  // sends whose memory it still reads
     list_hook<half_state> cancel_link;
-    // What a multishot call has brought and nobody has taken yet, in order: buffers filled, or descriptors.
+    // Results of a multishot call that no operation has taken yet, in order: filled buffers, or
+    // descriptors.
     std::uint32_t oldest_arrived = buffer_group::none;
     std::uint32_t newest_arrived = buffer_group::none;
     unsigned receive_group = 0;
     int multishot_end = 0;      // why it has ended, an errno value, unless it is
-    bool has_ended = false;     // and nobody has been told yet
+    bool has_ended = false;     // and no operation has reported it yet
     bool is_multishot = false;  // it is with the kernel
     bool is_bursting = false;   // connections come faster than they are taken: by calls, until there is none
     accept_request* acceptor = nullptr;  // for whom the kernel accepts, or may
     msghdr message{};                    // the kernel writes to it when a gathered receive completes
 };
 
-/// The io_uring back end. Streams are in streams.cpp, their multishot receives in receive.cpp, their
-/// multishot accepts in accept.cpp, files and barriers in files.cpp, fork(2) in fork.cpp.
+/// The io_uring back end. Streams are in streams.cpp, their multishot receives in receive.cpp,
+/// their multishot accepts in accept.cpp, files and barriers in files.cpp, fork(2) in fork.cpp.
 ///
 /// Invariants:
-///   1. A stream's operation with the kernel is at the front of its half's queue; a file's is in no queue, or
-///   in `cancelled_files_`. A file's counts as with the kernel from when it has a submission entry.
-///   2. What could not be given to the ring (full) is in `dirty_`, `files_`, or a list of cancellations, and
-///   is given in the next pass, which does not sleep before it has been.
-///   3. While the kernel refuses entries for lack of memory, what it has not taken is taken back and carried
-///   out by calls (refusal.cpp).
+///   1. A stream's operation with the kernel is at the front of its half's queue; a file's is in no
+///      queue, or in `cancelled_files_`. A file's counts as with the kernel from when it has a
+///      submission entry.
+///   2. Requests that did not fit into the ring (full) are in `dirty_`, `files_`, or a list of
+///      cancellations. They are submitted in the next pass, which does not sleep before.
+///   3. While the kernel refuses entries for lack of memory, the entries that it has not taken are
+///      taken back and carried out by calls (refusal.cpp).
 class multiplexer final : public io_multiplexer {
 public:
     explicit multiplexer(const uring_options& options) noexcept : options_(options) {
@@ -118,9 +121,9 @@ public:
     [[nodiscard]] result<void> open() noexcept;
 
 private:
-    // A registration's `backend_word`: how often the ring has been told its descriptor; at `fixed_from` it is
-    // put into the ring's table of files, which costs a system call that a short-lived handle would not earn
-    // back.
+    // A registration's `backend_word`: how often the ring was given its descriptor. At `fixed_from`
+    // the descriptor is put into the ring's table of files, with a system call that does not pay
+    // off for a short-lived handle.
     static constexpr std::uint32_t fixed_from = 4;
     static constexpr std::uint32_t is_fixed = 5;
     static constexpr std::uint32_t never_fixed = 6;
@@ -281,8 +284,9 @@ private:
     std::vector<std::unique_ptr<stream_state[]>> streams_;  // by slot, in chunks: addresses are stable
     std::array<std::unique_ptr<buffer_group>, limits::receive_groups_max> groups_;
 
-    // Of a connection the kernel has accepted and nobody has taken, by descriptor: the one accepted next on
-    // the same listener. How many the kernel accepts at once has no other bound than how many it may open.
+    // For each connection that the kernel has accepted and no operation has taken, by descriptor:
+    // the connection accepted next on the same listener. The number of connections is limited only
+    // by the number of files that may be open.
     std::unique_ptr<std::uint32_t[], unmap> links_;
 
     unsigned arenas_end_ = 0;  // no registered buffer from here on

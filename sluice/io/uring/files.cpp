@@ -31,8 +31,8 @@ constexpr bool is_file_write(operation_kind kind) noexcept {
     return is_transfer(kind) and kind != operation_kind::read;
 }
 
-// What is left to transfer, as the ring takes it: what is left of a piece that has been begun, or a list of
-// whole pieces, which is the caller's own and so stays in place.
+// Returns the rest of a transfer in the form for the ring: the rest of a partly transferred
+// segment, or a list of untouched segments, which is the caller's own and so stays in place.
 std::span<const buffer> left_of(const operation_record& op, buffer& begun) noexcept {
     std::size_t skip = op.transferred;
     std::uint32_t first = 0;
@@ -70,8 +70,9 @@ void multiplexer::backend_submit(operation_record& op) noexcept {
     }
 }
 
-// What give_file does of a transfer of one piece, not begun, on a file in the table. Each field is written
-// once: that, for many in flight, is most of what a transfer costs here.
+// The part of give_file for a transfer of one segment, not begun, on a file in the table. Each
+// field is written once, because with many requests in flight these writes are most of the cost of
+// a transfer here.
 void multiplexer::give_piece(io_uring_sqe& entry, operation_record& op) const noexcept {
     static_assert(operation_kind::read < operation_kind::write and IORING_OP_READ + 1 == IORING_OP_WRITE and
                   IORING_OP_READ_FIXED + 1 == IORING_OP_WRITE_FIXED);
@@ -126,7 +127,7 @@ void multiplexer::give_file(io_uring_sqe& entry, operation_record& op) noexcept 
     op.at = operation_record::stage::in_flight;
 }
 
-// Of any process that has the word in its memory: not the private kind.
+// For all processes that share the word's memory, so not the private kind.
 void multiplexer::prepare_word(io_uring_sqe& entry, operation_record& op) noexcept {
     constexpr std::uint64_t any_waker = 0xffff'ffff;
     io_uring_prep_rw(op_futex_wait, &entry, futex_of_32_bits, op.argument, 0, op.offset);
@@ -139,8 +140,8 @@ void multiplexer::on_word(operation_record& op, int outcome) noexcept {
     ENSURE(op.at == operation_record::stage::in_flight, "a completion of what the kernel does not have");
     if (op.queue_link.is_linked()) cancelled_files_.erase(op);
     op.at = operation_record::stage::waiting;
-    // EAGAIN: it held something else. Whoever is told looks, so a wake-up too many does no harm.
-    // ECANCELED unasked: the thread that submitted it has ended.
+    // EAGAIN: the word had another value. A spurious wake-up is harmless, because every waiter
+    // checks the word. ECANCELED without a request: the thread that submitted it has ended.
     const bool is_news = outcome == 0 or outcome == -EAGAIN or outcome == -EINTR or
                          (outcome == -ECANCELED and op.cancel_code == 0);
     if (not is_news) op.error_code = -outcome;
@@ -171,7 +172,7 @@ void multiplexer::prepare_barrier(io_uring_sqe& entry, const operation_record& o
 int multiplexer::registered_index(buffer piece) const noexcept {
     for (unsigned i = 0; i != arenas_end_; ++i) {
         const auto arena = arenas_[i];
-        // Of what lies before the arena, beyond any size.
+        // For an address before the arena, this wraps to a value larger than any size.
         const auto at =
             reinterpret_cast<std::uintptr_t>(piece.data()) - reinterpret_cast<std::uintptr_t>(arena.data());
         if (at <= arena.size() and piece.size() <= arena.size() - at) return static_cast<int>(i);
@@ -227,11 +228,12 @@ void multiplexer::on_part_of_file(operation_record& op, int outcome) noexcept {
         ended = false;
         if (outcome == -EAGAIN) op.backend_word = wants_worker;
     } else if (outcome == -ENOMEM and is_transfer(op.kind) and op.cancel_code == 0) {
-        // The ring's own memory, or the file system's; a call tells which. Not for a barrier: to ask twice
-        // would lose the error of the first.
+        // The ring's own memory, or the file system's; a call distinguishes them. Not for a
+        // barrier: a second one would lose the error of the first.
         perform_blocking(op);
     } else if (outcome < 0 and op.transferred == 0) {
-        // Bytes that have gone are reported; whoever goes on meets the error again.
+        // Bytes that have been transferred are reported; a caller that continues meets the error
+        // again.
         op.error_code = -outcome;
     }
     if (not ended and op.cancel_code != 0) {

@@ -138,7 +138,7 @@ TEST(uring_files, an_error_of_the_kernel_is_the_outcome) {
     EXPECT_EQ(read.result.code, EISDIR);
 }
 
-TEST(uring_files, what_is_cancelled_before_the_kernel_has_it_ends_at_once) {
+TEST(uring_files, an_operation_cancelled_before_its_submission_ends_at_once) {
     const auto multiplexer = make();
     auto file = scratch_file();
     ASSERT_TRUE(file.set_multiplexer(multiplexer.get()).has_value());
@@ -153,7 +153,7 @@ TEST(uring_files, what_is_cancelled_before_the_kernel_has_it_ends_at_once) {
     EXPECT_EQ(late.result.dones, 1);
 }
 
-TEST(uring_files, what_is_taken_back_before_the_kernel_has_it_leaves_its_neighbours_whole) {
+TEST(uring_files, an_operation_taken_back_before_its_submission_leaves_others_intact) {
     const auto multiplexer = make({.submission_entries = 8, .completion_entries = 16});
     auto file = scratch_file();
     ASSERT_TRUE(file.write({.buffers = text("abcdefghijkl"), .offset = 0}).has_value());
@@ -174,7 +174,7 @@ TEST(uring_files, what_is_taken_back_before_the_kernel_has_it_leaves_its_neighbo
     }
 }
 
-TEST(uring_files, what_is_taken_back_can_be_started_again_before_the_kernel_is_called) {
+TEST(uring_files, an_operation_taken_back_can_be_started_again_before_the_next_submission) {
     const auto multiplexer = make();
     auto file = scratch_file();
     ASSERT_TRUE(file.write({.buffers = text("again"), .offset = 0}).has_value());

@@ -94,8 +94,8 @@ bool multiplexer::arm_receive(half_state& state, const receive_request& request)
     } else {
         io_uring_prep_recv_multishot(entry, descriptor, nullptr, 0, 0);
     }
-    // Not before there is something to receive: a buffer is picked first, and where none is free, a socket
-    // with nothing to receive would be told so too.
+    // Not before there is something to receive: the kernel picks a buffer first and, if none is
+    // free, would report that even for a socket with nothing to receive.
     entry->ioprio |= IORING_RECVSEND_POLL_FIRST;
     name_file(*entry, *state.half->owner);
     entry->flags |= IOSQE_BUFFER_SELECT;
@@ -141,7 +141,7 @@ void multiplexer::finish_front(registration::half& half) noexcept {
 void multiplexer::note_arrival(half_state& state, std::uint32_t index, int bytes) noexcept {
     buffer_group& group = *groups_[state.receive_group];
     ENSURE(index * group.bytes_each < group.memory.size(), "no buffer of this group");
-    if (bytes <= 0) {  // picked in vain
+    if (bytes <= 0) {  // a buffer was picked but not used
         group.give(index);
         return;
     }

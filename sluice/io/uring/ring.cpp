@@ -55,8 +55,8 @@ const void* this_thread_mark() noexcept {
     return &mark;
 }
 
-// Whether a file taken out of the table is let go at once although a request on another file of the table is
-// in flight. Before 6.13 it was not. Asked by doing it, on a ring of its own.
+// Returns whether a file removed from the table is closed at once although a request on another
+// file of the table is in flight. Before 6.13 it was not. Tested on a separate ring.
 bool files_are_let_go_at_once() noexcept {
     io_uring trial{};
     if (io_uring_queue_init(4, &trial, 0) != 0) return false;
@@ -169,7 +169,8 @@ result<void> ring::enable() noexcept {
         return failure({-outcome, "io_uring_register, enable"});
     is_enabled_ = true;
     owner_ = this_thread_mark();
-    // Saves looking the descriptor up in every call; a thread may register 16, so a refusal is no error.
+    // Saves the lookup of the descriptor in every call; a thread may register 16, so a refusal is
+    // not an error.
     if (not is_shared_) is_registered_ = io_uring_register_ring_fd(&ring_) == 1;
     return {};
 }
@@ -187,7 +188,7 @@ io_uring_sqe* ring::next_of_full() noexcept {
 bool ring::take_back(std::uint64_t user_data) noexcept {
     ENSURE(user_data != 0, "names every entry that has been taken back");
     ENSURE(ring_.sq.sqe_tail - ring_.sq.sqe_head <= ring_.sq.ring_entries, "a queue has entries of its own");
-    // Up to `sqe_head` the kernel has been told of them, even of those it has not taken yet.
+    // Entries before `sqe_head` are known to the kernel, even those that it has not taken yet.
     for (unsigned at = ring_.sq.sqe_head; at != ring_.sq.sqe_tail; ++at) {
         io_uring_sqe& entry = ring_.sq.sqes[at & ring_.sq.ring_mask];
         if (entry.user_data != user_data) continue;

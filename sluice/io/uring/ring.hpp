@@ -11,8 +11,8 @@
 
 namespace sluice::io::uring {
 
-// What the kernel knows and Debian's liburing 2.3 does not name. Never decided by these names being there:
-// whether the running kernel knows them is asked at run time.
+// Constants of the kernel that Debian's liburing 2.3 does not have. Their presence decides nothing:
+// whether the running kernel supports them is checked at run time.
 inline constexpr std::uint8_t op_futex_wait = 51;                     // 6.7
 inline constexpr int futex_of_32_bits = 2;                            // FUTEX2_SIZE_U32
 inline constexpr std::uint16_t send_zc_report_usage = 1U << 3;        // 6.2
@@ -32,8 +32,8 @@ class ring {
 public:
     struct sizes {
         unsigned submissions;  // entries of the submission queue, a power of two
-        unsigned completions;  // of the completion queue; what comes beyond is kept by the kernel
-        unsigned files;        // of the file table; fewer if fewer may be open
+        unsigned completions;  // entries of the completion queue; the kernel keeps an overflow
+        unsigned files;        // entries of the file table; fewer if fewer files may be open
         bool is_shared;        // used by several threads, one at a time
     };
 
@@ -44,10 +44,11 @@ public:
     ring& operator=(const ring&) = delete;
     ~ring();
 
-    /// Sets it up. Where memory does not suffice for these sizes, a quarter of them is tried, and again down
-    /// to `sizes_min`: a full queue is submitted early, so smaller queues only cost more system calls.
-    /// Errors: EPERM, denied by seccomp or kernel.io_uring_disabled; ENOSYS, not in this kernel or sandbox;
-    /// EOPNOTSUPP, a kernel before 5.19; ENOMEM, EMFILE. The error's operation says so in words.
+    /// Sets the ring up. If memory does not suffice for these sizes, a quarter of them is tried,
+    /// repeatedly down to `sizes_min`: a full queue is submitted early, so smaller queues only cost
+    /// more system calls. Errors: EPERM, denied by seccomp or kernel.io_uring_disabled; ENOSYS, not
+    /// in this kernel or sandbox; EOPNOTSUPP, a kernel before 5.19; ENOMEM, EMFILE. The error's
+    /// operation describes the reason.
     [[nodiscard]] result<void> open(sizes wanted) noexcept;
 
     /// In a child after fork(2), which has the descriptor but not the queues: makes another one in its place.
@@ -167,8 +168,9 @@ public:
 
     // --- registered files
 
-    /// Puts a descriptor into the table, in place of what was there. False if the kernel refuses; then the
-    /// descriptor itself has to be named. A slot keeps its file open until cleared.
+    /// Puts a descriptor into the table, replacing the one in the slot. Returns false if the kernel
+    /// refuses; the caller then has to use the descriptor itself. A slot keeps its file open until
+    /// cleared.
     [[nodiscard]] bool set_file(unsigned slot, int descriptor) noexcept;
     void clear_file(unsigned slot) noexcept { (void)set_file(slot, -1); }
     /// 0 if this kernel would keep a removed file open as long as older requests are in flight: a connection
@@ -196,8 +198,8 @@ public:
     [[nodiscard]] io_uring& raw() noexcept { return ring_; }
 
 private:
-    // What is left of its last use. Newer versions of liburing clear it where they give an entry out, older
-    // ones where it is prepared, and have no function for it.
+    // Clears the rest of its last use. Newer versions of liburing clear it when they provide an
+    // entry, older ones when it is prepared, and have no function for it.
     template <class Entry>
     static void clear(Entry& entry) noexcept {
         if constexpr (requires { io_uring_initialize_sqe(&entry); }) io_uring_initialize_sqe(&entry);

@@ -22,7 +22,7 @@ bool is_native(const registration::half& half, const operation_record& op) noexc
 
 int send_flags(const registration::half& half) noexcept {
     if (half.which == direction::in) return 0;
-    // A stream's write goes on until whole, in the kernel rather than by way of us.
+    // A stream's write continues until complete, in the kernel instead of through us.
     const bool wants_all = half.owner->native.stream and half.queue.front()->kind == operation_kind::write;
     return wants_all ? MSG_NOSIGNAL | MSG_WAITALL : MSG_NOSIGNAL;
 }
@@ -50,7 +50,7 @@ bool was_found_unready(const registration::half& half) noexcept {
 // --- giving
 
 bool multiplexer::give_dirty() noexcept {
-    dirty_list now = std::move(dirty_);  // what is marked meanwhile waits for the next pass
+    dirty_list now = std::move(dirty_);  // halves marked during this pass wait for the next one
     while (registration::half* const half = now.front()) {
         now.erase(*half);
         if (give_half(*half)) continue;
@@ -84,7 +84,7 @@ bool multiplexer::give_half(registration::half& half) noexcept {
     if (half.queue.front()->kind == operation_kind::accept_ahead) return give_accept(state);
     if (half.queue.front()->kind == operation_kind::accept and finish_accept(state)) return true;
     if (is_native(half, *half.queue.front()) and not state.polls_only) return give_transfer(state);
-    if (state.is_polling) return true;  // it is looked at when the poll completes
+    if (state.is_polling) return true;  // it is checked when the poll completes
     if (not state.is_unready and not was_found_unready(half) and not serve_half(half)) return true;
     return give_poll(state);
 }
@@ -222,8 +222,8 @@ void multiplexer::on_transfer(half_state& state, int outcome, unsigned flags) no
     if (outcome >= 0) {
         on_bytes(state, outcome, flags);
     } else if (outcome == -EAGAIN or outcome == -ENOMEM or (outcome == -EFAULT and is_for_threads())) {
-        // ENOMEM: the ring's own memory, or the socket's; EFAULT: the thread that submitted it has ended, or
-        // the buffer is bad. A call tells which.
+        // ENOMEM: the ring's own memory, or the socket's; EFAULT: the thread that submitted it has
+        // ended, or the buffer is bad. A call distinguishes them.
         state.polls_only = true;
     } else if (outcome != -EINTR and outcome != -ECANCELED) {
         fail_front(half, -outcome);
@@ -263,7 +263,8 @@ void multiplexer::on_bytes(half_state& state, int outcome, unsigned flags) noexc
         finish(*op);
 }
 
-// What a transfer says of the next one: whether start() should try it, and whether the ring should.
+// Records what a transfer shows for the next one: whether start() should try it, and whether the
+// ring should.
 void multiplexer::note_readiness(half_state& state, std::size_t bytes, unsigned flags) noexcept {
     registration::half& half = *state.half;
     const bool more = (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
@@ -282,12 +283,12 @@ void multiplexer::note_readiness(half_state& state, std::size_t bytes, unsigned 
 void multiplexer::fail_front(registration::half& half, int code) noexcept {
     ENSURE(half.in_flight == 0, "what the kernel has ends with its completion");
     operation_record& front = *half.queue.pop_front();
-    // Bytes that have gone are reported; whoever goes on meets the error again.
+    // Bytes that have been transferred are reported; a caller that continues meets the error again.
     if (front.transferred == 0) front.error_code = code;
     finish(front);
 }
 
-// Of the operations a call covered, ends those that were to be cancelled; the others go with the next call.
+// Ends the cancelled operations of a call; its other operations go with the next call.
 void multiplexer::withdraw_cancelled(half_state& state, std::size_t members) noexcept {
     registration::half& half = *state.half;
     ENSURE(half.in_flight == 0, "operations are withdrawn once the call for them is over");
@@ -312,7 +313,8 @@ void multiplexer::on_poll(half_state& state, int outcome) noexcept {
     state.is_polling = half.is_armed = false;
     if (half.queue.empty() or half.in_flight != 0) return;
     if (outcome < 0 and outcome != -ECANCELED) {
-        // ENOMEM, EBADF: whoever waits is told, rather than left waiting.
+        // ENOMEM, EBADF: the waiting operations fail with the error instead of waiting
+        // indefinitely.
         while (not half.queue.empty())
             fail_front(half, -outcome);
         return;
@@ -370,8 +372,9 @@ void multiplexer::prepare_zero_copy(io_uring_sqe& entry, half_state& state, oper
     state.in_flight_as = address(addressee::zero_copy, &op);
 }
 
-// Two completions: sent, and, unless that one says otherwise, let go of. `op.backend_word` counts how often
-// the kernel has still to let go: an operation sent in two parts is let go of twice.
+// Two completions: sent and, unless the first one excludes it, released. `op.backend_word` counts
+// the releases that are still to come from the kernel: an operation sent in two parts is released
+// twice.
 void multiplexer::on_zero_copy(operation_record& op, int outcome, unsigned flags) noexcept {
     half_state& state = state_of(op.target->side(direction::out));
     if ((flags & IORING_CQE_F_NOTIF) != 0) {

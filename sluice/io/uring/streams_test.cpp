@@ -22,7 +22,7 @@ std::vector<std::unique_ptr<one_read>> start_reads(io_handle& from, int count, s
     return reads;
 }
 
-TEST(uring_streams, a_read_that_had_to_wait_gets_what_is_written_later) {
+TEST(uring_streams, a_read_that_had_to_wait_gets_bytes_written_later) {
     const auto multiplexer = make();
     socket_pair pair;
     ASSERT_TRUE(pair.ours.set_multiplexer(multiplexer.get()).has_value());
@@ -90,7 +90,8 @@ TEST(uring_streams, bytes_that_arrive_with_a_cancellation_are_kept) {
         EXPECT_EQ(read->result.dones, 1);
         all += read->text();
     }
-    std::array<std::byte, 16> rest{};  // whichever was first, what nobody was given is still in the socket
+    std::array<std::byte, 16>
+        rest{};  // whichever was first, bytes that no read returned are still in the socket
     const auto got = pair.ours.try_read(io_request<bytes_type>{rest});
     all.append(reinterpret_cast<const char*>(rest.data()), got.bytes_transferred());
     EXPECT_EQ(all, "01234567");
@@ -140,7 +141,7 @@ TEST(uring_streams, more_sockets_wait_than_either_queue_has_entries) {
     EXPECT_EQ(multiplexer->pending(), 0U);
 }
 
-TEST(uring_streams, a_write_goes_on_until_whole_and_others_follow_it) {
+TEST(uring_streams, a_write_continues_until_complete_and_others_follow_it) {
     const auto multiplexer = make();
     socket_pair pair;
     ASSERT_TRUE(pair.ours.set_multiplexer(multiplexer.get()).has_value());
@@ -162,7 +163,7 @@ TEST(uring_streams, a_write_goes_on_until_whole_and_others_follow_it) {
     EXPECT_EQ(third.result.bytes, 500U);
 }
 
-TEST(uring_streams, a_cancelled_write_that_has_partly_gone_ends_what_was_to_follow) {
+TEST(uring_streams, a_partly_sent_write_that_is_cancelled_ends_later_writes) {
     const auto multiplexer = make();
     socket_pair pair;
     ASSERT_TRUE(pair.ours.set_multiplexer(multiplexer.get()).has_value());
@@ -181,7 +182,7 @@ TEST(uring_streams, a_cancelled_write_that_has_partly_gone_ends_what_was_to_foll
     EXPECT_EQ(multiplexer->pending(), 0U);
 }
 
-TEST(uring_streams, a_deadline_ends_what_the_kernel_waits_for) {
+TEST(uring_streams, a_deadline_ends_an_operation_that_waits_in_the_kernel) {
     const auto multiplexer = make();
     socket_pair pair;
     ASSERT_TRUE(pair.ours.set_multiplexer(multiplexer.get()).has_value());
@@ -262,7 +263,7 @@ TEST(uring_streams, a_write_to_a_closed_peer_fails_without_a_signal) {
     EXPECT_EQ(write.result.code, EPIPE);
 }
 
-TEST(uring_streams, pipes_wait_by_polling_and_let_go_when_detached) {
+TEST(uring_streams, pipes_wait_by_polling_and_are_released_when_detached) {
     const auto multiplexer = make();
     auto pipe = pipe_handle::anonymous().value();
     ASSERT_TRUE(pipe.reader.set_multiplexer(multiplexer.get()).has_value());
@@ -282,7 +283,7 @@ TEST(uring_streams, pipes_wait_by_polling_and_let_go_when_detached) {
     EXPECT_EQ(pipe.writer.write({.buffers = text("hi")}).error(), std::errc::broken_pipe);
 }
 
-TEST(uring_streams, a_table_slot_lets_go_of_one_file_before_it_takes_another) {
+TEST(uring_streams, a_table_slot_releases_one_file_before_it_takes_another) {
     const auto multiplexer = make();
     socket_pair waiting;  // its read is in flight all the time
     ASSERT_TRUE(waiting.ours.set_multiplexer(multiplexer.get()).has_value());

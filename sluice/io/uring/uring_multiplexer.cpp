@@ -97,8 +97,8 @@ void multiplexer::backend_detach(registration& attached) noexcept {
     if (attached.backend_word == is_fixed) ring_.clear_file(attached.slot);
 }
 
-// Ends a poll nobody waits for any more: it would keep the file open, and its completion would come to
-// whoever has this state next.
+// Ends a poll that no operation waits for any more. It would keep the file open, and its completion
+// would reach the next user of this state.
 void multiplexer::settle(half_state& state) noexcept {
     state.is_stale = false;
     if (not state.is_polling) return;
@@ -186,7 +186,8 @@ bool multiplexer::give_cancellation(std::uint64_t of) noexcept {
     io_uring_sqe* const entry = ring_.next();
     if (entry == nullptr) return false;
     io_uring_prep_cancel64(entry, of, 0);
-    // What was faster than its cancellation has its own completion; this one's answer tells nothing more.
+    // An operation that was faster than its cancellation has its own completion; this answer adds
+    // nothing.
     entry->flags |= IOSQE_CQE_SKIP_SUCCESS;
     entry->user_data = address(addressee::nobody, nullptr);
     return true;

@@ -114,7 +114,7 @@ TEST(uring_ring, waits_by_its_registration_without_the_marks_of_liburing) {
     ring.raw().int_flags = marks;
 }
 
-TEST(uring_multiplexer, registered_memory_is_given_back) {
+TEST(uring_multiplexer, registered_memory_is_freed) {
     const auto multiplexer = make();
     for (int round = 0; round < 200; ++round) {  // more often than there are places
         auto memory = multiplexer->allocate_registered_buffer(10'000);

@@ -58,7 +58,7 @@ struct socket_pair {
     }
 };
 
-/// What came of an operation.
+/// The outcome of an operation.
 struct outcome {
     int values = 0;
     int dones = 0;

@@ -44,7 +44,7 @@ struct tcp_pair {
     }
 };
 
-// Whether done came by itself, after value, is what tells zero-copy from ordinary sending.
+// A separate done signal, after value, distinguishes zero-copy from ordinary sending.
 struct order_recorder {
     int* values;
     int* dones;
@@ -89,8 +89,8 @@ TEST(uring_zero_copy, value_comes_before_done_and_the_handle_stays_busy_between)
     EXPECT_EQ(bytes, source.size());
 }
 
-// From inside the value signal has the peer read everything, and the multiplexer look at its completions by
-// way of another operation, long enough for the kernel to let go of the memory.
+// Inside the value signal, the peer reads everything, and the multiplexer checks its completions
+// through another operation, long enough for the kernel to release the memory.
 struct let_go_within_value {
     const tcp_pair* pair;
     io_operation_connection<sleep_sender, recorder>* another;
@@ -109,7 +109,7 @@ struct let_go_within_value {
     void set_done() noexcept { ++into->dones; }
 };
 
-TEST(uring_zero_copy, memory_let_go_of_while_value_is_signalled_is_done_once) {
+TEST(uring_zero_copy, memory_released_while_value_is_signalled_is_done_once) {
     const auto multiplexer = make({.zero_copy_send_bytes_min = 4096});
     tcp_pair pair;
     ASSERT_TRUE(pair.ours.set_multiplexer(multiplexer.get()).has_value());
