@@ -41,14 +41,14 @@ choice choose() noexcept {
     return {back_end::epoll, "epoll: " + tried.error().message()};
 }
 
-// Once for each process, and silently: a sandbox that logs what it denies logs one line.
+// Once per process and without output, so that a sandbox that logs denials logs one line.
 const choice& chosen_back_end() noexcept {
     static const choice made = choose();
     return made;
 }
 
-// Why the first ring could not be made after the trial had worked; null while all could. Never freed: views
-// of it may be anywhere.
+// The reason why the first ring failed after the trial had succeeded; null while all succeeded.
+// Never freed, because callers may keep views of it.
 std::atomic<const std::string*> degradation{nullptr};
 
 void note_degradation(const error& refusal) noexcept {
@@ -57,7 +57,7 @@ void note_degradation(const error& refusal) noexcept {
     try {
         fresh = new std::string("epoll for some loops: " + refusal.message());  // NOLINT: kept
     } catch (const std::bad_alloc&) {
-        return;  // memory is what there is too little of: the loop matters, not the note
+        return;  // memory is short: the loop matters more than the reason
     }
     const std::string* none = nullptr;
     // release: pairs with best_available_reason().

@@ -60,7 +60,7 @@ TEST(best_available, io_uring_unknown_to_the_sandbox_falls_back_to_epoll_and_rep
               "epoll|epoll: io_uring_setup, unknown to this kernel or sandbox: Function not implemented");
 }
 
-TEST(best_available, a_ring_that_may_be_made_but_not_used_is_not_chosen) {
+TEST(best_available, a_ring_that_can_be_created_but_not_used_is_not_chosen) {
     if (const auto tried = try_uring(); not tried) GTEST_SKIP() << tried.error().message();
     ::unsetenv("SLUICE_MULTIPLEXER");
     const std::string answer = ask_in_child([] {
@@ -82,7 +82,7 @@ TEST(best_available, the_environment_forces_either_back_end) {
     ::unsetenv("SLUICE_MULTIPLEXER");
 }
 
-TEST(best_available, what_an_operation_cannot_have_is_its_error) {
+TEST(best_available, an_operation_without_a_multiplexer_ends_with_the_reason) {
     ::setenv("SLUICE_MULTIPLEXER", "kqueue", 1);
     const std::string answer = ask_in_child([] {
         struct noting {
@@ -108,13 +108,13 @@ TEST(best_available, what_an_operation_cannot_have_is_its_error) {
     EXPECT_NE(answer.find(", done", answer.find(", done") + 1), std::string::npos) << "each of them";
 }
 
-TEST(best_available, what_an_operation_cannot_have_is_its_error_however_often_it_is_tried) {
+TEST(best_available, repeated_operations_without_a_multiplexer_end_with_the_reason) {
     ::setenv("SLUICE_MULTIPLEXER", "kqueue", 1);
     const std::string answer = ask_in_child([] {
         auto pipe = pipe_handle::anonymous().value();
         std::array<std::byte, 1> memory{};
         int errors = 0;
-        // Awaited more often than one pass of a loop completes inline, and started from its own signal.
+        // More awaits than one pass of a loop completes inline, each started from its own signal.
         const auto often = [&]() -> detached {
             for (int i = 0; i != 200; ++i)
                 errors += (co_await co_read(pipe.reader, io_request<bytes_type>{memory})).has_value() ? 0 : 1;
@@ -126,7 +126,7 @@ TEST(best_available, what_an_operation_cannot_have_is_its_error_however_often_it
     EXPECT_EQ(answer, "200");
 }
 
-TEST(best_available, what_a_receiver_starts_and_cannot_have_is_signalled) {
+TEST(best_available, an_operation_without_a_multiplexer_started_by_a_receiver_is_signalled) {
     ::setenv("SLUICE_MULTIPLEXER", "kqueue", 1);
     const std::string answer = ask_in_child([] {
         auto pipe = pipe_handle::anonymous().value();
@@ -150,7 +150,7 @@ TEST(best_available, what_a_receiver_starts_and_cannot_have_is_signalled) {
     EXPECT_EQ(answer, "100000");
 }
 
-TEST(best_available, what_another_thread_starts_and_cannot_have_is_signalled) {
+TEST(best_available, an_operation_without_a_multiplexer_started_by_another_thread_is_signalled) {
     ::setenv("SLUICE_MULTIPLEXER", "kqueue", 1);
     const std::string answer = ask_in_child([] {
         auto pipe = pipe_handle::anonymous().value();

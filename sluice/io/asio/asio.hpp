@@ -10,8 +10,8 @@
 #include "sluice/io/asio/asio_operation.hpp"
 #include "sluice/io/stream/socket_sender.hpp"
 
-// Asio on our multiplexer: P2052 holds that the Networking TS can be built on it, and here it is. These
-// headers need Asio 1.22 or later (Debian: libasio-dev) and ASIO_STANDALONE; sluice::io itself does not.
+// Asio on our multiplexer. P2052 claims that the Networking TS can be built on it. These headers
+// need Asio 1.22 or later (Debian: libasio-dev) and ASIO_STANDALONE; sluice::io itself does not.
 
 namespace sluice::io {
 
@@ -57,10 +57,11 @@ public:
     using executor_type = asio_context::executor_type;
     using lowest_layer_type = asio_stream;
 
-    /// A closed one.
+    /// Constructs a closed stream.
     asio_stream() noexcept = default;
 
-    /// Takes over a handle and attaches it to the context's multiplexer. Errors: those of set_multiplexer.
+    /// Takes ownership of a handle and attaches it to the context's multiplexer. Errors: those of
+    /// set_multiplexer.
     [[nodiscard]] static result<asio_stream> make(asio_context& context, Handle handle) {
         if (auto set = handle.set_multiplexer(&context.multiplexer()); not set) return failure(set.error());
         asio_stream made;
@@ -85,7 +86,8 @@ public:
     [[nodiscard]] Handle& handle() noexcept { return core_->handle; }
     [[nodiscard]] bool is_open() const noexcept { return core_ != nullptr; }
 
-    /// Cancels what is pending; its handlers get operation_aborted unless it was faster.
+    /// Cancels the pending operations. Their handlers get operation_aborted unless the operation
+    /// was faster.
     void cancel() noexcept {
         if (core_ != nullptr) core_->cancel_all(core_);
     }
@@ -95,21 +97,23 @@ public:
         core_.reset();
     }
 
-    /// void(asio::error_code, std::size_t): at least one byte was read, or why not. Up to 16 buffers.
+    /// void(asio::error_code, std::size_t): the bytes read, at least one, or the error. Up to 16
+    /// buffers.
     template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
     auto async_read_some(const Buffers& buffers, Token&& token = Token()) {
         using work = detail::asio_transfer<Handle, buffer, Buffers>;
         return detail::asio_initiate<void(asio::error_code, std::size_t), work>(core_, get_executor(), token,
                                                                                 buffers);
     }
-    /// void(asio::error_code, std::size_t): how much was written, at least one byte. Up to 16 buffers.
+    /// void(asio::error_code, std::size_t): the bytes written, at least one, or the error. Up to 16
+    /// buffers.
     template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
     auto async_write_some(const Buffers& buffers, Token&& token = Token()) {
         using work = detail::asio_transfer<Handle, const_buffer, Buffers>;
         return detail::asio_initiate<void(asio::error_code, std::size_t), work>(core_, get_executor(), token,
                                                                                 buffers);
     }
-    /// void(asio::error_code). For a socket made by socket_handle::create.
+    /// void(asio::error_code). For a socket created by socket_handle::create.
     template <class Token = asio::default_completion_token_t<executor_type>>
         requires std::same_as<Handle, socket_handle>
     auto async_connect(const socket_address& peer, Token&& token = Token()) {
@@ -117,7 +121,7 @@ public:
                                                                                    token, peer);
     }
 
-    /// Blocks: until something could be read; until everything is written.
+    /// Blocks: until bytes could be read; until everything is written.
     template <class Buffers>
     std::size_t read_some(const Buffers& buffers, asio::error_code& why) noexcept {
         detail::asio_pieces<buffer, Buffers> pieces(buffers);
@@ -253,7 +257,7 @@ public:
     }
     [[nodiscard]] time_point expiry() const noexcept { return core_->expiry; }
 
-    /// Cancels the waits that are pending and sets when those to come end.
+    /// Cancels the pending waits and sets the expiry of later ones.
     void expires_at(time_point when) noexcept {
         cancel();
         core_->expiry = when;

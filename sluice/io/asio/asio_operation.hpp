@@ -23,10 +23,11 @@
 #include "sluice/io/asio/core.hpp"
 #include "sluice/io/sender/atomic_sender.hpp"
 
-// How the operations of asio.hpp begin and end; for that header, not for users.
+// The start and end of the operations of asio.hpp; for that header, not for users.
 namespace sluice::io::detail {
 
-/// The pieces of an Asio buffer sequence. No more than Asio's own composed operations offer at a time.
+/// The segments of an Asio buffer sequence: at most as many as Asio's own composed operations pass
+/// at a time.
 template <class Piece, class Buffers>
 class asio_pieces {
 public:
@@ -65,8 +66,8 @@ std::size_t asio_transferred(const Result& outcome, bool end_if_none, asio::erro
     return count;
 }
 
-// Each kind of operation is a class: what it needs, `sender()`, and `finish()`, the handler's arguments. One
-// that may have nothing to do has `nothing()`.
+// Each kind of operation is a class: its arguments, `sender()`, and `finish()`, which returns the
+// handler's arguments. A kind that may have nothing to do has `nothing()`.
 
 template <class Handle, class Piece, class Buffers>
 class asio_transfer : public asio_handle_work<Handle> {
@@ -84,7 +85,7 @@ public:
             return io::async_write_some(this->handle(), io_request<const_buffers_type>{pieces_.all()});
         }
     }
-    // A read of nothing would wait for data on a socket.
+    // A read of no bytes would wait for data on a socket.
     [[nodiscard]] bool is_nothing() noexcept {
         return pieces_.is_empty() or asio_handle_work<Handle>::is_nothing();
     }
@@ -101,7 +102,7 @@ private:
     asio_pieces<Piece, Buffers> pieces_;
 };
 
-/// An executor that is not ours, kept busy until a handler has been given to it.
+/// An executor of another context, kept busy until a handler has been passed to it.
 template <class Executor>
 class asio_elsewhere {
 public:
@@ -126,12 +127,13 @@ private:
     asio::executor_work_guard<Executor> work_;
 };
 
-/// One operation of Asio's: the i/o, the handler, and what ties them to a context. Lives in memory of the
+/// An Asio operation: the I/O, the handler, and their link to a context. Lives in memory of the
 /// handler's allocator from begin() to deliver().
 ///
-/// Thread safety: begin() and cancel() on any thread; everything else on the multiplexer's. With several
-/// threads, one of them launches it, and another may deliver it before launch() has returned. Cancellations
-/// hold the core's lock, and so do the steps that make the i/o, and that remove the operation.
+/// Thread safety: begin() and cancel() on any thread; everything else on the multiplexer's. With
+/// several threads, one of them launches it, and another may deliver it before launch() has
+/// returned. Cancellations hold the core's lock, and so do the steps that create the I/O and that
+/// remove the operation.
 template <class Work, class Core, class Handler, class Executor>
 class asio_operation final : public asio_pending {
     using allocator_type = typename std::allocator_traits<
@@ -148,7 +150,8 @@ class asio_operation final : public asio_pending {
         }
         void set_done() noexcept { self->done(); }
     };
-    // With several threads it may be called after the operation has gone, and then finds none of its number.
+    // With several threads it may be called after the operation has ended, and then finds none with
+    // its number.
     struct canceller {
         asio_operation* self;
         std::weak_ptr<Core> core;
@@ -169,7 +172,7 @@ public:
     asio_operation(const std::shared_ptr<Core>& core, const Executor& own, From&& handler,
                    const Argument& argument)
         : core_(core), handler_(std::forward<From>(handler)), work_(*core, argument) {
-        // An operation on our own multiplexer is work enough.
+        // An operation on our own multiplexer already counts as work.
         const auto executor = asio::get_associated_executor(handler_, own);
         if (not is_ours(executor, core->context)) {
             elsewhere_.emplace(executor);
@@ -200,11 +203,11 @@ public:
         if (is_launched_.load(std::memory_order_seq_cst)) io_->cancel();
     }
     [[nodiscard]] bool is_cancelled() const noexcept override {
-        return is_cancelled_.load(std::memory_order_relaxed);  // asked where it matters, on one thread
+        return is_cancelled_.load(std::memory_order_relaxed);  // checked on one thread where it matters
     }
 
 private:
-    // Whether functions given to `executor` run where this operation completes.
+    // Returns whether functions passed to `executor` run where this operation completes.
     static bool is_ours(const executor_type& executor, const asio_context& context) noexcept {
         const auto* const own = asio_own_executor(executor);
         return own != nullptr and & own->query(asio::execution::context) == &context;
@@ -221,7 +224,7 @@ private:
         const asio_pending* const before = std::exchange(initiating_here, this);
         launch();
         initiating_here =
-            before;  // the operation may be gone; if it is done here, the item that delivers was posted
+            before;  // the operation may be gone; if it completes here, the item that delivers was posted
     }
 
     // The item posted by initiate(), on another thread, or by done().
@@ -239,7 +242,7 @@ private:
             return;
         }
         prepare();
-        io_->launch();  // after which the operation may be gone
+        io_->launch();  // the operation may be gone after this
     }
 
     void prepare() noexcept {
@@ -247,7 +250,7 @@ private:
         core_->context.enlist(*core_);
         core_->add_pending(*this);
         io_.emplace(work_.sender(), relay{this});
-        const bool fresh = io_->claim();  // from here a cancellation of it counts
+        const bool fresh = io_->claim();  // from here on its cancellation counts
         ENSURE(fresh);
         is_launched_.store(true, std::memory_order_seq_cst);
         if (is_cancelled_.load(std::memory_order_seq_cst)) [[unlikely]]
@@ -267,7 +270,7 @@ private:
         }
     }
 
-    // Until the next launch a cancellation is only noted.
+    // Until the next launch a cancellation is only recorded.
     void unlaunch() noexcept {
         const typename Core::guard in(*core_);
         is_launched_.store(false, std::memory_order_relaxed);  // read with the lock, or by this thread only
@@ -275,7 +278,8 @@ private:
     }
 
     void deliver() noexcept {
-        // With several threads another may use the slot now; its canceller will find no operation.
+        // With several threads, another operation may use the slot now; its canceller will find no
+        // operation.
         if (auto slot = asio::get_associated_cancellation_slot(handler_);
             slot.is_connected() and not core_->is_shared)
             slot.clear();
@@ -306,12 +310,13 @@ private:
         });
     }
 
-    // Whether there is i/o to do. If not, the work says what the handler gets.
+    // Returns whether there is I/O to do. If not, the work provides the handler's arguments.
     [[nodiscard]] bool is_worth_while() noexcept {
         if constexpr (requires { work_.nothing(); }) return not work_.is_nothing();
         return true;
     }
-    // Whether the operation takes another round, as a wait for a clock that has been set back does.
+    // Returns whether the operation needs another round, like a wait for a clock that has been set
+    // back.
     [[nodiscard]] bool wants_more() noexcept {
         if constexpr (requires { work_.wants_more(); }) {
             return outcome_.has_value() and outcome_->has_value() and not is_cancelled() and
@@ -336,7 +341,7 @@ private:
     bool is_finished_ = false;
     std::atomic<bool> is_launched_{false};
     std::atomic<bool> is_cancelled_{false};
-    std::optional<atomic_io_operation_connection<sender_type, relay>> io_;  // made where it is launched
+    std::optional<atomic_io_operation_connection<sender_type, relay>> io_;  // created where it is launched
 };
 
 /// The initiation function object that asio::async_initiate calls with the handler made from a
@@ -353,7 +358,7 @@ struct asio_initiation {
     [[nodiscard]] executor_type get_executor() const noexcept { return own; }
 
     std::shared_ptr<Core> core;
-    Executor own;  // that of the object, for handlers without one
+    Executor own;  // the object's executor, for handlers without one
 };
 
 template <class Signature, class Work, class Core, class Executor, class Token, class Argument>

@@ -43,7 +43,7 @@ public:
         if (not ran_elsewhere) run();
     }
 
-    // Until nothing is pending; again, if it has been so before.
+    // Runs until no operation is pending. May be called again.
     std::size_t run() {
         context.restart();
         return context.run();
@@ -67,7 +67,7 @@ TEST_F(asio_test, a_read_completes_from_the_loop_even_if_the_data_is_there) {
     EXPECT_EQ(got, 0U);
     run();
     EXPECT_EQ(got, 5U);
-    // Again from the thread that owns the multiplexer by now, where start() is direct.
+    // Again from the thread that owns the multiplexer now, where start() is direct.
     ASSERT_EQ(asio::write(*far, asio::buffer("again!", 6)), 6U);
     got = 0;
     near->async_read_some(asio::buffer(into), [&](asio::error_code, std::size_t count) { got = count; });
@@ -172,15 +172,15 @@ TEST_F(asio_test, a_slot_cancels_a_read_with_operation_aborted) {
     run();
     EXPECT_EQ(calls, 1);
     EXPECT_EQ(seen, asio::error::operation_aborted);
-    signal.emit(asio::cancellation_type::all);  // nothing is in the slot any more
+    signal.emit(asio::cancellation_type::all);  // the slot is empty now
 }
 
-TEST_F(asio_test, cancel_and_close_end_all_that_is_pending) {
+TEST_F(asio_test, cancel_and_close_end_all_pending_operations) {
     int aborted = 0;
     auto count = [&](asio::error_code why, std::size_t) { aborted += why == asio::error::operation_aborted; };
     for (int i = 0; i < 3; ++i)
         near->async_read_some(asio::buffer(into), count);
-    near->cancel();  // before this thread has made the multiplexer its own: by an item behind the starts
+    near->cancel();  // before this thread has become the owner: by an item after the starts
     run();
     EXPECT_EQ(aborted, 3);
     near->async_read_some(asio::buffer(into), count);
@@ -312,7 +312,7 @@ TEST_F(asio_test, post_defer_and_dispatch_run_on_the_loop) {
     EXPECT_EQ(context.get_executor(), context.get_executor());
 }
 
-TEST_F(asio_test, what_a_handler_throws_comes_out_of_run) {
+TEST_F(asio_test, run_rethrows_an_exception_of_a_handler) {
     int after = 0;
     asio::post(context.get_executor(), [] { throw std::runtime_error("from a handler"); });
     asio::post(context.get_executor(), [&] { ++after; });

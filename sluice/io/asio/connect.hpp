@@ -20,7 +20,7 @@ struct asio_any_endpoint {
     }
 };
 
-/// Connects to one endpoint of a range after another, until one takes it. Completes with an iterator, or,
+/// Connects to the endpoints of a range in order, until one accepts. Completes with an iterator or,
 /// given `Result`, with the endpoint.
 template <class Socket, class Iterator, class Condition, class Result>
 class asio_range_connect {
@@ -92,9 +92,9 @@ concept endpoint_range = requires(const Range& range) {
 template <class Condition, class Endpoint>
 concept connect_condition = std::is_invocable_r_v<bool, Condition, const asio::error_code&, const Endpoint&>;
 
-/// Asio's async_connect: void(asio::error_code, endpoint), once one of the endpoints has taken the
-/// connection, tried in order; those for which the condition returns false are left out. The socket is closed
-/// and opened for each.
+/// Asio's async_connect: void(asio::error_code, endpoint), once one of the endpoints has accepted
+/// the connection. They are tried in order; those for which the condition returns false are
+/// skipped. The socket is closed and opened for each.
 template <class Protocol, class Executor, endpoint_range Range,
           connect_condition<typename Protocol::endpoint> Condition,
           class Token = asio::default_completion_token_t<Executor>>
@@ -125,7 +125,7 @@ auto async_connect(basic_socket<Protocol, Executor>& socket, Iterator begin, Ite
                                                                         socket);
 }
 
-/// Asio's connect. Blocks: until one endpoint has taken the connection.
+/// Asio's connect. Blocks: until one endpoint has accepted the connection.
 template <class Protocol, class Executor, endpoint_range Range>
 typename Protocol::endpoint connect(basic_socket<Protocol, Executor>& socket, const Range& endpoints,
                                     asio::error_code& why) {

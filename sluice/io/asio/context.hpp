@@ -22,22 +22,24 @@ namespace detail {
 class asio_core_base;
 }
 
-/// A multiplexer as an Asio execution context: what Asio's handlers, strands and coroutines run on, with the
-/// members and the meaning of asio::io_context. It needs ASIO_STANDALONE, and Asio 1.22 or later.
+/// A multiplexer as an Asio execution context: the context on which Asio's handlers, strands and
+/// coroutines run, with the members and the meaning of asio::io_context. It needs ASIO_STANDALONE,
+/// and Asio 1.22 or later.
 ///
-/// Any number of threads may call run(), poll() and their kind. With a multiplexer for several threads
-/// (best_available(2)), all of them run handlers, several at a time: those of one strand take turns, as in
-/// Asio. One for a single thread is run by the first thread that comes; the others wait until the context is
-/// stopped. Handlers run inside run() here, or inside the multiplexer's. run() rethrows what they throw;
-/// thrown out of a handler that the multiplexer's own run() invokes, an exception ends the program.
+/// Any number of threads may call run(), poll() and their variants. With a multiplexer for several
+/// threads (best_available(2)), all of them run handlers, several at a time; the handlers of one
+/// strand run one at a time, as in Asio. A multiplexer for a single thread is run by the first
+/// thread that calls; the others wait until the context is stopped. Handlers run inside run() here,
+/// or inside the multiplexer's. run() rethrows their exceptions; an exception of a handler that the
+/// multiplexer's own run() invokes terminates the program.
 ///
-/// Stopped: by stop(), or by having run out of work, as in Asio. Then run() and its kind return 0 at once,
-/// until restart().
+/// Stopped: by stop(), or because it has run out of work, as in Asio. Then run() and its variants
+/// return 0 at once, until restart().
 ///
-/// Destruction ends pending operations and destroys their handlers without invoking them, with all that they
-/// own (coroutines, sockets). With a multiplexer for one thread that has to be the thread that ran it, if
-/// anything is pending.
-/// Thread safety: any thread for get_executor(), executors, stop(), restart(), stopped(), and run() as above.
+/// Destruction ends pending operations and destroys their handlers without invoking them, with all
+/// that they own (coroutines, sockets). If operations are pending on a multiplexer for one thread,
+/// the thread that ran it must destroy it. Thread safety: any thread for get_executor(), executors,
+/// stop(), restart(), stopped(), and run() as above.
 class asio_context : public asio::execution_context {
 public:
     template <class Allocator, bool Tracked>
@@ -47,8 +49,8 @@ public:
 
     /// On a multiplexer that outlives it; several contexts may share one.
     explicit asio_context(io_multiplexer& multiplexer) : asio_context(multiplexer, nullptr) {}
-    /// On the best multiplexer that this system has, which it owns: for one thread if the hint is 1, else for
-    /// several. Throws: std::system_error if none can be made.
+    /// On the best multiplexer that this system has, which it owns: for one thread if the hint is
+    /// 1, else for several. Throws: std::system_error if none can be created.
     asio_context() : asio_context(0) {}
     explicit asio_context(int concurrency_hint);
     ~asio_context();
@@ -56,10 +58,10 @@ public:
     [[nodiscard]] executor_type get_executor() noexcept;
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return *multiplexer_; }
 
-    /// Runs handlers until the context is stopped: run_one() at most one handler; run_for() and run_until()
-    /// begin nothing after their time; poll() and poll_one() do not wait. Returns how many handlers have been
-    /// run. Throws: what a handler throws, and system_error if the kernel refuses to wait; call it again to
-    /// continue. Blocks: yes, but for poll() and poll_one().
+    /// Runs handlers until the context is stopped: run_one() at most one handler; run_for() and
+    /// run_until() begin nothing after their time; poll() and poll_one() do not wait. Returns the
+    /// number of handlers run. Throws: the exception of a handler, and system_error if the kernel
+    /// refuses to wait; call it again to continue. Blocks: yes, except poll() and poll_one().
     count_type run() { return run_until(time_point::max()); }
     count_type run_one() { return run_one_until(time_point::max()); }
     count_type run_for(io_multiplexer::duration within) { return run_until(multiplexer_->now() + within); }
@@ -71,25 +73,26 @@ public:
     count_type poll() { return run_some(all, time_point::min()); }
     count_type poll_one() { return run_some(1, time_point::min()); }
 
-    /// Has run() and its kind return as soon as they can, and one thread that waits in the multiplexer's own
-    /// run(). Blocks: no.
+    /// Makes run() and its variants return as soon as they can, and also one thread that waits in
+    /// the multiplexer's own run(). Blocks: no.
     void stop() noexcept;
-    /// Lets them run again. To be called while none of them runs.
+    /// Lets them run again. Must be called while none of them runs.
     void restart() noexcept { stopped_.store(false, std::memory_order_release); }
     [[nodiscard]] bool stopped() const noexcept {
         return stopped_.load(std::memory_order_acquire);  // pairs with stop()
     }
 
-    /// Keeps the context usable around fork(2), as in Asio: fork_prepare before it, then fork_parent, or
-    /// fork_child. Pending operations continue in both processes; the child has a multiplexer of its own
-    /// under the same objects. From a handler, too; no other thread may use the context or its objects. Hides
-    /// the function of the base class. Throws asio::system_error: in fork_prepare, EBUSY
-    /// while names are looked up and as io_multiplexer::notify_fork(), when services have been prepared
-    /// already; call it with fork_parent then. In fork_child if there are too few
-    /// descriptors, or no memory, for that multiplexer.
+    /// Keeps the context usable around fork(2), as in Asio: fork_prepare before it, then
+    /// fork_parent, or fork_child. Pending operations continue in both processes; the child has its
+    /// own multiplexer under the same objects. It may be called from a handler; no other thread may
+    /// use the context or its objects during the fork. Hides the function of the base class.
+    /// Throws: asio::system_error. In fork_prepare: EBUSY while names are looked up, and the errors
+    /// of io_multiplexer::notify_fork(), when services have been prepared already; call it with
+    /// fork_parent then. In fork_child: if there are too few descriptors, or no memory, for that
+    /// multiplexer.
     void notify_fork(fork_event event);
 
-    /// Whether the calling thread is inside a handler that runs here.
+    /// Returns whether the calling thread is inside a handler that runs here.
     [[nodiscard]] bool running_in_this_thread() const noexcept {
         for (const handler_frame* at = innermost_handler_; at != nullptr; at = at->around)
             if (at->of == this) return true;
@@ -98,7 +101,8 @@ public:
 
     // --- for the adapter's other classes; not for users
 
-    /// Runs a handler, on a thread that runs the multiplexer; or, if this is being destroyed, does not.
+    /// Runs a handler on a thread that runs the multiplexer; does not run it if the context is
+    /// being destroyed.
     template <class Handler>
     void invoke(Handler&& handler) noexcept {
         if (is_discarding_) [[unlikely]]
@@ -114,7 +118,8 @@ public:
         }
     }
 
-    /// Operations and functions that wait for the loop, counted so that the destructor can end them.
+    /// Operations and functions that wait for the loop are counted, so that the destructor can end
+    /// them.
     void begin_outstanding() noexcept {
         outstanding_.fetch_add(1, std::memory_order_relaxed);  // only the loop's thread acts on it
     }
@@ -138,10 +143,10 @@ public:
         throw std::bad_alloc();
     }
 
-    /// Adds an object that has operations on the loop, for the destructor. A thread that runs the
-    /// multiplexer.
+    /// Adds an object that has operations on the loop, for the destructor. Called on a thread that
+    /// runs the multiplexer.
     void enlist(detail::asio_core_base& one) noexcept;
-    /// Destroys what has been enlisted: now, or on the thread that runs the loop. Any thread.
+    /// Destroys an enlisted object: now, or on the thread that runs the loop. Any thread.
     void destroy_core(detail::asio_core_base& one) noexcept;
     void delist(detail::asio_core_base& one) noexcept;
     [[nodiscard]] bool is_discarding() const noexcept { return is_discarding_; }
@@ -160,7 +165,7 @@ private:
         const asio_context* of;
         const handler_frame* around;
     };
-    // A call of run() or its kind on this thread.
+    // A call of run() or its variants on this thread.
     struct runner {
         explicit runner(const asio_context& now) noexcept
             : of(&now), around(std::exchange(innermost_runner_, this)) {}
@@ -209,9 +214,9 @@ private:
     // Shared between threads.
     std::atomic<bool> stopped_{false};
     std::atomic<std::size_t> outstanding_{0};
-    std::mutex mutex_;  // guards what follows, up to `thrown_`
+    std::mutex mutex_;  // guards the members from here to `thrown_`
     std::condition_variable has_changed_;
-    int runners_ = 0;                         // threads in run() or its kind that have their turn
+    int runners_ = 0;                         // threads in run() or its variants that have their turn
     bool is_claimed_ = false;                 // a thread runs it, or has
     std::vector<std::exception_ptr> thrown_;  // more than one in one run(); for the next
 

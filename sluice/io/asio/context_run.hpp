@@ -7,8 +7,8 @@
 // The members of asio_context; for asio_context.hpp, not for users.
 namespace sluice::io {
 
-/// Ends a wait of the multiplexer, and has destroy_unowned() called. Belongs to its context; if that goes
-/// while this is in the multiplexer's queue, to itself.
+/// Ends a wait of the multiplexer, and makes it call destroy_unowned(). Owned by its context; if
+/// the context is destroyed while this is in the multiplexer's queue, it owns itself.
 class asio_context::waker final : public posted_item {
 public:
     explicit waker(asio_context& of) noexcept : context_(&of) {}
@@ -38,8 +38,8 @@ private:
 };
 
 struct asio_context::lists {
-    // The multiplexer's thread's, and another's under the mutex while nothing runs; with several threads,
-    // guarded by the mutex here.
+    // Used by the multiplexer's thread, and by another under the mutex while no thread runs it;
+    // with several threads, guarded by the mutex here.
     std::mutex enlisted_mutex;
     intrusive_list<detail::asio_core_base, &detail::asio_core_base::enlisted_link> enlisted;
     // Guarded by the context's mutex. With several threads no object has to wait for another to destroy it.
@@ -101,7 +101,7 @@ inline asio_context::count_type asio_context::run_some(count_type max, time_poin
     result<int> last = 1;
     while (last.value_or(0) > 0 and self.thrown.empty() and not stopped() and self.handlers_run < max)
         last = step(until);
-    // Others find that out by themselves.
+    // Others detect that by themselves.
     if (last.has_value() and *last == io_multiplexer::nothing_pending) become_stopped();
     if (const std::exception_ptr thrown = leave(self)) std::rethrow_exception(thrown);
     if (not last) throw std::system_error(std::error_code(last.error()), last.error().operation());
@@ -140,7 +140,7 @@ inline bool asio_context::may_be_run_here() const noexcept {
     return multiplexer_->is_for_threads() or multiplexer_->is_owner() or not is_claimed_;
 }
 
-// Returns the exception to throw. From here all is the next runner's.
+// Returns the exception to throw. From here on everything belongs to the next runner.
 inline std::exception_ptr asio_context::leave(runner& self) noexcept {
     std::exception_ptr first;
     bool others_sleep = false;
@@ -154,7 +154,7 @@ inline std::exception_ptr asio_context::leave(runner& self) noexcept {
         others_sleep = --runners_ > 0 and stopped();
         has_changed_.notify_all();
     }
-    // One item wakes one thread, so each that leaves wakes the next.
+    // One item wakes one thread, so each thread that leaves wakes the next.
     if (others_sleep) waker_->post();
     return first;
 }

@@ -112,7 +112,7 @@ TEST_P(asio_contexts, a_thread_that_does_not_run_it_leaves_at_its_time) {
     loop.join();
 }
 
-// Destroys what handlers hold, and counts.
+// Counts its destructions, which destroy the handlers' state.
 struct witness {
     explicit witness(int& of) : destroyed(&of) {}
     ~witness() { ++*destroyed; }
@@ -209,7 +209,7 @@ TEST_P(asio_contexts_for_threads, a_thread_that_waits_takes_over_from_one_that_l
     std::promise<void> taken_over;
     std::thread first([&] { EXPECT_EQ(context->run_one(), 1U); });
     std::thread second([&] { context->run_one(); });
-    // One of them runs each.
+    // One of them runs each handler.
     net::post(*context, [] {});
     net::post(*context, [&] { taken_over.set_value(); });
     taken_over.get_future().wait();

@@ -48,7 +48,7 @@ TEST_P(asio_threads, run_handlers_at_the_same_time) {
     EXPECT_TRUE(context->stopped());
 }
 
-// One thread is in the multiplexer's run(), of which the context knows nothing, and sleeps.
+// One thread is in the multiplexer's run(), which the context does not know, and sleeps.
 TEST_P(asio_threads, stop_ends_the_run_of_the_multiplexer_itself) {
     net::steady_timer never(*context, 60s);
     bool has_expired = false;
@@ -92,7 +92,7 @@ TEST_P(asio_threads, all_return_when_one_stops_the_context) {
     EXPECT_TRUE(context->stopped());
 }
 
-TEST_P(asio_threads, rethrow_what_their_own_handlers_throw) {
+TEST_P(asio_threads, rethrow_exceptions_of_their_own_handlers) {
     auto work = net::make_work_guard(*context);
     std::atomic<int> caught{0};
     for (int i = 0; i < threads; ++i)
@@ -165,7 +165,7 @@ TEST_P(asio_threads, serve_connections_on_strands) {
     EXPECT_EQ(answers, clients * questions);
 }
 
-// Whichever comes first cancels the other, by its slot, on the strand, while threads complete both.
+// The first to come cancels the other, by its slot, on the strand, while threads complete both.
 net::awaitable<int> race(int times) {
     net::steady_timer one(co_await asio::this_coro::executor);
     net::steady_timer other(co_await asio::this_coro::executor);
@@ -179,7 +179,7 @@ net::awaitable<int> race(int times) {
     co_return ended;
 }
 
-TEST_P(asio_threads, cancel_by_slots_what_other_threads_complete) {
+TEST_P(asio_threads, cancel_by_slots_operations_that_other_threads_complete) {
     std::atomic<int> ended{0};
     for (int i = 0; i < 8; ++i) {
         asio::co_spawn(net::make_strand(*context), race(100), [&](const std::exception_ptr& why, int count) {

@@ -43,8 +43,8 @@ inline void asio_throw_if(const asio::error_code& why, const char* operation) {
     if (why) throw asio::system_error(why, operation);
 }
 
-/// The result of a call that sets an error_code, as of the form of the same function that throws. Throws:
-/// asio::system_error if there is an error.
+/// Returns the result of a call that sets an error_code, as the throwing form of the same function
+/// does. Throws: asio::system_error if there is an error.
 template <class Call>
 [[nodiscard]] auto asio_or_throw(const char* operation, Call call) {
     asio::error_code why;
@@ -53,15 +53,15 @@ template <class Call>
     return outcome;
 }
 
-/// Tells that an execution context is an asio_context, also through executors that wrap its own.
+/// Marks an execution context as an asio_context, also behind executors that wrap its own.
 class asio_home final : public asio::execution_context::service {
 public:
     asio_home(asio::execution_context& on, asio_context& is)
         : asio::execution_context::service(on), context(&is) {}
-    // Asio asks for it; used for no context, since each asio_context has one made.
+    // Asio requires it; used for no context, since each asio_context creates its own.
     explicit asio_home(asio::execution_context& on) : asio::execution_context::service(on) {}
 
-    // In Asio this is how a service is named.
+    // Asio identifies a service by this member.
     inline static asio::execution_context::id id;
 
     asio_context* context = nullptr;
@@ -70,8 +70,8 @@ private:
     void shutdown() noexcept override {}
 };
 
-/// The executor of an asio_context that a polymorphic one holds; null if it holds another kind. Asio 1.22's
-/// target() does not look at the type.
+/// Returns the executor of an asio_context that a polymorphic executor holds; null if it holds
+/// another kind. Asio 1.22's target() does not check the type.
 template <class Executor>
 [[nodiscard]] const asio_context::executor_type* asio_own_executor(const Executor& executor) noexcept {
     using own_type = asio_context::executor_type;
@@ -113,16 +113,17 @@ protected:
     ~asio_pending() = default;
 };
 
-/// State that an object and its pending operations share, so that the object may be moved, and destroyed
-/// before they have completed. The last reference destroys it, on a thread where that is safe.
+/// State that an object and its pending operations share, so that the object may be moved, and
+/// destroyed before they have completed. The owner of the last reference destroys it, on a thread
+/// where that is safe.
 class asio_core_base : posted_item {
 public:
     explicit asio_core_base(asio_context& on) noexcept
         : context(on), is_shared(on.multiplexer().is_for_threads()) {}
     virtual ~asio_core_base() { context.delist(*this); }
 
-    /// Excludes other threads that run the context, if there may be any. One thread may have several:
-    /// cancelling comes back to the object.
+    /// Excludes other threads that run the context, if there may be any. A thread may hold several,
+    /// because a cancellation can call the object again.
     class [[nodiscard]] guard {
     public:
         explicit guard(asio_core_base& of) : lock_(of.mutex_, std::defer_lock) {
@@ -133,8 +134,8 @@ public:
         std::unique_lock<std::recursive_mutex> lock_;
     };
 
-    /// Cancels everything that is pending. Any thread: from others than that of a multiplexer for one thread
-    /// through an item of its own, which keeps `self` alive until it has been taken.
+    /// Cancels all pending operations. Any thread: a thread other than that of a multiplexer for
+    /// one thread posts an item, which keeps `self` alive until it has been taken.
     void cancel_all(std::shared_ptr<asio_core_base> self) noexcept {
         io_multiplexer& multiplexer = context.multiplexer();
         constexpr long owners_when_idle = 2;  // the object, and `self`
@@ -149,14 +150,14 @@ public:
         context.begin_outstanding();
         multiplexer.post(*this);
     }
-    /// The multiplexer's thread; with several threads any.
+    /// Called on the multiplexer's thread; with several threads on any.
     void cancel_pending() noexcept {
         const guard in(*this);
         for (asio_pending& each : pending)
             each.cancel();
     }
 
-    /// Cancels the oldest that has not been. The same threads.
+    /// Cancels the oldest operation that has not been cancelled. The same threads.
     void cancel_oldest() noexcept {
         const guard in(*this);
         for (asio_pending& each : pending) {
@@ -172,7 +173,7 @@ public:
         for (asio_pending& each : pending)
             if (each.number == number) return each.cancel();
     }
-    /// Adds an operation. The same threads as above, or before others know of it.
+    /// Adds an operation. The same threads as above, or before other threads can reach it.
     void add_pending(asio_pending& one) noexcept {
         const guard in(*this);
         if (not one.pending_link.is_linked()) pending.push_back(one);
@@ -208,7 +209,8 @@ private:
     std::shared_ptr<asio_core_base> kept_;
 };
 
-/// Makes a core. One that has had operations on the loop is destroyed by its thread, others at once.
+/// Creates a core. A core that has had operations on the loop is destroyed by the loop's thread,
+/// others at once.
 template <class Core, class... Arguments>
 [[nodiscard]] std::shared_ptr<Core> make_asio_core(asio_context& on, Arguments&&... arguments) {
     struct destroyer {
@@ -228,15 +230,16 @@ class asio_core final : public asio_core_base {
 public:
     asio_core(asio_context& on, Handle&& from) noexcept : asio_core_base(on), handle(std::move(from)) {}
 
-    /// Before the first operation: attaches the handle to the loop. The multiplexer's thread.
+    /// Attaches the handle to the loop, before the first operation. The multiplexer's thread.
     [[nodiscard]] asio::error_code attach() noexcept {
         const guard in(*this);
         if (handle.multiplexer() != nullptr) return {};
         if (not handle.is_valid()) return {EBADF, asio::error::get_system_category()};
         return asio_outcome(handle.set_multiplexer(&context.multiplexer()));
     }
-    /// Takes the handle from the loop. EBUSY while operations are pending; with several threads, also while
-    /// one is on its way to the loop: each holds a reference, besides the caller's one.
+    /// Detaches the handle from the loop. Returns EBUSY while operations are pending; with several
+    /// threads, also while one is on its way to the loop: each holds a reference, in addition to
+    /// the caller's.
     [[nodiscard]] asio::error_code detach(const std::shared_ptr<asio_core>& self) noexcept {
         const guard in(*this);
         if (is_shared and self.use_count() != 1) return {EBUSY, asio::error::get_system_category()};
@@ -247,8 +250,8 @@ public:
     Handle handle;
 };
 
-/// The part of an operation's work that all works on a handle share: its handle is attached to the loop
-/// first, and if that fails, or the work is refused, it ends with the error instead of i/o.
+/// The common part of operations on a handle: the handle is attached to the loop first, and if that
+/// fails, or the operation is refused, it ends with the error instead of I/O.
 template <class Handle>
 class asio_handle_work {
 public:
@@ -263,7 +266,7 @@ protected:
     [[nodiscard]] Handle& handle() const noexcept { return core_.handle; }
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return core_.context.multiplexer(); }
     [[nodiscard]] const asio::error_code& refused() const noexcept { return refused_; }
-    /// Has the work end with an error. Returns true.
+    /// Makes the work end with an error. Returns true.
     bool refuse(const asio::error_code& why) noexcept {
         refused_ = why;
         return true;

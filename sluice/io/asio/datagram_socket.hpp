@@ -11,14 +11,14 @@ namespace sluice::io {
 
 namespace detail {
 
-/// How long a datagram was, as far as it was kept. Stores who sent it unless `peer` is null.
+/// Returns how many bytes of a datagram were stored. Stores its sender unless `peer` is null.
 template <class Endpoint>
 std::size_t asio_received(const received_datagram<buffers_type>& from, Endpoint* peer) {
     if (peer != nullptr) *peer = endpoint_of<Endpoint>(from.peer);
     return bytes_in(from.buffers);
 }
 
-/// Receives a datagram, and stores who sent it unless `peer` is null.
+/// Receives a datagram, and stores its sender unless `peer` is null.
 template <class Buffers, class Endpoint>
 class asio_receive_from : public asio_handle_work<socket_handle> {
 public:
@@ -71,9 +71,10 @@ private:
 
 namespace asio_names {
 
-/// Asio's basic_datagram_socket on our multiplexer: of UDP, and of local::datagram_protocol. A datagram that
-/// is longer than the buffers is cut, without an error, as Asio does on Linux. The kernel judges message
-/// flags. Completion, cancellation and allocation are those of asio_stream.
+/// Asio's basic_datagram_socket on our multiplexer: for UDP, and for local::datagram_protocol. A
+/// datagram that is longer than the buffers is truncated without an error, as Asio does on Linux.
+/// The kernel checks message flags. Completion, cancellation and allocation are those of
+/// asio_stream.
 template <class Protocol, class Executor = asio::any_io_executor>
 class basic_datagram_socket : public basic_socket<Protocol, Executor> {
     using base = basic_socket<Protocol, Executor>;
@@ -120,7 +121,7 @@ public:
         return send_later(buffers, socket_address(), token);
     }
 
-    /// Blocks: until a datagram has come; until there is room for one.
+    /// Blocks: until a datagram has arrived; until the socket accepts one.
     template <class Buffers>
     std::size_t receive_from(const Buffers& buffers, endpoint_type& peer, asio::error_code& why) {
         return receive_now(buffers, &peer, why);

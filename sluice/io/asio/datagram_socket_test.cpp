@@ -21,7 +21,7 @@ protected:
 INSTANTIATE_TEST_SUITE_P(over, asio_datagrams, ::testing::ValuesIn(test_kit::io_context_kinds()),
                          test_kit::kind_name);
 
-// Sends each datagram back to where it came from, so many times.
+// Sends a number of datagrams back to their senders.
 class echo {
 public:
     echo(net::io_context& context, int times)
@@ -49,7 +49,7 @@ private:
     int left_;
 };
 
-TEST_P(asio_datagrams, an_echo_server_answers_everyone) {
+TEST_P(asio_datagrams, an_echo_server_answers_every_client) {
     echo server(*context, 20);
     int answers = 0;
     auto ask = [&](int number) -> net::awaitable<void> {
@@ -110,7 +110,7 @@ TEST_P(asio_datagrams, empty_and_too_long_datagrams_arrive) {
     EXPECT_EQ(peer, other.local_endpoint());
 }
 
-TEST_P(asio_datagrams, closing_aborts_what_is_pending) {
+TEST_P(asio_datagrams, closing_aborts_pending_operations) {
     udp::socket socket(*context, own());
     std::array<char, 4> into{};
     asio::error_code seen;

@@ -20,13 +20,14 @@ namespace sluice::io::asio_names {
 template <class Context>
 concept asio_execution_context = std::convertible_to<Context&, asio::execution_context&>;
 
-/// The common part of sockets, acceptors and descriptors: what Asio's basic_socket and
-/// posix::basic_descriptor have in common, with its meaning. `Base` is Asio's class with the constants.
+/// The common part of sockets, acceptors and descriptors: the common members of Asio's basic_socket
+/// and posix::basic_descriptor, with their meaning. `Base` is Asio's class with the constants.
 ///
-/// Each member that may fail has a form that throws asio::system_error and one that sets an error_code.
-/// Differences from Asio: close() while operations are pending closes the descriptor when the last of them
-/// has ended; the descriptor stays in blocking mode unless native_non_blocking says otherwise.
-/// Thread safety: as Asio's: one thread at a time, which may be another one than runs the context.
+/// Each member that may fail has a form that throws asio::system_error and one that sets an
+/// error_code. Differences from Asio: close() while operations are pending closes the descriptor
+/// when the last of them has ended; the descriptor stays in blocking mode unless
+/// native_non_blocking changes it. Thread safety: as Asio's: one thread at a time, which may differ
+/// from the thread that runs the context.
 template <class Base, class Executor, class Handle>
 class descriptor_object : public Base {
 public:
@@ -43,7 +44,7 @@ public:
         return core_ != nullptr ? core_->handle.descriptor() : -1;
     }
 
-    /// Takes over a handle of sluice::io, in place of what it had.
+    /// Takes ownership of a handle of sluice::io, and replaces the present one.
     void adopt(Handle&& handle) {
         let_go();
         core_ = detail::make_asio_core<core>(*context_, std::move(handle));
@@ -88,7 +89,7 @@ public:
         detail::asio_throw_if(why, "io_control");
     }
 
-    /// Whether the operations that block fail with would_block instead.
+    /// Returns whether blocking operations fail with would_block instead.
     [[nodiscard]] bool non_blocking() const noexcept { return is_non_blocking_; }
     void non_blocking(bool mode, asio::error_code& why) noexcept {
         why = is_open() ? asio::error_code() : detail::asio_errno(EBADF);
@@ -115,8 +116,9 @@ public:
         detail::asio_throw_if(why, "native_non_blocking");
     }
 
-    /// Blocks: until a read (or accept), or a write, would not wait; with wait_error, until there is
-    /// out-of-band data, an error or a hang-up. Fails with would_block instead if non_blocking() is set.
+    /// Blocks: until a read (or accept), or a write, would not wait; with wait_error, until there
+    /// is out-of-band data, an error or a hang-up. Fails with would_block instead if non_blocking()
+    /// is set.
     void wait(wait_type what, asio::error_code& why) {
         why = detail::asio_wait_now(handle().native(), detail::asio_condition_of<Base>(what),
                                     not is_non_blocking_);
@@ -126,8 +128,9 @@ public:
         wait(what, why);
         detail::asio_throw_if(why, "wait");
     }
-    /// void(asio::error_code), as soon as wait() would return. With wait_error, a descriptor more is open
-    /// until then. Errors: operation_aborted; with wait_error also EMFILE, and EPERM for a regular file.
+    /// void(asio::error_code), as soon as wait() would return. With wait_error, one more descriptor
+    /// is open until then. Errors: operation_aborted; with wait_error also EMFILE, and EPERM for a
+    /// regular file.
     template <class Token = asio::default_completion_token_t<executor_type>>
     auto async_wait(wait_type what, Token&& token = Token()) {
         return detail::asio_initiate<void(asio::error_code), detail::asio_ready<Handle>>(
@@ -177,7 +180,7 @@ protected:
     }
     [[nodiscard]] Handle& handle() { return core_in_use()->handle; }
 
-    // How long the operations that block wait.
+    // Returns how long blocking operations wait.
     [[nodiscard]] deadline time_limit() const noexcept {
         return is_non_blocking_ ? deadline::zero() : deadline();
     }

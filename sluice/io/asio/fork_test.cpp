@@ -1,4 +1,4 @@
-// Processes that are forked while operations are pending.
+// Processes that fork while operations are pending.
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -27,7 +27,7 @@ protected:
         context->notify_fork(net::io_context::fork_prepare);
         const pid_t child = ::fork();
         if (child == 0) {
-            ::alarm(20);  // rather than outlive a test that fails
+            ::alarm(20);  // ends a test that hangs
             int status = 99;
             try {
                 context->notify_fork(net::io_context::fork_child);
@@ -81,7 +81,7 @@ TEST_P(asio_forks, each_process_continues_the_reads_that_were_pending) {
     EXPECT_EQ(into[0], 'p');
 }
 
-// A server that has a child serve each connection, as Asio's example does.
+// A server with a child process per connection, as in Asio's example.
 class forking_server {
 public:
     forking_server(asio_context& context, int connections,
@@ -101,7 +101,8 @@ private:
             if (why) return;
             children.push_back(fork_([this, &socket] {
                 acceptor_.close();
-                // By calls that block: the handler is inside of run(), which cannot be called again.
+                // With blocking calls, because the handler is inside run(), which cannot be called
+                // again.
                 std::array<char, 16> line{};
                 const std::size_t count = socket.read_some(asio::buffer(line));
                 asio::write(socket, asio::buffer(line, count));
@@ -206,7 +207,7 @@ TEST_P(asio_forks, a_set_made_before_the_context_has_run_gets_the_signals_of_the
 }
 
 TEST_P(asio_forks, a_child_makes_signal_sets_whatever_other_threads_did) {
-    net::signal_set kept(*context, SIGUSR2);  // so that the other thread has blocked it
+    net::signal_set kept(*context, SIGUSR2);  // makes the other thread block it
     std::atomic<bool> is_over = false;
     std::thread other([&] {
         net::io_context own(1);
@@ -230,7 +231,7 @@ TEST_P(asio_forks, a_child_makes_signal_sets_whatever_other_threads_did) {
     other.join();
 }
 
-TEST_P(asio_forks, what_a_child_could_not_have_is_refused_before_the_fork) {
+TEST_P(asio_forks, a_state_that_a_child_cannot_have_is_refused_before_the_fork) {
     auto pinned = multiplexer->allocate_registered_buffer(4096);
     ASSERT_TRUE(pinned.has_value());
     const auto prepare = [this] { context->notify_fork(net::io_context::fork_prepare); };

@@ -1,11 +1,12 @@
 #pragma once
 
-// Runs a program that was written for Asio on our multiplexer, unchanged. Given to the compiler before the
-// program (`-include sluice/io/asio/in_place.hpp`), it reads all of Asio and then lets the program's word
-// `asio` mean names.hpp. The program may include what headers of Asio it likes: they have been read.
+// Runs a program that was written for Asio on our multiplexer, unchanged. Included by the compiler
+// before the program (`-include sluice/io/asio/in_place.hpp`), it includes all of Asio and then
+// makes the program's word `asio` mean names.hpp. The program may include any of Asio's headers,
+// because they have been included already.
 //
-// Not for a program that uses `asio` for anything but the namespace, that specialises Asio's templates, or
-// that needs what names.hpp does not offer.
+// Not for a program that uses `asio` for anything except the namespace, that specialises Asio's
+// templates, or that needs features that names.hpp does not offer.
 
 #include <asio.hpp>
 #if ASIO_VERSION < 102400  // later these have left `experimental`

@@ -19,11 +19,11 @@
 // Transfers with message flags; for the adapter's headers, not for users.
 namespace sluice::io::detail {
 
-/// One call of recvmsg(2) or sendmsg(2) with flags, which the kernel judges. Waits for out-of-band data if it
-/// is to receive that.
+/// One call of recvmsg(2) or sendmsg(2) with flags, which the kernel checks. A receive of
+/// out-of-band data waits for it.
 class asio_message_call final : public ready_call {
 public:
-    /// How many bytes, and the peer of a datagram that was received.
+    /// The number of bytes, and the peer of a datagram that was received.
     struct moved {
         std::size_t count = 0;
         socket_address peer{};
@@ -42,7 +42,8 @@ public:
           moved_{.peer = to} {}
 
     [[nodiscard]] std::optional<int> attempt(const native_handle& on) noexcept override {
-        // The kernel says EINVAL to a receive that comes before the data: that must wait, not fail.
+        // The kernel returns EINVAL for a receive before the data arrives: that must wait, not
+        // fail.
         if (is_urgent() and not asio_is_exceptional(socket_, 0)) return std::nullopt;
         const ssize_t count = call(is_urgent() ? socket_ : on.descriptor);
         if (count < 0) return errno == EAGAIN ? std::nullopt : std::optional<int>(errno);
@@ -55,7 +56,7 @@ public:
     [[nodiscard]] bool is_urgent() const noexcept {
         return which_ == direction::in and (flags_ & MSG_OOB) != 0;
     }
-    /// For is_urgent(), whose attempts are made when another handle is ready.
+    /// For is_urgent(): the attempts are made when another handle is ready.
     void set_socket(int descriptor) noexcept { socket_ = descriptor; }
 
 private:
@@ -84,7 +85,7 @@ private:
     moved moved_{};
 };
 
-/// Carries out a call; waits unless `may_wait` is false, and then fails with would_block instead.
+/// Carries out a call. Waits unless `may_wait` is false; then it fails with would_block instead.
 inline asio_message_call::moved asio_message_now(const native_handle& on, asio_message_call call,
                                                  bool may_wait, asio::error_code& why) noexcept {
     call.set_socket(on.descriptor);
@@ -106,12 +107,12 @@ template <class Buffers, class Endpoint>
 struct asio_message_request {
     Buffers buffers;
     int flags;
-    bool is_stream = false;    // a receive of no bytes is its end
+    bool is_stream = false;    // a receive of no bytes means the end
     Endpoint* from = nullptr;  // gets the sender of a datagram; may be null
     socket_address to{};       // unspecified: the connected peer
 };
 
-/// The error code of a receive that has ended; stores the sender.
+/// Returns the error code of a receive that has ended; stores the sender.
 template <class Request>
 [[nodiscard]] asio::error_code asio_message_received(const Request& asked,
                                                      const asio_message_call::moved& outcome) {

@@ -108,7 +108,7 @@ TEST_P(asio_message_flags, cancelling_ends_a_receive_of_urgent_data) {
     EXPECT_EQ(seen, asio::error::operation_aborted);
 }
 
-TEST_P(asio_message_flags, a_peek_at_a_datagram_says_who_sent_it_and_leaves_it) {
+TEST_P(asio_message_flags, a_peek_at_a_datagram_returns_its_sender_and_leaves_it) {
     udp::endpoint peer;
     std::size_t peeked = 0;
     one->async_receive_from(asio::buffer(into), peer, udp::socket::message_peek,

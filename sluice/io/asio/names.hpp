@@ -13,10 +13,11 @@
 #include "sluice/io/asio/stream_socket.hpp"
 #include "sluice/io/asio/waitable_timer.hpp"
 
-// The whole of Asio under one name, with its i/o on our multiplexer: declarations here hide Asio's of the
-// same name, and everything else (buffers, composed operations, executors, coroutines, channels) is Asio's.
-// In a program: `namespace net = sluice::io::asio_names;`, then net::io_context, net::ip::tcp::socket and so
-// on. A program written for Asio runs on it unchanged with in_place.hpp.
+// All of Asio under one name, with its I/O on our multiplexer: declarations here hide those of Asio
+// with the same name, and everything else (buffers, composed operations, executors, coroutines,
+// channels) is Asio's. In a program: `namespace net = sluice::io::asio_names;`, then
+// net::io_context, net::ip::tcp::socket and so on. A program written for Asio runs on it unchanged
+// with in_place.hpp.
 
 namespace sluice::io::asio_names {
 

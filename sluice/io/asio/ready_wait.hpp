@@ -39,8 +39,9 @@ template <class Base>
     return ready > 0;
 }
 
-/// A handle that is readable while a descriptor has out-of-band data, an error or a hang-up. Multiplexers
-/// wait for two directions only; an epoll instance of its own turns the third condition into one of them.
+/// A handle that is readable while a descriptor has out-of-band data, an error or a hang-up.
+/// Multiplexers wait for two directions only; a separate epoll instance turns the third condition
+/// into one of them.
 class asio_exception_watch : public multiplexable_handle {
 public:
     /// Errors: EPERM for a regular file; EMFILE, ENFILE, ENOMEM, ENOSPC. Takes one descriptor.

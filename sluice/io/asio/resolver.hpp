@@ -11,7 +11,7 @@ namespace sluice::io {
 
 namespace detail {
 
-/// The names' threads of a context, shared by its resolvers.
+/// The resolver threads of a context, shared by its resolvers.
 class asio_name_service final : public asio::execution_context::service {
 public:
     explicit asio_name_service(asio::execution_context& on) : asio::execution_context::service(on) {}
@@ -23,7 +23,7 @@ public:
     class lookup {
     public:
         explicit lookup(asio_name_service& by) noexcept : by_(by) {
-            by_.lookups_.fetch_add(1, std::memory_order_relaxed);  // a count that orders nothing
+            by_.lookups_.fetch_add(1, std::memory_order_relaxed);  // the count orders no other access
         }
         lookup(const lookup&) = delete;
         lookup& operator=(const lookup&) = delete;
@@ -89,11 +89,12 @@ private:
 
 namespace asio_names {
 
-/// Asio's ip::basic_resolver on our name_resolver, whose threads the resolvers of a context share. A host is
-/// looked up without blocking the loop; a service that has a name, not a number, is looked up (in
-/// /etc/services) by the initiating function. Cancelling ends the wait, not the lookup. canonical_name and
-/// all_matching are ignored; endpoints are turned into names only by the form that blocks.
-/// Thread safety, completion and allocation: as asio_stream; the query and its results are allocated.
+/// Asio's ip::basic_resolver on our name_resolver, whose threads the resolvers of a context share.
+/// A host is looked up without blocking the loop; a service name (not a number) is looked up in
+/// /etc/services by the initiating function. Cancelling ends the wait, not the lookup.
+/// canonical_name and all_matching are ignored; only the blocking form resolves endpoints to names.
+/// Thread safety, completion and allocation: as asio_stream; the query and its results are
+/// allocated.
 template <class Protocol, class Executor = asio::any_io_executor>
 class basic_resolver : public asio::ip::resolver_base {
     using text = std::string_view;
@@ -150,7 +151,7 @@ public:
         return resolve_later(query_of(protocol.family(), host, service, how), token);
     }
 
-    /// Blocks: while the system looks it up.
+    /// Blocks: during the lookup.
     [[nodiscard]] results_type resolve(text host, text service, asio::error_code& why) {
         return resolve_now(query_of(AF_UNSPEC, host, service, {}), why);
     }
@@ -172,7 +173,7 @@ public:
                                        flags how = {}) {
         return resolve_or_throw(query_of(protocol.family(), host, service, how));
     }
-    /// The names of an endpoint.
+    /// Returns the names of an endpoint.
     [[nodiscard]] results_type resolve(const endpoint_type& of, asio::error_code& why) {
         std::array<char, NI_MAXHOST> host{};
         std::array<char, NI_MAXSERV> service{};

@@ -19,7 +19,7 @@
 // A resolver's queries and answers; for resolver.hpp, not for users.
 namespace sluice::io::detail {
 
-/// A host, a service and which addresses are wanted.
+/// A host, a service and the requested kinds of addresses.
 struct asio_query {
     std::string host;
     std::string service;
@@ -46,8 +46,8 @@ struct asio_query {
     }
 }
 
-/// The port of a service by number or name; none for an empty one. Blocks: for a name, while the system looks
-/// it up, in /etc/services.
+/// Returns the port of a service by number or name; 0 for an empty one. Blocks: for a name, during
+/// the lookup in /etc/services.
 [[nodiscard]] inline std::uint16_t asio_port_of(const asio_query& query, asio::error_code& why) {
     why.clear();
     if (query.service.empty()) return 0;
@@ -70,7 +70,7 @@ struct asio_query {
     return ntohs(static_cast<std::uint16_t>(entry.s_port));
 }
 
-/// Any address, or the loopback's, for a query without a host.
+/// Returns the wildcard address, or the loopback's, for a query without a host.
 [[nodiscard]] inline std::vector<socket_address> asio_own_addresses(const asio_query& query,
                                                                     std::uint16_t port) {
     const bool is_passive = query.has(asio::ip::resolver_base::passive);
@@ -82,8 +82,8 @@ struct asio_query {
     return made;
 }
 
-/// The addresses of the family that was asked for; if there are none and mapping is allowed, IPv4 ones as
-/// IPv6.
+/// Returns the addresses of the requested family; if there are none and mapping is allowed, IPv4
+/// addresses as IPv6.
 [[nodiscard]] inline std::vector<socket_address> asio_wanted(const asio_query& query,
                                                              const std::vector<socket_address>& found) {
     const auto wanted = query.family == AF_INET ? address_family::ip_v4 : address_family::ip_v6;

@@ -41,7 +41,7 @@ TEST_P(asio_resolvers, a_client_resolves_and_connects) {
     EXPECT_EQ(text, "welcome");
 }
 
-TEST_P(asio_resolvers, connecting_goes_on_to_the_endpoint_that_answers) {
+TEST_P(asio_resolvers, connecting_continues_to_the_endpoint_that_answers) {
     tcp::acceptor acceptor(*context, {asio::ip::address_v4::loopback(), 0});
     tcp::endpoint nobody;
     {

@@ -1,5 +1,5 @@
-// Whole servers, in the ways that programs for Asio are written, in Asio's own words: in_place.hpp makes them
-// mean our multiplexer.
+// Complete servers in the usual styles of programs for Asio, with Asio's own names: in_place.hpp
+// maps them to our multiplexer.
 
 #include "sluice/io/asio/in_place.hpp"
 
@@ -26,7 +26,7 @@ class asio_servers : public test_kit::with_io_context {};
 INSTANTIATE_TEST_SUITE_P(over, asio_servers, ::testing::ValuesIn(test_kit::io_context_kinds()),
                          test_kit::kind_name);
 
-// --- a room in which everyone hears everyone's lines
+// --- a chat room that sends each line to all members
 
 class member : public std::enable_shared_from_this<member> {
 public:
@@ -91,7 +91,7 @@ private:
     member::room room_;
 };
 
-// Joins, waits until all have, says one line and hears everyone's.
+// Joins, waits until all have joined, sends one line and receives all lines.
 asio::awaitable<void> chatter(std::uint16_t port, int all, const chat& in, int& lines) {
     tcp::socket socket(co_await asio::this_coro::executor);
     tcp::resolver resolver(co_await asio::this_coro::executor);
@@ -114,7 +114,7 @@ asio::awaitable<void> chatter(std::uint16_t port, int all, const chat& in, int& 
     }
 }
 
-TEST_P(asio_servers, a_chat_with_many_members_delivers_every_line_to_everyone) {
+TEST_P(asio_servers, a_chat_with_many_members_delivers_every_line_to_all_members) {
     constexpr int all = 40;
     chat server(*context);
     int lines = 0;
@@ -208,7 +208,7 @@ asio::awaitable<std::string> fetch(tcp::endpoint from, std::string request) {
 TEST_P(asio_servers, a_signal_closes_a_server_of_requests_and_run_returns) {
     web server(*context);
     int left = 20;
-    // One that never asks: the signal has to end it.
+    // A client without requests: the signal has to end it.
     auto silent = [&](const std::exception_ptr&, const std::string& reply) { EXPECT_EQ(reply, ""); };
     asio::co_spawn(*context, fetch(server.where(), ""), silent);
     for (int i = 0; i < 20; ++i) {

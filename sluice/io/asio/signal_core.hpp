@@ -13,12 +13,12 @@
 #include "sluice/io/asio/signal_registry.hpp"
 #include "sluice/io/loop/external_work.hpp"
 
-// How a set of signals waits; for signal_set.hpp, not for users.
+// The waits of a set of signals; for signal_set.hpp, not for users.
 namespace sluice::io::detail {
 
 class asio_signal_core;
 
-/// The sets of a context, which a fork(2) concerns. Thread safety: any thread.
+/// The sets of a context that a fork(2) affects. Thread safety: any thread.
 class asio_signal_service final : public asio::execution_context::service {
 public:
     explicit asio_signal_service(asio::execution_context& on) : asio::execution_context::service(on) {}
@@ -46,7 +46,7 @@ class asio_signal_waiter final : public external_work {
 public:
     explicit asio_signal_waiter(asio_signal_core& of) noexcept : core_(of) {}
 
-    /// Gives it a signal.
+    /// Passes it a signal.
     void receive(int number) noexcept {
         number_ = number;
         complete(0);
@@ -63,10 +63,11 @@ private:
     int number_ = 0;
 };
 
-/// The signals of a set, their arrivals, and the waiting operations. While one waits, an operation is
-/// pending for each signal. The multiplexer's thread; several threads take turns by the core's lock.
+/// The signals of a set, their arrivals, and the waiting operations. While one waits, an operation
+/// is pending for each signal. The multiplexer's thread; several threads are serialised by the
+/// core's lock.
 ///
-/// Invariant: a waiter is in the list only while nothing that has arrived is left over.
+/// Invariant: a waiter is in the list only while no arrival is unused.
 class asio_signal_core final : public asio_core_base, public std::enable_shared_from_this<asio_signal_core> {
 public:
     explicit asio_signal_core(asio_context& on)
@@ -75,14 +76,14 @@ public:
     }
     ~asio_signal_core() override { service_.remove(*this); }
 
-    /// How many forks have made this process from the one that the core was made in.
+    /// Returns how many forks lie between the process in which the core was created and this one.
     [[nodiscard]] unsigned forks() const noexcept { return forks_.load(std::memory_order_relaxed); }
 
-    /// Takes a receiver that the registry has made, after so many forks; destroys it if the set has the
-    /// signal already.
+    /// Adds a receiver that the registry has created after `forks_before` forks; destroys it if the
+    /// set has the signal already.
     void add(int number, signal_receiver&& from, unsigned forks_before) {
-        // Made in the parent, and on the way here during the fork. One that fails receives the parent's
-        // signals.
+        // Created in the parent, and not yet added at the fork. A receiver whose renewal fails
+        // receives the parent's signals.
         if (forks_before != forks()) (void)from.renew_in_child();
         const guard in(*this);
         for (const source& each : signals_) {
@@ -154,7 +155,7 @@ private:
         }
     }
     void ended(source& one) noexcept {
-        std::shared_ptr<asio_signal_core> self;  // goes after the lock
+        std::shared_ptr<asio_signal_core> self;  // released after the lock
         const guard in(*this);
         self = std::move(one.kept);
         context.end_outstanding();
@@ -173,7 +174,8 @@ private:
         is_listening_ = false;
         end_unwanted();
     }
-    // Removed signals go when no operation is pending on them; without a waiter none needs to be.
+    // Removed signals are freed when no operation is pending on them; without a waiter none needs
+    // to be pending.
     void end_unwanted() noexcept {
         for (source& each : signals_) {
             if (each.kept != nullptr and (each.is_removed or waiters_.empty())) each.operation->cancel();

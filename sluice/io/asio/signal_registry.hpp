@@ -14,21 +14,21 @@
 // The signals that this process receives through the adapter; for signal_set.hpp, not for users.
 namespace sluice::io::detail {
 
-/// One source for each signal, shared by all sets, as signal_source demands. A signal is blocked, in the
-/// thread that adds it, as long as a set contains it; and stays so in threads started meanwhile, and if
-/// another thread has the last reference. Thread safety: any thread.
+/// One source for each signal, shared by all sets, as signal_source requires. A signal is blocked
+/// in the thread that adds it as long as a set contains it. It stays blocked in threads started
+/// during that time, and if another thread has the last reference. Thread safety: any thread.
 class asio_signal_registry {
 public:
     [[nodiscard]] static asio_signal_registry& instance() noexcept;
     constexpr asio_signal_registry() noexcept = default;
 
-    /// A receiver of a signal, until it is released. Errors: as signal_source::create.
+    /// Returns a receiver of a signal, until it is released. Errors: as signal_source::create.
     [[nodiscard]] result<signal_receiver> acquire(int number) {
         const io::signal_set one{number};
         if (not one.is_valid()) return failure({EINVAL, "receive a signal: there is none with this number"});
         auto source = use_source(number);
         if (not source) return failure(source.error());
-        // Without the lock, since it takes that of the receivers, and a fork takes both.
+        // Without the lock, because this takes the lock of the receivers, and a fork takes both.
         auto receiver = signal_receiver::create(*source);
         if (not receiver) release(number);
         return receiver;
@@ -38,7 +38,7 @@ public:
         let_go(number, uses_[static_cast<std::size_t>(number)]);
     }
 
-    /// Around fork(2), so that the child finds the lock free, and what it guards whole.
+    /// Around fork(2), so that the child finds the lock free, and the guarded state consistent.
     void lock() noexcept { mutex_.lock(); }
     void unlock() noexcept { mutex_.unlock(); }
 
@@ -71,7 +71,7 @@ private:
         of.source.reset();
         if (of.blocked_by == std::this_thread::get_id()) unblock(number);
     }
-    // Whether it was blocked already.
+    // Returns whether it was blocked already.
     static bool block(int number) noexcept {
         sigset_t before;
         const sigset_t one = set_of(number);
@@ -93,7 +93,8 @@ private:
     std::array<use, 65> uses_{};  // by number, from 1
 };
 
-// Not a static variable of instance(), whose lock a child after fork(2) might find taken for good.
+// Not a static variable of instance(): a child after fork(2) might find its initialisation lock
+// held permanently.
 inline constinit asio_signal_registry asio_signals_of_process;
 inline const bool asio_signals_are_kept =
     ::pthread_atfork([] { asio_signals_of_process.lock(); }, [] { asio_signals_of_process.unlock(); },

@@ -47,14 +47,15 @@ private:
 
 namespace asio_names {
 
-/// Asio's signal_set on our signal_receiver, which uses signalfd(2), not handlers. Several sets may contain
-/// one signal; each gets every arrival, and arrivals without a wait are kept, one for each signal.
+/// Asio's signal_set on our signal_receiver, which uses signalfd(2), not handlers. Several sets may
+/// contain one signal; each gets every arrival, and arrivals without a wait are kept, one for each
+/// signal.
 ///
-/// A signal in a set is blocked in the thread that adds it, and in those that this starts from then on.
-/// Threads that exist already must block it themselves, or it may end the process: make the sets first.
-/// When the last set with a signal goes, it is unblocked again if that is done by the thread that added it.
-/// A child that the process starts inherits the mask.
-/// Thread safety, completion and allocation: as asio_stream.
+/// A signal in a set is blocked in the thread that adds it, and in the threads that this thread
+/// starts from then on. Existing threads must block it themselves, or it may terminate the process:
+/// create the sets first. When the last set with a signal is destroyed, the signal is unblocked if
+/// the thread that added it destroys the set. A child process inherits the mask. Thread safety,
+/// completion and allocation: as asio_stream.
 template <class Executor = asio::any_io_executor>
 class basic_signal_set {
 public:
@@ -83,7 +84,7 @@ public:
 
     [[nodiscard]] const executor_type& get_executor() const noexcept { return executor_; }
 
-    /// Errors: EINVAL for a signal that cannot be received; EMFILE and the like.
+    /// Errors: EINVAL for a signal that cannot be received; EMFILE and similar errors.
     void add(int number, asio::error_code& why) {
         auto receiver = detail::asio_signal_registry::instance().acquire(number);
         why = receiver.has_value() ? asio::error_code() : detail::asio_error(receiver.error());

@@ -14,7 +14,7 @@ namespace {
 
 namespace net = asio_names;
 
-// The signals are sent to the process. This thread has blocked them: it has made the sets.
+// The signals are sent to the process. This thread has blocked them by creating the sets.
 void send(int number) {
     ASSERT_EQ(::kill(::getpid(), number), 0);
 }
@@ -23,7 +23,7 @@ class asio_signals : public test_kit::with_io_context {};
 INSTANTIATE_TEST_SUITE_P(over, asio_signals, ::testing::ValuesIn(test_kit::io_context_kinds()),
                          test_kit::kind_name);
 
-TEST_P(asio_signals, a_wait_ends_with_the_signal_and_what_came_before_it_is_kept) {
+TEST_P(asio_signals, a_wait_ends_with_the_signal_and_earlier_arrivals_are_kept) {
     net::signal_set signals(*context, SIGUSR1, SIGUSR2);
     std::vector<int> got;
     signals.async_wait([&](std::error_code why, int number) {
@@ -33,7 +33,7 @@ TEST_P(asio_signals, a_wait_ends_with_the_signal_and_what_came_before_it_is_kept
     context->poll();
     EXPECT_TRUE(got.empty());
     send(SIGUSR2);
-    context->run();  // which ends: no operation waits any more
+    context->run();  // which returns: no operation waits any more
     EXPECT_EQ(got, (std::vector{SIGUSR2}));
 
     send(SIGUSR1);
@@ -80,7 +80,7 @@ TEST_P(asio_signals, cancelling_and_destroying_abort_the_wait) {
 }
 
 TEST_P(asio_signals, a_signal_that_is_removed_is_not_received) {
-    net::signal_set kept(*context, SIGUSR1);  // keeps it from ending the process
+    net::signal_set kept(*context, SIGUSR1);  // keeps it from terminating the process
     net::signal_set signals(*context, SIGUSR1, SIGUSR2);
     std::vector<int> got;
     signals.async_wait([&](std::error_code, int number) { got.push_back(number); });

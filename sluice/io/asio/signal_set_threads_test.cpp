@@ -16,8 +16,8 @@ namespace net = asio_names;
 
 class asio_signals_by_threads : public test_kit::with_io_context {
 protected:
-    // Runs the context on two threads until it is out of work. They have blocked what the sets of this thread
-    // receive.
+    // Runs the context on two threads until it is out of work. They block the signals that the sets
+    // of this thread receive.
     void run_on_both() {
         std::thread other([this] { context->run(); });
         context->run();
@@ -28,7 +28,7 @@ protected:
 INSTANTIATE_TEST_SUITE_P(over, asio_signals_by_threads,
                          ::testing::ValuesIn(test_kit::io_context_kinds_for_threads()), test_kit::kind_name);
 
-// Waits for a signal again and again, and sends the next one.
+// Repeatedly waits for a signal, and sends the next one.
 class waiter {
 public:
     waiter(net::io_context& on, int number, int times) : signals_(on, number), number_(number), left_(times) {
@@ -80,8 +80,8 @@ TEST_P(asio_signals_by_threads, that_share_a_signal_each_get_it) {
 }
 
 TEST_P(asio_signals_by_threads, change_and_cancel_while_the_other_thread_waits) {
-    // One that comes after the cancellation waits until no set blocks it any more. It must not end the
-    // program.
+    // A signal that arrives after the cancellation waits until no set blocks it any more. It must
+    // not terminate the program.
     const auto before = ::signal(SIGUSR1, SIG_IGN);
     for (int i = 0; i < 50; ++i) {
         net::signal_set signals(*context, SIGUSR1);

@@ -41,7 +41,7 @@ public:
     explicit basic_socket(const executor_type& executor) : base(executor) {}
     template <asio_execution_context Context>
     explicit basic_socket(Context& context) : base(context.get_executor()) {}
-    /// Opens it, and, given an endpoint, binds it.
+    /// Opens the socket and, given an endpoint, binds it.
     basic_socket(const executor_type& executor, const protocol_type& protocol) : base(executor) {
         this->open(protocol);
     }
@@ -55,7 +55,7 @@ public:
     template <asio_execution_context Context>
     basic_socket(Context& context, const endpoint_type& local)
         : basic_socket(executor_type(context.get_executor()), local) {}
-    /// Takes over a descriptor.
+    /// Takes ownership of a descriptor.
     basic_socket(const executor_type& executor, const protocol_type& protocol, int native) : base(executor) {
         this->assign(protocol, native);
     }
@@ -88,7 +88,7 @@ public:
     /// void(asio::error_code). Opens the socket first if it is closed.
     template <class Token = asio::default_completion_token_t<executor_type>>
     auto async_connect(const endpoint_type& peer, Token&& token = Token()) {
-        asio::error_code why;  // if it cannot be opened, the operation says EBADF
+        asio::error_code why;  // if it cannot be opened, the operation fails with EBADF
         open_for(peer, why);
         return detail::asio_initiate<void(asio::error_code), detail::asio_socket_connect>(
             this->core_in_use(), this->executor_, token, detail::address_of(peer));
@@ -103,7 +103,7 @@ public:
         detail::asio_throw_if(why, "shutdown");
     }
 
-    /// How many bytes a read would not wait for.
+    /// Returns how many bytes a read returns without waiting.
     [[nodiscard]] std::size_t available(asio::error_code& why) const {
         int bytes = 0;
         why = detail::asio_called(::ioctl(this->native_handle(), FIONREAD, &bytes));

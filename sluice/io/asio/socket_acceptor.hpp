@@ -25,7 +25,7 @@ private:
     Into into_;
 };
 
-/// Into a new socket, the handler's second argument.
+/// Accepts into a new socket, the handler's second argument.
 template <class Socket>
 struct asio_new_socket {
     typename Socket::executor_type executor;
@@ -40,7 +40,7 @@ struct asio_new_socket {
     [[nodiscard]] auto fail(const asio::error_code& why) { return std::tuple(why, Socket(executor)); }
 };
 
-/// Into a socket of the caller's, which is closed.
+/// Accepts into a closed socket of the caller.
 template <class Socket>
 struct asio_given_socket {
     Socket* into;
@@ -98,7 +98,7 @@ public:
     template <asio_execution_context Context>
     basic_socket_acceptor(Context& context, const endpoint_type& local, bool reuse_address = true)
         : basic_socket_acceptor(executor_type(context.get_executor()), local, reuse_address) {}
-    /// Takes over a descriptor that listens.
+    /// Takes ownership of a listening descriptor.
     basic_socket_acceptor(const executor_type& executor, const protocol_type& protocol, int native)
         : base(executor) {
         this->assign(protocol, native);
@@ -123,8 +123,8 @@ public:
         detail::asio_throw_if(why, "listen");
     }
 
-    /// void(asio::error_code, a socket): on this executor, or on one that is given. `peer` gets the address
-    /// of the other end.
+    /// void(asio::error_code, a socket): on this executor, or on a given one. `peer` gets the
+    /// address of the other end.
     template <class Token = asio::default_completion_token_t<executor_type>>
         requires(not asio::execution::is_executor<std::decay_t<Token>>::value and
                  not asio_execution_context<std::decay_t<Token>>)

@@ -19,7 +19,7 @@ struct asio_iostream_buffer {
 
 namespace asio_names {
 
-/// Asio's basic_socket_iostream: a connection as a std::iostream, which blocks. Each output operation is
+/// Asio's basic_socket_iostream: a connection as a blocking std::iostream. Each output operation is
 /// written at once (unitbuf). See basic_socket_streambuf.
 template <class Protocol, class Clock = std::chrono::steady_clock, class Traits = asio::wait_traits<Clock>>
 class basic_socket_iostream
@@ -65,7 +65,7 @@ public:
     }
 
     [[nodiscard]] buffer_type* rdbuf() const noexcept {
-        return const_cast<buffer_type*>(&this->holder::buffer);  // as std::stringstream has it
+        return const_cast<buffer_type*>(&this->holder::buffer);  // like std::stringstream
     }
     [[nodiscard]] basic_socket<Protocol>& socket() noexcept { return rdbuf()->socket(); }
     [[nodiscard]] const asio::error_code& error() const noexcept { return rdbuf()->error(); }

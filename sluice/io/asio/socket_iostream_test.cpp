@@ -79,7 +79,7 @@ struct set_clock {
     inline static time_point current{};
     static time_point now() noexcept { return current; }
 };
-// Each wait lets a millisecond pass on that clock.
+// Each wait advances that clock by a millisecond.
 struct looks {
     static set_clock::duration to_wait_duration(const set_clock::duration&) {
         set_clock::current += 1ms;
@@ -87,7 +87,7 @@ struct looks {
     }
 };
 
-TEST_F(asio_iostreams, another_clock_is_asked_until_it_says_that_the_time_has_come) {
+TEST_F(asio_iostreams, another_clock_is_read_until_it_reaches_the_expiry_time) {
     set_clock::current = {};
     net::basic_socket_iostream<asio::ip::tcp, set_clock, looks> stream(acceptor.local_endpoint());
     const tcp::socket silent = acceptor.accept();
@@ -109,7 +109,7 @@ TEST_F(asio_iostreams, a_connection_that_is_refused_sets_failbit_and_the_error) 
     EXPECT_EQ(stream.error(), asio::error::service_not_found);
 }
 
-TEST_F(asio_iostreams, may_be_moved_with_what_they_have_buffered) {
+TEST_F(asio_iostreams, may_be_moved_with_their_buffered_data) {
     tcp::iostream first(acceptor.local_endpoint());
     tcp::socket far = acceptor.accept();
     asio::write(far, asio::buffer("one two", 7));

@@ -20,7 +20,7 @@ namespace sluice::io {
 
 namespace detail {
 
-/// An Asio endpoint as an address, and back.
+/// Converts an Asio endpoint to an address, and back.
 template <class Endpoint>
 [[nodiscard]] socket_address address_of(const Endpoint& from) noexcept {
     socket_address made;
@@ -69,7 +69,7 @@ public:
         open(protocol, why);
         detail::asio_throw_if(why, "open");
     }
-    /// Takes over a descriptor.
+    /// Takes ownership of a descriptor.
     template <class Any>
     void assign(const Any& protocol, native_handle_type native, asio::error_code& why) {
         if (this->is_open()) {
@@ -161,7 +161,7 @@ protected:
     [[nodiscard]] static socklen_t length_of(const endpoint_type& from) noexcept {
         return static_cast<socklen_t>(from.size());
     }
-    // Options that depend on the protocol (hop limits) want to know which it is.
+    // Options that depend on the protocol (hop limits) need to know it.
     [[nodiscard]] auto protocol_in_use() const noexcept {
         endpoint_type local;
         auto length = static_cast<socklen_t>(local.capacity());

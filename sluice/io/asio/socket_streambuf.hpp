@@ -22,10 +22,10 @@ namespace sluice::io {
 
 namespace detail {
 
-/// A context for sockets that only block; no thread runs it. Costs two descriptors.
+/// A context for blocking sockets; no thread runs it. Costs two descriptors.
 class asio_blocking_context {
 public:
-    /// Throws: std::system_error if it cannot be made.
+    /// Throws: std::system_error if it cannot be created.
     [[nodiscard]] static std::shared_ptr<asio_context> create() {
         auto made = std::make_shared<asio_blocking_context>();
         return {made, &made->context_};
@@ -47,13 +47,13 @@ private:
 
 namespace asio_names {
 
-/// Asio's basic_socket_streambuf: a connection as a std::streambuf, which blocks. Operations that have to
-/// wait end with timed_out when the expiry time has come, which is then the error().
+/// Asio's basic_socket_streambuf: a connection as a blocking std::streambuf. Operations that have
+/// to wait end with timed_out when the expiry time has come; error() then returns it.
 ///
-/// Every call that transfers, connect(), and the destructor, which writes the buffer, block until the
-/// expiry time, or without one, until the peer acts. Allocates: two buffers of 512 bytes; unless it is made
-/// from a socket, a context. Throws: std::system_error if there are no descriptors for that context.
-/// Thread safety: one thread at a time.
+/// Every call that transfers, connect(), and the destructor, which writes the buffer, block until
+/// the expiry time or, without one, until the peer acts. Allocates: two buffers of 512 bytes and,
+/// unless it is created from a socket, a context. Throws: std::system_error if there are no
+/// descriptors for that context. Thread safety: one thread at a time.
 template <class Protocol, class Clock = std::chrono::steady_clock, class Traits = asio::wait_traits<Clock>>
 class basic_socket_streambuf : public std::streambuf {
 public:
@@ -83,8 +83,9 @@ public:
     }
     ~basic_socket_streambuf() override { (void)flush(); }
 
-    /// Connects to an endpoint; or, given a host and a service, or what else resolve() takes, to the first of
-    /// its addresses that accepts. Returns null if that fails. Name lookups ignore the expiry time.
+    /// Connects to an endpoint or, given a host and a service or other arguments of resolve(), to
+    /// the first of its addresses that accepts. Returns null if that fails. Name lookups ignore the
+    /// expiry time.
     basic_socket_streambuf* connect(const endpoint_type& peer) {
         clear_buffers();
         why_.clear();
@@ -108,7 +109,7 @@ public:
     }
 
     [[nodiscard]] basic_socket<Protocol>& socket() noexcept { return socket_; }
-    /// Why the last operation failed.
+    /// Returns the error of the last operation.
     [[nodiscard]] const asio::error_code& error() const noexcept { return why_; }
 
     [[nodiscard]] time_point expiry() const noexcept { return expiry_; }
@@ -136,7 +137,7 @@ protected:
         return traits_type::not_eof(next);
     }
     int sync() override { return flush() ? 0 : -1; }
-    /// setbuf(nullptr, 0), before anything is written, has each character written at once.
+    /// setbuf(nullptr, 0), before anything is written, makes each character be written at once.
     std::streambuf* setbuf(char* memory, std::streamsize size) override {
         if (pptr() != pbase() or memory != nullptr or size != 0) return nullptr;
         output_.clear();
@@ -154,7 +155,7 @@ private:
         setg(input_.data(), first, first);
         setp(output_.data(), output_.data() + output_.size());
     }
-    // The other has the state of a fresh one afterwards.
+    // The other one is then in the state of a new object.
     void take_state_of(basic_socket_streambuf& other) {
         why_ = std::exchange(other.why_, {});
         expiry_ = std::exchange(other.expiry_, time_point::max());
@@ -214,13 +215,14 @@ private:
         }
         if (code != EINPROGRESS) why_ = code == 0 ? asio::error_code() : detail::asio_errno(code);
     }
-    // Sets the error if the time has come. The clock is asked again after each wait, for it may be set back.
+    // Sets the error if the time has come. The clock is read again after each wait, because it may
+    // be set back.
     [[nodiscard]] bool has_expired() {
         if (Clock::now() <= expiry_) return false;
         why_ = asio::error::timed_out;
         return true;
     }
-    // Errors of the wait are found by the call that follows.
+    // The call that follows reports errors of the wait.
     void wait(direction which) {
         const deadline within = expiry_ == time_point::max()
                                     ? deadline()

@@ -16,7 +16,7 @@ namespace sluice::io {
 
 namespace detail {
 
-/// Describes a descriptor that was made elsewhere. Errors: EBADF.
+/// Describes an existing descriptor. Errors: EBADF.
 [[nodiscard]] inline result<native_handle> asio_describe(int descriptor) noexcept {
     struct stat found{};
     const int flags = ::fcntl(descriptor, F_GETFL);
@@ -34,14 +34,16 @@ namespace detail {
         .kind = handle_kind::pipe,
         .readable = access != O_WRONLY,
         .writable = access != O_RDONLY,
-        // A file is always ready, and read where its own position is, as read(2) does. Others are asked not
-        // to wait in each call: the open file description may be shared, and its mode another program's.
+        // A file is always ready, and read at its own position, as read(2) does. For other
+        // descriptors, each call passes a flag not to wait: the open file description may be
+        // shared, and its mode belongs to another program.
         .nonblocking = is_file,
         .stream = S_ISFIFO(found.st_mode) or S_ISCHR(found.st_mode) or is_file,
     };
 }
 
-/// As Asio's io_context does: without it, a write to a pipe that has no reader would end the process.
+/// As Asio's io_context does: without it, a write to a pipe without a reader would terminate the
+/// process.
 inline void asio_ignore_sigpipe() noexcept {
     struct sigaction now{};
     if (::sigaction(SIGPIPE, nullptr, &now) == 0 and now.sa_handler == SIG_DFL)
@@ -52,8 +54,9 @@ inline void asio_ignore_sigpipe() noexcept {
 
 namespace asio_names::posix {
 
-/// Asio's posix::basic_descriptor on our multiplexer: any descriptor, to be waited for. See
-/// descriptor_object. The first one has SIGPIPE ignored, unless the program has set it.
+/// Asio's posix::basic_descriptor on our multiplexer: any descriptor that can be waited for. See
+/// descriptor_object. The first one ignores SIGPIPE for the process, unless the program has set a
+/// disposition.
 template <class Executor = asio::any_io_executor>
 class basic_descriptor : public descriptor_object<asio::posix::descriptor_base, Executor, pipe_handle> {
     using base = descriptor_object<asio::posix::descriptor_base, Executor, pipe_handle>;
@@ -71,7 +74,7 @@ public:
     }
     template <asio_execution_context Context>
     explicit basic_descriptor(Context& context) : basic_descriptor(executor_type(context.get_executor())) {}
-    /// Takes over a descriptor. Throws: asio::system_error, bad_descriptor.
+    /// Takes ownership of a descriptor. Throws: asio::system_error, bad_descriptor.
     basic_descriptor(const executor_type& executor, native_handle_type native) : basic_descriptor(executor) {
         assign(native);
     }
@@ -97,11 +100,12 @@ public:
     }
 };
 
-/// Asio's posix::basic_stream_descriptor on our multiplexer: pipes, terminals, devices, and regular files,
-/// which are read and written inside the initiating function or the loop, as by Asio.
+/// Asio's posix::basic_stream_descriptor on our multiplexer: pipes, terminals, devices, and regular
+/// files, which are read and written inside the initiating function or the loop, as by Asio.
 ///
-/// The mode of the open file description, which other processes may share, is left as it is. A named FIFO or
-/// a terminal in blocking mode can therefore wait, rarely, when another process takes the data first.
+/// The mode of the open file description, which other processes may share, is not changed. A named
+/// FIFO or a terminal in blocking mode can therefore wait, rarely, when another process takes the
+/// data first.
 template <class Executor = asio::any_io_executor>
 class basic_stream_descriptor : public stream_object<basic_descriptor<Executor>> {
     using base = stream_object<basic_descriptor<Executor>>;

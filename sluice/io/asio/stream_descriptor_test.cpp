@@ -53,7 +53,7 @@ TEST_P(asio_descriptors, a_pipe_is_read_and_written_by_composed_operations) {
                       });
     context->run();
     EXPECT_EQ(line, "hello\n");
-    EXPECT_FALSE(reader->native_non_blocking());  // the description is as it was
+    EXPECT_FALSE(reader->native_non_blocking());  // the description is unchanged
 }
 
 TEST_P(asio_descriptors, the_end_of_a_pipe_is_an_end_and_a_pipe_without_a_reader_an_error) {
@@ -68,11 +68,11 @@ TEST_P(asio_descriptors, the_end_of_a_pipe_is_an_end_and_a_pipe_without_a_reader
     ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
     ::close(ends[0]);
     writer->assign(ends[1]);
-    EXPECT_EQ(writer->write_some(asio::buffer("x", 1), seen), 0U);  // and SIGPIPE does not end the process
+    EXPECT_EQ(writer->write_some(asio::buffer("x", 1), seen), 0U);  // SIGPIPE does not terminate the process
     EXPECT_EQ(seen, asio::error::broken_pipe);
 }
 
-TEST_P(asio_descriptors, a_pipe_that_is_full_takes_a_part_and_does_not_hold_up_the_loop) {
+TEST_P(asio_descriptors, a_full_pipe_takes_a_part_and_does_not_block_the_loop) {
     const std::string much(1U << 20U, 'x');
     std::size_t first = 0;
     writer->async_write_some(asio::buffer(much), [&](asio::error_code, std::size_t count) { first = count; });
@@ -132,10 +132,10 @@ TEST_P(asio_descriptors, a_regular_file_is_read_and_written_at_its_own_position)
     context->restart();
     file.async_wait(stream_descriptor::wait_error, [&](asio::error_code waited) { why = waited; });
     context->run();
-    EXPECT_EQ(why.value(), EPERM);  // which no multiplexer can wait for
+    EXPECT_EQ(why.value(), EPERM);  // no multiplexer can wait for it
 }
 
-TEST_P(asio_descriptors, a_descriptor_is_taken_over_and_released) {
+TEST_P(asio_descriptors, a_descriptor_is_adopted_and_released) {
     asio::error_code why;
     writer->assign(0, why);
     EXPECT_EQ(why, asio::error::already_open);

@@ -7,7 +7,7 @@
 
 namespace sluice::io::asio_names {
 
-/// The transfers that basic_stream_socket and posix::basic_stream_descriptor have in common. `Base` is a
+/// The common transfers of basic_stream_socket and posix::basic_stream_descriptor. `Base` is a
 /// descriptor_object. Completion, cancellation and allocation are those of asio_stream.
 template <class Base>
 class stream_object : public Base {
@@ -29,7 +29,7 @@ public:
         return detail::asio_initiate<transferred, work>(this->core_in_use(), this->executor_, token, buffers);
     }
 
-    /// Blocks: until something could be read; until something could be written.
+    /// Blocks: until bytes could be read; until bytes could be written.
     template <class Buffers>
     std::size_t read_some(const Buffers& buffers, asio::error_code& why) {
         return detail::asio_read_now(this->handle(), buffers, this->time_limit(), why);

@@ -9,8 +9,8 @@
 
 namespace sluice::io::asio_names {
 
-/// Asio's basic_stream_socket on our multiplexer: of TCP, and of local::stream_protocol. Completion,
-/// cancellation and allocation are those of asio_stream.
+/// Asio's basic_stream_socket on our multiplexer: for TCP, and for local::stream_protocol.
+/// Completion, cancellation and allocation are those of asio_stream.
 template <class Protocol, class Executor = asio::any_io_executor>
 class basic_stream_socket : public stream_object<basic_socket<Protocol, Executor>> {
     using base = stream_object<basic_socket<Protocol, Executor>>;
@@ -43,8 +43,8 @@ public:
     auto async_send(const Buffers& buffers, Token&& token = Token()) {
         return this->async_write_some(buffers, std::forward<Token>(token));
     }
-    /// With message flags: message_peek leaves the data in place; message_out_of_band receives the urgent
-    /// byte, and waits until it comes. The kernel judges the others.
+    /// With message flags: message_peek leaves the data in place; message_out_of_band receives the
+    /// urgent byte, and waits until it comes. The kernel checks the others.
     template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>
     auto async_receive(const Buffers& buffers, message_flags flags, Token&& token = Token()) {
         using work = detail::asio_message<buffer, Buffers, endpoint_type>;

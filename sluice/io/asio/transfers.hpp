@@ -2,7 +2,7 @@
 
 #include "sluice/io/asio/asio_operation.hpp"
 
-// The transfers of the adapter that block; for its headers, not for users.
+// The adapter's blocking transfers; for its headers, not for users.
 namespace sluice::io::detail {
 
 /// With a time limit of zero, a call that would wait fails with would_block.

@@ -14,12 +14,12 @@ namespace sluice::io {
 
 namespace detail {
 
-/// How long to sleep before the clock is worth asking again.
+/// Returns how long to sleep before the clock is read again.
 template <class Clock, class Traits>
 [[nodiscard]] typename Clock::duration asio_sleep_until(const typename Clock::time_point& when) {
     using duration = typename Clock::duration;
     const auto now = Clock::now();
-    // Without the comparison the difference from the beginning of time would overflow.
+    // Without the comparison, the difference from the earliest time point would overflow.
     const duration left = when <= now ? duration::zero() : when - now;
     // Longer waits sleep more than once.
     constexpr duration longest = std::chrono::hours(24);
@@ -32,10 +32,10 @@ public:
     using asio_core_base::asio_core_base;
 
     typename Clock::time_point expiry{};
-    std::atomic<std::size_t> waits{0};  // pending ones; a count that orders nothing
+    std::atomic<std::size_t> waits{0};  // pending ones; the count orders no other access
 };
 
-/// A wait for a clock. Asks the clock again after each sleep, for it may have been set back.
+/// A wait for a clock. Reads the clock again after each sleep, because it may have been set back.
 template <class Clock, class Traits>
 class asio_clock_wait {
 public:
@@ -60,7 +60,7 @@ public:
 
 private:
     asio_clock_core<Clock>& core_;
-    const typename Clock::time_point expiry_;  // as it was when the wait began
+    const typename Clock::time_point expiry_;  // its value when the wait began
 };
 
 }  // namespace detail
@@ -109,7 +109,8 @@ public:
     [[nodiscard]] const executor_type& get_executor() const noexcept { return executor_; }
     [[nodiscard]] time_point expiry() const noexcept { return core_->expiry; }
 
-    /// Return how many waits were pending, which end with operation_aborted unless they were faster.
+    /// Returns the number of cancelled waits, which end with operation_aborted unless they were
+    /// faster.
     std::size_t expires_at(const time_point& when) noexcept {
         const std::size_t ended = cancel();
         core_->expiry = when;

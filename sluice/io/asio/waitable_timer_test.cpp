@@ -45,7 +45,7 @@ TEST_P(asio_timers, waits_may_be_cancelled_one_at_a_time) {
             order.push_back(i);
         });
     }
-    never.cancel_one();  // by an item behind those that start the waits
+    never.cancel_one();  // by an item after those that start the waits
     context->poll();
     EXPECT_EQ(order, (std::vector{1}));
     EXPECT_EQ(never.cancel_one(), 1U);
@@ -79,7 +79,7 @@ struct set_clock {
     inline static int asked = 0;
     static time_point now() noexcept { return current; }
 };
-// Looks every millisecond, and lets the clock reach the time at the third look.
+// Checks every millisecond; the clock reaches the time at the third check.
 struct looks {
     static set_clock::duration to_wait_duration(const set_clock::duration& left) {
         if (++set_clock::asked == 3) set_clock::current += left;
@@ -87,7 +87,7 @@ struct looks {
     }
 };
 
-TEST_P(asio_timers, a_clock_that_does_not_move_evenly_is_asked_again) {
+TEST_P(asio_timers, a_clock_that_does_not_move_evenly_is_read_again) {
     set_clock::current = {};
     set_clock::asked = 0;
     net::basic_waitable_timer<set_clock, looks> timer(*context);
@@ -103,7 +103,7 @@ TEST_P(asio_timers, a_clock_that_does_not_move_evenly_is_asked_again) {
     EXPECT_EQ(set_clock::now(), timer.expiry());
 }
 
-TEST_P(asio_timers, cancelling_one_that_asks_its_clock_again_ends_it) {
+TEST_P(asio_timers, cancelling_one_that_reads_its_clock_again_ends_it) {
     set_clock::current = {};
     set_clock::asked = 100;
     net::basic_waitable_timer<set_clock, looks> timer(*context);

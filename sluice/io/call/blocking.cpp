@@ -26,7 +26,7 @@ const char* name_of(direction which) noexcept {
 class remaining_list {
 public:
     explicit remaining_list(std::span<const buffer> pieces) noexcept : pieces_(pieces) {
-        advance(0);  // a call of nothing but empty pieces moves nothing, which reads like the end
+        advance(0);  // a call with only empty segments moves no bytes, which looks like the end
     }
 
     void advance(std::size_t bytes) noexcept {
@@ -58,13 +58,14 @@ timespec as_timespec(std::chrono::nanoseconds d) noexcept {
             .tv_nsec = static_cast<long>((d - seconds).count())};
 }
 
-// Time left of a deadline for an operation that began at `started`.
+// Returns the remaining time of a deadline for an operation that began at `started`.
 deadline::duration time_left(deadline within, steady::time_point started) noexcept {
     if (within.is_none()) return deadline::duration::max();
     return within.remaining(started, steady::now(), deadline::system_clock::now());
 }
 
-// A file offers no wait with an end: asks for read-ahead once, then looks again at growing intervals.
+// The kernel has no wait with a limit for files: requests read-ahead once, then checks again at
+// growing intervals.
 void nap(const native_handle& native, extent_type offset, std::size_t bytes, std::chrono::nanoseconds& pause,
          deadline::duration left) noexcept {
     using namespace std::chrono_literals;
@@ -78,7 +79,8 @@ void nap(const native_handle& native, extent_type offset, std::size_t bytes, std
     pause = std::min<std::chrono::nanoseconds>(pause * 2, 1ms);
 }
 
-// Returns whether it is ready; not, when the time is up or a signal came.
+// Returns whether the descriptor is ready; false when the time is up or a signal interrupted the
+// wait.
 result<bool> wait_until_ready(const native_handle& native, direction which,
                               deadline::duration left) noexcept {
     const short events = which == direction::in ? POLLIN : POLLOUT;
@@ -123,7 +125,7 @@ result<std::size_t> transfer_blocking(const native_handle& native, direction whi
     rest.advance(begun);
     std::size_t total = begun;
     buffer single;
-    // No bytes are there at once, even where the kernel would wait for some to be there.
+    // A transfer of no bytes completes at once, even where the kernel would wait for bytes.
     if (rest.empty() and (native.stream or begun != 0)) return total;
     for (;;) {
         const ssize_t moved = transfer_call(native, which, rest.next(single), offset + total, waits);
@@ -137,7 +139,7 @@ result<std::size_t> transfer_blocking(const native_handle& native, direction whi
         const int code = errno;
         if (code == EINTR) continue;
         if (code == EOPNOTSUPP and is_file and waits == wait::no) {
-            waits = wait::yes;  // this file cannot be asked not to wait
+            waits = wait::yes;  // this file does not support calls that do not wait
             continue;
         }
         if (code != EAGAIN) {

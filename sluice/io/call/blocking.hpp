@@ -10,14 +10,15 @@
 
 namespace sluice::io {
 
-/// The blocking transfer behind io_handle::read and write, which say what it promises. Returns the bytes
-/// moved. `begun` bytes of the pieces have been moved already: they are counted, not moved again.
+/// The blocking transfer of io_handle::read and write; see their contracts. Returns the bytes
+/// moved. `begun` bytes of the segments have been moved already: they are counted, not moved again.
 [[nodiscard]] result<std::size_t> transfer_blocking(const native_handle& native, direction which,
                                                     std::span<const buffer> pieces, extent_type offset,
                                                     deadline within, amount wanted,
                                                     std::size_t begun = 0) noexcept;
 
-/// The operation, in words, for the error EINVAL of a transfer of a file that names no offset.
+/// Returns the name of the operation for the error EINVAL of a transfer of a file without an
+/// offset.
 [[nodiscard]] constexpr const char* without_offset(direction which) noexcept {
     return which == direction::in ? "read, of a file, without an offset"
                                   : "write, to a file, without an offset";
@@ -29,7 +30,7 @@ namespace sluice::io {
                                   : "write a message of more pieces than limits::pieces_per_call_max (1,024)";
 }
 
-/// The part of a file that a barrier names. `length` 0: all from `offset` on.
+/// The part of a file that a barrier covers. `length` 0: everything from `offset` on.
 struct barrier_range {
     extent_type offset = 0;
     extent_type length = 0;
@@ -38,19 +39,19 @@ struct barrier_range {
     return {.offset = request.offset == no_offset ? 0 : request.offset, .length = bytes_in(request.buffers)};
 }
 
-/// Whether a barrier of this kind returns only when the device has the data.
+/// Returns whether a barrier of this kind returns only when the device has the data.
 [[nodiscard]] constexpr bool waits_for_device(barrier_kind kind) noexcept {
     return kind == barrier_kind::wait_data_only or kind == barrier_kind::wait_all;
 }
 
-/// Whether an operation that begins now has no time left.
+/// Returns whether an operation that begins now has no time left.
 [[nodiscard]] bool is_over(deadline within) noexcept;
 
-/// The barrier behind io_handle::barrier.
+/// The barrier of io_handle::barrier.
 [[nodiscard]] result<void> barrier_blocking(const native_handle& native, barrier_kind kind,
                                             barrier_range range, deadline within) noexcept;
 
-/// Waits until the descriptor is ready in one direction. Errors: ETIMEDOUT. EINTR is not seen.
+/// Waits until the descriptor is ready in one direction. Errors: ETIMEDOUT. Never returns EINTR.
 [[nodiscard]] result<void> wait_ready(const native_handle& native, direction which, deadline within) noexcept;
 
 }  // namespace sluice::io

@@ -3,8 +3,8 @@
 #include <cerrno>
 #include <cstddef>
 
-// Internal to io. A file system, above all one in user space, may claim to have moved more bytes than it was
-// asked to. Counted, such an outcome would lead beyond the caller's buffers.
+// Internal to io. A file system, in particular one in user space, may report more bytes than were
+// requested. Such a result, if counted, would lead past the caller's buffers.
 
 namespace sluice::io {
 

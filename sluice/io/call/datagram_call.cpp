@@ -34,7 +34,8 @@ std::ptrdiff_t receive_call(int descriptor, std::span<const buffer> pieces,
     message.msg_namelen = socket_address::capacity;
     message.msg_iov = const_cast<iovec*>(reinterpret_cast<const iovec*>(pieces.data()));
     message.msg_iovlen = pieces.size();
-    // MSG_TRUNC: the call returns the length of the datagram, of which it has stored what fits.
+    // MSG_TRUNC: the call returns the length of the datagram, of which it has stored the part that
+    // fits.
     const ssize_t length = ::recvmsg(descriptor, &message, MSG_DONTWAIT | MSG_TRUNC);
     if (length < 0) return -1;
     request.peer.resize(message.msg_namelen);
@@ -60,7 +61,7 @@ std::ptrdiff_t send_call(int descriptor, std::span<const buffer> pieces, datagra
 
 std::ptrdiff_t datagram_call(const native_handle& native, direction which, std::span<const buffer> pieces,
                              datagram_request& request) noexcept {
-    // A stream would throw away what MSG_TRUNC counts.
+    // A stream would discard the bytes that MSG_TRUNC counts.
     if (native.kind != handle_kind::socket or native.stream) {
         errno = EOPNOTSUPP;
         return -1;

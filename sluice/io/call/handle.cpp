@@ -11,7 +11,7 @@
 namespace sluice::io {
 namespace {
 
-// Whether the path names what is open here.
+// Returns whether the path refers to the open file.
 bool stands_at(int descriptor, const std::string& path) noexcept {
     struct stat open{};
     struct stat named{};
@@ -42,7 +42,7 @@ result<std::string> handle::current_path() const {
     const ssize_t length = ::readlink(link.data(), target.data(), PATH_MAX);
     if (length < 0) return failure(error::last("readlink /proc/self/fd", native_.descriptor));
     std::string path(target.data(), static_cast<std::size_t>(length));
-    // The kernel's remark, unless this is what it is called.
+    // The kernel's remark, unless it is part of the name.
     if (path.ends_with(" (deleted)") and not stands_at(native_.descriptor, path))
         return failure({ENOENT, "current_path", native_.descriptor});
     return path;

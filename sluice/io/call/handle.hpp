@@ -12,7 +12,7 @@ enum class handle_kind : std::uint8_t { none, path, directory, symlink, file, pi
 
 /// The access that a handle is opened with.
 enum class mode : std::uint8_t {
-    none,        ///< only to name things relative to it
+    none,        ///< only to open others relative to it
     attr_read,   ///< read attributes
     attr_write,  ///< read and write attributes
     read,        ///< read
@@ -31,15 +31,15 @@ enum class creation : std::uint8_t {
 
 /// The data that the kernel may keep in memory.
 enum class caching : std::uint8_t {
-    none,                ///< O_DIRECT | O_SYNC: i/o aligned to the device's blocks, durable when it returns
-    only_metadata,       ///< O_DIRECT: i/o aligned to the device's blocks
+    none,                ///< O_DIRECT | O_SYNC: I/O aligned to the device's blocks, durable when it returns
+    only_metadata,       ///< O_DIRECT: I/O aligned to the device's blocks
     reads,               ///< reads are cached; writes are durable (with metadata) when they return
     reads_and_metadata,  ///< reads are cached; written data is durable when the write returns
     all,                 ///< everything is cached; durable after a barrier
-    temporary,           ///< everything is cached, and write-back may be put off as long as possible
+    temporary,           ///< everything is cached, and write-back may be delayed as long as possible
 };
 
-/// A file descriptor and what we know of it. A plain value: owning is the business of `handle`.
+/// A file descriptor and its known properties. A plain value: `handle` is its owner.
 struct native_handle {
     int descriptor = -1;
     handle_kind kind = handle_kind::none;
@@ -49,7 +49,7 @@ struct native_handle {
     bool direct = false;       // opened with O_DIRECT
     bool nonblocking = false;  // O_NONBLOCK is set on the open file description
     bool stream = false;  // bytes without message boundaries: neighbouring requests may share a system call
-    bool in_memory = false;  // a file whose i/o never waits for a device (tmpfs)
+    bool in_memory = false;  // a file whose I/O never waits for a device (tmpfs)
 
     [[nodiscard]] constexpr bool is_valid() const noexcept { return descriptor >= 0; }
 };
@@ -86,8 +86,8 @@ public:
     /// Releases the descriptor to the caller, which then owns it.
     [[nodiscard]] native_handle release() noexcept { return std::exchange(native_, {}); }
 
-    /// Where the open object stands now, which may not be where it was opened: the kernel follows renames.
-    /// Errors: ENOENT if it has been unlinked. Allocates: the string.
+    /// Returns the present path of the open file, which may differ from the path it was opened by:
+    /// the kernel follows renames. Errors: ENOENT if it has been unlinked. Allocates: the string.
     [[nodiscard]] result<std::string> current_path() const;
 
 protected:

@@ -5,80 +5,86 @@
 
 namespace sluice::io::limits {
 
-/// Pieces of memory one system call takes (IOV_MAX of Linux); a longer request is served in several.
+/// Segments of memory that one system call takes (IOV_MAX of Linux); a longer request is served in
+/// several.
 inline constexpr std::size_t pieces_per_call_max = 1024;
 
-/// Pieces of neighbouring requests on a stream that share one system call.
+/// Segments of neighbouring requests on a stream that share one system call.
 inline constexpr std::size_t gathered_pieces_max = 64;
 
-/// Operations completed, counting those started meanwhile, before complete_io returns to its caller although
-/// more could be completed: keeps a handle that is always ready from starving the others.
+/// Operations completed, including those started by receivers, before complete_io returns to its
+/// caller although more could be completed. Keeps a handle that is always ready from starving the
+/// others.
 inline constexpr int completions_per_pass_max = 256;
 
-/// Operations a coroutine may complete without suspending before it must let others run.
+/// Operations that a coroutine may complete without suspending before it must let others run.
 inline constexpr int inline_completions_max = 64;
 
-/// Posted items invoked in one pass, so that items that post themselves again cannot hold up the i/o.
+/// Posted items invoked in one pass, so that items that post themselves again cannot delay the I/O.
 inline constexpr int posted_items_per_pass_max = 1024;
 
-/// Receive pools of one multiplexer whose buffers the kernel hands out; those beyond are read into instead.
+/// Receive pools of one multiplexer whose buffers the kernel provides; the buffers of further pools
+/// are read into instead.
 inline constexpr std::size_t receive_groups_max = 64;
 
 /// Bytes that a transfer between handles moves before other operations get a turn.
 inline constexpr std::size_t splice_bytes_per_turn_max = 1024 * 1024;
 
-/// The buffer bytes are copied through where they cannot go by reference and the caller gives none; it lies
-/// on the stack.
+/// The buffer through which bytes are copied where they cannot be moved by reference and the caller
+/// passes none; it is on the stack.
 inline constexpr std::size_t splice_stack_buffer_bytes = 64U << 10;
 
-/// Connections that may wait to be accepted, unless a listener says otherwise; the kernel's own limit is
-/// net.core.somaxconn, 4096.
+/// Connections that may wait to be accepted, unless a listener sets another number; the kernel's
+/// own limit is net.core.somaxconn, 4096.
 inline constexpr int listen_backlog = 4096;
 
-/// Operations that complete in one pass, from which on it is cheaper to submit together what their receivers
-/// start on sockets than to try each by a system call of its own (io_uring).
+/// Operations that complete in one pass, from which on it is cheaper to submit together the
+/// operations that their receivers start on sockets than to try each by its own system call
+/// (io_uring).
 inline constexpr int crowd = 4;
 
-/// Addresses of one name that are kept, and so tried by connect_by_name; a name server may send any number.
+/// Addresses of one name that are kept, and so tried by connect_by_name; a name server may send any
+/// number.
 inline constexpr std::size_t addresses_per_name_max = 64;
 
 /// Different errors that are kept for operations on handles that cannot be attached to a multiplexer.
 inline constexpr std::size_t refusals_max = 32;
 
-/// Attached handles for which memory is taken at a time.
+/// Attached handles for which memory is allocated at a time.
 inline constexpr std::size_t registrations_per_chunk = 64;
 
-/// Longest path, its terminating zero included (PATH_MAX), and longest name of one entry (NAME_MAX).
+/// The longest path, including its terminating zero (PATH_MAX), and the longest name of one entry
+/// (NAME_MAX).
 inline constexpr std::size_t path_bytes_max = 4096;
 inline constexpr std::size_t name_bytes_max = 255;
 
-/// How often a confined open, which the kernel refuses with EAGAIN when a rename elsewhere made its check of
-/// `..` inconclusive, is tried before that error is handed on.
+/// Attempts at a confined open before its error is returned. The kernel refuses it with EAGAIN when
+/// a concurrent rename made its check of `..` inconclusive.
 inline constexpr unsigned confined_open_attempts_max = 64;
 
 /// How often the present name of an open object is looked up again if it was renamed during the
 /// lookup.
 inline constexpr unsigned locate_attempts_max = 16;
 
-/// How many random names are tried for a temporary file; one is all but always enough.
+/// Random names that are tried for a temporary file; one is almost always enough.
 inline constexpr unsigned temporary_name_attempts_max = 16;
 
-/// Smallest storage `enumerate` can work with: one directory record with the longest name.
+/// The smallest storage `enumerate` can work with: one directory record with the longest name.
 inline constexpr std::size_t enumerate_storage_bytes_min = 280;
 
 /// Bytes that one step of a copy moves: how far `clone_extents_to` continues after it was told to
 /// stop.
 inline constexpr std::size_t clone_step_bytes_max = 16U << 20;
 
-/// The buffer a copy through user memory uses when the caller gives none; it lies on the stack.
+/// The buffer for a copy through user memory when the caller passes none; it is on the stack.
 inline constexpr std::size_t clone_stack_buffer_bytes = 64U << 10;
 
-/// Connections that died before they were accepted, which one call skips. A listener with more of them is
-/// served again in the next turn.
+/// Connections that died before they were accepted, which one call skips. A listener with more of
+/// them is served again in the next turn.
 inline constexpr unsigned dead_connections_per_accept_max = 64;
 
-/// How often requests are taken back from the kernel before a fork, a millisecond apart. Buffers that were
-/// sent without a copy come back only when the peer has acknowledged them.
+/// How often requests are taken back from the kernel before a fork, a millisecond apart. The kernel
+/// releases the buffers of zero-copy sends only when the peer has acknowledged them.
 inline constexpr unsigned fork_rounds_max = 1000;
 
 /// Pauses between two attempts of a timed lock: the kernel has no timed wait for byte-range locks.

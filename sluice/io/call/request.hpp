@@ -9,11 +9,11 @@
 
 namespace sluice::io {
 
-/// An offset into, or a length of, something seekable, in bytes.
+/// An offset into, or a length of, a seekable handle, in bytes.
 using extent_type = std::uint64_t;
 
-/// One piece of memory to read into. Has the layout of `iovec`, so a span of them goes to the kernel as it
-/// is.
+/// A segment of memory to read into. It has the layout of `iovec`, so a span of segments is passed
+/// to the kernel unchanged.
 class buffer {
 public:
     constexpr buffer() noexcept = default;
@@ -30,7 +30,7 @@ private:
     std::size_t size_ = 0;
 };
 
-/// One piece of memory to write from. Has the layout of `iovec`.
+/// A segment of memory to write from. It has the layout of `iovec`.
 class const_buffer {
 public:
     constexpr const_buffer() noexcept = default;
@@ -54,8 +54,8 @@ private:
 static_assert(sizeof(buffer) == sizeof(void*) + sizeof(std::size_t) and std::is_standard_layout_v<buffer>);
 static_assert(sizeof(const_buffer) == sizeof(buffer) and std::is_standard_layout_v<const_buffer>);
 
-/// Scatter and gather lists. They, and the memory they name, belong to the caller until the operation is
-/// done.
+/// Scatter and gather lists. They, and the memory they refer to, belong to the caller until the
+/// operation is done.
 using buffers_type = std::span<buffer>;
 using const_buffers_type = std::span<const_buffer>;
 
@@ -71,8 +71,9 @@ template <class Buffers>
 concept write_buffers =
     std::is_same_v<Buffers, const_buffers_type> or std::is_same_v<Buffers, const_bytes_type>;
 
-/// No offset: a transfer of a file that names none fails with EINVAL, rather than reading or overwriting the
-/// start of the file. Not the greatest number, which the kernel takes for the file's current position.
+/// No offset: a transfer of a file without one fails with EINVAL, instead of reading or overwriting
+/// the start of the file. Not the greatest number, which the kernel uses for the file's current
+/// position.
 inline constexpr extent_type no_offset = ~extent_type{1};
 
 /// A transfer: buffers and an offset. Pipes and sockets, and writes to an append-only file, ignore
@@ -83,7 +84,7 @@ struct io_request {
     extent_type offset = no_offset;
 };
 
-/// The bytes of a list, or of one piece. Complexity: linear in the number of buffers.
+/// Returns the bytes of a list, or of one segment. Complexity: linear in the number of buffers.
 template <class Buffers>
 [[nodiscard]] constexpr std::size_t bytes_in(const Buffers& buffers) noexcept {
     if constexpr (requires { buffers[0].size(); }) {
@@ -96,24 +97,25 @@ template <class Buffers>
     }
 }
 
-/// The buffers an operation filled or drained, or why it could not.
+/// The buffers that an operation filled or drained, or its error.
 ///
-/// The buffers may be fewer and shorter than those of the request (a partial transfer), and may lie elsewhere
-/// (a mapped file answers a read with its own pages): use the ones returned. No bytes from a read of a
-/// non-empty request mean end of file.
+/// The buffers may be fewer and shorter than those of the request (a partial transfer), and may be
+/// elsewhere (a mapped file returns its own pages for a read): use the returned ones. No bytes from
+/// a read of a non-empty request mean end of file.
 template <class Buffers>
 class [[nodiscard]] io_result : public result<Buffers> {
 public:
     using result<Buffers>::result;
 
-    /// Bytes read or written; 0 if the operation failed. Complexity: linear in the number of buffers.
+    /// Returns the bytes read or written; 0 if the operation failed. Complexity: linear in the
+    /// number of buffers.
     [[nodiscard]] constexpr std::size_t bytes_transferred() const noexcept {
         return this->has_value() ? bytes_in(**this) : 0;
     }
 };
 
-/// How much a transfer moves before it ends: everything, or what one system call moves. A read of a stream
-/// always ends with some.
+/// The bytes that a transfer moves before it ends: all, or the result of one system call. A read of
+/// a stream always ends with some.
 enum class amount : bool { some, all };
 
 /// The data that a barrier makes durable, and whether it waits until that is done. P2052 (and POSIX

@@ -14,7 +14,7 @@ sigset_t native_set(signal_set which) noexcept {
     sigset_t made;
     ::sigemptyset(&made);
     for (int number = 1; number <= signal_numbers_max; ++number)
-        if (which.contains(number)) (void)::sigaddset(&made, number);  // refuses those of the C library
+        if (which.contains(number)) (void)::sigaddset(&made, number);  // refuses signals of the C library
     return made;
 }
 
@@ -29,7 +29,7 @@ signal_set blocked_by_this_thread() noexcept {
     return blocked;
 }
 
-// Blocked, a fault kills the process without a word; the C library needs those it uses.
+// A blocked fault signal kills the process without a message; the C library needs its own signals.
 bool can_be_received(int number) noexcept {
     switch (number) {
         case SIGKILL:

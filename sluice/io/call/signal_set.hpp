@@ -25,7 +25,7 @@ public:
     }
     [[nodiscard]] constexpr bool empty() const noexcept { return bits_ == 0; }
     [[nodiscard]] constexpr bool is_valid() const noexcept { return is_valid_; }
-    /// Bit n - 1 stands for signal n.
+    /// Returns the set as a mask; bit n - 1 is signal n.
     [[nodiscard]] constexpr std::uint64_t bits() const noexcept { return bits_; }
     [[nodiscard]] static constexpr signal_set from_bits(std::uint64_t bits) noexcept {
         signal_set made;
@@ -39,14 +39,14 @@ private:
     bool is_valid_ = true;
 };
 
-/// The signals that a signal_source can receive: all but SIGKILL, SIGSTOP, those of faults and those that the
-/// C library uses. A thread of the library is started with them blocked, so that it takes none from a program
-/// that receives them.
+/// Returns the signals that a signal_source can receive: all except SIGKILL, SIGSTOP, those of
+/// faults and those that the C library uses. A thread of the library is started with them blocked,
+/// so that it takes none from a program that receives them.
 [[nodiscard]] signal_set receivable_signals() noexcept;
 
-/// Blocks signals for the calling thread, and for the threads it starts from then on, which inherit its mask.
-/// The destructor unblocks those that were not blocked before. Thread safety: destroyed by the thread that
-/// made it (ENSURE). Allocates: nothing.
+/// Blocks signals for the calling thread, and for the threads it starts from then on, which inherit
+/// its mask. The destructor unblocks those that were not blocked before. Thread safety: destroyed
+/// by the thread that created it (ENSURE). Allocates: nothing.
 class blocked_signals {
 public:
     explicit blocked_signals(signal_set which) noexcept;
@@ -54,7 +54,7 @@ public:
     blocked_signals& operator=(const blocked_signals&) = delete;
     ~blocked_signals();
 
-    /// The signals that this has blocked: those of the set that were not blocked before.
+    /// Returns the signals that this has blocked: those of the set that were not blocked before.
     [[nodiscard]] signal_set newly_blocked() const noexcept { return newly_; }
 
 private:
@@ -66,10 +66,10 @@ private:
 
 inline constexpr int signal_numbers_max = 64;
 
-/// The signals that the calling thread blocks.
+/// Returns the signals that the calling thread blocks.
 [[nodiscard]] signal_set blocked_by_this_thread() noexcept;
 
-/// Whether a signal_source can receive it.
+/// Returns whether a signal_source can receive the signal.
 [[nodiscard]] bool can_be_received(int signal_number) noexcept;
 
 /// Opens a signalfd(2) that does not wait. Returns the descriptor, or -1 with the cause in errno.

@@ -28,7 +28,7 @@ sigpipe_state block_sigpipe() noexcept {
     sigset_t before;
     ENSURE(::pthread_sigmask(SIG_BLOCK, &broken_pipe, &before) == 0);
     sigpipe_state found{.was_blocked = ::sigismember(&before, SIGPIPE) == 1};
-    if (found.was_blocked) {  // else it would have come, not waited
+    if (found.was_blocked) {  // otherwise it would have been delivered
         sigset_t pending;
         ENSURE(::sigpending(&pending) == 0);
         found.was_pending = ::sigismember(&pending, SIGPIPE) == 1;

@@ -13,10 +13,11 @@ struct sigpipe_state {
 // Blocks SIGPIPE for the calling thread. One system call, or two.
 [[nodiscard]] sigpipe_state block_sigpipe() noexcept;
 
-// Takes away one that has become pending meanwhile, if any may have, and puts back what was. Keeps errno.
+// Discards a signal that has become pending since, if one may have, and restores the previous
+// state. Keeps errno.
 void unblock_sigpipe(sigpipe_state before, bool may_have_come) noexcept;
 
-// How many guards the calling thread has.
+// The number of guards of the calling thread.
 inline thread_local constinit unsigned sigpipe_guards = 0;
 
 }  // namespace detail
@@ -42,7 +43,7 @@ public:
     sigpipe_guard& operator=(const sigpipe_guard&) = delete;
     ~sigpipe_guard();
 
-    /// Whether the calling thread has one.
+    /// Returns whether the calling thread has a guard.
     [[nodiscard]] static bool is_active() noexcept { return detail::sigpipe_guards != 0; }
 };
 

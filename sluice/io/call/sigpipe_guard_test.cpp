@@ -47,7 +47,7 @@ error write_error(pipe_handle& to) {
     return to.write(io_request<const_bytes_type>{{&one, 1}}).error();
 }
 
-// The program would end at the first signal that got through.
+// The first signal that is delivered would terminate the program.
 TEST(sigpipe_guard, a_write_without_a_reader_fails_without_a_signal_under_a_guard) {
     auto writer = writer_without_reader();
     {
@@ -59,7 +59,7 @@ TEST(sigpipe_guard, a_write_without_a_reader_fails_without_a_signal_under_a_guar
     EXPECT_FALSE(is_blocked());
 }
 
-TEST(sigpipe_guard, nested_ones_protect_until_the_last_has_gone) {
+TEST(sigpipe_guard, nested_guards_protect_until_the_last_is_destroyed) {
     auto writer = writer_without_reader();
     std::optional<sigpipe_guard> first(std::in_place);
     std::optional<sigpipe_guard> second(std::in_place);
@@ -107,15 +107,15 @@ TEST(sigpipe_guard, a_transfer_leaves_the_signal_to_the_guard_of_its_thread) {
     const sigpipe_guard guard;
     EXPECT_EQ(send_file_to(file, writer, {}).error(), std::errc::broken_pipe);
     EXPECT_TRUE(is_blocked());
-    EXPECT_TRUE(is_pending());  // a transfer that protected itself would have taken it away
+    EXPECT_TRUE(is_pending());  // a transfer that protected itself would have discarded it
 }
 
-TEST(sigpipe_guard, protects_no_other_thread_than_its_own) {
+TEST(sigpipe_guard, protects_only_its_own_thread) {
     const sigpipe_guard guard;
     std::thread([] { EXPECT_FALSE(sigpipe_guard::is_active()); }).join();
 }
 
-// The threads of this process that block SIGPIPE, as the kernel tells.
+// Returns the number of threads of this process that block SIGPIPE, according to the kernel.
 int threads_that_block_it() {
     int count = 0;
     for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -128,10 +128,10 @@ int threads_that_block_it() {
     return count;
 }
 
-TEST(sigpipe_guard, worker_threads_of_a_multiplexer_have_one) {
+TEST(sigpipe_guard, worker_threads_of_a_multiplexer_have_a_guard) {
     const int before = threads_that_block_it();
     const auto multiplexer = make_epoll_multiplexer(2).value();
-    // They have been started, which is not to say that they have run.
+    // They have been started, but may not have run yet.
     for (int i = 0; i < 5000 and threads_that_block_it() != before + 2; ++i)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     EXPECT_EQ(threads_that_block_it(), before + 2);

@@ -22,7 +22,7 @@ constexpr std::size_t path_offset = offsetof(sockaddr_un, sun_path);
 constexpr std::size_t path_bytes_max = sizeof(sockaddr_un::sun_path) - 1;
 constexpr std::string_view unix_prefix = "unix:";
 
-// The C functions want a terminated string; no numeric address is as long as this.
+// The C functions require a terminated string; no numeric address is as long as this.
 class terminated {
 public:
     explicit terminated(std::string_view text) noexcept : fits_(text.size() < bytes_.size()) {
@@ -197,7 +197,7 @@ result<socket_address> socket_address::parse(std::string_view text) noexcept {
     const bool is_bracketed = host.starts_with('[') and host.ends_with(']');
     if (is_bracketed) host = host.substr(1, host.size() - 2);
     auto parsed = ip(host, port_number);
-    // Without brackets the last group of an IPv6 address would pass for the port.
+    // Without brackets the last group of an IPv6 address would look like the port.
     if (parsed and is_bracketed != (parsed->family() == address_family::ip_v6)) return malformed;
     return parsed;
 }

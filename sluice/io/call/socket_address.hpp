@@ -13,14 +13,14 @@ namespace sluice::io {
 
 enum class address_family : std::uint8_t { unspecified, ip_v4, ip_v6, local };
 
-/// Where a socket is bound or connected: an IPv4 or IPv6 address and port, or the name of a Unix socket.
+/// The address of a socket: an IPv4 or IPv6 address and port, or the name of a Unix socket.
 ///
-/// Holds the kernel's own form, so it goes to and comes from system calls without conversion.
-/// Thread safety: a value. Allocates: only text().
+/// Stored in the kernel's own form, so that system calls need no conversion. Thread safety: a
+/// value. Allocates: only text().
 class socket_address {
 public:
     static constexpr std::uint32_t capacity = 128;      // sockaddr_storage
-    static constexpr std::size_t text_bytes_max = 128;  // no address is longer, written out
+    static constexpr std::size_t text_bytes_max = 128;  // no address has a longer text
 
     socket_address() noexcept = default;
 
@@ -42,12 +42,12 @@ public:
     [[nodiscard]] static result<socket_address> parse(std::string_view text) noexcept;
 
     [[nodiscard]] address_family family() const noexcept;
-    /// 0 for what has no port.
+    /// Returns the port; 0 for families without ports.
     [[nodiscard]] std::uint16_t port() const noexcept;
-    /// The IPv6 address; an IPv4 address mapped to IPv6; all zeros for other families.
+    /// Returns the IPv6 address; an IPv4 address mapped to IPv6; all zeros for other families.
     [[nodiscard]] std::array<std::byte, 16> ip_bytes() const noexcept;
-    /// The path of a Unix socket, or its abstract name with the leading NUL; empty if it has none, and for
-    /// other families. Borrows from the address.
+    /// Returns the path of a Unix socket, or its abstract name with the leading NUL; empty if it
+    /// has none, and for other families. Borrows from the address.
     [[nodiscard]] std::string_view local_name() const noexcept;
 
     /// "127.0.0.1:445", "[::1]:445", "unix:/run/x", "unix:@abstract", "unix:" (a socket without a name), "-".
@@ -59,10 +59,10 @@ public:
     [[nodiscard]] const void* data() const noexcept { return bytes_.data(); }
     [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
 
-    /// Says how much of the memory at data() a system call has filled.
+    /// Sets how much of the memory at data() a system call has filled.
     void resize(std::uint32_t size) noexcept { size_ = size < capacity ? size : capacity; }
 
-    /// Whether both name the same endpoint.
+    /// Returns whether both are the same endpoint.
     [[nodiscard]] friend bool operator==(const socket_address& a, const socket_address& b) noexcept {
         return a.is_same_as(b);
     }

@@ -33,8 +33,8 @@ int set_send_timeout(int descriptor, deadline::duration limit) noexcept {
     return ::setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &value, sizeof value) == 0 ? 0 : errno;
 }
 
-// A Unix socket whose listener's queue is full cannot be polled: it is "writable" all the time. Only connect
-// itself waits for room, as long as the socket's send timeout says.
+// A Unix socket whose listener's queue is full cannot be polled: it is "writable" all the time.
+// Only connect itself waits for a free slot, up to the socket's send timeout.
 int connect_local(int descriptor, const socket_address& peer, deadline within) noexcept {
     const auto started = deadline::steady_clock::now();
     if (within.is_zero()) {
@@ -104,8 +104,7 @@ int accept_call(int listener, socket_address* peer) noexcept {
     return -1;
 }
 
-// connect(2) has no flag for "do not wait", so the description is made non-blocking for the length of the
-// call.
+// connect(2) has no flag against waiting, so the description is made non-blocking during the call.
 int begin_connect(int descriptor, const socket_address& peer) noexcept {
     const int flags = ::fcntl(descriptor, F_GETFL);
     if (flags < 0) return errno;

@@ -6,45 +6,46 @@
 #include "sluice/io/call/handle.hpp"
 #include "sluice/io/call/socket_address.hpp"
 
-// The system calls about connections, with their special cases, in one place: the blocking calls and the
-// multiplexers differ in who waits, not in what is asked. Internal to io.
+// The system calls for connections, with their special cases, in one place: the blocking calls and
+// the multiplexers differ only in which of them waits. Internal to io.
 
 namespace sluice::io {
 
 /// The argument of an `accept_ahead`, and the peer of the connection that it got.
 struct accept_request {
-    socket_address peer;      // the outcome, if
-    bool knows_peer = false;  // else the connection itself has to be asked
-    bool stops = false;       // take no more than have been; then ECANCELED
+    socket_address peer;      // the outcome, if `knows_peer`
+    bool knows_peer = false;  // otherwise query the connection itself
+    bool stops = false;       // accept no more; then ECANCELED
 
-    // Where the kernel says, with each connection it takes by itself, whose it is.
+    // The kernel stores the peer of each connection here that it accepts by itself.
     socket_address newest;
     std::uint32_t newest_bytes = 0;
 };
 
-/// Whether an error of accept belongs to a connection that died before it was accepted, not to the listener.
+/// Returns whether an error of accept belongs to a connection that died before it was accepted, not
+/// to the listener.
 [[nodiscard]] bool is_of_dead_connection(int code) noexcept;
 
-/// Takes a connection off a listener's queue without waiting. Returns its descriptor, or -1 with the cause in
-/// errno: EAGAIN if there is none. Connections that died in the queue are passed over.
+/// Takes a connection from a listener's queue without waiting. Returns its descriptor, or -1 with
+/// the cause in errno: EAGAIN if there is none. Connections that died in the queue are skipped.
 [[nodiscard]] int accept_call(int listener, socket_address* peer) noexcept;
 
-/// Begins to connect, without waiting. Returns 0 if that is all, EINPROGRESS, or the error.
+/// Begins to connect, without waiting. Returns 0 if it is connected, EINPROGRESS, or the error.
 [[nodiscard]] int begin_connect(int descriptor, const socket_address& peer) noexcept;
 
 /// Returns the outcome of a pending connection: 0 if it is connected, EINPROGRESS while it is
 /// pending, or the error.
 [[nodiscard]] int connect_outcome(int descriptor) noexcept;
 
-/// Connects, and waits for it. Returns 0 or the error; ETIMEDOUT if the deadline passed.
-/// Blocks: until the deadline.
+/// Connects, and waits until it is connected. Returns 0 or the error; ETIMEDOUT if the deadline
+/// passed. Blocks: until the deadline.
 [[nodiscard]] int connect_blocking(const native_handle& native, const socket_address& peer,
                                    deadline within) noexcept;
 
-/// An error that names the address.
+/// Returns an error that names the address.
 [[nodiscard]] error address_error(int code, const char* operation, const socket_address& address) noexcept;
 
-/// The address at one end. Errors: ENOTCONN.
+/// Returns the address at one end. Errors: ENOTCONN.
 [[nodiscard]] result<socket_address> local_address_of(const native_handle& native) noexcept;
 [[nodiscard]] result<socket_address> peer_address_of(const native_handle& native) noexcept;
 
@@ -52,7 +53,7 @@ struct accept_request {
 [[nodiscard]] result<void> set_socket_option(int descriptor, int level, int option, int value,
                                              const char* operation) noexcept;
 
-/// A connected or connectable socket in blocking mode.
+/// Returns the description of a connected or connectable socket in blocking mode.
 [[nodiscard]] constexpr native_handle describe_socket(int descriptor, bool is_stream) noexcept {
     return {.descriptor = descriptor,
             .kind = handle_kind::socket,
@@ -61,7 +62,7 @@ struct accept_request {
             .stream = is_stream};
 }
 
-/// Sets O_NONBLOCK on the description, unless `native` says it is set. Errors: EBADF.
+/// Sets O_NONBLOCK on the description, unless `native` has it. Errors: EBADF.
 [[nodiscard]] result<void> make_nonblocking(native_handle& native) noexcept;
 
 struct socket_options;

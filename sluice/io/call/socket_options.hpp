@@ -16,12 +16,12 @@ struct keep_alive_times {
 
 /// The options of a new socket. Every socket is closed on exec.
 struct socket_options {
-    bool no_delay = true;  ///< TCP: send at once rather than wait for more; a server of requests wants that
+    bool no_delay = true;  ///< TCP: send at once instead of waiting for more, as servers of requests need
     bool keep_alive = false;
     keep_alive_times keep_alive_after{};   ///< TCP only; with keep_alive
-    bool reuse_port = false;               ///< several sockets share the port, and the kernel deals out
-    bool v6_only = false;                  ///< an IPv6 socket does not take IPv4 as well
-    std::size_t send_buffer_bytes = 0;     ///< 0: the system's choice, which it adapts; else doubled by it
+    bool reuse_port = false;               ///< several sockets share the port, and the kernel distributes
+    bool v6_only = false;                  ///< an IPv6 socket does not accept IPv4 as well
+    std::size_t send_buffer_bytes = 0;     ///< 0: the system's choice, which it adapts; it doubles others
     std::size_t receive_buffer_bytes = 0;  ///< likewise
 };
 

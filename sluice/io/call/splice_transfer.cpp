@@ -22,9 +22,8 @@ namespace {
 
 using what = splice_step::what;
 
-// Unlike send, neither splice nor sendfile can be told to raise no SIGPIPE. So, unless a guard of the
-// thread's sees to that, it is blocked for the length of the calls, and the one they may have raised is taken
-// away.
+// Unlike send, splice and sendfile have no flag against SIGPIPE. So, unless the thread has a guard,
+// the signal is blocked during the calls, and one that they may have raised is discarded.
 class no_broken_pipe_signal {
 public:
     explicit no_broken_pipe_signal(bool is_needed) noexcept
@@ -72,7 +71,7 @@ ssize_t put(const splice_transfer& t, const_bytes_type bytes, bool more_follows)
     return ::send(t.to.descriptor, bytes.data(), bytes.size(), flags);
 }
 
-// Writes memory to a file, all of it. Returns how much before an error, or -1.
+// Writes memory to a file, all of it. Returns the bytes written before an error, or -1.
 ssize_t store(const native_handle& to, extent_type offset, bytes_type bytes) noexcept {
     std::size_t stored = 0;
     while (stored < bytes.size()) {
@@ -101,7 +100,7 @@ ssize_t copy_from_file(splice_transfer& t, std::size_t bytes) noexcept {
     return put(t, piece, static_cast<std::size_t>(got) < bytes);
 }
 
-// Waits, if it may, until there is as much as the memory holds: one wake-up and one write for all of it.
+// Waits, if it may, until the memory is full: one wake-up and one write for all of it.
 ssize_t receive_into(const splice_transfer& t, bytes_type memory) noexcept {
     if (not is_socket(t.from)) return ::read(t.from.descriptor, memory.data(), memory.size());
     return ::recv(t.from.descriptor, memory.data(), memory.size(), t.waits ? MSG_WAITALL : MSG_DONTWAIT);
@@ -131,7 +130,7 @@ ssize_t send_through(splice_transfer& t, std::size_t bytes) noexcept {
         if (got <= 0) return got;
         pipe.add(static_cast<std::size_t>(got));
     }
-    // Else TCP would push out what is left of each pipe's worth as a segment of its own.
+    // Otherwise TCP would send the rest of each pipe's content as a separate segment.
     const unsigned more = bytes > pipe.pending ? SPLICE_F_MORE : 0U;
     const ssize_t sent =
         call_splice(pipe.reader, 0, t.to, 0, std::min(bytes, pipe.pending), splice_flags | more);
@@ -176,7 +175,8 @@ ssize_t receive_through(splice_transfer& t, std::size_t bytes) noexcept {
     return drain_to_file(t);
 }
 
-// Moves one piece the way these two can. Returns the bytes `to` took, 0 at the end, or -1 with errno.
+// Moves one segment in the way that these two support. Returns the bytes `to` took, 0 at the end,
+// or -1 with errno.
 ssize_t move_piece(splice_transfer& t, std::size_t bytes) noexcept {
     ENSURE(bytes != 0, "moves nothing, which reads like the end");
     if (t.duplicates) return ::tee(t.from.descriptor, t.to.descriptor, bytes, SPLICE_F_NONBLOCK);
@@ -206,7 +206,7 @@ int prepare(splice_transfer& t) noexcept {
     ENSURE(t.through == nullptr or t.through->capacity != 0, "the splice_pipe has been moved from");
     t.is_prepared = true;
     if (t.waits) return 0;
-    // Copied by calls that say themselves whether they wait.
+    // Copied by calls with flags that decide whether they wait.
     if (is_socket(t.from) and is_file(t.to) and t.through == nullptr) return 0;
     for (native_handle* const end : {&t.from, &t.to}) {
         if (not is_socket(*end)) continue;
@@ -292,7 +292,7 @@ splice_step advance(splice_transfer& t) noexcept {
         if (moved == 0) return {};
         t.moved += static_cast<std::uint64_t>(moved);
         turn -= std::min<std::size_t>(turn, static_cast<std::size_t>(moved));
-        // Asked again, tee would give the same bytes again.
+        // A second tee would copy the same bytes again.
         if (t.duplicates) return {};
     }
 }

@@ -8,14 +8,14 @@
 #include "sluice/io/call/handle.hpp"
 #include "sluice/io/call/request.hpp"
 
-// How bytes go from one descriptor to another without passing through our memory: the one engine behind the
-// blocking calls and the senders of splice.hpp. Internal to io.
+// Moves bytes from one descriptor to another without passing through our memory: the common engine
+// of the blocking calls and the senders of splice.hpp. Internal to io.
 
 namespace sluice::io {
 
-/// The pipe of a splice_pipe, as the transfers see it, and how many bytes are in it. The splice_pipe owns the
-/// descriptors, and this moves with it: one pipe has one count. An object that was moved from belongs to no
-/// pipe and has a capacity of 0. Invariant: `pending` is at most `capacity`.
+/// The pipe of a splice_pipe, as transfers see it, and the number of bytes in it. The splice_pipe
+/// owns the descriptors, and this moves with it: one pipe has one count. An object that was moved
+/// from belongs to no pipe and has a capacity of 0. Invariant: `pending` is at most `capacity`.
 struct transit_pipe {
     native_handle reader;
     native_handle writer;
@@ -48,12 +48,13 @@ struct transit_pipe {
         ENSURE(bytes <= pending, "more bytes left a pipe than had entered it");
         pending -= bytes;
     }
-    /// Throws the pending bytes away.
+    /// Discards the pending bytes.
     void discard() noexcept;
 };
 
-/// One transfer between two descriptors, and how far it has come. A value until it is begun; then whatever it
-/// names must stay. Invariant: `moved` counts header, payload and zeros, in the order they reach `to`.
+/// A transfer between two descriptors, and its progress. A value until it is begun; then the
+/// objects it refers to must stay. Invariant: `moved` counts header, payload and zeros, in the
+/// order they reach `to`.
 struct splice_transfer {
     // The request.
     native_handle from;
@@ -67,14 +68,14 @@ struct splice_transfer {
     std::uint64_t length = 0;
     bool duplicates = false;     // tee: the bytes that are read stay
     bool ends_when_dry = false;  // the available bytes suffice, as for a read
-    bool fills = false;          // zeros for what the file no longer has
+    bool fills = false;          // zeros for the missing end of the file
     bool waits = false;          // the calls themselves may wait
 
-    // How far it has come.
+    // Progress.
     std::uint64_t moved = 0;
     std::uint64_t zeros = 0;
     bool is_prepared = false;
-    bool copies = false;  // the kernel cannot splice these two: through our memory, piece by piece
+    bool copies = false;  // the kernel cannot splice these two: through our memory, one segment at a time
 
     void restart() noexcept;
     [[nodiscard]] std::uint64_t payload() const noexcept {
@@ -85,7 +86,7 @@ struct splice_transfer {
 struct splice_step {
     enum class what : std::uint8_t {
         finished,          ///< with `code`, 0 for success
-        waits_for_source,  ///< nothing more is there
+        waits_for_source,  ///< no more bytes are available
         waits_for_target,  ///< it accepts no more bytes
         has_more,          ///< it could continue, and gives other operations a turn
     };

@@ -30,7 +30,8 @@ namespace sluice::io {
 
 #ifdef SLUICE_CALLS_IN_PLACE
 
-/// The system call transfer_call would make for `native`; none if it takes more than one to find out.
+/// Returns the system call that transfer_call would make for `native`; none if that takes more than
+/// one call to find out.
 [[nodiscard]] constexpr piece_call choose_call(const native_handle& native, direction which,
                                                wait waits) noexcept {
     // The numbers and flags of x86-64 Linux, which never change.
@@ -61,7 +62,7 @@ namespace sluice::io {
     return {.number = number(0, 1), .any_will_do = in};  // read, write
 }
 
-/// Makes the call. Returns the bytes moved, or a negative errno value. `errno` is left alone.
+/// Makes the call. Returns the bytes moved, or a negative errno value. `errno` does not change.
 [[gnu::always_inline]] inline std::ptrdiff_t make_call(const piece_call& what, int descriptor,
                                                        const buffer& piece, extent_type offset) noexcept {
     // A list of one, by its layout.
@@ -90,8 +91,8 @@ inline std::ptrdiff_t make_call(const piece_call&, int, const buffer&, extent_ty
 
 #endif
 
-/// Makes one transfer of one piece, as transfer_call does.
-/// Returns the bytes moved, or a negative errno value. `errno` is left alone.
+/// Makes one transfer of one segment, as transfer_call does. Returns the bytes moved, or a negative
+/// errno value. `errno` does not change.
 inline std::ptrdiff_t transfer_piece(const native_handle& native, direction which, const buffer& piece,
                                      extent_type offset, wait waits) noexcept {
     const piece_call call = choose_call(native, which, waits);

@@ -91,16 +91,16 @@ private:
     handle waker_;
     std::size_t file_threads_ = 0;
     std::unique_ptr<worker_pool> workers_;
-    operation_queue unthreaded_;  // files to be read and written by the loop itself
+    operation_queue unthreaded_;  // files that the loop itself reads and writes
     std::size_t armed_ = 0;       // halves with waiting operations
-    // Until the kernel says it cannot. Atomic for several threads; orders nothing.
+    // True until the kernel refuses. Atomic for several threads; orders no other access.
     std::atomic<bool> waits_in_nanoseconds_ = true;
 };
 
 result<void> epoll_multiplexer::open(std::size_t file_threads, run_by threads) noexcept {
     if (threads == run_by::several) {
         if (auto shared = share(); not shared) return shared;
-        // No thread may read a file while it keeps the others out.
+        // A thread must not read a file while it keeps the others out.
         file_threads = std::max<std::size_t>(file_threads, 1);
     }
     file_threads_ = file_threads;
@@ -156,7 +156,7 @@ void epoll_multiplexer::set_interest(registration& target, std::uint32_t events)
             ENSURE(armed_ != 0 or not half.is_armed, "more halves are armed than were counted");
             if (half.is_armed) --armed_;
             half.is_armed = false;
-            if (half.in_flight != 0) continue;  // another thread tries the first, and asks again
+            if (half.in_flight != 0) continue;  // another thread tries the first one, and calls this again
             while (operation_record* const op = half.queue.pop_front()) {
                 op->error_code = code;
                 finish(*op);
@@ -175,10 +175,10 @@ void epoll_multiplexer::arm(registration::half& half) noexcept {
     set_interest(*half.owner, (half.owner->backend_word & ~is_known) | events_of(half.which));
 }
 
-// An armed half is left to epoll, which the loop asks next in any case, and which reports a half for as long
-// as it is ready. A call before that is one system call more, and in a conversation fails every time, because
-// the peer has not answered yet. A write is not left to epoll, which reports room only when there is much of
-// it.
+// An armed half is left to epoll, which the loop calls next in any case, and which reports a half
+// for as long as it is ready. A try before that is one system call more, and in a request-response
+// protocol it fails every time, because the peer has not answered yet. A write is not left to
+// epoll, which reports a socket as writable only when much space is free.
 void epoll_multiplexer::serve_or_watch(registration::half& half) noexcept {
     ENSURE(not half.queue.empty(), "nothing waits on a half that is served");
     const bool epoll_tells = half.is_armed and half.which == direction::in and waits_for_one_piece(half);
@@ -187,7 +187,8 @@ void epoll_multiplexer::serve_or_watch(registration::half& half) noexcept {
 }
 
 void epoll_multiplexer::on_side(registration::half& half) noexcept {
-    // With one in flight, another thread looks once its call has returned, and arms the half again.
+    // With one in flight, another thread checks once its call has returned, and arms the half
+    // again.
     if (not half.queue.empty() and half.in_flight == 0) {
         (void)serve_half(half);
     } else if (half.is_armed) {
@@ -301,7 +302,7 @@ void epoll_multiplexer::backend_cancel(operation_record& op) noexcept {
 }
 
 void epoll_multiplexer::work_done() noexcept {
-    // As in post(): either the loop sees what was pushed, or we see that it sleeps.
+    // As in post(): either the loop sees the pushed operation, or we see that it sleeps.
     wake_if_sleeping();
 }
 
@@ -313,8 +314,8 @@ void epoll_multiplexer::backend_wake() noexcept {
 // In a child after fork(2). The descriptors closed here stay open in the parent.
 result<void> epoll_multiplexer::backend_renew() noexcept {
     ENSURE(unthreaded_.empty(), "operations on files are pending over a fork");
-    // Its threads are the parent's, so it cannot be destroyed. First of all: this must be able to go even if
-    // the rest fails.
+    // Its threads are the parent's, so it cannot be destroyed. This comes first, because this
+    // object must be destructible even if the rest fails.
     (void)workers_.release();  // NOLINT: left behind
     auto fresh = make_kernel_objects();
     if (not fresh) return failure(fresh.error());

@@ -51,8 +51,8 @@ std::string wait_and_read(std::chrono::milliseconds wait, deadline limit, bool i
     return outcome;
 }
 
-TEST(epoll_multiplexer, a_kernel_that_counts_in_milliseconds_only_is_waited_with_in_those) {
-    for (const int code : {ENOSYS, EPERM}) {  // a kernel before 5.11; a sandbox made then
+TEST(epoll_multiplexer, on_a_kernel_that_counts_in_milliseconds_waits_are_in_milliseconds) {
+    for (const int code : {ENOSYS, EPERM}) {  // a kernel before 5.11; a sandbox of that time
         EXPECT_EQ(ask_in_child([code] {
                       deny(SYS_epoll_pwait2, code);
                       return wait_and_read(20ms, {}, true);
@@ -88,7 +88,7 @@ TEST(epoll_multiplexer, an_error_of_the_kernel_is_returned) {
               "epoll_wait");
 }
 
-// A socket of which one byte has been waited for, and read: epoll watches it.
+// A socket that epoll watches, because one byte has been waited for, and read.
 class watched_socket {
 public:
     watched_socket() {
@@ -126,7 +126,7 @@ private:
     std::optional<io_operation_connection<transfer_sender<bytes_type>, noting>> read_;
 };
 
-TEST(epoll_multiplexer, a_socket_it_watches_is_not_read_before_epoll_says_that_it_is_ready) {
+TEST(epoll_multiplexer, a_socket_it_watches_is_not_read_before_epoll_reports_it) {
     EXPECT_EQ(ask_in_child([] {
                   watched_socket socket;
                   deny(SYS_recvfrom, EIO);
@@ -137,7 +137,7 @@ TEST(epoll_multiplexer, a_socket_it_watches_is_not_read_before_epoll_says_that_i
               "nothing");
 }
 
-TEST(epoll_multiplexer, what_a_watched_socket_has_before_a_read_begins_is_read_in_one_pass) {
+TEST(epoll_multiplexer, bytes_of_a_watched_socket_before_a_read_begins_are_read_in_one_pass) {
     watched_socket socket;
     socket.send_byte();
     EXPECT_EQ(socket.start_and_look(socket.memory()), "1 bytes");

@@ -22,7 +22,7 @@ namespace sluice::io {
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
-constexpr std::size_t sector_bytes = 512;  // what direct i/o is aligned to where the kernel does not tell
+constexpr std::size_t sector_bytes = 512;  // alignment of direct I/O where the kernel does not report it
 
 struct free_memory {
     void operator()(std::byte* memory) const noexcept { std::free(memory); }
@@ -39,7 +39,7 @@ page_aligned allocate_pages(std::size_t bytes) {
     return memory;
 }
 
-// A file open in as many descriptions as there are threads, so that none waits for another's.
+// A file with one description per thread, so that no thread waits for the description of another.
 struct worker {
     file_handle file;
     page_aligned memory;
@@ -52,7 +52,7 @@ struct worker {
     std::optional<error> failed;
 };
 
-// Where all of them write and read, and by which calls.
+// The range that all of them write and read, and the calls they use.
 struct place {
     atomicity_calls& calls;
     extent_type offset;
@@ -103,8 +103,8 @@ void read_until(worker& self, const place& where, const std::atomic<bool>& stop)
         self.torn += whole ? 0 : 1;
         const bool stale = whole and data[0] == seen_before;
         self.fresh += stale ? 0 : 1;
-        // On a busy machine the writers may wait for this very processor. A sleeper, unlike one who yields,
-        // gets it back in the midst of what they do.
+        // On a busy machine the writers may wait for this very CPU. A thread that sleeps, unlike
+        // one that yields, gets it back in the middle of their work.
         if (stale) std::this_thread::sleep_for(std::chrono::microseconds(20));
         seen_before = data[0];
         ++self.transfers;
@@ -170,7 +170,8 @@ result<std::vector<worker>> make_workers(const path_handle& directory, path_view
         const std::size_t one_pattern = in_whole_pages(options.write_bytes_max);
         each.memory = allocate_pages(each.writes ? 2 * one_pattern : one_pattern);
         if (not each.writes) continue;
-        // No two patterns of all writers are alike, nor like the zeros the file begins with.
+        // No two patterns of all writers are equal, and none is the zeros that the file begins
+        // with.
         each.second_pattern = one_pattern;
         std::memset(each.memory.get(), static_cast<int>(2 * i + 1), one_pattern);
         std::memset(each.memory.get() + one_pattern, static_cast<int>(2 * i + 2), one_pattern);
@@ -178,7 +179,7 @@ result<std::vector<worker>> make_workers(const path_handle& directory, path_view
     return workers;
 }
 
-// The smallest transfer: of direct i/o, the alignment.
+// Returns the size of the smallest transfer, which for direct I/O is the alignment.
 std::size_t smallest(const file_handle& file, bool direct, std::size_t wanted) noexcept {
     if (not direct) return std::bit_ceil(wanted);
     const auto status = status_of(file, stat_fields::direct_io);
@@ -189,8 +190,8 @@ std::size_t smallest(const file_handle& file, bool direct, std::size_t wanted) n
     return std::bit_ceil(std::max(wanted, alignment));
 }
 
-// Why direct i/o may be refused: no such i/o here (EINVAL, EOPNOTSUPP), when opening or at the first
-// transfer.
+// Returns whether direct I/O is not supported here (EINVAL, EOPNOTSUPP), when opening or at the
+// first transfer.
 bool is_refusal(const error& why) noexcept {
     return why == std::errc::invalid_argument or why == std::errc::operation_not_supported;
 }
@@ -285,7 +286,7 @@ result<atomicity_report> probe_atomicity(const path_handle& directory,
         options.write_bytes_min == 0 or options.write_bytes_max < options.write_bytes_min or
         options.write_bytes_max > bytes_limit or options.offset_bytes > bytes_limit)
         return failure({EINVAL, "probe atomicity", directory.descriptor()});
-    // The one place of these files that allocates and starts threads: what those throw ends here.
+    // The one place of these files that allocates and starts threads: their exceptions end here.
     try {
         return probe(directory, options);
     } catch (const std::system_error& no_thread) {

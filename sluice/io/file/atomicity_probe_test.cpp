@@ -17,7 +17,7 @@ using atomicity_probe_on = on_each_volume;
 
 constexpr atomicity_options brief{.time_per_size = 5ms, .write_bytes_max = 64U << 10};
 
-TEST_P(atomicity_probe_on, every_size_is_tried_and_nothing_is_left_behind) {
+TEST_P(atomicity_probe_on, every_size_is_tried_and_no_file_remains) {
     const auto report = probe_atomicity(directory.anchor(), brief);
     ASSERT_TRUE(report) << report.error().message();
     ASSERT_EQ(report->series.size(), 2U);
@@ -35,7 +35,7 @@ TEST_P(atomicity_probe_on, every_size_is_tried_and_nothing_is_left_behind) {
     EXPECT_EQ(directory.entry_count(), 0U);
 }
 
-TEST(atomicity_probe, the_largest_whole_write_ends_before_the_first_torn_or_unseen_one) {
+TEST(atomicity_probe, the_largest_atomic_write_is_below_the_first_torn_or_unseen_one) {
     atomicity_series series;
     EXPECT_EQ(series.whole_bytes_max(), 0U);
     series.rows = {{.write_bytes = 1, .writes = 9, .reads = 9, .torn_reads = 0, .fresh_reads = 5},
@@ -72,7 +72,7 @@ private:
     std::vector<std::byte> content_ = std::vector<std::byte>(1U << 17);
 };
 
-TEST(atomicity_probe, does_not_join_two_short_reads_to_one_that_looks_torn) {
+TEST(atomicity_probe, does_not_combine_two_short_reads_into_a_torn_one) {
     half_calls calls;
     const auto directory = path_handle::temporary_files().value();
     const auto report = probe_atomicity(
@@ -159,7 +159,7 @@ TEST(atomicity_probe, counts_bytes_of_two_writes_in_one_call_as_torn) {
         EXPECT_EQ(row.torn_reads, row.write_bytes >= 4 ? row.reads : 0) << row.write_bytes;
 }
 
-TEST(atomicity_probe, tries_unaligned_offsets_and_only_the_io_it_is_asked_for) {
+TEST(atomicity_probe, tries_unaligned_offsets_and_only_the_requested_io) {
     const auto directory = path_handle::temporary_files().value();
     const auto report = probe_atomicity(directory, {.time_per_size = 1ms,
                                                     .write_bytes_min = 512,

@@ -17,7 +17,7 @@
 namespace sluice::io {
 namespace {
 
-// Not this way, but perhaps by the next weaker one. EINVAL: also ranges that are not aligned to blocks.
+// Returns whether another way may succeed. EINVAL: also ranges that are not aligned to blocks.
 bool suits_not(int code) noexcept {
     return code == EOPNOTSUPP or code == ENOTTY or code == ENOSYS or code == EXDEV or code == EINVAL or
            code == EPERM or code == EACCES;
@@ -59,12 +59,12 @@ private:
     extent_type target_;
     extent_type total_;
     extent_type target_length_ = 0;
-    bool source_ended_ = false;  // earlier than it was when we began
+    bool source_ended_ = false;  // earlier than at the start
     const clone_options& options_;
     clone_result outcome_;
 };
 
-// False: another way is needed.
+// Returns false if another way is needed.
 result<bool> copy::reflink() noexcept {
     ENSURE(outcome_.cloned_bytes == 0, "a reflink is of the whole range");
     file_clone_range range{};
@@ -80,7 +80,7 @@ result<bool> copy::reflink() noexcept {
     outcome_.cloned_bytes = total_;
     outcome_.data_bytes = total_;
     (void)goes_on();
-    outcome_.stopped = false;  // there was nothing left to stop
+    outcome_.stopped = false;  // the copy was complete
     return true;
 }
 

@@ -47,11 +47,11 @@ private:
     bool (*call_)(void*, const clone_progress&) noexcept = nullptr;
 };
 
-/// Whether a copy looks for holes in its source. Looking takes time in proportion to the data up to the next
-/// hole on some file systems (tmpfs), however short the range is.
+/// Whether a copy searches for holes in its source. On some file systems (tmpfs) the search takes
+/// time in proportion to the data up to the next hole, however short the range is.
 enum class source_holes : bool {
     kept,     ///< they become holes of the destination
-    ignored,  ///< for a caller who knows that the range has none: they are copied as zeros
+    ignored,  ///< for callers that know that the range has none: holes are copied as zeros
 };
 
 struct clone_options {
@@ -76,7 +76,7 @@ struct clone_ends {
     extent_type from_length = 0;
     extent_type to_length = 0;
 };
-/// The copy behind file_handle::clone_extents_to, which says what it promises.
+/// The copy of file_handle::clone_extents_to; see its contract.
 [[nodiscard]] result<clone_result> clone_extents(const clone_ends& files, const clone_request& request,
                                                  const clone_options& options) noexcept;
 

@@ -28,7 +28,7 @@ protected:
     file_handle destination = open("destination");
 };
 
-TEST_P(clone_on, every_method_copies_the_same_bytes_and_says_which_it_was) {
+TEST_P(clone_on, every_method_copies_the_same_bytes_and_is_reported) {
     std::string content;
     for (unsigned i = 0; i < 300'000; ++i)
         content += static_cast<char>('a' + i * i % 26);
@@ -60,7 +60,7 @@ TEST_P(clone_on, holes_stay_holes_and_the_last_one_counts_for_the_length) {
     }
 }
 
-TEST_P(clone_on, a_hole_overwrites_what_the_destination_had_there) {
+TEST_P(clone_on, a_hole_overwrites_bytes_of_the_destination) {
     ASSERT_TRUE(source.truncate(10'000));
     for (const clone_method method : all_methods) {
         destination = open("destination");
@@ -70,7 +70,7 @@ TEST_P(clone_on, a_hole_overwrites_what_the_destination_had_there) {
     }
 }
 
-TEST_P(clone_on, a_range_goes_to_an_offset_and_is_cut_to_the_end_of_the_source) {
+TEST_P(clone_on, a_range_is_copied_to_an_offset_and_ends_at_the_end_of_the_source) {
     write(source, 0, "0123456789");
     for (const clone_method method : all_methods) {
         destination = open("destination");
@@ -91,7 +91,7 @@ TEST_P(clone_on, a_range_goes_to_an_offset_and_is_cut_to_the_end_of_the_source) 
     }
 }
 
-TEST_P(clone_on, within_one_file_ranges_may_meet_but_not_overlap) {
+TEST_P(clone_on, within_one_file_ranges_may_be_adjacent_but_not_overlap) {
     write(source, 0, "0123456789");
     auto& same = source;
     ASSERT_TRUE(
@@ -121,7 +121,7 @@ TEST_P(clone_on, the_observer_is_called_with_the_progress_and_can_stop_the_copy)
     EXPECT_EQ(heard, (std::vector<extent_type>{0, 4096, 2 * 4096, 3 * 4096}));
 }
 
-TEST_P(clone_on, what_the_handles_are_not_open_for_is_refused) {
+TEST_P(clone_on, a_copy_that_the_modes_of_the_handles_do_not_allow_is_refused) {
     write(source, 0, "x");
     auto reader = file_handle::open(directory.anchor(), "source").value();
     EXPECT_EQ(source.clone_extents_to(reader).error(), std::errc::bad_file_descriptor);

@@ -25,7 +25,7 @@ struct flock kernel_lock(extent_pair range, short type) noexcept {
 
 // 0, or the errno value.
 int lock_once(int descriptor, int command, struct flock lock) noexcept {
-    // Interrupted without a deadline: wait on. Nothing was locked.
+    // Interrupted without a deadline: continue to wait. Nothing was locked.
     while (::fcntl(descriptor, command, &lock) != 0)
         if (errno != EINTR) return errno;
     return 0;
@@ -44,7 +44,7 @@ int lock_within(int descriptor, const struct flock& lock, deadline within) noexc
         const std::chrono::nanoseconds sleep = std::min<std::chrono::nanoseconds>(pause, end - now);
         const timespec wait{.tv_sec = sleep.count() / 1'000'000'000,
                             .tv_nsec = sleep.count() % 1'000'000'000};
-        (void)::nanosleep(&wait, nullptr);  // a signal only makes us look sooner
+        (void)::nanosleep(&wait, nullptr);  // a signal only causes an earlier check
         pause = std::min(2 * pause, limits::lock_pause_max);
     }
 }

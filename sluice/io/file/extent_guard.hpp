@@ -14,10 +14,11 @@ enum class lock_kind : bool {
     exclusive,  ///< none
 };
 
-/// A byte-range lock, released when this goes. Made by file_handle::lock_range.
+/// A byte-range lock that is released on destruction. Created by file_handle::lock_range.
 ///
-/// Must not outlive the handle it was made by, nor that handle's close(): the number of a closed descriptor
-/// may mean another file by then. Moving the handle is allowed. Thread safety: a value of one owner.
+/// Must not outlive the handle that created it, nor that handle's close(): the number of a closed
+/// descriptor may belong to another file by then. Moving the handle is allowed. Thread safety: a
+/// value of one owner.
 class extent_guard {
 public:
     constexpr extent_guard() noexcept = default;

@@ -40,7 +40,7 @@ TEST_P(extent_guard_on, shared_locks_conflict_with_an_exclusive_one_but_not_with
               std::errc::timed_out);
 }
 
-TEST_P(extent_guard_on, a_deadline_is_kept_and_not_long_outlived) {
+TEST_P(extent_guard_on, a_wait_ends_soon_after_its_deadline) {
     const auto held = first.lock_range({}, lock_kind::exclusive).value();
     const auto began = std::chrono::steady_clock::now();
     EXPECT_EQ(second.lock_range({}, lock_kind::shared, 30ms).error(), std::errc::timed_out);
@@ -53,7 +53,7 @@ TEST_P(extent_guard_on, a_deadline_is_kept_and_not_long_outlived) {
               std::errc::timed_out);
 }
 
-TEST_P(extent_guard_on, a_guard_releases_when_it_goes_or_is_assigned_to) {
+TEST_P(extent_guard_on, a_guard_releases_when_it_is_destroyed_or_assigned_to) {
     { const auto held = first.lock_range({}, lock_kind::exclusive).value(); }
     auto low = second.lock_range({.offset = 0, .length = 1}, lock_kind::exclusive, deadline::zero()).value();
     auto high = second.lock_range({.offset = 1, .length = 1}, lock_kind::exclusive, deadline::zero()).value();
@@ -80,7 +80,7 @@ TEST_P(extent_guard_on, locks_of_one_handle_convert_each_other) {
     EXPECT_FALSE(second.lock_range({}, lock_kind::shared, deadline::zero()));
 }
 
-TEST_P(extent_guard_on, ranges_that_cannot_be_are_refused) {
+TEST_P(extent_guard_on, impossible_ranges_are_refused) {
     EXPECT_EQ(first.lock_range({.offset = 5, .length = 0}, lock_kind::shared).error(),
               std::errc::invalid_argument);
     EXPECT_EQ(first.lock_range({.offset = 1, .length = extent_type{1} << 63}, lock_kind::shared).error(),

@@ -1,5 +1,5 @@
-// Files whose file system contradicts itself, or changes while it is asked. What it answers is changed
-// between the C library and its callers.
+// Files whose file system contradicts itself, or that change during the calls. The results of the
+// system calls are changed between the C library and its callers.
 
 #include <fcntl.h>
 #include <sys/sendfile.h>
@@ -19,7 +19,7 @@
 
 namespace {
 
-ssize_t excess = 0;  // that calls which move bytes claim on top of what they moved
+ssize_t excess = 0;  // added to the results of calls that move bytes
 enum class holes { as_they_are, where_asked, before_it, at_no_place } answered = holes::as_they_are;
 int hole_questions = 0;
 
@@ -126,9 +126,9 @@ TEST_F(file_faults, extents_are_complete_whatever_the_file_system_says_about_hol
     EXPECT_EQ(total, content.size());
 }
 
-// --- more bytes than asked for
+// --- more bytes than requested
 
-TEST(checked_moved, only_more_than_was_asked_is_an_error) {
+TEST(checked_moved, only_more_than_requested_is_an_error) {
     EXPECT_EQ(checked_outcome(0, 0), 0);
     EXPECT_EQ(checked_outcome(5, 5), 5);
     EXPECT_EQ(checked_outcome(6, 5), -EIO);
@@ -140,20 +140,20 @@ TEST(checked_moved, only_more_than_was_asked_is_an_error) {
     EXPECT_EQ(errno, EIO);
 }
 
-TEST_F(file_faults, a_copy_that_claims_more_than_was_asked_fails) {
+TEST_F(file_faults, a_copy_that_reports_more_than_requested_fails) {
     excess = 20'000'000;
     EXPECT_EQ(copy(clone_method::kernel_copy).error().code(), EIO);
     excess = 1;
     EXPECT_EQ(copy(clone_method::user_copy).error().code(), EIO);
 }
 
-TEST_F(file_faults, zeros_of_which_more_than_was_asked_are_claimed_fail) {
+TEST_F(file_faults, a_write_of_zeros_that_reports_more_than_requested_fails) {
     excess = 100'000;
     EXPECT_EQ(source.zero({.offset = 0, .length = 10}, file_handle::zero_method::written).error().code(),
               EIO);
 }
 
-TEST_F(file_faults, a_transfer_that_claims_more_than_was_asked_fails) {
+TEST_F(file_faults, a_transfer_that_reports_more_than_requested_fails) {
     excess = 1;
     const std::array pieces{io::buffer(memory.data(), memory.size())};
     const auto blocking = transfer_blocking(source.native(), direction::in, pieces, 0, {}, amount::all, 0);
@@ -163,7 +163,7 @@ TEST_F(file_faults, a_transfer_that_claims_more_than_was_asked_fails) {
     EXPECT_EQ(prompt.error().code(), EIO);
 }
 
-TEST_F(file_faults, a_splice_that_claims_more_than_was_asked_fails) {
+TEST_F(file_faults, a_splice_that_reports_more_than_requested_fails) {
     auto pipe = pipe_handle::anonymous().value();
     excess = 1;
     EXPECT_EQ(send_file_to(source, pipe.writer, {.length = 100}).error().code(), EIO);

@@ -14,10 +14,11 @@ namespace {
 
 constexpr std::size_t page_bytes = 4096;
 
-// Aligned, for files opened with direct i/o.
+// Aligned, for files opened with direct I/O.
 alignas(page_bytes) constexpr std::array<std::byte, 16 * page_bytes> zeros{};
 
-// Taken for data where a file changes while it is asked for holes. Short, so that a sparse file stays sparse.
+// The length that is treated as data where a file changes during the search for holes. Short, so
+// that a sparse file stays sparse.
 constexpr extent_type unclear_bytes = zeros.size();
 
 }  // namespace
@@ -25,21 +26,22 @@ constexpr extent_type unclear_bytes = zeros.size();
 result<extent_pair> next_data(int descriptor, extent_pair range) noexcept {
     const extent_type end = range.offset + range.length;
     ENSURE(end >= range.offset, "a range that lies within the file does not wrap");
-    // The position these seeks leave behind matters to nobody: all i/o names its offset.
+    // The position after these seeks does not matter: all I/O passes its offset.
     const off_t data = ::lseek(descriptor, static_cast<off_t>(range.offset), SEEK_DATA);
     if (data < 0) {
         if (errno == ENXIO) return extent_pair{.offset = end, .length = 0};  // a hole up to the end
         if (errno == EINVAL) return range;
         return failure(error::last("lseek SEEK_DATA", descriptor));
     }
-    // A file system in user space may answer anything: never what lies before the range.
+    // A file system in user space may return anything: ignore results before the range.
     const extent_type first = std::max(static_cast<extent_type>(data), range.offset);
     if (first >= end) return extent_pair{.offset = end, .length = 0};
     const off_t hole = ::lseek(descriptor, data, SEEK_HOLE);
-    // ENXIO: another process cut the file in between.
+    // ENXIO: another process truncated the file in between.
     if (hole < 0 and errno != ENXIO) return failure(error::last("lseek SEEK_HOLE", descriptor));
-    // Another process punched the data away in between, or the file system contradicts itself. A caller that
-    // got no bytes would ask the same again, perhaps without end. A hole that is read as data is zeros.
+    // Another process punched a hole in between, or the file system contradicts itself. A caller
+    // that got no bytes would repeat the call, perhaps without end. A hole that is read as data is
+    // zeros.
     if (hole <= static_cast<off_t>(first))
         return extent_pair{.offset = first, .length = std::min<extent_type>(end - first, unclear_bytes)};
     return extent_pair{.offset = first, .length = std::min(static_cast<extent_type>(hole), end) - first};

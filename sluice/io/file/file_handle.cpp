@@ -20,7 +20,7 @@ bool opens_content(mode wanted) noexcept {
     return wanted == mode::read or wanted == mode::write or wanted == mode::append;
 }
 
-// For modes that open the content.
+// Returns the flags for modes that open the content.
 int flags_of(mode wanted) noexcept {
     ENSURE(opens_content(wanted), "the flags of the others are O_PATH");
     if (wanted == mode::append) return O_WRONLY | O_APPEND;
@@ -85,7 +85,7 @@ int problem_of_type(unsigned st_mode) noexcept {
     return 0;
 }
 
-// Takes back O_NONBLOCK: a ring would answer EAGAIN instead of waiting for the disk.
+// Clears O_NONBLOCK: a ring would return EAGAIN instead of waiting for the disk.
 int make_blocking(int descriptor) noexcept {
     const int flags = ::fcntl(descriptor, F_GETFL);
     if (flags < 0 or ::fcntl(descriptor, F_SETFL, flags & ~O_NONBLOCK) != 0) return errno;
@@ -123,7 +123,7 @@ result<file_handle> open_in_place(const path_handle& base, path_view path, open_
     return file_handle(opened.release(), flags);
 }
 
-// A new file under a temporary name in the directory of `place`; `name` is left holding that name.
+// Creates a file under a temporary name in the directory of `place`; `name` then holds that name.
 result<int> create_temporary(int directory, temporary_name& name, const open_how_at& how,
                              std::string_view reported) noexcept {
     for (unsigned attempt = 0; attempt < limits::temporary_name_attempts_max; ++attempt) {
@@ -155,8 +155,8 @@ result<file_handle> open_always_new(const path_handle& base, path_view path, con
     return file_handle(created.release(), flags);
 }
 
-// File systems without O_TMPFILE say EOPNOTSUPP; kernels without it take it for an attempt to write a
-// directory.
+// File systems without O_TMPFILE return EOPNOTSUPP; kernels without it treat it as an attempt to
+// write a directory.
 bool lacks_tmpfile(const error& why) noexcept {
     return why.code() == EOPNOTSUPP or why.code() == EISDIR or why.code() == ENOENT;
 }

@@ -11,7 +11,7 @@
 
 namespace sluice::io {
 
-/// How else to open a file.
+/// More ways to open a file.
 enum class open_flag : std::uint8_t {
     none = 0,
     unlink_on_first_close = 1,  ///< its present name is removed when this handle closes; see fs_location.hpp
@@ -25,13 +25,14 @@ enum class open_flag : std::uint8_t {
     return (static_cast<unsigned>(set) & static_cast<unsigned>(wanted)) != 0;
 }
 
-/// An open file or block device: bytes at offsets. Reading, writing and barriers are those of io_handle; its
-/// names are dealt with in `fs_location.hpp`, its status in `file_status.hpp`, attributes in `xattr.hpp`.
+/// An open file or block device: bytes at offsets. Reading, writing and barriers are those of
+/// io_handle; its names are handled in `fs_location.hpp`, its status in `file_status.hpp`,
+/// attributes in `xattr.hpp`.
 ///
-/// Transfers: a read at or past the end gives no bytes; one that reaches the end gives those before it. A
-/// write past the end lengthens the file and leaves a hole. In mode append every write goes to the end,
-/// whatever offset it names, and what one system call takes (1024 pieces, 2 GiB) does not mix with other
-/// appends.
+/// Transfers: a read at or past the end returns no bytes; one that reaches the end returns the
+/// bytes before it. A write past the end lengthens the file and leaves a hole. In mode append every
+/// write goes to the end, whatever its offset, and the bytes of one system call (1024 segments, 2
+/// GiB) do not mix with other appends.
 class file_handle : public io_handle {
 public:
     constexpr file_handle() noexcept = default;
@@ -63,20 +64,21 @@ public:
                                                   open_flag flags = open_flag::none,
                                                   unsigned permission_bits = 0666) noexcept;
 
-    /// Makes a file of a random name in `directory`, readable and writable by its owner, by default removed
-    /// again when closed. Errors: as open. Allocates: nothing. Blocks: for the file system.
+    /// Creates a file with a random name in `directory`, readable and writable by its owner, by
+    /// default removed again when closed. Errors: as open. Allocates: nothing. Blocks: for the file
+    /// system.
     [[nodiscard]] static result<file_handle> temp_file(
         const path_handle& directory, caching cached = caching::temporary,
         open_flag flags = open_flag::unlink_on_first_close) noexcept;
 
-    /// How to make an inode without a name. `named_first` is for file systems without O_TMPFILE; `automatic`
-    /// comes to it by itself.
+    /// How to create an inode without a name. `named_first` is for file systems without O_TMPFILE;
+    /// `automatic` chooses it where needed.
     enum class temp_inode_method : bool { automatic, named_first };
 
-    /// Makes a file without a name on the file system of `directory`. It vanishes when closed, even by a
-    /// crash, unless relink or link gives it a name; where the file system lacks O_TMPFILE it is created and
-    /// unlinked at once, and cannot be named any more. Errors: as open. Allocates: nothing. Blocks: for the
-    /// file system.
+    /// Creates a file without a name on the file system of `directory`. It vanishes when closed,
+    /// even by a crash, unless relink or link gives it a name. Where the file system lacks
+    /// O_TMPFILE it is created and unlinked at once, and cannot be named any more. Errors: as open.
+    /// Allocates: nothing. Blocks: for the file system.
     [[nodiscard]] static result<file_handle> temp_inode(
         const path_handle& directory, caching cached = caching::temporary,
         temp_inode_method method = temp_inode_method::automatic) noexcept;
@@ -84,17 +86,17 @@ public:
     /// As io_handle::close, after unlinking if unlink_on_first_close. Errors: also those of unlink;
     /// the handle is closed even then. A name that no longer exists is not an error.
     [[nodiscard]] result<void> close() noexcept;
-    /// As handle::release; unlinking is the new owner's business, too.
+    /// As handle::release; the new owner is also responsible for unlinking.
     [[nodiscard]] native_handle release() noexcept;
 
     [[nodiscard]] constexpr open_flag flags() const noexcept { return flags_; }
 
-    /// The file's length, or the device's. Errors: EIO, ESTALE. Allocates: nothing.
+    /// Returns the file's length, or the device's. Errors: EIO, ESTALE. Allocates: nothing.
     [[nodiscard]] result<extent_type> maximum_extent() const noexcept;
 
-    /// Makes the file exactly `length` long: cuts it, or adds a hole. Returns the new length.
-    /// Errors: EINVAL if not open for writing; EFBIG; EIO; ENOSPC; EPERM (sealed, or append-only inode);
-    /// ETXTBSY. Allocates: nothing. Blocks: for the file system.
+    /// Makes the file exactly `length` long: truncates it, or adds a hole. Returns the new length.
+    /// Errors: EINVAL if not open for writing; EFBIG; EIO; ENOSPC; EPERM (sealed, or append-only
+    /// inode); ETXTBSY. Allocates: nothing. Blocks: for the file system.
     [[nodiscard]] result<extent_type> truncate(extent_type length) noexcept;
 
     /// Returns the ranges within `range` that have data, in ascending order, as many as `storage`
@@ -106,8 +108,8 @@ public:
     [[nodiscard]] result<std::span<extent_pair>> extents(extent_pair range,
                                                          std::span<extent_pair> storage) const noexcept;
 
-    /// How to make zeros. `written` is for file systems that can punch no holes; `automatic` comes to it by
-    /// itself, `punched` ends in EOPNOTSUPP there.
+    /// How to create zeros. `written` is for file systems that do not support holes; `automatic`
+    /// chooses it where needed, `punched` fails with EOPNOTSUPP there.
     enum class zero_method : std::uint8_t { automatic, written, punched };
 
     /// Makes a range read as zeros and frees its blocks; where the file system cannot free them,
@@ -129,19 +131,21 @@ public:
                                                         const clone_request& request = {},
                                                         const clone_options& options = {}) const noexcept;
 
-    /// Locks a range of bytes against other handles, in this and in other processes, that ask for a lock too
-    /// (advisory; fcntl's locks of open file descriptions). The range may lie past the end.
+    /// Locks a range of bytes against other handles, in this and in other processes, that also
+    /// request a lock (advisory; fcntl's locks of open file descriptions). The range may be past
+    /// the end.
     ///
-    /// Locks of one handle do not exclude each other: a second lock on bytes it has locked converts them, and
-    /// whichever guard is released first unlocks them. Handles that share one description (dup, fork) are one
-    /// handle here. Threads of a program need a handle each, or sync::range_lock. No deadlock is detected.
+    /// Locks of one handle do not exclude each other: a second lock on bytes that it has locked
+    /// converts them, and the guard that is released first unlocks them. Handles that share one
+    /// description (dup, fork) are one handle here. Threads of a program need a handle each, or
+    /// sync::range_lock. Deadlocks are not detected.
     ///
-    /// `within` zero tries once. A deadline is kept by trying again after pauses of 50 us, doubled up to 5
-    /// ms, because the kernel has no timed wait: such a waiter is not in the kernel's queue and may be
-    /// overtaken. None waits in the kernel's queue. Errors: ETIMEDOUT if others hold it; EBADF if shared and
-    /// not readable, or exclusive and not writable; EINVAL if length is 0; EOVERFLOW past 2^63-1; ENOLCK;
-    /// EOPNOTSUPP, ENOSYS from network file systems. Allocates: nothing. Blocks: until locked or the deadline
-    /// passes.
+    /// `within` zero tries once. A deadline is kept by trying again after pauses of 50 µs, doubled
+    /// up to 5 ms, because the kernel has no timed wait: such a waiter is not in the kernel's queue
+    /// and may be overtaken. A wait without a deadline is in the kernel's queue. Errors: ETIMEDOUT
+    /// if others hold it; EBADF if shared and not readable, or exclusive and not writable; EINVAL
+    /// if length is 0; EOVERFLOW past 2^63-1; ENOLCK; EOPNOTSUPP, ENOSYS from network file systems.
+    /// Allocates: nothing. Blocks: until locked or the deadline passes.
     [[nodiscard]] result<extent_guard> lock_range(extent_pair range, lock_kind kind,
                                                   deadline within = {}) noexcept;
 

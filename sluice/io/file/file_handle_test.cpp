@@ -44,7 +44,7 @@ TEST_P(file_handle_on, written_bytes_are_read_back_at_any_offset) {
     EXPECT_EQ(file.maximum_extent().value(), 11U);
 }
 
-TEST_P(file_handle_on, a_read_that_reaches_the_end_is_short_and_one_past_it_gives_no_bytes) {
+TEST_P(file_handle_on, a_read_that_reaches_the_end_is_short_and_one_past_it_returns_no_bytes) {
     auto file = create(directory.anchor(), "file", "12345");
     EXPECT_EQ(read_all(file, 3), "45");
     EXPECT_EQ(read_all(file, 5), "");
@@ -73,7 +73,7 @@ TEST_P(file_handle_on, a_write_past_the_end_leaves_a_hole_of_zeros) {
                                           4));
 }
 
-TEST_P(file_handle_on, creation_decides_about_what_is_there) {
+TEST_P(file_handle_on, creation_decides_what_happens_to_an_existing_file) {
     const auto& base = directory.anchor();
     const auto open = [&](creation create) { return file_handle::open(base, "file", mode::write, create); };
     EXPECT_EQ(open(creation::open_existing).error(), std::errc::no_such_file_or_directory);
@@ -86,7 +86,7 @@ TEST_P(file_handle_on, creation_decides_about_what_is_there) {
     EXPECT_TRUE(before.is_same_inode(status_at(base, "file").value()));
 }
 
-TEST_P(file_handle_on, always_new_replaces_the_file_and_leaves_the_old_one_to_those_who_have_it_open) {
+TEST_P(file_handle_on, always_new_replaces_the_file_and_open_handles_keep_the_old_one) {
     const auto& base = directory.anchor();
     auto old = create(base, "file", "old");
     auto fresh = file_handle::open(base, "file", mode::write, creation::always_new);
@@ -110,7 +110,7 @@ TEST_P(file_handle_on, senseless_combinations_are_refused) {
     EXPECT_FALSE(directory.exists("x"));
 }
 
-TEST_P(file_handle_on, permission_bits_are_those_of_the_file_created) {
+TEST_P(file_handle_on, permission_bits_are_the_permissions_of_a_new_file) {
     const auto file = file_handle::open(directory.anchor(), "file", mode::write, creation::always_new,
                                         caching::all, open_flag::none, 0600);
     EXPECT_EQ(status_of(*file).value().permission_bits, 0600);
@@ -184,7 +184,7 @@ TEST_P(file_handle_on, beneath_a_confined_directory_nothing_outside_is_opened_or
              {creation::open_existing, creation::if_needed, creation::only_if_not_exist}) {
             const auto opened = file_handle::open(share, path, mode::write, how);
             ASSERT_FALSE(opened) << path;
-            // O_EXCL does not follow a link at the path itself: it sees that a name is taken.
+            // O_EXCL does not follow a link at the path itself: it detects an existing name.
             if (opened.error() != std::errc::file_exists)
                 EXPECT_EQ(opened.error(), std::errc::cross_device_link) << path;
         }
@@ -195,7 +195,7 @@ TEST_P(file_handle_on, beneath_a_confined_directory_nothing_outside_is_opened_or
     EXPECT_TRUE(directory.exists("share/new"));
 }
 
-TEST_P(file_handle_on, unlink_on_first_close_removes_the_name_wherever_it_is_by_then) {
+TEST_P(file_handle_on, unlink_on_first_close_removes_the_present_name_of_a_renamed_file) {
     const auto open = [&](creation create) {
         return file_handle::open(directory.anchor(), "file", mode::write, create, caching::all,
                                  open_flag::unlink_on_first_close);
@@ -243,7 +243,7 @@ TEST_P(file_handle_on, a_temporary_inode_has_no_name) {
     EXPECT_TRUE(file_handle::temp_inode(directory.confined()));
 }
 
-TEST_P(file_handle_on, truncating_cuts_or_adds_zeros) {
+TEST_P(file_handle_on, truncate_shortens_the_file_or_adds_zeros) {
     auto file = create(directory.anchor(), "file", "123456");
     EXPECT_EQ(file.truncate(3).value(), 3U);
     EXPECT_EQ(file.truncate(5).value(), 5U);
@@ -268,7 +268,7 @@ TEST_P(file_handle_on, extents_distinguish_data_from_holes) {
     EXPECT_EQ(cut[0], (extent_pair{.offset = mib + 100, .length = 100}));
     EXPECT_TRUE(file.extents({.offset = 6 * mib}, storage).value().empty());
     EXPECT_TRUE(file.extents({.offset = 60 * mib}, storage).value().empty());
-    // A full storage, and on from there.
+    // Fills the storage, and continues from there.
     const std::span<extent_pair> two = std::span(storage).first(2);
     ASSERT_EQ(file.extents({}, two).value().size(), 2U);
     const auto rest = file.extents({.offset = two[1].offset + two[1].length}, two).value();
@@ -292,7 +292,7 @@ TEST_P(file_handle_on, zeroed_bytes_read_as_zeros_and_the_length_stays) {
     }
 }
 
-TEST_P(file_handle_on, a_hole_punched_gives_its_blocks_back) {
+TEST_P(file_handle_on, a_punched_hole_frees_its_blocks) {
     auto file = create(directory.anchor(), "file", std::string(1 << 20, 'x'));
     ASSERT_TRUE(file.zero({}));
     EXPECT_LT(status_of(file).value().allocated_bytes, 64U << 10);
@@ -306,14 +306,14 @@ TEST_P(file_handle_on, an_append_handle_writes_at_the_end_whatever_the_offset) {
     EXPECT_EQ(file.zero({}).error(), std::errc::bad_file_descriptor);
 }
 
-TEST_P(file_handle_on, barriers_of_every_kind_are_taken) {
+TEST_P(file_handle_on, barriers_of_every_kind_succeed) {
     auto file = create(directory.anchor(), "file", "x");
     for (const auto kind : {barrier_kind::nowait_data_only, barrier_kind::wait_data_only,
                             barrier_kind::nowait_all, barrier_kind::wait_all})
         EXPECT_TRUE(file.barrier(kind));
 }
 
-TEST_P(file_handle_on, direct_io_takes_aligned_requests) {
+TEST_P(file_handle_on, direct_io_accepts_aligned_requests) {
     auto file =
         file_handle::open(directory.anchor(), "file", mode::write, creation::if_needed, caching::none);
     if (not file) {

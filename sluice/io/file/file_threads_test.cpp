@@ -73,7 +73,8 @@ TEST_P(file_threads_on, unlink_finds_its_file_while_others_rename_it) {
                 std::filesystem::rename(directory.path_of("b"), directory.path_of("a"), failed);
             }
         });
-        // The name may be renamed in the last moment, too: then it is not there and nothing is removed.
+        // The name may also change at the last moment: then it does not exist and nothing is
+        // removed.
         result<void> unlinked = unlink(file);
         for (int attempt = 0; not unlinked and attempt < 10'000; ++attempt)
             unlinked = unlink(file);
@@ -84,7 +85,7 @@ TEST_P(file_threads_on, unlink_finds_its_file_while_others_rename_it) {
     }
 }
 
-TEST_P(file_threads_on, always_new_never_leaves_a_moment_without_the_file) {
+TEST_P(file_threads_on, with_always_new_the_file_exists_at_every_moment) {
     (void)file_handle::open(directory.anchor(), "file", mode::write, creation::if_needed).value();
     std::atomic<bool> done = false;
     std::thread replacer([&] {
@@ -98,7 +99,7 @@ TEST_P(file_threads_on, always_new_never_leaves_a_moment_without_the_file) {
     EXPECT_EQ(directory.entry_count(), 1U);
 }
 
-TEST_P(file_threads_on, mapped_writes_past_the_end_do_not_cut_each_other_off) {
+TEST_P(file_threads_on, mapped_writes_past_the_end_do_not_truncate_each_other) {
     constexpr std::size_t piece_bytes = 1000;
     constexpr std::size_t piece_count = 400;
     auto file = mapped_file_handle::open(directory.anchor(), "file", piece_bytes * piece_count, mode::write,

@@ -65,7 +65,8 @@ result<void> mapped_file_handle::map_reserved(extent_type reserve_bytes) noexcep
     if (wanted > std::numeric_limits<std::size_t>::max() - page)
         return failure({ENOMEM, "mmap", descriptor()});
     const extent_type whole_pages = (wanted + page - 1) / page * page;
-    // A map may reach past the end of its file: the pages there come to be when the file grows over them.
+    // A map may reach past the end of its file: the pages there appear when the file grows over
+    // them.
     void* const at = ::mmap(nullptr, whole_pages, PROT_READ | (native().writable ? PROT_WRITE : 0),
                             MAP_SHARED | MAP_NORESERVE, descriptor(), 0);
     if (at == MAP_FAILED) return failure(error::last("mmap", descriptor()));
@@ -94,7 +95,8 @@ result<extent_type> mapped_file_handle::update_length() noexcept {
 
 namespace {
 
-// release: pairs with the acquire in mapped_length(), for a reader that finds the bytes by the length.
+// release: pairs with the acquire in mapped_length(), for a reader that finds the bytes through the
+// length.
 void raise(std::atomic<extent_type>& length, extent_type at_least) noexcept {
     extent_type known = length.load(std::memory_order_relaxed);
     while (known < at_least and not length.compare_exchange_weak(known, at_least, std::memory_order_release,
@@ -103,16 +105,16 @@ void raise(std::atomic<extent_type>& length, extent_type at_least) noexcept {
 
 }  // namespace
 
-// A write through the descriptor has ended there: the kernel makes one at a time, so none that came before
-// still clears anything.
+// A write through the descriptor has ended there. The kernel executes one write at a time, so no
+// earlier write still clears bytes.
 void mapped_file_handle::note_written(extent_type end) noexcept {
     ENSURE(end <= reserved_, "written past the end of the map");
     raise(length_, end);
     raise(settled_, end);
 }
 
-// How much of the bytes wanted from `offset` on the file has. Asks the kernel only if it has fewer than
-// wanted as far as we know: then it may have grown.
+// Returns how many of the bytes wanted from `offset` on the file has. Asks the kernel only if the
+// known length has fewer: then the file may have grown.
 result<extent_type> mapped_file_handle::bytes_from(extent_type offset, std::size_t wanted) noexcept {
     extent_type length = mapped_length();
     if (offset >= length or wanted > length - offset) {
@@ -156,8 +158,9 @@ io_result<bytes_type> mapped_file_handle::read(io_request<bytes_type> request, d
     return bytes_type(address_ + request.offset, static_cast<std::size_t>(*available));
 }
 
-// Writes one piece: what the file has for certain by memcpy, the rest by a system call. Writers that lengthen
-// the file at the same time take none of each other's bytes away: see settled_.
+// Writes one segment: the part that is certainly in the file by memcpy, the rest by a system call.
+// Writers that lengthen the file at the same time do not overwrite each other's bytes: see
+// settled_.
 result<std::size_t> mapped_file_handle::write_piece(const_bytes_type piece, extent_type offset,
                                                     deadline within) noexcept {
     if (piece.empty()) return std::size_t{0};

@@ -32,45 +32,47 @@ public:
     mapped_file_handle& operator=(mapped_file_handle&& other) noexcept;
     ~mapped_file_handle();
 
-    /// Opens the file `path` and maps all of it. `reserve_bytes` is how long it can become under this handle;
-    /// at least its present length (the default) and one page. Reserving costs address space, not memory.
-    /// Errors: as file_handle::open; EINVAL if mode is neither read nor write, or caching bypasses the cache
-    /// the map shares (none, only_metadata); ENOMEM if there is not so much address space; ENODEV, EOVERFLOW
-    /// if the file system cannot map, or not so far; EAGAIN with locked memory (mlockall). Allocates:
-    /// nothing. Blocks: for the file system.
+    /// Opens the file `path` and maps all of it. `reserve_bytes` is the length up to which it can
+    /// grow under this handle; at least its present length (the default) and one page. Reserving
+    /// costs address space, not memory. Errors: as file_handle::open; EINVAL if mode is neither
+    /// read nor write, or caching bypasses the cache that the map shares (none, only_metadata);
+    /// ENOMEM if the address space does not suffice; ENODEV, EOVERFLOW if the file system cannot
+    /// map, or not up to that length; EAGAIN with locked memory (mlockall). Allocates: nothing.
+    /// Blocks: for the file system.
     [[nodiscard]] static result<mapped_file_handle> open(
         const path_handle& base, path_view path, extent_type reserve_bytes = 0, mode wanted = mode::read,
         creation create = creation::open_existing, caching cached = caching::all,
         open_flag flags = open_flag::none, unsigned permission_bits = 0666) noexcept;
 
-    /// Takes over an open file and maps it. Errors: as open, and `file` is closed.
+    /// Takes ownership of an open file and maps it. Errors: as open, and `file` is closed.
     [[nodiscard]] static result<mapped_file_handle> map(file_handle file,
                                                         extent_type reserve_bytes = 0) noexcept;
 
-    /// Where the file begins in memory; the same for as long as the handle is open. Not writable in mode
-    /// read.
+    /// Returns the address of the file's first byte; it does not change while the handle is open.
+    /// Not writable in mode read.
     [[nodiscard]] std::byte* address() const noexcept { return address_; }
-    /// How far the file can grow.
+    /// Returns the length up to which the file can grow.
     [[nodiscard]] extent_type reserved_bytes() const noexcept { return reserved_; }
     /// Returns the length of the file when it was last checked: bytes from address() on.
     [[nodiscard]] extent_type mapped_length() const noexcept {
         return length_.load(std::memory_order_acquire);
     }
-    /// Looks how long the file is now, others having changed it. Errors: as maximum_extent.
+    /// Updates and returns the length of the file, which other processes may have changed. Errors:
+    /// as maximum_extent.
     [[nodiscard]] result<extent_type> update_length() noexcept;
 
-    /// Answers with the file's own pages: the buffers returned, which are those of the request, point into
-    /// the map (in mode read: to be read only), and what others write shows in them. Nothing is copied and
-    /// nothing waits here, so the deadline does not matter: the first touch of a page may wait for the disk.
-    /// A request beyond the reservation ends there. Errors: EBADF if not open; EIO, ESTALE when asking for
-    /// the length. Allocates: nothing.
+    /// Returns the file's own pages: the returned buffers, which are those of the request, point
+    /// into the map (in mode read they must not be written), and later writes of others are visible
+    /// in them. The call copies no bytes and does not wait, so the deadline has no effect: the
+    /// first access to a page may wait for the disk. A request beyond the reservation ends there.
+    /// Errors: EBADF if not open; EIO, ESTALE when asking for the length. Allocates: nothing.
     io_result<buffers_type> read(io_request<buffers_type> request, deadline within = {}) noexcept;
     io_result<bytes_type> read(io_request<bytes_type> request, deadline within = {}) noexcept;
 
-    /// Copies into the map. Bytes past the end of the file, or past an end that another write may still be
-    /// moving, are written through the descriptor, which lengthens the file where needed. Errors:
-    /// EBADF if not open for writing; EFBIG past the reservation; past the end those of file_handle::write. A
-    /// part written is a success. Allocates: nothing. Blocks: as read.
+    /// Copies into the map. Bytes past the end of the file, or past an end that another write may
+    /// still be moving, are written through the descriptor, which lengthens the file where needed.
+    /// Errors: EBADF if not open for writing; EFBIG past the reservation; past the end those of
+    /// file_handle::write. A partial write is a success. Allocates: nothing. Blocks: as read.
     io_result<const_buffers_type> write(io_request<const_buffers_type> request,
                                         deadline within = {}) noexcept;
     io_result<const_bytes_type> write(io_request<const_bytes_type> request, deadline within = {}) noexcept;
@@ -92,14 +94,14 @@ public:
         return file_handle::read(request, within);
     }
 
-    /// As io_handle::barrier; wait_data_only takes only `range`, if one is given: the bytes of the file as
-    /// long as its buffers together. Errors: as io_handle::barrier.
+    /// As io_handle::barrier. wait_data_only covers only `range`, if one is given: the bytes of the
+    /// file as long as its buffers together. Errors: as io_handle::barrier.
     io_result<const_buffers_type> barrier(barrier_kind kind = barrier_kind::wait_all,
                                           io_request<const_buffers_type> range = {},
                                           deadline within = {}) noexcept;
 
-    /// As file_handle::truncate. Memory behind a new end must not be touched any more. Errors: also EFBIG if
-    /// `length` is more than was reserved.
+    /// As file_handle::truncate. Memory past a new end must not be accessed any more. Errors: also
+    /// EFBIG if `length` is more than was reserved.
     [[nodiscard]] result<extent_type> truncate(extent_type length) noexcept;
 
     /// Unmaps and closes; unmaps and releases the descriptor. Errors: as file_handle::close.
@@ -122,9 +124,9 @@ private:
     // Smaller than the file's length only until the next check; greater only if the file was
     // truncated elsewhere.
     std::atomic<extent_type> length_ = 0;
-    // Bytes that the file had when it was mapped, or when a write through this handle had ended. A write past
-    // the end sets the length first, and then clears the bytes between the old end and its first byte (ext4):
-    // only below this is a memcpy never cleared.
+    // Bytes that the file had when it was mapped, or when a write through this handle had ended. A
+    // write past the end sets the length first, and then clears the bytes between the old end and
+    // its first byte (ext4): only below this value are bytes of a memcpy never cleared.
     std::atomic<extent_type> settled_ = 0;
 };
 

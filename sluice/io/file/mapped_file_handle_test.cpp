@@ -29,7 +29,7 @@ protected:
     }
 };
 
-TEST_P(mapped_file_handle_on, a_read_answers_with_the_files_own_pages) {
+TEST_P(mapped_file_handle_on, a_read_returns_the_files_own_pages) {
     auto file = create("0123456789");
     std::array<std::byte, 4> storage{};
     const auto got = file.read(io_request<bytes_type>{storage, 3});
@@ -56,7 +56,7 @@ TEST_P(mapped_file_handle_on, a_list_of_buffers_is_turned_into_pieces_of_the_map
     EXPECT_EQ((*got)[1].size(), 3U);
 }
 
-TEST_P(mapped_file_handle_on, a_write_is_seen_by_those_who_read_the_file) {
+TEST_P(mapped_file_handle_on, a_write_is_visible_to_readers_of_the_file) {
     auto file = create("0123456789");
     EXPECT_EQ(file.write(io_request<const_bytes_type>{bytes("abc"), 2}).bytes_transferred(), 3U);
     EXPECT_EQ(directory.content("file"), "01abc56789");
@@ -91,7 +91,7 @@ TEST_P(mapped_file_handle_on, a_write_past_the_end_lengthens_the_file_and_ends_a
     EXPECT_EQ(file.write(io_request<const_bytes_type>{bytes("w"), end}).error(), std::errc::file_too_large);
 }
 
-TEST_P(mapped_file_handle_on, growth_by_others_is_seen) {
+TEST_P(mapped_file_handle_on, growth_by_other_handles_is_detected) {
     auto file = create("0");
     auto other = file_handle::open(directory.anchor(), "file", mode::append).value();
     ASSERT_TRUE(other.write(io_request<const_bytes_type>{bytes("123"), 0}));
@@ -101,7 +101,7 @@ TEST_P(mapped_file_handle_on, growth_by_others_is_seen) {
     EXPECT_EQ(read(file, 0, 9), "01");
 }
 
-TEST_P(mapped_file_handle_on, copy_out_of_a_file_cut_by_others_is_short_instead_of_deadly) {
+TEST_P(mapped_file_handle_on, copy_out_of_a_truncated_file_is_short_and_raises_no_signal) {
     auto file = create(std::string(3 * 4096, 'x'));
     std::filesystem::resize_file(directory.path_of("file"), 10);
     std::array<std::byte, 100> storage{};
@@ -109,7 +109,7 @@ TEST_P(mapped_file_handle_on, copy_out_of_a_file_cut_by_others_is_short_instead_
     EXPECT_EQ(file.copy_out(io_request<bytes_type>{storage, 0}).bytes_transferred(), 10U);
 }
 
-TEST_P(mapped_file_handle_on, barriers_of_every_kind_and_of_a_range_are_taken) {
+TEST_P(mapped_file_handle_on, barriers_of_every_kind_and_of_a_range_succeed) {
     auto file = create(std::string(20'000, 'x'));
     for (const auto kind : {barrier_kind::nowait_data_only, barrier_kind::wait_data_only,
                             barrier_kind::nowait_all, barrier_kind::wait_all})

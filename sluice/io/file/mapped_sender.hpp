@@ -10,7 +10,7 @@
 
 namespace sluice::io {
 
-/// Returns pages of the map; made by async_read of a mapped file. Completes inside start().
+/// The sender of async_read of a mapped file: returns pages of the map. Completes inside start().
 template <read_buffers Buffers>
 class mapped_read_sender final : public detail::handle_sender, private ready_call {
 public:
@@ -42,8 +42,8 @@ private:
     result_type outcome_;
 };
 
-/// Writes through the descriptor, within the reservation; made by async_write and async_write_some of a
-/// mapped file.
+/// The sender of async_write and async_write_some of a mapped file: writes through the descriptor,
+/// within the reservation.
 template <class Buffers, amount Wanted>
 class mapped_write_sender final : private transfer_sender<Buffers, Wanted>, private ready_call {
     using transfer = transfer_sender<Buffers, Wanted>;

@@ -13,7 +13,7 @@
 namespace sluice::io {
 namespace {
 
-// As the kernel has them (linux/mman.h of 6.5); the distribution's headers are older.
+// As in the kernel (linux/mman.h of 6.5); the distribution's headers are older.
 constexpr long cachestat_number = 451;
 struct cachestat_range {
     std::uint64_t offset;
@@ -27,7 +27,7 @@ struct cachestat_counts {
     std::uint64_t recently_evicted;
 };
 
-// The pages the range touches.
+// Returns the number of pages that the range touches.
 std::uint64_t pages_of(extent_pair range) noexcept {
     ENSURE(range.length != 0, "a range of no bytes touches no page");
     constexpr std::uint64_t page_bits = 12;
@@ -49,7 +49,7 @@ extent_type page_bytes() noexcept {
 }
 
 std::optional<std::uint64_t> cached_pages(const file_handle& file, extent_pair range) noexcept {
-    if (range.length == 0) return 0;  // the kernel would take it for everything
+    if (range.length == 0) return 0;  // to the kernel, 0 means the whole file
     const cachestat_range asked{.offset = range.offset, .length = range.length};
     cachestat_counts found{};
     if (::syscall(cachestat_number, file.descriptor(), &asked, &found, 0U) != 0) return std::nullopt;

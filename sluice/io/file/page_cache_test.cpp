@@ -23,7 +23,7 @@ protected:
     }
 };
 
-TEST_P(page_cache, counts_the_pages_of_a_range_that_a_hole_takes_away) {
+TEST_P(page_cache, does_not_count_pages_that_a_hole_has_removed) {
     directory.write("file", std::string(1'000'000, 'x'));
     auto file = open("file", mode::write);
     const auto count = cached_pages(file, {.offset = 0, .length = 8 * page_bytes()});

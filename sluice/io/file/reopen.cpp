@@ -34,7 +34,8 @@ result<file_handle> reopen(const handle& named, mode wanted, known_file known) n
                                      .readable = true,
                                      .writable = wanted == mode::write,
                                      .in_memory = known.in_memory});
-    // A ring would answer EAGAIN instead of waiting for the disk. Nothing else that F_SETFL sets is set.
+    // A ring would return EAGAIN instead of waiting for the disk. No other flag that F_SETFL
+    // changes is set.
     if (not has_waited and ::fcntl(descriptor, F_SETFL, 0) != 0)
         return failure(error::last("open", named.descriptor()));
     return opened;

@@ -29,7 +29,7 @@ io_result<std::span<Piece>> transfer_list(const native_handle& native, io_reques
     return detail::shortened(request.buffers, *moved);
 }
 
-// One piece without a deadline is nearly every call, and mostly one system call is all of it.
+// Nearly every call is one segment without a deadline, and usually takes one system call.
 template <class Byte>
 io_result<std::span<Byte>> transfer_bytes(const native_handle& native,
                                           const io_request<std::span<Byte>>& request,

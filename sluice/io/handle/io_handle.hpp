@@ -8,14 +8,15 @@ namespace sluice::io {
 
 /// A handle that transfers bytes: the parent of file_handle, pipe_handle and socket_handle.
 ///
-/// Every operation has three spellings with one meaning: `read` blocks, `co_read` suspends a task,
-/// `async_read` is a sender. They differ only in who waits. This class has the blocking ones; awaitables are
-/// in `awaitable.hpp`, senders in `sender.hpp`; both go through the handle's multiplexer.
+/// Every operation has three forms with one meaning: `read` blocks, `co_read` suspends a task,
+/// `async_read` is a sender. This class has the blocking ones; awaitables are in `awaitable.hpp`,
+/// senders in `sender.hpp`; both use the handle's multiplexer.
 ///
-/// Transfers. A read ends when at least one byte has come (files: when the request is filled or the file
-/// ends). A write ends when everything is written. A shorter result means: end of file (reads), or that the
-/// deadline passed, the operation was cancelled or an error struck after some bytes had gone; an error is
-/// then returned by the next operation. EINTR is never seen: the operation is resumed.
+/// Transfers. A read ends when at least one byte has been read (files: when the request is filled
+/// or the file ends). A write ends when everything is written. A shorter result means: end of file
+/// (reads), or that the deadline passed, the operation was cancelled or an error occurred after
+/// some bytes had been transferred. The next operation then returns the error. EINTR is never
+/// returned: the operation is resumed.
 class io_handle : public multiplexable_handle {
 public:
     constexpr io_handle() noexcept = default;
@@ -42,9 +43,10 @@ public:
                                         deadline within = {}) noexcept;
     io_result<const_bytes_type> write(io_request<const_bytes_type> request, deadline within = {}) noexcept;
 
-    /// Writes at least one byte of the buffers, and returns after one successful system call: for callers
-    /// that keep count themselves. Everything else is as in write. A message is written whole.
-    /// Errors: as write. Allocates: nothing. Blocks: until some bytes are written or the deadline passes.
+    /// Writes at least one byte of the buffers, and returns after one successful system call: for
+    /// callers that keep count themselves. Otherwise as write. A message is written completely.
+    /// Errors: as write. Allocates: nothing. Blocks: until some bytes are written or the deadline
+    /// passes.
     io_result<const_buffers_type> write_some(io_request<const_buffers_type> request,
                                              deadline within = {}) noexcept;
     io_result<const_bytes_type> write_some(io_request<const_bytes_type> request,
@@ -63,8 +65,9 @@ public:
                                           io_request<const_buffers_type> range = {},
                                           deadline within = {}) noexcept;
 
-    /// The same with a deadline: `try_` fails with ETIMEDOUT rather than wait, `_for` and `_until` wait no
-    /// longer than said. They call the member functions of the handle's own class.
+    /// The same with a deadline: `try_` fails with ETIMEDOUT instead of waiting, `_for` and
+    /// `_until` wait at most until the limit. They call the member functions of the handle's own
+    /// class.
     template <class Self, class Buffers>
     auto try_read(this Self& self, io_request<Buffers> request) noexcept {
         return self.read(request, deadline::zero());
@@ -123,11 +126,12 @@ public:
         return self.barrier(kind, range, deadline(until));
     }
 
-    /// Says that i/o on this file is not expected to wait for a device, as on tmpfs (where it is set by
-    /// itself): then start() reads and writes it in place by plain calls, some 10 % cheaper for a cached page
-    /// than asking the kernel not to wait. A page that is not cached, or that has been swapped out, is waited
-    /// for inside start(). With false, start() does not wait, on tmpfs either: a kernel that cannot be asked
-    /// not to wait for its pages reads them on a worker thread. Only while no multiplexer is set.
+    /// Sets whether I/O on this file is expected not to wait for a device, as on tmpfs (where it is
+    /// set automatically). Then start() reads and writes the file in place with plain calls, which
+    /// costs about 10% less for a cached page than calls with a flag not to wait. start() itself
+    /// then waits for a page that is not cached, or that has been swapped out. With false, start()
+    /// does not wait, on tmpfs either: if the kernel does not support such reads, a worker thread
+    /// reads the pages. Only while no multiplexer is set.
     void assume_in_memory(bool is_in_memory) noexcept;
 };
 

@@ -21,32 +21,33 @@ public:
     multiplexable_handle& operator=(multiplexable_handle&& other) noexcept;
     ~multiplexable_handle();
 
-    /// The multiplexer asynchronous operations on this handle go through; null if none is set.
+    /// Returns the multiplexer for asynchronous operations on this handle; null if none is set.
     [[nodiscard]] io_multiplexer* multiplexer() const noexcept;
 
-    /// Attaches this handle to a multiplexer (by default the calling thread's own), or, given null, detaches
-    /// it. A handle without one adopts the one that runs on the calling thread, or else the thread's own,
-    /// when its first asynchronous operation is made (P2052R0 4.3.3); if that fails, the operation ends with
-    /// the error. A handle must be detached or closed before the thread whose multiplexer it has ends.
-    /// Errors: EBUSY while i/o is pending on the handle; EPERM, ENOMEM, ENOSPC from the kernel. Allocates:
-    /// amortised, in the multiplexer's table of handles. Blocks: no.
+    /// Attaches this handle to a multiplexer (by default the calling thread's own) or, given null,
+    /// detaches it. A handle without one adopts the one that runs on the calling thread, or else
+    /// the thread's own, when its first asynchronous operation is created (P2052R0 4.3.3). If that
+    /// fails, the operation ends with the error. A handle must be detached or closed before the
+    /// thread that owns its multiplexer ends. Errors: EBUSY while I/O is pending on the handle;
+    /// EPERM, ENOMEM, ENOSPC from the kernel. Allocates: amortised, in the multiplexer's table of
+    /// handles. Blocks: no.
     [[nodiscard]] result<void> set_multiplexer(io_multiplexer* multiplexer) noexcept;
     [[nodiscard]] result<void> set_multiplexer() noexcept;
 
-    /// As handle::close. It is a programming error to close, or destroy, a handle with i/o pending. Detaching
-    /// first takes a system call, or a few, that do not wait. Blocks: as close(2).
+    /// As handle::close. It is a programming error to close, or destroy, a handle with I/O pending.
+    /// Detaching first takes one system call, or a few, that do not wait. Blocks: as close(2).
     [[nodiscard]] result<void> close() noexcept;
     [[nodiscard]] native_handle release() noexcept;
 
 private:
     friend struct detail::handle_access;
 
-    /// Says that O_NONBLOCK has been set on the description, so that it is not queried again.
+    /// Records that O_NONBLOCK has been set on the description, so that it is not queried again.
     void note_nonblocking() noexcept;
-    /// The multiplexer's record of this handle; null without a multiplexer.
+    /// Returns the multiplexer's record of this handle; null without a multiplexer.
     [[nodiscard]] registration* registered() const noexcept { return registration_; }
-    /// The same, after adopting the calling thread's multiplexer if there is none. If that fails, a record on
-    /// which every operation ends with the error.
+    /// The same, after adopting the calling thread's multiplexer if there is none. If that fails,
+    /// returns a record on which every operation ends with the error.
     [[nodiscard]] registration& adopted() noexcept {
         if (registration_ != nullptr) [[likely]]
             return *registration_;
@@ -60,9 +61,9 @@ private:
 
 namespace detail {
 
-/// The library's own way into a handle: what senders use and users do not.
+/// The library's own access to a handle, for senders and not for users.
 struct handle_access {
-    /// The multiplexer's record of a handle; null without a multiplexer.
+    /// Returns the multiplexer's record of a handle; null without a multiplexer.
     [[nodiscard]] static registration* registered(const multiplexable_handle& of) noexcept {
         return of.registered();
     }

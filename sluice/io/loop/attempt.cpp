@@ -45,7 +45,7 @@ bool attempt_transfer(operation_record& op, direction which) noexcept {
     if (has_too_many_pieces(op)) return fail(op, EMSGSIZE);
     const bool is_file = op.target->native.kind == handle_kind::file;
     const std::size_t wanted = requested_bytes(op);
-    // No bytes are there at once, even where the kernel would wait for some to be there.
+    // A transfer of no bytes completes at once, even where the kernel would wait for bytes.
     if (wanted == 0 and op.target->native.stream) return true;
     // A stream's read ends with any bytes; a write continues until it is complete or would wait.
     const bool wants_all = amount_of(op.kind) == amount::all and (is_file or which == direction::out);
@@ -110,7 +110,7 @@ bool attempt_datagram(operation_record& op, direction which) noexcept {
         const int code = errno;
         if (not would_block(code)) return fail(op, code);
         if (which == direction::in or not waits_for_receiver(native, request)) return false;
-        // There may be room now, if it was the sender's own queue that was full.
+        // There may be space now, if the sender's own queue was full.
         if (is_last) return fail(op, code);
     }
 }
@@ -122,7 +122,7 @@ bool attempt_call(operation_record& op) noexcept {
     return true;
 }
 
-// The one side it may wait for is the target's; see async_splice about the other.
+// Only the target may be waited for here; see async_splice for the other side.
 bool attempt_splice(operation_record& op) noexcept {
     auto& transfer = *static_cast<splice_transfer*>(op.argument);
     const bool is_out = op.kind == operation_kind::splice_out;
@@ -158,7 +158,7 @@ bool was_cut_short(const operation_record& op) noexcept {
            op.transferred < requested_bytes(op);
 }
 
-// Shortens a list to its first `bytes_max` bytes.
+// Truncates a list to its first `bytes_max` bytes.
 void truncate(gathered& all, std::span<buffer> pieces, std::size_t bytes_max) noexcept {
     if (all.bytes <= bytes_max) return;
     std::size_t left = bytes_max;
@@ -195,7 +195,7 @@ progress serve_gathered(registration::half& half, operation_queue& ready, std::s
             finish_front(half, ready);
             return progress::finished;
         }
-        if (moved == 0 and all.bytes != 0) {  // end of file: the next request meets it again
+        if (moved == 0 and all.bytes != 0) {  // end of file: the next request finds it again
             pop_finished(half, ready);
             return progress::finished;
         }
@@ -275,7 +275,7 @@ bool attempt(operation_record& op) noexcept {
         case operation_kind::call_in:
         case operation_kind::call_out:
             return attempt_call(op);
-        case operation_kind::receive:  // the back end's alone
+        case operation_kind::receive:  // only in the back end
         case operation_kind::wait_word:
             return false;
         case operation_kind::barrier:
@@ -361,8 +361,8 @@ bool serve(registration::half& half, operation_queue& ready, int calls_max) noex
         const bool alone = half.queue.back() == &front or not shares_calls(*half.owner, front);
         if (not alone) {
             constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
-            // A stream that gave or took less than asked is empty or full; to ask again would only hear
-            // EAGAIN. At the end of file one more round through the poller finds it.
+            // A stream that transferred less than requested is empty or full; another call would
+            // only return EAGAIN. At the end of file one more round through the poller finds it.
             if (serve_gathered(half, ready, unlimited) != progress::finished) return true;
             continue;
         }

@@ -7,9 +7,9 @@
 
 namespace sluice::io {
 
-/// Tries an operation by a call that does not wait, adding to what it has transferred so far. Internal to io.
-/// Returns whether it is finished (successfully or not); false if the rest would have to wait.
-/// Allocates, blocks: no. Complexity: one system call for the common single piece.
+/// Tries an operation by a call that does not wait, and adds to its transferred bytes. Internal to
+/// io. Returns whether it is finished (successfully or not); false if the rest would have to wait.
+/// Allocates, blocks: no. Complexity: one system call for the common single segment.
 [[nodiscard]] bool attempt(detail::operation_record& op) noexcept;
 
 /// Serves the waiting operations of one half of a stream in order until it would block, the queue is empty or
@@ -19,7 +19,7 @@ bool serve(registration::half& half, operation_queue& ready, int calls_max) noex
 
 /// The effect of one call on an operation.
 enum class progress : std::uint8_t {
-    finished,     // with success or not
+    finished,     // with success or an error
     moved,        // some of it; the rest may go at once or have to wait
     would_block,  // nothing
 };
@@ -29,8 +29,8 @@ enum class progress : std::uint8_t {
 /// sent after the gap.
 void finish_front(registration::half& half, operation_queue& ready) noexcept;
 
-/// Advances an operation by a single call that moves at most `bytes_max` bytes: for a simulation, which
-/// decides how far a step goes. With `wait::yes` a file is asked to wait. Internal to io.
+/// Advances an operation by a single call that moves at most `bytes_max` bytes: for a simulation,
+/// which decides the length of a step. With `wait::yes` a call on a file may wait. Internal to io.
 [[nodiscard]] progress advance(detail::operation_record& op, std::size_t bytes_max, wait waits) noexcept;
 
 /// The same for the operations at the front of a queue that may share a call; the finished ones are moved to
@@ -38,8 +38,8 @@ void finish_front(registration::half& half, operation_queue& ready) noexcept;
 [[nodiscard]] progress advance_together(registration::half& half, operation_queue& ready,
                                         std::size_t bytes_max) noexcept;
 
-/// Deals `bytes` out over the operations at the front of the queue, as one vectored call transferred them,
-/// and moves the finished ones to `ready`.
+/// Distributes `bytes` over the operations at the front of the queue, as one vectored call
+/// transferred them, and moves the finished ones to `ready`.
 void distribute(registration::half& half, std::size_t bytes, operation_queue& ready) noexcept;
 
 /// Fills `out` with the segments that one operation still has to transfer. Returns how many; none
@@ -56,10 +56,10 @@ struct gathered {
 };
 gathered gather(const registration::half& half, std::span<buffer> pieces) noexcept;
 
-/// The bytes an operation asks for.
+/// Returns the bytes that an operation requests.
 [[nodiscard]] std::size_t requested_bytes(const detail::operation_record& op) noexcept;
 
-/// How much it moves before it ends.
+/// Returns how much it moves before it ends.
 [[nodiscard]] constexpr amount amount_of(operation_kind kind) noexcept {
     return kind == operation_kind::write_some ? amount::some : amount::all;
 }

@@ -53,7 +53,8 @@ inline bool io_multiplexer::start_or_finish(detail::operation_record& op) noexce
         return start_or_finish_outside(op);
     if (not begin(op, initiation::automatic)) return false;
     if (inline_left_ <= 0) [[unlikely]] {
-        // Its turn comes after those of others: something always ready must not starve the rest.
+        // It takes its turn after other operations, because a handle that is always ready must not
+        // starve the rest.
         ready_.push_back(op);
         return false;
     }
@@ -144,7 +145,8 @@ inline void io_multiplexer::woke_up() noexcept {
 
 template <class Serve>
 void io_multiplexer::serve_dirty(Serve&& serve) noexcept {
-    // A half that is marked again in the meantime has more to do than one pass allows. It waits for the next.
+    // A half that is marked again during this pass has more to do than one pass allows. It waits
+    // for the next.
     dirty_list now = std::move(dirty_);
     while (registration::half* half = now.pop_front()) {
         if (not half->queue.empty()) serve(*half);
@@ -153,8 +155,8 @@ void io_multiplexer::serve_dirty(Serve&& serve) noexcept {
 
 namespace detail {
 
-/// The library's own way into a multiplexer: what handles, senders and awaitables use and users do not.
-/// io_multiplexer says what each function does; all are inline and cost nothing.
+/// The library's own access to a multiplexer, for handles, senders and awaitables and not for
+/// users. See io_multiplexer for each function; all are inline and cost nothing.
 struct engine {
     using runs_here = io_multiplexer::runs_here;
 

@@ -7,12 +7,13 @@
 
 namespace sluice::io {
 
-/// A wait without a descriptor: for a lock, another thread, or a device with its own completions. A sender
-/// passes one to configure_external(). Its operation then has a deadline, cancellation, the scope of its
-/// task, states that threads share, and the bridge to std::execution, like every operation, and its receiver
-/// is signalled on the thread of its multiplexer only.
+/// A wait without a descriptor: for a lock, another thread, or a device with its own completions. A
+/// sender passes one to configure_external(). Like every operation, it then has a deadline,
+/// cancellation, the scope of its task, states that threads share, and the bridge to
+/// std::execution, and its receiver is signalled only on the thread of its multiplexer.
 ///
-/// Lifetime: from start() to done it is neither moved nor destroyed; it may be used again afterwards.
+/// Lifetime: from start() to done it is neither moved nor destroyed; it may be used again
+/// afterwards.
 ///
 /// Invariants:
 ///   1. begin() is called once per start(). If it returns std::nullopt, complete() is called exactly once,
@@ -30,13 +31,13 @@ public:
     /// complete() follows. Unless it `may_wait`, returns ETIMEDOUT instead of std::nullopt. Blocks: no.
     [[nodiscard]] virtual std::optional<int> begin(bool may_wait) noexcept = 0;
 
-    /// Asks, once, for an early end: complete(ECANCELED) follows, now or soon, unless it was faster. It must
-    /// not depend on the multiplexer's signals, unless abandon() is overridden. With several threads it may
-    /// be called while a cancel_scope is being cancelled, which keeps other threads from all scopes: it must
-    /// not wait for a thread that may use one. Blocks: no.
+    /// Requests, once, an early end: complete(ECANCELED) follows, now or soon, unless it was
+    /// faster. It must not depend on the multiplexer's signals, unless abandon() is overridden.
+    /// With several threads it may be called while a cancel_scope is being cancelled, which keeps
+    /// other threads from all scopes: it must not wait for a thread that may use one. Blocks: no.
     virtual void end() noexcept = 0;
 
-    /// Checks for completion, where that takes a check. Blocks: no.
+    /// Checks for completion, where a check is needed. Blocks: no.
     virtual void poll() noexcept {}
 
     /// Ends it at once, because its owner is destroyed. Returns whether it is over; complete() is not called
@@ -72,13 +73,14 @@ inline void configure_external(operation& configured, io_multiplexer& on, extern
     op.piece_count = 0;
 }
 
-/// Returns what such an operation ended with, an errno value or 0. For the collect() of a sender.
+/// Returns the errno value, or 0, with which such an operation ended. For the collect() of a
+/// sender.
 [[nodiscard]] inline int code_of(const operation& completed) noexcept {
     return detail::record_of(completed).error_code;
 }
 
-/// Storage in a sender for a work that each start() constructs again. Copies and moves do not transfer the
-/// work, so that the sender can be copied, and moved while it is idle.
+/// Storage in a sender for a work that each start() constructs again. Copies and moves do not
+/// transfer the work, so that the sender can be copied, and moved while it is idle.
 template <class Work>
 class work_room {
 public:

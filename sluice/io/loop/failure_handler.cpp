@@ -32,7 +32,8 @@ std::atomic<failure_handler> current{print_and_abort};
 }  // namespace
 
 failure_handler set_failure_handler(failure_handler handler) noexcept {
-    // acquire and release: what a thread did before it set a handler is seen by the thread that calls it.
+    // acquire and release: the writes of a thread before it set a handler are visible to a thread
+    // that calls it.
     return current.exchange(handler != nullptr ? handler : print_and_abort, std::memory_order_acq_rel);
 }
 

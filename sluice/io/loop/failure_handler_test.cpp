@@ -44,7 +44,7 @@ task<int> throwing(const char* what) {
     co_return 0;
 }
 
-TEST_P(failures, are_printed_and_end_the_program_by_default) {
+TEST_P(failures, are_printed_and_terminate_the_program_by_default) {
     (void)set_failure_handler(nullptr);
     EXPECT_DEATH(report_unreturned(unreturned_failure::exception_left_task, "thrown in a child"),
                  "an exception left a task without an awaiter: thrown in a child");
@@ -113,7 +113,7 @@ TEST_P(failures, leave_nothing_pending_when_a_waiting_frame_is_destroyed) {
     EXPECT_EQ(multiplexer_->pending(), 0U);
     EXPECT_EQ(reports.size(), 1U);
     EXPECT_TRUE(reports[0].starts_with("1 ")) << reports[0];
-    // The byte is there for the next one: the kernel did not put it into the freed frame.
+    // The next read gets the byte: the kernel did not put it into the freed frame.
     EXPECT_TRUE(write_one(pipe.writer).has_value());
     while (multiplexer_->try_run().value_or(0) > 0) {}
     EXPECT_EQ(run(read_one(pipe.reader)), 0);

@@ -1,4 +1,4 @@
-// Processes that are forked while operations are pending, or while other threads use the library.
+// Processes that fork while operations are pending, or while other threads use the library.
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -30,7 +30,7 @@ using namespace test_kit;
 using namespace std::chrono_literals;
 using step = io_multiplexer::fork_step;
 
-// Forks a child that ends with what the function returns.
+// Forks a child that exits with the result of the function.
 pid_t fork_child(const std::function<int()>& in_child) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -48,7 +48,7 @@ int status_of(pid_t child) {
 
 // --- locks of the process
 
-// Forks many times while another thread takes the same lock again and again that the child then needs.
+// Forks repeatedly while another thread repeatedly takes a lock that the child then needs.
 void expect_usable_in_children(const std::function<void()>& use, const std::function<void()>& use_in_parent) {
     std::atomic<bool> is_over = false;
     std::jthread other([&] {
@@ -116,7 +116,7 @@ protected:
         EXPECT_TRUE(notify(step::parent).has_value());
         return child;
     }
-    // The stream continues in a child, unless the fork is refused, and then in the parent.
+    // The stream continues in a child, unless the fork is refused; then it continues in the parent.
     void expect_continued(const std::function<bool()>& gets_one, bool is_refused) const {
         if (is_refused)
             expect_refused();
@@ -189,7 +189,7 @@ TEST_P(forks, continue_a_receive_stream_unless_the_kernel_has_its_buffers) {
     stream->cancel();
     ASSERT_TRUE(run_until([&] { return came.dones == 1; }));
     stream.reset();
-    if (is_uring()) expect_refused();  // the pool is enough
+    if (is_uring()) expect_refused();  // the pool suffices for a refusal
     pool.reset();
     EXPECT_EQ(status_of(fork_with([] { return 0; })), 0);
 }
@@ -222,7 +222,7 @@ TEST_P(forks, continue_an_accept_stream_unless_the_kernel_accepts_ahead) {
               0);
 }
 
-// Answers when it is allowed to.
+// Answers when the test allows it.
 class hesitating final : public name_source {
 public:
     std::atomic<bool> is_asked = false;
@@ -243,7 +243,7 @@ TEST_P(forks, leave_a_lookup_that_is_in_progress_to_the_parent) {
     while (not source->is_asked.load())
         std::this_thread::yield();
     const pid_t child = fork_with([&] {
-        source->may_answer = true;  // the thread that would see it is the parent's
+        source->may_answer = true;  // only the parent's thread could see it
         const auto ran = multiplexer->try_run_for(20ms);
         return ran == io_multiplexer::nothing_ready and multiplexer->pending() == 1 ? 0 : 1;
     });

@@ -30,7 +30,7 @@ io_multiplexer::~io_multiplexer() {
 }
 
 void io_multiplexer::become_owner() noexcept {
-    // relaxed: others only compare it with a mark that is never theirs.
+    // relaxed: other threads only compare it with their own marks, which it never equals.
     ENSURE(owner_.load(std::memory_order_relaxed) == nullptr,
            "a multiplexer belongs to one thread: use post() or an atomic_ sender from another");
     owner_.store(&thread_mark_, std::memory_order_relaxed);

@@ -74,15 +74,15 @@ public:
     io_multiplexer& operator=(const io_multiplexer&) = delete;
     virtual ~io_multiplexer();
 
-    /// "io_uring", "epoll" or "simulated".
+    /// Returns "io_uring", "epoll" or "simulated".
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
 
     /// Completes up to `max` operations that are ready. Ignores deadlines. Errors: those of the kernel.
     /// Blocks: no.
     result<int> complete_io(int max = unlimited) noexcept;
 
-    /// As complete_io, in as many passes as it takes: until `max` are completed, nothing more is ready or the
-    /// time is up. Makes one pass at least.
+    /// As complete_io, repeated until `max` are completed, no more is ready or the time is up.
+    /// Makes at least one pass.
     result<int> complete_io_within(duration within, int max = unlimited) noexcept;
     result<int> complete_io_until(time_point until, int max = unlimited) noexcept;
 
@@ -91,16 +91,15 @@ public:
     /// none. Blocks: no.
     result<int> timeout_io(int max = unlimited) noexcept;
 
-    /// As timeout_io, in as many passes as it takes: until `max` are ended, no deadline has passed or the
-    /// time is up.
+    /// As timeout_io, repeated until `max` are ended, no deadline has passed or the time is up.
     result<int> timeout_io_within(duration within, int max = unlimited) noexcept;
     result<int> timeout_io_until(time_point until, int max = unlimited) noexcept;
 
-    /// Has `item` invoked by this multiplexer's thread. Any thread. Allocates: nothing. Blocks: no.
+    /// Invokes `item` on this multiplexer's thread. Any thread. Allocates: nothing. Blocks: no.
     void post(posted_item& item) noexcept;
 
-    /// Has `invocable()` invoked, once, by this multiplexer's thread. Any thread.
-    /// Errors: ENOMEM. Allocates: one node for the callable, freed after it has run. Blocks: no.
+    /// Invokes `invocable()` once, on this multiplexer's thread. Any thread. Errors: ENOMEM.
+    /// Allocates: one node for the callable, freed after it has run. Blocks: no.
     template <std::invocable Invocable>
     [[nodiscard]] result<void> post(Invocable&& invocable) noexcept {
         using item = detail::posted_callable<std::decay_t<Invocable>>;
@@ -112,23 +111,23 @@ public:
 
     /// Invokes up to `max` posted items. Returns 0 if nothing was posted. Errors: none. Blocks: no.
     result<int> invoke_posted_items(int max = unlimited) noexcept;
-    /// As invoke_posted_items, in as many passes as it takes: until `max` are invoked, none is left or the
-    /// time is up.
+    /// As invoke_posted_items, repeated until `max` are invoked, none is left or the time is up.
     result<int> invoke_posted_items_within(duration within, int max = unlimited) noexcept;
     result<int> invoke_posted_items_until(time_point until, int max = unlimited) noexcept;
 
-    /// Does everything there is to do (posted items, deadlines, completions), waiting until there is
-    /// something. Returns how many; 0 when nothing is pending and no `work_guard` promises more, so that
-    /// `while (m.run().value_or(0) > 0) {}` runs all. Errors: those of the kernel; the operations stay
-    /// pending. Blocks: until something happened; try_run never; try_run_for and try_run_until at most until
-    /// the time.
+    /// Does all available work (posted items, deadlines, completions); waits until there is some.
+    /// Returns how much; 0 when nothing is pending and no `work_guard` exists, so that `while
+    /// (m.run().value_or(0) > 0) {}` runs all. Errors: those of the kernel; the operations stay
+    /// pending. Blocks: until something happened; try_run never; try_run_for and try_run_until at
+    /// most until the time.
     result<int> run(int max = unlimited) noexcept;
     result<int> try_run(int max = unlimited) noexcept;
     result<int> try_run_for(duration within, int max = unlimited) noexcept;
     result<int> try_run_until(time_point until, int max = unlimited) noexcept;
 
-    /// While one exists, run() waits for posted items although no i/o is pending; what its thread has posted
-    /// is invoked before run() returns zero. May be made, and destroyed, on any thread.
+    /// While one exists, run() waits for posted items although no I/O is pending. Items that its
+    /// thread has posted are invoked before run() returns zero. May be created, and destroyed, on
+    /// any thread.
     class work_guard {
     public:
         explicit work_guard(io_multiplexer& multiplexer) noexcept : multiplexer_(&multiplexer) {
@@ -148,49 +147,53 @@ public:
     /// sockets that are started while many others complete are batched.
     void set_initiation(initiation how) noexcept { initiation_ = how; }
 
-    /// Memory for i/o that the kernel knows of beforehand, where the back end can use that (io_uring). It
-    /// must go before the multiplexer. By the owning thread, or before there is one. Errors: ENOMEM, EINVAL
-    /// for no bytes. Allocates: the memory, by mmap; pinned, within RLIMIT_MEMLOCK.
+    /// Allocates memory for I/O that is registered with the kernel, where the back end supports
+    /// that (io_uring). It must be freed before the multiplexer. By the owning thread, or before
+    /// there is one. Errors: ENOMEM, EINVAL for no bytes. Allocates: the memory, by mmap; pinned,
+    /// within RLIMIT_MEMLOCK.
     [[nodiscard]] result<registered_buffer> allocate_registered_buffer(std::size_t bytes) noexcept;
 
-    /// A number for a watchdog: odd during a turn of try_run… and run, even while the loop sleeps or is
-    /// outside of them, and another one for each turn. An odd number that stays the same belongs to a turn
-    /// that does not end. Any thread.
+    /// Returns a number for a watchdog: odd during a turn of try_run… and run, even while the loop
+    /// sleeps or is outside of them, and a different one for each turn. An odd number that does not
+    /// change belongs to a turn that does not end. Any thread.
     [[nodiscard]] std::uint64_t turn() const noexcept { return turn_.load(std::memory_order_relaxed); }
 
     /// The steps of notify_fork().
     enum class fork_step : std::uint8_t { prepare, parent, child };
-    /// Keeps this usable around fork(2): `prepare` before it, then `parent` or `child` in each process. After
-    /// `prepare` no request is with the kernel. The child gets a ring, or an epoll instance, of its own,
-    /// since the parent's cannot be shared. Pending operations continue in both processes: both wait for the
-    /// same connections and bytes. Timers and posted items continue in both, too. An external_work, such as a
-    /// lookup of a name or a wait for a lock, has its threads in the parent only: complete or cancel it
-    /// before the fork, because in the child it may never complete.
+    /// Keeps this usable around fork(2): `prepare` before it, then `parent` or `child` in each
+    /// process. After `prepare` no request is with the kernel. The child gets its own ring or epoll
+    /// instance, because the parent's cannot be shared. Pending operations continue in both
+    /// processes: both wait for the same connections and bytes. Timers and posted items also
+    /// continue in both. An external_work, such as a name lookup or a wait for a lock, has its
+    /// threads in the parent only: complete or cancel it before the fork, because in the child it
+    /// may never complete.
     ///
-    /// To be called while no other thread uses this, by its owner if it is for one thread and has one; from
-    /// a receiver or posted item, too. Other threads may use other multiplexers meanwhile, which the child
-    /// must not touch; the locks that the library has for the whole process are free in the child. Errors of
-    /// `prepare`, which change nothing: EBUSY while operations on files or waits for a word are pending,
-    /// while registered buffers exist, on a ring while a receive_pool or an accept_stream exists, and while a
-    /// peer has not acknowledged bytes that were sent without a copy; ENOMEM. Of `child`: those of making a
-    /// multiplexer; then this can only be destroyed. Allocates: `child`. Blocks: `prepare`, until the kernel
-    /// has returned its requests: about limits::fork_rounds_max milliseconds at most.
+    /// Must be called while no other thread uses this, by its owner if it is for one thread and has
+    /// one; also from a receiver or posted item. Other threads may use other multiplexers during
+    /// the call, which the child must not touch; the library's process-wide locks are free in the
+    /// child. Errors of `prepare`, which change nothing: EBUSY while operations on files or waits
+    /// for a word are pending, while registered buffers exist, on a ring while a receive_pool or an
+    /// accept_stream exists, and while a peer has not acknowledged zero-copy sends; ENOMEM. Of
+    /// `child`: those of creating a multiplexer; then this can only be destroyed. Allocates:
+    /// `child`. Blocks: `prepare`, until the kernel has returned its requests: at most about
+    /// limits::fork_rounds_max milliseconds.
     [[nodiscard]] result<void> notify_fork(fork_step step) noexcept;
 
-    /// Operations started and not yet done.
+    /// Returns the number of operations started and not yet done.
     [[nodiscard]] std::size_t pending() const noexcept {
         return sharing_ == nullptr ? pending_ : pending_of_threads();
     }
 
-    /// Whether several threads may use it. Then:
-    ///   1. Any thread may start, poll and cancel operations, attach and detach handles, and call any other
-    ///   member. Any number may be in run… at once.
-    ///   2. A receiver runs on whichever thread finds its operation complete, no lock held: two receivers may
-    ///   run at the same time, those of one operation never. A `strand` makes them take turns.
-    ///   3. started() and completed() of a state are for its receivers; other threads call poll(), or use an
-    ///   atomic_ sender. The caller of a member of a state keeps it alive during the call. That started() is
-    ///   false allows nothing: the done signal may be about to be given. Only the signal itself, or
-    ///   abandon(), allows another thread to destroy the state.
+    /// Returns whether several threads may use it. Then:
+    ///   1. Any thread may start, poll and cancel operations, attach and detach handles, and call
+    ///      any other member. Any number may be in run… at once.
+    ///   2. A receiver runs, without a lock, on any thread that finds its operation complete. Two
+    ///      receivers may run at the same time, those of one operation never. A `strand` serialises
+    ///      them.
+    ///   3. started() and completed() of a state are for its receivers; other threads call poll(),
+    ///      or use an atomic_ sender. The caller of a member of a state keeps it alive during the
+    ///      call. A false started() allows nothing: the done signal may be about to be given. Only
+    ///      the signal itself, or abandon(), allows another thread to destroy the state.
     ///   4. run() returns 0 only when no thread's receiver is running either.
     [[nodiscard]] bool is_for_threads() const noexcept { return sharing_ != nullptr; }
 
@@ -200,26 +203,25 @@ public:
         return deadline::system_clock::now();
     }
 
-    /// Writes whose bytes the network device was to take from their own buffers (uring_options), and how many
-    /// of those were copied after all. Any thread.
+    /// Zero-copy sends (uring_options), and how many of them were copied after all. Any thread.
     struct uncopied_sends {
         std::uint64_t sends = 0;
         std::uint64_t copied = 0;
     };
     [[nodiscard]] virtual uncopied_sends uncopied() const noexcept { return {}; }
 
-    /// Whether the calling thread is the one this belongs to, or, of several, one that is running it. Any
-    /// thread.
+    /// Returns whether the calling thread owns this or, of several, runs it. Any thread.
     [[nodiscard]] bool is_owner() const noexcept {
         return is_inside() or (sharing_ != nullptr and running_ == this);
     }
 
-    /// The multiplexer that runs on this thread now, in run…, try_run… or sync_wait(); null for none.
+    /// Returns the multiplexer that runs on this thread, in run…, try_run… or sync_wait(); null for
+    /// none.
     [[nodiscard]] static io_multiplexer* running_here() noexcept { return running_; }
 
 protected:
-    // --- for handles, senders and awaitables, which come here through engine.hpp, which
-    // defines the inline functions
+    // --- for handles, senders and awaitables, through engine.hpp, which defines the inline
+    // functions
 
     friend struct detail::engine;
 
@@ -243,17 +245,18 @@ protected:
     template <class Value, class Done>
     void give_both(detail::operation_record& op, Value&& value, Done&& done) noexcept;
 
-    /// Begins an operation for a caller that wants no signals if it is done at once: returns true, and the
-    /// outcome is in `op`, which is idle again. Otherwise as start(), but for several threads only
-    /// `begun`: publish() follows, once the coroutine is suspended and so may be resumed.
+    /// Begins an operation for a caller that wants no signals if it completes at once. It then
+    /// returns true, and the outcome is in `op`, which is idle again. Otherwise as start(), but for
+    /// several threads only `begun`: publish() follows, once the coroutine is suspended and so may
+    /// be resumed.
     [[nodiscard]] inline bool start_or_finish(detail::operation_record& op) noexcept;
 
     /// Begins an operation that start_or_finish() has left `begun`. `op` may be gone when this returns.
     void publish(detail::operation_record& op, initiation how) noexcept;
 
-    /// Completes a started operation if it is ready, and signals it, and no other. Returns
-    /// whether its value has been signalled, now or before; `op` may be gone then, or started again.
-    /// Complexity: constant, but for what the kernel has completed since it was last asked.
+    /// Completes a started operation if it is ready, and signals only it. Returns whether its value
+    /// has been signalled, now or before; `op` may be gone then, or started again. Complexity:
+    /// constant, plus the completions since the last call.
     [[nodiscard]] bool poll(detail::operation_record& op) noexcept;
 
     /// Ends a started operation early; it completes with `code` (ECANCELED, ETIMEDOUT) unless it was faster.
@@ -266,7 +269,7 @@ protected:
     /// yet: its destruction waits for that. Any thread.
     void post_last(posted_item& item) noexcept;
 
-    /// Makes a multiplexer the one that runs on this thread, for as long as this exists.
+    /// Marks a multiplexer as running on this thread while this exists.
     class runs_here {
     public:
         explicit runs_here(io_multiplexer& now) noexcept : before_(std::exchange(running_, &now)) {}
@@ -285,17 +288,19 @@ protected:
 
     void forget_registered_buffer(unsigned index) noexcept;
 
-    /// Counts one more operation on a handle: for what goes on between its operations, until release().
+    /// Counts one more operation on a handle until release(), for objects that stay between
+    /// operations.
     inline void hold(registration& attached) noexcept;
     inline void release(registration& attached) noexcept;
 
-    /// Gives the kernel buffers to receive into, `bytes_each` long, where the back end can use that; returns
-    /// their name. They must stay until forgotten, when no `receive` may be pending. Allocates: yes.
+    /// Provides the kernel with buffers to receive into, `bytes_each` long, if the back end
+    /// supports it; returns their name. They stay until forgotten, when no `receive` may be
+    /// pending. Allocates: yes.
     [[nodiscard]] virtual std::optional<unsigned> provide_receive_buffers(std::span<std::byte>,
                                                                           std::size_t) noexcept {
         return std::nullopt;
     }
-    /// Lets the kernel have a buffer again that a `receive` got.
+    /// Returns to the kernel a buffer that a `receive` got.
     virtual void return_receive_buffer(unsigned, std::uint32_t) noexcept {}
     virtual void forget_receive_buffers(unsigned) noexcept {}
 
@@ -304,15 +309,15 @@ protected:
     /// does not support it, or already accepts for another stream. Each connection must then be
     /// accepted individually.
     [[nodiscard]] virtual bool begin_accepting(registration&, accept_request&) noexcept { return false; }
-    /// When an `accept_ahead` has ended with an error, after which none of the listener's connections is left
-    /// with the back end.
+    /// Ends it, after an `accept_ahead` has ended with an error and the back end has no connections
+    /// left.
     virtual void end_accepting(registration&) noexcept {}
 
-    /// Has a stream's operation that waits served next.
+    /// Serves a waiting operation of a stream next.
     void bring_forward(detail::operation_record& op) noexcept;
 
-    /// Lets a thread touch what the engine's functions touch: takes the lock, for as long as this exists, if
-    /// there is one and this thread does not hold it. For one thread it does nothing.
+    /// Gives a thread access to the engine's state while this exists: takes the lock, if there is
+    /// one and this thread does not hold it. For one thread it does nothing.
     class [[nodiscard]] entry {
     public:
         explicit entry(const io_multiplexer& into) noexcept
@@ -329,20 +334,20 @@ protected:
         bool has_entered_;
     };
 
-    /// For one for several threads: runs it until `done`, which another thread sets by finish_run().
+    /// For several threads: runs it until `done`, which another thread sets by finish_run().
     void run_until(const bool& done) noexcept;
     void finish_run(bool& done) noexcept;
 
     /// Returns the target of operations that belong to no handle (a sleep).
     [[nodiscard]] registration& no_handle() noexcept { return no_handle_; }
 
-    /// Whether the kernel wakes this for a futex word: whether it takes a `wait_word`.
+    /// Returns whether the kernel wakes this for a futex word: whether it takes a `wait_word`.
     [[nodiscard]] virtual bool waits_for_words() const noexcept { return false; }
-    /// The target of those.
+    /// Returns the target of those.
     [[nodiscard]] registration& words() noexcept { return words_; }
 
-    /// Whether the loop sleeps until another thread posts something. A simulation does not, and passes
-    /// simulated time instead: what other threads would do, start() does there.
+    /// Returns whether the loop sleeps until another thread posts something. A simulation does not,
+    /// and passes simulated time instead: start() does there what other threads would do.
     [[nodiscard]] virtual bool waits_for_threads() const noexcept { return true; }
 
     io_multiplexer() noexcept;
@@ -350,14 +355,16 @@ protected:
     // The interface that a back end implements. It passes finished operations to `ready_` through
     // finish().
 
-    /// Makes ready to work with this handle, or forgets it.
+    /// Prepares for this handle, or forgets it.
     virtual result<void> backend_attach(registration& attached) noexcept = 0;
     virtual void backend_detach(registration& attached) noexcept = 0;
     /// Takes an operation on a file, or a barrier, that did not complete at once.
     virtual void backend_submit(detail::operation_record& op) noexcept = 0;
-    /// While another thread sleeps in backend_complete: gives the kernel what is waiting, without waiting.
+    /// While another thread sleeps in backend_complete: submits the queued operations without
+    /// waiting.
     virtual void backend_flush() noexcept {}
-    /// Asks for an operation in flight to end early, or takes a submitted one back and finishes it.
+    /// Requests an early end of an operation in flight, or takes a submitted one back and finishes
+    /// it.
     virtual void backend_cancel(detail::operation_record& op) noexcept = 0;
     /// Submits the queued operations to the kernel and finishes the complete ones. If none is
     /// complete, waits until one is, or until a wake-up. `until` in the past: do not wait. Errors:
@@ -365,12 +372,13 @@ protected:
     virtual result<void> backend_complete(time_point until) noexcept = 0;
     /// Ends a wait of backend_complete, now or the next one. Any thread.
     virtual void backend_wake() noexcept = 0;
-    /// Before a fork: takes back all that the kernel has, so that it is given again afterwards. Operations on
-    /// files are not pending. Errors: those of notify_fork(), and then nothing has changed.
+    /// Before a fork: takes back all requests from the kernel, so that they are submitted again
+    /// afterwards. No file operation is pending. Errors: those of notify_fork(); then nothing has
+    /// changed.
     [[nodiscard]] virtual result<void> backend_recall() noexcept { return {}; }
-    /// In the child: replaces what belongs to the parent. Errors: as in making a multiplexer.
+    /// In the child: replaces the parent's kernel objects. Errors: as in creating a multiplexer.
     [[nodiscard]] virtual result<void> backend_renew() noexcept { return {}; }
-    /// For those two.
+    /// Calls `visit` for both.
     template <class Visit>
     void for_each_attached(Visit&& visit) noexcept {
         for (const auto& chunk : chunks_) {
@@ -378,27 +386,28 @@ protected:
                 if (chunk[i].native.is_valid()) visit(chunk[i]);
         }
     }
-    /// Looks at one stream operation that waits. By default serves its half by non-blocking calls.
+    /// Checks one waiting stream operation. By default serves its half by non-blocking calls.
     virtual void backend_poll(detail::operation_record& op) noexcept;
-    /// Makes memory known to the kernel and returns a name for it, if that is of use.
+    /// Registers memory with the kernel and returns a name for it, if that is useful.
     [[nodiscard]] virtual std::optional<unsigned> backend_register(std::span<std::byte>) noexcept {
         return std::nullopt;
     }
     virtual void backend_unregister(unsigned) noexcept {}
-    /// Whether start() may try the operation itself. Asked only of a back end that has called
-    /// ask_before_speculating(): even an indirect call that is predicted wrong would show in the cost of a
-    /// ready read.
+    /// Returns whether start() may try the operation itself. Called only for a back end that has
+    /// called ask_before_speculating(), because a mispredicted indirect call would show in the cost
+    /// of a ready read.
     [[nodiscard]] virtual bool may_speculate(const detail::operation_record&) const noexcept { return true; }
     void ask_before_speculating() noexcept { asks_before_speculating_ = true; }
 
     /// Queues the signals for the outcome in `op`. With `op.notification_pending`, only the first
     /// of them.
     inline void finish(detail::operation_record& op) noexcept;
-    /// As finish(), but gives the signals at once if they would be the next to be given anyway: with many in
-    /// flight, the way through the queue shows. From within backend_complete only, and with nothing half done
-    /// there: `op` may be gone afterwards, and its receivers may have done anything.
+    /// As finish(), but gives the signals at once if they would be next anyway, because with many
+    /// operations in flight the queue costs time. From within backend_complete only, with no work
+    /// half done there: `op` may be gone afterwards, and its receivers may have done anything.
     inline void finish_directly(detail::operation_record& op) noexcept;
-    /// To be called before finish_directly: how many the kernel has completed together.
+    /// Must be called before finish_directly: the number of operations that the kernel completed
+    /// together.
     inline void note_completions(unsigned count) noexcept;
     /// The kernel no longer reads the buffers of an operation with `notification_pending`: queues the second
     /// signal.
@@ -408,24 +417,27 @@ protected:
     /// ECANCELED: they must not be sent after the gap.
     void withdraw(detail::operation_record& op, int code) noexcept;
     void mark_dirty(registration::half& half) noexcept;
-    /// Gives every dirty half on which something waits to `serve(half)`.
+    /// Passes every dirty half with waiting operations to `serve(half)`.
     template <class Serve>
     void serve_dirty(Serve&& serve) noexcept;
     /// Serves one half that has become ready. Returns whether operations still wait.
     bool serve_half(registration::half& half) noexcept;
 
-    // By the owner alone, and read by a watchdog that needs no order: relaxed, and no read-modify-write.
+    // Written by the owner alone, and read by a watchdog without ordering: relaxed, and no
+    // read-modify-write.
     void begin_turn() noexcept { turn_.store((turn() + 1) | 1U, std::memory_order_relaxed); }
     void end_turn() noexcept { turn_.store((turn() | 1U) + 1, std::memory_order_relaxed); }
 
-    /// To be called by a back end around its sleep: false means do not sleep, something was posted.
+    /// A back end calls these around its sleep. False: do not sleep, an item was posted.
     [[nodiscard]] inline bool prepare_to_sleep() noexcept;
-    /// Whether a thread is between the two calls. Another one then leaves wake-ups to it.
+    /// Returns whether a thread is between the two calls. Another thread then leaves wake-ups to
+    /// it.
     [[nodiscard]] bool another_sleeps() const noexcept;
     inline void woke_up() noexcept;
-    /// For a back end whose own threads have pushed something for the loop. Any thread.
+    /// For a back end whose own threads have pushed operations for the loop. Any thread.
     void wake_if_sleeping() noexcept;
-    /// Whether the back end's own threads have pushed something; asked before every sleep.
+    /// Returns whether the back end's own threads have pushed operations; called before every
+    /// sleep.
     [[nodiscard]] virtual bool backend_has_news() const noexcept { return false; }
     /// Tries an operation that must not wait, and that start() has not tried or has tried without
     /// success. By default by a call that does not wait.
@@ -434,12 +446,13 @@ protected:
     /// an action from outside. Only a simulation can know.
     [[nodiscard]] virtual bool backend_is_stalled() const noexcept { return false; }
 
-    /// Waits for other threads to leave complete_elsewhere() and post_last(). The destructor of a back end
-    /// must call it first, while backend_wake() still works. Blocks: for some instructions of those threads.
+    /// Waits for other threads to leave complete_elsewhere() and post_last(). The destructor of a
+    /// back end must call it first, while backend_wake() still works. Blocks: for some instructions
+    /// of those threads.
     void let_finish() noexcept;
 
-    /// Makes this a multiplexer of which every operation ends with the error of its target inside start().
-    /// Nothing is ever pending on it, and it must not be destroyed. Any thread may then use it.
+    /// Makes every operation on this end with the error of its target inside start(). Nothing is
+    /// ever pending on it, and it must not be destroyed. Any thread may then use it.
     void refuse_all() noexcept;
 
     /// For a back end that submits many operations in one system call. Operations on sockets that
@@ -447,8 +460,8 @@ protected:
     /// pass.
     void batch_crowds() noexcept { batches_crowds_ = true; }
 
-    /// Makes this a multiplexer for several threads; by a back end that implements backend_flush(), before
-    /// anything is done with it. Errors: ENOMEM. Allocates: its lock.
+    /// Enables several threads; called first by a back end that implements backend_flush(). Errors:
+    /// ENOMEM. Allocates: its lock.
     [[nodiscard]] result<void> share() noexcept;
 
     operation_queue ready_;
@@ -462,7 +475,7 @@ private:
         void operator()(sharing* of) const noexcept;
     };
 
-    /// Whether the calling thread may touch the engine.
+    /// Returns whether the calling thread may access the engine's state.
     [[nodiscard]] bool is_inside() const noexcept {
         // relaxed: a thread finds its own mark only if it put it there.
         return owner_.load(std::memory_order_relaxed) == &thread_mark_;
@@ -557,7 +570,7 @@ private:
     registration* take_registration() noexcept;
     [[nodiscard]] bool can_fork() noexcept;
 
-    // Its address tells threads apart, cheaper than their names.
+    // Its address identifies the thread, at a lower cost than a thread id.
     static inline thread_local constinit char thread_mark_ = 0;
     static inline thread_local constinit io_multiplexer* running_ = nullptr;
     // For several threads: the multiplexer whose loop runs on this thread, and the user code on it.
@@ -569,7 +582,8 @@ private:
     std::size_t pending_ = 0;
     std::size_t registered_buffers_ = 0;
     std::size_t queued_ = 0;  // operations that need the back end: started, not done, not in `ready_`
-    // Who is inside: written once, by the owner; for several threads by each that takes the lock.
+    // The thread inside: written once, by the owner; for several threads by each that takes the
+    // lock.
     mutable std::atomic<const void*> owner_{nullptr};
     std::unique_ptr<sharing, free_sharing> sharing_;  // null: for one thread
     initiation initiation_ = initiation::automatic;
@@ -577,14 +591,14 @@ private:
     bool batches_crowds_ = false;
     bool refuses_all_ = false;
     bool asks_before_speculating_ = false;
-    bool is_crowded_ = false;  // the receivers now running are those of many
-    int finished_ = 0;         // operations finished since receivers last ran
+    bool is_crowded_ = false;  // the running receivers belong to one of many completions
+    int finished_ = 0;         // operations finished since the last receiver ran
     int inline_left_;
     int direct_left_ = 0;  // operations this pass of complete() may still signal from within the back end
     int passes_without_backend_ = 0;
     timer_heap timers_;
     registration no_handle_;
-    registration words_;  // like a file: in no order
+    registration words_;  // as for files, without an order
     registration_list free_;
     std::vector<std::unique_ptr<registration[]>> chunks_;
 

@@ -11,7 +11,7 @@ namespace sluice::io {
 
 using detail::operation_record;
 
-// Takes an operation the kernel does not know of out of its queue and finishes it.
+// Removes an operation that the kernel does not know of from its queue, and finishes it.
 void io_multiplexer::withdraw(operation_record& op, int code) noexcept {
     ENSURE(code != 0, "ends early without a cause");
     ENSURE(queued_ != 0, "an operation is withdrawn that does not wait");
@@ -22,8 +22,8 @@ void io_multiplexer::withdraw(operation_record& op, int code) noexcept {
     registration& target = *op.target;
     finish(op);
     if (not broke_stream) return;
-    // A part of it is in the stream, or out of it: later operations must not take the bytes after the gap as
-    // their own.
+    // A part of it is in the stream, or out of it: later operations must not use the bytes after
+    // the gap.
     registration::half& half = target.side(which);
     while (operation_record* const follower = half.queue.front()) {
         half.queue.erase(*follower);
@@ -39,14 +39,15 @@ void io_multiplexer::cancel(operation_record& op, int code) noexcept {
     if (op.is_idle() or op.at == operation_record::stage::ready or op.at == operation_record::stage::valued)
         return;
     ENSURE(op.target->multiplexer == this, "an operation is cancelled by the multiplexer of its handle");
-    // A worker thread that is about to begin the operation may be looking. relaxed: see worker_pool::cancel.
+    // A worker thread that is about to begin the operation may read it. relaxed: see
+    // worker_pool::cancel.
     const std::atomic_ref wish(op.cancel_code);
     const bool is_first = wish.load(std::memory_order_relaxed) == 0;
     if (is_first) wish.store(code, std::memory_order_relaxed);
     if (op.timer_link.is_linked()) timers_.erase(op);
     if (op.at == operation_record::stage::trying or op.at == operation_record::stage::begun) {
         if (is_first) pinned_word(op.backend_word).note_cancellation();
-        return;  // it is seen to by the thread that has it
+        return;  // the thread that has it handles it
     }
     if (op.kind == operation_kind::external) {
         if (not is_first) return;
@@ -64,7 +65,7 @@ void io_multiplexer::cancel(operation_record& op, int code) noexcept {
     }
 }
 
-// Whether only signals are missing.
+// Returns whether only signals are missing.
 bool io_multiplexer::is_over(const operation_record& op) noexcept {
     const bool is_known = op.at == operation_record::stage::ready or op.at == operation_record::stage::valued;
     return op.is_idle() or (is_known and not op.notification_pending);
@@ -82,7 +83,7 @@ bool io_multiplexer::abandon(operation_record& op) noexcept {
         cancel(op, ECANCELED);
     }
     while (not is_over(op)) {
-        // With something in `ready_` the back end does not sleep.
+        // While `ready_` is not empty the back end does not sleep.
         operation_queue kept = std::move(ready_);
         const result<void> asked = backend_complete(now() + std::chrono::milliseconds(10));
         kept.append(std::move(ready_));

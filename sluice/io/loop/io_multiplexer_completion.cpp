@@ -20,8 +20,9 @@ using namespace passes;
 
 void io_multiplexer::complete_elsewhere(operation_record& op) noexcept {
     ENSURE(op.kind == operation_kind::external, "only external work completes elsewhere");
-    // Once it is pushed, the loop may end, and its owner destroy it: let_finish() waits for us. The increment
-    // is visible to the thread that pops `op`; release: pairs with let_finish().
+    // Once it is pushed, the loop may end, and its owner destroy it: let_finish() waits for this
+    // thread. The increment is visible to the thread that pops `op`; release: pairs with
+    // let_finish().
     completing_.fetch_add(1, std::memory_order_relaxed);
     (void)completed_elsewhere_.push(op);
     wake_if_sleeping();
@@ -40,7 +41,7 @@ void io_multiplexer::poll_external(operation_record& op) noexcept {
     if (sharing_ != nullptr) return call_pinned(op, &external_work::poll);
     work.poll();
     take_completed_elsewhere();
-    // In a simulation, only the back end lets time pass.
+    // In a simulation, only the back end advances the time.
     if (op.at == operation_record::stage::in_flight and not waits_for_threads()) backend_poll(op);
 }
 
@@ -60,7 +61,8 @@ void io_multiplexer::finish_completed_elsewhere() noexcept {
 void io_multiplexer::finish_notification(operation_record& op) noexcept {
     ENSURE(op.notification_pending);
     op.notification_pending = false;
-    // Before the outcome is known, or while its signal waits in `ready_`, done simply follows value.
+    // Before the outcome is known, or while its signal waits in `ready_`, done simply follows
+    // value.
     if (op.at != operation_record::stage::ready and op.at != operation_record::stage::valued) return;
     ENSURE(queued_ != 0, "an operation ends that the back end was not known to have");
     --queued_;
@@ -73,7 +75,8 @@ void operation_record::signal_both(io_multiplexer& by) noexcept {
 
 // --- completing
 
-// Makes the call of a half that waits for one piece, as begin() does. `moved`: it takes another call.
+// Makes the call of a half that waits for one segment, as begin() does. `moved`: another call is
+// needed.
 [[gnu::always_inline]] inline progress io_multiplexer::serve_one_piece(registration::half& half) noexcept {
     operation_record& op = *half.queue.front();
     const auto asked = static_cast<std::ptrdiff_t>(op.pieces->size());
@@ -90,8 +93,8 @@ void operation_record::signal_both(io_multiplexer& by) noexcept {
     return progress::finished;
 }
 
-// For nearly every half in place, rather than by the loops of serve() and the functions below it: every
-// return behind a system call is mispredicted.
+// Nearly every half is served here in place instead of by the loops of serve() and the functions
+// below it, because every return after a system call is mispredicted.
 bool io_multiplexer::serve_half(registration::half& half) noexcept {
     if (half.in_flight != 0) [[unlikely]]
         return false;  // another thread's call is in progress, after which it serves this half

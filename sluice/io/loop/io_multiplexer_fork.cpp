@@ -1,15 +1,16 @@
 // A multiplexer around fork(2).
 //
-// Memory is copied, and with it every operation that waits. What the kernel has is not: its requests write to
-// the memory of the process that made them, a ring accepts requests of that process only, and an epoll
-// instance that two processes change loses what either removes. So everything is taken back before, and the
-// child gets kernel objects of its own, to which each process gives its waiting operations as usual.
+// fork(2) copies memory, and with it every waiting operation, but not requests in the kernel. Those
+// write to the memory of the process that made them, a ring accepts requests of that process only,
+// and an epoll instance that two processes change loses entries that either removes. So all
+// requests are taken back before. The child gets its own kernel objects, to which each process
+// submits its waiting operations as usual.
 
 #include "sluice/io/loop/io_multiplexer.hpp"
 
 namespace sluice::io {
 
-// A request on a file that a worker thread or a device has cannot be taken back.
+// A request on a file that a worker thread or a device is processing cannot be taken back.
 bool io_multiplexer::can_fork() noexcept {
     bool has_files = words_.pending != 0;
     for_each_attached(

@@ -23,14 +23,15 @@ void io_multiplexer::post(posted_item& item) noexcept {
 }
 
 void io_multiplexer::let_finish() noexcept {
-    // acquire: what those threads did to us comes before our end. They are a few instructions from theirs.
+    // acquire: the accesses of those threads come before our end. They are a few instructions from
+    // theirs.
     while (completing_.load(std::memory_order_acquire) != 0)
         std::this_thread::yield();
 }
 
 void io_multiplexer::wake_if_sleeping() noexcept {
-    // seq_cst, with the fence in prepare_to_sleep: either we see `sleeping_`, or the loop sees what was
-    // pushed.
+    // seq_cst, with the fence in prepare_to_sleep: either we see `sleeping_`, or the loop sees the
+    // pushed item.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (sleeping_.load(std::memory_order_relaxed)) backend_wake();
 }
@@ -39,7 +40,7 @@ io_multiplexer::work_guard::~work_guard() {
     if (multiplexer_ == nullptr) return;
     // As in complete_elsewhere(): the loop may end, and its owner destroy it.
     multiplexer_->completing_.fetch_add(1, std::memory_order_relaxed);
-    // release: pairs with is_exhausted(), so that what this thread posted before is seen there.
+    // release: pairs with is_exhausted(), so that earlier posts of this thread are visible there.
     const int before = multiplexer_->guards_.fetch_sub(1, std::memory_order_release);
     ENSURE(before > 0, "more guards end than were made");
     if (not multiplexer_->is_inside()) multiplexer_->backend_wake();  // run() has to notice
@@ -79,7 +80,7 @@ result<int> io_multiplexer::invoke_posted_items_until(time_point until, int max)
 // --- signalling and completing
 // ----------------------------------------------------------------------------------------------------------
 
-// Returns whether this completed the operation; a late done signal is only its echo.
+// Returns whether this completed the operation; a late done signal does not count.
 bool io_multiplexer::signal(operation_record& op) noexcept {
     signalling_ = true;
     const bool completes = op.at == operation_record::stage::ready;
@@ -108,18 +109,18 @@ bool io_multiplexer::signal(operation_record& op) noexcept {
         operation_record* const op = ready_.pop_front();
         if (op == nullptr) break;
         if (signal(*op)) ++count;
-        // A coroutine that has used up what it may complete inline waits in `ready_` for the next pass, which
-        // grants it more: to go on here would complete operations that are always ready one by one, which
-        // costs more. After the signal, so that a program that only polls, and never renews its budget, gets
-        // on as well.
+        // A coroutine that has used up its inline completions waits in `ready_` for the next pass,
+        // which grants it more. To continue here would complete operations that are always ready
+        // one by one, which costs more. The check follows the signal, so that a program that only
+        // polls, and never renews its budget, advances as well.
         if (inline_left_ <= 0) break;
     }
     is_crowded_ = false;
     return count;
 }
 
-// In place, as are the passes around it and what it calls: every return behind a system call is mispredicted,
-// and two are made from here.
+// In place, as are the passes around it and its callees: every return after a system call is
+// mispredicted, and two are made from here.
 [[gnu::always_inline]] inline result<int> io_multiplexer::complete(int max, time_point until) noexcept {
     ensure_owner();
     ENSURE(not signalling_, "complete_io and run must not be called from a receiver");
@@ -181,7 +182,7 @@ result<int> io_multiplexer::complete_io_until(time_point until, int max) noexcep
 // --- running
 // ----------------------------------------------------------------------------------------------------------
 
-// One pass over everything there is to do. If that is nothing, waits for something until then.
+// One pass over all available work. If there is none, waits for work until `until`.
 [[gnu::always_inline]] inline result<int> io_multiplexer::run_once(int max, time_point until) noexcept {
     int count = invoke_some(max);
     if (not timers_.empty() and count < max) {
@@ -189,7 +190,7 @@ result<int> io_multiplexer::complete_io_until(time_point until, int max) noexcep
         if (expired != 0) count += std::max(expired, signal_ready(max - count));
     }
     if (count >= max) return count;
-    // To wait in the same call that looks saves a system call each time the loop runs dry.
+    // A wait in the same call that checks saves a system call each time the loop runs dry.
     if (count > 0 or is_exhausted()) until = no_wait;
     if (until != no_wait and not timers_.empty()) until = std::min(until, timers_.top()->expires);
     const result<int> completed = complete(max - count, until);
@@ -206,8 +207,8 @@ result<int> io_multiplexer::complete_io_until(time_point until, int max) noexcep
     return count;
 }
 
-// Whether nothing is pending and no guard promises more. A guard that is destroyed wakes us; items posted
-// under it come first.
+// Returns whether nothing is pending and no guard exists. A guard that is destroyed wakes us; items
+// posted under it come first.
 bool io_multiplexer::is_exhausted() const noexcept {
     // acquire: pairs with ~work_guard.
     return pending_ == 0 and guards_.load(std::memory_order_acquire) == 0 and posted_.empty();

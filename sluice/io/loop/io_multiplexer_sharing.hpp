@@ -8,14 +8,14 @@
 #include "sluice/io/loop/io_multiplexer.hpp"
 #include "sluice/io/loop/leadership.hpp"
 
-// Internal to io: what the parts of a multiplexer for several threads have in common; see
+// Internal to io: common definitions of the parts of a multiplexer for several threads; see
 // io_multiplexer_threads.cpp.
 
 namespace sluice::io {
 
 // Guarded by its lock.
 struct io_multiplexer::sharing {
-    // An operation that a thread gives the signals of, or abandons; on its stack.
+    // An operation whose signals a thread gives, or that it abandons; on the thread's stack.
     struct holder {
         const detail::operation_record* what;
         const void* thread;
@@ -30,7 +30,7 @@ struct io_multiplexer::sharing {
     holders signalling;  // few: one for each receiver that runs
     holders abandoning;
 
-    // Whether another thread gives its signals.
+    // Returns whether another thread gives its signals.
     [[nodiscard]] bool is_signalled_elsewhere(const detail::operation_record& op) const noexcept {
         for (const holder& each : signalling)
             if (each.what == &op and each.thread != &thread_mark_) return true;
@@ -43,8 +43,8 @@ struct io_multiplexer::sharing {
     }
 };
 
-// Puts an operation into one of the two lists for as long as this exists. For a thread that is inside when
-// this is made and when it goes.
+// Puts an operation into one of the two lists while this exists. For a thread that is inside when
+// this is created and destroyed.
 class io_multiplexer::held {
 public:
     held(sharing::holders& among, const detail::operation_record& what) noexcept
@@ -60,7 +60,7 @@ private:
     sharing::holder self_;
 };
 
-// Lets others in while this exists.
+// Lets other threads in while this exists.
 class io_multiplexer::outside {
 public:
     enum class why : std::uint8_t { call, item, receiver };

@@ -1,4 +1,4 @@
-// How operations begin: at once, if a call that does not wait does it; otherwise in a queue.
+// How operations begin: at once, if a call that does not wait completes them; otherwise in a queue.
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ bool io_multiplexer::wants_attempt(const operation_record& op, initiation how) n
     if (how == initiation::automatic) how = initiation_;
     if (how == initiation::batched or op.kind >= operation_kind::barrier) return false;
     registration::half& half = op.target->side(direction_of(op.kind));
-    // An older request on the stream goes first; it failed to go, so this one would too.
+    // An older request on the stream goes first; it would have to wait, so this one would too.
     if (not half.queue.empty() or not half.may_speculate()) return false;
     if (asks_before_speculating_ and not may_speculate(op)) return false;
     if (how == initiation::speculative) return true;
@@ -28,8 +28,8 @@ bool io_multiplexer::wants_attempt(const operation_record& op, initiation how) n
     return false;
 }
 
-// A file that does not know RWF_NOWAIT can only be asked to do it, however long that takes. So can a barrier
-// that only starts something.
+// A file without RWF_NOWAIT supports only calls that may wait. The same holds for a barrier that
+// only starts write-back.
 bool io_multiplexer::can_refuse_to_wait(const operation_record& op) noexcept {
     if (op.target->is_stream()) return true;
     if (op.kind == operation_kind::barrier) return waits_for_device(op.durability);
@@ -70,7 +70,7 @@ bool io_multiplexer::begin(operation_record& op, initiation how) noexcept {
     const std::size_t wanted = op.pieces->size();
     const std::size_t may_lack = half.call.any_will_do ? wanted : 0;
     const std::ptrdiff_t moved = make_call(half.call, op.target->native.descriptor, *op.pieces, op.offset);
-    // One comparison finds errors and claims of more than was asked, too: both wrap.
+    // One comparison also detects errors and results of more than was requested: both wrap.
     if (wanted - static_cast<std::size_t>(moved) > may_lack) [[unlikely]]
         return begin_on(op, checked_outcome(moved, wanted));
     op.transferred = static_cast<std::size_t>(moved);
@@ -88,7 +88,7 @@ bool io_multiplexer::begin_on(operation_record& op, std::ptrdiff_t moved) noexce
     if (moved == -EAGAIN) return note_attempt(op, false);
     ENSURE(op.piece_count == 1, "the first call of begin() moves the only piece");
     if (moved > 0) op.transferred = static_cast<std::size_t>(moved);
-    const bool goes_on = moved > 0 or moved == -EINTR or moved == -EOPNOTSUPP;  // attempt() knows what to do
+    const bool goes_on = moved > 0 or moved == -EINTR or moved == -EOPNOTSUPP;  // attempt() handles these
     if (goes_on) return note_attempt(op, attempt(op));
     op.error_code = static_cast<int>(-moved);
     return note_attempt(op, true);
@@ -153,7 +153,8 @@ bool io_multiplexer::begin_external(operation_record& op) noexcept {
     return false;
 }
 
-// Whether it must not wait. The kernel cannot end a barrier, so one whose time has come does not begin.
+// Returns whether it must not wait. The kernel cannot end a barrier, so one whose deadline has
+// passed does not begin.
 bool io_multiplexer::has_no_time(const operation_record& op) const noexcept {
     if (op.kind != operation_kind::barrier or op.limit.is_none()) return op.limit.is_zero();
     return op.limit.remaining(now(), now(), utc_now()) == deadline::duration::zero();
@@ -161,7 +162,7 @@ bool io_multiplexer::has_no_time(const operation_record& op) const noexcept {
 
 namespace {
 
-// For that alone: nothing is transferred.
+// Returns whether it only waits for readiness: no bytes are transferred.
 constexpr bool waits_for_readiness(operation_kind kind) noexcept {
     return kind == operation_kind::call_in or kind == operation_kind::call_out or
            kind == operation_kind::ready_to_read or kind == operation_kind::ready_to_write;

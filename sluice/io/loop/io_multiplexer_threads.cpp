@@ -1,24 +1,28 @@
 // A multiplexer for several threads.
 //
-// The engine stays what it is for one thread: every function that touches it is called by a thread that is
-// inside. For several threads, being inside means to hold one lock. It is released whenever anything can take
-// long: while a receiver or a posted item runs, while start() tries an operation by a system call, and while
-// a thread waits in the kernel or for another thread. User code therefore never runs inside.
+// The engine works as for one thread: every function that accesses its state is called by a thread
+// that is inside. For several threads, being inside means holding one lock. It is released during
+// everything that can take long: while a receiver or a posted item runs, while start() tries an
+// operation by a system call, and while a thread waits in the kernel or for another thread. User
+// code therefore never runs inside.
 //
-// `leadership` decides which of the threads that find nothing to do waits in the kernel, and which is woken.
+// `leadership` decides which of the idle threads waits in the kernel, and which is woken.
 //
 // Invariants:
-//   1. The leader holds the lock except while it is asleep. A thread that holds the lock and sees a leader
-//   therefore sees one that is asleep, or awake and about to take the lock.
-//   2. While a thread follows, another one leads, or was woken and is going to look for work, and then takes
-//   it, leads or follows. For that, a thread wakes another one when it leaves run, and when it takes work and
-//   sees more, or no leader.
-//   3. An operation whose outcome is known is in `ready_`, or belongs to the one thread that took it out.
-//   4. One thread at a time makes calls on one direction of a stream: an operation that start() tries is at
-//   the front of its queue, counted in `in_flight`, as if it were with the kernel. Others queue after it.
+//   1. The leader holds the lock except while it is asleep. A thread that holds the lock and sees a
+//      leader therefore sees one that is asleep, or awake and about to take the lock.
+//   2. While a thread follows, another one leads, or was woken and will look for work, and then
+//      takes it, leads or follows. For that, a thread wakes another one when it leaves run, and
+//      when it takes work and sees more, or no leader.
+//   3. An operation whose outcome is known is in `ready_`, or belongs to the one thread that took
+//      it out.
+//   4. One thread at a time makes calls on one direction of a stream: an operation that start()
+//      tries is at the front of its queue, counted in `in_flight`, as if it were with the kernel.
+//      Others queue after it.
 //   5. `busy` counts the threads in user code; the multiplexer is exhausted only if there is none.
-//   6. An operation is in `signalling` from before its value to after its done signal, and in `abandoning`
-//   from when a thread wants to destroy it. No operation in the second is put into the first.
+//   6. An operation is in `signalling` from before its value to after its done signal, and in
+//      `abandoning` from when a thread wants to destroy it. No operation in the second is put into
+//      the first.
 
 #include <algorithm>
 #include <thread>
@@ -66,7 +70,7 @@ void io_multiplexer::leave() const noexcept {
     sharing_->lock.unlock();
 }
 
-// Whether a receiver of this runs on this thread, however deep below.
+// Returns whether a receiver of this runs on this thread, at any depth.
 bool io_multiplexer::is_receiving() const noexcept {
     for (const outside* at = innermost_; at != nullptr; at = at->around()) {
         if (at->is(*this, outside::why::receiver)) return true;
@@ -172,7 +176,8 @@ void io_multiplexer::publish(operation_record& op, initiation how) noexcept {
 
 namespace {
 
-// Whether trying such an operation changes nothing but itself, so that it can be tried outside.
+// Returns whether trying such an operation changes only the operation, so that it can be tried
+// outside.
 bool may_be_tried_outside(operation_kind kind) noexcept {
     switch (kind) {
         case operation_kind::read:
@@ -227,7 +232,7 @@ bool io_multiplexer::try_shared(operation_record& op) noexcept {
     return finished ? leave_queue(op, half) : stay_in_queue(op, half);
 }
 
-// It is over, and those that came after it are served next.
+// It is over; the operations after it are served next.
 bool io_multiplexer::leave_queue(operation_record& op, registration::half& half) noexcept {
     ENSURE(half.in_flight == 1 and half.queue.front() == &op, "an operation that is tried leads its queue");
     half.pause = half.skipped = 0;
@@ -240,7 +245,7 @@ bool io_multiplexer::leave_queue(operation_record& op, registration::half& half)
     return true;
 }
 
-// It would have to wait, at the place it has.
+// It would have to wait, and keeps its place.
 bool io_multiplexer::stay_in_queue(operation_record& op, registration::half& half) noexcept {
     ENSURE(half.in_flight == 1 and half.queue.front() == &op, "an operation that is tried leads its queue");
     half.in_flight = 0;
@@ -251,7 +256,7 @@ bool io_multiplexer::stay_in_queue(operation_record& op, registration::half& hal
     return is_known;
 }
 
-// The outcome is known: gives the signals, or has them given.
+// The outcome is known: gives the signals, or passes them to another thread.
 void io_multiplexer::deliver(operation_record& op) noexcept {
     ENSURE(op.at == operation_record::stage::ready, "delivered before its outcome is known");
     // A receiver that runs here must return first; and a coroutine is resumed by the loop.
@@ -287,8 +292,8 @@ void io_multiplexer::signal_shared(operation_record& op) noexcept {
 // --- external work
 // ----------------------------------------------------------------------------------------------------
 
-// Calls a function of an operation's external work, outside. It stays where it is meanwhile: its completion,
-// and a cancellation, wait until the call has returned.
+// Calls a function of an operation's external work, outside. The operation stays where it is: its
+// completion, and a cancellation, wait until the call has returned.
 void io_multiplexer::call_pinned(operation_record& op, void (external_work::*function)() noexcept) noexcept {
     ENSURE(op.at == operation_record::stage::in_flight, "one call at a time is made for external work");
     op.at = operation_record::stage::trying;
@@ -377,7 +382,7 @@ void io_multiplexer::cancel_outside(operation_record& op, int code) noexcept {
     const entry in(*this);
     cancel(op, code);
     settle_shared();
-    // Its signals are another's to wait for, and the receiver that runs here may take long.
+    // Another thread gives its signals, and the receiver that runs here may take long.
     if (looping_ == this and has_work()) notify_one();
 }
 
@@ -398,7 +403,7 @@ bool io_multiplexer::abandon_pinned(operation_record& op) noexcept {
     if (is_over) {
         finish(op);
     } else if (noted == pinned_word::step::end) {
-        call_pinned(op, &external_work::end);  // another thread has cancelled it meanwhile, once and for all
+        call_pinned(op, &external_work::end);  // another thread has cancelled it in between; only once
     }
     return is_over;
 }
@@ -409,7 +414,7 @@ bool io_multiplexer::abandon_shared(operation_record& op) noexcept {
     const entry in(*this);
     ENSURE(not(op.value_is_empty and op.is_idle() and sharing_->is_signalled_elsewhere(op)),
            "a coroutine is destroyed while another thread resumes it");
-    const held by_this_thread(sharing_->abandoning, op);  // from here no thread signals it
+    const held by_this_thread(sharing_->abandoning, op);  // from here on no thread signals it
     take_completed_elsewhere();
     const bool is_external =
         op.kind == operation_kind::external and op.at == operation_record::stage::in_flight;

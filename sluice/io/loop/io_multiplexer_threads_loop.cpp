@@ -24,14 +24,14 @@ bool io_multiplexer::is_exhausted_shared() const noexcept {
     return sharing_->busy == 0 and is_exhausted();
 }
 
-// Has some thread of run… look for work.
+// Makes a thread of run… look for work.
 void io_multiplexer::notify_one() noexcept {
     ENSURE(is_inside(), "a thread that is outside wakes others");
     sharing_->threads.notify_one([this] { backend_wake(); });
 }
 
-// After the engine was changed by a thread that may not be in run…: what the leader would do before it
-// sleeps.
+// After a thread that may not be in run… has changed the engine's state: the steps of the leader
+// before it sleeps.
 void io_multiplexer::settle_shared() noexcept {
     ENSURE(is_inside(), "a thread that is outside reads the engine");
     const sharing& all = *sharing_;
@@ -39,11 +39,11 @@ void io_multiplexer::settle_shared() noexcept {
         backend_flush();
         if (not timers_.empty() and timers_.top()->expires < all.leader_until) backend_wake();
     }
-    // A thread of run… looks itself, when the receiver or item that it runs has returned.
+    // A thread of run… checks by itself, when the receiver or item that it runs has returned.
     if (looping_ != this and (has_work() or is_exhausted_shared())) notify_one();
 }
 
-// Before a thread leaves run…, where it would have found what is left.
+// Before a thread leaves run…, where it would have found the remaining work.
 void io_multiplexer::hand_on() noexcept {
     ENSURE(is_inside(), "work is handed on by a thread that is outside");
     sharing_->threads.hand_on(has_work() or is_exhausted_shared(), [this] { backend_wake(); });
@@ -113,12 +113,12 @@ int io_multiplexer::signal_some_shared(int max) noexcept {
         ++count;
         const bool is_long = count % signals_without_backend_max == 0 and queued_ != 0;
         if (is_long and not sharing_->threads.is_asleep())
-            (void)backend_complete(no_wait);  // an error: by the next
+            (void)backend_complete(no_wait);  // the next call returns an error
     }
     return count;
 }
 
-// One pass over everything there is to do. If that is nothing, waits until then.
+// One pass over all available work. If there is none, waits until `until`.
 result<int> io_multiplexer::pass_shared(share_of_work what, int max, time_point until) noexcept {
     ENSURE(is_inside(), "a pass is made by a thread that is outside");
     int count = 0;
@@ -135,7 +135,7 @@ result<int> io_multiplexer::pass_shared(share_of_work what, int max, time_point 
     if (is_idle and until != no_wait and not is_exhausted_shared()) {
         asked = wait_shared(until);
     } else {
-        // A thread that sleeps in the kernel sees what is ready there before we do.
+        // A thread that sleeps in the kernel sees ready operations there before this one does.
         const bool is_anothers = sharing_->threads.is_asleep() and until != no_wait;
         constexpr int passes_without_backend_max = 4;
         const bool is_due = ready_.empty() or ++passes_without_backend_ >= passes_without_backend_max;

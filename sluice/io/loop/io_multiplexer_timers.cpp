@@ -32,7 +32,7 @@ void io_multiplexer::expire(operation_record& op) noexcept {
     }
 }
 
-// How many deadlines have passed, up to so many.
+// Expires up to `max` deadlines. Returns how many have passed.
 int io_multiplexer::expire_some(int max) noexcept {
     ensure_owner();
     int count = 0;

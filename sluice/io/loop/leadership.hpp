@@ -7,9 +7,9 @@
 
 namespace sluice::io {
 
-/// Which of the threads that run a multiplexer waits in the kernel, and which of the others is woken: apart
-/// from the multiplexer, so that a test can explore every order of events. `Signal` is a condition variable
-/// outside tests.
+/// Decides which of the threads that run a multiplexer waits in the kernel, and which of the others
+/// is woken. It is separate from the multiplexer, so that a test can explore every order of events.
+/// `Signal` is a condition variable outside tests.
 ///
 /// One thread leads: it waits in the kernel for all. The others follow: each waits to be woken.
 ///
@@ -18,8 +18,8 @@ namespace sluice::io {
 /// Invariants:
 ///   1. At most one thread leads. It holds the lock except while it is asleep.
 ///   2. A thread begins to follow only while another leads.
-///   3. `on_their_way_` counts the followers that were woken and have not had the lock since. Each looks for
-///   work, and wakes another one if there is more.
+///   3. `on_their_way_` counts the followers that were woken and have not held the lock since. Each
+///      looks for work, and wakes another one if there is more.
 template <class Signal>
 class leadership {
 public:
@@ -31,7 +31,7 @@ public:
     };
 
     [[nodiscard]] bool has_leader() const noexcept { return has_leader_; }
-    /// Whether the leader is in the kernel, or about to be.
+    /// Returns whether the leader is in the kernel, or about to be.
     [[nodiscard]] bool is_asleep() const noexcept { return is_asleep_; }
 
     void lead() noexcept {
@@ -45,7 +45,7 @@ public:
     /// Begins to follow; then the thread waits for the signal until `is_woken`, or its own time.
     void follow(follower& self) noexcept {
         ENSURE(has_leader_, "a thread follows none");
-        // The last to come is the first to be woken: its caches are warm.
+        // The last thread to follow is the first to be woken: its caches are warm.
         waiting_.push_front(self);
     }
     /// Once the thread has the lock again.
@@ -57,7 +57,8 @@ public:
         }
     }
 
-    /// Has one follower look for work. One that is on its way does. Returns false if there is none.
+    /// Makes one follower look for work. One that is already on its way suffices. Returns false if
+    /// there is none.
     bool wake_one() noexcept { return on_their_way_ != 0 or wake_another(); }
     /// The same, whether or not one is on its way.
     bool wake_another() noexcept {
@@ -68,18 +69,18 @@ public:
         next->signal.notify_one();  // under the lock: once its thread holds that, the node may be gone
         return true;
     }
-    /// Has a follower look for work that this thread leaves to others: if there is more, or no leader to find
-    /// it.
+    /// Makes a follower look for work that this thread leaves to others, if there is more, or no
+    /// leader to find it.
     void share_work(bool has_more) noexcept {
         if (has_more or not has_leader_) (void)wake_one();
     }
-    /// Has some thread look: a follower, or else the leader, by `wake_leader`.
+    /// Makes a thread check: a follower, or else the leader, by `wake_leader`.
     template <class WakeLeader>
     void notify_one(WakeLeader&& wake_leader) noexcept {
         if (not wake_one() and is_asleep_) wake_leader();
     }
-    /// Before a thread stops running: others look for work instead. `must_look`: there is work,
-    /// or they are to find that there will be none.
+    /// Before a thread stops running: others look for work instead. `must_look`: there is work, or
+    /// they must detect that there will be none.
     template <class WakeLeader>
     void hand_on(bool must_look, WakeLeader&& wake_leader) noexcept {
         if (not has_leader_ or must_look) notify_one(wake_leader);

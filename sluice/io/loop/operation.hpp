@@ -7,7 +7,7 @@
 
 namespace sluice::io {
 
-/// Work to be run by the thread that owns a multiplexer. The node lives with the caller: posting allocates
+/// Work for the thread that owns a multiplexer. The caller owns the node, so posting allocates
 /// nothing.
 class posted_item {
 public:
@@ -15,8 +15,8 @@ public:
     posted_item(const posted_item&) = delete;
     posted_item& operator=(const posted_item&) = delete;
 
-    /// Runs on the multiplexer's thread. The item is out of the queue by then and may be posted again or
-    /// destroyed.
+    /// Runs on the multiplexer's thread. The item has left the queue by then and may be posted
+    /// again or destroyed.
     virtual void invoke() noexcept = 0;
 
     mpsc_hook<posted_item> link;
@@ -28,34 +28,34 @@ protected:
 enum class operation_kind : std::uint8_t {
     read,
     write,           // ends when everything is written
-    write_some,      // ends when something is written
+    write_some,      // ends when some bytes are written
     accept,          // argument: socket_address* or null; the outcome is a descriptor
     connect,         // argument: const socket_address*
     ready_to_read,   // a read would not wait
     ready_to_write,  // a write would not wait
-    splice_out,      // argument: splice_transfer*, into the target, which is what it waits for
-    splice_in,       // argument: splice_transfer*, out of the target, which is what it waits for
+    splice_out,      // argument: splice_transfer*, into the target, which it waits for
+    splice_in,       // argument: splice_transfer*, out of the target, which it waits for
     receive_from,    // argument: datagram_request*, whose address is an outcome
     send_to,         // argument: datagram_request*
     call_in,         // argument: ready_call*, which waits until a read would not wait
     call_out,        // argument: ready_call*, which waits until a write would not wait
-    barrier,         // from here on: what start() never tries
+    barrier,         // from here on: operations that start() never tries
     sleep,           // only its deadline ends it
     receive,         // argument: receive_request*; the bytes that arrive next, in a buffer the back end picks
-    accept_ahead,    // argument: accept_request*; the next connection the back end has taken
-    wait_word,       // argument: a futex word, offset: what it holds while there is nothing new
+    accept_ahead,    // argument: accept_request*; the next connection that the back end has accepted
+    wait_word,       // argument: a futex word, offset: its value while there is no change
     external,        // argument: an external_work
 };
 
 /// How an operation begins.
 enum class initiation : std::uint8_t {
-    automatic,    ///< as the multiplexer finds best: see io_multiplexer::set_initiation
+    automatic,    ///< the multiplexer chooses: see io_multiplexer::set_initiation
     speculative,  ///< start() tries a non-blocking call first: least time for one operation
     batched,      ///< start() only queues; queued operations go to the kernel together: least time for many
 };
 
-/// One asynchronous operation, as a sender of your own sees it: to be passed on to the sender that it wraps.
-/// Opaque: the library owns its contents.
+/// One asynchronous operation, as seen by a user-defined sender that passes it on to the sender it
+/// wraps. Opaque: the library owns its contents.
 class operation {
 public:
     operation(const operation&) = delete;
@@ -67,7 +67,8 @@ protected:
 };
 
 [[nodiscard]] constexpr direction direction_of(operation_kind kind) noexcept {
-    // A set of kinds rather than comparisons: start() asks between two system calls, where branches are dear.
+    // A set of kinds instead of comparisons: start() checks it between two system calls, where
+    // branches are expensive.
     constexpr auto bit = [](operation_kind of) { return 1U << static_cast<unsigned>(of); };
     constexpr unsigned out = bit(operation_kind::write) | bit(operation_kind::write_some) |
                              bit(operation_kind::connect) | bit(operation_kind::ready_to_write) |
@@ -76,14 +77,14 @@ protected:
     return static_cast<direction>(out >> static_cast<unsigned>(kind) & 1U);
 }
 
-/// Whether it moves bytes between memory and the target.
+/// Returns whether it moves bytes between memory and the target.
 [[nodiscard]] constexpr bool is_transfer(operation_kind kind) noexcept {
     static_assert(operation_kind::read < operation_kind::write_some and
                   operation_kind::write < operation_kind::write_some);
     return kind <= operation_kind::write_some;
 }
 
-/// Whether one that ends early, with part of it done, leaves the stream in the middle of something.
+/// Returns whether an operation that ends early leaves a part of its bytes in the stream.
 [[nodiscard]] constexpr bool leaves_gap(operation_kind kind) noexcept {
     return kind == operation_kind::write or kind == operation_kind::splice_out or
            kind == operation_kind::splice_in;

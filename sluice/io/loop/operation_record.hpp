@@ -16,41 +16,42 @@ namespace sluice::io {
 class io_multiplexer;
 struct registration;
 
-/// The request of a `receive`, and the buffer that it got. With no bytes, or an error, it got none. ENOBUFS:
-/// no buffer is free, and there is something to receive.
+/// The request of a `receive`, and the buffer that it got. With no bytes, or an error, it got none.
+/// ENOBUFS: no buffer is free, and bytes are available.
 struct receive_request {
-    unsigned group = 0;       // what io_multiplexer::provide_receive_buffers returned
+    unsigned group = 0;       // the result of io_multiplexer::provide_receive_buffers
     std::uint32_t index = 0;  // the outcome
-    bool stops = false;       // receive no more than has been; then ECANCELED
-    bool once = false;        // receive no more than asked for
+    bool stops = false;       // deliver only bytes already received; then ECANCELED
+    bool once = false;        // receive only once
 };
 
 namespace detail {
 
-/// The state of one asynchronous operation: what `connect` makes and the caller keeps. The multiplexer works
-/// on these and never allocates its own. Internal to io: users see an `operation`.
+/// The state of one asynchronous operation, which `connect` creates and the caller keeps. The
+/// multiplexer works on these and never allocates its own. Internal to io: users see an
+/// `operation`.
 ///
 /// Lifetime rules, checked by ENSURE:
-///   1. Before start() it may be moved; from start() to the second signal it may be neither moved nor
-///   destroyed. A connected state that is destroyed then reports that to the failure handler.
+///   1. Before start() it may be moved; from start() to the second signal it may be neither moved
+///      nor destroyed. A connected state that is destroyed then reports that to the failure
+///      handler.
 ///   2. Signals come in pairs, in this order: value (the outcome), done (the state may be reused or
-///   destroyed). Each
-///      exactly once per start(), whatever happened: success, error, deadline, cancellation.
-///   3. After done nothing here is touched by the multiplexer, so the receiver may destroy the state, or
-///   start it
-///      again, from inside that signal.
+///      destroyed). Each exactly once per start(), whatever the outcome: success, error, deadline,
+///      cancellation.
+///   3. After done the multiplexer does not access this, so the receiver may destroy the state, or
+///      start it again, from inside that signal.
 /// Thread safety: only the multiplexer's thread, except through atomic_ senders.
 class operation_record : public operation {
 public:
-    /// Where an operation stands.
+    /// The stage of an operation.
     enum class stage : std::uint8_t {
         idle,       // not started, or done
         waiting,    // in a queue of ours; the kernel does not know of it
         in_flight,  // with the kernel or a worker thread: it, and its buffers, must stay where they are
-        ready,      // the outcome is known; the signals are to come
+        ready,      // the outcome is known; the signals have not been given
         valued,     // the first signal has been given
         begun,      // for several threads: it waits for its coroutine to be suspended
-        trying,     // for several threads: one of them is in a system call for it, outside of the lock
+        trying,     // for several threads: one of them is in a system call for it, without the lock
     };
 
     operation_record(const operation_record&) = delete;
@@ -58,9 +59,9 @@ public:
 
     [[nodiscard]] bool is_idle() const noexcept { return at == stage::idle; }
 
-    // The request, set by the connection before start(). The members are ordered so that what a batched
-    // operation on a file needs from start() to done, and its deadline if it had one, lies in two cache
-    // lines: with many in flight, each line more shows.
+    // The request, set by the connection before start(). The order of the members puts everything
+    // that a batched operation on a file needs from start() to done, and its deadline if it has
+    // one, into two cache lines: with many operations in flight, each additional line costs time.
     registration* target = nullptr;
     const buffer* pieces = nullptr;  // an iovec array, also for a write: the kernel's type has no const
     extent_type offset = 0;
@@ -68,16 +69,16 @@ public:
     operation_kind kind = operation_kind::read;
     barrier_kind durability = barrier_kind::wait_all;
 
-    // Where it stands: the multiplexer's own.
+    // The stage, which belongs to the multiplexer.
     stage at = stage::idle;
     bool has_completed = false;
 
-    // The outcome; the multiplexer's until the first signal.
+    // The outcome, which belongs to the multiplexer until the first signal.
     std::size_t transferred = 0;  // bytes, or the descriptor of an accept
     int error_code = 0;           // an errno value, 0 for success
 
-    // The multiplexer's own.
-    int cancel_code = 0;  // why it is being cancelled: ECANCELED or ETIMEDOUT
+    // Members of the multiplexer.
+    int cancel_code = 0;  // the reason of a cancellation: ECANCELED or ETIMEDOUT
     std::uint64_t backend_word = 0;
     list_hook<operation_record>
         queue_link;  // in its registration's queue, or the multiplexer's list of ready ones
@@ -90,7 +91,7 @@ public:
     bool value_is_empty =
         false;  // for several threads: a coroutine waits, which needs only the second signal
 
-    // The request, for rarer kinds.
+    // The request, for less common kinds.
     void* argument = nullptr;
     deadline limit;
 
@@ -131,8 +132,8 @@ private:
 
     virtual void signal_value() noexcept = 0;
     virtual void signal_done() noexcept = 0;
-    /// Both, by io_multiplexer::give_both. For a derived class to override where its own signals can be
-    /// called directly: one indirect call instead of two.
+    /// Gives both signals, by io_multiplexer::give_both. A derived class overrides it where it can
+    /// call its own signals directly: one indirect call instead of two.
     virtual void signal_both(io_multiplexer& by) noexcept;
 };
 

@@ -4,7 +4,7 @@
 
 #include "sluice/io/loop/io_multiplexer.hpp"
 
-// Internal to io: what the parts of io_multiplexer that repeat passes have in common.
+// Internal to io: common definitions of the parts of io_multiplexer that repeat passes.
 
 namespace sluice::io::passes {
 
@@ -21,8 +21,8 @@ inline constexpr io_multiplexer::time_point for_ever = io_multiplexer::time_poin
     return asked < 0 ? std::numeric_limits<int>::max() : asked;
 }
 
-// Repeats a pass that does up to so many things, until so many are done, a pass finds nothing to do or the
-// time is up.
+// Repeats a pass that handles up to a number of items, until `max` are done, a pass finds none or
+// the time is up.
 template <class Pass, class Clock>
 [[nodiscard]] result<int> repeat(int max, io_multiplexer::time_point until, Clock&& now,
                                  Pass&& pass) noexcept {

@@ -8,11 +8,11 @@
 
 namespace sluice::io::detail {
 
-/// A posted item that calls something once, and is freed before that.
+/// A posted item that calls a callable once, and is freed before that.
 template <class Callable>
 class posted_callable final : public posted_item {
 public:
-    /// Null if there is no memory.
+    /// Returns null if there is no memory.
     template <class From>
     [[nodiscard]] static posted_item* make(From&& from) noexcept {
         static_assert(std::is_nothrow_constructible_v<Callable, From>,

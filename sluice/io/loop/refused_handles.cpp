@@ -21,13 +21,15 @@ using detail::operation_record;
 void io_multiplexer::refuse_all() noexcept {
     ENSURE(sharing_ == nullptr and pending_ == 0, "a multiplexer refuses all from its first use on");
     refuses_all_ = true;
-    // Only so that is_for_threads() is true. Static, so that it cannot fail; there is one such multiplexer.
+    // Exists only so that is_for_threads() is true. Static, so that it cannot fail; there is one
+    // such multiplexer.
     alignas(sharing) static std::array<std::byte, sizeof(sharing)> room;
     sharing_.reset(new (room.data()) sharing);
 }
 
-// Gives the signals, or has them given by an outer call on this thread, so that receivers do not nest. Any
-// number of threads may be here: the lock guards what another one needs that abandons the operation.
+// Gives the signals, or passes them to an outer call on this thread, so that receivers do not nest.
+// Any number of threads may be here: the lock guards the members that a thread needs when it
+// abandons the operation.
 void io_multiplexer::end_refused(operation_record& op, int code) noexcept {
     const entry in(*this);
     ENSURE(op.is_idle(), "started while pending");
@@ -65,7 +67,7 @@ void io_multiplexer::signal_refused(operation_record& op) noexcept {
 bool io_multiplexer::abandon_refused(operation_record& op) noexcept {
     const entry in(*this);
     const bool has_no_value = op.at == operation_record::stage::ready;
-    // Another thread's queue, perhaps.
+    // The queue may belong to another thread.
     if (has_no_value) reinterpret_cast<operation_queue*>(op.backend_word)->erase(op);  // NOLINT: put there
     while (sharing_->is_signalled_elsewhere(op)) {
         leave();
@@ -89,7 +91,7 @@ public:
     [[nodiscard]] std::string_view name() const noexcept override { return "none"; }
 
     [[nodiscard]] registration& with(const error& why) noexcept {
-        // A path stays, but a descriptor goes: it is another one each time.
+        // The path is kept, but not the descriptor, which differs each time.
         const error kept =
             why.descriptor() == error::no_descriptor ? why : error(why.code(), why.operation());
         const io_multiplexer::entry in(*this);
@@ -131,9 +133,10 @@ private:
     std::optional<io_multiplexer::entry> locked_;
 };
 
-// The multiplexer, made when it is first needed and never destroyed: a thread may start such an operation
-// while the program ends. Without a static variable in a function, whose lock a child after fork(2) might
-// find taken for good. Over the fork, the forking thread has both locks; no code of the user runs under them.
+// The multiplexer, created when it is first needed and never destroyed, because a thread may start
+// such an operation while the program ends. It is not a static variable in a function: a child
+// after fork(2) might find its initialisation lock held permanently. During the fork, the forking
+// thread holds both locks; no user code runs under them.
 class refusals {
 public:
     [[nodiscard]] static refusing_multiplexer& all() noexcept {

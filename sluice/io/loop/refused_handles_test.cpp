@@ -13,7 +13,8 @@
 #include "sluice/io/sender/atomic_sender.hpp"
 #include "sluice/io/sender/sender.hpp"
 
-// Operations on handles that no multiplexer takes. Runs under AddressSanitizer and ThreadSanitizer.
+// Operations on handles that no multiplexer accepts. Runs under AddressSanitizer and
+// ThreadSanitizer.
 
 namespace sluice::io {
 namespace {
@@ -55,7 +56,7 @@ const error too_many{EMFILE, "attach to multiplexer"};
 const error no_memory{ENOMEM, "attach to multiplexer"};
 const error no_ring{ENOMEM, "make a ring"};
 
-TEST(refused_handles, an_operation_made_by_a_thread_that_has_ended_fails_on_another) {
+TEST(refused_handles, an_operation_created_by_a_thread_that_has_ended_fails_on_another) {
     outcome came;
     std::optional<io_operation_connection<refused_sender, receiver>> state;
     std::optional<io_operation_connection<transfer_sender<bytes_type>, receiver>> without_handle;
@@ -107,7 +108,7 @@ TEST(refused_handles, more_errors_than_are_kept_still_have_their_cause) {
             return detail::refused_handle({EMFILE, name.c_str()}).refusal->code() == EMFILE;
         });
     };
-    // In a process of its own, so that the other tests find room for theirs.
+    // In a separate process, so that the other tests have slots for their errors.
     EXPECT_EXIT(std::_Exit(have_their_cause() ? 0 : 1), testing::ExitedWithCode(0), "");
 }
 
@@ -139,7 +140,7 @@ TEST(refused_handles, receivers_that_start_the_next_one_do_not_nest) {
     EXPECT_EQ(all.nested, 0);
 }
 
-// A state whose value signal starts `next`, and then waits until the test has done something.
+// A state whose value signal starts `next`, and then waits until the test sets a flag.
 struct waiting {
     struct signals {
         waiting* of;

@@ -8,12 +8,13 @@ namespace sluice::io {
 
 class io_multiplexer;
 
-/// Page-aligned memory that a multiplexer has made known to the kernel, if that is of use to it: i/o from and
-/// to it (any part of it, in requests of one piece) then spares the kernel finding the pages each time. Made
-/// by io_multiplexer::allocate_registered_buffer; move-only; frees the memory.
+/// Page-aligned memory that a multiplexer has registered with the kernel, if that is useful. For
+/// I/O from and to any part of it, in requests of one segment, the kernel then does not have to
+/// look the pages up each time. Created by io_multiplexer::allocate_registered_buffer; move-only;
+/// frees the memory.
 ///
-/// No i/o may be pending on it when it goes, and it must go before its multiplexer. Thread safety: as the
-/// multiplexer; the bytes are the owner's.
+/// No I/O may be pending on it when it is destroyed, and it must be destroyed before its
+/// multiplexer. Thread safety: as the multiplexer; the bytes are the owner's.
 class registered_buffer {
 public:
     registered_buffer() noexcept = default;
@@ -29,10 +30,11 @@ public:
     }
     ~registered_buffer();
 
-    /// All of it: the size asked for, rounded up to pages.
+    /// Returns all of it: the requested size, rounded up to pages.
     [[nodiscard]] std::span<std::byte> bytes() const noexcept { return memory_; }
 
-    /// Whether the kernel knows of it. If not (epoll; a limit on pinned memory) it is memory like any other.
+    /// Returns whether the kernel knows of it. If not (epoll; a limit on pinned memory) it is
+    /// ordinary memory.
     [[nodiscard]] bool is_registered() const noexcept { return registrar_ != nullptr; }
 
 private:
@@ -40,7 +42,7 @@ private:
     explicit registered_buffer(std::span<std::byte> memory) noexcept : memory_(memory) {}
 
     io_multiplexer* registrar_ = nullptr;
-    unsigned index_ = 0;  // what the multiplexer calls it
+    unsigned index_ = 0;  // its name in the multiplexer
     std::span<std::byte> memory_;
 };
 

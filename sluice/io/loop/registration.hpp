@@ -10,29 +10,30 @@
 
 namespace sluice::io {
 
-/// A multiplexer's record of one attached handle. It has a stable address, so the handle may be moved while
-/// i/o is pending. Made by attach, recycled by detach; only the multiplexer's thread touches it.
+/// A multiplexer's record of one attached handle. It has a stable address, so the handle may be
+/// moved while I/O is pending. Created by attach, recycled by detach; only the multiplexer's thread
+/// accesses it.
 ///
 /// Invariants:
 ///   1. `pending` counts the operations between start() and the done signal.
-///   2. A stream's operation that waits or is in flight is in the queue of its direction, oldest first; those
-///   in
-///      flight come before those that wait.
+///   2. A stream's operation that waits or is in flight is in the queue of its direction, oldest
+///      first; those in flight come before those that wait.
 struct registration {
     struct half {
         operation_queue queue;
-        piece_call call;               // that start() makes; not known: it takes more than one
+        piece_call call;               // made by start(); unknown if it takes more than one
         std::uint16_t in_flight = 0;   // how many at the front of the queue are with the kernel
-        bool is_armed = false;         // the back end will hear when it becomes ready
-        bool never_speculate = false;  // the file cannot be asked not to wait
-        std::uint8_t pause = 0;    // how many starts go without speculation: doubles with each "would block"
-        std::uint8_t skipped = 0;  // of those, how many have gone
+        bool is_armed = false;         // the back end is notified when it becomes ready
+        bool never_speculate = false;  // the file does not support calls that do not wait
+        std::uint8_t pause = 0;    // the number of starts without speculation: doubles with each "would block"
+        std::uint8_t skipped = 0;  // how many of these have passed
         direction which = direction::in;
         registration* owner = nullptr;
         list_hook<half> dirty_link;  // in the multiplexer's list of halves with something to submit
         void* backend = nullptr;
 
-        // Atomic because of several threads one may find out outside of the lock. relaxed: it orders nothing.
+        // Atomic because one of several threads may find it out without the lock. relaxed: it
+        // orders no other access.
         void give_up_speculation() noexcept {
             std::atomic_ref(never_speculate).store(true, std::memory_order_relaxed);
         }
@@ -47,7 +48,7 @@ struct registration {
     std::uint32_t backend_word = 0;  // the back end's own; 0 when attached
     std::uint32_t slot = 0;          // its index in the multiplexer's table
     bool is_shared = false;          // its multiplexer is for several threads
-    const error* refusal = nullptr;  // with which all operations end at once; see refused_handles.hpp
+    const error* refusal = nullptr;  // all operations end at once with it; see refused_handles.hpp
     std::array<half, 2> halves{};
     list_hook<registration> link;  // in the list of free ones
 
@@ -55,8 +56,9 @@ struct registration {
     [[nodiscard]] bool is_stream() const noexcept { return native.kind != handle_kind::file; }
 };
 
-/// Whether all that waits on a half is what nearly every operation is: one transfer of one piece, not begun.
-/// No bytes are not that: they are there at once, and a call for them would wait for some.
+/// Returns whether all waiting operations of a half are the common kind: one transfer of one
+/// segment, not begun. A transfer of no bytes is not: it completes at once, and a call for it would
+/// wait for bytes.
 [[nodiscard]] inline bool waits_for_one_piece(const registration::half& half) noexcept {
     const detail::operation_record* const front = half.queue.front();
     return front != nullptr and half.queue.back() == front and front->kind <= operation_kind::write and

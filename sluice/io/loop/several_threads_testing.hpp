@@ -18,7 +18,7 @@ namespace sluice::io::test_kit {
 
 constexpr int crew_threads = 4;
 
-/// Threads that run a multiplexer until this goes and nothing is pending.
+/// Threads that run a multiplexer until this is destroyed and nothing is pending.
 class crew {
 public:
     explicit crew(io_multiplexer& of) : promise_(of) {
@@ -31,7 +31,7 @@ public:
 
 private:
     std::vector<std::jthread> all_;
-    io_multiplexer::work_guard promise_;  // goes first
+    io_multiplexer::work_guard promise_;  // is destroyed first
 };
 
 /// A sender that waits for external work without a deadline, and whose result does not depend on the work.

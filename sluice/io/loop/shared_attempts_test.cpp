@@ -80,7 +80,7 @@ auto slow_sender(pipe_handle& on, calls& all, int number, deadline within = {}) 
     return call_sender<slow_call>(on, direction::in, within, slow_call(all, number));
 }
 
-TEST_P(attempts_by_threads, on_one_direction_do_not_meet_and_keep_the_order) {
+TEST_P(attempts_by_threads, on_one_direction_do_not_overlap_and_keep_the_order) {
     calls all{.outcome_of_first = 0};
     std::atomic<int> first_code = -1;
     std::atomic<int> second_code = -1;
@@ -148,7 +148,7 @@ struct ignoring {
     void set_done() const noexcept {}
 };
 
-// The other thread is woken for each deadline, of which it knew nothing when it fell asleep.
+// The other thread is woken for each deadline, which it did not know when it fell asleep.
 TEST_P(attempts_by_threads, a_thread_that_polls_leaves_wake_ups_to_the_one_that_sleeps) {
     std::optional<io_multiplexer::work_guard> promise(loop());
     std::array<std::byte, 1> into{};
@@ -311,7 +311,7 @@ TEST_P(attempts_by_threads, abandoning_waits_for_a_done_signal_that_another_thre
     EXPECT_TRUE(done.abandon_during(state));
 }
 
-// External work that ends only when the test wants it to.
+// External work that ends only when the test ends it.
 class stubborn_work final : public external_work {
 public:
     explicit stubborn_work(std::atomic<bool>& is_asked_to_end) noexcept : is_asked_(is_asked_to_end) {}
@@ -381,7 +381,7 @@ TEST_P(attempts_by_threads, on_a_socket_see_it_unchanged_while_another_thread_se
     EXPECT_FALSE(known.native.nonblocking);
 }
 
-// Otherwise the ring keeps the end open that it polled.
+// Otherwise the ring keeps the polled end open.
 TEST_P(attempts_by_threads, a_handle_is_closed_while_another_thread_sleeps) {
     std::optional<io_multiplexer::work_guard> promise(loop());
     std::jthread sleeper([this] {

@@ -70,7 +70,7 @@ TEST_P(cancellation_by_threads, by_a_receiver_that_then_computes_is_signalled_on
     }
 }
 
-// Its functions need the multiplexer's lock, as another thread does.
+// Its functions need the multiplexer's lock, like another thread.
 class demanding final : public external_work {
 public:
     explicit demanding(io_multiplexer& on) noexcept : on_(on) {}

@@ -40,15 +40,15 @@ public:
     /// Waits for the operations in progress; none may be queued.
     ~worker_pool();
 
-    /// Hands an operation to the worker with the least to do. It and its buffers stay in place until taken
-    /// back.
+    /// Passes an operation to the worker with the shortest queue. The operation and its buffers
+    /// stay in place until take_done() returns it.
     void submit(detail::operation_record& op) noexcept;
 
-    /// Asks that a submitted operation not be begun. One that has begun runs to its end: the kernel cannot be
-    /// stopped.
+    /// Requests that a submitted operation not be begun. One that has begun runs to its end,
+    /// because the kernel cannot interrupt it.
     static void cancel(detail::operation_record& op, int code) noexcept;
 
-    /// An operation whose outcome is known; null if there is none.
+    /// Returns an operation whose outcome is known; null if there is none.
     [[nodiscard]] detail::operation_record* take_done() noexcept;
     [[nodiscard]] bool has_done() const noexcept { return not done_.empty(); }
 
