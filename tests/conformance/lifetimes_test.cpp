@@ -77,9 +77,9 @@ TEST_P(lifetimes, allow_one_start_of_an_operation_at_a_time) {
 TEST_P(lifetimes, end_for_no_handle_while_an_operation_is_pending) {
     auto read = make_read();
     read->start();
-    EXPECT_DEATH((void)pipe.reader.close(), "closed while i/o is pending");
-    EXPECT_DEATH((void)pipe.reader.release(), "closed while i/o is pending");
-    EXPECT_DEATH(pipe.reader = io_handle(), "closed while i/o is pending");
+    EXPECT_DEATH((void)pipe.reader.close(), "closed while I/O is pending");
+    EXPECT_DEATH((void)pipe.reader.release(), "closed while I/O is pending");
+    EXPECT_DEATH(pipe.reader = io_handle(), "closed while I/O is pending");
     read->cancel();
     ASSERT_TRUE(run_until_done(is));
 }

@@ -318,7 +318,7 @@ TEST_P(file_handle_on, direct_io_accepts_aligned_requests) {
         file_handle::open(directory.anchor(), "file", mode::write, creation::if_needed, caching::none);
     if (not file) {
         ASSERT_EQ(file.error(), std::errc::invalid_argument);
-        GTEST_SKIP() << "no direct i/o here";
+        GTEST_SKIP() << "no direct I/O here";
     }
     EXPECT_TRUE(file->native().direct);
     alignas(4096) std::array<std::byte, 8192> data{};

@@ -25,7 +25,7 @@ void multiplexable_handle::detach_for_ever() noexcept {
     if (registration_ == nullptr) return;
     const auto detached = set_multiplexer(nullptr);
     ENSURE(detached.has_value(),
-           "a handle is closed while i/o is pending on it: cancel and complete it first");
+           "a handle is closed while I/O is pending on it: cancel and complete it first");
 }
 
 io_multiplexer* multiplexable_handle::multiplexer() const noexcept {

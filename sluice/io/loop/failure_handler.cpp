@@ -12,7 +12,7 @@ const char* text_of(unreturned_failure which) noexcept {
         case unreturned_failure::exception_left_task:
             return "an exception left a task without an awaiter";
         case unreturned_failure::waiting_frame_destroyed:
-            return "a coroutine was destroyed while it waits for i/o: cancel its scope and wait instead";
+            return "a coroutine was destroyed while it waits for I/O: cancel its scope and wait instead";
         case unreturned_failure::pending_state_destroyed:
             return "a connected state was destroyed while its operation is pending: cancel it and wait for "
                    "done";

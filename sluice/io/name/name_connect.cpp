@@ -11,7 +11,7 @@ deadline until(time_point end) noexcept {
     return end == time_point::max() ? deadline() : deadline(end);
 }
 
-// When one of `attempts_left` attempts ends.
+// Returns when one of `attempts_left` attempts ends.
 deadline share(time_point now, time_point end, std::size_t attempts_left) noexcept {
     ENSURE(attempts_left != 0, "the time that is left is divided among the attempts");
     if (end == time_point::max()) return {};
@@ -56,7 +56,7 @@ task<result<socket_handle>> co_connect_by_name(io_multiplexer& multiplexer, name
         if (now >= end) co_return failure(no_time_left(to));
         auto made = socket_handle::create(peer.family(), socket_type::stream, options);
         if (not made) {
-            last = made.error();  // a family that this machine does not have
+            last = made.error();  // this machine does not support the family
             continue;
         }
         if (const auto attached = made->set_multiplexer(&multiplexer); not attached)

@@ -13,25 +13,27 @@
 
 namespace sluice::io {
 
-/// Looks up a host and connects to the first of its addresses that accepts, in the order of the lookup.
+/// Looks up a host and connects to the first of its addresses that accepts, in the order of the
+/// lookup.
 ///
-/// The deadline covers the lookup and all attempts. An attempt ends after an equal share of the time left, so
-/// that an address that does not answer leaves time for the others. Without a deadline, each attempt ends
-/// when the network gives up. Errors: those of name_resolver::resolve; if no address accepts, that of the
-/// last attempt, which names its address; ETIMEDOUT. Allocates: the lookup. Blocks: until the deadline.
+/// The deadline covers the lookup and all attempts. An attempt ends after an equal share of the
+/// remaining time, so that an address that does not answer leaves time for the others. Without a
+/// deadline, each attempt ends when the network reports a timeout. Errors: those of
+/// name_resolver::resolve; if no address accepts, that of the last attempt, which names its
+/// address; ETIMEDOUT. Allocates: the lookup. Blocks: until the deadline.
 [[nodiscard]] result<socket_handle> connect_by_name(name_resolver& resolver, const host_and_port& to,
                                                     const socket_options& options = {},
                                                     deadline within = {}) noexcept;
 
-/// The same in a task. The socket is attached to `multiplexer`. Cancelling the scope of the task ends the
-/// lookup or the attempt in progress, and no other is begun: ECANCELED. `resolver` outlives the task.
-/// Allocates: the frame, and the lookup. Suspends.
+/// The same in a task. The socket is attached to `multiplexer`. If the scope of the task is
+/// cancelled, the lookup or the attempt in progress ends, and no other begins: ECANCELED.
+/// `resolver` outlives the task. Allocates: the frame, and the lookup. Suspends.
 [[nodiscard]] task<result<socket_handle>> co_connect_by_name(io_multiplexer& multiplexer,
                                                              name_resolver& resolver, host_and_port to,
                                                              socket_options options = {},
                                                              deadline within = {}) noexcept;
 
-/// The description of a connect by name; made by async_connect_by_name.
+/// The description of a connect by name; created by async_connect_by_name.
 struct name_connect_sender {
     using result_type = result<socket_handle>;
 
@@ -42,11 +44,12 @@ struct name_connect_sender {
     deadline within;
 };
 
-/// The state of one connect by name, and the receiver of its outcome: set_value(result<socket_handle>&&),
-/// then set_done(). It consists of several operations, one after the other, so it is a state of its own: it
-/// can be started, cancelled, and, once done, started again, but not polled. Thread safety: the multiplexer's
-/// thread only; where it is for several threads, any of them, while the state exists. Allocates: as
-/// co_connect_by_name, in start().
+/// The state of one connect by name, and the receiver of its outcome:
+/// set_value(result<socket_handle>&&), then set_done(). It consists of several operations, one
+/// after the other, so it is a separate state: it can be started, cancelled, and, once done,
+/// started again, but not polled. Thread safety: the multiplexer's thread only; where it is for
+/// several threads, any of them, while the state exists. Allocates: as co_connect_by_name, in
+/// start().
 template <class Receiver>
 class name_connect_connection final : private detail::task_listener {
 public:
@@ -64,10 +67,10 @@ public:
         frame.promise().set_listener(*this);
         frame.resume();
     }
-    /// Ends it early: it completes, now or soon, with ECANCELED unless it was faster.
+    /// Ends the operation early: it completes, now or soon, with ECANCELED unless it was faster.
     void cancel() noexcept {
-        // Not under the lock: cancelling calls external_work::end() under the lock of all scopes, and that
-        // may cancel this.
+        // Without the lock: cancelling calls external_work::end() under the lock of all scopes, and
+        // that may cancel this.
         if (const std::shared_ptr<cancel_scope> scope = scope_of_work()) scope->cancel();
     }
     [[nodiscard]] bool started() const noexcept {
@@ -95,7 +98,8 @@ private:
         return std::noop_coroutine();
     }
     [[nodiscard]] result_type finish() noexcept {
-        std::shared_ptr<cancel_scope> ended;  // goes after the lock, since it takes that of the scopes
+        std::shared_ptr<cancel_scope>
+            ended;  // destroyed after the lock is released, since it takes the scopes' lock
         const std::scoped_lock guard(lock_);
         result_type outcome = work_->take_result();
         work_.reset();
@@ -105,9 +109,9 @@ private:
 
     name_connect_sender from_;
     Receiver receiver_;
-    // Guards what follows. No other lock is taken under it.
+    // Guards the following members. No other lock is taken under it.
     mutable std::mutex lock_;
-    std::shared_ptr<cancel_scope> scope_;  // also of a cancel() that comes when the work has ended
+    std::shared_ptr<cancel_scope> scope_;  // also for a cancel() that comes when the work has ended
     std::optional<task<result_type>> work_;
 };
 

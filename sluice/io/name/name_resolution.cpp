@@ -28,7 +28,7 @@ namespace {
 
 result<std::vector<socket_address>> resolve(const std::string& host, std::uint16_t port) noexcept {
     if (const auto numeric = socket_address::ip(host, port); numeric) return std::vector{*numeric};
-    // A name that the C functions would see only a part of.
+    // The C functions would use only a part of such a name.
     if (host.find('\0') != std::string::npos) return failure(error::with_path(EINVAL, "look up", host));
     addrinfo hints{};
     hints.ai_family = AF_UNSPEC;

@@ -5,7 +5,7 @@
 namespace sluice::io {
 namespace {
 
-TEST(name_resolution, takes_numeric_addresses_as_they_are) {
+TEST(name_resolution, accepts_numeric_addresses_unchanged) {
     const auto four = resolve("127.0.0.1", 445);
     ASSERT_TRUE(four);
     ASSERT_EQ(four->size(), 1U);
@@ -22,13 +22,13 @@ TEST(name_resolution, knows_this_machine) {
     EXPECT_EQ(found->front().port(), 445);
 }
 
-TEST(name_resolution, says_which_name_it_does_not_find) {
+TEST(name_resolution, names_the_host_that_it_does_not_find) {
     const auto none = resolve("no such name", 445);
     ASSERT_FALSE(none);
     EXPECT_NE(none.error().message().find("no such name"), std::string::npos) << none.error().message();
 }
 
-TEST(name_resolution, refuses_a_name_of_which_only_a_part_would_be_looked_up) {
+TEST(name_resolution, refuses_a_name_with_a_nul) {
     EXPECT_EQ(resolve(std::string("localhost\0.example", 18), 445).error(), std::errc::invalid_argument);
 }
 

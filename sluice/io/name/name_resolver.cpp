@@ -98,7 +98,7 @@ private:
     void work() noexcept;
 
     name_resolver_options options_;
-    std::mutex mutex_;  // guards what follows; never held together with a lookup's
+    std::mutex mutex_;  // guards the following members; never held together with a lookup's
     std::condition_variable has_news_;
     std::deque<std::shared_ptr<lookup>> waiting_;
     std::size_t idle_ = 0;
@@ -142,7 +142,7 @@ void lookup_queue::close() noexcept {
     has_news_.notify_all();
 }
 
-// With the mutex held.
+// Called with the mutex held.
 void lookup_queue::start_thread() noexcept {
     const blocked_signals inherited(receivable_signals());
     ENSURE(threads_ < options_.threads_max, "more threads than were allowed");

@@ -19,7 +19,7 @@ namespace sluice::io {
 
 using addresses_result = result<std::vector<socket_address>>;
 
-/// Where a name_resolver gets its answers: the system, or the script of a test.
+/// The source of a name_resolver's answers: the system, or the script of a test.
 class name_source {
 public:
     name_source() noexcept = default;
@@ -31,7 +31,7 @@ public:
     [[nodiscard]] virtual addresses_result look_up(const std::string& host, std::uint16_t port) noexcept = 0;
 };
 
-/// A host to be looked up, and the port that the addresses get.
+/// A host to look up, and the port that the addresses get.
 struct host_and_port {
     std::string host;  ///< a name, or a numeric address, which is not looked up
     std::uint16_t port = 0;
@@ -42,29 +42,30 @@ namespace detail {
 class lookup_queue;
 class lookup_wait;
 
-// One lookup. Shared by the operation that waits for it and the thread that carries it out.
-// Invariant: the thread takes `waiter_` when the outcome is known, and the waiter removes itself before that;
-// one of the two completes the operation.
+// A lookup, shared by the operation that waits for it and the thread that carries it out.
+// Invariant: the thread takes `waiter_` when the outcome is known, and the waiter removes itself
+// before that; one of the two completes the operation.
 class lookup {
 public:
     explicit lookup(host_and_port what) noexcept : what_(std::move(what)) {}
 
     [[nodiscard]] const host_and_port& what() const noexcept { return what_; }
 
-    // By the waiter. Returns whether the outcome is not known yet: then `waiter` is notified of it.
+    // Called by the waiter. Returns whether the outcome is not known yet: then `waiter` is notified
+    // of it.
     [[nodiscard]] bool notify(lookup_wait& waiter) noexcept;
     // Returns false if the waiter has been, or is being, notified.
     [[nodiscard]] bool forget_waiter() noexcept;
     [[nodiscard]] bool wait_until(deadline::steady_clock::time_point end) noexcept;
-    // The outcome if it is known.
+    // Returns the outcome if it is known.
     [[nodiscard]] std::optional<addresses_result> take() noexcept;
 
-    // By the thread that carries it out.
+    // Called by the thread that carries it out.
     void finish(addresses_result&& outcome) noexcept;
 
 private:
     const host_and_port what_;
-    std::mutex mutex_;  // guards what follows
+    std::mutex mutex_;  // guards the following members
     std::condition_variable has_ended_;
     std::optional<addresses_result> outcome_;
     lookup_wait* waiter_ = nullptr;
@@ -73,20 +74,20 @@ private:
 }  // namespace detail
 
 struct name_resolver_options {
-    std::size_t threads_max = 4;            ///< lookups that are carried out at a time
+    std::size_t threads_max = 4;            ///< lookups that are carried out at the same time
     std::size_t waiting_max = 256;          ///< lookups that wait for a thread; one more fails with EAGAIN
     std::shared_ptr<name_source> source{};  ///< null: the system's getaddrinfo
 };
 
 /// Looks up host names without blocking the caller, on threads of its own.
 ///
-/// getaddrinfo(3) cannot be interrupted. Cancelling an operation, or its deadline, therefore ends the wait,
-/// and the lookup continues without an effect. If it has begun it occupies one of the threads until it ends;
-/// otherwise it is removed from the queue.
+/// getaddrinfo(3) cannot be interrupted. A cancellation of an operation, or its deadline, therefore
+/// ends the wait, and the result of the lookup is discarded. If the lookup has begun, it occupies
+/// one of the threads until it ends; otherwise it is removed from the queue.
 ///
-/// Thread safety: resolve() and starting operations from any thread. Allocates: each lookup; threads, as
-/// lookups come that no thread is free for. The destructor does not block: lookups that have begun end on
-/// their threads, which then end, and touch nothing of the caller.
+/// Thread safety: resolve() and starting operations from any thread. Allocates: each lookup;
+/// threads, when lookups come and no thread is free. The destructor does not block: lookups that
+/// have begun end on their threads, which then end, and access no memory of the caller.
 class name_resolver {
 public:
     explicit name_resolver(name_resolver_options options = {});
@@ -96,10 +97,10 @@ public:
     ~name_resolver();
 
     /// Returns the addresses of a host, in the order in which to try them; at most
-    /// limits::addresses_per_name_max. Without a deadline the calling thread looks up; with one, a thread of
-    /// this. Errors name the host: ENOENT if there is no such name; EAGAIN if no name server answered, or too
-    /// many lookups wait; EINVAL for an empty name or one with a NUL; ENAMETOOLONG beyond 1024 bytes;
-    /// ETIMEDOUT; ENOMEM, EIO. Blocks: until the deadline.
+    /// limits::addresses_per_name_max. Without a deadline the calling thread looks up; with one, a
+    /// thread of the resolver does. Errors name the host: ENOENT if there is no such name; EAGAIN
+    /// if no name server answered, or too many lookups wait; EINVAL for an empty name or one with a
+    /// NUL; ENAMETOOLONG beyond 1024 bytes; ETIMEDOUT; ENOMEM, EIO. Blocks: until the deadline.
     [[nodiscard]] addresses_result resolve(const host_and_port& what, deadline within = {}) noexcept;
 
 private:
@@ -119,7 +120,7 @@ public:
     lookup_wait(io_multiplexer& loop, name_resolver& resolver, const host_and_port& what) noexcept
         : loop_(loop), resolver_(resolver), what_(what) {}
 
-    // The outcome of an operation that ended with this errno value, or 0.
+    // Returns the outcome of an operation that ended with this errno value, or 0.
     [[nodiscard]] addresses_result take(int code) noexcept;
 
 private:
@@ -128,7 +129,7 @@ private:
     [[nodiscard]] std::optional<int> begin(bool may_wait) noexcept override;
     void end() noexcept override;
     [[nodiscard]] bool abandon() noexcept override;
-    // On the thread of the lookup: its outcome is known.
+    // Called on the thread of the lookup: its outcome is known.
     void finish() noexcept { complete(0); }
 
     io_multiplexer& loop_;
@@ -139,7 +140,7 @@ private:
 
 }  // namespace detail
 
-/// Looks up a host; made by async_resolve.
+/// The sender of async_resolve: looks up a host.
 class resolve_sender {
 public:
     using result_type = addresses_result;
@@ -165,15 +166,16 @@ private:
     work_room<detail::lookup_wait> waiting_;
 };
 
-/// The sender of name_resolver::resolve; its errors apply, and ECANCELED. A deadline of zero starts no
-/// lookup: only what needs none succeeds. A simulated multiplexer does not wait for threads: there, start()
-/// carries out the lookup. The resolver and the multiplexer must outlive the operation.
+/// Returns the sender of name_resolver::resolve; its errors apply, and ECANCELED. A deadline of
+/// zero starts no lookup: only hosts that need no lookup succeed. A simulated multiplexer does not
+/// wait for threads: there, start() carries out the lookup. The resolver and the multiplexer must
+/// outlive the operation.
 [[nodiscard]] inline auto async_resolve(io_multiplexer& multiplexer, name_resolver& resolver,
                                         host_and_port what, deadline within = {}) noexcept {
     return resolve_sender(multiplexer, resolver, std::move(what), within);
 }
 
-/// The same, to be awaited. Suspends.
+/// The awaitable form. Suspends.
 [[nodiscard]] inline auto co_resolve(io_multiplexer& multiplexer, name_resolver& resolver, host_and_port what,
                                      deadline within = {}) noexcept {
     return async_resolve(multiplexer, resolver, std::move(what), within);

@@ -1,4 +1,5 @@
-// Lookups and connects by name: each spelling, over each multiplexer, with answers that the test gives.
+// Lookups and connects by name: each form, over each multiplexer, with answers that the test
+// provides.
 
 #include "sluice/io/name/name_resolver.hpp"
 
@@ -20,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 using namespace test_kit;
 
-/// Answers what it was told to; while shut, a lookup waits.
+/// Returns the scripted answers; while shut, a lookup waits.
 class scripted final : public name_source {
 public:
     std::map<std::string, std::vector<socket_address>> known;
@@ -60,7 +61,7 @@ protected:
         source->known["host"] = {socket_address::loopback_v4(7), socket_address::loopback_v6(7)};
     }
     void TearDown() override { source->open(); }
-    /// Has every lookup that has been begun wait until the end of the test.
+    /// Makes every lookup that has begun wait until the end of the test.
     void shut() { source->is_open = false; }
     template <class Condition>
     void run_until(Condition done) {
@@ -78,7 +79,7 @@ class name_resolver_test : public name_test {};
 // Not over a simulation, which carries a lookup out in start().
 class lookup_on_a_thread : public name_test {};
 
-TEST_P(name_resolver_test, a_blocking_lookup_gives_all_addresses_in_order) {
+TEST_P(name_resolver_test, a_blocking_lookup_returns_all_addresses_in_order) {
     name_resolver resolver({.source = source});
     const auto without_limit = resolver.resolve({"host", 7});
     ASSERT_TRUE(without_limit.has_value());
@@ -88,7 +89,7 @@ TEST_P(name_resolver_test, a_blocking_lookup_gives_all_addresses_in_order) {
     EXPECT_EQ(*within, source->known["host"]);
 }
 
-TEST_P(name_resolver_test, a_sender_gives_all_addresses_in_order_and_can_be_started_again) {
+TEST_P(name_resolver_test, a_sender_returns_all_addresses_in_order_and_can_be_started_again) {
     name_resolver resolver({.source = source});
     recorded lookup(async_resolve(*multiplexer, resolver, {"host", 7}));
     for (int round = 0; round < 2; ++round) {
@@ -135,7 +136,7 @@ TEST_P(name_resolver_test, an_invalid_name_is_refused_without_a_lookup) {
     EXPECT_EQ(source->begun.load(), 0);
 }
 
-TEST_P(name_resolver_test, more_addresses_than_the_limit_are_cut) {
+TEST_P(name_resolver_test, addresses_beyond_the_limit_are_dropped) {
     name_resolver resolver({.source = source});
     source->known["many"].assign(10'000, socket_address::loopback_v4(7));
     EXPECT_EQ(sync_wait(*multiplexer, resolved(*multiplexer, resolver, "many")).value().size(),
@@ -169,7 +170,7 @@ TEST_P(lookup_on_a_thread, a_lookup_that_does_not_end_ends_at_its_deadline) {
     EXPECT_EQ(resolver.resolve({"host", 7}, 1ms).error(), std::errc::timed_out);
 }
 
-TEST_P(lookup_on_a_thread, the_loop_and_the_resolver_may_go_before_an_abandoned_lookup_ends) {
+TEST_P(lookup_on_a_thread, the_loop_and_the_resolver_may_be_destroyed_before_an_abandoned_lookup_ends) {
     shut();
     {
         name_resolver resolver({.source = source});
@@ -231,7 +232,7 @@ TEST_P(lookup_on_a_thread, an_address_and_an_invalid_name_do_not_wait_for_names_
 TEST_P(name_resolver_test, the_end_of_a_lookup_races_with_cancelling_it_and_one_of_them_wins) {
     name_resolver resolver({.source = source});
     const io_multiplexer::work_guard guard(*multiplexer);
-    (void)multiplexer->try_run();  // makes it this thread's
+    (void)multiplexer->try_run();  // makes this thread its owner
     for (int round = 0; round < 500; ++round) {
         outcome<addresses_result> came;
         atomic_io_operation_connection<resolve_sender, recorder<addresses_result>> state(
@@ -289,7 +290,7 @@ protected:
 
 class connect_on_a_thread : public name_connect {};
 
-TEST_P(name_connect, the_blocking_spelling_tries_all_addresses_in_order) {
+TEST_P(name_connect, the_blocking_form_tries_all_addresses_in_order) {
     name_resolver resolver({.source = source});
     auto made = connect_by_name(resolver, {"server", 7}, {}, 1h);
     ASSERT_TRUE(made.has_value()) << made.error().message();
@@ -338,7 +339,7 @@ TEST_P(connect_on_a_thread, cancelling_during_the_lookup_connects_to_nothing) {
     EXPECT_EQ(came.value->error(), std::errc::operation_canceled);
 }
 
-/// Addresses that never answer: their queue of connections is full, and drops whatever comes.
+/// Addresses that never answer: their queue of connections is full, and drops new ones.
 struct silent_server {
     listening_socket_handle listener =
         listening_socket_handle::listen(socket_address::loopback_v4(0), {.backlog = 0}).value();

@@ -70,7 +70,7 @@ task<void> look_up(io_multiplexer& on, name_resolver& by, int i, counts& came) {
     came.note(addresses);
 }
 
-TEST_P(lookups_by_threads, end_once_each_whichever_thread_looks) {
+TEST_P(lookups_by_threads, end_once_each_whichever_thread_checks) {
     constexpr int times = 400;
     counts came;
     const crew all(loop());
@@ -175,7 +175,7 @@ TEST_P(lookups_by_threads, that_belong_to_a_connect_by_name_are_cancelled_by_ano
     EXPECT_EQ(outcomes.load(), times);
 }
 
-// Answers when it is allowed to.
+// Answers when the test allows it.
 class hesitating final : public name_source {
 public:
     std::atomic<bool> may_answer = false;
@@ -186,7 +186,7 @@ public:
     }
 };
 
-// External work whose end cancels a connect by name, as a user's may.
+// External work whose end cancels a connect by name, as a user's work may.
 class cancelling_work final : public external_work {
 public:
     std::function<void()> on_end;

@@ -41,7 +41,7 @@ int open_anywhere(int directory, const char* path, const open_how_at& how) noexc
 int open_confined(int directory, const char* path, const open_how_at& how, confinement limit) noexcept {
     open_how request{};
     request.flags = static_cast<unsigned>(how.flags | O_CLOEXEC);
-    // Unlike openat, openat2 refuses a mode that would not be used.
+    // Unlike openat, openat2 refuses a mode that has no effect.
     const bool creates = (how.flags & O_CREAT) != 0 or (how.flags & O_TMPFILE) == O_TMPFILE;
     request.mode = creates ? how.permission_bits : 0;
     request.resolve = resolve_flags(limit);
@@ -50,7 +50,7 @@ int open_confined(int directory, const char* path, const open_how_at& how, confi
         const long descriptor = ::syscall(SYS_openat2, directory, path, &request, sizeof request);
         if (descriptor >= 0) return static_cast<int>(descriptor);
         if (errno == EINTR) continue;
-        // A rename anywhere in the system came between while `..` was being walked. Rarely twice.
+        // A rename anywhere in the system happened while `..` was being resolved. Rarely twice.
         if (errno != EAGAIN or ++attempts == limits::confined_open_attempts_max) return -1;
     }
 }

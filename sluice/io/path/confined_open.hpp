@@ -20,11 +20,12 @@ struct open_how_at {
     const char* operation = "open";
 };
 
-/// The descriptor `*at` system calls are to be given for `base`: its own, or the current directory's.
+/// Returns the descriptor for the `*at` system calls relative to `base`: its own, or the current
+/// directory's.
 [[nodiscard]] int directory_of(const anchor_directory& base) noexcept;
 
-/// Opens `path` relative to `base`, confined as that says. The caller owns the descriptor.
-/// Errors: see path_handle::open, and those of `open(2)`. Allocates: nothing.
+/// Opens `path` relative to `base`, with its confinement. The caller owns the descriptor. Errors:
+/// see path_handle::open, and those of `open(2)`. Allocates: nothing.
 [[nodiscard]] result<int> open_at(const anchor_directory& base, const terminated_path& path,
                                   open_how_at how) noexcept;
 

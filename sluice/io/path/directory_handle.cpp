@@ -22,8 +22,9 @@ file_type type_of_record(unsigned char type) noexcept {
     return type_of_mode(static_cast<unsigned>(DTTOIF(type)));
 }
 
-// One linux_dirent64, which has the layout of glibc's struct dirent64: inode, offset of the next record,
-// length of this one, type, name. Copied out: the storage is the caller's and need not be aligned.
+// A linux_dirent64, which has the layout of glibc's struct dirent64: inode, offset of the next
+// record, length of this one, type, name. Copied out: the storage is the caller's and need not be
+// aligned.
 struct record {
     std::uint64_t inode = 0;
     std::uint64_t next_position = 0;
@@ -49,10 +50,10 @@ bool is_wanted(std::string_view name, std::string_view pattern) noexcept {
     return pattern.empty() or matches_glob(pattern, name);
 }
 
-// Fills one entry. False if what it named is gone.
+// Fills one entry. Returns false if the file no longer exists.
 bool describe(int directory, const record& found, stat_fields wanted, directory_entry& entry) noexcept {
     entry = {.name = found.name, .inode = found.inode, .type = found.type, .status = {}};
-    // Some file systems keep no types in their directories.
+    // Some file systems do not store types in their directories.
     if (entry.type == file_type::unknown) wanted = wanted | stat_fields::type;
     if (wanted == stat_fields::none) return true;
     const int code = read_status(directory, found.name.data(), AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, wanted,
@@ -102,7 +103,7 @@ result<enumerate_result> directory_handle::enumerate(const enumerate_request& re
     const std::size_t bytes_max = std::min(request.storage.size(), room);
     std::uint64_t next = request.position;
     std::size_t filled = 0;
-    // More than once only while nothing read is wanted; ends with the directory.
+    // Repeated only while no entry was wanted; ends with the directory.
     while (filled == 0) {
         const long bytes = ::syscall(SYS_getdents64, descriptor(), request.storage.data(), bytes_max);
         if (bytes < 0 and errno == EINTR) continue;

@@ -8,7 +8,7 @@ namespace sluice::io {
 
 /// One name in a directory.
 struct directory_entry {
-    std::string_view name;  // in the storage given to enumerate(); a zero follows it
+    std::string_view name;  // in the storage passed to enumerate(); a zero follows it
     std::uint64_t inode = 0;
     file_type type = file_type::unknown;
     file_status status = {};  // the requested fields; none is known if the status is not available
@@ -17,33 +17,33 @@ struct directory_entry {
 /// The fields to list, the position to continue from, and the storage for the result.
 struct enumerate_request {
     std::span<directory_entry> entries = {};
-    /// For the names: at least limits::enumerate_storage_bytes_min; 64 KiB serves well.
+    /// For the names: at least limits::enumerate_storage_bytes_min; 64 KiB is a good size.
     std::span<char> storage = {};
-    std::uint64_t position = 0;  // 0: from the start; else what an earlier call returned as `next`
+    std::uint64_t position = 0;  // 0: from the start; else `next` of an earlier call
     stat_fields wanted = stat_fields::none;
-    std::string_view pattern = {};  // a glob (see matches_glob) names must fit; empty: all
+    std::string_view pattern = {};  // a glob (see matches_glob) that names must match; empty: all
 };
 
 struct enumerate_result {
     std::span<directory_entry> entries;  // the filled front of the request's; empty: the end
-    std::uint64_t next = 0;              // where to go on
+    std::uint64_t next = 0;              // the position to continue from
 };
 
-/// A directory open for listing. Is a path_handle: things can be opened relative to it, and it is as confined
-/// as what it was opened from.
+/// A directory open for listing. It is a path_handle: paths can be opened relative to it, and its
+/// confinement is that of the base from which it was opened.
 class directory_handle : public path_handle {
 public:
     constexpr directory_handle() noexcept = default;
     explicit constexpr directory_handle(native_handle native, confinement limit = confinement::none) noexcept
         : path_handle(native, limit) {}
 
-    /// Opens, or creates, the directory `path`. A directory is never open for writing, so `mode` only says
-    /// whether it can be listed (read, write) or not (none, attr_read, attr_write). `permission_bits`, less
-    /// the umask, are those of a directory created.
-    /// Errors: as path_handle::open; EEXIST; EINVAL for mode append and for creation truncate_existing and
-    /// always_new: a directory cannot be emptied or replaced in one step; EROFS, ENOSPC, EDQUOT, EMLINK when
-    /// creating; EINVAL when creating `.` or `..` beneath a confined base. Allocates: nothing.
-    /// Blocks: for the file system.
+    /// Opens, or creates, the directory `path`. A directory is never open for writing, so `mode`
+    /// only decides whether it can be listed (read, write) or not (none, attr_read, attr_write).
+    /// `permission_bits`, less the umask, are the permissions of a new directory.
+    /// Errors: as path_handle::open; EEXIST; EINVAL for mode append and for creation
+    /// truncate_existing and always_new: a directory cannot be emptied or replaced in one step;
+    /// EROFS, ENOSPC, EDQUOT, EMLINK when creating; EINVAL when creating `.` or `..` beneath a
+    /// confined base. Allocates: nothing. Blocks: for the file system.
     [[nodiscard]] static result<directory_handle> open(const path_handle& base, path_view path,
                                                        mode wanted = mode::read,
                                                        creation create = creation::open_existing,

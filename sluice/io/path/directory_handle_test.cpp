@@ -30,7 +30,7 @@ std::multiset<std::string> list(const directory_handle& directory, std::size_t e
     }
 }
 
-TEST_P(directory_handle_on, ten_thousand_entries_come_once_each_through_small_buffers) {
+TEST_P(directory_handle_on, ten_thousand_entries_are_returned_once_each_through_small_buffers) {
     constexpr std::size_t count = 10'000;
     std::multiset<std::string> made;
     fs::create_directory(directory.path_of("many"));
@@ -46,7 +46,7 @@ TEST_P(directory_handle_on, ten_thousand_entries_come_once_each_through_small_bu
     EXPECT_EQ(list(many, 20'000, 1 << 20), made);
 }
 
-TEST_P(directory_handle_on, entries_carry_inode_type_and_only_the_status_asked_for) {
+TEST_P(directory_handle_on, entries_have_inode_type_and_only_the_requested_status) {
     directory.write("file", "12345");
     fs::create_directory(directory.path_of("folder"));
     fs::create_symlink("nowhere", directory.path_of("link"));
@@ -73,7 +73,7 @@ TEST_P(directory_handle_on, entries_carry_inode_type_and_only_the_status_asked_f
     }
 }
 
-TEST_P(directory_handle_on, a_pattern_chooses_among_the_names) {
+TEST_P(directory_handle_on, a_pattern_selects_names) {
     for (const char* name : {"a.txt", "b.txt", "c.dat"})
         directory.write(name, "");
     const auto opened = directory_handle::open(directory.anchor(), ".").value();
@@ -106,7 +106,7 @@ TEST_P(directory_handle_on, too_small_a_storage_is_an_error_and_not_the_end) {
     FAIL() << "the long name was neither listed nor an error";
 }
 
-TEST_P(directory_handle_on, creation_decides_about_what_is_there) {
+TEST_P(directory_handle_on, creation_decides_what_happens_to_an_existing_directory) {
     const auto& base = directory.anchor();
     EXPECT_EQ(directory_handle::open(base, "d").error(), std::errc::no_such_file_or_directory);
     EXPECT_TRUE(directory_handle::open(base, "d", mode::read, creation::only_if_not_exist));
@@ -138,7 +138,7 @@ TEST_P(directory_handle_on, creation_beneath_a_confined_one_does_not_lead_outsid
     EXPECT_EQ(made->confined(), confinement::beneath);
 }
 
-TEST_P(directory_handle_on, one_that_was_removed_lists_nothing_more) {
+TEST_P(directory_handle_on, a_removed_directory_lists_no_entries) {
     const auto opened =
         directory_handle::open(directory.anchor(), "d", mode::read, creation::if_needed).value();
     fs::remove(directory.path_of("d"));
@@ -148,7 +148,7 @@ TEST_P(directory_handle_on, one_that_was_removed_lists_nothing_more) {
     EXPECT_TRUE(not part or part->entries.empty());
 }
 
-TEST_P(directory_handle_on, a_barrier_needs_one_open_for_listing) {
+TEST_P(directory_handle_on, a_barrier_requires_a_directory_open_for_listing) {
     EXPECT_TRUE(directory_handle::open(directory.anchor(), ".").value().barrier());
     EXPECT_EQ(directory_handle::open(directory.anchor(), ".", mode::none).value().barrier().error(),
               std::errc::bad_file_descriptor);

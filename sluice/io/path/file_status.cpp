@@ -12,7 +12,7 @@ namespace sluice::io {
 
 result<file_status> status_of(const handle& open, stat_fields wanted) noexcept {
     file_status status;
-    // A descriptor of -1 would mean nothing good together with an empty path.
+    // A descriptor of -1 with an empty path would refer to another directory.
     const int code =
         open.is_valid() ? read_status(open.descriptor(), "", AT_EMPTY_PATH, wanted, status) : EBADF;
     if (code != 0) return failure({code, "statx", open.descriptor()});
@@ -24,7 +24,8 @@ result<file_status> status_at(const path_handle& base, path_view path, follow li
     const int no_follow = links == follow::no ? O_NOFOLLOW : 0;
     const terminated_path text(path);
     if (base.confined() != confinement::none) {
-        // statx knows no confinement, so a confined path is opened, and its descriptor is asked.
+        // statx has no confinement, so a confined path is opened, and statx is called on its
+        // descriptor.
         const auto descriptor = open_at(base, text, {.flags = O_PATH | no_follow, .operation = "statx"});
         if (not descriptor) return failure(descriptor.error());
         return status_of(handle({.descriptor = *descriptor, .kind = handle_kind::path}), wanted);

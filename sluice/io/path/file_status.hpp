@@ -8,8 +8,8 @@
 
 namespace sluice::io {
 
-/// Asks for the status of what a handle has open; works with every mode, `none` included.
-/// Errors: EIO, ESTALE, EACCES from network file systems. Allocates: nothing. Blocks: for the file system.
+/// Returns the status of an open file; works with every mode, `none` included. Errors: EIO, ESTALE,
+/// EACCES from network file systems. Allocates: nothing. Blocks: for the file system.
 [[nodiscard]] result<file_status> status_of(const handle& open,
                                             stat_fields wanted = stat_fields::all) noexcept;
 
@@ -22,16 +22,16 @@ enum class follow : bool { no, yes };
                                             follow links = follow::no,
                                             stat_fields wanted = stat_fields::all) noexcept;
 
-/// New times of an inode; those not given stay as they are.
+/// New times of an inode; those without a value do not change.
 struct file_times {
     std::optional<file_status::time_point> accessed = {};
     std::optional<file_status::time_point> modified = {};
 };
 
-/// Sets times, to the nanosecond if the file system stores nanoseconds; otherwise it rounds down. `changed`
-/// becomes now.
-/// Errors: EPERM, EACCES if neither owner nor allowed; EROFS; EINVAL if the file system cannot express the
-/// time. On a handle of mode none, attr_read or attr_write also EINVAL before Linux 5.8. Allocates: nothing.
+/// Sets times, to the nanosecond if the file system stores nanoseconds; otherwise it rounds down.
+/// `changed` becomes the current time. Errors: EPERM, EACCES if neither owner nor permitted; EROFS;
+/// EINVAL if the file system cannot represent the time. On a handle of mode none, attr_read or
+/// attr_write also EINVAL before Linux 5.8. Allocates: nothing.
 [[nodiscard]] result<void> set_times(const handle& open, const file_times& times) noexcept;
 
 }  // namespace sluice::io

@@ -55,19 +55,19 @@ TEST_P(file_status_on, times_are_set_to_the_nanosecond_also_before_1970) {
     EXPECT_EQ(status_of(file).value().modified, before_the_epoch);
 }
 
-TEST_P(file_status_on, times_not_given_stay) {
+TEST_P(file_status_on, times_without_a_value_do_not_change) {
     const auto before = status_of(directory.anchor()).value();
     ASSERT_TRUE(set_times(directory.anchor(), {}));
     EXPECT_EQ(status_of(directory.anchor()).value().modified, before.modified);
 }
 
-TEST(file_status, times_beyond_what_nanoseconds_hold_are_clamped) {
+TEST(file_status, times_beyond_the_range_of_nanoseconds_are_clamped) {
     EXPECT_EQ(to_time_point(15'000'000'000, 0), file_status::time_point::max());
     EXPECT_EQ(to_time_point(-15'000'000'000, 0), file_status::time_point::min());
     EXPECT_EQ(to_time_point(-2, 500'000'000), file_status::time_point(-1500ms));
 }
 
-TEST(file_status, of_nothing_open_is_an_error) {
+TEST(file_status, is_an_error_for_an_invalid_handle) {
     EXPECT_EQ(status_of(handle()).error(), std::errc::bad_file_descriptor);
     EXPECT_EQ(set_times(handle(), {}).error(), std::errc::bad_file_descriptor);
 }

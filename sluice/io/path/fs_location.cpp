@@ -15,7 +15,7 @@
 namespace sluice::io {
 namespace {
 
-// The directory an open inode's name stands in, and that name.
+// The directory and the name of an open inode.
 struct present_name {
     path_handle directory;
     std::array<char, limits::name_bytes_max + 1> text{};
@@ -78,15 +78,16 @@ result<void> find_present_name(const handle& open, present_name& found) noexcept
     return seen;
 }
 
-// Before Linux 6.10, linkat needs a privilege to link by descriptor (ENOENT otherwise), but none to link by
-// way of /proc.
+// Before Linux 6.10, linkat requires a privilege to link by descriptor (ENOENT otherwise), but not
+// to link through /proc.
 int link_inode(const handle& open, int directory, const char* name) noexcept {
     if (::linkat(open.descriptor(), "", directory, name, AT_EMPTY_PATH) == 0) return 0;
     if (errno != ENOENT and errno != EINVAL and errno != EPERM) return -1;
     return ::linkat(AT_FDCWD, descriptor_path(open.descriptor()).c_str(), directory, name, AT_SYMLINK_FOLLOW);
 }
 
-// Gives an inode without a name its first. Replacing takes a second name to be renamed over the wanted one.
+// Gives an inode without a name its first. Replacing requires a second name, which is renamed over
+// the wanted one.
 result<void> name_anonymous(const handle& open, const location& place, replace existing) noexcept {
     if (link_inode(open, place.directory(), place.name()) == 0) return {};
     if (errno != EEXIST or existing == replace::no) return failure(place.last("linkat"));
@@ -131,11 +132,12 @@ result<void> remove_name(const path_handle& base, path_view path, int flags) noe
 
 }  // namespace
 
-// The kernel cannot remove a name on condition of its inode. A rename to a unique name, a check there, and
-// the removal of that name would close the gap after the check, but does more harm than the gap: a wrong
-// inode loses its name until it is renamed back, which fails if the name is taken by then; watches report a
-// rename instead of a removal; and a crash leaves the file under the unique name. Programs that cooperate
-// must exclude a rename onto a name that is being removed, as the SMB server does for its clients.
+// The kernel cannot remove a name on condition of its inode. A rename to a unique name, a check
+// there, and the removal of that name would close the gap after the check, but does more harm than
+// the gap: a wrong inode loses its name until it is renamed back, which fails if the name is taken
+// by then; watches report a rename instead of a removal; and a crash leaves the file under the
+// unique name. Programs that cooperate must exclude a rename to a name that is being removed, as
+// the SMB server does for its clients.
 result<void> unlink(const handle& open) noexcept {
     present_name name;
     if (const auto found = find_present_name(open, name); not found) return failure(found.error());

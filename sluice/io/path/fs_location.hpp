@@ -39,15 +39,14 @@ enum class replace : bool { no, yes };
 [[nodiscard]] result<void> relink(const handle& open, const path_handle& base, path_view path,
                                   replace existing = replace::yes) noexcept;
 
-/// Gives an open file one more name. The inode linked is the open one for sure: no race.
-/// Errors: EEXIST; EPERM for directories and where the file system has no links; ENOENT if the file had names
-/// and lost them all; EMLINK, EXDEV, ENOSPC, EDQUOT, EROFS as `linkat(2)`; as path_handle::open for `path`.
-/// Allocates: nothing. Blocks: for the file system.
+/// Gives an open file one more name. There is no race: the linked inode is always the open one.
+/// Errors: EEXIST; EPERM for directories and where the file system has no links; ENOENT if the file
+/// had names and lost them all; EMLINK, EXDEV, ENOSPC, EDQUOT, EROFS as `linkat(2)`; as
+/// path_handle::open for `path`. Allocates: nothing. Blocks: for the file system.
 [[nodiscard]] result<void> link(const handle& open, const path_handle& base, path_view path) noexcept;
 
-/// Removes the name `path`, of whatever but a directory.
-/// Errors: EISDIR; ENOENT, EACCES, EPERM, EBUSY, EROFS as `unlinkat(2)`; as path_handle::open.
-/// Allocates: nothing. Blocks: for the file system.
+/// Removes the name `path`, unless it is a directory. Errors: EISDIR; ENOENT, EACCES, EPERM, EBUSY,
+/// EROFS as `unlinkat(2)`; as path_handle::open. Allocates: nothing. Blocks: for the file system.
 [[nodiscard]] result<void> remove(const path_handle& base, path_view path) noexcept;
 
 /// Removes the empty directory `path`. Errors: ENOTDIR, ENOTEMPTY, and as remove.

@@ -17,7 +17,7 @@ file_handle create(const path_handle& base, path_view name) {
     return file_handle::open(base, name, mode::write, creation::if_needed).value();
 }
 
-TEST_P(fs_location_on, relink_renames_what_is_open_even_after_others_have_renamed_it) {
+TEST_P(fs_location_on, relink_renames_the_open_file_even_after_others_have_renamed_it) {
     const auto file = create(directory.anchor(), "first");
     fs::rename(directory.path_of("first"), directory.path_of("second"));
     (void)create(directory.anchor(), "first");
@@ -28,7 +28,7 @@ TEST_P(fs_location_on, relink_renames_what_is_open_even_after_others_have_rename
     EXPECT_FALSE(directory.exists("second"));
 }
 
-TEST_P(fs_location_on, relink_replaces_only_when_asked_to) {
+TEST_P(fs_location_on, relink_replaces_only_on_request) {
     const auto file = create(directory.anchor(), "file");
     directory.write("taken", "old");
     const auto refused = relink(file, directory.anchor(), "taken", replace::no);
@@ -64,7 +64,7 @@ TEST_P(fs_location_on, relink_out_of_a_confined_directory_is_refused) {
     EXPECT_TRUE(directory.exists("share/out"));
 }
 
-TEST_P(fs_location_on, a_file_without_a_name_is_given_one) {
+TEST_P(fs_location_on, a_file_without_a_name_gets_one) {
     const auto file = file_handle::temp_inode(directory.anchor()).value();
     ASSERT_EQ(unlink(file).error(), std::errc::no_such_file_or_directory);
     const auto named = relink(file, directory.anchor(), "name", replace::no);
@@ -128,7 +128,7 @@ TEST_P(fs_location_on, a_name_that_was_removed_by_others_is_not_confused_with_it
     EXPECT_TRUE(directory.exists("second name"));
 }
 
-TEST_P(fs_location_on, a_name_that_ends_like_the_kernel_marks_deleted_ones_is_a_name) {
+TEST_P(fs_location_on, a_name_that_ends_like_the_kernels_mark_of_deleted_files_is_a_name) {
     const auto file = create(directory.anchor(), "file (deleted)");
     ASSERT_TRUE(unlink(file));
     EXPECT_EQ(directory.entry_count(), 0U);

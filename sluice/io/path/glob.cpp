@@ -12,7 +12,7 @@ constexpr std::size_t none = std::string_view::npos;
 // The match of one element of a pattern, other than `*`, with the front of a name.
 struct step {
     std::size_t pattern_bytes = 0;  // length of the element
-    std::size_t name_bytes = 0;     // how much of the name it took
+    std::size_t name_bytes = 0;     // how much of the name it matched
     bool fits = false;
 };
 
@@ -67,7 +67,8 @@ step match_one(std::string_view pattern, std::string_view name) noexcept {
 bool matches_glob(std::string_view pattern, std::string_view name) noexcept {
     std::size_t p = 0;
     std::size_t n = 0;
-    // Only the last `*` ever needs to take more: whatever an earlier one could gain by it, this one can too.
+    // Only the last `*` ever needs to match more: a longer match of an earlier one has no advantage
+    // over this.
     std::size_t star = none;
     std::size_t star_took_to = 0;
     while (n < name.size()) {

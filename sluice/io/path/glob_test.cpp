@@ -7,7 +7,7 @@
 namespace sluice::io {
 namespace {
 
-TEST(glob, a_star_takes_any_run_even_an_empty_one) {
+TEST(glob, a_star_matches_any_sequence_even_an_empty_one) {
     EXPECT_TRUE(matches_glob("*", ""));
     EXPECT_TRUE(matches_glob("*.txt", "a.txt"));
     EXPECT_TRUE(matches_glob("*.txt", ".txt"));
@@ -16,7 +16,7 @@ TEST(glob, a_star_takes_any_run_even_an_empty_one) {
     EXPECT_FALSE(matches_glob("*.txt", "a.txt~"));
 }
 
-TEST(glob, a_question_mark_takes_one_character_of_any_length) {
+TEST(glob, a_question_mark_matches_one_character_of_any_length) {
     EXPECT_TRUE(matches_glob("a?c", "abc"));
     EXPECT_TRUE(matches_glob("a?c",
                              "a\xc3\xa4"
@@ -27,7 +27,7 @@ TEST(glob, a_question_mark_takes_one_character_of_any_length) {
                              "c"));
 }
 
-TEST(glob, a_set_takes_one_byte_of_its_ranges) {
+TEST(glob, a_set_matches_one_byte_of_its_ranges) {
     EXPECT_TRUE(matches_glob("[a-cx]", "b"));
     EXPECT_TRUE(matches_glob("[a-cx]", "x"));
     EXPECT_FALSE(matches_glob("[a-cx]", "d"));

@@ -106,14 +106,14 @@ TEST_P(path_handle_on, names_with_zeros_in_them_and_too_long_ones_are_refused_by
     EXPECT_NE(too_long.error().message().find("xxxx:"), std::string::npos);
 }
 
-TEST_P(path_handle_on, takes_a_piece_of_a_longer_text_as_a_path) {
+TEST_P(path_handle_on, accepts_a_part_of_a_longer_text_as_a_path) {
     fs::create_directories(directory.path_of("a"));
     const std::string_view text = "a/b/c";
     EXPECT_TRUE(path_handle::open(directory.anchor(), text.substr(0, 1)));
     EXPECT_TRUE(path_handle::open(directory.anchor(), fs::path("a")));
 }
 
-TEST_P(path_handle_on, a_confined_open_ends_while_others_never_cease_to_rename) {
+TEST_P(path_handle_on, a_confined_open_ends_in_spite_of_continual_renames) {
     fs::create_directories(directory.path_of("a/b/c"));
     const auto share = directory.confined();
     std::atomic<bool> done = false;
@@ -126,7 +126,7 @@ TEST_P(path_handle_on, a_confined_open_ends_while_others_never_cease_to_rename) 
     unsigned opened_count = 0;
     for (int i = 0; i < 2000; ++i) {
         const auto opened = path_handle::open(share, "a/b/../b/../b/../../a");
-        // The renames are of something else, so the only failure is the one that says "try again".
+        // A different file is renamed, so the only failure is EAGAIN.
         if (opened)
             ++opened_count;
         else

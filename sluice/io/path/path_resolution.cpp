@@ -38,7 +38,7 @@ result<void> location::open_parent(const path_handle& base, const char* operatio
 
     const terminated_path directory(path.substr(0, slash + 1));
     const auto opened = open_at(base, directory, {.flags = O_PATH | O_DIRECTORY, .operation = operation});
-    // The caller gave the whole path and should read it, not the half that was opened.
+    // The error has the whole path of the caller, not the part that was opened.
     if (not opened) return failure(error::with_path(opened.error().code(), operation, text()));
     parent_ = path_handle({.descriptor = *opened, .kind = handle_kind::path});
     directory_ = *opened;
@@ -47,7 +47,7 @@ result<void> location::open_parent(const path_handle& base, const char* operatio
 
 temporary_name::temporary_name() noexcept {
     std::uint64_t random = 0;
-    // Waits, and can be interrupted, only before the kernel has gathered entropy once; fails never.
+    // Waits, and can be interrupted, only before the kernel has gathered entropy once; never fails.
     while (::getrandom(&random, sizeof random, 0) != sizeof random)
         ENSURE(errno == EINTR);
     std::snprintf(text_.data(), text_.size(), ".sluice-%016llx", static_cast<unsigned long long>(random));

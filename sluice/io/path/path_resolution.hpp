@@ -6,7 +6,8 @@
 #include "sluice/io/path/confined_open.hpp"
 #include "sluice/io/path/path_handle.hpp"
 
-// How the file half of io reaches names. Not for users: handles are opened by their own open().
+// How files and directories are reached by name. Not for users: handles are opened by their own
+// open().
 namespace sluice::io {
 
 /// The directory that paths are relative to, for confined_open.hpp.
@@ -23,12 +24,13 @@ namespace sluice::io {
     return open_at(anchor_of(base), path, how);
 }
 
-/// Where the last component of a path stands: a directory's descriptor and a name in it, for the system calls
-/// that create, rename or remove names and know no confinement of their own.
+/// The parent directory of a path and the name in it, for the system calls that create, rename or
+/// remove names and have no confinement of their own.
 ///
-/// Relative to an unconfined base nothing is opened unless asked, and `name` is the whole path. Otherwise the
-/// parent is opened, confined, and `name` is the last component, without the slashes that may follow it; `.`
-/// and `..` are refused with EINVAL, since they name no entry of that directory.
+/// Relative to an unconfined base, the parent is opened only on request, and `name` is the whole
+/// path. Otherwise the parent is opened, confined, and `name` is the last component, without the
+/// slashes that may follow it. `.` and `..` are refused with EINVAL, because they are not entries
+/// of that directory.
 class location {
 public:
     enum class parent : bool { as_needed, opened };
@@ -36,7 +38,7 @@ public:
     location(const path_handle& base, path_view path, const char* operation,
              parent wanted = parent::as_needed) noexcept;
 
-    /// The error to return if the place could not be reached.
+    /// Returns the error if the directory cannot be opened.
     [[nodiscard]] const result<void>& reached() const noexcept { return reached_; }
     [[nodiscard]] int directory() const noexcept {
         ENSURE(reached_.has_value(), "the place could not be reached");
@@ -48,7 +50,7 @@ public:
     }
     [[nodiscard]] std::string_view text() const noexcept { return text_.text(); }
 
-    /// The calling thread's errno as the error of `operation` at this place.
+    /// Returns the calling thread's errno as the error of `operation` on this path.
     [[nodiscard]] error last(const char* operation) const noexcept {
         return error::with_path(errno, operation, text());
     }
@@ -74,7 +76,7 @@ private:
     std::array<char, 32> text_{};
 };
 
-/// "/proc/self/fd/N": the only name an open inode is sure to have.
+/// "/proc/self/fd/N": the only name that every open inode has.
 class descriptor_path {
 public:
     explicit descriptor_path(int descriptor) noexcept;

@@ -14,7 +14,7 @@ terminated_path::terminated_path(path_view path) noexcept : text_(path.text()) {
     if (text_.size() >= limits::path_bytes_max) {
         problem_ = ENAMETOOLONG;
     } else if (text_.find('\0') != std::string_view::npos) {
-        // The kernel would stop at the zero and quietly work on a different file than the one named.
+        // The kernel would stop at the zero and silently use a different file than the named one.
         problem_ = EINVAL;
     } else if (path.is_terminated()) {
         start_ = text_.data();

@@ -11,9 +11,9 @@ namespace sluice::io {
 
 /// A borrowed path, as a function parameter.
 ///
-/// Remembers whether a zero follows the text, so that a literal or a std::string goes to the kernel as it is
-/// and only a piece of a longer text has to be copied. Bytes, no encoding: what the kernel sees.
-/// Thread safety: a value; what it borrows must outlive the call it is passed to.
+/// Records whether a zero follows the text, so that a literal or a std::string is passed to the
+/// kernel directly, and only a part of a longer text has to be copied. Bytes, no encoding, as for
+/// the kernel. Thread safety: a value; the borrowed text must outlive the call it is passed to.
 class path_view {
 public:
     constexpr path_view(const char* text) noexcept  // NOLINT: meant to convert
@@ -38,15 +38,17 @@ private:
     bool terminated_ = false;
 };
 
-/// A path as the kernel wants it: ending in a zero and holding none before. Copies into itself, not to the
-/// heap, and only what is not terminated already. Neither movable nor copyable: it may point into itself.
+/// A path as the kernel requires it: it ends in a zero and has none before. Copies only a path that
+/// is not terminated already, into itself and not to the heap. Neither movable nor copyable: it may
+/// point into itself.
 class terminated_path {
 public:
     explicit terminated_path(path_view path) noexcept;
     terminated_path(const terminated_path&) = delete;
     terminated_path& operator=(const terminated_path&) = delete;
 
-    /// 0; EINVAL if a zero stands within the path; ENAMETOOLONG if it is longer than the kernel takes.
+    /// Returns 0; EINVAL if the path contains a zero; ENAMETOOLONG if it is longer than the kernel
+    /// accepts.
     [[nodiscard]] int problem() const noexcept { return problem_; }
     /// Valid if there is no problem.
     [[nodiscard]] const char* c_str() const noexcept { return start_; }
@@ -56,7 +58,7 @@ private:
     std::string_view text_;
     const char* start_ = nullptr;
     int problem_ = 0;
-    std::array<char, limits::path_bytes_max> copy_;  // left as it is unless needed: 4 KiB to clear per call
+    std::array<char, limits::path_bytes_max> copy_;  // not initialised unless needed: 4 KiB to clear per call
 };
 
 }  // namespace sluice::io

@@ -8,7 +8,7 @@
 
 namespace sluice::io {
 
-// The masks go to the kernel as they are.
+// The masks are passed to the kernel unchanged.
 static_assert(static_cast<unsigned>(stat_fields::type) == STATX_TYPE);
 static_assert(static_cast<unsigned>(stat_fields::permissions) == STATX_MODE);
 static_assert(static_cast<unsigned>(stat_fields::links) == STATX_NLINK);

@@ -44,7 +44,7 @@ enum class stat_fields : std::uint32_t {
     return static_cast<stat_fields>(static_cast<std::uint32_t>(a) & static_cast<std::uint32_t>(b));
 }
 
-/// Properties of an inode beyond permissions. Only those in `supported_attributes` mean anything.
+/// Properties of an inode beyond permissions. Only those in `supported_attributes` are valid.
 enum class file_attributes : std::uint64_t {
     none = 0,
     compressed = 0x4,
@@ -74,7 +74,7 @@ struct file_status {
     std::uint32_t links = 0;
     std::uint32_t user_id = 0;
     std::uint32_t group_id = 0;
-    std::uint32_t block_bytes = 0;  // preferred size of i/o
+    std::uint32_t block_bytes = 0;  // preferred size of I/O
     std::uint64_t inode = 0;
     std::uint64_t device = 0;
     extent_type size_bytes = 0;
@@ -83,14 +83,14 @@ struct file_status {
     time_point modified = {};
     time_point changed = {};              // change of the inode: content, owner, permissions, links
     std::optional<time_point> born = {};  // not every file system keeps it
-    std::uint32_t direct_memory_alignment_bytes = 0;  // 0: no direct i/o, or not known
+    std::uint32_t direct_memory_alignment_bytes = 0;  // 0: no direct I/O, or not known
     std::uint32_t direct_offset_alignment_bytes = 0;
     file_attributes attributes = file_attributes::none;
     file_attributes supported_attributes = file_attributes::none;
 
     [[nodiscard]] constexpr bool knows(stat_fields field) const noexcept { return (known & field) == field; }
-    /// Whether both describe the same inode. An inode number is used again once its file is gone, so this
-    /// tells only while one of the two is held open.
+    /// Returns whether both describe the same inode. An inode number is reused once its file is
+    /// gone, so the result is valid only while one of the two is held open.
     [[nodiscard]] constexpr bool is_same_inode(const file_status& other) const noexcept {
         return inode == other.inode and device == other.device;
     }

@@ -9,8 +9,8 @@
 namespace sluice::io {
 namespace {
 
-// Makes the link under another name and renames that over `place`: readers see the old or the new, never
-// none.
+// Creates the link under another name and renames that over `place`: readers see the old link or
+// the new one, and always one of them.
 result<void> replace(const location& place, const char* target) noexcept {
     for (unsigned attempt = 0; attempt < limits::temporary_name_attempts_max; ++attempt) {
         const temporary_name beside;

@@ -6,8 +6,8 @@
 
 namespace sluice::io {
 
-/// A symbolic link itself, not what it leads to. A handle rather than a pair of functions, so that status_of,
-/// relink and unlink apply to it as to a file.
+/// A symbolic link itself, not its target. A handle instead of a pair of functions, so that
+/// status_of, relink and unlink apply to it as to a file.
 class symlink_handle : public handle {
 public:
     constexpr symlink_handle() noexcept = default;
@@ -29,9 +29,9 @@ public:
         const path_handle& base, path_view path, path_view target,
         creation create = creation::only_if_not_exist) noexcept;
 
-    /// Where the link leads, as text in `storage`.
-    /// Errors: ENAMETOOLONG if the storage is too small (limits::path_bytes_max always suffices); EIO.
-    /// Allocates: nothing. Blocks: for the file system.
+    /// Returns the target of the link, as text in `storage`. Errors: ENAMETOOLONG if the storage is
+    /// too small (limits::path_bytes_max always suffices); EIO. Allocates: nothing. Blocks: for the
+    /// file system.
     [[nodiscard]] result<std::string_view> target(std::span<char> storage) const noexcept;
 };
 

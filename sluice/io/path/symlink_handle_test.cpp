@@ -27,7 +27,7 @@ TEST_P(symlink_handle_on, a_new_link_returns_its_target) {
     EXPECT_EQ(target_of(symlink_handle::open(directory.anchor(), "link").value()), "some/where");
 }
 
-TEST_P(symlink_handle_on, creation_decides_about_what_is_there) {
+TEST_P(symlink_handle_on, creation_decides_what_happens_to_an_existing_link) {
     const auto& base = directory.anchor();
     ASSERT_TRUE(symlink_handle::create(base, "link", "first"));
     EXPECT_EQ(symlink_handle::create(base, "link", "second").error(), std::errc::file_exists);
@@ -72,7 +72,7 @@ TEST_P(symlink_handle_on, a_link_that_leads_outside_can_be_read_though_not_follo
     EXPECT_EQ(target_of(*link), "/etc/passwd");
     EXPECT_EQ(status_at(directory.confined(), "link", follow::yes).error(), std::errc::cross_device_link);
     EXPECT_EQ(status_at(strict, "link").value().type, file_type::symlink);
-    // A slash behind a name makes the kernel follow it.
+    // A slash after a name makes the kernel follow it.
     EXPECT_EQ(status_at(directory.confined(), "link/").error(), std::errc::cross_device_link);
 }
 

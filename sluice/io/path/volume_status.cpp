@@ -16,7 +16,8 @@ struct known_type {
     bool in_memory = false;
 };
 
-// Numbers of statfs(2); most stand in <linux/magic.h>, others only in the sources of their file systems.
+// Numbers of statfs(2); most are in <linux/magic.h>, others only in the sources of their file
+// systems.
 constexpr std::array known_types{
     known_type{0xef53, "ext2/3/4", volume_reach::this_host},
     known_type{0x58465342, "xfs", volume_reach::this_host},

@@ -11,7 +11,7 @@ namespace sluice::io {
 enum class volume_reach : std::uint8_t {
     this_host,    ///< a disk or memory: one kernel sees every access
     other_hosts,  ///< a network or cluster file system
-    unknown,      ///< user space (FUSE), or a type we do not know
+    unknown,      ///< user space (FUSE), or an unknown type
 };
 
 /// The known properties of the file system of an open file. Optional features (reflinks, direct
@@ -32,8 +32,8 @@ struct volume_status {
     std::uint64_t inodes_free = 0;
 };
 
-/// Asks about the file system what is open lies on; works with every mode.
-/// Errors: EBADF; EIO, ESTALE from network file systems. Allocates: nothing. Blocks: for the file system.
+/// Returns the status of the file system of an open file; works with every mode. Errors: EBADF;
+/// EIO, ESTALE from network file systems. Allocates: nothing. Blocks: for the file system.
 [[nodiscard]] result<volume_status> volume_of(const handle& open) noexcept;
 
 }  // namespace sluice::io

@@ -22,7 +22,7 @@ TEST_P(volume_status_on, distinguishes_memory_from_disk_and_returns_the_free_spa
     EXPECT_EQ(volume->name_bytes_max, 255U);
 }
 
-TEST(volume_status, of_nothing_open_is_an_error) {
+TEST(volume_status, is_an_error_for_an_invalid_handle) {
     EXPECT_EQ(volume_of(handle()).error(), std::errc::bad_file_descriptor);
 }
 

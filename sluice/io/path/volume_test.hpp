@@ -7,7 +7,7 @@
 
 #include "sluice/io/path/path_handle.hpp"
 
-// For tests: a directory of one's own, on a volume the test is run on.
+// For tests: a separate directory, on the volume of the test.
 namespace sluice::io {
 
 /// A new directory beneath `parent`, open, and removed with its content at the end.

@@ -56,7 +56,7 @@ static_assert(sizeof(value_room) == 16);
 
 ssize_t getxattr_at(int directory, const char* entry, const char* name, std::span<std::byte> into) noexcept {
     ENSURE(not into.empty(), "a size of zero asks for the length");
-    // No value is as long as the field can say.
+    // No value is longer than the field can represent.
     const std::size_t bytes = std::min<std::size_t>(into.size(), std::numeric_limits<std::uint32_t>::max());
     const value_room room{.address = reinterpret_cast<std::uintptr_t>(into.data()),
                           .bytes = static_cast<std::uint32_t>(bytes),
@@ -77,8 +77,8 @@ ssize_t getxattr_by_way_of_proc(int directory, std::string_view entry, const cha
     return ::lgetxattr(path.data(), name, into.data(), into.size());
 }
 
-// An older kernel does not know the call, and a sandbox may deny it. (Reading a user's attribute is never
-// answered with EPERM by the file itself.)
+// An older kernel does not have the call, and a sandbox may deny it. (The file itself never fails
+// the read of a user's attribute with EPERM.)
 bool lacks_call(int code) noexcept {
     return code == ENOSYS or code == EPERM;
 }
@@ -98,7 +98,7 @@ result<std::span<std::byte>> fetch_xattr_at(const handle& directory, path_view e
     if (const int code = name_problem(name_text); code != 0) return failed(code);
     if (not names_an_entry(entry.text())) return failed(EINVAL);
     if (not directory.is_valid()) return failed(EBADF);
-    // A size of zero would ask for the length instead.
+    // A size of zero would query the length instead.
     std::byte nothing{};
     const std::span<std::byte> into = storage.empty() ? std::span(&nothing, 1) : storage;
     ssize_t bytes = getxattr_at(directory.descriptor(), entry_text.c_str(), name_text.c_str(), into);
@@ -111,7 +111,7 @@ result<std::span<std::byte>> fetch_xattr_at(const handle& directory, path_view e
 
 result<std::span<std::byte>> fetch_xattr(const handle& open, path_view name,
                                          std::span<std::byte> storage) noexcept {
-    // A size of zero would ask for the length instead.
+    // A size of zero would query the length instead.
     std::byte nothing{};
     const bool empty = storage.empty();
     const auto bytes = fetch(open, name, empty ? &nothing : storage.data(), empty ? 1 : storage.size());

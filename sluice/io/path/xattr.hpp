@@ -26,26 +26,26 @@ namespace sluice::io {
                                                           path_view name,
                                                           std::span<std::byte> storage) noexcept;
 
-/// How many bytes an attribute has now. Errors: as fetch_xattr.
+/// Returns the present size of an attribute in bytes. Errors: as fetch_xattr.
 [[nodiscard]] result<std::size_t> xattr_bytes(const handle& open, path_view name) noexcept;
 
 enum class xattr_creation : std::uint8_t { if_needed, only_if_not_exist, replace_existing };
 
-/// Sets an attribute, atomically.
-/// Errors: EEXIST; ENODATA if one to be replaced is not there; ENOSPC, EDQUOT; E2BIG, ERANGE (too long);
-/// EPERM, EACCES; EROFS; EOPNOTSUPP. Allocates: nothing. Blocks: for the file system.
+/// Sets an attribute, atomically. Errors: EEXIST; ENODATA if one to replace does not exist; ENOSPC,
+/// EDQUOT; E2BIG, ERANGE (too long); EPERM, EACCES; EROFS; EOPNOTSUPP. Allocates: nothing. Blocks:
+/// for the file system.
 [[nodiscard]] result<void> store_xattr(const handle& open, path_view name, std::span<const std::byte> value,
                                        xattr_creation create = xattr_creation::if_needed) noexcept;
 
 /// Removes an attribute. Errors: ENODATA, and as store_xattr.
 [[nodiscard]] result<void> remove_xattr(const handle& open, path_view name) noexcept;
 
-/// The names of all attributes the caller may see, each followed by a zero, in `storage` (64 KiB always
-/// suffices on Linux); take_xattr_name walks them. Errors: ERANGE if the storage is too small; EOPNOTSUPP.
-/// Allocates: nothing. Blocks: for the file system.
+/// Returns the names of all attributes that the caller may see, each followed by a zero, in
+/// `storage` (64 KiB always suffices on Linux); take_xattr_name iterates over them. Errors: ERANGE
+/// if the storage is too small; EOPNOTSUPP. Allocates: nothing. Blocks: for the file system.
 [[nodiscard]] result<std::string_view> list_xattrs(const handle& open, std::span<char> storage) noexcept;
 
-/// Takes the first name off a list made by list_xattrs; empty when there is none.
+/// Removes the first name from a list of list_xattrs and returns it; empty when there is none.
 [[nodiscard]] constexpr std::string_view take_xattr_name(std::string_view& list) noexcept {
     const std::string_view name = list.substr(0, list.find('\0'));
     list.remove_prefix(name.size() < list.size() ? name.size() + 1 : list.size());

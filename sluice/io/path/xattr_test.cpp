@@ -12,7 +12,7 @@
 namespace sluice::io {
 namespace {
 
-// tmpfs keeps user attributes only since Linux 6.6; "trusted" ones need a privilege but work on both.
+// tmpfs has user attributes only since Linux 6.6; "trusted" ones need a privilege but work on both.
 class xattr_on : public on_each_volume {
 protected:
     xattr_on() {
@@ -47,7 +47,7 @@ TEST_P(xattr_on, a_stored_attribute_is_fetched_through_any_kind_of_handle) {
     EXPECT_EQ(xattr_bytes(attributes_only, "user.comment").value(), 3U);
 }
 
-TEST_P(xattr_on, creation_decides_about_what_is_there) {
+TEST_P(xattr_on, creation_decides_what_happens_to_an_existing_attribute) {
     EXPECT_EQ(store_xattr(file, "user.a", bytes("1"), xattr_creation::replace_existing).error(),
               std::errc::no_message_available);
     ASSERT_TRUE(store_xattr(file, "user.a", bytes("1"), xattr_creation::only_if_not_exist));
@@ -124,7 +124,7 @@ TEST_P(xattr_on, entries_of_a_directory_are_read_by_name_on_kernels_old_and_new)
     }
 }
 
-TEST_P(xattr_on, names_that_cannot_be_are_refused_by_name) {
+TEST_P(xattr_on, invalid_names_are_refused_by_name) {
     using namespace std::string_view_literals;
     EXPECT_EQ(store_xattr(file, "user.a\0b"sv, {}).error(), std::errc::invalid_argument);
     EXPECT_EQ(store_xattr(file, "user." + std::string(255, 'x'), {}).error(), std::errc::filename_too_long);

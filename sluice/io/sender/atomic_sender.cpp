@@ -30,7 +30,8 @@ void atomic_operation::launch(initiation how) noexcept {
 void atomic_operation::begin() noexcept {
     configure_io();
     io_multiplexer& multiplexer = home();
-    // One that was cancelled before is signalled like all others, so that their receivers do not nest.
+    // An operation that was cancelled before is signalled like all others, so that their receivers
+    // do not nest.
     const bool is_known = state_.begin() ? detail::engine::start(multiplexer, *this, how_)
                                          : detail::engine::refuse(multiplexer, *this);
     if (is_known)
@@ -52,7 +53,7 @@ void atomic_operation::begin_here(io_multiplexer& multiplexer) noexcept {
     detail::engine::publish(multiplexer, *this, how_);
 }
 
-// Whether calls on it may be made on this thread.
+// Returns whether calls on it may be made on this thread.
 bool atomic_operation::acts_here(const io_multiplexer& multiplexer) noexcept {
     return multiplexer.is_for_threads() or multiplexer.is_owner();
 }
@@ -101,7 +102,8 @@ void atomic_operation::signal_done() noexcept {
     if (state_.end()) {
         give_done();
     } else {
-        // Nothing is pending for the multiplexer any more, yet a thread is about to push the item, or has.
+        // No operation is pending for the multiplexer any more, but a thread is about to push the
+        // item, or has done so.
         ENSURE(not waiting_, "one cancellation at a time is on its way");
         waiting_.emplace(home());
     }

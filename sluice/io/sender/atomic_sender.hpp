@@ -49,15 +49,15 @@ public:
     /// effect if it is not pending.
     void cancel() noexcept;
 
-    /// Whether a start has won and done has not been signalled. A false answer does not say that the done
-    /// signal has returned: only the signal itself allows destroying the state.
+    /// Returns whether a start has won and done has not been signalled. A false result does not
+    /// mean that the done signal has returned: only the signal itself allows destroying the state.
     [[nodiscard]] bool started() const noexcept { return state_.is_pending(); }
-    /// Whether the value has been signalled, or is being, since the last start.
+    /// Returns whether the value has been signalled, or is being signalled, since the last start.
     [[nodiscard]] bool completed() const noexcept { return state_.has_value(); }
 
 protected:
     atomic_operation() noexcept : start_item_(*this), cancel_item_(*this) {}
-    /// Only before start() or after done, and before other threads know of it.
+    /// Only before start() or after done, and before other threads can access it.
     atomic_operation(atomic_operation&& other) noexcept
         : operation_record(std::move(other)), start_item_(*this), cancel_item_(*this) {
         ENSURE(not other.started(), "moved while the operation is pending");
@@ -90,18 +90,19 @@ private:
 
     // Shared.
     atomic_state<> state_;
-    // The claimer's, then through the posted item the owner's.
+    // Belongs to the claiming thread, then through the posted item to the owner.
     start_item start_item_;
     initiation how_ = initiation::automatic;
-    // Its from `cancel_queued` who set that, until the owner takes it.
+    // Belongs to the thread that sets `cancel_queued`, until the owner takes it.
     cancel_item cancel_item_;
-    // The owner's.
+    // Belongs to the owner.
     std::optional<io_multiplexer::work_guard> waiting_;  // keeps run() going while done waits for an item
 };
 
 /// The state of one operation that several threads may start, poll and cancel: P2052's
-/// atomic_io_operation_connection. Receivers are those of io_operation_connection, and are only ever called
-/// on the multiplexer's thread. The receiver may be incomplete where this type is only named.
+/// atomic_io_operation_connection. Receivers are those of io_operation_connection, and are only
+/// ever called on the multiplexer's thread. The receiver may be incomplete where this type is only
+/// named.
 template <class Sender, class Receiver>
 class atomic_io_operation_connection final : public atomic_operation {
 public:
@@ -126,7 +127,7 @@ private:
     Receiver receiver_;
 };
 
-/// A sender whose connected state is an atomic_io_operation_connection; made by atomic().
+/// A sender whose connected state is an atomic_io_operation_connection; created by atomic().
 template <sender Sender>
 class atomic_sender {
 public:
@@ -141,7 +142,7 @@ private:
     Sender sender_;
 };
 
-/// Lets any thread start and cancel what `from` describes: `atomic(async_ready(…))`.
+/// Lets any thread start and cancel the operation of `from`: `atomic(async_ready(…))`.
 template <sender Sender>
 [[nodiscard]] auto atomic(Sender from) noexcept {
     return atomic_sender<Sender>(std::move(from));
@@ -152,7 +153,7 @@ template <sender Sender, receiver_of<Sender> Receiver>
     return atomic_io_operation_connection<Sender, Receiver>(std::move(from).take(), std::move(to));
 }
 
-/// P2052's names. Connecting, and what the arguments must outlive, as for the plain forms.
+/// P2052's names. Connecting, and the lifetimes of the arguments, are those of the plain forms.
 template <std::derived_from<io_handle> Handle, read_buffers Buffers>
 [[nodiscard]] auto atomic_async_read(Handle& from, io_request<Buffers> request,
                                      deadline within = {}) noexcept {

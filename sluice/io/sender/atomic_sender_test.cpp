@@ -98,7 +98,7 @@ TEST_F(atomic_sender_test, cancelled_between_claim_and_launch_it_does_no_io) {
     EXPECT_EQ(ends.reader.try_read(io_request<bytes_type>{into}).bytes_transferred(), 4U);
 }
 
-TEST_F(atomic_sender_test, a_cancel_before_the_start_is_forgotten) {
+TEST_F(atomic_sender_test, a_cancel_before_the_start_has_no_effect) {
     auto state = read();
     state.cancel();
     state.start();

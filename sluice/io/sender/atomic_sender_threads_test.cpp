@@ -48,7 +48,7 @@ void count_one(std::atomic<int>& counter) {
     counter.notify_all();
 }
 
-// Counts, and says done in a way that lets the waiting thread destroy the state.
+// Counts signals, and signals done in a way that lets the waiting thread destroy the state.
 struct meter {
     std::atomic<int> values{0}, dones{0}, cancelled{0};
 
@@ -58,7 +58,7 @@ struct meter {
             to->values.fetch_add(1, std::memory_order_relaxed);  // ordered by `dones`
             if (not outcome) to->cancelled.fetch_add(1, std::memory_order_relaxed);
         }
-        // The state may go as soon as it is counted: nothing here is read after that.
+        // The state may be destroyed as soon as it is counted: nothing here is read after that.
         void set_done() noexcept { count_one(to->dones); }
     };
 
@@ -75,7 +75,7 @@ protected:
 
     auto read() { return atomic_async_read(ends.reader, io_request<bytes_type>{into}); }
 
-    loop running;  // its thread ends in TearDown, before anything goes
+    loop running;  // its thread ends in TearDown, before anything is destroyed
     pipe_handle::pair ends = pipe_handle::anonymous().value();
     std::array<std::byte, 16> into{};
     meter counted;
@@ -95,15 +95,15 @@ TEST_F(atomic_sender_threads, a_start_from_another_thread_completes_on_the_loop)
     EXPECT_EQ(counted.cancelled.load(), 0);
 }
 
-// The state is destroyed as soon as done has been signalled, while another thread has just cancelled it: a
-// dangling item would be found by the sanitizers, or by the queue's ENSURE.
+// The state is destroyed as soon as done has been signalled, while another thread has just
+// cancelled it: the sanitizers, or the queue's ENSURE, would detect a dangling item.
 TEST_F(atomic_sender_threads, a_cancel_racing_completion_leaves_nothing_behind) {
     constexpr int rounds = 3000;
     std::atomic<int> round{0};
     std::atomic<atomic_operation*> victim{nullptr};
     std::thread canceller([&] {
         for (int mine = 1; mine <= rounds; ++mine) {
-            // acquire pairs with the stores below: the state is there.
+            // acquire: pairs with the stores below, so the state exists.
             while (round.load(std::memory_order_acquire) < mine)
                 std::this_thread::yield();
             for (int spin = 0; spin < mine % 97; ++spin) {
@@ -126,14 +126,15 @@ TEST_F(atomic_sender_threads, a_cancel_racing_completion_leaves_nothing_behind) 
             std::this_thread::yield();
         state.reset();
         if (counted.cancelled.load(std::memory_order_relaxed) % 8 == 7) {
-            (void)ends.reader.try_read(io_request<bytes_type>{into});  // what cancelled reads left
+            (void)ends.reader.try_read(
+                io_request<bytes_type>{into});  // the remaining byte of cancelled reads
         }
     }
     canceller.join();
     EXPECT_EQ(counted.values.load(), rounds);
 }
 
-TEST_F(atomic_sender_threads, of_many_threads_that_start_exactly_one_wins_each_round) {
+TEST_F(atomic_sender_threads, exactly_one_of_many_starting_threads_wins_each_round) {
     constexpr int rounds = 300, threads = 3;
     auto state = connect(read(), meter::receiver{&counted});
     std::atomic<int> go{0}, wins{0}, finished{0};
@@ -165,7 +166,7 @@ TEST_F(atomic_sender_threads, of_many_threads_that_start_exactly_one_wins_each_r
     EXPECT_EQ(counted.values.load(), wins.load());
 }
 
-TEST_F(atomic_sender_threads, the_loop_may_cancel_and_poll_what_others_start) {
+TEST_F(atomic_sender_threads, the_loop_may_cancel_and_poll_operations_that_others_start) {
     auto state = connect(read(), meter::receiver{&counted});
     for (int i = 1; i <= 200; ++i) {
         state.start();

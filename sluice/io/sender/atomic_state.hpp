@@ -15,10 +15,10 @@ namespace sluice::io {
 /// States, as sets of bits; "owner" is the multiplexer's thread:
 ///
 ///     idle                  not started, or done
-///     pending claimed       a thread has won start(); the owner has not begun the i/o
-///     pending               the owner has begun the i/o
+///     pending claimed       a thread has won start(); the owner has not begun the I/O
+///     pending               the owner has begun the I/O
 ///     pending valued        the value has been signalled
-///     pending valued ended  the i/o is over, but the done signal waits for the queued cancel item
+///     pending valued ended  the I/O is over, but the done signal waits for the queued cancel item
 ///
 /// `cancel_asked` joins `claimed`, `cancel_queued` joins the states after it; `valued` stays after done until
 /// the next start.
@@ -28,7 +28,7 @@ namespace sluice::io {
 /// Invariants:
 ///   1. One claim() succeeds from each idle state, and one done or cancel_arrived() makes it idle again.
 ///   2. `claimed` is cleared by begin() alone, once per claim. So a cancel before it needs no item: begin()
-///      will see it, and refuses to do any i/o.
+///      will see it, and refuses to do any I/O.
 ///   3. The cancel item is queued, or about to be, exactly while `cancel_queued` is set: the thread
 ///      that sets it pushes the item, and only the item's arrival clears it.
 ///   4. The done signal is given only by a step to idle, from a state without `claimed` and `cancel_queued`:
@@ -39,17 +39,18 @@ public:
     enum class cancel_step : std::uint8_t {
         nothing,    ///< not pending, already over, or already being cancelled
         post_item,  ///< push the cancel item: from any thread
-        cancel_io,  ///< cancel the i/o: on the owner
+        cancel_io,  ///< cancel the I/O: on the owner
     };
 
-    /// Wins the right to start: true for one caller, false while pending. That caller then has begin() called
-    /// on the owner: itself, or by the start item, which it pushes.
+    /// Wins the right to start: returns true for one caller, false while pending. That caller then
+    /// calls begin() on the owner: directly, or by the start item, which it pushes.
     [[nodiscard]] bool claim() noexcept {
         // relaxed: a failure is only reported.
         std::uint32_t seen = word_.load(std::memory_order_relaxed);
         while ((seen & pending) == 0) {
-            // acquire: pairs with the release in step(), so that the claimer sees the state as done left it.
-            // release: none; what the claimer writes goes to the owner through the queue of posted items.
+            // acquire: pairs with the release in step(), so that the claimer sees the state as done
+            // left it. No release: the writes of the claimer reach the owner through the queue of
+            // posted items.
             if (word_.compare_exchange_weak(seen, pending | claimed, std::memory_order_acquire,
                                             std::memory_order_relaxed)) {
                 return true;
@@ -58,7 +59,8 @@ public:
         return false;
     }
 
-    /// The owner is about to begin the i/o. False: it was cancelled before, signal that and do no i/o.
+    /// The owner is about to begin the I/O. False: it was cancelled before; signal that and do no
+    /// I/O.
     [[nodiscard]] bool begin() noexcept {
         const std::uint32_t before = step([](std::uint32_t s) { return s & ~(claimed | cancel_asked); });
         ENSURE((before & (pending | claimed)) == (pending | claimed));
@@ -79,7 +81,7 @@ public:
         return then;
     }
 
-    /// The cancel item has come to the owner.
+    /// The cancel item has reached the owner.
     enum class arrival_step : std::uint8_t { nothing, cancel_io, signal_done };
     [[nodiscard]] arrival_step cancel_arrived() noexcept {
         const std::uint32_t before = step([](std::uint32_t s) {
@@ -115,7 +117,8 @@ public:
         return (word_.load(std::memory_order_acquire) & valued) != 0;  // as in is_pending()
     }
     [[nodiscard]] bool is_claimed() const noexcept {
-        return (word_.load(std::memory_order_relaxed) & claimed) != 0;  // only the owner asks: its own write
+        return (word_.load(std::memory_order_relaxed) & claimed) !=
+               0;  // only the owner calls this: its own write
     }
 
 private:
@@ -126,12 +129,12 @@ private:
     static constexpr std::uint32_t valued = 1U << 4;
     static constexpr std::uint32_t ended = 1U << 5;
 
-    // Goes from a state to next(state); returns the state it came from.
+    // Changes from a state to next(state); returns the previous state.
     template <class Next>
     std::uint32_t step(Next next) noexcept {
         std::uint32_t seen = word_.load(std::memory_order_relaxed);  // checked by the exchange
-        // release: pairs with the acquire in claim() and in the questions. acquire: the steps of one state
-        // are totally ordered by this word, and each sees what the one before it wrote.
+        // release: pairs with the acquire in claim() and in the queries. acquire: the steps of one
+        // state are totally ordered by this word, and each sees the writes of the previous one.
         while (not word_.compare_exchange_weak(seen, next(seen), std::memory_order_acq_rel,
                                                std::memory_order_relaxed)) {}
         return seen;

@@ -12,7 +12,7 @@
 namespace sluice::io {
 namespace {
 
-// Walks a tree of choices depth first by running a scenario again for every leaf.
+// Visits a tree of choices depth first by running a scenario again for every leaf.
 class choices {
 public:
     std::size_t pick(std::size_t options) {
@@ -20,7 +20,7 @@ public:
         EXPECT_EQ(path_[at_].options, options) << "the scenario is not deterministic";
         return path_[at_++].taken;
     }
-    // Prepares the next run; false when all have been.
+    // Prepares the next run; returns false when all runs are done.
     bool next() {
         at_ = 0;
         while (not path_.empty() and path_.back().taken + 1 == path_.back().options)

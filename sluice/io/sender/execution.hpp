@@ -63,7 +63,7 @@ struct by_channel {
     }
 };
 
-// set_value(the whole result), and set_stopped as above: for those who want no error channel.
+// set_value(the whole result), and set_stopped as above: for users without an error channel.
 struct as_whole {
     template <class Execution, class Result>
     using signatures =
@@ -101,8 +101,8 @@ struct as_time {
 // --- operation states
 // ------------------------------------------------------------------------------------------
 
-/// The operation state of i/o. start() may be called on any thread, a stop requested from any; it completes
-/// on the multiplexer's.
+/// The operation state of I/O. start() may be called on any thread, a stop requested from any; it
+/// completes on the multiplexer's.
 template <class Execution, class Delivery, class Sender, class Receiver>
 class execution_operation {
 public:
@@ -115,8 +115,8 @@ public:
     void start() & noexcept {
         const bool fresh = io_.claim();
         ENSURE(fresh, "an operation state is started once");
-        // Claimed before the callback exists, because that may cancel at once; launched after, because this
-        // may be gone when launch() returns.
+        // Claimed before the callback exists, because the callback may cancel at once; launched
+        // after, because this may be gone when launch() returns.
         callback_.emplace(stop_token_of<Execution>(receiver_), canceller{this});
         io_.launch();
     }
@@ -193,7 +193,7 @@ template <class Execution>
 struct execution_bridge {
     class scheduler;
 
-    /// Where a sender completes; its environment.
+    /// The completion context of a sender: its environment.
     class attributes {
     public:
         explicit attributes(io_multiplexer& multiplexer) noexcept : multiplexer_(&multiplexer) {}
@@ -241,7 +241,8 @@ struct execution_bridge {
             typename Execution::template completion_signatures<typename Execution::set_value(),
                                                                typename Execution::set_stopped()>;
 
-        /// attributes, and that schedule() is always asynchronous, where that can be asked.
+        /// attributes, with the property that schedule() is always asynchronous, where that can be
+        /// queried.
         class schedule_attributes : public attributes {
         public:
             using attributes::attributes;
@@ -272,7 +273,8 @@ struct execution_bridge {
         io_multiplexer* multiplexer_;
     };
 
-    /// Where work can be run: a multiplexer's thread. Equal if of the same multiplexer, which outlives it.
+    /// A scheduler for a multiplexer's thread. Two are equal if they belong to the same
+    /// multiplexer, which outlives them.
     class scheduler {
     public:
         using scheduler_concept = typename Execution::scheduler_concept;
@@ -282,7 +284,8 @@ struct execution_bridge {
         /// Completes on the multiplexer's thread, by its next pass.
         [[nodiscard]] schedule_sender schedule() const noexcept { return schedule_sender(*multiplexer_); }
 
-        /// Completes there at a time, or after one; with set_stopped if a stop is requested before.
+        /// Completes there at a time, or after a duration; with set_stopped if a stop is requested
+        /// before.
         [[nodiscard]] auto schedule_at(deadline until) const noexcept {
             return io_sender<sleep_sender, detail::as_time>(async_sleep(*multiplexer_, until));
         }
@@ -307,14 +310,14 @@ struct execution_bridge {
         io_multiplexer* multiplexer_;
     };
 
-    /// A sender that completes with set_value(the buffers, or what else the operation gives),
-    /// set_error(sluice::error) or set_stopped().
+    /// Returns a sender that completes with set_value(the buffers, or the operation's other
+    /// result), set_error(sluice::error) or set_stopped().
     template <sender Sender>
     [[nodiscard]] static auto as_sender(Sender from) noexcept {
         return io_sender<Sender, detail::by_channel>(std::move(from));
     }
 
-    /// A sender that completes with set_value(the io_result) or set_stopped().
+    /// Returns a sender that completes with set_value(the io_result) or set_stopped().
     template <sender Sender>
     [[nodiscard]] static auto as_result(Sender from) noexcept {
         return io_sender<Sender, detail::as_whole>(std::move(from));

@@ -17,13 +17,13 @@
 
 namespace sluice::io {
 
-/// The description of an asynchronous operation: a sender of P2052. Lazy: no i/o happens before connect and
-/// start; making one attaches a handle without a multiplexer. A value; it refers to its handle, which must
-/// outlive the operation.
+/// The description of an asynchronous operation: a sender of P2052. Lazy: no I/O happens before
+/// connect and start; creating one attaches a handle without a multiplexer. A value; it refers to
+/// its handle, which must outlive the operation.
 template <class S>
 concept sender = std::move_constructible<S> and requires(S& s, detail::operation_record& op) {
     typename S::result_type;
-    { s.configure(op) } noexcept;  // says what to do; called by start(), when `s` has its final address
+    { s.configure(op) } noexcept;  // sets the request; called by start(), when `s` has its final address
     { s.collect(op) } noexcept -> std::same_as<typename S::result_type>;  // the outcome
 };
 
@@ -38,10 +38,11 @@ concept receiver_of = std::move_constructible<R> and requires(R& r, typename S::
 
 namespace detail {
 
-// The part that senders on a handle share. A handle without a multiplexer adopts the calling thread's.
+// The common part of senders on a handle. A handle without a multiplexer adopts the calling
+// thread's.
 class handle_sender {
 public:
-    /// On no handle; starting it fails with EBADF.
+    /// Refers to no handle; starting it fails with EBADF.
     handle_sender() noexcept : handle_sender(no_handle()) {}
     handle_sender(multiplexable_handle& target, deadline within) noexcept
         : registration_(&detail::handle_access::adopted(target)), limit_(within) {}
@@ -73,7 +74,7 @@ private:
 
 }  // namespace detail
 
-/// Transfers to or from memory; made by async_read, async_write and async_write_some.
+/// The sender of async_read, async_write and async_write_some: transfers to or from memory.
 template <class Buffers, amount Wanted = amount::all>
 class transfer_sender : public detail::handle_sender {
 public:
@@ -132,7 +133,7 @@ private:
     buffer single_;
 };
 
-/// Makes written data durable; made by async_barrier.
+/// The sender of async_barrier: makes written data durable.
 class barrier_sender : public detail::handle_sender {
 public:
     using result_type = io_result<const_buffers_type>;
@@ -162,12 +163,13 @@ private:
     io_request<const_buffers_type> range_;
 };
 
-/// Waits until a handle is ready; made by async_ready.
+/// The sender of async_ready: waits until a handle is ready.
 ///
-/// A TCP socket with a low-water mark above 1 (SO_RCVLOWAT, receive_low_water.hpp) is ready to read once that
-/// many bytes have come, or the stream has ended or failed, or the kernel has no room for more. Fewer bytes
-/// complete nothing that waits, reads included, but stay readable: whatever is tried at once takes them, and
-/// an operation whose deadline passes leaves them in the socket.
+/// A TCP socket with a low-water mark above 1 (SO_RCVLOWAT, receive_low_water.hpp) is ready to read
+/// once that many bytes have arrived, or the stream has ended or failed, or the kernel's receive
+/// buffer is full. Fewer bytes complete no waiting operation, reads included, but stay readable: an
+/// operation that is tried at once takes them, and one whose deadline passes leaves them in the
+/// socket.
 class ready_sender : public detail::handle_sender {
 public:
     using result_type = result<void>;
@@ -191,7 +193,8 @@ private:
     direction which_ = direction::in;
 };
 
-/// Waits for a time; made by async_sleep. Ends with success when it has come, with ECANCELED when cancelled.
+/// The sender of async_sleep: waits for a time. Ends with success when it has come, with ECANCELED
+/// when cancelled.
 class sleep_sender {
 public:
     using result_type = result<void>;
@@ -224,11 +227,12 @@ struct word_wait {
     std::atomic<std::uint32_t>* word = nullptr;  // null: no wake-up will come
     std::uint32_t expected = 0;                  // its value while there is no change
     std::chrono::nanoseconds at_most{};          // more than zero
-    std::chrono::nanoseconds pause{};            // where the kernel cannot wake the multiplexer: after that
+    std::chrono::nanoseconds pause{};            // poll interval where the kernel cannot wake the multiplexer
 };
 
-/// Waits for a word; made by async_wait_word. Ends with success when it is worth looking at the word, which
-/// may also be too often; with ETIMEDOUT after `at_most`, if the kernel does the waiting; with ECANCELED.
+/// The sender of async_wait_word: waits for a word. Ends with success when the word may have
+/// changed, which includes spurious wake-ups; with ETIMEDOUT after `at_most`, if the kernel does
+/// the waiting; with ECANCELED.
 class word_sender {
 public:
     using result_type = result<void>;
@@ -284,8 +288,8 @@ private:
                                            deadline within = {}) noexcept {
     return transfer_sender<const_bytes_type, amount::some>(to, request, within);
 }
-// Those of a mapped file are defined in mapped_sender.hpp: without it, a call does not compile, rather than
-// copy.
+// Those of a mapped file are defined in mapped_sender.hpp: without it, a call does not compile,
+// instead of copying.
 class mapped_file_handle;
 template <read_buffers Buffers>
 class mapped_read_sender;
@@ -355,10 +359,11 @@ public:
         abandon();
     }
 
-    /// Begins the operation; again, once the done signal has come. The signals may come before start returns.
-    /// Blocks: no; but on a file in memory (tmpfs, assume_in_memory) for a page that has been swapped out:
-    /// assume_in_memory(false) prevents that, and leaves such a file to a worker thread.
-    // Inlined by force: behind a system call every return is mispredicted (see system_call.hpp).
+    /// Begins the operation; again, once the done signal has come. The signals may come before
+    /// start returns. Blocks: no, except on a file in memory (tmpfs, assume_in_memory) for a page
+    /// that has been swapped out: assume_in_memory(false) prevents that, and leaves such a file to
+    /// a worker thread.
+    // Inlined by force: after a system call every return is mispredicted (see system_call.hpp).
     [[gnu::always_inline]] void start(initiation how = initiation::automatic) noexcept {
         sender_.configure(*this);
         io_multiplexer& multiplexer = sender_.multiplexer();
@@ -367,29 +372,29 @@ public:
             multiplexer, *this, [this] { signal_value(); }, [this] { signal_done(); });
     }
 
-    /// Checks the started operation, and signals it, and no other, if it is complete. Returns whether
-    /// its value has been signalled since the last start(). The receiver may destroy this state, or start it
-    /// again, from its done signal; then the return value is all that is left to look at. Blocks: no.
+    /// Checks the started operation, and signals only it, if it is complete. Returns whether its value
+    /// has been signalled since the last start(). The receiver may destroy this state, or start it
+    /// again, from its done signal; then only the return value may be used. Blocks: no.
     bool poll() noexcept { return detail::engine::poll(sender_.multiplexer(), *this); }
 
-    /// Ends it early: it completes, now or soon, with ECANCELED unless it was faster.
+    /// Ends the operation early: it completes, now or soon, with ECANCELED unless it was faster.
     void cancel() noexcept { detail::engine::cancel(sender_.multiplexer(), *this, ECANCELED); }
 
-    /// Ends it without signals, before its destruction. With a multiplexer for several threads, any thread
-    /// but one that is inside its value signal may call it, and it gives the state to this thread: a signal
-    /// that another one is giving has returned. Blocks: until then, and until the kernel has released the
-    /// buffers.
+    /// Ends the operation without signals, before its destruction. With a multiplexer for several
+    /// threads, any thread may call it except one that is inside its value signal. This thread then
+    /// owns the state: a signal that another thread is giving has returned. Blocks: until then, and
+    /// until the kernel has released the buffers.
     void abandon() noexcept {
         io_multiplexer& multiplexer = sender_.multiplexer();
-        // With several threads, one that is idle may still be about to get its done signal.
+        // With several threads, an idle operation may still be about to get its done signal.
         if (not multiplexer.is_for_threads() and is_idle()) return;
-        // Undoes what configure() has registered, unless another thread has given the value.
+        // Undoes the registrations of configure(), unless another thread has given the value.
         if (detail::engine::abandon(multiplexer, *this)) (void)sender_.collect(*this);
     }
 
-    /// Whether start() has been called and done has not been signalled.
+    /// Returns whether start() has been called and done has not been signalled.
     [[nodiscard]] bool started() const noexcept { return not is_idle(); }
-    /// Whether the value has been signalled since the last start().
+    /// Returns whether the value has been signalled since the last start().
     [[nodiscard]] bool completed() const noexcept { return has_completed; }
 
     [[nodiscard]] Sender& get_sender() noexcept { return sender_; }

@@ -29,7 +29,8 @@ constexpr std::array operation_names{"read",      "write",         "write some",
                                      "call out",  "barrier",       "sleep"};
 static_assert(operation_names.size() == static_cast<std::size_t>(operation_kind::sleep) + 1);
 
-// A file operation's `backend_word`: when it may advance, and whether its cancel is on the way.
+// A file operation's `backend_word`: the time when it may advance, and whether its cancel is
+// pending.
 constexpr std::uint64_t cancel_asked_bit = 1ULL << 63;
 
 /// Invariants:
@@ -66,12 +67,12 @@ private:
     struct side {
         registration::half* half = nullptr;
         time_point due{};           // when its front may advance
-        time_point cancel_due{};    // when the cancel of its front is heeded
+        time_point cancel_due{};    // when the cancel of its front takes effect
         bool is_active = false;     // in `active_`
         bool is_blocked = false;    // the descriptor returned EAGAIN; poll has not shown otherwise since
         bool cancel_asked = false;  // for its front
         int error = 0;              // its next operation fails with this
-        bool error_stays = false;   // and every one after that
+        bool error_stays = false;   // and all later ones
     };
 
     // A possible next step.
@@ -136,7 +137,7 @@ private:
     mutable std::uint64_t digest_ = 0xcbf2'9ce4'8422'2325;  // FNV-1a
 };
 
-// --- drawing and telling
+// --- random choices and events
 // -------------------------------------------------------------------------------------------------------------
 
 io_multiplexer::duration back_end::some_delay() const noexcept {
@@ -146,7 +147,7 @@ io_multiplexer::duration back_end::some_delay() const noexcept {
 
 std::size_t back_end::drawn_limit(std::size_t bytes) noexcept {
     if (bytes <= 1 or not happens(options_.short_transfers)) return bytes;
-    // Small parts as often as large ones: a byte at a time is what breaks parsers.
+    // Small parts as often as large ones, because transfers of single bytes break parsers.
     const std::size_t scale = std::size_t{1} << random_.below(20);
     return 1 + random_.below(std::min(bytes, scale));
 }
@@ -187,7 +188,7 @@ result<void> back_end::backend_attach(registration& attached) noexcept {
     const std::size_t needed = (attached.slot + 1) * 2;
     try {
         if (sides_.size() < needed) sides_.resize(needed);
-        // Here, so that nothing is allocated later.
+        // Here, so that no later operation allocates.
         active_.reserve(sides_.capacity());
         asked_.reserve(sides_.capacity());
         asked_sides_.reserve(sides_.capacity());
@@ -204,7 +205,7 @@ result<void> back_end::backend_attach(registration& attached) noexcept {
 }
 
 void back_end::backend_detach(registration& attached) noexcept {
-    // The next look drops its sides from `active_`.
+    // The next check drops its sides from `active_`.
     for (const auto& half : attached.halves)
         ENSURE(half.queue.empty(), "detached while operations are pending");
 }
@@ -232,7 +233,7 @@ void back_end::backend_cancel(operation_record& op) noexcept {
         side_of(op).cancel_due = heeded;
     } else {
         op.backend_word |= cancel_asked_bit;
-        op.expires = heeded;  // free: its timer has been taken out
+        op.expires = heeded;  // free: its timer has been removed
     }
     tell(event_kind::cancelling, op, op.cancel_code);
 }
@@ -279,7 +280,7 @@ bool back_end::backend_attempt(operation_record& op) noexcept {
 // --- choosing
 // -------------------------------------------------------------------------------------------------------------
 
-// The kernel gets to know the front of a queue; a new one has a delay of its own.
+// The front of a queue becomes known to the kernel; a new one has a delay of its own.
 void back_end::show_front(side& s) noexcept {
     ENSURE(s.half->in_flight == 0, "nothing is with the kernel in a simulation");
     s.cancel_asked = false;
@@ -348,7 +349,7 @@ io_multiplexer::time_point back_end::next_due() const noexcept {
     return next;
 }
 
-// Lets one of the things happen that may happen now. Returns whether there was one.
+// Executes one of the possible steps. Returns whether there was one.
 bool back_end::step() noexcept {
     take_new();
     ask_descriptors();
@@ -384,7 +385,7 @@ void back_end::break_handle(registration& target, int code) noexcept {
         s.error = code;
         s.error_stays = true;
     }
-    // The other end is to notice too. A pipe's does when this end is closed.
+    // The other end must notice as well. A pipe's does when this end is closed.
     if (target.native.kind == handle_kind::socket) (void)::shutdown(target.native.descriptor, SHUT_RDWR);
 }
 
@@ -499,15 +500,15 @@ void back_end::record_stall() noexcept {
     if (pending() != 0) emit({.what = event_kind::stalled, .amount = static_cast<std::int64_t>(pending())});
 }
 
-// step() has just asked the descriptors: those without an answer are still blocked.
+// step() has just called poll: descriptors that it did not report are still blocked.
 void back_end::let_others_run(time_point until) noexcept {
     std::erase_if(asked_, [](const pollfd& each) { return each.revents != 0; });
     if (not options_.sleeper->sleep(this, until, asked_)) record_stall();
 }
 
-// Nothing can happen now. Returns whether something can after the time that has passed.
+// No event is possible now. Returns whether one is after the time that has passed.
 bool back_end::wait_for_event(time_point until) noexcept {
-    if (not prepare_to_sleep()) return false;  // something has been posted
+    if (not prepare_to_sleep()) return false;  // an item has been posted
     const time_point next = next_due();
     const time_point target = std::min(next, until);
     if (options_.sleeper != nullptr) {
@@ -531,13 +532,14 @@ result<void> back_end::backend_complete(time_point until) noexcept {
         if (step()) {
             ++steps;
             if (until != no_wait and now() >= until) return {};
-            // How many operations end in one pass is a matter of chance, too.
+            // The number of operations that end in one pass is random as well.
             if (not ready_.empty() and random_.below(2) == 0) return {};
             continue;
         }
         if (not ready_.empty()) return {};
         if (until == no_wait or now() >= until) {
-            // To look takes time, or a program that only ever looks would never see it pass.
+            // A check takes time, because otherwise a program that only checks would never see it
+            // pass.
             if (steps == 0) clock_->advance(options_.step_time);
             return {};
         }
@@ -547,7 +549,7 @@ result<void> back_end::backend_complete(time_point until) noexcept {
 }
 
 void back_end::backend_poll(operation_record&) noexcept {
-    // Operations that wait to be signalled must not keep time from passing.
+    // Operations that wait to be signalled must not prevent the time from passing.
     operation_queue kept = std::move(ready_);
     (void)backend_complete(no_wait);
     kept.append(std::move(ready_));

@@ -31,7 +31,8 @@ class simulated_multiplexer : public io_multiplexer {
 public:
     [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
 
-    /// Events so far, and a digest of them all: two runs with equal digests were the same run.
+    /// Returns the number of events so far, and a digest of them all: two runs with equal digests
+    /// were the same run.
     [[nodiscard]] virtual std::uint64_t events() const noexcept = 0;
     [[nodiscard]] virtual std::uint64_t digest() const noexcept = 0;
 
@@ -39,7 +40,7 @@ public:
     /// ever advance; otherwise an empty string. A sleep is never in it, because it ends.
     [[nodiscard]] virtual std::string stalled() const = 0;
 
-    /// The simulation's clocks.
+    /// Returns the simulation's clocks.
     [[nodiscard]] virtual simulated_clock& clock_of_simulation() noexcept = 0;
 
 protected:
@@ -53,7 +54,7 @@ private:
 [[nodiscard]] result<std::unique_ptr<simulated_multiplexer>> make_simulated_multiplexer(
     simulation_options options) noexcept;
 
-/// "read failed on handle 3: errno 5 (1.000123 s)", for people.
+/// Returns an event as text for people: "read failed on handle 3: errno 5 (1.000123 s)".
 [[nodiscard]] std::string to_text(const simulation_event& event);
 
 }  // namespace sluice::io

@@ -146,7 +146,7 @@ TEST(simulated_multiplexer, does_the_same_event_for_event_with_the_same_seed) {
     }
 }
 
-TEST(simulated_multiplexer, lets_every_kind_of_thing_happen_when_rough) {
+TEST(simulated_multiplexer, produces_every_kind_of_event_when_rough) {
     recorder seen;
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
         auto options = simulation_options::rough(seed);
@@ -160,7 +160,7 @@ TEST(simulated_multiplexer, lets_every_kind_of_thing_happen_when_rough) {
     }
 }
 
-TEST(simulated_multiplexer, completes_nothing_inside_start_unless_told_to) {
+TEST(simulated_multiplexer, completes_nothing_inside_start_unless_configured) {
     for (const permille speculation : {0U, 1000U}) {
         auto m = simulate({.seed = 1, .speculation = speculation});
         auto pipe = pipe_handle::anonymous().value();
@@ -195,7 +195,7 @@ TEST(simulated_multiplexer, waits_an_hour_in_no_time) {
     EXPECT_LT(std::chrono::steady_clock::now() - really, 10s);
 }
 
-TEST(simulated_multiplexer, says_who_waits_when_nothing_can_ever_happen) {
+TEST(simulated_multiplexer, lists_waiting_operations_when_no_event_can_ever_happen) {
     auto m = simulate({.seed = 1});
     auto pipe = pipe_handle::anonymous().value();
     ASSERT_TRUE(pipe.reader.set_multiplexer(m.get()).has_value());
@@ -218,7 +218,7 @@ TEST(simulated_multiplexer, says_who_waits_when_nothing_can_ever_happen) {
     EXPECT_EQ(m->stalled(), "");
 }
 
-TEST(simulated_multiplexer, heeds_some_late_cancels_too_late) {
+TEST(simulated_multiplexer, handles_some_late_cancels_too_late) {
     std::set<int> codes;
     for (std::uint64_t seed = 1; seed <= 50; ++seed) {
         auto m = simulate({.seed = seed, .late_cancels = 1000, .delay_max = 100us});
@@ -266,7 +266,7 @@ TEST(simulated_multiplexer, finishes_handles_in_an_order_of_its_own_and_each_str
     EXPECT_GT(orders.size(), 10U);
 }
 
-TEST(simulated_multiplexer, injects_the_errors_it_is_asked_for_and_no_others) {
+TEST(simulated_multiplexer, injects_the_configured_errors_and_no_others) {
     auto m = simulate(
         {.seed = 1,
          .errors = {{.on = operation_kind::write, .of = handle_kind::file, .code = ENOSPC, .chance = 1000}}});
@@ -288,7 +288,7 @@ TEST(simulated_multiplexer, injects_the_errors_it_is_asked_for_and_no_others) {
     EXPECT_EQ(from_file.code, 0);
 }
 
-TEST(simulated_multiplexer, tells_a_half_gone_write_first_and_its_error_to_the_next) {
+TEST(simulated_multiplexer, reports_a_partial_write_first_and_its_error_to_the_next) {
     bool seen = false;
     for (std::uint64_t seed = 1; seed <= 50 and not seen; ++seed) {
         auto m = simulate({.seed = seed,
@@ -316,7 +316,7 @@ TEST(simulated_multiplexer, tells_a_half_gone_write_first_and_its_error_to_the_n
     EXPECT_TRUE(seen);
 }
 
-TEST(simulated_multiplexer, fails_everything_on_a_broken_connection_and_lets_the_peer_notice) {
+TEST(simulated_multiplexer, fails_everything_on_a_broken_connection_and_notifies_the_peer) {
     auto m = simulate({.seed = 1,
                        .errors = {{.on = operation_kind::write,
                                    .of = handle_kind::socket,
@@ -359,7 +359,7 @@ TEST(simulated_multiplexer, shares_its_clock_with_the_program_under_test) {
     EXPECT_GE(clock.steady_now() - before, 15s);
 }
 
-TEST(simulated_multiplexer, lets_time_pass_for_a_program_that_only_looks) {
+TEST(simulated_multiplexer, advances_the_time_for_a_program_that_only_polls) {
     auto m = simulate({.seed = 1, .delay_max = 50us});
     auto pipe = pipe_handle::anonymous().value();
     ASSERT_TRUE(pipe.writer.set_multiplexer(m.get()).has_value());

@@ -18,13 +18,13 @@ namespace sluice::io {
 /// A probability, in thousandths: 0 never, 1000 always.
 using permille = std::uint32_t;
 
-/// An error some operations fail with.
+/// An error with which some operations fail.
 struct injected_error {
     operation_kind on = operation_kind::read;
     std::optional<handle_kind> of{};  // none: every kind of handle
     int code = 0;                     // an errno value
     permille chance = 0;              // each time such an operation advances
-    bool breaks = false;  // the connection is gone: everything on the handle fails with it from then on
+    bool breaks = false;  // the connection is lost: everything on the handle fails with it from then on
 };
 
 /// An event of a simulation: enough to compare two runs, and to read their course. Handles are
@@ -35,12 +35,12 @@ struct simulation_event {
         advanced,     // amount: bytes moved in one step
         finished,     // amount: bytes in all
         refused,      // the descriptor was not ready
-        held_back,    // it was not even asked: a spurious "would block"
+        held_back,    // held back although it may be ready: a spurious "would block"
         failed,       // amount: the errno value, injected or the kernel's
-        cancelling,   // a cancel was heard, and will be heeded later unless the operation is faster
+        cancelling,   // a cancel was received, and takes effect later unless the operation is faster
         cancelled,    // amount: the errno value
         began,        // start() may try it itself
-        time_passed,  // amount: nanoseconds, because nothing could happen before
+        time_passed,  // amount: nanoseconds; no event was possible before
         stalled,      // no event can ever happen again without an action from outside
     };
     std::uint64_t number = 0;
@@ -53,7 +53,7 @@ struct simulation_event {
     [[nodiscard]] friend bool operator==(const simulation_event&, const simulation_event&) = default;
 };
 
-/// Gets to know every event of a simulation, as it happens.
+/// Receives every event of a simulation, as it happens.
 class simulation_listener {
 public:
     virtual void on_event(const simulation_event& event) noexcept = 0;
@@ -62,52 +62,53 @@ protected:
     ~simulation_listener() = default;
 };
 
-/// Decides what happens while a loop waits, in a simulation of several loops that share a clock: each on a
-/// thread of its own, of which one runs at a time.
-/// Thread safety: whichever of these threads runs.
+/// Decides the order of events while a loop waits, in a simulation of several loops that share a
+/// clock: each on a thread of its own, of which one runs at a time. Thread safety: called by the
+/// running thread.
 class simulation_sleeper {
 public:
-    /// Called by `loop`, which can do nothing before `until` unless one of `readiness` becomes ready or an
-    /// item is posted to it. Other threads run until then, and time passes. May return early. Returns false
-    /// if nothing can ever happen, on any loop. Blocks: while others run.
+    /// Called by `loop`, which has nothing to do before `until` unless one of `readiness` becomes
+    /// ready or an item is posted to it. Other threads run until then, and time passes. May return
+    /// early. Returns false if no event can ever happen, on any loop. Blocks: while others run.
     [[nodiscard]] virtual bool sleep(const void* loop, clock_source::steady_time until,
                                      std::span<pollfd> readiness) noexcept = 0;
-    /// Something was posted to `loop`, which sleeps.
+    /// Called when an item was posted to `loop`, which sleeps.
     virtual void wake(const void* loop) noexcept = 0;
 
 protected:
     ~simulation_sleeper() = default;
 };
 
-/// How a simulated multiplexer behaves. As made, it is calm: only the order in which operations advance is
-/// drawn.
+/// The behaviour of a simulated multiplexer. By default it is calm: only the order in which
+/// operations advance is random.
 struct simulation_options {
     std::uint64_t seed = 1;
 
     /// A transfer moves only a random part of its bytes: reads are short, writes take several
     /// steps.
     permille short_transfers = 0;
-    /// A descriptor that is ready is not asked until later.
+    /// A ready descriptor is treated as not ready until later.
     permille spurious_waits = 0;
-    /// A cancel is heeded late: the operation may still succeed.
+    /// A cancel takes effect late: the operation may still succeed.
     permille late_cancels = 0;
-    /// start() tries the operation itself. Never, by default: so nothing completes inside it.
+    /// start() tries the operation itself. Never, by default: so no operation completes inside it.
     permille speculation = 0;
-    /// The time before an operation may take its next step: anything up to this.
+    /// The longest time before an operation may take its next step.
     std::chrono::nanoseconds delay_max{0};
-    /// The time every step takes, and every look that finds nothing.
+    /// The time of every step, and of every check that finds no event.
     std::chrono::nanoseconds step_time{1000};
     std::vector<injected_error> errors{};
 
     /// Shared with the program under test, so that there is one time; null: the multiplexer has its own.
     simulated_clock* clock = nullptr;
     simulation_listener* listener = nullptr;
-    /// Runs other loops while this one waits; they share `clock`. Null: there is no other, and time jumps.
+    /// Runs other loops while this one waits; they share `clock`. Null: there are no others, and
+    /// time jumps.
     simulation_sleeper* sleeper = nullptr;
 
-    /// Everything that may happen to a program whose system is in order, often.
+    /// Returns options for frequent occurrence of everything that can happen on a working system.
     [[nodiscard]] static simulation_options rough(std::uint64_t seed);
-    /// And what happens when it is not: the errors of full and failing devices, and of lost connections.
+    /// Returns options that add the errors of full and failing devices, and of lost connections.
     [[nodiscard]] static simulation_options hostile(std::uint64_t seed);
 };
 

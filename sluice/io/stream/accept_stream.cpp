@@ -41,7 +41,8 @@ void accepting::begin() noexcept {
 
 void accepting::cancel() noexcept {
     if (not started_ or cancelled_) return;
-    // For when no accept is waiting: inside a signal, or with the next connection at hand.
+    // For the case that no accept is waiting: inside a signal, or with the next connection
+    // available.
     cancelled_ = request_.stops = true;
     if (not is_ahead_ or at == stage::in_flight) {
         detail::engine::cancel(multiplexer(), *this, ECANCELED);

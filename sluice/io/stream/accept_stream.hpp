@@ -18,11 +18,11 @@ concept accept_receiver = std::move_constructible<R> and requires(R& r, result<a
 
 namespace detail {
 
-// One operation state, used again and again: to take the next connection that the back end has accepted by
-// itself, where it can, and else to accept the next one.
+// One operation state, used repeatedly: to take the next connection that the back end has accepted
+// by itself, where it supports that, and else to accept the next one.
 //
-// Invariant: while `is_ahead_` and `started_`, the back end may hold connections for this; they are given
-// before the error that ends it, so none is lost or left open.
+// Invariant: while `is_ahead_` and `started_`, the back end may have connections for this. They are
+// delivered before the error that ends it, so none is lost or left open.
 class accepting : private detail::operation_record {
 public:
     accepting(const accepting&) = delete;
@@ -89,10 +89,10 @@ public:
     /// Begins. The first signals may come before start returns.
     using accepting::start;
 
-    /// Ends it, now or soon. Connections that were faster are still given.
+    /// Ends it, now or soon. Connections that were faster are still delivered.
     using accepting::cancel;
 
-    /// Whether start() has been called and done has not been signalled.
+    /// Returns whether start() has been called and done has not been signalled.
     using accepting::started;
 
     [[nodiscard]] Receiver& get_receiver() noexcept { return receiver_; }

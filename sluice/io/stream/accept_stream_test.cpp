@@ -66,7 +66,7 @@ protected:
     connections came;
 };
 
-TEST_P(accept_streams, takes_every_connection_and_says_who_it_is_from) {
+TEST_P(accept_streams, accepts_every_connection_and_returns_its_peer) {
     accept_stream stream(listener, collector{&came});
     stream.start();
     std::vector<socket_handle> clients;
@@ -98,7 +98,7 @@ TEST_P(accept_streams, cancelled_before_the_first_connection_it_ends) {
     EXPECT_EQ(came.dones, 1);
 }
 
-TEST_P(accept_streams, cancelled_by_its_receiver_it_takes_no_more) {
+TEST_P(accept_streams, cancelled_by_its_receiver_it_accepts_no_more) {
     accept_stream stream(listener, collector{&came});
     came.on_value = [&] {
         if (came.taken.size() == 3) stream.cancel();
@@ -139,7 +139,7 @@ TEST_P(accept_streams, out_of_descriptors_it_ends_and_the_connection_stays) {
     ::getrlimit(RLIMIT_NOFILE, &before);
     const int lowest_free = ::fcntl(0, F_DUPFD, 0);
     ::close(lowest_free);
-    // Before it starts: the kernel remembers the limit for what it accepts by itself.
+    // Before it starts, because the kernel stores the limit for its own accepts.
     const rlimit few{.rlim_cur = static_cast<rlim_t>(lowest_free) + 8, .rlim_max = before.rlim_max};
     ::setrlimit(RLIMIT_NOFILE, &few);
     accept_stream stream(listener, collector{&came});

@@ -8,7 +8,8 @@
 
 namespace sluice::io {
 
-/// Waits, in a coroutine, for the next piece; what co_receive makes. It lives in the coroutine's frame.
+/// The awaiter of co_receive: waits, in a coroutine, for the next bytes. It lives in the
+/// coroutine's frame.
 class [[nodiscard]] receive_awaiter final : private detail::receiving, private awaited {
 public:
     receive_awaiter(socket_handle& from, receive_pool& pool) noexcept
@@ -16,8 +17,8 @@ public:
 
     receive_awaiter(const receive_awaiter&) = delete;
     receive_awaiter& operator=(const receive_awaiter&) = delete;
-    /// As that of operation_awaiter: destroying the frame while it waits is an error, reported to the failure
-    /// handler.
+    /// As in operation_awaiter: destroying the frame while it waits is an error, reported to the
+    /// failure handler.
     ~receive_awaiter() {
         if (not started()) [[likely]]
             return;
@@ -35,7 +36,7 @@ public:
             return false;
         }
         wait(waiter, multiplexer());
-        start(extent::one_piece);  // from which no signal comes
+        start(extent::one_piece);  // gives no signal
         return true;
     }
     [[nodiscard]] result<received_buffer> await_resume() noexcept { return std::move(outcome_); }

@@ -67,7 +67,7 @@ task<heard> hear(socket_handle& from, receive_pool& pool) {
     }
 }
 
-TEST_P(co_receive_test, gives_piece_after_piece_and_an_empty_one_at_the_end) {
+TEST_P(co_receive_test, returns_the_bytes_in_order_and_an_empty_buffer_at_the_end) {
     make_pool(2, 4);
     say("aaaabbbbcc");
     ASSERT_TRUE(pair.client.shutdown(direction::out).has_value());
@@ -82,7 +82,7 @@ task<std::string> one_piece(socket_handle& from, receive_pool& pool) {
     co_return piece ? string_of(piece->bytes()) : piece.error().message();
 }
 
-TEST_P(co_receive_test, receives_nothing_unasked) {
+TEST_P(co_receive_test, receives_only_on_request) {
     make_pool(4, 4);
     say("aaaabbbb");
     EXPECT_EQ(run(one_piece(pair.server, *pool)), "aaaa");
@@ -92,7 +92,7 @@ TEST_P(co_receive_test, receives_nothing_unasked) {
     EXPECT_EQ(string_of(pair.server.read(io_request<bytes_type>{memory}).value()), "bbbb");
 }
 
-TEST_P(co_receive_test, what_arrives_after_a_time_limit_goes_to_the_next) {
+TEST_P(co_receive_test, bytes_that_arrive_after_a_time_limit_go_to_the_next) {
     make_pool(1, 16);
     const auto timed = [&] { return with_deadline(*multiplexer, one_piece(pair.server, *pool), 20ms); };
     EXPECT_EQ(run(timed()).error(), std::errc::timed_out);
@@ -168,7 +168,7 @@ task<heard_and_done> all_of(std::vector<task<heard>> listeners, std::vector<task
     co_return heard_and_done{std::move(come), {gone.begin(), gone.end()}};
 }
 
-TEST_P(co_receive_test, many_coroutines_share_few_buffers_and_every_byte_comes_back) {
+TEST_P(co_receive_test, many_coroutines_share_few_buffers_and_every_byte_is_echoed) {
     make_pool(3, 700);
     const auto all = pattern(100'000);
     std::vector<connection> connections;
@@ -190,7 +190,7 @@ TEST_P(co_receive_test, many_coroutines_share_few_buffers_and_every_byte_comes_b
     connections.clear();
 }
 
-// --- what ends early
+// --- receives that end early
 
 int reports = 0;
 class counting_reports {
@@ -207,7 +207,7 @@ private:
     failure_handler before_ = nullptr;
 };
 
-TEST_P(co_receive_test, a_frame_that_is_destroyed_leaves_nothing_pending_and_no_buffer_lent) {
+TEST_P(co_receive_test, a_frame_that_is_destroyed_leaves_nothing_pending_and_no_buffer_in_use) {
     const counting_reports counted;
     auto& buffers = make_pool(2, 64);
     const auto waits = [&]() -> task<void> { (void)co_await co_receive(pair.server, buffers); };
@@ -259,7 +259,7 @@ TEST_P(co_receive_test, a_stream_that_is_destroyed_leaves_nothing_pending) {
     EXPECT_EQ(buffers.lent(), 0U);
 }
 
-// As a kernel without memory for another handle.
+// Like a kernel without memory for another handle.
 class attaches_nothing final : public io_multiplexer {
 public:
     ~attaches_nothing() override { let_finish(); }

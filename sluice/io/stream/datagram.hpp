@@ -13,12 +13,13 @@ struct received_datagram {
     Buffers buffers{};
     socket_address peer;  ///< the sender; its family is unspecified for a Unix socket without a name
     std::size_t message_bytes = 0;  ///< length of the datagram as sent
-    /// Whether nothing was received because the peer of a seqpacket socket has ended the connection, or this
-    /// side has shut down receiving. False for an empty datagram. The kernel reports both as zero bytes; see
-    /// socket_handle::recvfrom for the one case in which they cannot be distinguished.
+    /// True if no bytes were received because the peer of a seqpacket socket has ended the
+    /// connection, or this side has shut down receiving. False for an empty datagram. The kernel
+    /// reports both as zero bytes; see socket_handle::recvfrom for the one case in which they
+    /// cannot be distinguished.
     bool is_end = false;
 
-    /// Whether the datagram was longer than the buffers. The kernel has discarded the rest.
+    /// Returns whether the datagram was longer than the buffers. The kernel has discarded the rest.
     [[nodiscard]] constexpr bool is_truncated() const noexcept {
         std::size_t kept = 0;
         if constexpr (requires { buffers[0].size(); }) {

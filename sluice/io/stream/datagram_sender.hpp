@@ -10,7 +10,7 @@ namespace sluice::io {
 
 namespace detail {
 
-// The part that both directions share: which memory, and whose address.
+// The common part of both directions: the memory, and the address.
 template <class Buffers>
 class datagram_sender : public handle_sender {
 public:
@@ -45,7 +45,7 @@ protected:
 
 }  // namespace detail
 
-/// Receives one datagram; made by async_recvfrom.
+/// The sender of async_recvfrom: receives one datagram.
 template <read_buffers Buffers>
 class recvfrom_sender : public detail::datagram_sender<Buffers> {
 public:
@@ -74,7 +74,7 @@ public:
     }
 };
 
-/// Sends one datagram; made by async_sendto.
+/// The sender of async_sendto: sends one datagram.
 template <write_buffers Buffers>
 class sendto_sender : public detail::datagram_sender<Buffers> {
 public:
@@ -92,10 +92,10 @@ public:
     }
 };
 
-/// Senders of socket_handle::recvfrom and sendto; their errors apply, and ECANCELED. async_sendto fails with
-/// EAGAIN where sendto would wait for the receiver's queue, a Unix socket's: the kernel offers no way to wait
-/// for that without blocking, so send again later. The memory and the socket must outlive the operation.
-/// Every multiplexer supports them.
+/// Senders of socket_handle::recvfrom and sendto; their errors apply, and ECANCELED. async_sendto
+/// fails with EAGAIN where sendto would wait for the receiver's queue, that of a Unix socket: the
+/// kernel has no wait for that without blocking, so send again later. The memory and the socket
+/// must outlive the operation. Every multiplexer supports them.
 [[nodiscard]] inline auto async_recvfrom(socket_handle& from, io_request<bytes_type> request,
                                          deadline within = {}) noexcept {
     return recvfrom_sender<bytes_type>(from, request, within);
@@ -113,7 +113,7 @@ public:
     return sendto_sender<const_buffers_type>(from, request, to, within);
 }
 
-/// The same, to be awaited. Suspends: unless it can be done at once.
+/// The awaitable form. Suspends: unless it completes at once.
 template <read_buffers Buffers>
 [[nodiscard]] auto co_recvfrom(socket_handle& from, io_request<Buffers> request,
                                deadline within = {}) noexcept {

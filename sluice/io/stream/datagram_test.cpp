@@ -1,4 +1,4 @@
-// Datagrams with addresses: each spelling, over each multiplexer, for each family of addresses.
+// Datagrams with addresses: each form, over each multiplexer, for each family of addresses.
 
 #include "sluice/io/stream/datagram.hpp"
 
@@ -211,7 +211,7 @@ TEST_P(datagrams, a_receive_ends_at_its_deadline_or_when_cancelled) {
     run_until([&] { return cancelled.done(); });
     EXPECT_EQ(cancelled.value().error(), std::errc::operation_canceled);
     EXPECT_EQ(ours.recvfrom(io_request<bytes_type>{memory}, deadline::zero()).error(), std::errc::timed_out);
-    // Neither has taken anything.
+    // Neither has consumed a datagram.
     say("still");
     EXPECT_EQ(string_of(ours.recvfrom(io_request<bytes_type>{memory}, 5s).value().buffers), "still");
 }
@@ -242,7 +242,7 @@ TEST_P(datagrams, a_message_in_more_pieces_than_one_call_takes_is_refused) {
 INSTANTIATE_TEST_SUITE_P(each, datagrams, ::testing::ValuesIn(all_cases()),
                          [](const auto& info) { return info.param.kind.name + "_" + info.param.family; });
 
-// --- what does not depend on the family
+// --- tests that do not depend on the family
 
 class datagram_edges : public with_multiplexer {};
 
@@ -314,7 +314,8 @@ TEST_P(datagram_edges, a_sender_without_a_name_has_no_address) {
     EXPECT_EQ(receive.value()->peer.family(), address_family::unspecified);
 }
 
-// The descriptor of the sender is writable although the receiver's queue is full: to poll for it would spin.
+// The descriptor of the sender is writable although the receiver's queue is full: a poll for it
+// would spin.
 TEST_P(datagram_edges, a_full_receiver_of_a_unix_datagram_is_an_error_at_once) {
     auto from = bound("local");
     auto to = bound("local");
@@ -330,7 +331,7 @@ TEST_P(datagram_edges, a_full_receiver_of_a_unix_datagram_is_an_error_at_once) {
     EXPECT_EQ(code, EAGAIN);
     EXPECT_EQ(from.sendto(io_request<const_bytes_type>{text("x")}, address, 2ms).error(),
               std::errc::timed_out);
-    // The blocking spelling waits until there is room.
+    // The blocking form waits until the queue has space.
     std::array<std::byte, 8> memory{};
     std::thread reader([&] { (void)to.recvfrom(io_request<bytes_type>{memory}); });
     EXPECT_TRUE(from.sendto(io_request<const_bytes_type>{text("x")}, address).has_value());
@@ -342,7 +343,7 @@ TEST_P(datagram_edges, a_cancel_from_another_thread_races_with_the_datagram_and_
     auto theirs = bound("ip_v4");
     const auto address = ours.local_address().value();
     ASSERT_TRUE(ours.set_multiplexer(multiplexer.get()).has_value());
-    (void)multiplexer->try_run();  // makes it this thread's
+    (void)multiplexer->try_run();  // makes this thread its owner
     int received = 0;
     int cancelled = 0;
     for (int round = 0; round < 300; ++round) {
@@ -365,7 +366,7 @@ TEST_P(datagram_edges, a_cancel_from_another_thread_races_with_the_datagram_and_
         } else {
             ++cancelled;
             ASSERT_EQ(came.value->error(), std::errc::operation_canceled);
-            // It has taken nothing.
+            // It has consumed no datagram.
             ASSERT_TRUE(ours.recvfrom(io_request<bytes_type>{memory}, 5s).has_value());
         }
     }

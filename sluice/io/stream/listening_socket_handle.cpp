@@ -14,7 +14,7 @@
 namespace sluice::io {
 namespace {
 
-// The path of a Unix socket, terminated; empty for what has none.
+// Returns the path of a Unix socket, terminated; empty for other addresses.
 std::array<char, socket_address::capacity> path_of(const socket_address& address) noexcept {
     std::array<char, socket_address::capacity> path{};
     const auto name = address.local_name();

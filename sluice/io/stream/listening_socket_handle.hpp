@@ -10,29 +10,31 @@ namespace sluice::io {
 struct listen_options {
     int backlog =
         limits::listen_backlog;  ///< connections that may wait to be accepted; the kernel has a limit too
-    bool reuse_address = true;   ///< do not wait for connections of a predecessor to be forgotten
-    bool reuse_port = false;     ///< several listeners share the port, and the kernel deals out
-    bool v6_only = false;        ///< an IPv6 listener does not take IPv4 as well
-    /// Unix: a socket file that refuses connections has been left by a server that died; take its place. Two
-    /// servers doing this at one time may both believe they have won: let them exclude each other first.
+    bool reuse_address = true;   ///< do not wait until the kernel has dropped connections of a predecessor
+    bool reuse_port = false;     ///< several listeners share the port, and the kernel distributes
+    bool v6_only = false;        ///< an IPv6 listener does not accept IPv4 as well
+    /// Unix: a socket file that refuses connections has been left by a server that died; replace
+    /// it. If two servers do so at the same time, both may succeed: make them exclude each other
+    /// first.
     bool replace_stale = false;
-    socket_options accepted{};  ///< what connections start with
+    socket_options accepted{};  ///< the initial options of connections
 };
 
-/// A connection, and who it is from.
+/// A connection, and its peer.
 struct accepted {
     socket_handle socket;
     socket_address peer;
 };
 
-/// A socket that others connect to. It transfers no bytes: the accepted sockets do that.
+/// A socket that accepts connections. It transfers no bytes: the accepted sockets do that.
 ///
-/// Non-blocking underneath: between a poll that announces a connection and the accept, the connection may go
-/// away, and an accept that waits would then wait for another.
+/// Internally non-blocking: between a poll that reports a connection and the accept, the connection
+/// may be lost, and an accept that waits would then wait for another.
 ///
-/// Out of descriptors (EMFILE, ENFILE) or memory (ENOBUFS, ENOMEM), accept fails and the connection stays in
-/// the queue, so the next accept is tried, and fails, at once. Nothing here retries: wait before accepting
-/// again, for a connection to be closed or some milliseconds, or that loop spins.
+/// Out of descriptors (EMFILE, ENFILE) or memory (ENOBUFS, ENOMEM), accept fails and the connection
+/// stays in the queue, so the next accept is tried, and fails, at once. The library does not retry:
+/// wait before the next accept, for a connection to be closed or some milliseconds; otherwise the
+/// loop spins.
 class listening_socket_handle : public multiplexable_handle {
 public:
     constexpr listening_socket_handle() noexcept = default;
@@ -48,8 +50,9 @@ public:
     [[nodiscard]] static result<listening_socket_handle> listen(const socket_address& local, socket_type type,
                                                                 const listen_options& options) noexcept;
 
-    /// The next connection. Errors: ETIMEDOUT; EMFILE, ENFILE, ENOBUFS, ENOMEM (see above). Connections that
-    /// died while they waited are passed over. Allocates: nothing. Blocks: until the deadline.
+    /// Returns the next connection. Errors: ETIMEDOUT; EMFILE, ENFILE, ENOBUFS, ENOMEM (see above).
+    /// Connections that died while they waited are skipped. Allocates: nothing. Blocks: until the
+    /// deadline.
     [[nodiscard]] result<accepted> accept(deadline within = {}) noexcept;
     [[nodiscard]] result<accepted> try_accept() noexcept { return accept(deadline::zero()); }
 

@@ -42,7 +42,7 @@ private:
     std::filesystem::path path_;
 };
 
-// Takes every descriptor there is, until it goes.
+// Occupies all descriptors until it is destroyed.
 class no_descriptors_left {
 public:
     no_descriptors_left() {
@@ -60,7 +60,7 @@ private:
     rlimit before_{};
 };
 
-TEST(listening_socket_handle, accepts_who_connects_and_says_who_it_is) {
+TEST(listening_socket_handle, accepts_connections_and_returns_their_peers) {
     auto listener = listening_socket_handle::listen(socket_address::loopback_v4(0)).value();
     const auto at = listener.local_address().value();
     EXPECT_NE(at.port(), 0);
@@ -115,7 +115,7 @@ TEST(listening_socket_handle, listeners_that_all_reuse_a_port_share_it) {
     EXPECT_TRUE(listening_socket_handle::listen(first.local_address().value(), sharing).has_value());
 }
 
-TEST(listening_socket_handle, a_v6_listener_takes_v4_too_unless_told_otherwise) {
+TEST(listening_socket_handle, a_v6_listener_also_accepts_v4_unless_configured_otherwise) {
     auto both = listening_socket_handle::listen(socket_address::any_v6(0));
     if (not both.has_value()) GTEST_SKIP() << "this machine has no IPv6: " << both.error().message();
     const auto port = both->local_address().value().port();
@@ -127,7 +127,7 @@ TEST(listening_socket_handle, a_v6_listener_takes_v4_too_unless_told_otherwise) 
         std::errc::connection_refused);
 }
 
-TEST(listening_socket_handle, a_socket_file_left_behind_is_named_with_the_remedy_or_replaced) {
+TEST(listening_socket_handle, a_stale_socket_file_is_named_with_the_remedy_or_replaced) {
     const temporary_path path("stale");
     { const auto dead = listening_socket_handle::listen(path.address()).value(); }
     const auto refused = listening_socket_handle::listen(path.address());

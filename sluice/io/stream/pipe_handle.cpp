@@ -39,7 +39,7 @@ bool has_writer(int reader, const pipe_handle& scratch) noexcept {
     return held > 0 or (held < 0 and errno != EINTR);
 }
 
-// One attempt at a writing end that is repeated until a reader has come.
+// Tries to open a writing end, repeatedly until there is a reader.
 result<int> open_writer(const path_handle& base, const terminated_path& path, deadline within) noexcept {
     using namespace std::chrono_literals;
     ENSURE(not within.is_none(), "without a deadline the kernel waits");

@@ -9,9 +9,10 @@ namespace sluice::io {
 
 /// One end of a pipe: anonymous, or a named FIFO.
 ///
-/// Ends of pipes made or opened here are non-blocking underneath, so that trying never waits; the blocking
-/// calls wait by polling. A read returns no bytes once every writer has closed; a write then fails with
-/// EPIPE, and raises SIGPIPE unless the program ignores it: Linux before 6.18 knows no flag against that.
+/// Ends of pipes created or opened here are internally non-blocking, so that a try never waits; the
+/// blocking calls wait by polling. A read returns no bytes once every writer has closed. A write
+/// after the reader has closed fails with EPIPE, and raises SIGPIPE unless the program ignores it:
+/// Linux before 6.18 has no flag against that.
 class pipe_handle : public io_handle {
 public:
     constexpr pipe_handle() noexcept = default;
@@ -19,13 +20,14 @@ public:
 
     struct pair;
 
-    /// A new anonymous pipe. `capacity_bytes` 0 leaves the system's default (64 KiB); the kernel rounds up to
-    /// a power of two of pages and refuses more than /proc/sys/fs/pipe-max-size to ordinary users. Errors:
-    /// EMFILE, ENFILE; EPERM for too large a capacity. Allocates: nothing.
+    /// Creates an anonymous pipe. `capacity_bytes` 0 selects the system's default (64 KiB); the
+    /// kernel rounds up to a power of two of pages and refuses more than /proc/sys/fs/pipe-max-size
+    /// to ordinary users. Errors: EMFILE, ENFILE; EPERM for too large a capacity. Allocates:
+    /// nothing.
     [[nodiscard]] static result<pair> anonymous(std::size_t capacity_bytes = 0) noexcept;
 
-    /// Makes a named FIFO, relative to `base`. The process's umask applies. Errors: EEXIST, and those of
-    /// path_handle::open for its directory. Allocates: nothing.
+    /// Creates a named FIFO, relative to `base`. The process's umask applies. Errors: EEXIST, and
+    /// those of path_handle::open for its directory. Allocates: nothing.
     [[nodiscard]] static result<void> create(const path_handle& base, path_view path,
                                              unsigned permission_bits = 0600) noexcept;
     [[nodiscard]] static result<void> create(path_view path, unsigned permission_bits = 0600) noexcept {
@@ -68,8 +70,9 @@ public:
     /// own); EBADF, EMFILE. Allocates: nothing.
     [[nodiscard]] static result<pipe_handle> adopt(int descriptor) noexcept;
 
-    /// How many bytes fit in. The kernel rounds up what is set, and refuses less than what is in it.
-    /// Errors: EBADF for a terminal; setting: EBUSY, and EPERM as for anonymous(). Allocates: nothing.
+    /// Returns, or sets, the capacity in bytes. The kernel rounds a new value up, and refuses less
+    /// than the present content. Errors: EBADF for a terminal; setting: EBUSY, and EPERM as for
+    /// anonymous(). Allocates: nothing.
     [[nodiscard]] result<std::size_t> capacity() const noexcept;
     [[nodiscard]] result<void> set_capacity(std::size_t bytes) noexcept;
 };

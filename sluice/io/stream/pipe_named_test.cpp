@@ -31,7 +31,7 @@ bool is_nonblocking(int descriptor) {
     return (::fcntl(descriptor, F_GETFL) & O_NONBLOCK) != 0;
 }
 
-TEST_F(named_pipe, is_made_once_and_only_where_confinement_allows) {
+TEST_F(named_pipe, is_created_once_and_only_where_confinement_allows) {
     struct stat made{};
     ASSERT_EQ(::stat(path.c_str(), &made), 0);
     EXPECT_TRUE(S_ISFIFO(made.st_mode));
@@ -62,7 +62,7 @@ TEST_F(named_pipe, opened_to_write_without_a_reader_is_refused_or_waits_until_it
     EXPECT_GE(std::chrono::steady_clock::now() - begun, 40ms);
 }
 
-TEST_F(named_pipe, a_signal_is_not_taken_for_a_writer) {
+TEST_F(named_pipe, a_signal_does_not_count_as_a_writer) {
     EXPECT_EQ(sandbox_test::ask_in_child([this] {
                   sandbox_test::deny(SYS_tee, EINTR);  // as if a signal always came first
                   const auto opened = pipe_handle::open(path, mode::read, 20ms);
@@ -103,14 +103,14 @@ TEST_F(named_pipe, a_file_that_is_not_a_fifo_is_refused) {
               std::errc::no_such_file_or_directory);
 }
 
-TEST(pipe_handle, capacity_is_what_was_asked_rounded_up) {
+TEST(pipe_handle, capacity_is_the_requested_one_rounded_up) {
     auto pipe = pipe_handle::anonymous(5000).value();
     EXPECT_EQ(pipe.writer.capacity().value(), 8192U);
     ASSERT_TRUE(pipe.reader.set_capacity(65536).has_value());
     EXPECT_EQ(pipe.writer.capacity().value(), 65536U);
 }
 
-TEST(pipe_handle, an_adopted_pipe_gets_a_description_of_its_own) {
+TEST(pipe_handle, an_adopted_pipe_gets_a_separate_description) {
     std::array<int, 2> ends{};
     ASSERT_EQ(::pipe(ends.data()), 0);
     auto reader = pipe_handle::adopt(ends[0]).value();

@@ -1,4 +1,4 @@
-// Receiving into a file by copying: through memory of the caller's, and without.
+// Receiving into a file by copying: through memory of the caller, and without.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ std::vector<std::byte> content_of(file_handle& file) {
     return all;
 }
 
-// Writes all of it, in pieces that come apart, and ends the stream.
+// Writes all of it, in separate segments, and ends the stream.
 std::jthread writing(io_handle& to, const std::vector<std::byte>& content) {
     return std::jthread([&to, &content] {
         const std::size_t half = content.size() / 2;
@@ -57,7 +57,7 @@ TEST(receive_file, a_copy_passes_through_the_memory_given) {
     }
 }
 
-TEST(receive_file, no_more_than_asked_for_is_taken_from_the_stream) {
+TEST(receive_file, no_more_than_requested_is_taken_from_the_stream) {
     for (const auto& kind : stream_kinds()) {
         SCOPED_TRACE(kind.name);
         auto both = connect_streams(kind);
@@ -86,7 +86,7 @@ TEST(receive_file, a_deadline_passes_although_the_memory_is_not_full) {
     }
 }
 
-TEST(receive_file, a_socket_that_is_copied_from_stays_blocking) {
+TEST(receive_file, a_socket_whose_bytes_are_copied_stays_blocking) {
     auto both = socket_handle::pair().value();
     auto file = empty_file();
     ASSERT_TRUE(both.first.write({.buffers = text("x")}).has_value());

@@ -9,8 +9,8 @@ namespace sluice::io {
 
 namespace {
 
-constexpr std::size_t worth_a_call_bytes = 64U << 10;  // less may come in one segment
-constexpr std::size_t bytes_max = 1U << 20;            // more would leave the processor's cache
+constexpr std::size_t worth_a_call_bytes = 64U << 10;  // fewer may arrive in one segment
+constexpr std::size_t bytes_max = 1U << 20;            // more would exceed the CPU's cache
 
 }  // namespace
 

@@ -21,7 +21,7 @@ namespace sluice::io {
 /// that reads. Source: socket(7), SO_RCVLOWAT.
 class receive_low_water {
 public:
-    /// `socket` stays where it is for as long as this.
+    /// `socket` is not moved while this exists.
     explicit receive_low_water(const socket_handle& socket) noexcept : socket_(&socket) {}
 
     /// Announces that the peer will send at least `bytes` more of a message that has begun. 0: the
@@ -38,10 +38,10 @@ private:
     void tell(std::size_t bytes) noexcept;
 
     const socket_handle* socket_;
-    std::size_t told_ = 1;                                         // the kernel
+    std::size_t told_ = 1;                                         // the value that the kernel has
     std::optional<std::chrono::steady_clock::time_point> raised_;  // in this message
-    unsigned rests_ = 0;                                           // messages that will not be asked for
-    bool is_within_ = false;                                       // a message
+    unsigned rests_ = 0;                                           // messages without a mark
+    bool is_within_ = false;                                       // within a message
     bool is_resting_ = false;
 };
 

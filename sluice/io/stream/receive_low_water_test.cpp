@@ -54,7 +54,7 @@ protected:
         EXPECT_TRUE((co_await co_ready(pair.server, direction::in)).has_value());
         is_done = true;
     }
-    // Waits for a long message, of which a little comes.
+    // Waits for a long message, of which a small part has arrived.
     void begin_long(receive_low_water& water) {
         water.expect(long_message);
         read_once();
@@ -84,7 +84,7 @@ TEST_P(receive_low_water_test, a_reader_sleeps_until_the_expected_bytes_have_arr
     EXPECT_GE(came, 64U << 10);
 }
 
-TEST_P(receive_low_water_test, the_end_of_the_stream_wakes_it_before) {
+TEST_P(receive_low_water_test, the_end_of_the_stream_wakes_it_earlier) {
     receive_low_water water(pair.server);
     begin_long(water);
     EXPECT_FALSE(ends_within(20ms));
@@ -93,7 +93,7 @@ TEST_P(receive_low_water_test, the_end_of_the_stream_wakes_it_before) {
     EXPECT_EQ(came, little);
 }
 
-TEST_P(receive_low_water_test, with_nothing_expected_any_more_what_is_there_wakes_it) {
+TEST_P(receive_low_water_test, with_nothing_expected_any_more_available_bytes_wake_it) {
     receive_low_water water(pair.server);
     begin_long(water);
     EXPECT_FALSE(ends_within(20ms));
@@ -115,7 +115,7 @@ TEST_P(receive_low_water_test, fewer_bytes_make_the_socket_not_ready_and_stay_re
     EXPECT_TRUE(ends_within(10s));
 }
 
-TEST_P(receive_low_water_test, what_little_is_expected_is_not_waited_for) {
+TEST_P(receive_low_water_test, few_expected_bytes_are_not_waited_for) {
     receive_low_water water(pair.server);
     water.expect(long_message);
     water.expect(little);
@@ -143,7 +143,7 @@ TEST_P(receive_low_water_test, over_a_slow_line_every_byte_wakes_it_for_some_tim
     EXPECT_FALSE(ends_within(50ms));
 }
 
-TEST_P(receive_low_water_test, more_than_the_kernel_has_room_for_is_not_waited_for) {
+TEST_P(receive_low_water_test, more_than_the_receive_buffer_is_not_waited_for) {
     receive_low_water water(pair.server);
     water.expect(std::size_t{1} << 40);
     read_once();

@@ -16,7 +16,7 @@ receive_slots::~receive_slots() {
 
 result<void> receive_slots::open() noexcept {
     ENSURE(lent_ == 0 and memory_ == nullptr, "opened once, before its first use");
-    // Not initialised: a buffer takes memory once something is received into it.
+    // Not initialised: a buffer occupies memory only after the first receive into it.
     memory_.reset(new (std::nothrow) std::byte[count_ * bytes_each_]);
     next_free_.reset(new (std::nothrow) std::uint32_t[count_]);
     if (memory_ == nullptr or next_free_ == nullptr) return failure({ENOMEM, "make a receive pool"});
@@ -45,7 +45,7 @@ void receive_slots::give_back(std::uint32_t index) noexcept {
         detail::engine::return_receive_buffer(multiplexer_, *group_, index);
         wake_another();
     } else if (buffer_waiter* const stream = waiting_.front()) {
-        // Handed over rather than freed, so that no other comes before it.
+        // Passed on instead of freed, so that no other stream is faster.
         stop_waiting(*stream);
         stream->resume(index);
     } else {

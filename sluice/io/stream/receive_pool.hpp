@@ -33,7 +33,7 @@ protected:
 private:
     friend class receive_slots;
 
-    /// Continues with this buffer; `none`: without a buffer of its own. The pool has taken it out of the
+    /// Resumes with this buffer; `none`: without one. The pool has removed the stream from the
     /// list.
     virtual void resume(std::uint32_t index) noexcept = 0;
 };
@@ -57,19 +57,19 @@ public:
     [[nodiscard]] std::span<std::byte> bytes(std::uint32_t index) const noexcept {
         return {memory_.get() + index * bytes_each_, bytes_each_};
     }
-    /// The kernel's name for the pool, if the kernel itself hands out the buffers.
+    /// Returns the kernel's name for the pool, if the kernel itself provides the buffers.
     [[nodiscard]] std::optional<unsigned> group() const noexcept { return group_; }
 
-    /// A free buffer, or `none`. Only where the kernel does not hand them out.
+    /// Returns a free buffer, or `none`. Only where the kernel does not provide them.
     [[nodiscard]] std::uint32_t take() noexcept;
-    /// The kernel has handed this one out.
+    /// Records that the kernel has provided this buffer.
     void note_lent() noexcept { ++lent_; }
     /// Returns a buffer to the pool. The stream that has waited longest resumes.
     void give_back(std::uint32_t index) noexcept;
 
     void wait(buffer_waiter& stream) noexcept;
     void stop_waiting(buffer_waiter& stream) noexcept;
-    /// For a stream that ends with a buffer it was woken for left unused.
+    /// For a stream that ends without using the buffer that it was woken for.
     void wake_another() noexcept;
 
 private:
@@ -122,30 +122,30 @@ private:
     std::span<std::byte> bytes_;
 };
 
-/// How many buffers, and how long.
+/// The number of buffers, and their length.
 struct receive_pool_size {
     std::uint32_t count;
     std::size_t bytes_each;
 };
 
-/// Buffers that many receive_streams of one multiplexer share. An idle stream holds none.
+/// Buffers that many receive_streams of one multiplexer share. An idle stream occupies none.
 ///
-/// Must outlive its streams and the buffers they have given; must go before its multiplexer. ENSURE checks
-/// the buffers. Thread safety: as the multiplexer.
+/// Must outlive its streams and the buffers they have delivered; must be destroyed before its
+/// multiplexer. ENSURE checks the buffers. Thread safety: as the multiplexer.
 class receive_pool {
 public:
-    static constexpr std::uint32_t count_max = 32768;  // what one buffer ring of the kernel holds
+    static constexpr std::uint32_t count_max = 32768;  // the capacity of one buffer ring of the kernel
 
-    /// Errors: EINVAL for no buffers, no bytes, or more than `count_max`; EOPNOTSUPP for a multiplexer for
-    /// several threads; ENOMEM. Allocates: all the pool
-    /// ever needs; with io_uring also a page or more that the kernel pins.
+    /// Errors: EINVAL for no buffers, no bytes, or more than `count_max`; EOPNOTSUPP for a
+    /// multiplexer for several threads; ENOMEM. Allocates: all memory of the pool; with io_uring
+    /// also a page or more that the kernel pins.
     [[nodiscard]] static result<receive_pool> make(io_multiplexer& multiplexer,
                                                    receive_pool_size size) noexcept;
 
     [[nodiscard]] std::uint32_t count() const noexcept { return slots_->count(); }
-    /// Buffers that receivers have, or that are being read into for one.
+    /// Returns the number of buffers that receivers have, or that are being read into for one.
     [[nodiscard]] std::uint32_t lent() const noexcept { return slots_->lent(); }
-    /// Whether the kernel picks the buffers (io_uring), rather than a read for each.
+    /// Returns whether the kernel picks the buffers (io_uring), instead of a read into each.
     [[nodiscard]] bool is_provided() const noexcept { return slots_->group().has_value(); }
 
 private:

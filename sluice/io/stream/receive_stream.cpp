@@ -43,7 +43,7 @@ void receiving::go_on() noexcept {
     ENSURE(started_ and is_idle() and not is_paused_ and not ending_,
            "one use at a time, and none after the last value");
     if (refusal_) [[unlikely]] {
-        begin(operation_kind::sleep);  // and ends in the next pass, where signal_value() gives the error
+        begin(operation_kind::sleep);  // ends in the next pass, where signal_value() delivers the error
     } else if (cancelled_) {
         begin_end();
     } else {
@@ -51,8 +51,8 @@ void receiving::go_on() noexcept {
     }
 }
 
-// Batched: so that no signal comes from inside start() or the return of a buffer; and because mostly nothing
-// has come yet.
+// Batched, so that no signal comes from inside start() or the return of a buffer, and because
+// usually no bytes are available yet.
 void receiving::begin(operation_kind what) noexcept {
     target = handle_;
     kind = what;
@@ -118,7 +118,7 @@ void receiving::abandon() noexcept {
     leave();
 }
 
-// Returns the buffer of a use that is over.
+// Returns the buffer of a completed use.
 void receiving::drop_bytes() noexcept {
     if (kind == operation_kind::receive and transferred != 0) {
         slots_->note_lent();
@@ -141,7 +141,7 @@ void receiving::pause() noexcept {
     slots_->wait(*this);
 }
 
-// Called by the pool, which has taken this out of its list.
+// Called by the pool, which has removed this from its list.
 void receiving::resume(std::uint32_t index) noexcept {
     ENSURE(is_paused_ and is_idle());
     is_paused_ = false;
@@ -200,7 +200,7 @@ void receiving::signal_done() noexcept {
     if (cancelled_ or not(is_readable or is_out_of_buffers)) {
         go_on();
     } else if (is_out_of_buffers) {
-        // One may have come back since.
+        // A buffer may have been returned since.
         slots_->lent() == slots_->count() ? pause() : go_on();
     } else if (index_ = slots_->take(); index_ == receive_slots::none) {
         pause();

@@ -75,7 +75,7 @@ private:
     std::optional<error> refusal_;  // why the socket could not be attached: ends every start()
     receive_request request_;
     buffer piece_;
-    std::uint32_t index_ = receive_slots::none;  // the buffer being read into
+    std::uint32_t index_ = receive_slots::none;  // the buffer of the current read
     bool started_ = false;
     bool is_single_ = false;  // the first value is the last
     bool cancelled_ = false;
@@ -119,10 +119,10 @@ public:
     /// Begins. No signal comes before the loop runs.
     void start() noexcept { receiving::start(); }
 
-    /// Ends it soon: no signal comes from inside this call.
+    /// Ends it soon: this call gives no signal.
     using receiving::cancel;
 
-    /// Whether start() has been called and done has not been signalled.
+    /// Returns whether start() has been called and done has not been signalled.
     using receiving::started;
 
     [[nodiscard]] Receiver& get_receiver() noexcept { return receiver_; }

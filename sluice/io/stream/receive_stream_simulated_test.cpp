@@ -1,5 +1,5 @@
-// Receive streams over the simulated multiplexer: short reads, spurious and late events, cancels at any
-// moment, errors, and few buffers, drawn from a seed. A failed test tells the seed.
+// Receive streams over the simulated multiplexer: short reads, spurious and late events, cancels at
+// any moment, errors, and few buffers, drawn from a seed. A failed test prints the seed.
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -36,8 +36,8 @@ public:
         stream_.emplace(pair_.second, pool_, collector{this});
     }
 
-    // Sends it all, in pieces, cancels the stream now and then and starts it again, until the end or an
-    // error.
+    // Sends all of it, in segments, sometimes cancels the stream and starts it again, until the end
+    // or an error.
     void run(const std::vector<std::byte>& all, permille cancels) {
         stream_->start();
         std::size_t sent = 0;
@@ -59,7 +59,7 @@ public:
             }
         }
         ASSERT_TRUE(is_over()) << multiplexer_->stalled();
-        // It ends with buffers lent out, and they are no more than there are.
+        // At the end, the buffers in use are exactly those kept here.
         EXPECT_EQ(pool_.lent(), kept_.size());
         kept_.clear();
         EXPECT_EQ(pool_.lent(), 0U);
@@ -121,7 +121,7 @@ TEST(receive_stream_simulated, every_byte_arrives_in_order_however_rough_it_is) 
     }
 }
 
-TEST(receive_stream_simulated, cancelled_again_and_again_it_loses_nothing) {
+TEST(receive_stream_simulated, cancelled_repeatedly_it_loses_nothing) {
     const auto all = pattern(3000);
     for (const std::uint64_t seed : testing_by_simulation::seeds(seed_count)) {
         const replayable replay(seed);
@@ -174,7 +174,7 @@ TEST(receive_stream_simulated, a_seed_is_replayed_event_for_event) {
     EXPECT_NE(digest_of(7), digest_of(8));
 }
 
-// A coroutine in the place of the receiver.
+// A coroutine instead of the receiver.
 task<int> hear(socket_handle& from, receive_pool& pool, std::string& text) {
     for (;;) {
         const auto piece = co_await co_receive(from, pool);
@@ -184,7 +184,7 @@ task<int> hear(socket_handle& from, receive_pool& pool, std::string& text) {
     }
 }
 
-TEST(receive_stream_simulated, a_coroutine_hears_every_byte_however_rough_it_is) {
+TEST(receive_stream_simulated, a_coroutine_receives_every_byte_however_rough_it_is) {
     const auto all = pattern(3000);
     for (const std::uint64_t seed : testing_by_simulation::seeds(seed_count)) {
         const replayable replay(seed);

@@ -73,7 +73,7 @@ protected:
         ASSERT_EQ(::send(pair.client.native().descriptor, s.data(), s.size(), 0), ssize_t(s.size()));
     }
     void hang_up() { ASSERT_TRUE(pair.client.shutdown(direction::out).has_value()); }
-    // Until nothing more happens by itself.
+    // Runs until there are no more events.
     void linger() {
         int passes = 0;
         while (multiplexer->try_run_for(20ms).value_or(0) > 0)
@@ -91,7 +91,7 @@ protected:
     pieces came;
 };
 
-TEST_P(receive_streams, gives_what_arrives_until_the_end_of_file) {
+TEST_P(receive_streams, delivers_all_bytes_until_the_end_of_file) {
     stream_state stream(pair.server, make_pool(4, 64), collector{&came});
     stream.start();
     say("one");
@@ -124,7 +124,7 @@ TEST_P(receive_streams, bytes_are_exact_and_in_order_whatever_the_sizes) {
     EXPECT_TRUE(came.text == string_of(all));
 }
 
-TEST_P(receive_streams, without_a_free_buffer_it_pauses_and_goes_on) {
+TEST_P(receive_streams, without_a_free_buffer_it_pauses_and_resumes) {
     came.keeps = true;
     stream_state stream(pair.server, make_pool(2, 4), collector{&came});
     stream.start();
@@ -208,7 +208,7 @@ TEST_P(receive_streams, cancelled_while_paused_it_ends) {
     EXPECT_EQ(string_of(std::span(memory).first(read.bytes_transferred())), "bbbb");
 }
 
-TEST_P(receive_streams, cancelled_by_its_receiver_and_started_again_it_goes_on) {
+TEST_P(receive_streams, cancelled_by_its_receiver_and_started_again_it_continues) {
     make_pool(2, 4);
     stream_state stream(pair.server, *pool, collector{&came});
     came.on_value = [&] { stream.cancel(); };
@@ -294,7 +294,7 @@ TEST_P(receive_streams, many_streams_share_few_buffers) {
     EXPECT_EQ(pool->lent(), 0U);
 }
 
-TEST_P(receive_streams, pools_beyond_what_the_kernel_has_names_for_are_read_into) {
+TEST_P(receive_streams, pools_beyond_the_kernels_number_of_groups_are_read_into) {
     std::vector<receive_pool> others;
     for (std::size_t i = 0; i < limits::receive_groups_max; ++i)
         others.push_back(receive_pool::make(*multiplexer, {.count = 1, .bytes_each = 1}).value());
@@ -317,7 +317,7 @@ TEST_P(receive_streams, pools_beyond_what_the_kernel_has_names_for_are_read_into
     came.kept.clear();
 }
 
-TEST_P(receive_streams, a_pool_says_what_it_cannot_be) {
+TEST_P(receive_streams, a_pool_refuses_invalid_sizes) {
     const auto made = [&](receive_pool_size size) { return receive_pool::make(*multiplexer, size); };
     EXPECT_EQ(made({.count = 0, .bytes_each = 1}).error(), std::errc::invalid_argument);
     EXPECT_EQ(made({.count = 1, .bytes_each = 0}).error(), std::errc::invalid_argument);

@@ -6,10 +6,11 @@
 
 namespace sluice::io {
 
-/// Bytes the kernel has taken for the peer of a stream socket and does not know to have arrived: for TCP,
-/// sent or not, what is not acknowledged; for a Unix socket about what the peer has not read, with the
-/// kernel's own overhead. How one tells a peer that is slow, or gone without a word, from one that listens.
-/// Errors: EINVAL, ENOTSUP for other sockets. Allocates: nothing. Source: tcp(7) and unix(7), SIOCOUTQ.
+/// Returns the bytes that the kernel has accepted for the peer of a stream socket and does not know
+/// to have arrived: for TCP, sent or not, the unacknowledged bytes; for a Unix socket about the
+/// bytes that the peer has not read, with the kernel's own overhead. The value distinguishes a peer
+/// that reads from one that is slow, or lost without a notification. Errors: EINVAL, ENOTSUP for
+/// other sockets. Allocates: nothing. Source: tcp(7) and unix(7), SIOCOUTQ.
 [[nodiscard]] result<std::size_t> undelivered_bytes(const socket_handle& socket) noexcept;
 
 }  // namespace sluice::io

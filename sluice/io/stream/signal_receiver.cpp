@@ -58,8 +58,8 @@ handle owned(int descriptor) noexcept {
 
 namespace detail {
 
-// Guards all hubs, and the inboxes. One for the process, since signals are few: so the thread that forks can
-// hold it, and the child finds it free and what it guards whole.
+// Guards all hubs, and the inboxes. One for the process, because signals are rare: so the thread
+// that forks can hold it, and the child finds it free and the guarded state consistent.
 class hubs_lock {
 public:
     [[nodiscard]] static std::mutex& mutex() noexcept { return mutex_; }
@@ -108,7 +108,7 @@ public:
     }
 
     void renew_doorbell(int fresh) noexcept {
-        (void)::dup3(fresh, doorbell(), O_CLOEXEC);  // fails for no two open descriptors
+        (void)::dup3(fresh, doorbell(), O_CLOEXEC);  // cannot fail for two open descriptors
         const std::uint64_t one = 1;
         if (arrived_ != 0) (void)::write(doorbell(), &one, sizeof one);
     }
@@ -116,12 +116,13 @@ public:
 private:
     std::shared_ptr<signal_hub> hub_;
     signal_set which_;
-    handle doorbell_;  // an eventfd: readable exactly while something has arrived
+    handle doorbell_;  // an eventfd: readable exactly while a signal is in the inbox
     std::uint64_t arrived_ = 0;
     std::array<signal_event, signal_numbers_max> events_{};
 };
 
-// The signalfd, and the receivers that get its signals. The first receiver that looks reads for all of them.
+// The signalfd, and the receivers that get its signals. The first receiver that checks reads for
+// all of them.
 class signal_hub {
 public:
     signal_hub(signal_set which, handle source) noexcept : which_(which), source_(std::move(source)) {}
@@ -153,8 +154,8 @@ public:
 private:
     void deliver() noexcept {
         signalfd_siginfo arrived{};
-        // At most one of each number waits in the kernel, but of real-time signals any number: others get a
-        // turn.
+        // At most one of each number waits in the kernel, except real-time signals, of which any
+        // number may: limit them.
         for (int count = 0; count != signal_numbers_max; ++count) {
             if (::read(source(), &arrived, sizeof arrived) != static_cast<ssize_t>(sizeof arrived)) return;
             const auto number = static_cast<int>(arrived.ssi_signo);
@@ -244,18 +245,19 @@ result<signal_receiver> signal_receiver::create(const signal_source& from, signa
     if (inbox == nullptr or not from.hub_->add(*inbox))
         return failure({ENOMEM, "make a receiver of signals"});
     native_handle native = made->ready.release();
-    native.kind = handle_kind::pipe;  // it waits like one
+    native.kind = handle_kind::pipe;  // it waits like a pipe
     native.readable = native.nonblocking = true;
     return signal_receiver(std::move(inbox), native);
 }
 
-// The poller watches signals for the process that made it, and the doorbell is shared with the parent.
+// The poller watches signals for the process that created it, and the doorbell is shared with the
+// parent.
 result<void> signal_receiver::renew_in_child() noexcept {
     auto made = make_descriptors(inbox_->hub().source());
     if (not made) return failure(made.error());
     inbox_->renew_doorbell(made->doorbell.descriptor());
-    // By then the poller watches the doorbell's new description under a number that is about to be closed: it
-    // stays watched, because the other number refers to it, too.
+    // By then the poller watches the doorbell's new description under a number that is about to be
+    // closed. It stays watched, because the other number also refers to it.
     if (::dup3(made->ready.descriptor(), handle_.descriptor(), O_CLOEXEC) < 0)
         return failure(error::last("dup3"));
     return {};

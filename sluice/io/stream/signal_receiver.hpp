@@ -21,7 +21,7 @@ struct signal_event {
     std::int32_t process = 0;       ///< the sender, or the child
     std::uint32_t user = 0;         ///< the sender's
     std::int32_t value = 0;         ///< the exit status of a child (SIGCHLD), or the value of sigqueue
-    std::uint64_t occurrences = 1;  ///< arrivals that this event stands for
+    std::uint64_t occurrences = 1;  ///< arrivals that this event represents
 };
 
 namespace detail {
@@ -29,15 +29,16 @@ class signal_hub;
 class signal_inbox;
 }  // namespace detail
 
-/// Signals of this process as completions, over signalfd(2). Any number of receivers, on any multiplexers:
-/// each gets every signal of its set that arrives while it exists.
+/// Signals of this process as completions, over signalfd(2). Any number of receivers, on any
+/// multiplexers: each gets every signal of its set that arrives while it exists.
 ///
-/// The signals must be blocked in every thread of the process, or the kernel may deliver them to a thread
-/// that does not block them, with their default effect. create() checks the calling thread; threads that
-/// exist already have to block them themselves. So: make a `blocked_signals` first thing in main, then the
-/// source, then threads. Two sources for one signal compete for it: make one and share it. Signals sent to
-/// one thread (raise, pthread_kill) are received only if that thread waits. After fork(), the child makes a
-/// source of its own, or calls renew_in_child() of the receivers it keeps.
+/// The signals must be blocked in every thread of the process, or the kernel may deliver them to a
+/// thread that does not block them, with their default effect. create() checks the calling thread;
+/// existing threads have to block them themselves. So create a `blocked_signals` first in main,
+/// then the source, then threads. Two sources for one signal compete for it: create one and share
+/// it. Signals sent to one thread (raise, pthread_kill) are received only if that thread waits.
+/// After fork(), the child creates its own source, or calls renew_in_child() of the receivers it
+/// keeps.
 ///
 /// Thread safety: any thread. Allocates: create().
 class signal_source {
@@ -47,7 +48,7 @@ public:
     /// an empty or invalid set; EMFILE, ENFILE, ENOMEM.
     [[nodiscard]] static result<signal_source> create(signal_set which) noexcept;
 
-    /// The signals that this receives, and that every thread has to block.
+    /// Returns the signals that this receives, and that every thread has to block.
     [[nodiscard]] signal_set signals() const noexcept;
 
 private:
@@ -70,9 +71,8 @@ private:
     signal_event event_;
 };
 
-/// Receives signals of a source. Signals that arrive while no operation waits are kept until the next one:
-/// one event for each number, so memory is bounded. The lowest
-/// number comes first.
+/// Receives signals of a source. Signals that arrive while no operation waits are kept until the
+/// next one: one event for each number, so memory is bounded. The lowest number comes first.
 ///
 /// Thread safety: one thread at a time, like a handle. Every multiplexer supports it.
 class signal_receiver {
@@ -94,7 +94,7 @@ public:
     /// numbers, so that the child's signals wake it and the parent's do not. Errors: EMFILE, ENFILE, ENOMEM.
     [[nodiscard]] result<void> renew_in_child() noexcept;
 
-    /// As io_handle::set_multiplexer, for the asynchronous spellings.
+    /// As io_handle::set_multiplexer, for the asynchronous forms.
     [[nodiscard]] result<void> set_multiplexer(io_multiplexer* multiplexer) noexcept {
         return handle_.set_multiplexer(multiplexer);
     }
@@ -109,7 +109,7 @@ private:
     io_handle handle_;  // an epoll descriptor: readable when there may be a signal
 };
 
-/// Waits for a signal; made by async_wait_signal.
+/// The sender of async_wait_signal: waits for a signal.
 class signal_sender : public detail::handle_sender {
 public:
     using result_type = result<signal_event>;
@@ -132,13 +132,13 @@ private:
     signal_request request_;
 };
 
-/// The sender of signal_receiver::wait. Errors: ETIMEDOUT, ECANCELED; neither loses a signal. The receiver
-/// must outlive the operation.
+/// Returns the sender of signal_receiver::wait. Errors: ETIMEDOUT, ECANCELED; neither loses a
+/// signal. The receiver must outlive the operation.
 [[nodiscard]] inline auto async_wait_signal(signal_receiver& from, deadline within = {}) noexcept {
     return signal_sender(from, within);
 }
 
-/// The same, to be awaited. Suspends: unless a signal has arrived.
+/// The awaitable form. Suspends: unless a signal has arrived.
 [[nodiscard]] inline auto co_wait_signal(signal_receiver& from, deadline within = {}) noexcept {
     return async_wait_signal(from, within);
 }

@@ -1,4 +1,4 @@
-// Signals as completions: each spelling, over each multiplexer, for several receivers.
+// Signals as completions: each form, over each multiplexer, for several receivers.
 
 #include "sluice/io/stream/signal_receiver.hpp"
 
@@ -23,7 +23,7 @@ using namespace test_kit;
 
 const signal_set ours{SIGUSR1, SIGUSR2, SIGHUP, SIGCHLD};
 
-// Before main: threads that anything starts inherit the mask.
+// Before main: all threads inherit the mask.
 const blocked_signals blocked(ours);
 
 void send(int number) {
@@ -62,7 +62,7 @@ protected:
     signal_source source = signal_source::create(ours).value();
 };
 
-TEST_P(signals, the_blocking_spelling_gives_the_number_and_the_sender) {
+TEST_P(signals, the_blocking_form_returns_the_number_and_the_sender) {
     auto one = receiver();
     send(SIGUSR1);
     const auto got = one.wait(1h);
@@ -142,7 +142,7 @@ TEST_P(signals, a_signal_that_arrives_while_nothing_waits_is_kept_for_each_recei
     EXPECT_EQ(wait.value()->number, SIGUSR1);
 }
 
-TEST_P(signals, those_of_one_number_are_counted_and_take_no_more_memory) {
+TEST_P(signals, signals_of_one_number_are_counted_and_take_no_more_memory) {
     auto one = receiver();
     auto reader = receiver();
     constexpr std::uint64_t many = 1000;
@@ -156,7 +156,7 @@ TEST_P(signals, those_of_one_number_are_counted_and_take_no_more_memory) {
     EXPECT_EQ(one.wait(deadline::zero()).error(), std::errc::timed_out);
 }
 
-TEST_P(signals, the_end_of_a_child_comes_with_its_status) {
+TEST_P(signals, the_end_of_a_child_is_reported_with_its_status) {
     auto one = receiver({SIGCHLD});
     const pid_t child = ::fork();
     if (child == 0) ::_exit(7);
@@ -198,7 +198,7 @@ TEST_P(signals, a_receiver_may_outlive_its_source_and_be_moved) {
 TEST_P(signals, a_cancel_from_another_thread_races_with_the_signal_and_none_is_lost) {
     auto one = receiver();
     const io_multiplexer::work_guard guard(*multiplexer);
-    (void)multiplexer->try_run();  // makes it this thread's
+    (void)multiplexer->try_run();  // makes this thread its owner
     for (int round = 0; round < 300; ++round) {
         outcome<result<signal_event>> came;
         atomic_io_operation_connection<signal_sender, recorder<result<signal_event>>> state(

@@ -137,7 +137,7 @@ result<socket_address> socket_handle::peer_address() const noexcept {
 result<peer_identity> socket_handle::peer_credentials() const noexcept {
     const auto own = local_address_of(native_);
     if (not own) return failure(own.error());
-    // Asked of a TCP socket the kernel answers, with nobody's credentials.
+    // For a TCP socket the kernel returns credentials of no process.
     if (own->family() != address_family::local) {
         return failure({EOPNOTSUPP, "ask for the peer's credentials", native_.descriptor});
     }

@@ -44,15 +44,16 @@ public:
 
     struct connected_pair;
 
-    /// A socket without a connection: for async_connect, or to send datagrams from. Errors: EMFILE, ENFILE,
-    /// EAFNOSUPPORT, EPROTONOSUPPORT for a type the family does not have. Allocates: nothing.
+    /// Creates a socket without a connection: for async_connect, or to send datagrams from. Errors:
+    /// EMFILE, ENFILE, EAFNOSUPPORT, EPROTONOSUPPORT for a type the family does not have.
+    /// Allocates: nothing.
     [[nodiscard]] static result<socket_handle> create(address_family family,
                                                       socket_type type = socket_type::stream,
                                                       const socket_options& options = {}) noexcept;
 
-    /// A socket connected to `peer`. Errors name the peer: ECONNREFUSED, ENETUNREACH, EHOSTUNREACH, ENOENT
-    /// (no such Unix socket), ETIMEDOUT (the deadline, or the network gave up); and those of create().
-    /// Allocates: nothing. Blocks: until the deadline.
+    /// Creates a socket connected to `peer`. Errors name the peer: ECONNREFUSED, ENETUNREACH,
+    /// EHOSTUNREACH, ENOENT (no such Unix socket), ETIMEDOUT (the deadline, or the network's own
+    /// limit); and those of create(). Allocates: nothing. Blocks: until the deadline.
     [[nodiscard]] static result<socket_handle> connect(const socket_address& peer,
                                                        const socket_options& options = {},
                                                        deadline within = {}) noexcept;
@@ -60,7 +61,8 @@ public:
                                                        const socket_options& options,
                                                        deadline within = {}) noexcept;
 
-    /// Two Unix sockets connected to each other. Errors: EMFILE, ENFILE. Allocates: nothing.
+    /// Creates two Unix sockets connected to each other. Errors: EMFILE, ENFILE. Allocates:
+    /// nothing.
     [[nodiscard]] static result<connected_pair> pair(socket_type type = socket_type::stream,
                                                      const socket_options& options = {}) noexcept;
 
@@ -68,36 +70,37 @@ public:
     /// ENOTSOCK. Allocates: nothing.
     [[nodiscard]] static result<socket_handle> adopt(int descriptor) noexcept;
 
-    /// Connects this socket. After a failure or a passed deadline it must be closed: the kernel may still be
-    /// at it. Errors, Blocks: as connect().
+    /// Connects this socket. After a failure or a passed deadline it must be closed, because the
+    /// kernel may still try. Errors, Blocks: as connect().
     [[nodiscard]] result<void> connect_to(const socket_address& peer, deadline within = {}) noexcept;
 
-    /// Gives the socket a local address: what datagrams are sent to, or what a connection comes from.
-    /// Errors name the address: EADDRINUSE, EADDRNOTAVAIL, EACCES.
+    /// Gives the socket a local address: the destination of datagrams, or the source of a
+    /// connection. Errors name the address: EADDRINUSE, EADDRNOTAVAIL, EACCES.
     [[nodiscard]] result<void> bind(const socket_address& local) noexcept;
 
-    /// Receives one datagram, or one message of a seqpacket socket, and the address it came from. An empty
-    /// datagram is a success with no bytes. See received_datagram for truncation. The offset of the request
-    /// is not used.
+    /// Receives one datagram, or one message of a seqpacket socket, and the address of its sender.
+    /// An empty datagram is a success with no bytes. See received_datagram for truncation. The
+    /// offset of the request is not used.
     ///
-    /// The end of a seqpacket connection is a success with no bytes and `is_end`. Limit: the kernel reports
-    /// it like an empty message. If the peer has no name, and has ended the connection, empty messages at the
-    /// end of its queue are reported as the end. Messages with bytes are never lost, and an empty message
-    /// before them is reported as such. read() returns no bytes for both: use recvfrom() where empty messages
-    /// have a meaning.
-    /// Errors: ETIMEDOUT; ECONNREFUSED and the like, reported by the network for an earlier
-    /// datagram; EOPNOTSUPP for a stream; EMSGSIZE for more than limits::pieces_per_call_max pieces.
-    /// Allocates: nothing. Blocks: until a datagram arrives or the deadline passes. Coroutines and senders:
-    /// datagram_sender.hpp.
+    /// The end of a seqpacket connection is a success with no bytes and `is_end`. Limit: the kernel
+    /// reports it like an empty message. If the peer has no name, and has ended the connection,
+    /// empty messages at the end of its queue are reported as the end. Messages with bytes are
+    /// never lost, and an empty message before them is reported as such. read() returns no bytes
+    /// for both: use recvfrom() where empty messages have a meaning.
+    /// Errors: ETIMEDOUT; ECONNREFUSED and similar errors, reported by the network for an earlier
+    /// datagram; EOPNOTSUPP for a stream; EMSGSIZE for more than limits::pieces_per_call_max
+    /// segments. Allocates: nothing. Blocks: until a datagram arrives or the deadline passes.
+    /// Coroutines and senders: datagram_sender.hpp.
     [[nodiscard]] result<received_datagram<bytes_type>> recvfrom(io_request<bytes_type> request,
                                                                  deadline within = {}) noexcept;
     [[nodiscard]] result<received_datagram<buffers_type>> recvfrom(io_request<buffers_type> request,
                                                                    deadline within = {}) noexcept;
 
-    /// Sends one datagram, whole, to an address; to the connected peer if `to` is unspecified. Errors name
-    /// the address: EMSGSIZE if the datagram is too long for the socket or has too many pieces, ECONNREFUSED,
-    /// ENOENT (no such Unix socket), ENETUNREACH, EISCONN, EAFNOSUPPORT, EOPNOTSUPP for a stream; ETIMEDOUT.
-    /// Allocates: nothing. Blocks: until there is room, or the deadline passes.
+    /// Sends one datagram, complete, to an address; to the connected peer if `to` is unspecified.
+    /// Errors name the address: EMSGSIZE if the datagram is too long for the socket or has too many
+    /// segments, ECONNREFUSED, ENOENT (no such Unix socket), ENETUNREACH, EISCONN, EAFNOSUPPORT,
+    /// EOPNOTSUPP for a stream; ETIMEDOUT. Allocates: nothing. Blocks: until the socket accepts it,
+    /// or the deadline passes.
     [[nodiscard]] io_result<const_bytes_type> sendto(io_request<const_bytes_type> request,
                                                      const socket_address& to, deadline within = {}) noexcept;
     [[nodiscard]] io_result<const_buffers_type> sendto(io_request<const_buffers_type> request,
@@ -107,15 +110,16 @@ public:
     /// Ends one direction: after `out` the peer reads the end of file, after `in` we do. Errors: ENOTCONN.
     [[nodiscard]] result<void> shutdown(direction which) noexcept;
 
-    /// Whether the peer has ended its direction, or the connection is lost; there may be bytes before that
-    /// end which were not read yet. A closed handle's has. Allocates: nothing. Blocks: never.
+    /// Returns whether the peer has ended its direction, or the connection is lost; there may be
+    /// unread bytes before that end. True for a closed handle. Allocates: nothing. Blocks: never.
     [[nodiscard]] bool has_hung_up() const noexcept;
 
     /// Errors: ENOTCONN for the peer of an unconnected socket. Allocates: nothing.
     [[nodiscard]] result<socket_address> local_address() const noexcept;
     [[nodiscard]] result<socket_address> peer_address() const noexcept;
 
-    /// Unix sockets only, vouched for by the kernel. Errors: EOPNOTSUPP for other families, ENOTCONN.
+    /// Unix sockets only; the kernel guarantees the identity. Errors: EOPNOTSUPP for other
+    /// families, ENOTCONN.
     [[nodiscard]] result<peer_identity> peer_credentials() const noexcept;
 };
 

@@ -85,7 +85,7 @@ TEST(socket_handle, options_are_set_and_those_of_a_listener_are_inherited) {
     EXPECT_EQ(option(delaying.server, IPPROTO_TCP, TCP_NODELAY), 0);
 }
 
-TEST(socket_handle, what_one_end_writes_the_other_reads_over_every_family) {
+TEST(socket_handle, bytes_of_one_end_are_read_at_the_other_over_every_family) {
     for (const auto& kind : stream_kinds()) {
         SCOPED_TRACE(kind.name);
         auto both = connect_streams(kind);
@@ -146,7 +146,7 @@ TEST(socket_handle, written_bytes_are_undelivered_until_the_peer_has_read_them) 
     EXPECT_EQ(undelivered_bytes(both.first).value(), 0U);
 }
 
-TEST(socket_handle, what_a_tcp_socket_has_received_can_be_thrown_away_unread) {
+TEST(socket_handle, received_bytes_of_a_tcp_socket_can_be_discarded_unread) {
     auto both = connect_streams({"", socket_address::loopback_v4(0)});
     EXPECT_EQ(discard_received(both.server, 100), 0U) << "nothing is there";
     ASSERT_EQ(both.client.write({.buffers = text("hello, world")}).bytes_transferred(), 12U);
@@ -173,7 +173,7 @@ TEST(socket_handle, a_read_of_a_quiet_socket_times_out) {
     }
 }
 
-TEST(socket_handle, writing_to_a_peer_that_has_gone_is_an_error_and_no_signal) {
+TEST(socket_handle, writing_to_a_closed_peer_is_an_error_and_raises_no_signal) {
     for (const auto& kind : stream_kinds()) {
         SCOPED_TRACE(kind.name);
         auto both = connect_streams(kind);
@@ -198,7 +198,7 @@ TEST(socket_handle, a_reset_by_the_peer_is_reported_to_the_reader) {
     EXPECT_EQ(both.client.read(io_request<bytes_type>{into}, 5s).error(), std::errc::connection_reset);
 }
 
-TEST(socket_handle, a_long_write_passes_tiny_buffers_whole_though_signals_interrupt_it) {
+TEST(socket_handle, a_long_write_passes_tiny_buffers_completely_although_signals_interrupt_it) {
     const signal_storm storm;
     const auto sent = pattern(100'000);
     for (const auto& kind : stream_kinds()) {
@@ -213,7 +213,7 @@ TEST(socket_handle, a_long_write_passes_tiny_buffers_whole_though_signals_interr
     }
 }
 
-TEST(socket_handle, a_write_that_times_out_says_how_much_has_gone) {
+TEST(socket_handle, a_write_that_times_out_returns_how_much_was_sent) {
     const auto sent = pattern(10'000'000);
     for (const auto& kind : stream_kinds()) {
         SCOPED_TRACE(kind.name);
@@ -275,7 +275,7 @@ TEST(socket_handle, datagrams_reach_a_bound_socket) {
               std::errc::address_in_use);
 }
 
-TEST(socket_handle, an_adopted_socket_is_known_for_what_it_is) {
+TEST(socket_handle, the_type_of_an_adopted_socket_is_detected) {
     std::array<int, 2> ends{};
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, ends.data()), 0);
     auto first = socket_handle::adopt(ends[0]).value();
@@ -320,7 +320,7 @@ TEST(socket_handle, a_connect_without_an_answer_ends_with_its_deadline) {
     }
 }
 
-TEST(socket_handle, a_connect_to_a_full_unix_listener_waits_until_its_deadline_or_for_room) {
+TEST(socket_handle, a_connect_to_a_full_unix_listener_waits_until_its_deadline_or_for_a_free_slot) {
     using namespace std::string_view_literals;
     const signal_storm storm;
     const auto at = socket_address::local("\0sluice full listener test"sv).value();
@@ -452,7 +452,7 @@ TEST_P(async_socket, messages_that_wait_together_keep_their_boundaries) {
     EXPECT_EQ(string_of(two.value().value()), "second");
 }
 
-TEST_P(async_socket, a_message_in_too_many_pieces_is_refused_and_those_around_it_go) {
+TEST_P(async_socket, a_message_in_too_many_pieces_is_refused_and_others_are_sent) {
     for (const auto how : {initiation::automatic, initiation::batched}) {
         auto both = socket_handle::pair(socket_type::seqpacket).value();
         ASSERT_TRUE(both.first.set_multiplexer(multiplexer.get()).has_value());

@@ -8,7 +8,7 @@
 
 namespace sluice::io {
 
-/// Takes the next connection; made by async_accept.
+/// The sender of async_accept: accepts the next connection.
 class accept_sender : public detail::handle_sender {
 public:
     using result_type = result<accepted>;
@@ -34,7 +34,7 @@ private:
     socket_address peer_;
 };
 
-/// Connects a socket; made by async_connect.
+/// The sender of async_connect: connects a socket.
 class connect_sender : public detail::handle_sender {
 public:
     using result_type = result<void>;
@@ -57,10 +57,10 @@ private:
     socket_address peer_;
 };
 
-/// Senders of what listening_socket_handle::accept and socket_handle::connect_to do; their errors apply. In
-/// addition: ECANCELED; and EAGAIN at once where connect_to would wait for room in the queue of a Unix
-/// listener, which the kernel offers no way to wait for but blocking: try again later. The handles must
-/// outlive the operation.
+/// Senders of listening_socket_handle::accept and socket_handle::connect_to; their errors apply. In
+/// addition: ECANCELED; and EAGAIN at once where connect_to would wait for a slot in the queue of a
+/// Unix listener. The kernel has no wait for that except a blocking call: try again later. The
+/// handles must outlive the operation.
 [[nodiscard]] inline auto async_accept(listening_socket_handle& from, deadline within = {}) noexcept {
     return accept_sender(from, within);
 }
@@ -69,7 +69,7 @@ private:
     return connect_sender(socket, peer, within);
 }
 
-/// The same, to be awaited.
+/// The awaitable form.
 [[nodiscard]] inline auto co_accept(listening_socket_handle& from, deadline within = {}) noexcept {
     return async_accept(from, within);
 }

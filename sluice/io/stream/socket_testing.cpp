@@ -13,7 +13,8 @@ signal_storm::signal_storm() {
     ::setitimer(ITIMER_REAL, &often, nullptr);
 }
 
-// The handler stays: a signal may still be on its way, and the default action would end the program.
+// The handler stays: a signal may still be pending, and the default action would terminate the
+// program.
 signal_storm::~signal_storm() {
     const itimerval never{};
     ::setitimer(ITIMER_REAL, &never, nullptr);

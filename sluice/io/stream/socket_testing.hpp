@@ -42,7 +42,7 @@ protected:
         multiplexer = std::move(*made);
     }
 
-    /// Runs the loop until `done`, or five seconds have gone, which is long for a test that works.
+    /// Runs the loop until `done`, or for five seconds, which is long for a test that succeeds.
     template <class Condition>
     [[nodiscard]] bool run_until(Condition done) {
         const auto end = multiplexer->now() + std::chrono::seconds(5);
@@ -99,7 +99,7 @@ inline std::string string_of(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Bytes that differ wherever they are compared.
+/// Returns bytes that differ wherever they are compared.
 inline std::vector<std::byte> pattern(std::size_t size, std::uint32_t seed = 1) {
     std::vector<std::byte> bytes(size);
     for (auto& b : bytes) {
@@ -109,7 +109,7 @@ inline std::vector<std::byte> pattern(std::size_t size, std::uint32_t seed = 1) 
     return bytes;
 }
 
-/// Interrupts every system call that waits, many times a second, as long as it lives.
+/// Interrupts every waiting system call, many times a second, while it exists.
 class signal_storm {
 public:
     signal_storm();

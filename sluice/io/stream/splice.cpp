@@ -12,7 +12,8 @@ namespace {
 
 using what = splice_step::what;
 
-// The description may have been made non-blocking by an earlier transfer: the multiplexer's record knows.
+// An earlier transfer may have made the description non-blocking; the multiplexer's record has
+// this.
 const native_handle& native_of(const io_handle& handle) noexcept {
     return detail::handle_access::registered(handle) != nullptr
                ? detail::handle_access::registered(handle)->native
@@ -51,7 +52,7 @@ splice_transfer splicing(const io_handle& from, const io_handle& to, std::uint64
     return {.from = native_of(from), .to = native_of(to), .length = length, .duplicates = duplicates};
 }
 
-// Carries out a transfer, waiting on this thread. `from` and `to` are what it was made of.
+// Carries out a transfer, waiting on this thread. `from` and `to` are the handles of the transfer.
 result<std::uint64_t> run(splice_transfer transfer, io_handle& from, io_handle& to, const char* name,
                           deadline within) noexcept {
     // Read only when there is a deadline to keep.
@@ -89,7 +90,7 @@ result<std::uint64_t> run(splice_transfer transfer, io_handle& from, io_handle& 
 result<splice_pipe> splice_pipe::create(std::size_t capacity_bytes) noexcept {
     auto made = pipe_handle::anonymous();
     if (not made) return failure(made.error());
-    // Beyond its share an ordinary user gets EPERM: take what there is.
+    // Beyond its share an ordinary user gets EPERM: use the largest capacity that is granted.
     for (std::size_t wanted = capacity_bytes; wanted > 4096; wanted /= 2) {
         if (made->writer.set_capacity(wanted).has_value()) break;
     }

@@ -31,14 +31,15 @@ inline constexpr std::uint64_t to_the_end = std::numeric_limits<std::uint64_t>::
 
 /// How to send a range if the file turns out to be shorter.
 enum class short_file : std::uint8_t {
-    ends_early,        ///< the result says how much there was; what the receiver was promised is not kept
+    ends_early,        ///< the result has the number of bytes; the receiver gets fewer than announced
     filled_with_zeros  ///< as if it still had that length: keeps a stream whose header has announced it in
                        ///< step
 };
 
 /// The range of a file to send, and a header.
 struct send_file_request {
-    /// Goes first, in one packet with the beginning of the file where it fits. Counted in the result.
+    /// Sent first, in one packet with the beginning of the file where it fits. Counted in the
+    /// result.
     const_bytes_type header{};
     extent_type offset = 0;
     std::uint64_t length = to_the_end;
@@ -49,14 +50,14 @@ struct send_file_request {
 struct receive_file_request {
     extent_type offset = 0;
     std::uint64_t length = to_the_end;  // to the end of the stream
-    /// Memory to copy through where the bytes cannot go by reference (no pipe is given, or the file is
-    /// append-only): 256 KiB are plenty. Without, 64 KiB of the stack are used.
+    /// Memory to copy through where the bytes cannot be moved by reference (no pipe is given, or
+    /// the file is append-only): 256 KiB suffice. Without it, 64 KiB of the stack are used.
     bytes_type scratch{};
 };
 
-/// A pipe to splice through, where neither end is one: owned by the caller, used by one transfer at a time,
-/// during which it must not be moved, reusable without end. One for each connection or each loop will do. One
-/// that was moved from can only be assigned to or destroyed.
+/// A pipe to splice through, where neither end is one: owned by the caller, used by one transfer at
+/// a time, during which it must not be moved, and reusable without limit. One for each connection
+/// or each loop suffices. One that was moved from can only be assigned to or destroyed.
 class splice_pipe {
 public:
     static constexpr std::size_t capacity_default = 1024 * 1024;
@@ -66,10 +67,11 @@ public:
     [[nodiscard]] static result<splice_pipe> create(std::size_t capacity_bytes = capacity_default) noexcept;
 
     [[nodiscard]] std::size_t capacity() const noexcept { return transit_.capacity; }
-    /// Bytes that have left their source and not reached their target: only after a transfer that failed or
-    /// was cancelled. From a file they are not missed; from a socket this is where they are.
+    /// Returns the bytes that have left their source and not reached their target: only after a
+    /// transfer that failed or was cancelled. From a file they are not lost; from a socket only
+    /// this pipe has them.
     [[nodiscard]] std::size_t pending() const noexcept { return transit_.pending; }
-    /// Throws the pending bytes away; the next transfer does so as well.
+    /// Discards the pending bytes; the next transfer does so as well.
     void discard() noexcept;
 
     /// For reading the pending bytes.
@@ -85,10 +87,10 @@ private:
     transit_pipe transit_;
 };
 
-/// Sends part of a file to a socket or pipe, after a header. `through` a pipe it costs the processor about an
-/// eighth less than without, for long ranges. A file the kernel cannot splice is copied.
-/// Errors: ETIMEDOUT, EPIPE, ECONNRESET, and those of reading the file. Allocates: nothing.
-/// Blocks: until all is sent or the deadline passes.
+/// Sends part of a file to a socket or pipe, after a header. `through` a pipe it takes about 12%
+/// less CPU time than without, for long ranges. A file that the kernel cannot splice is copied.
+/// Errors: ETIMEDOUT, EPIPE, ECONNRESET, and those of reading the file. Allocates: nothing. Blocks:
+/// until all is sent or the deadline passes.
 [[nodiscard]] result<std::uint64_t> send_file_to(io_handle& file, io_handle& to,
                                                  const send_file_request& request,
                                                  deadline within = {}) noexcept;
@@ -109,9 +111,9 @@ private:
                                                       const receive_file_request& request,
                                                       splice_pipe& through, deadline within = {}) noexcept;
 
-/// Moves bytes from one stream to another, one of which is a pipe, until `length` have gone or the stream
-/// ends. Errors: ETIMEDOUT, EPIPE, ECONNRESET; EINVAL if neither is a pipe. Allocates: nothing. Blocks: until
-/// then.
+/// Moves bytes from one stream to another, one of which is a pipe, until `length` bytes are moved
+/// or the stream ends. Errors: ETIMEDOUT, EPIPE, ECONNRESET; EINVAL if neither is a pipe.
+/// Allocates: nothing. Blocks: until then.
 [[nodiscard]] result<std::uint64_t> splice_to(io_handle& from, io_handle& to,
                                               std::uint64_t length = to_the_end,
                                               deadline within = {}) noexcept;
@@ -139,7 +141,7 @@ private:
     return tee_to(from, to, length, deadline::zero());
 }
 
-/// Transfers between handles; made by async_send_file and its like.
+/// The sender of async_send_file and similar functions: transfers between handles.
 class splice_sender : public detail::handle_sender {
 public:
     using result_type = result<std::uint64_t>;
@@ -186,17 +188,17 @@ private:
                                                const receive_file_request& request, splice_pipe& through,
                                                deadline within = {}) noexcept;
 
-/// Moves what `from` has to `to`, and completes when at least one byte has gone, as a read does; 0 at the end
-/// of the stream. It waits for `from` only: while `to` is full it fails with EAGAIN, and the caller awaits
-/// async_ready(to, direction::out). It is not ordered with writes to `to`. One of the two is a pipe. Errors:
-/// as splice_to, EAGAIN, ECANCELED.
+/// Moves available bytes of `from` to `to`, and completes when at least one byte has been moved, as
+/// a read does; 0 at the end of the stream. It waits for `from` only: while `to` is full it fails
+/// with EAGAIN, and the caller awaits async_ready(to, direction::out). It is not ordered with
+/// writes to `to`. One of the two is a pipe. Errors: as splice_to, EAGAIN, ECANCELED.
 [[nodiscard]] splice_sender async_splice(io_handle& from, io_handle& to, std::uint64_t length = to_the_end,
                                          deadline within = {}) noexcept;
 /// The sender of tee_to, with the rules of async_splice about waiting and order.
 [[nodiscard]] splice_sender async_tee(pipe_handle& from, pipe_handle& to, std::uint64_t length = to_the_end,
                                       deadline within = {}) noexcept;
 
-/// The same, to be awaited.
+/// The awaitable form.
 [[nodiscard]] inline auto co_send_file(io_handle& file, io_handle& to, const send_file_request& request,
                                        deadline within = {}) noexcept {
     return async_send_file(file, to, request, within);

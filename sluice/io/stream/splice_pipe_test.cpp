@@ -1,4 +1,4 @@
-// The pipe that transfers go through, as its owner sees it.
+// The pipe of transfers, as its owner sees it.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@ namespace {
 static_assert(not std::is_copy_constructible_v<transit_pipe> and not std::is_copy_assignable_v<transit_pipe>);
 static_assert(not std::is_copy_constructible_v<splice_pipe> and not std::is_copy_assignable_v<splice_pipe>);
 
-// As a transfer leaves them that has failed on its way to the target.
+// Leaves bytes in the pipe, like a transfer that has failed on its way to the target.
 void leave_bytes(splice_pipe& in, std::string_view bytes) {
     ASSERT_EQ(::write(in.transit().writer.descriptor, bytes.data(), bytes.size()),
               static_cast<ssize_t>(bytes.size()));

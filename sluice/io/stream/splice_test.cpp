@@ -43,7 +43,7 @@ std::vector<std::byte> joined(std::initializer_list<std::span<const std::byte>> 
     return all;
 }
 
-// Both ends of a stream, of whatever kind.
+// Both ends of a stream of any kind.
 struct stream_ends {
     std::unique_ptr<io_handle> writer;
     std::unique_ptr<io_handle> reader;
@@ -162,7 +162,7 @@ TEST(splice, sending_to_a_peer_that_reads_nothing_ends_with_the_deadline) {
     }
 }
 
-TEST(splice, a_peer_that_has_gone_is_an_error_and_no_signal) {
+TEST(splice, a_closed_peer_is_an_error_and_raises_no_signal) {
     auto file = file_of(pattern(100'000));
     auto through = splice_pipe::create().value();
     for (const auto& [name, make] : every_stream()) {
@@ -205,7 +205,7 @@ TEST(splice, a_broken_pipe_signal_that_was_pending_before_stays_pending) {
     ASSERT_EQ(::pthread_sigmask(SIG_SETMASK, &before, nullptr), 0);
 }
 
-TEST(splice, what_a_stream_brings_is_written_to_a_file_at_its_place) {
+TEST(splice, bytes_of_a_stream_are_written_to_a_file_at_the_offset) {
     const signal_storm storm;
     const auto content = pattern(150'000);
     auto through = splice_pipe::create().value();
@@ -264,7 +264,7 @@ TEST(splice, a_file_that_refuses_to_be_written_is_an_error) {
     EXPECT_EQ(through.pending(), 0U);
 }
 
-TEST(splice, streams_are_spliced_until_the_end_through_whichever_pipe_is_one_of_them) {
+TEST(splice, streams_of_which_one_is_a_pipe_are_spliced_until_the_end) {
     const signal_storm storm;
     const auto content = pattern(100'000);
     for (const auto& [name, make] : every_stream()) {
@@ -375,7 +375,7 @@ TEST_P(async_splice_test, writes_and_files_never_mix_whether_the_reader_is_fast_
     }
 }
 
-// Otherwise each transfer asks the kernel again for what is so already.
+// Otherwise each transfer repeats a system call that has no effect.
 TEST_P(async_splice_test, a_socket_is_known_to_be_non_blocking_after_the_first_transfer) {
     auto file = file_of(text("x"));
     auto both = connect_streams(stream_kinds().front());
@@ -456,7 +456,7 @@ TEST_P(async_splice_test, one_that_is_cancelled_before_its_first_byte_ends_no_ot
     EXPECT_EQ(got.get().size(), 8'000'003U);
 }
 
-TEST_P(async_splice_test, a_broken_stream_is_reported_to_whom_it_concerns) {
+TEST_P(async_splice_test, a_broken_stream_is_reported_to_its_operations) {
     auto file = file_of(pattern(8'000'000));
     for (const auto& [name, make] : every_stream()) {
         SCOPED_TRACE(name);
@@ -492,7 +492,7 @@ TEST_P(async_splice_test, a_received_file_takes_its_place_among_the_reads) {
             last.start();
             std::thread writer([&, out = ends.writer->native()] {
                 for (std::size_t at = 0; at < content.size();) {
-                    // As much as fits; the reader closes before it has taken all.
+                    // As much as fits; the reader closes before it has read all.
                     const ssize_t n = ::write(out.descriptor, content.data() + at,
                                               std::min<std::size_t>(content.size() - at, 100));
                     if (n < 0 and errno != EAGAIN) break;
@@ -552,7 +552,7 @@ TEST_P(async_splice_test, between_streams_it_moves_the_available_bytes_and_repor
     EXPECT_TRUE(got.get() == joined({text("some"), content}));
 }
 
-TEST_P(async_splice_test, a_long_file_lets_others_have_their_turn) {
+TEST_P(async_splice_test, a_long_file_gives_others_a_turn) {
     auto file = file_of({});
     ASSERT_TRUE(file.truncate(200'000'000).has_value());
     auto both = socket_handle::pair().value();

@@ -1,4 +1,4 @@
-// Counts every allocation of this program: a test program of its own, because malloc is replaced.
+// Counts every allocation of this program: a separate test program, because malloc is replaced.
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -29,10 +29,10 @@ public:
     operation_awaiter& operator=(const operation_awaiter&) = delete;
     ~operation_awaiter() {
         if (end_with_frame()) [[unlikely]]
-            (void)sender_.collect(*this);  // which undoes what configure() has registered
+            (void)sender_.collect(*this);  // undoes the registrations of configure()
     }
 
-    // Inlined by force: behind a system call every return is mispredicted (see system_call.hpp).
+    // Inlined by force: after a system call every return is mispredicted (see system_call.hpp).
     [[nodiscard, gnu::always_inline]] bool await_ready() noexcept {
         sender_.configure(*this);
         if (is_refused()) [[unlikely]] {
@@ -88,11 +88,11 @@ public:
     void set_home(io_multiplexer* home) noexcept { home_ = place_ = home; }
     [[nodiscard]] io_multiplexer* home() const noexcept { return home_; }
 
-    /// Notes that the coroutine resumes on the thread of `to`: resume_on().
+    /// Records that the coroutine resumes on the thread of `to`: resume_on().
     void set_place(io_multiplexer& to) noexcept { place_ = &to; }
     [[nodiscard]] io_multiplexer* place() const noexcept { return place_; }
 
-    /// Sets the scope to run in, before the coroutine is started. One that was set before stays, and is
+    /// Sets the scope to run in, before the coroutine is started. An earlier one stays, and is
     /// nested in `outer`.
     void inherit_scope(cancel_scope* outer) noexcept {
         if (not has_own_scope_) {
@@ -119,7 +119,7 @@ private:
     bool has_own_scope_ = false;
 };
 
-/// The scope a coroutine of any type runs in: null if its promise knows of none.
+/// Returns the scope that a coroutine of any type runs in; null if its promise has none.
 template <class Promise>
 [[nodiscard]] cancel_scope* scope_of(std::coroutine_handle<Promise> coroutine) noexcept {
     if constexpr (requires {
@@ -131,7 +131,8 @@ template <class Promise>
     }
 }
 
-/// The multiplexer on whose thread a coroutine of any type is now; null if its promise knows of none.
+/// Returns the multiplexer on whose thread a coroutine of any type is now; null if its promise has
+/// none.
 template <class Promise>
 [[nodiscard]] io_multiplexer* place_of(std::coroutine_handle<Promise> coroutine) noexcept {
     if constexpr (requires { coroutine.promise().place(); }) {
@@ -141,9 +142,9 @@ template <class Promise>
     }
 }
 
-/// The operations of io_handle, to be awaited: `co_await co_read(pipe, {.buffers = into})`. They are the
-/// senders by the names that say who waits. The request's memory, and the handle, must outlive the await.
-/// Suspends: unless it can be done at once. Errors: as the blocking spelling, and ECANCELED.
+/// The operations of io_handle in awaitable form: `co_await co_read(pipe, {.buffers = into})`. They
+/// are the senders under other names. The request's memory, and the handle, must outlive the await.
+/// Suspends: unless it completes at once. Errors: as the blocking form, and ECANCELED.
 template <std::derived_from<io_handle> Handle>
 [[nodiscard]] auto co_read(Handle& from, io_request<buffers_type> request, deadline within = {}) noexcept {
     return async_read(from, request, within);

@@ -26,7 +26,7 @@ protected:
     std::array<std::byte, 64> into_{};
 };
 
-// A coroutine type that knows nothing of us.
+// A coroutine type that is independent of the library.
 struct detached {
     struct promise_type {
         static detached get_return_object() noexcept { return {}; }
@@ -42,7 +42,7 @@ detached read_into(pipe_handle& from, bytes_type into, std::size_t& got) {
     got = read.bytes_transferred();
 }
 
-TEST_P(awaitable, a_read_that_can_be_done_at_once_does_not_suspend) {
+TEST_P(awaitable, a_read_that_completes_at_once_does_not_suspend) {
     write_text("now");
     std::size_t got = 0;
     read_into(pipe_.reader, into_, got);
@@ -82,7 +82,7 @@ TEST_P(awaitable, a_handle_that_is_always_ready_yields_to_others_after_the_budge
     EXPECT_EQ(rounds, 4 * limits::inline_completions_max);
 }
 
-TEST_P(awaitable, a_read_gives_up_at_its_deadline) {
+TEST_P(awaitable, a_read_ends_at_its_deadline) {
     const auto read_in_vain = [](pipe_handle& from, bytes_type into) -> task<io_result<bytes_type>> {
         co_return co_await co_read(from, io_request<bytes_type>{into}, 5ms);
     };
@@ -133,7 +133,7 @@ TEST_P(awaitable, a_barrier_on_a_pipe_has_nothing_to_do) {
     EXPECT_TRUE(sync_wait(*multiplexer_, barrier(pipe_.writer)));
 }
 
-TEST_P(awaitable, a_sleep_lasts_at_least_as_long_as_said) {
+TEST_P(awaitable, a_sleep_lasts_at_least_as_long_as_requested) {
     const auto nap = [](io_multiplexer& multiplexer) -> task<bool> {
         const auto slept = co_await co_sleep(multiplexer, 3ms);
         co_return slept.has_value();
@@ -154,7 +154,7 @@ TEST_P(awaitable, a_sender_kept_in_a_variable_can_be_awaited_again) {
     EXPECT_EQ(sync_wait(*multiplexer_, read_twice(pipe_.reader, into_)), 2U);
 }
 
-TEST_P(awaitable, an_error_is_what_the_await_returns) {
+TEST_P(awaitable, the_await_returns_an_error) {
     const auto write_to_nobody = [](pipe_handle& to) -> task<int> {
         constexpr std::string_view text = "x";
         const auto wrote =

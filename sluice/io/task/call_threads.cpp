@@ -16,7 +16,7 @@
 namespace sluice::io {
 namespace {
 
-// Where a thread is. Only `calling` may become `abandoned`, by the destructor.
+// The phase of a thread. Only `calling` may become `abandoned`, by the destructor.
 enum class phase : std::uint8_t { idle, calling, returned, abandoned };
 
 struct worker {
@@ -39,12 +39,12 @@ struct call_threads::shared_state {
     const call_threads_options options;
     std::vector<worker> workers;  // the first `started` of them exist
 
-    std::mutex mutex;  // guards what follows
+    std::mutex mutex;  // guards the following members
     std::condition_variable has_news;
     std::condition_variable has_stopped;  // a thread ends
     intrusive_list<queued_call, &queued_call::link_> queue;
     std::size_t queued = 0;  // calls that have not begun
-    std::size_t idle = 0;    // threads that wait for one, or were woken for one and have not got it yet
+    std::size_t idle = 0;    // threads that wait for a call, or were woken for one and do not have it yet
     std::size_t started = 0;
     std::size_t ended = 0;
     std::uint64_t completed = 0;
@@ -70,7 +70,7 @@ call_threads::~call_threads() {
         const bool all_have_ended = state.ended + own == state.started;
         ENSURE(not all_have_ended or own != 0 or state.queue.empty(),
                "calls come back before their threads go");
-        // No thread is free in time: the calls that are still queued are never carried out.
+        // No thread becomes free in time: the queued calls are never carried out.
         while (not all_have_ended and state.queue.pop_front() != nullptr)
             --state.queued;
     }
@@ -118,7 +118,7 @@ result<void> call_threads::start_first_thread() noexcept {
     return {};
 }
 
-// With the mutex held. Where it fails, those there are have more to do.
+// Called with the mutex held. If it fails, the existing threads have more to do.
 void call_threads::start_thread(const std::shared_ptr<shared_state>& state) noexcept {
     const blocked_signals inherited(receivable_signals());
     ENSURE(state->started < state->workers.size(), "more threads than were allowed");
@@ -151,7 +151,7 @@ void call_threads::shared_state::work(worker& self) noexcept {
         const bool comes_back = next->carry_out();
         // acq_rel: pairs with the destructor's exchange.
         if (self.at.exchange(phase::returned, std::memory_order_acq_rel) == phase::abandoned) return;
-        if (comes_back) next->come_back();  // after which it may be gone
+        if (comes_back) next->come_back();  // it may be gone after this
         guard.lock();
         ++completed;
         self.at.store(phase::idle, std::memory_order_relaxed);  // under the mutex

@@ -25,7 +25,7 @@ class call_withdrawal;
 
 struct call_threads_options {
     std::size_t threads_max = 1;
-    /// By which the age of calls is measured; null: the machine's. Outlives the threads.
+    /// The clock for the age of calls; null: the machine's. Outlives the threads.
     const clock_source* clock = nullptr;
     /// How long the destructor waits for calls that are running.
     std::chrono::nanoseconds stop_wait_max = std::chrono::seconds(1);
@@ -37,10 +37,10 @@ struct call_figures {
     std::size_t running = 0;  // calls that have begun and not ended
     std::size_t threads = 0;
     std::uint64_t completed = 0;
-    std::chrono::nanoseconds oldest_age{0};  // the age of the running call that began first
+    std::chrono::nanoseconds oldest_age{0};  // the age of the oldest running call
 };
 
-/// One call, as the threads know it. It is in one queue at most, and lives until it has ended.
+/// A call, as seen by the threads. It is in one queue at most, and lives until it has ended.
 class queued_call {
 public:
     queued_call() noexcept = default;
@@ -53,9 +53,9 @@ protected:
 private:
     friend class call_threads;
 
-    /// Runs on a thread. Returns whether come_back() is to follow; otherwise this may be gone already.
+    /// Runs on a thread. Returns whether come_back() follows; otherwise this may be gone already.
     virtual bool carry_out() noexcept = 0;
-    /// Tells the caller, on the same thread. Afterwards this may be gone.
+    /// Notifies the caller, on the same thread. This may be gone afterwards.
     virtual void come_back() noexcept {}
 
     list_hook<queued_call> link_;
@@ -79,36 +79,36 @@ public:
     explicit call_threads(const call_threads_options& options);
     call_threads(const call_threads&) = delete;
     call_threads& operator=(const call_threads&) = delete;
-    /// Every call of run() must have begun. Posted calls that are still queued are carried out, unless calls
-    /// that do not end keep all threads busy for call_threads_options::stop_wait_max. A call that does not
-    /// end within this time keeps its thread, which the process then cannot join: all objects that the call
-    /// refers to must exist until the process ends, and its coroutine never continues. If the destructor runs
-    /// on one of these threads, inside a call, that thread is left to end by itself. Blocks: until the others
-    /// have ended, or for stop_wait_max.
+    /// Every call of run() must have begun. Posted calls that are still queued are carried out,
+    /// unless calls that do not end occupy all threads for call_threads_options::stop_wait_max. A
+    /// call that does not end within this time keeps its thread, which the process then cannot
+    /// join: all objects that the call refers to must exist until the process ends, and its
+    /// coroutine never continues. If the destructor runs on one of these threads, inside a call,
+    /// that thread ends by itself later. Blocks: until the others have ended, or for stop_wait_max.
     ~call_threads();
 
-    /// `co_await threads.run(loop, [&] { return volume.commit(); })`: carries out the call on one of the
-    /// threads; the coroutine, which runs on `loop`, goes on there. What the call refers to outlives the
-    /// await, which cannot be cancelled. Where no thread can be started at all, the loop carries it out.
-    /// Suspends.
+    /// `co_await threads.run(loop, [&] { return volume.commit(); })`: carries out the call on one
+    /// of the threads; the coroutine, which runs on `loop`, resumes there. Objects that the call
+    /// refers to outlive the await, which cannot be cancelled. If no thread can be started at all,
+    /// the loop carries it out. Suspends.
     template <std::invocable Call>
     [[nodiscard]] call_awaiter<Call> run(io_multiplexer& loop, Call call) noexcept {
         return call_awaiter<Call>(*this, loop, std::move(call));
     }
 
-    /// The same, for a call that `by`, unless null, may withdraw as long as it has not begun. The outcome is
-    /// empty then.
+    /// The same, for a call that `by`, unless null, may withdraw before it has begun. The result is
+    /// then empty.
     template <std::invocable Call>
     [[nodiscard]] withdrawable_call_awaiter<Call> run(io_multiplexer& loop, call_withdrawal* by,
                                                       Call call) noexcept {
         return withdrawable_call_awaiter<Call>(*this, loop, by, std::move(call));
     }
 
-    /// Has `one` carried out; nothing tells its end. Where no thread can be started at all, the
-    /// caller does. Allocates, Blocks: no, that case excepted.
+    /// Carries out `one`, without a notification of its end. If no thread can be started at all,
+    /// the caller does it. Allocates, Blocks: no, except in that case.
     void post(queued_call& one) noexcept { submit(one); }
 
-    /// Starts a thread if there is none, so that later no call has to be carried out by its caller.
+    /// Starts a thread if there is none, so that no later call has to be carried out by its caller.
     /// Errors: EAGAIN, ENOMEM.
     [[nodiscard]] result<void> start_first_thread() noexcept;
 
@@ -123,11 +123,11 @@ private:
     struct shared_state;
 
     void submit(queued_call& one) noexcept;
-    // Takes out of the queue what has not begun. Returns whether it has.
+    // Removes a call that has not begun from the queue. Returns whether it was there.
     [[nodiscard]] bool withdraw(queued_call& one) noexcept;
     static void start_thread(const std::shared_ptr<shared_state>& state) noexcept;
 
-    std::shared_ptr<shared_state> state_;  // with every thread: one that is stuck outlives this
+    std::shared_ptr<shared_state> state_;  // with every thread: one that hangs outlives this
 };
 
 /// A call in the frame of the coroutine that awaits it.
@@ -146,8 +146,8 @@ public:
     }
     call_in_frame& operator=(call_in_frame&&) = delete;
 
-    /// For an awaiter that contains this one: the call, and its outcome if that awaiter has carried it out.
-    /// Then this must not be suspended for.
+    /// For an awaiter that contains this one: returns the call, and its result if that awaiter has
+    /// carried it out. It must not suspend for this then.
     [[nodiscard]] Call& call() noexcept { return call_; }
     void complete(value_type outcome) noexcept { outcome_.emplace(std::move(outcome)); }
 
@@ -197,7 +197,7 @@ public:
     [[nodiscard]] value_type await_resume() noexcept { return *std::move(this->outcome_); }
 };
 
-/// A call that can be withdrawn, as its call_withdrawal knows it.
+/// A call that can be withdrawn, as seen by its call_withdrawal.
 class withdrawable_call {
 protected:
     ~withdrawable_call() = default;
@@ -208,16 +208,16 @@ private:
     list_hook<withdrawable_call> link_;
 };
 
-/// Withdraws the calls of a cancelled request that have not begun. Running calls are not affected. Belongs to
-/// the thread of the loop that its calls come from, and outlives them.
+/// Withdraws the calls of a cancelled request that have not begun. Running calls are not affected.
+/// Belongs to the thread of the loop of its calls, and outlives them.
 class call_withdrawal {
 public:
     call_withdrawal() noexcept = default;
     call_withdrawal(const call_withdrawal&) = delete;
     call_withdrawal& operator=(const call_withdrawal&) = delete;
 
-    /// Withdraws all its calls that have not begun, and those that are asked for later. Resumes no coroutine:
-    /// the loop does. Complexity: linear in its calls.
+    /// Withdraws all its calls that have not begun, and later ones. Resumes no coroutine: the loop
+    /// does. Complexity: linear in its calls.
     void withdraw() noexcept {
         is_withdrawn_ = true;
         for (withdrawable_call& each : pending_)
@@ -255,7 +255,7 @@ public:
         if (by_ != nullptr) by_->enter(*this);
         this->threads_.submit(*this);
     }
-    /// Empty: withdrawn, the call has not begun.
+    /// Empty if the call was withdrawn before it has begun.
     [[nodiscard]] std::optional<value_type> await_resume() noexcept { return std::move(this->outcome_); }
 
 private:

@@ -22,7 +22,7 @@ protected:
     T run(task<T> root) {
         return sync_wait(*loop_, std::move(root));
     }
-    // A call that notes where it ran.
+    // A call that records its thread.
     static task<std::thread::id> where(call_threads& threads, io_multiplexer& loop) {
         co_return co_await threads.run(loop, [] { return std::this_thread::get_id(); });
     }
@@ -68,7 +68,7 @@ task<void> pass(call_threads& on, io_multiplexer& loop, gate& through, int& pass
     ++passed;
 }
 
-TEST_F(calling, holds_up_nothing_else_of_the_loop_and_no_call_for_which_there_is_a_thread) {
+TEST_F(calling, delays_no_other_work_of_the_loop_and_no_call_that_has_a_thread) {
     call_threads threads(2);
     gate shut;
     int passed = 0;

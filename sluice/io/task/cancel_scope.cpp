@@ -13,8 +13,9 @@ namespace sluice::io {
 
 namespace {
 
-// One for all scopes of multiplexers for several threads, because scopes are nested, and each may be walked
-// from any that it is nested in. A thread may take it again: ending an operation may run code that cancels.
+// One for all scopes of multiplexers for several threads, because scopes are nested, and each may
+// be reached from any that it is nested in. A thread may take it again: ending an operation may run
+// code that cancels.
 class scopes_lock {
 public:
     static void lock() noexcept {
@@ -26,9 +27,9 @@ public:
     }
 
 private:
-    // After fork(2) the child's only thread finds it free, or its own, whichever thread of the parent held
-    // it. What another thread was changing belongs to a multiplexer that the child must not use. It is not
-    // held over the fork, because code of the user runs under it.
+    // After fork(2) the child's only thread finds it free, or its own, no matter which thread of
+    // the parent held it. State that another thread was changing belongs to a multiplexer that the
+    // child must not use. It is not held during the fork, because user code runs under it.
     static void renew() noexcept {
         new (&mutex_) std::mutex;
         if (held_ != 0) mutex_.lock();
@@ -59,7 +60,8 @@ private:
     const bool is_needed_;
 };
 
-// Whether that is known: by its multiplexer, or, while nothing was waited for here, by the one that runs.
+// Returns whether that is known: from its multiplexer or, before the first wait here, from the
+// running one.
 bool cancel_scope::is_for_one_thread() const noexcept {
     const io_multiplexer* of = multiplexer_.load(std::memory_order_relaxed);
     if (of == nullptr) of = io_multiplexer::running_here();

@@ -26,14 +26,15 @@ protected:
     /// Chooses the scope, for owners that get it only when they are awaited.
     void run_in(cancel_scope* within) noexcept { scope_ = within; }
 
-    /// Whether the scope is cancelled already; the outcome is then ECANCELED, and nothing is to be started.
+    /// Returns whether the scope is cancelled already; the outcome is then ECANCELED, and nothing
+    /// must be started.
     [[nodiscard]] bool is_refused() noexcept;
 
-    /// To be called before it can be cancelled or be done: enters the scope.
+    /// Enters the scope. Must be called before it can be cancelled or be done.
     void wait(std::coroutine_handle<> waiter, io_multiplexer& on) noexcept;
 
-    /// It is done, with this errno value or 0: leaves the scope and resumes the coroutine. This may be gone
-    /// then.
+    /// Ends the wait, with this errno value or 0: leaves the scope and resumes the coroutine. This
+    /// may be gone then.
     void resume_waiter(int code) noexcept;
 
     /// Leaves the scope without resuming the coroutine.
@@ -44,7 +45,7 @@ private:
     template <class Entry, list_hook<Entry> Entry::* Link, class Flag>
     friend class scope_tree;
 
-    /// Ends it early: it completes with ECANCELED, from the loop, unless it was faster.
+    /// Ends the operation early: it completes with ECANCELED, from the loop, unless it was faster.
     virtual void end() noexcept = 0;
 
     std::coroutine_handle<> waiter_;
@@ -52,7 +53,7 @@ private:
     list_hook<awaited> scope_link_;
 };
 
-/// An operation some coroutine waits for. See `operation_awaiter`.
+/// An operation that a coroutine waits for. See `operation_awaiter`.
 class awaited_operation : public detail::operation_record, protected awaited {
 protected:
     explicit awaited_operation(cancel_scope* within) noexcept : awaited(within) {}
@@ -68,8 +69,8 @@ protected:
         return true;
     }
 
-    /// To be called once the operation is pending: the done signal resumes `waiter`. This may be gone when
-    /// the call returns, if the multiplexer is for several threads.
+    /// Must be called once the operation is pending: the done signal resumes `waiter`. This may be
+    /// gone when the call returns, if the multiplexer is for several threads.
     void wait(std::coroutine_handle<> waiter) noexcept {
         awaited::wait(waiter, *target->multiplexer);
         if (at == stage::begun) [[unlikely]]
@@ -87,39 +88,42 @@ private:
     void abandon() noexcept;
 };
 
-/// A group of pending i/o that is ended together: the operations coroutines wait for in it, and those of the
-/// scopes nested in it. A task runs in its parent's scope; `in_scope`, `with_deadline`, `race` and
-/// `task_group` give it one of its own, nested in that.
+/// A group of pending I/O that is ended together: the operations that coroutines wait for in it,
+/// and those of the scopes nested in it. A task runs in its parent's scope; `in_scope`,
+/// `with_deadline`, `race` and `task_group` give it its own, nested in that.
 ///
-/// Thread safety: belongs to one multiplexer's thread: all operations in it go through one multiplexer
-/// (ENSURE), and another thread cancels by posting to that. If that multiplexer is for several threads, any
-/// thread may call any member. Allocates: nothing.
+/// Thread safety: belongs to one multiplexer's thread: all operations in it use one multiplexer
+/// (ENSURE), and another thread cancels by posting to that. If that multiplexer is for several
+/// threads, any thread may call any member. Allocates: nothing.
 ///
-/// Invariant: `tree_` holds an operation from the suspension to the done signal. An operation that completes
-/// at once never enters.
+/// Invariant: `tree_` has an operation from the suspension to the done signal. An operation that
+/// completes at once never enters.
 class cancel_scope {
 public:
     cancel_scope() noexcept = default;
     cancel_scope(const cancel_scope&) = delete;
     cancel_scope& operator=(const cancel_scope&) = delete;
-    /// No operation may be pending in it (ENSURE). Scopes nested in it are set free.
+    /// No operation may be pending in it (ENSURE). Scopes nested in it are detached.
     ~cancel_scope();
 
-    /// Ends all that is pending here: it completes with ECANCELED unless it was faster. Whatever is begun
-    /// here later fails at once with ECANCELED, without a system call. There is no way back. Resumes nobody:
-    /// that is left to the multiplexer. Complexity: linear in the operations pending and scopes nested.
+    /// Ends all pending operations here: each completes with ECANCELED unless it was faster. Later
+    /// operations here fail at once with ECANCELED, without a system call. This cannot be undone.
+    /// Resumes no coroutine: the multiplexer does. Complexity: linear in the operations pending and
+    /// scopes nested.
     void cancel() noexcept;
 
     [[nodiscard]] bool is_cancelled() const noexcept { return tree_.is_cancelled(); }
 
-    /// Releases all that is pending here, for an owner that is destroyed before the waiting coroutines.
+    /// Releases all pending operations here, for an owner that is destroyed before the waiting
+    /// coroutines.
     void let_go() noexcept;
 
-    /// Whether cancelling did end something: an operation completed with ECANCELED, or was refused.
+    /// Returns whether the cancellation ended an operation: one completed with ECANCELED, or was
+    /// refused.
     [[nodiscard]] bool has_cut_short() const noexcept { return tree_.has_cut_short(); }
 
-    /// Has this scope cancelled when `outer` is. A scope is nested in one other at most, until either is
-    /// destroyed; to nest it there again changes nothing.
+    /// Makes a cancellation of `outer` cancel this scope as well. A scope is nested in one other at
+    /// most, until either is destroyed; nesting it there again changes nothing.
     void nest_in(cancel_scope& outer) noexcept;
 
 private:
@@ -130,7 +134,8 @@ private:
     [[nodiscard]] bool is_for_one_thread() const noexcept;
     void note_cut_short() noexcept;
 
-    // That of the operations here. Atomic because of several threads; it orders nothing.
+    // The multiplexer of the operations here. Atomic because of several threads; it orders no other
+    // access.
     std::atomic<io_multiplexer*> multiplexer_{nullptr};
     scope_tree<awaited, &awaited::scope_link_> tree_;
 };

@@ -107,7 +107,7 @@ TEST_P(cancellation, scopes_nested_very_deep_are_cancelled_without_recursion) {
     EXPECT_TRUE(scopes.back()->is_cancelled());
 }
 
-TEST_P(cancellation, a_scope_outlived_by_one_nested_in_it_sets_that_free) {
+TEST_P(cancellation, a_scope_that_is_destroyed_detaches_one_nested_in_it) {
     cancel_scope inner;
     {
         cancel_scope outer;
@@ -157,7 +157,7 @@ TEST_P(cancellation, an_uncancelled_task_does_io_in_a_cancelled_scope) {
     EXPECT_EQ(run(in_scope(scope, close_politely(pipe))), (std::array{ECANCELED, 0}));
 }
 
-TEST_P(cancellation, a_task_can_ask_for_the_scope_it_runs_in) {
+TEST_P(cancellation, a_task_can_query_the_scope_it_runs_in) {
     const auto ask = []() -> task<cancel_scope*> { co_return co_await current_scope; };
     cancel_scope scope;
     EXPECT_EQ(run(in_scope(scope, ask())), &scope);

@@ -5,15 +5,17 @@
 
 namespace sluice::io {
 
-/// How many children of a task_group have not ended, and whether a task waits for that: apart from the group,
-/// so that a test can explore every order of events (`Word` is std::atomic outside tests).
+/// The number of children of a task_group that have not ended, and whether a task waits for that.
+/// It is separate from the group, so that a test can explore every order of events (`Word` is
+/// std::atomic outside tests).
 ///
-/// Thread safety: add() by any thread while the group exists; begin_wait() by the task
-/// that joins; end() by each child's thread; size() by any.
+/// Thread safety: add() by any thread while the group exists; begin_wait() by the task that joins;
+/// end() by each child's thread; size() by any.
 ///
 /// Invariants:
-///   1. The wait is ended by the thread that takes the word to `has_waiter` alone, or does not begin.
-///   2. A thread does not touch the group after its own end(), unless that returns true.
+///   1. The wait is ended by the thread that changes the word to `has_waiter` alone, or does not
+///      begin.
+///   2. A thread does not access the group after its own end(), unless that returns true.
 template <class Word = std::atomic<std::size_t>>
 class child_count {
 public:
@@ -26,7 +28,7 @@ public:
     /// Returns whether there are children: then the last one ends the wait, perhaps before this returns. If
     /// not, nothing has changed: a child that another thread adds now ends no wait.
     [[nodiscard]] bool begin_wait() noexcept {
-        // acquire: what the children have written, if none is left.
+        // acquire: the writes of the children, if none is left.
         std::size_t seen = word_.load(std::memory_order_acquire);
         do {
             if (seen < one_child) return false;
@@ -38,7 +40,8 @@ public:
 
     /// A child has ended. Returns whether the caller ends the wait; otherwise the group may be gone.
     [[nodiscard]] bool end() noexcept {
-        // release: what the child has written. acquire: the waiter, and what the other children have written.
+        // release: the writes of the child. acquire: the waiter, and the writes of the other
+        // children.
         if (word_.fetch_sub(one_child, std::memory_order_acq_rel) != (one_child | has_waiter)) return false;
         word_.fetch_sub(has_waiter, std::memory_order_relaxed);  // the waiter has not been resumed yet
         return true;

@@ -1,4 +1,5 @@
-// Operations that complete at once, each started by the completion of the one before it, on a small stack.
+// Operations that complete at once, each started by the completion of the previous one, on a small
+// stack.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +26,7 @@ constexpr int many = 1'000'000;
 
 class nesting : public testing::TestWithParam<coroutine_back_end> {
 protected:
-    // In the thread that is to own the multiplexer.
+    // Called in the thread that will own the multiplexer.
     void make_multiplexer() {
         multiplexer_ = GetParam().make().value();
         pipe_.emplace(pipe_handle::anonymous().value());
@@ -35,7 +36,8 @@ protected:
         pipe_.reset();
         multiplexer_.reset();
     }
-    // Both complete at once: a stream has nothing to make durable, and an empty pipe takes a write.
+    // Both complete at once: a stream has nothing to make durable, and an empty pipe accepts a
+    // write.
     [[nodiscard]] auto barrier() { return async_barrier(pipe_->writer); }
     [[nodiscard]] auto readiness() { return async_ready(pipe_->writer, direction::out); }
     template <class Work>

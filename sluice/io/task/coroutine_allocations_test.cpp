@@ -1,4 +1,4 @@
-// Counts every allocation of this program: a test program of its own, because malloc is replaced.
+// Counts every allocation of this program: a separate test program, because malloc is replaced.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 class coroutine_allocations : public coroutine_test {
 protected:
-    // Allocations of a second run: the first one warms the pool.
+    // Returns the allocations of a second run: the first one warms the pool.
     template <class Work>
     std::uint64_t allocations_once_warm(Work work, int times) {
         const frame_pool::use use(pool_);
@@ -33,7 +33,8 @@ protected:
     frame_pool pool_{std::size_t{64} << 10};
 };
 
-// Not inlined, here and below: the compiler may put the frame of a task it sees into its parent's.
+// Not inlined, here and below: the compiler may put the frame of a task that it sees into its
+// parent's.
 [[gnu::noinline]] task<std::size_t> transfer(pipe_handle& from, pipe_handle& to) {
     std::array<std::byte, 1> one{};
     const auto wrote = co_await co_write(to, io_request<const_bytes_type>{one});

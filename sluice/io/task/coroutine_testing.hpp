@@ -22,7 +22,7 @@ struct coroutine_back_end {
     result<std::unique_ptr<io_multiplexer>> (*make)();
 };
 
-/// The multiplexers this machine has.
+/// Returns the multiplexers that this machine supports.
 inline std::vector<coroutine_back_end> coroutine_back_ends() {
     std::vector<coroutine_back_end> found;
     found.push_back({.name = "epoll", .make = [] { return make_epoll_multiplexer(); }});

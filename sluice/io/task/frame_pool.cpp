@@ -110,10 +110,11 @@ void frame_pool::recycle(void* memory, std::size_t bytes) noexcept {
 }
 
 void frame_pool::drain_returned() noexcept {
-    // relaxed: a look, so that the usual case costs no exchange.
+    // relaxed: only a check, so that the usual case costs no exchange.
     if (returned_.load(std::memory_order_relaxed) == nullptr) return;
-    // acquire: the contents of the blocks; pairs with the release in give_back(). Taking the whole list at
-    // once is what makes the list safe without counters: no block is put back while it could be popped.
+    // acquire: the contents of the blocks; pairs with the release in give_back(). Taking the whole
+    // list at once makes the list safe without counters: no block is returned while it could be
+    // popped.
     block* back = returned_.exchange(nullptr, std::memory_order_acquire);
     while (back != nullptr) {
         block* const next = back->next;

@@ -39,12 +39,13 @@ public:
         std::size_t live = 0;              ///< frames in use, wherever they are from
         std::size_t live_max = 0;          ///< the most there were
         std::size_t heap_frames = 0;       ///< how often a frame came from the heap
-        std::size_t arena_bytes_used = 0;  ///< cut into blocks, in use or free
+        std::size_t arena_bytes_used = 0;  ///< split into blocks, in use or free
     };
 
     /// Uses the caller's memory, which outlives the pool.
     explicit frame_pool(std::span<std::byte> arena) noexcept;
-    /// Uses memory of its own. If there is none, all frames come from the heap: `heap_frames` tells.
+    /// Uses its own memory. If there is none, all frames come from the heap, which `heap_frames`
+    /// counts.
     explicit frame_pool(std::size_t arena_bytes) noexcept;
     frame_pool(const frame_pool&) = delete;
     frame_pool& operator=(const frame_pool&) = delete;
@@ -66,11 +67,11 @@ public:
         frame_pool* before_;
     };
 
-    /// The calling thread's; null: the heap.
+    /// Returns the calling thread's pool; null: the heap.
     [[nodiscard]] static frame_pool* current() noexcept { return current_; }
 
-    /// For promise types. A frame from `pool` (null: the heap), and its way back, from any thread. Never
-    /// null: a program out of memory stops.
+    /// For promise types: returns a frame from `pool` (null: the heap), or frees it, from any
+    /// thread. Never null: a program out of memory stops.
     [[nodiscard]] static void* take_frame(frame_pool* pool, std::size_t bytes) noexcept;
     static void give_back_frame(void* frame, std::size_t bytes) noexcept;
 
@@ -96,9 +97,9 @@ private:
     [[nodiscard]] bool is_of_arena(const void* memory) const noexcept;
 
     static inline thread_local constinit frame_pool* current_ = nullptr;
-    static inline thread_local constinit char thread_mark_ = 0;  // its address is the thread
+    static inline thread_local constinit char thread_mark_ = 0;  // its address identifies the thread
 
-    // The owner's.
+    // Belongs to the owner.
     std::array<block*, classes> free_{};
     const void* owner_ = nullptr;
     counters counters_;
@@ -110,7 +111,7 @@ private:
     std::atomic<block*> returned_{nullptr};
 };
 
-/// A base for promise types: their coroutines' frames come from a frame_pool, as said there.
+/// A base for promise types: their coroutines' frames come from a frame_pool, as described there.
 class pooled_frame {
 public:
     static void* operator new(std::size_t bytes) noexcept {

@@ -20,7 +20,8 @@ protected:
     std::unique_ptr<io_multiplexer> multiplexer_ = make_epoll_multiplexer(0).value();
 };
 
-// Not inlined, here and below: the compiler may put the frame of a task it sees into its parent's.
+// Not inlined, here and below: the compiler may put the frame of a task that it sees into its
+// parent's.
 [[gnu::noinline]] task<int> leaf(int n) {
     co_return n;
 }

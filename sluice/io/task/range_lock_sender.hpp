@@ -9,7 +9,7 @@
 #include "sluice/sync/range_lock.hpp"
 
 // Range locks that a multiplexer waits for: the receiver is signalled, and the task resumed, on the
-// multiplexer's thread, whichever thread releases the range.
+// multiplexer's thread, independent of the thread that releases the range.
 
 namespace sluice::io {
 
@@ -41,8 +41,8 @@ private:
 
 }  // namespace detail
 
-/// The sender of a range lock, made by async_lock() and co_lock(). A value; refers to the lock, which
-/// outlives the operation.
+/// The sender of a range lock, created by async_lock() and co_lock(). A value; refers to the lock,
+/// which outlives the operation.
 template <class Atomics>
 class range_lock_sender {
 public:
@@ -69,10 +69,11 @@ private:
     work_room<detail::range_wait<Atomics>> waiting_;
 };
 
-/// A sender of the lock: result<guard>. Errors: ETIMEDOUT after the deadline, which zero makes now;
-/// ECANCELED, also if cancel_all() of the lock ended the wait. A release on another thread completes it by
-/// waking the multiplexer. Complexity: as sync::basic_range_lock::lock_async. Allocates: as that, and nothing
-/// else. Thread safety: the multiplexer's thread; any, by atomic().
+/// Returns a sender of the lock: result<guard>. Errors: ETIMEDOUT after the deadline (zero: at
+/// once); ECANCELED, also if cancel_all() of the lock ended the wait. A release on another thread
+/// completes it by waking the multiplexer. Complexity: as sync::basic_range_lock::lock_async.
+/// Allocates: as lock_async, and nothing else. Thread safety: the multiplexer's thread; any, by
+/// atomic().
 template <class Atomics>
 [[nodiscard]] auto async_lock(io_multiplexer& multiplexer, sync::basic_range_lock<Atomics>& lock,
                               const sync::lock_args& wanted, deadline within = {}) noexcept {

@@ -1,4 +1,4 @@
-// Range locks that tasks and receivers wait for by a multiplexer.
+// Range locks that tasks and receivers wait for through a multiplexer.
 
 #include "sluice/io/task/range_lock_sender.hpp"
 
@@ -52,7 +52,8 @@ TEST_P(range_locks, that_are_free_are_granted_without_suspending) {
     expect_free();
 }
 
-// The next thing a task does is i/o on handles of its own multiplexer, which stops the program elsewhere.
+// The next step of the task is I/O on handles of its own multiplexer, which stops the program on
+// another thread.
 TEST_P(range_locks, released_on_another_thread_resume_a_task_on_its_own) {
     auto pipe = make_pipe();
     const auto here = std::this_thread::get_id();
@@ -167,7 +168,7 @@ TEST_P(range_locks, are_not_waited_for_after_their_task_was_destroyed) {
     expect_free();
 }
 
-// Grants, deadlines and cancellations that meet.
+// Grants, deadlines and cancellations at the same time.
 TEST_P(range_locks, exclude_tasks_on_several_threads) {
     constexpr int threads = 3;
     int inside = 0;

@@ -80,7 +80,7 @@ TEST_P(range_locks_by_threads, exclude_tasks_and_are_granted_once_each) {
     EXPECT_TRUE(lock.try_lock(whole));
 }
 
-TEST_P(range_locks_by_threads, are_asked_for_and_given_up_by_any_thread) {
+TEST_P(range_locks_by_threads, are_requested_and_cancelled_by_any_thread) {
     struct receiver {
         std::atomic<int>* granted;
         std::atomic<int>* dones;

@@ -7,12 +7,12 @@
 
 namespace sluice::io {
 
-/// The pending operations of a cancel_scope, and the scopes nested in it: apart from the scope, so that a
-/// test can explore every order of events (`Flag` is std::atomic<bool> outside tests). `Entry` has a member
-/// end(), which ends it early and signals nothing itself.
+/// The pending operations of a cancel_scope, and the scopes nested in it. It is separate from the
+/// scope, so that a test can explore every order of events (`Flag` is std::atomic<bool> outside
+/// tests). `Entry` has a member end(), which ends it early and signals nothing itself.
 ///
-/// Thread safety: is_cancelled() and has_cut_short() by any thread; the other members are guarded by one lock
-/// for all the scopes that are nested in each other.
+/// Thread safety: is_cancelled() and has_cut_short() by any thread; the other members are guarded
+/// by one lock for all the scopes that are nested in each other.
 ///
 /// Invariants:
 ///   1. A scope in a cancelled scope is cancelled.
@@ -25,7 +25,7 @@ public:
     scope_tree& operator=(const scope_tree&) = delete;
     ~scope_tree() = default;
 
-    // relaxed: they order nothing; all else is under the lock.
+    // relaxed: they order no other access; everything else is under the lock.
     [[nodiscard]] bool is_cancelled() const noexcept { return is_cancelled_.load(std::memory_order_relaxed); }
     [[nodiscard]] bool has_cut_short() const noexcept {
         return has_cut_short_.load(std::memory_order_relaxed);
@@ -37,7 +37,7 @@ public:
         if (is_cancelled()) waiting.end();
     }
     void leave(Entry& waiting) noexcept { pending_.erase(waiting); }
-    /// Takes out one entry; null for none.
+    /// Removes and returns one entry; null for none.
     [[nodiscard]] Entry* pop() noexcept { return pending_.pop_front(); }
 
     /// Complexity: linear in the entries and scopes.
@@ -46,15 +46,15 @@ public:
         intrusive_list<scope_tree, &scope_tree::walk_link_> to_cancel;
         to_cancel.push_back(*this);
         while (scope_tree* const at = to_cancel.pop_front()) {
-            if (at->is_cancelled()) continue;  // and so is all that is nested in it
+            if (at->is_cancelled()) continue;  // and so are all scopes nested in it
             at->cancel_own();
-            // One that is in a list already is cancelled by the call that this one interrupts.
+            // A scope that is in a list already is cancelled by the call that this one interrupts.
             for (scope_tree& inner : at->nested_)
                 if (not inner.walk_link_.is_linked()) to_cancel.push_back(inner);
         }
     }
 
-    /// Something was ended here because of the cancellation.
+    /// Records that an operation was ended here because of the cancellation.
     void note_cut_short() noexcept {
         for (scope_tree* at = this; at != nullptr and at->is_cancelled(); at = at->outer_)
             at->has_cut_short_.store(true, std::memory_order_relaxed);
@@ -72,7 +72,7 @@ public:
         if (outer.is_cancelled()) cancel();
     }
 
-    /// Before destruction: frees the nested scopes, and this from its outer one.
+    /// Before destruction: detaches the nested scopes, and this from its outer one.
     void leave_all() noexcept {
         ENSURE(pending_.empty(), "a cancel scope is destroyed while operations are pending in it");
         while (scope_tree* const inner = nested_.pop_front())
@@ -84,7 +84,7 @@ public:
 private:
     void cancel_own() noexcept {
         is_cancelled_.store(true, std::memory_order_relaxed);
-        // Nothing is signalled from inside, so the list does not change.
+        // Entries signal nothing from inside, so the list does not change.
         for (Entry& each : pending_)
             each.end();
     }

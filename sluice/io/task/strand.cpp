@@ -9,7 +9,7 @@ void strand::post(posted_item& item) noexcept {
 }
 
 void strand::invoke() noexcept {
-    // A part of them, so that a strand that is always busy leaves its thread to others.
+    // Limits one run, so that a strand that is always busy leaves its thread to others.
     constexpr std::size_t items_per_run_max = 64;
     const strand* const around = std::exchange(running_, this);
     ENSURE(around != this, "items of a strand take turns");

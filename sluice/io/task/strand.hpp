@@ -13,19 +13,19 @@
 
 namespace sluice::io {
 
-/// Items that take turns on a multiplexer for several threads: each runs on some thread of it, none while
-/// another runs, in the order in which they were posted. What one has written the next one sees.
+/// Items that run one at a time on a multiplexer for several threads: each runs on some thread of
+/// it, in the order in which they were posted. The writes of one item are visible to the next.
 ///
-/// `co_await strand.schedule()` continues as such an item; `serialised(strand, receiver)` calls a receiver
-/// as one. No lock is held while an item runs, and none is taken.
+/// `co_await strand.schedule()` continues as such an item; `serialised(strand, receiver)` calls a
+/// receiver as one. No lock is held while an item runs, and none is taken.
 ///
-/// Thread safety: any thread may post. The strand outlives its last item's run, and so does the multiplexer:
-/// join its threads before destroying them. Allocates: nothing. Complexity: O(1).
+/// Thread safety: any thread may post. The strand outlives its last item's run, and so does the
+/// multiplexer: join its threads before destroying them. Allocates: nothing. Complexity: O(1).
 ///
 /// Invariants:
 ///   1. `posted_` counts the items from before their push until after their run; see turn_count.
-///   2. The strand's own item is queued on the multiplexer, or running, exactly while `posted_` is not 0: the
-///   thread that takes it from 0 posts it, and only its run takes it back there.
+///   2. The strand's own item is queued on the multiplexer, or running, exactly while `posted_` is
+///      not 0: the thread that changes it from 0 posts it, and only its run changes it back.
 class strand final : private posted_item {
 public:
     explicit strand(io_multiplexer& on) noexcept : multiplexer_(on) {}
@@ -35,14 +35,14 @@ public:
 
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return multiplexer_; }
 
-    /// Has `item` invoked when its turn comes. Any thread. Blocks: no.
+    /// Invokes `item` when its turn comes. Any thread. Blocks: no.
     void post(posted_item& item) noexcept;
 
-    /// Whether the calling thread runs an item of this strand.
+    /// Returns whether the calling thread runs an item of this strand.
     [[nodiscard]] bool runs_here() const noexcept { return running_ == this; }
 
-    /// `co_await strand.schedule()`: continues in the strand, until the coroutine next waits for something
-    /// else. Suspends: always.
+    /// `co_await strand.schedule()`: continues in the strand, until the coroutine next waits for
+    /// something else. Suspends: always.
     [[nodiscard]] auto schedule() noexcept { return turn(*this); }
 
 private:
@@ -79,8 +79,8 @@ private:
     turn_count<> posted_;
 };
 
-/// A receiver that calls another one as an item of a strand; made by serialised(). Both signals are given
-/// together, when the operation is done.
+/// A receiver that calls another one as an item of a strand; created by serialised(). Both signals
+/// are given together, when the operation is done.
 template <class Receiver, class Outcome>
 class serialised_receiver final : private posted_item {
 public:
@@ -103,11 +103,12 @@ private:
     std::optional<Outcome> outcome_;
 };
 
-/// Has the signals of an operation given in a strand: `connect(what, serialised<result_type>(strand,
-/// receiver))`, where `result_type` is the sender's. The state may be started again or destroyed from the
-/// done signal, as without; started() is false before that, while the signals wait in the strand. Signals of
-/// one direction of a stream enter the strand in the order in which threads got to give them: to keep the
-/// stream's order, have one operation of a direction pending at a time.
+/// Gives the signals of an operation in a strand: `connect(what, serialised<result_type>(strand,
+/// receiver))`, where `result_type` is the sender's. As without a strand, the state may be started
+/// again or destroyed from the done signal; started() is false before that, while the signals wait
+/// in the strand. Signals of one direction of a stream enter the strand in the order in which
+/// threads give them: to keep the stream's order, have one operation of a direction pending at a
+/// time.
 template <class Outcome, class Receiver>
 [[nodiscard]] auto serialised(strand& in, Receiver to) noexcept {
     return serialised_receiver<Receiver, Outcome>(in, std::move(to));

@@ -17,8 +17,8 @@
 #include "sluice/io/task/when_all.hpp"
 #include "sluice/io/task/with_deadline.hpp"
 
-// A strand, and what coroutines wait for, on a multiplexer that several threads run. Runs under
-// ThreadSanitizer.
+// A strand, and the operations that coroutines wait for, on a multiplexer that several threads run.
+// Runs under ThreadSanitizer.
 
 namespace sluice::io {
 namespace {
@@ -193,7 +193,7 @@ task<std::size_t> ask(io_handle& on, int times) {
     co_return total;
 }
 
-TEST_P(strands, tasks_wait_for_io_and_resume_on_whatever_thread) {
+TEST_P(strands, tasks_wait_for_io_and_resume_on_any_thread) {
     constexpr int times = 500;
     const crew all(loop());
     auto first = ends();
@@ -237,7 +237,7 @@ task<int> read_with_deadline(io_multiplexer& on, io_handle& from, deadline withi
     co_return got ? 0 : got.error().code();
 }
 
-TEST_P(strands, deadlines_cut_tasks_short_while_their_io_may_complete) {
+TEST_P(strands, deadlines_end_tasks_while_their_io_may_complete) {
     const crew all(loop());
     auto pair = ends();
     EXPECT_EQ(sync_wait(loop(), read_with_deadline(loop(), pair[0], 1ms)), ETIMEDOUT);

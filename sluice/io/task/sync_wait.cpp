@@ -11,7 +11,7 @@ void sync_waiter::run(task_promise_base& root, std::coroutine_handle<> frame) no
     root.inherit_scope(nullptr);
     root.set_home(&multiplexer_);
     root.set_listener(*this);
-    // The task may be on another thread while nothing is pending here; it posts to come back.
+    // The task may be on another thread while nothing is pending here; it posts to return.
     const io_multiplexer::work_guard more_to_come(multiplexer_);
     const detail::engine::runs_here here(multiplexer_);  // for handles that adopt it
     frame.resume();

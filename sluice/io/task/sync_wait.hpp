@@ -40,7 +40,7 @@ T sync_wait(io_multiplexer& multiplexer, task<T> root) {
     return root.take_result();
 }
 
-/// Where a coroutine goes on elsewhere; what resume_on() and yield() make.
+/// The awaiter of resume_on() and yield(): resumes a coroutine elsewhere.
 class [[nodiscard]] hop_awaiter final : private posted_item {
 public:
     enum class when : unsigned char { elsewhere_only, always };
@@ -68,9 +68,10 @@ private:
     std::coroutine_handle<> waiter_;
 };
 
-/// Goes on on the thread of `multiplexer`, which must be running it; at once if that is this thread. The task
-/// that awaits this one stays where it is. Handles, scopes and pools stay with their threads: code that runs
-/// there uses handles of `multiplexer`, inside uncancelled() if its parent is in a scope. Allocates: nothing.
+/// Continues on the thread of `multiplexer`, which must be running it; at once if that is this
+/// thread. The task that awaits this one stays where it is. Handles, scopes and pools stay with
+/// their threads: code that runs there uses handles of `multiplexer`, inside uncancelled() if its
+/// parent is in a scope. Allocates: nothing.
 inline hop_awaiter resume_on(io_multiplexer& multiplexer) noexcept {
     return {multiplexer, hop_awaiter::when::elsewhere_only};
 }

@@ -18,7 +18,7 @@
 namespace sluice::io {
 namespace {
 
-// A loop on a thread of its own, until it is destroyed.
+// A loop on its own thread, until it is destroyed.
 class loop_thread {
 public:
     loop_thread() {
@@ -38,7 +38,7 @@ public:
 private:
     void loop() {
         const io_multiplexer::work_guard more_to_come(*multiplexer_);
-        (void)multiplexer_->invoke_posted_items();  // makes this its thread
+        (void)multiplexer_->invoke_posted_items();  // makes this thread its owner
         is_running_.store(true, std::memory_order_release);
         while (not stops_)
             (void)multiplexer_->run();
@@ -70,14 +70,14 @@ task<std::array<std::thread::id, 3>> there_and_back(io_multiplexer& home, io_mul
     co_return seen;
 }
 
-TEST_F(hopping, a_task_goes_on_on_the_thread_it_asks_for) {
+TEST_F(hopping, a_task_continues_on_the_requested_thread) {
     const auto seen = run(there_and_back(*home_, away_.multiplexer()));
     EXPECT_EQ(seen[0], std::this_thread::get_id());
     EXPECT_EQ(seen[1], away_.id());
     EXPECT_EQ(seen[2], std::this_thread::get_id());
 }
 
-TEST_F(hopping, to_hop_to_where_one_is_does_not_suspend) {
+TEST_F(hopping, a_hop_to_the_present_thread_does_not_suspend) {
     const auto stay = [](io_multiplexer& home) -> task<int> {
         co_await resume_on(home);
         co_return 1;
@@ -90,7 +90,7 @@ task<std::thread::id> end_away(io_multiplexer& away) {
     co_return std::this_thread::get_id();
 }
 
-// Its next i/o, on a handle of its own multiplexer, would stop the program on another thread.
+// Its next I/O, on a handle of its own multiplexer, would stop the program on another thread.
 TEST_F(hopping, a_task_that_awaits_another_resumes_on_its_own_thread) {
     auto pipe = pipe_handle::anonymous().value();
     ASSERT_TRUE(pipe.writer.set_multiplexer(home_.get()).has_value());
@@ -112,7 +112,7 @@ TEST_F(hopping, a_task_that_awaits_another_resumes_on_its_own_thread) {
         racers.push_back(end_away(away));
         (void)co_await race(std::span(racers));
         co_await writes();
-        // One that is away is where a task that it awaits comes back to.
+        // A task that it awaits returns to the thread it is on.
         co_await resume_on(away);
         EXPECT_EQ(co_await end_away(home), here);
         EXPECT_EQ(std::this_thread::get_id(), away_.id());
@@ -121,7 +121,7 @@ TEST_F(hopping, a_task_that_awaits_another_resumes_on_its_own_thread) {
     EXPECT_EQ(std::this_thread::get_id(), here);
 }
 
-// An awaitable that is not ours: it resumes on a thread of its own.
+// A foreign awaitable: it resumes on its own thread.
 struct foreign_wait {
     std::jthread* thread;
     [[nodiscard]] static bool await_ready() noexcept { return false; }
@@ -132,7 +132,7 @@ struct foreign_wait {
     static void await_resume() noexcept {}
 };
 
-TEST_F(hopping, a_root_that_something_foreign_resumed_elsewhere_is_waited_for) {
+TEST_F(hopping, a_root_that_a_foreign_awaitable_resumed_elsewhere_is_waited_for) {
     std::jthread thread;
     const auto work = [&]() -> task<int> {
         co_await foreign_wait{&thread};
@@ -198,13 +198,13 @@ task<int> parent_of_hoppers(io_multiplexer& home, io_multiplexer& away, int time
         co_await resume_on(home);
         auto hopper = hop_and_return(away, 1);  // a frame of home's pool
         co_await resume_on(away);
-        sum += co_await std::move(hopper);  // ends, and goes, away
+        sum += co_await std::move(hopper);  // ends on the other thread
     }
     co_await resume_on(home);
     co_return sum;
 }
 
-TEST_F(hopping, frames_that_end_on_another_thread_come_back_to_their_pool) {
+TEST_F(hopping, frames_that_end_on_another_thread_return_to_their_pool) {
     frame_pool pool(std::size_t{8} << 10);
     const frame_pool::use use(pool);
     EXPECT_EQ(run(parent_of_hoppers(*home_, away_.multiplexer(), 1000)), 1000);
@@ -239,7 +239,7 @@ TEST_F(hopping, another_thread_cancels_a_scope_by_posting) {
     other.join();
 }
 
-TEST_F(hopping, a_group_child_that_hops_comes_back_to_end) {
+TEST_F(hopping, a_group_child_that_hops_returns_to_end) {
     const auto visit = [](io_multiplexer& away, std::atomic<int>& visits) -> task<void> {
         co_await resume_on(away);
         visits.fetch_add(1, std::memory_order_relaxed);

@@ -48,7 +48,8 @@ public:
             io_multiplexer* const home = promise.home();
             if (home == nullptr or home->is_owner()) [[likely]]
                 return promise.next();
-            // Made only now, in the frame, which stays until the awaiter, over there, destroys it.
+            // Created only now, in the frame, which stays until the awaiter on the other thread
+            // destroys it.
             detail::engine::post_last(*home, *new (room_.data()) way_home(promise));
             return std::noop_coroutine();
         }
@@ -188,7 +189,7 @@ public:
     }
 
     [[nodiscard]] bool is_valid() const noexcept { return frame_ != nullptr; }
-    /// Whether the body has ended.
+    /// Returns whether the body has ended.
     [[nodiscard]] bool is_done() const noexcept { return frame_ != nullptr and frame_.done(); }
 
     /// Returns the result of a finished task; once. Throws: an exception that left its body.
@@ -197,7 +198,7 @@ public:
         return frame_.promise().take();
     }
 
-    /// For what starts tasks: sync_wait, when_all. Not for users.
+    /// For functions that start tasks: sync_wait, when_all. Not for users.
     [[nodiscard]] std::coroutine_handle<promise_type> frame() const noexcept { return frame_; }
     [[nodiscard]] std::coroutine_handle<promise_type> release() noexcept {
         return std::exchange(frame_, nullptr);

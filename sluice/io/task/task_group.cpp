@@ -27,7 +27,7 @@ bool task_group::wait(std::coroutine_handle<> joiner, cancel_scope* outer) noexc
 std::coroutine_handle<> task_group::task_finished(detail::task_promise_base& finished) noexcept {
     ENSURE(multiplexer_.is_owner(), "a task comes home to end");
     if (finished.thrown() != nullptr) detail::report_thrown(finished.thrown());
-    using promise = detail::task_promise<void>;  // spawn() takes no other
+    using promise = detail::task_promise<void>;  // spawn() accepts no other type
     std::coroutine_handle<promise>::from_promise(static_cast<promise&>(finished)).destroy();
     if (not children_.end()) return std::noop_coroutine();  // the group may be gone
     return std::exchange(joiner_, nullptr);

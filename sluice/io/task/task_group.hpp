@@ -25,15 +25,15 @@ public:
     task_group& operator=(const task_group&) = delete;
     ~task_group() { ENSURE(size() == 0, "join a task group before it is destroyed"); }
 
-    /// Starts a child, which runs up to where it first has to wait before this returns. A child reports its
-    /// failures itself: there is no awaiter. Its exceptions go to the failure handler.
+    /// Starts a child, which runs up to its first wait before this returns. A child reports its
+    /// failures itself, because it has no awaiter. Its exceptions go to the failure handler.
     void spawn(task<void> child) noexcept;
 
-    /// Ends the i/o of all children, and of those to come.
+    /// Ends the I/O of all children, and of later ones.
     void cancel() noexcept { scope_.cancel(); }
     [[nodiscard]] cancel_scope& scope() noexcept { return scope_; }
 
-    /// Children that have not ended.
+    /// Returns the number of children that have not ended.
     [[nodiscard]] std::size_t size() const noexcept { return children_.size(); }
 
     /// `co_await group.join()`: waits until there is no child, including those spawned during the

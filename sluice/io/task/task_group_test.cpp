@@ -41,7 +41,7 @@ TEST_P(groups, a_thousand_children_are_joined) {
     EXPECT_EQ(group.size(), 0U);
 }
 
-TEST_P(groups, a_child_that_ends_at_once_is_gone_when_spawn_returns) {
+TEST_P(groups, a_child_that_ends_at_once_is_destroyed_when_spawn_returns) {
     auto pipe = make_pipe();
     ASSERT_TRUE(write_one(pipe.writer).has_value());
     int count = 0, cancelled = 0;
@@ -63,7 +63,7 @@ TEST_P(groups, a_million_children_spawned_in_a_loop_do_not_grow_the_stack) {
     EXPECT_EQ(count, 1'000'000);
 }
 
-TEST_P(groups, cancelling_a_group_ends_its_children_and_those_to_come) {
+TEST_P(groups, cancelling_a_group_ends_its_children_and_later_ones) {
     auto pipe = make_pipe();
     int count = 0, cancelled = 0;
     task_group group(*multiplexer_);
@@ -117,7 +117,7 @@ TEST_P(groups, a_group_can_be_destroyed_by_the_task_that_joined_it) {
     EXPECT_EQ(count, 1);
 }
 
-TEST_P(groups, the_frames_of_children_go_back_to_their_pool_as_they_end) {
+TEST_P(groups, the_frames_of_children_return_to_their_pool_as_they_end) {
     frame_pool pool(std::size_t{64} << 10);
     const frame_pool::use use(pool);
     auto pipe = make_pipe();

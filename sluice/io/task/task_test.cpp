@@ -33,7 +33,7 @@ task<int> sum_of_two(int a, int b) {
     co_return first + second;
 }
 
-TEST_F(tasks, a_task_returns_its_value_to_the_one_that_awaits_it) {
+TEST_F(tasks, a_task_returns_its_value_to_its_awaiter) {
     EXPECT_EQ(run(sum_of_two(40, 2)), 42);
 }
 
@@ -141,7 +141,7 @@ task<void> outer(std::vector<std::string>& log) {
     log.emplace_back("inner awaited");
 }
 
-TEST_F(tasks, locals_are_destroyed_before_the_awaiting_task_goes_on) {
+TEST_F(tasks, locals_are_destroyed_before_the_awaiting_task_resumes) {
     std::vector<std::string> log;
     run(outer(log));
     EXPECT_EQ(log, (std::vector<std::string>{"inner local", "inner awaited", "outer local"}));
@@ -169,7 +169,7 @@ task<void> throwing() {
     co_return;
 }
 
-TEST_F(tasks, an_exception_that_leaves_a_task_reaches_who_awaits_it) {
+TEST_F(tasks, an_exception_that_leaves_a_task_reaches_its_awaiter) {
     EXPECT_THROW(run(throwing()), std::runtime_error);
     const auto catches = []() -> task<std::string> {
         try {
@@ -182,7 +182,7 @@ TEST_F(tasks, an_exception_that_leaves_a_task_reaches_who_awaits_it) {
     EXPECT_EQ(run(catches()), "thrown in a task");
 }
 
-TEST_F(tasks, an_exception_of_a_task_with_a_result_reaches_who_takes_it) {
+TEST_F(tasks, an_exception_of_a_task_with_a_result_is_thrown_when_it_is_taken) {
     const auto divides = [](int by) -> task<int> {
         if (by == 0) throw std::domain_error("division by 0");
         co_return 12 / by;

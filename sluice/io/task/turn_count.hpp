@@ -6,31 +6,33 @@
 
 namespace sluice::io {
 
-/// How many items of a strand wait or run, and with that, who has them run: a word of its own so that a test
-/// can walk through every order of events (`Word` is std::atomic outside tests).
+/// The number of items of a strand that wait or run, which decides the thread that runs them. It is
+/// a separate word so that a test can explore every order of events (`Word` is std::atomic outside
+/// tests).
 ///
 /// Thread safety: add() from any thread; the others from the current run.
 ///
-/// Invariant: a run that add() or remove() asks for begins only after the previous one has ended.
+/// Invariant: a run that add() or remove() requests begins only after the previous one has ended.
 template <class Word = std::atomic<std::size_t>>
 class turn_count {
 public:
-    /// An item is about to be pushed: counted before, because were it popped before it is counted, a run
-    /// would count it off first, and two threads would find nothing waiting. Returns whether a run is to be
-    /// begun.
+    /// Counts an item that is about to be pushed. It is counted before, because a run that pops it
+    /// uncounted would subtract it first, and two threads would find no item waiting. Returns
+    /// whether the caller must begin a run.
     [[nodiscard]] bool add() noexcept {
-        // acq_rel: pairs with remove(): what the items before have written.
+        // acq_rel: pairs with remove(): the writes of earlier items.
         return waiting_.fetch_add(1, std::memory_order_acq_rel) == 0;
     }
 
-    /// How many items a run may take: no more are counted, and so it never counts off one that is not.
+    /// Returns how many items a run may take: at most the counted ones, so it never subtracts an
+    /// uncounted one.
     [[nodiscard]] std::size_t at_most(std::size_t most) const noexcept {
         return std::min(waiting_.load(std::memory_order_acquire), most);  // acquire: pairs with add()
     }
 
-    /// A run has ended, behind so many items. Returns whether another one is to be begun.
+    /// A run of `count` items has ended. Returns whether the caller must begin another one.
     [[nodiscard]] bool remove(std::size_t count) noexcept {
-        // release: what the items have written, for the thread that runs the next. acquire: as above.
+        // release: the writes of the items, for the thread that runs the next. acquire: as above.
         return waiting_.fetch_sub(count, std::memory_order_acq_rel) != count;
     }
 

@@ -17,12 +17,12 @@ namespace sluice::io {
 
 namespace detail {
 
-// Resumes a parent when the last of its children has finished. The children come back to the thread of the
-// parent's multiplexer to finish, if that is known.
+// Resumes a parent when the last of its children has finished. The children return to the thread of
+// the parent's multiplexer to finish, if that is known.
 class join_latch final : private task_listener {
 public:
-    // One more than the children: the parent's own part, so that it is not resumed while it still starts
-    // them.
+    // One more than the children: the parent's own part, so that it is not resumed while it still
+    // starts them.
     explicit join_latch(std::size_t children) noexcept : left_(children + 1) {}
 
     void set_parent(std::coroutine_handle<> parent) noexcept { parent_ = parent; }
@@ -122,13 +122,14 @@ template <class... Ts>
     return detail::tuple_join<Ts...>(std::move(children)...);
 }
 
-/// The same for as many as there are; the results stay in the tasks: `take_result()`. Each task at most once.
+/// The same for any number of tasks; the results stay in the tasks: `take_result()`. Each task at
+/// most once.
 template <class T>
 [[nodiscard]] auto when_all(std::span<task<T>> children) noexcept {
     return detail::span_join<T>(children);
 }
 
-/// The same, giving the results in order. Allocates: the vector of them.
+/// The same, returning the results in order. Allocates: their vector.
 template <class T>
     requires(not std::is_void_v<T> and not std::is_reference_v<T>)
 [[nodiscard]] task<std::vector<T>> when_all(std::vector<task<T>> children) noexcept {
@@ -142,12 +143,13 @@ template <class T>
 
 namespace detail {
 
-// As join_latch; the first to finish has the others cancelled.
+// As join_latch; the first to finish cancels the others.
 class race_latch final : private task_listener {
 public:
     // One more than the children, as in join_latch.
     explicit race_latch(std::size_t children) noexcept : left_(children + 1) {}
-    // With children left only if the frame that waits for them goes, which their own operations report.
+    // There are children left only if the frame that waits for them is destroyed, which their own
+    // operations report.
     ~race_latch() { inside_.let_go(); }
 
     void set_parent(std::coroutine_handle<> parent, cancel_scope* outer) noexcept {
@@ -162,17 +164,17 @@ public:
         child.frame().promise().set_listener(*this);
         child.frame().resume();
     }
-    // relaxed: the parent asks, behind arrive().
+    // relaxed: the parent calls this after arrive().
     [[nodiscard]] const task_promise_base* first() const noexcept {
         return first_.load(std::memory_order_relaxed);
     }
-    // Whether this was the last; acq_rel as in join_latch.
+    // Returns whether this was the last; acq_rel as in join_latch.
     [[nodiscard]] bool arrive() noexcept { return left_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
 private:
     std::coroutine_handle<> task_finished(task_promise_base& finished) noexcept override {
         const task_promise_base* none = nullptr;
-        // relaxed: only who is first matters here.
+        // relaxed: only the order of this word matters here.
         if (first_.compare_exchange_strong(none, &finished, std::memory_order_relaxed)) inside_.cancel();
         return arrive() ? parent_ : std::noop_coroutine();
     }
@@ -213,9 +215,9 @@ private:
 
 }  // namespace detail
 
-/// Runs tasks concurrently until the first has finished, cancels the i/o of the others, and waits for them to
-/// unwind. Gives the index of the first; every task has a result to take: one that lost may have succeeded
-/// as well. At least one task. Allocates: nothing.
+/// Runs tasks concurrently until the first has finished, cancels the I/O of the others, and waits
+/// until they have ended. Returns the index of the first. Every task has a result to take: one that
+/// lost may have succeeded as well. At least one task. Allocates: nothing.
 template <class T>
 [[nodiscard]] auto race(std::span<task<T>> children) noexcept {
     return detail::span_race<T>(children);

@@ -24,7 +24,7 @@ task<result<int>> refused() {
     co_return failure({EACCES, "open"});
 }
 
-TEST_P(joining, when_all_gives_every_result_in_order) {
+TEST_P(joining, when_all_returns_every_result_in_order) {
     const auto three = []() -> task<std::tuple<int, std::monostate, result<int>>> {
         co_return co_await when_all(number(1), nothing(), refused());
     };
@@ -76,7 +76,7 @@ TEST_P(joining, tasks_advance_concurrently_and_end_in_the_order_of_their_io) {
     EXPECT_EQ(log, std::vector{1});
 }
 
-TEST_P(joining, when_all_of_a_vector_gives_a_vector_of_results) {
+TEST_P(joining, when_all_of_a_vector_returns_a_vector_of_results) {
     const auto sum = []() -> task<std::vector<int>> {
         std::vector<task<int>> children;
         for (int i = 0; i < 100; ++i)
@@ -136,7 +136,7 @@ task<std::array<int, 3>> race_of_two(pipe_handle& a, pipe_handle& b) {
     co_return std::array{static_cast<int>(first), runners[0].take_result(), runners[1].take_result()};
 }
 
-TEST_P(joining, the_first_of_a_race_has_the_others_cancelled) {
+TEST_P(joining, the_first_of_a_race_cancels_the_others) {
     auto never = make_pipe();
     auto soon = make_pipe();
     ASSERT_TRUE(

@@ -16,7 +16,7 @@ void scope_alarm::start(deadline within) noexcept {
     if (multiplexer_.is_for_threads()) detail::engine::publish(multiplexer_, *this, initiation::automatic);
 }
 
-// Returns whether done is still to come, and resumes `waiter`; then this may be gone.
+// Returns whether done is still to come, and will resume `waiter`; then this may be gone.
 bool scope_alarm::stop(std::coroutine_handle<> waiter) noexcept {
     ENSURE(has_started_, "stopped before it was started");
     detail::engine::cancel(multiplexer_, *this, ECANCELED);

@@ -14,12 +14,13 @@ namespace sluice::io {
 
 namespace detail {
 
-// Cancels a scope when its time is up, unless stopped before.
+// Cancels a scope at its deadline, unless stopped before.
 class scope_alarm final : private detail::operation_record {
 public:
     scope_alarm(io_multiplexer& multiplexer, cancel_scope& scope) noexcept
         : multiplexer_(multiplexer), scope_(scope) {}
-    // Pending only if the frame goes while the task waits, whose own operation has reported that.
+    // Pending only if the frame is destroyed while the task waits, whose own operation has reported
+    // that.
     ~scope_alarm() {
         if (has_started_) detail::engine::abandon(multiplexer_, *this);
     }
@@ -93,15 +94,15 @@ struct deadline_outcome<T> {
 
 }  // namespace detail
 
-/// Runs `work` with a time limit: when it is up, its i/o is cancelled, and it is waited for to unwind. Gives
-/// a `result` of what it returned, or, if that is a result, the same type.
+/// Runs `work` with a time limit: at the deadline, its I/O is cancelled, and the call waits until
+/// the task has ended. Returns a `result` of its value or, if that is a result, the same type.
 ///
-/// Errors: ETIMEDOUT if the task really was cut short: a task that returns results ended with ECANCELED, any
-/// other had i/o that did. One that was faster, or that made do without the i/o it lost, keeps its outcome.
-/// Throws: an exception that left the task. A relative deadline begins when this is awaited. What the task
-/// does between its awaits, and what it does in uncancelled(), is not cut short. To limit a clean-up:
-/// `uncancelled(with_deadline(…))`, not the other way round (ENSURE). Allocates: its frame. Thread safety:
-/// the multiplexer's thread.
+/// Errors: ETIMEDOUT if the task really was ended early: a task that returns results ended with
+/// ECANCELED, any other had I/O that did. A task that was faster, or that succeeded without the
+/// cancelled I/O, keeps its outcome. Throws: an exception that left the task. A relative deadline
+/// begins when this is awaited. Computations between awaits, and the work in uncancelled(), are not
+/// ended early. To limit a clean-up: `uncancelled(with_deadline(…))`, not the reverse (ENSURE).
+/// Allocates: its frame. Thread safety: the multiplexer's thread.
 template <class T>
 [[nodiscard]] task<typename detail::deadline_outcome<T>::type> with_deadline(io_multiplexer& multiplexer,
                                                                              task<T> work,
@@ -114,7 +115,8 @@ template <class T>
     cancel_scope inside;
     if (outer != nullptr) inside.nest_in(*outer);
     detail::scope_alarm alarm(multiplexer, inside);
-    // Its frame goes before its scope and the alarm, should this frame be destroyed while it waits.
+    // Its frame is destroyed before its scope and the alarm, if this frame is destroyed while it
+    // waits.
     task<T> running = std::move(work);
     alarm.start(within);
     co_await detail::await_within(running, inside);

@@ -49,7 +49,7 @@ TEST_P(time_limits, a_task_without_a_deadline_has_no_timer) {
     EXPECT_EQ(run(with_deadline(*multiplexer_, count(*multiplexer_), 1h)).value(), 1U);
 }
 
-TEST_P(time_limits, a_void_task_that_is_cut_short_gives_a_result) {
+TEST_P(time_limits, a_void_task_that_is_ended_early_returns_a_result) {
     auto pipe = make_pipe();
     const auto read_and_forget = [](pipe_handle& from) -> task<void> {
         const int code = co_await read_one(from);
@@ -88,7 +88,7 @@ TEST_P(time_limits, cancelling_from_outside_is_not_reported_as_a_time_out) {
     EXPECT_EQ(outcome.error(), std::errc::operation_canceled);
 }
 
-TEST_P(time_limits, the_shorter_of_two_nested_limits_counts) {
+TEST_P(time_limits, the_shorter_of_two_nested_limits_applies) {
     auto pipe = make_pipe();
     const auto inner_shorter =
         run(with_deadline(*multiplexer_, with_deadline(*multiplexer_, read_result(pipe.reader), 2ms), 1h));
@@ -102,7 +102,7 @@ task<std::tuple<int, int>> read_both(pipe_handle& a, pipe_handle& b) {
     co_return co_await when_all(read_one(a), read_one(b));
 }
 
-TEST_P(time_limits, cut_short_means_all_that_runs_below) {
+TEST_P(time_limits, a_limit_also_ends_nested_tasks) {
     auto a = make_pipe();
     auto b = make_pipe();
     const auto outcome = run(with_deadline(*multiplexer_, read_both(a.reader, b.reader), 2ms));

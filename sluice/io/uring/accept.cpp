@@ -21,8 +21,8 @@ namespace sluice::io::uring {
 
 using detail::operation_record;
 
-// Address space for as many descriptors as there may ever be; memory only for those used. Without it
-// connections are accepted by calls.
+// Address space for the largest possible number of descriptors; memory only for those used. Without
+// it connections are accepted by calls.
 void multiplexer::reserve_links() noexcept {
     ENSURE(links_ == nullptr, "connections that wait to be taken would be lost");
     constexpr rlim_t links_max = rlim_t{1} << 20;  // fs.nr_open, unless an administrator has raised it
@@ -85,7 +85,8 @@ bool multiplexer::arm_accept(half_state& state) noexcept {
     if (entry == nullptr) return false;
     accept_request& request = *state.acceptor;
     request.newest_bytes = socket_address::capacity;
-    // Where the kernel may accept while we look at the address, that would be anybody's.
+    // If the kernel can accept while the address is read, the address may belong to another
+    // connection.
     const bool asks = ring_.defers_work();
     io_uring_prep_multishot_accept(entry, state.half->owner->native.descriptor,
                                    asks ? static_cast<sockaddr*>(request.newest.data()) : nullptr,
@@ -104,11 +105,11 @@ void multiplexer::tell_peer(operation_record& op) noexcept {
     *into = asked ? *asked : socket_address();
 }
 
-// Gives the front a connection, or, as an `accept_ahead`, why there will be none. Returns whether there was
-// either.
+// Gives the front a connection or, as an `accept_ahead`, the reason why there will be none. Returns
+// whether there was either.
 bool multiplexer::finish_accept(half_state& state) noexcept {
     operation_record& front = *state.half->queue.front();
-    const bool is_single = front.kind == operation_kind::accept;  // that shares the listener with a stream
+    const bool is_single = front.kind == operation_kind::accept;  // shares the listener with a stream
     ENSURE(is_single or front.kind == operation_kind::accept_ahead, "a connection for what accepts none");
     if (state.oldest_arrived != buffer_group::none) {
         front.transferred = state.oldest_arrived;
@@ -129,7 +130,7 @@ bool multiplexer::finish_accept(half_state& state) noexcept {
 void multiplexer::note_connection(half_state& state, int descriptor) noexcept {
     const auto arrived = static_cast<std::uint32_t>(descriptor);
     if (arrived >= links_.get_deleter().bytes / sizeof(std::uint32_t)) {
-        // The limit has been raised since. To the client this looks as if it had been out of descriptors.
+        // The limit has been raised since. For the client this looks like a lack of descriptors.
         (void)::close(descriptor);
         return;
     }
@@ -147,7 +148,7 @@ void multiplexer::note_connection(half_state& state, int descriptor) noexcept {
     if (not state.cancel_link.is_linked()) cancelled_.push_back(state);
 }
 
-// The address belongs to the connection that came last; with others behind it, to none that is known.
+// The address belongs to the newest connection; if others follow it, to none that is known.
 void multiplexer::note_peer(half_state& state) noexcept {
     accept_request& request = *state.acceptor;
     const bool is_last = not ring_.has_completions() and not ring_.has_overflowed();
@@ -170,7 +171,8 @@ void multiplexer::on_accept(half_state& state, int outcome, unsigned flags) noex
         state.is_multishot = false;
         if (state.cancel_link.is_linked()) cancelled_.erase(state);
         state.has_cancelled = false;
-        // A kernel that would not wait, or knows no multishot on this socket, is asked in the usual way.
+        // A kernel that would not wait, or does not support multishot on this socket, gets ordinary
+        // requests.
         state.polls_only = outcome == -EAGAIN or outcome == -EINVAL;
         const bool goes_on = outcome >= 0 or state.polls_only or outcome == -EINTR or outcome == -ECANCELED or
                              is_of_dead_connection(-outcome);

@@ -11,7 +11,7 @@ namespace {
 
 using namespace uring_test;
 
-// How many submissions the only ring of this process has taken, by /proc.
+// Returns the submissions of the only ring of this process, according to /proc.
 std::optional<unsigned> submissions() {
     for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
         std::error_code gone;
@@ -58,7 +58,7 @@ protected:
     accept_stream<counter> stream{listener, counter{&taken}};
 };
 
-TEST_F(uring_accepts, of_connections_that_come_one_by_one_submit_nothing) {
+TEST_F(uring_accepts, of_connections_that_arrive_one_by_one_submit_nothing) {
     stream.start();
     drain(*multiplexer);
     const auto before = submissions();

@@ -41,7 +41,7 @@ struct unmap {
     void operator()(void* shared) const noexcept;
 };
 
-/// The buffers of a receive pool, and the memory through which they are given to the kernel.
+/// The buffers of a receive pool, and the memory through which the kernel gets them.
 struct buffer_group {
     static constexpr std::uint32_t none = ~std::uint32_t{0};
     struct arrival {
@@ -70,13 +70,13 @@ struct buffer_group {
 struct alignas(8) half_state {
     registration::half* half = nullptr;
     std::uint64_t in_flight_as = 0;  // the transfer's user_data
-    std::size_t bytes = 0;           // what the transfer asks for
+    std::size_t bytes = 0;           // the bytes that the transfer requests
     bool is_polling = false;
-    bool is_stale = false;         // the poll is of a handle that is gone
+    bool is_stale = false;         // the poll belongs to a closed handle
     bool is_unready = false;       // a transfer would have to wait; the next one begins by waiting
-    bool tells_more = false;       // the kernel says with each read whether more has come (TCP)
-    bool polls_only = false;       // O_NONBLOCK: the ring would answer EAGAIN rather than wait
-    bool has_cancelled = false;    // an operation of the transfer is to end early
+    bool tells_more = false;       // each read reports whether more bytes have arrived (TCP)
+    bool polls_only = false;       // O_NONBLOCK: the ring would return EAGAIN instead of waiting
+    bool has_cancelled = false;    // an operation of the transfer must end early
     bool never_zero_copy = false;  // without success, or impossible, on this socket
     bool was_uncopied = false;     // once at least
     std::uint8_t copied_in_a_row = 0;
@@ -87,11 +87,11 @@ struct alignas(8) half_state {
     std::uint32_t oldest_arrived = buffer_group::none;
     std::uint32_t newest_arrived = buffer_group::none;
     unsigned receive_group = 0;
-    int multishot_end = 0;      // why it has ended, an errno value, unless it is
+    int multishot_end = 0;      // the errno value that ended it, unless it is in progress
     bool has_ended = false;     // and no operation has reported it yet
     bool is_multishot = false;  // it is with the kernel
-    bool is_bursting = false;   // connections come faster than they are taken: by calls, until there is none
-    accept_request* acceptor = nullptr;  // for whom the kernel accepts, or may
+    bool is_bursting = false;   // connections come faster than they are taken: use calls until there is none
+    accept_request* acceptor = nullptr;  // the target of the kernel's accepts
     msghdr message{};                    // the kernel writes to it when a gathered receive completes
 };
 
@@ -162,7 +162,7 @@ private:
     bool begin_accepting(registration& listener, accept_request& into) noexcept override;
     void end_accepting(registration& listener) noexcept override;
 
-    // Making it, and what a child needs again.
+    // Creation, and the parts that a child needs again.
     [[nodiscard]] ring::sizes sizes() const noexcept;
     [[nodiscard]] result<void> make_waker_and_rows() noexcept;
     [[nodiscard]] bool serves_multishots() const noexcept;
@@ -179,7 +179,7 @@ private:
     void take_completions() noexcept;
     void on_completion(std::uint64_t user_data, int outcome, unsigned flags) noexcept;
     void name_file(io_uring_sqe& entry, registration& target) noexcept {
-        // A file that is in the ring's table is named by its slot there.
+        // A request for a file in the ring's table uses its slot there.
         if (target.backend_word != is_fixed and not put_in_table(target)) return;
         entry.fd = static_cast<int>(target.slot);
         entry.flags |= IOSQE_FIXED_FILE;
@@ -217,7 +217,7 @@ private:
     static void note_readiness(half_state& state, std::size_t bytes, unsigned flags) noexcept;
     void on_poll(half_state& state, int outcome) noexcept;
     void on_zero_copy(detail::operation_record& op, int outcome, unsigned flags) noexcept;
-    // One thread writes, so a load and a store will do, and they order nothing.
+    // One thread writes, so a load and a store suffice, and they order no other access.
     static void count(std::atomic<std::uint64_t>& what) noexcept {
         what.store(what.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
@@ -251,7 +251,7 @@ private:
     void prepare_barrier(io_uring_sqe& entry, const detail::operation_record& op) noexcept;
     void prepare_file(io_uring_sqe& entry, const detail::operation_record& op) noexcept;
     void prepare_piece(io_uring_sqe& entry, const detail::operation_record& op, buffer piece) noexcept;
-    // Nearly always all of it at once.
+    // Nearly always the complete transfer at once.
     void on_file(detail::operation_record& op, int outcome) noexcept {
         const bool is_whole = op.piece_count == 1 and op.transferred == 0 and op.cancel_code == 0 and
                               outcome > 0 and static_cast<std::size_t>(outcome) == op.pieces->size();
@@ -272,13 +272,13 @@ private:
     handle waker_;
     bool waker_is_armed_ = false;
     bool is_enabled_ = false;
-    bool reports_zero_copy_usage_ = true;  // until the kernel says it does not know the flag
+    bool reports_zero_copy_usage_ = true;  // until the kernel does not accept the flag
     bool has_zero_copy_ = false;
     struct {
         std::atomic<std::uint64_t> sends{0};
         std::atomic<std::uint64_t> copied{0};
     } uncopied_;
-    operation_queue files_;                                 // to be given to the ring
+    operation_queue files_;                                 // to be submitted to the ring
     operation_queue cancelled_files_;                       // in flight, to be cancelled
     cancel_list cancelled_;                                 // the same of streams
     std::vector<std::unique_ptr<stream_state[]>> streams_;  // by slot, in chunks: addresses are stable
@@ -292,8 +292,8 @@ private:
     unsigned arenas_end_ = 0;  // no registered buffer from here on
     std::array<std::span<std::byte>, ring::buffer_slots> arenas_{};
 
-    // Where gathered calls list their pieces: a row for each submission entry, since the kernel has copied
-    // the list by the time the entry is free again.
+    // The lists of segments of gathered calls: a row for each submission entry, because the kernel
+    // has copied the list by the time the entry is free again.
     using piece_row = std::array<iovec, limits::gathered_pieces_max>;
     std::unique_ptr<piece_row[]> piece_rows_;
 };

@@ -1,4 +1,5 @@
-// Files, barriers and words in memory: what start() could not do at once. Nothing here keeps an order.
+// Files, barriers and words in memory: operations that start() did not complete. They have no
+// order.
 
 #include <fcntl.h>
 
@@ -17,11 +18,11 @@ namespace {
 
 constexpr std::size_t bytes_per_call_max = 0x7fff'f000;  // MAX_RW_COUNT of Linux; also fits the entry's field
 
-// `backend_word` of an operation the ring has answered with EAGAIN: a worker of the kernel's is to wait for
-// it.
+// `backend_word` of an operation that the ring has answered with EAGAIN: a worker of the kernel
+// waits for it.
 constexpr std::uint64_t wants_worker = 1;
 
-// Appends ignore theirs, which need not be one then.
+// Appends ignore their offset, which need not be valid then.
 std::uint64_t offset_in_file(const operation_record& op) noexcept {
     if (op.kind != operation_kind::read and op.target->native.append_only) return 0;
     return op.offset + op.transferred;
@@ -52,8 +53,8 @@ std::span<const buffer> left_of(const operation_record& op, buffer& begun) noexc
 
 }  // namespace
 
-// Straight into an entry of the submission queue, which it goes to the kernel with in the next pass: on the
-// way through a list it would touch its neighbours there.
+// Written directly into an entry of the submission queue, which the next pass submits: a list would
+// touch its neighbours there.
 void multiplexer::backend_submit(operation_record& op) noexcept {
     const bool is_ours = is_file_write(op.kind) and options_.inline_file_writes;
     io_uring_sqe* const entry = is_ours ? nullptr : ring_.next_if_room();
@@ -168,7 +169,7 @@ void multiplexer::prepare_barrier(io_uring_sqe& entry, const operation_record& o
     }
 }
 
-// Which registered buffer holds all of `piece`; -1 for none.
+// Returns the index of the registered buffer that contains all of `piece`; -1 for none.
 int multiplexer::registered_index(buffer piece) const noexcept {
     for (unsigned i = 0; i != arenas_end_; ++i) {
         const auto arena = arenas_[i];

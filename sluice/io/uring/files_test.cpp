@@ -74,7 +74,7 @@ TEST(uring_files, scattered_requests_of_any_number_of_pieces_are_filled) {
     EXPECT_EQ(target.substr(0, source.size()), source);
 }
 
-TEST(uring_files, memory_known_to_the_kernel_is_read_into_and_written_from) {
+TEST(uring_files, registered_memory_is_read_into_and_written_from) {
     const auto multiplexer = make();
     auto file = scratch_file();
     ASSERT_TRUE(file.set_multiplexer(multiplexer.get()).has_value());

@@ -7,7 +7,7 @@
 
 namespace sluice::io::uring {
 
-// Buffers and connections that the kernel has handed out already would exist in both processes.
+// Buffers and connections that the kernel has provided already would exist in both processes.
 bool multiplexer::serves_multishots() const noexcept {
     const auto serves = [](const half_state& each) { return each.acceptor != nullptr or each.is_multishot; };
     const bool has_groups = std::ranges::any_of(groups_, [](const auto& each) { return each != nullptr; });
@@ -35,7 +35,8 @@ bool multiplexer::has_requests() const noexcept {
            });
 }
 
-// An operation cancelled here, without a cancel_code, waits again, and the next pass gives it to a ring.
+// An operation cancelled here, without a cancel_code, waits again, and the next pass submits it to
+// a ring.
 result<void> multiplexer::backend_recall() noexcept {
     if (serves_multishots())
         return failure(
@@ -52,8 +53,8 @@ result<void> multiplexer::backend_recall() noexcept {
         if (entry == nullptr) return failure({ENOMEM, "prepare a fork: the ring takes no request"});
         io_uring_prep_cancel64(entry, 0, IORING_ASYNC_CANCEL_ANY);
         entry->user_data = address(addressee::nobody, nullptr);
-        // The answer is a completion, too, so this returns as soon as the kernel has one. A request that is
-        // about to complete on another processor is cancelled again.
+        // The answer is also a completion, so this returns as soon as the kernel has one. A request
+        // that is about to complete on another CPU is cancelled again.
         if (auto waited = ring_.submit_and_wait(std::chrono::milliseconds(1)); not waited) return waited;
         if (ring_.is_refusing()) return failure({ENOMEM, "prepare a fork: the kernel lacks memory"});
         take_completions();

@@ -27,7 +27,7 @@ void buffer_group::give(std::uint32_t index) noexcept {
 std::optional<unsigned> multiplexer::provide_receive_buffers(std::span<std::byte> memory,
                                                              std::size_t bytes_each) noexcept {
     if (is_for_threads()) return std::nullopt;
-    // Multishot receive came with sending without a copy, in 6.0, and cannot be asked for itself.
+    // Multishot receive came with zero-copy sends, in 6.0, and has no probe of its own.
     const auto place = std::find(groups_.begin(), groups_.end(), nullptr);
     if (not has_zero_copy_ or place == groups_.end()) return std::nullopt;
     const std::size_t count = memory.size() / bytes_each;
@@ -56,8 +56,8 @@ void multiplexer::return_receive_buffer(unsigned group, std::uint32_t index) noe
 
 void multiplexer::forget_receive_buffers(unsigned group) noexcept {
     ENSURE(group < groups_.size(), "no group of this multiplexer");
-    // Refused on a thread that is not the owner: then the name stays taken, and the memory shared with the
-    // kernel mapped.
+    // Refused on a thread that is not the owner: then the name stays in use, and the memory shared
+    // with the kernel mapped.
     if (ring_.unregister_provided(static_cast<std::uint16_t>(group))) groups_[group].reset();
 }
 
@@ -108,7 +108,8 @@ bool multiplexer::arm_receive(half_state& state, const receive_request& request)
 
 // --- completing
 
-// Gives the oldest `receive` what has arrived, or why nothing more will. Returns whether there was either.
+// Gives the oldest `receive` the next bytes, or the reason why there will be no more. Returns
+// whether there was either.
 bool multiplexer::finish_receive(half_state& state) noexcept {
     registration::half& half = *state.half;
     operation_record& front = *half.queue.front();
@@ -162,7 +163,7 @@ void multiplexer::on_receive(half_state& state, int outcome, unsigned flags) noe
         state.is_multishot = false;
         if (state.cancel_link.is_linked()) cancelled_.erase(state);
         state.has_cancelled = false;
-        // After bytes, or an interruption, it is only to be armed again.
+        // After bytes, or an interruption, it only has to be submitted again.
         state.has_ended = outcome <= 0 and outcome != -EINTR and outcome != -EAGAIN;
         state.multishot_end = -outcome;
     }

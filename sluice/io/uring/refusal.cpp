@@ -18,14 +18,15 @@ namespace sluice::io::uring {
 using detail::operation_record;
 namespace {
 
-// Between two attempts: memory is not freed faster for being asked for all the time.
+// Between two attempts: repeated calls do not free memory faster.
 constexpr std::chrono::nanoseconds pause_max = std::chrono::milliseconds(1);
 
 }  // namespace
 
 result<void> multiplexer::complete_by_calls(time_point until) noexcept {
     ENSURE(ring_.is_refusing(), "the kernel takes requests");
-    // The kernel looks for completions only after it has taken all entries, and takes none of these.
+    // The kernel checks for completions only after it has taken all entries, and takes none of
+    // these.
     ring_.fetch_completions();
     const result<void> submitted = ring_.submit();
     take_completions();
@@ -40,7 +41,7 @@ void multiplexer::take_back_refused() noexcept {
     ring_.take_back_untaken([this](std::uint64_t user_data) { return take_back(user_data); });
 }
 
-// Whether the entry can be done without. Its operations are then as if it had been interrupted.
+// Returns whether the entry is dispensable. Its operations are then as if it had been interrupted.
 bool multiplexer::take_back(std::uint64_t user_data) noexcept {
     constexpr int interrupted = -EINTR;
     void* const whose = addressed(user_data);

@@ -18,7 +18,7 @@
 #include "sluice/io/stream/socket_sender.hpp"
 #include "sluice/io/uring/uring_testing.hpp"
 
-// --- the faults: what the kernel would answer
+// --- the faults: simulated results of the kernel
 
 namespace {
 
@@ -97,7 +97,7 @@ protected:
         largest_ring = std::numeric_limits<unsigned>::max();
     }
     void attach(multiplexable_handle& to) { ASSERT_TRUE(to.set_multiplexer(multiplexer.get()).has_value()); }
-    /// Runs until `done`; a loop that never gets there is ended by the test's own time limit.
+    /// Runs until `done`; a loop that never ends is ended by the test's own time limit.
     template <class Condition>
     void run_until(Condition done) {
         while (not done())
@@ -109,7 +109,7 @@ protected:
 
 // --- a ring that cannot be made
 
-TEST_F(uring_refusal, a_ring_there_is_no_memory_for_is_made_smaller_and_works) {
+TEST_F(uring_refusal, a_ring_without_memory_is_created_smaller_and_works) {
     largest_ring = 20;
     const auto made = make_uring_multiplexer();
     ASSERT_TRUE(made.has_value()) << made.error().message();
@@ -147,7 +147,7 @@ TEST_F(uring_refusal, a_ring_that_is_required_is_not_replaced) {
         "io_uring_setup, beyond RLIMIT_MEMLOCK or the memory of the control group: Cannot allocate memory");
 }
 
-// A limit that is real: a process that locks all it maps, and may lock no more, cannot map a ring.
+// A real limit: a process that locks all its maps, and may lock no more, cannot map a ring.
 TEST_F(uring_refusal, a_lock_limit_lowered_at_run_time_leads_to_epoll) {
     const std::string answer = sandbox_test::ask_in_child([] {
         const std::string before(best_available_reason());
@@ -165,7 +165,8 @@ TEST_F(uring_refusal, a_lock_limit_lowered_at_run_time_leads_to_epoll) {
 
 TEST_F(uring_refusal, memory_beyond_the_lock_limit_is_used_unregistered) {
     EXPECT_EQ(sandbox_test::ask_in_child([] {
-                  // Before the ring is made: it belongs to the user who makes it, and root's has no limit.
+                  // Before the ring is created: it belongs to the user who creates it, and root's
+                  // has no limit.
                   constexpr uid_t nobody = 65534;
                   if (::getuid() == 0 and ::setresuid(nobody, nobody, nobody) != 0) return std::string("uid");
                   const auto loop = make();
@@ -197,7 +198,7 @@ TEST_F(uring_refusal, a_stream_is_read_and_written_while_the_kernel_takes_no_req
     EXPECT_EQ(read.text(), "here");
 }
 
-TEST_F(uring_refusal, a_refusal_for_want_of_requests_counts_as_well) {
+TEST_F(uring_refusal, a_refusal_for_lack_of_requests_counts_as_well) {
     refusal_code = EAGAIN;
     socket_pair pair;
     attach(pair.ours);
@@ -309,7 +310,7 @@ TEST_F(uring_refusal, the_ring_is_used_again_when_the_kernel_takes_requests_agai
     pair.say("here");
     run_until([&] { return read.result.dones == 1; });
     EXPECT_EQ(read.text(), "here");
-    // And nothing that was taken back comes twice.
+    // No operation that was taken back completes twice.
     one_read next(pair.ours, 8);
     next.state.start(initiation::batched);
     pair.say("again");
@@ -341,7 +342,7 @@ TEST_F(uring_refusal, a_handle_can_be_detached_while_the_kernel_takes_no_request
     EXPECT_EQ(read.text(), "here");
 }
 
-// --- what does not wait
+// --- operations that do not wait
 
 TEST_F(uring_refusal, a_handle_that_was_waited_for_is_closed_without_waiting) {
     for (int i = 0; i < 100; ++i) {

@@ -18,8 +18,9 @@
 namespace sluice::io::uring {
 namespace {
 
-// Every loop of ours runs completions itself and asks for them, so the kernel need not interrupt it. From the
-// best set of flags to none: an older kernel answers EINVAL to one it does not know.
+// Every loop of the library runs completions itself and calls for them, so the kernel need not
+// interrupt it. From the best set of flags to none: an older kernel returns EINVAL for an unknown
+// one.
 constexpr std::array<unsigned, 3> flag_sets = {
     IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
     IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
@@ -28,7 +29,8 @@ constexpr std::array<unsigned, 3> flag_sets = {
 constexpr unsigned common_flags =
     IORING_SETUP_R_DISABLED | IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
 
-// NODROP: completions are never lost; SUBMIT_STABLE: what a submission points at may change once submitted.
+// NODROP: completions are never lost; SUBMIT_STABLE: the data of a submission may change once
+// submitted.
 constexpr unsigned needed_features = IORING_FEAT_NODROP | IORING_FEAT_SUBMIT_STABLE | IORING_FEAT_EXT_ARG |
                                      IORING_FEAT_FAST_POLL | IORING_FEAT_CQE_SKIP;
 
@@ -84,8 +86,8 @@ bool files_are_let_go_at_once() noexcept {
 
 ring::~ring() {
     if (not is_open_) return;
-    // The index under which the owner has registered it may, on this thread, be that of another ring, which
-    // liburing would unregister. No thread has this index, so the kernel refuses.
+    // The index under which the owner has registered it may, on this thread, belong to another
+    // ring, which liburing would unregister. No thread has this index, so the kernel refuses.
     if (is_registered_ and not is_owner()) ring_.enter_ring_fd = -1;
     io_uring_queue_exit(&ring_);
 }
@@ -109,8 +111,8 @@ int ring::set_up(sizes wanted) noexcept {
 }
 
 result<void> ring::set_up_within_memory(sizes wanted) noexcept {
-    // EAGAIN: the queues cannot be mapped, since the process locks all it maps (mlockall) and may lock no
-    // more.
+    // EAGAIN: the queues cannot be mapped, because the process locks all its maps (mlockall) and
+    // may lock no more.
     const auto lacks_memory = [](int outcome) { return outcome == -ENOMEM or outcome == -EAGAIN; };
     int outcome = set_up(wanted);
     while (lacks_memory(outcome) and wanted.submissions > sizes_min.submissions) {
@@ -131,7 +133,7 @@ result<void> ring::probe() noexcept {
     const std::size_t count = std::min<std::size_t>(answer->ops_len, known_.size());
     for (std::size_t i = 0; i < count; ++i)
         known_[i] = (answer->ops[i].flags & IO_URING_OP_SUPPORTED) != 0;
-    // It came with the flags of a receive that we rely on and that cannot be asked for: 5.19.
+    // It came with flags of a receive that we rely on and that have no probe: 5.19.
     if (not supports(IORING_OP_SOCKET)) return failure(too_old());
     return {};
 }
@@ -152,7 +154,8 @@ result<void> ring::open(sizes wanted) noexcept {
 }
 
 result<void> ring::open_in_child(sizes wanted) noexcept {
-    // The queues are not unmapped: they have not been copied, and there may be other memory in their place.
+    // The queues are not unmapped: they have not been copied, and other memory may be in their
+    // place.
     if (is_open_) (void)::close(ring_.ring_fd);
     ring_ = {};
     is_open_ = is_enabled_ = is_refusing_ = is_registered_ = has_buffer_table_ = false;
@@ -277,8 +280,8 @@ void ring::unregister_buffer(unsigned index) noexcept {
     ENSURE((buffers_used_ >> index & 1) != 0, "a buffer that is not registered is unregistered");
     const iovec nothing{};
     const __u64 no_tag = 0;
-    // Refused on a thread that is not the owner: the pages stay pinned until the ring goes, and the index
-    // used.
+    // Refused on a thread that is not the owner: the pages stay pinned until the ring is closed,
+    // and the index in use.
     if (io_uring_register_buffers_update_tag(&ring_, index, &nothing, &no_tag, 1) < 0) return;
     buffers_used_ &= ~(std::uint64_t{1} << index);
 }

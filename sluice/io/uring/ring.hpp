@@ -18,16 +18,18 @@ inline constexpr int futex_of_32_bits = 2;                            // FUTEX2_
 inline constexpr std::uint16_t send_zc_report_usage = 1U << 3;        // 6.2
 inline constexpr std::uint32_t notification_usage_copied = 1U << 31;  // in the result of a notification
 
-/// One io_uring: its two queues, its table of files, its registered buffers. Adds nothing to what the kernel
-/// does but the order in which to try set-up flags, and never losing a submission to a full queue.
+/// One io_uring: its two queues, its table of files, its registered buffers. It adds only the order
+/// in which set-up flags are tried, and the guarantee that a full queue loses no submission.
 ///
-/// Made disabled, so that it can be made on one thread and used on another: the thread that calls enable()
-/// is from then on the only one that may submit, wait and register (IORING_SETUP_SINGLE_ISSUER).
+/// Created disabled, so that it can be created on one thread and used on another: the thread that
+/// calls enable() is from then on the only one that may submit, wait and register
+/// (IORING_SETUP_SINGLE_ISSUER).
 ///
-/// A shared one has no such owner: any thread may use it, one at a time. The kernel ends a request with
-/// ECANCELED when the thread that submitted it has ended.
+/// A shared one has no such owner: any thread may use it, one at a time. The kernel ends a request
+/// with ECANCELED when the thread that submitted it has ended.
 ///
-/// Thread safety: none; one thread at a time. Allocates: in open(), and what the kernel pins.
+/// Thread safety: none; one thread at a time. Allocates: in open(), and memory that the kernel
+/// pins.
 class ring {
 public:
     struct sizes {
@@ -51,21 +53,21 @@ public:
     /// operation describes the reason.
     [[nodiscard]] result<void> open(sizes wanted) noexcept;
 
-    /// In a child after fork(2), which has the descriptor but not the queues: makes another one in its place.
+    /// Replaces the ring in a child after fork(2), which has the descriptor but not the queues.
     /// Errors: as open().
     [[nodiscard]] result<void> open_in_child(sizes wanted) noexcept;
 
     /// Makes the calling thread the owner. Idempotent. Errors: those of io_uring_register.
     [[nodiscard]] result<void> enable() noexcept;
 
-    /// Whether the calling thread is the owner.
+    /// Returns whether the calling thread is the owner.
     [[nodiscard]] bool is_owner() const noexcept;
 
-    /// Whether the kernel knows an opcode (IORING_OP_…).
+    /// Returns whether the kernel supports an opcode (IORING_OP_…).
     [[nodiscard]] bool supports(unsigned opcode) const noexcept {
         return opcode < known_.size() and known_[opcode];
     }
-    /// Whether what was submitted goes on only in our own calls.
+    /// Returns whether submitted requests advance only in our own calls.
     [[nodiscard]] bool defers_work() const noexcept {
         return (ring_.flags & IORING_SETUP_DEFER_TASKRUN) != 0;
     }
@@ -73,16 +75,17 @@ public:
 
     // --- submitting
 
-    /// The next submission entry, to be filled in before the next call; if the queue is full, what is in it
-    /// is submitted first. Null if the kernel takes no more until completions are reaped.
+    /// Returns the next submission entry, to be filled in before the next call; if the queue is
+    /// full, its entries are submitted first. Null if the kernel takes no more until completions
+    /// are reaped.
     [[nodiscard]] io_uring_sqe* next() noexcept {
         io_uring_sqe* const entry = next_if_room();
         return entry != nullptr ? entry : next_of_full();
     }
     /// The same, but null if the queue is full.
     [[nodiscard]] io_uring_sqe* next_if_room() noexcept {
-        // As io_uring_get_sqe does for a ring whose entries have the usual size and that no thread of the
-        // kernel's looks at: the head moves in our calls only.
+        // As io_uring_get_sqe for a ring whose entries have the usual size and that no kernel
+        // thread polls: the head moves in our calls only.
         io_uring_sq& queue = ring_.sq;
         if (queue.sqe_tail - *queue.khead >= queue.ring_entries) [[unlikely]]
             return nullptr;
@@ -90,10 +93,10 @@ public:
         clear(entry);
         return &entry;
     }
-    /// Takes back the entry with this user_data, if it has not been submitted: it will do nothing and
-    /// complete nothing. Complexity: linear in the entries not submitted.
+    /// Takes back the entry with this user_data, if it has not been submitted: it will have no
+    /// effect and no completion. Complexity: linear in the entries not submitted.
     [[nodiscard]] bool take_back(std::uint64_t user_data) noexcept;
-    /// The entry's place in the queue, which is its own until it has been submitted.
+    /// Returns the entry's index in the queue, which is unique until it has been submitted.
     [[nodiscard]] std::size_t index_of(const io_uring_sqe& entry) const noexcept {
         return static_cast<std::size_t>(&entry - ring_.sq.sqes);
     }
@@ -101,21 +104,23 @@ public:
 
     // --- completing
 
-    /// Submits what is queued and lets the kernel post what is complete. A system call only if either is
-    /// needed. Errors: EEXIST from another thread than the owner, EBADFD before enable(), EBADR if the kernel
-    /// has lost completions for lack of memory; ENOMEM is none, see is_refusing().
+    /// Submits the queued entries and lets the kernel post completions. A system call only if
+    /// either is needed. Errors: EEXIST from another thread than the owner, EBADFD before enable(),
+    /// EBADR if the kernel has lost completions for lack of memory. ENOMEM is not an error, see
+    /// is_refusing().
     [[nodiscard]] result<void> submit() noexcept;
-    /// Lets the kernel post what is complete, without submitting. A system call.
+    /// Lets the kernel post completions, without submitting. A system call.
     void fetch_completions() noexcept;
-    /// Waits for a completion, at most so long; duration::max() means no limit. Unlike the other members,
-    /// this may be called while another thread uses the ring, if it is shared. Errors: as submit().
+    /// Waits for a completion, at most `at_most`; duration::max() means no limit. Unlike the other
+    /// members, this may be called while another thread uses the ring, if it is shared. Errors: as
+    /// submit().
     [[nodiscard]] result<void> wait(std::chrono::nanoseconds at_most) const noexcept;
-    /// Submits, and waits for a completion, at most so long, which is less than duration::max().
+    /// Submits, and waits for a completion, at most `at_most`, which is less than duration::max().
     [[nodiscard]] result<void> submit_and_wait(std::chrono::nanoseconds at_most) noexcept;
     /// The same without a limit.
     [[nodiscard]] result<void> submit_and_wait() noexcept {
-        // As io_uring_submit_and_wait does for a ring that no thread of the kernel's looks at, but in place:
-        // behind the call that wakes up, each of its returns would be mispredicted.
+        // As io_uring_submit_and_wait for a ring that no kernel thread polls, but in place: after
+        // the call that wakes up, each of its returns would be mispredicted.
         io_uring_sq& queue = ring_.sq;
         queue.sqe_head = queue.sqe_tail;
         IO_URING_WRITE_ONCE(*queue.ktail, queue.sqe_tail);
@@ -129,38 +134,39 @@ public:
     }
 
     [[nodiscard]] bool has_completions() const noexcept { return io_uring_cq_ready(&ring_) != 0; }
-    /// Whether the kernel keeps completions that did not fit the queue; the next submit() fetches them.
+    /// Returns whether the kernel keeps completions that did not fit the queue; the next submit()
+    /// fetches them.
     [[nodiscard]] bool has_overflowed() const noexcept { return io_uring_cq_has_overflow(&ring_); }
 
-    /// Whether the kernel had no memory for the last call: nothing of the queue was taken, and nothing was
-    /// waited for. See refusal.cpp.
+    /// Returns whether the kernel had no memory for the last call: it took no entry of the queue,
+    /// and did not wait. See refusal.cpp.
     [[nodiscard]] bool is_refusing() const noexcept { return is_refusing_; }
 
-    /// Takes back every entry that the kernel has not taken and that `wants(user_data)` claims: it will do
-    /// nothing and complete nothing. Complexity: linear in the entries not taken.
+    /// Takes back every entry that the kernel has not taken and for which `wants(user_data)` is
+    /// true: it will have no effect and no completion. Complexity: linear in the entries not taken.
     template <class Wants>
     void take_back_untaken(Wants&& wants) noexcept {
-        // The kernel looks at entries only inside our calls, so those beyond its head are ours to change.
+        // The kernel reads entries only inside our calls, so those after its head can be changed.
         for (unsigned at = *ring_.sq.khead; at != ring_.sq.sqe_tail; ++at) {
             io_uring_sqe& entry = ring_.sq.sqes[at & ring_.sq.ring_mask];
             if (entry.user_data != 0 and wants(entry.user_data)) make_idle(entry);
         }
     }
 
-    /// How many completions are in the queue.
+    /// Returns the number of completions in the queue.
     [[nodiscard]] unsigned completions() const noexcept { return io_uring_cq_ready(&ring_); }
 
-    /// Hands as many completions to `handle(user_data, result, flags)`, or all if there are fewer. `handle`
-    /// may reap others: each has left the queue before it is handed over.
+    /// Passes up to a number of completions to `handle(user_data, result, flags)`, or all if there
+    /// are fewer. `handle` may reap others: each has left the queue before it is passed on.
     template <class Handle>
     void reap(unsigned count, Handle&& handle) noexcept {
         io_uring_cq& queue = ring_.cq;
         for (; count != 0; --count) {
             const unsigned head = *queue.khead;
-            // acquire: pairs with the kernel's store, behind which the completion is there.
+            // acquire: pairs with the kernel's store, after which the completion is valid.
             if (head == io_uring_smp_load_acquire(queue.ktail)) return;
             const io_uring_cqe completion = queue.cqes[head & queue.ring_mask];
-            // release: what we have read of it, before the kernel may write there again.
+            // release: our reads of it come before the kernel writes there again.
             io_uring_smp_store_release(queue.khead, head + 1);
             handle(completion.user_data, completion.res, completion.flags);
         }
@@ -173,14 +179,14 @@ public:
     /// cleared.
     [[nodiscard]] bool set_file(unsigned slot, int descriptor) noexcept;
     void clear_file(unsigned slot) noexcept { (void)set_file(slot, -1); }
-    /// 0 if this kernel would keep a removed file open as long as older requests are in flight: a connection
-    /// closed by its owner would stay up.
+    /// Returns 0 if this kernel would keep a removed file open while older requests are in flight:
+    /// a connection closed by its owner would stay up.
     [[nodiscard]] unsigned file_slots() const noexcept { return file_slots_; }
 
     // --- registered buffers
 
-    /// Pins memory and gives it an index for READ_FIXED and the like. Errors: ENOMEM beyond RLIMIT_MEMLOCK,
-    /// ENOBUFS beyond `buffer_slots`, EEXIST from another thread than the owner.
+    /// Pins memory and gives it an index for READ_FIXED and similar requests. Errors: ENOMEM beyond
+    /// RLIMIT_MEMLOCK, ENOBUFS beyond `buffer_slots`, EEXIST from another thread than the owner.
     [[nodiscard]] result<unsigned> register_buffer(void* data, std::size_t bytes) noexcept;
     void unregister_buffer(unsigned index) noexcept;
 
@@ -188,11 +194,11 @@ public:
 
     // --- provided buffers
 
-    /// Registers the shared memory through which buffers are given to the kernel: a power of two of entries,
-    /// page-aligned. Errors: EEXIST from another thread than the owner; EINVAL, ENOMEM.
+    /// Registers the shared memory through which the kernel gets buffers: a power of two of
+    /// entries, page-aligned. Errors: EEXIST from another thread than the owner; EINVAL, ENOMEM.
     [[nodiscard]] result<void> register_provided(io_uring_buf_ring* shared, unsigned entries,
                                                  std::uint16_t group) noexcept;
-    /// False on another thread than the owner: the group stays until the ring goes.
+    /// Returns false on another thread than the owner: the group stays until the ring is closed.
     bool unregister_provided(std::uint16_t group) noexcept;
 
     [[nodiscard]] io_uring& raw() noexcept { return ring_; }

@@ -1,5 +1,5 @@
-// A ring that several threads use, in orders of events that a test would otherwise have to wait for. What the
-// kernel is asked is changed between liburing and its callers.
+// A ring that several threads use, in orders of events that a test would otherwise have to wait
+// for. The requests to the kernel are changed between liburing and its callers.
 
 #include <liburing.h>
 
@@ -13,12 +13,12 @@
 namespace {
 
 std::atomic<bool> has_bad_buffers{false};   // requests go to the kernel with an address that is not mapped
-std::atomic<bool> has_bad_outcomes{false};  // a byte more has been moved than was
+std::atomic<bool> has_bad_outcomes{false};  // reports one byte more than was moved
 std::atomic<int> submissions{0};            // calls that submit
 std::atomic<bool> is_gate_closed{false};    // a thread about to sleep waits before its system call
-std::atomic<int> sleepers{0};               // threads that have come there
+std::atomic<int> sleepers{0};               // threads that have reached the gate
 
-// Has requests fail with EFAULT, as the kernel answers those of a thread that has ended.
+// Makes requests fail with EFAULT, as the kernel does for requests of a thread that has ended.
 void spoil_buffers(io_uring& ring) {
     for (unsigned at = ring.sq.sqe_head; at != ring.sq.sqe_tail; ++at) {
         io_uring_sqe& entry = ring.sq.sqes[at & ring.sq.ring_mask];
@@ -26,7 +26,7 @@ void spoil_buffers(io_uring& ring) {
     }
 }
 
-// Has the file system claim more than it was asked for.
+// Makes the file system report more bytes than were requested.
 void spoil_outcomes(io_uring& ring) {
     io_uring_cq& queue = ring.cq;
     for (unsigned at = *queue.khead; at != io_uring_smp_load_acquire(queue.ktail); ++at) {
@@ -68,7 +68,7 @@ class shared_ring : public ::testing::Test {
 protected:
     void SetUp() override {
         if (const auto tried = try_uring(); not tried) GTEST_SKIP() << tried.error().message();
-        // An option that several threads do not get: writes would hold up all of them.
+        // An option that is not available for several threads: writes would block all of them.
         multiplexer = make({.inline_file_writes = true, .threads = run_by::several});
         (void)multiplexer->try_run();
     }
@@ -81,7 +81,7 @@ protected:
     std::unique_ptr<io_multiplexer> multiplexer;
 };
 
-TEST_F(shared_ring, writes_of_files_are_the_kernels) {
+TEST_F(shared_ring, writes_of_files_go_to_the_kernel) {
     auto file = scratch_file();
     attach(file);
     one_read idle(file, 1);
@@ -95,8 +95,8 @@ TEST_F(shared_ring, writes_of_files_are_the_kernels) {
     EXPECT_GT(submissions.load(), before) << "written by a call, while the other threads wait for the lock";
 }
 
-// The kernel answers EFAULT for the requests of a thread that ends.
-TEST_F(shared_ring, a_file_is_read_again_when_the_thread_that_asked_has_ended) {
+// The kernel returns EFAULT for the requests of a thread that ends.
+TEST_F(shared_ring, a_file_is_read_again_when_the_submitting_thread_has_ended) {
     auto file = scratch_file();
     ASSERT_TRUE(file.write({.buffers = text("content"), .offset = 0}).has_value());
     attach(file);
@@ -108,7 +108,7 @@ TEST_F(shared_ring, a_file_is_read_again_when_the_thread_that_asked_has_ended) {
     EXPECT_EQ(read.text(), "content");
 }
 
-TEST_F(shared_ring, a_read_of_a_file_that_claims_more_than_was_asked_fails) {
+TEST_F(shared_ring, a_read_of_a_file_that_reports_more_than_requested_fails) {
     auto file = scratch_file();
     ASSERT_TRUE(file.write({.buffers = text("content"), .offset = 0}).has_value());
     attach(file);
@@ -119,7 +119,7 @@ TEST_F(shared_ring, a_read_of_a_file_that_claims_more_than_was_asked_fails) {
     EXPECT_EQ(read.result.code, EIO);
 }
 
-TEST_F(shared_ring, a_socket_is_read_again_when_the_thread_that_asked_has_ended) {
+TEST_F(shared_ring, a_socket_is_read_again_when_the_submitting_thread_has_ended) {
     socket_pair pair;
     attach(pair.ours);
     one_read read(pair.ours, 7);
@@ -149,7 +149,7 @@ struct flag {
     void set_done() const noexcept { *is_done = true; }
 };
 
-// A thread that has looked for work, and whose system call is yet to come.
+// A thread that has checked for work, and is about to make its system call.
 class about_to_sleep {
 public:
     explicit about_to_sleep(io_multiplexer& in) : promise_(in) {
@@ -167,21 +167,21 @@ public:
 
 private:
     std::jthread thread_;
-    io_multiplexer::work_guard promise_;  // goes first
+    io_multiplexer::work_guard promise_;  // is destroyed first
 };
 
-TEST_F(shared_ring, a_wake_up_that_another_thread_has_taken_is_handed_over) {
+TEST_F(shared_ring, a_wake_up_that_another_thread_has_taken_is_passed_on) {
     auto pipe = pipe_handle::anonymous().value();
     attach(pipe.reader);
     one_read waits(pipe.reader, 1);
     waits.state.start(initiation::batched);
-    (void)multiplexer->try_run();  // this thread has asked for the wake-ups, and gets them
+    (void)multiplexer->try_run();  // this thread has requested the wake-ups, and gets them
     std::atomic<bool> is_done = false;
     {
         auto sleep = connect(async_sleep(*multiplexer, 1ms), flag{&is_done});
         const about_to_sleep other(*multiplexer);
         sleep.start();                     // the other thread does not know of it
-        (void)multiplexer->complete_io();  // takes the wake-up, and looks at no deadline
+        (void)multiplexer->complete_io();  // takes the wake-up, and checks no deadline
         about_to_sleep::falls_asleep();
         while (not is_done.load())
             std::this_thread::yield();
@@ -190,7 +190,7 @@ TEST_F(shared_ring, a_wake_up_that_another_thread_has_taken_is_handed_over) {
     EXPECT_EQ(waits.result.dones, 1);
 }
 
-TEST_F(shared_ring, a_completion_found_while_a_handle_is_closed_is_handed_over) {
+TEST_F(shared_ring, a_completion_found_while_a_handle_is_closed_is_passed_on) {
     auto polled = pipe_handle::anonymous().value();
     attach(polled.reader);
     one_read cancelled(polled.reader, 1);
@@ -203,10 +203,10 @@ TEST_F(shared_ring, a_completion_found_while_a_handle_is_closed_is_handed_over) 
     attach(pair.ours);
     one_read read(pair.ours, 4);
     read.state.start(initiation::batched);
-    (void)multiplexer->try_run();  // this thread has asked for it
+    (void)multiplexer->try_run();  // this thread has submitted it
     const about_to_sleep other(*multiplexer);
     pair.say("here");
-    ASSERT_TRUE(polled.reader.close().has_value());  // this takes completions, too
+    ASSERT_TRUE(polled.reader.close().has_value());  // this also takes completions
     about_to_sleep::falls_asleep();
     while (read.state.started())
         std::this_thread::yield();

@@ -1,4 +1,4 @@
-// Pipes and sockets: what start() could not do at once.
+// Pipes and sockets: operations that start() did not complete.
 
 #include <poll.h>
 
@@ -14,8 +14,9 @@ namespace {
 
 constexpr std::size_t bytes_per_call_max = 0x7fff'f000;  // MAX_RW_COUNT of Linux; also fits the entry's field
 
-// Reads and writes of sockets go to the ring as they are; whatever else waits, waits for readiness and is
-// then done by a call: a pipe of ours is O_NONBLOCK, where the ring would answer EAGAIN.
+// Reads and writes of sockets are submitted to the ring unchanged. All other operations wait for
+// readiness and are then done by a call: our pipes are O_NONBLOCK, for which the ring would return
+// EAGAIN.
 bool is_native(const registration::half& half, const operation_record& op) noexcept {
     return half.owner->native.kind == handle_kind::socket and is_transfer(op.kind);
 }
@@ -27,7 +28,7 @@ int send_flags(const registration::half& half) noexcept {
     return wants_all ? MSG_NOSIGNAL | MSG_WAITALL : MSG_NOSIGNAL;
 }
 
-// The one piece that is left of an operation, or nothing.
+// Returns the only remaining segment of an operation, or std::nullopt.
 std::optional<buffer> only_piece(const operation_record& op) noexcept {
     if (op.piece_count != 1) return std::nullopt;
     const buffer& piece = op.pieces[0];
@@ -40,7 +41,7 @@ bool is_last(const registration::half& half, const operation_record& op) noexcep
     return half.queue.back() == &op;
 }
 
-// Whether the last start() on this half found that it would have to wait.
+// Returns whether the last start() on this half found that it would have to wait.
 bool was_found_unready(const registration::half& half) noexcept {
     return half.pause != 0 and half.skipped == 0;
 }
@@ -68,10 +69,11 @@ bool multiplexer::give_half(registration::half& half) noexcept {
     ENSURE(state.half == &half, "a half has the state of another");
     if (state.is_stale) [[unlikely]]
         settle(state);
-    // Its completion has it looked at again. Without memory for the cancellation only a later pass does.
+    // Its completion leads to another check. Without memory for the cancellation only a later pass
+    // does.
     if (state.is_stale) return not ring_.is_refusing();
     if (half.in_flight != 0) return true;
-    // The short form of the rest, for nearly every half.
+    // A short path for nearly every half.
     const bool is_usual = half.which == direction::in and not state.polls_only and
                           waits_for_one_piece(half) and is_native(half, *half.queue.front());
     if (is_usual) [[likely]]
@@ -89,7 +91,7 @@ bool multiplexer::give_half(registration::half& half) noexcept {
     return give_poll(state);
 }
 
-// A request of no bytes has them at once; given to the ring it would wait for others' bytes to come.
+// A request of no bytes completes at once; in the ring it would wait for bytes of other requests.
 void multiplexer::finish_empty(registration::half& half) noexcept {
     if (not half.owner->native.stream) return;
     ENSURE(half.in_flight == 0, "what the kernel has ends with its completion");
@@ -177,7 +179,7 @@ void multiplexer::prepare_gathered(io_uring_sqe& entry, half_state& state) noexc
     const bool whole_list = front.transferred == 0 and front.piece_count > limits::gathered_pieces_max and
                             front.piece_count <= limits::pieces_per_call_max;
     if (whole_list) {
-        // Longer than a row, but the caller's own list will do.
+        // Longer than a row, but the caller's own list is sufficient.
         state.message.msg_iov = const_cast<iovec*>(reinterpret_cast<const iovec*>(front.pieces));
         state.message.msg_iovlen = front.piece_count;
         state.bytes = requested_bytes(front);
@@ -232,7 +234,7 @@ void multiplexer::on_transfer(half_state& state, int outcome, unsigned flags) no
     if (not half.queue.empty()) mark_dirty(half);
 }
 
-// The short form of on_transfer() for nearly every completion.
+// A short form of on_transfer() for nearly every completion.
 void multiplexer::on_single_read(half_state& state, std::size_t bytes, unsigned flags) noexcept {
     ENSURE(bytes <= state.bytes, "the kernel moved more than it was asked to");
     registration::half& half = *state.half;
@@ -250,7 +252,7 @@ void multiplexer::on_bytes(half_state& state, int outcome, unsigned flags) noexc
     operation_queue done;
     const bool all_at_once = not half.owner->native.stream or (bytes == 0 and state.bytes != 0) or
                              half.queue.front()->kind == operation_kind::write_some;
-    // A datagram; a write of some; or the end of file, which the next request meets again.
+    // A datagram; a write of some; or the end of file, which the next request finds again.
     if (all_at_once) {
         operation_record& front = *half.queue.pop_front();
         front.transferred += bytes;
@@ -273,7 +275,7 @@ void multiplexer::note_readiness(half_state& state, std::size_t bytes, unsigned 
         half.pause = half.skipped = 0;
         state.is_unready = false;
     } else if (is_known) {
-        // Empty for now: a conversation goes on only when the peer has answered.
+        // Empty for now: a request-response protocol continues only when the peer has answered.
         half.pause = std::max<std::uint8_t>(half.pause, 1);
         half.skipped = 0;
         state.is_unready = true;
@@ -319,7 +321,8 @@ void multiplexer::on_poll(half_state& state, int outcome) noexcept {
             fail_front(half, -outcome);
         return;
     }
-    // The poll was another's, if it is for connections that the kernel may be taking by itself.
+    // The poll belonged to another operation if it is for connections that the kernel may be
+    // accepting by itself.
     const bool is_ahead = half.queue.front()->kind == operation_kind::accept_ahead;
     if (is_ahead or (is_native(half, *half.queue.front()) and not state.polls_only)) {
         mark_dirty(half);
@@ -329,7 +332,7 @@ void multiplexer::on_poll(half_state& state, int outcome) noexcept {
     }
 }
 
-// --- sending without a copy
+// --- zero-copy sends
 
 bool multiplexer::wants_zero_copy(const operation_record& op) const noexcept {
     if (op.kind != operation_kind::write or op.piece_count > limits::gathered_pieces_max or
@@ -337,8 +340,8 @@ bool multiplexer::wants_zero_copy(const operation_record& op) const noexcept {
         return false;
     if (op.target->native.kind != handle_kind::socket) return false;
     if (requested_bytes(op) - op.transferred < options_.zero_copy_send_bytes_min) return false;
-    // Until one has been sent without a copy, one at a time: to have it copied after all costs more than to
-    // copy.
+    // Until one send was really zero-copy, one at a time: a send that is copied after all costs
+    // more than an ordinary one.
     const half_state& state = state_of(op.target->side(direction::out));
     return not state.never_zero_copy and (state.was_uncopied or state.kept_by_kernel == 0);
 }
@@ -396,8 +399,8 @@ void multiplexer::on_zero_copy(operation_record& op, int outcome, unsigned flags
         ++state.kept_by_kernel;
         op.notification_pending = true;
     }
-    // EINVAL: this kernel cannot say whether it copied, and where it does that costs more than an honest
-    // copy. ENOBUFS, ENOMEM: more memory than this user may have locked (RLIMIT_MEMLOCK).
+    // EINVAL: this kernel cannot report whether it copied, and where it does, that costs more than
+    // an ordinary copy. ENOBUFS, ENOMEM: more memory than this user may lock (RLIMIT_MEMLOCK).
     if (outcome == -EINVAL) reports_zero_copy_usage_ = false;
     const bool is_refused =
         outcome == -EINVAL or outcome == -EOPNOTSUPP or outcome == -ENOBUFS or outcome == -ENOMEM;

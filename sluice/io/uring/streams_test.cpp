@@ -97,7 +97,7 @@ TEST(uring_streams, bytes_that_arrive_with_a_cancellation_are_kept) {
     EXPECT_EQ(all, "01234567");
 }
 
-TEST(uring_streams, a_thousand_reads_of_one_socket_need_no_room_in_the_ring) {
+TEST(uring_streams, a_thousand_reads_of_one_socket_need_no_entries_in_the_ring) {
     const auto multiplexer = make({.submission_entries = 4, .completion_entries = 8});
     socket_pair pair;
     ASSERT_TRUE(pair.ours.set_multiplexer(multiplexer.get()).has_value());
@@ -240,7 +240,7 @@ TEST(uring_streams, datagrams_keep_their_boundaries) {
     EXPECT_EQ(pair.hear(), "no");
 }
 
-TEST(uring_streams, a_socket_that_is_non_blocking_underneath_is_polled) {
+TEST(uring_streams, a_socket_that_is_internally_non_blocking_is_polled) {
     const auto multiplexer = make();
     socket_pair pair;
     ASSERT_EQ(::fcntl(pair.ours.descriptor(), F_SETFL, O_RDWR | O_NONBLOCK), 0);
@@ -308,8 +308,9 @@ TEST(uring_streams, a_table_slot_releases_one_file_before_it_takes_another) {
     drain(*multiplexer);
 }
 
-// The poll of the closed handle is still with the kernel, which takes requests of the first thread only.
-TEST(uring_streams, a_handle_in_the_place_of_one_that_another_thread_has_closed_is_waited_for) {
+// The poll of the closed handle is still with the kernel, which accepts requests of the first
+// thread only.
+TEST(uring_streams, a_handle_that_reuses_the_slot_of_one_closed_by_another_thread_is_waited_for) {
     const auto multiplexer = make();
     auto closed = pipe_handle::anonymous().value();
     auto next = pipe_handle::anonymous().value();
@@ -334,7 +335,7 @@ TEST(uring_streams, a_handle_in_the_place_of_one_that_another_thread_has_closed_
     EXPECT_EQ(read.text(), "here");
 }
 
-TEST(uring_streams, a_connection_is_accepted_and_made_by_waiting_for_readiness) {
+TEST(uring_streams, a_connection_is_accepted_and_established_by_waiting_for_readiness) {
     const auto multiplexer = make();
     const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 

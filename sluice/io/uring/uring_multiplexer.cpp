@@ -12,12 +12,12 @@
 namespace sluice::io::uring {
 
 using detail::operation_record;
-// --- making and attaching
+// --- creating and attaching
 
 result<void> multiplexer::open() noexcept {
     ENSURE(not is_enabled_, "opened once, before its first use");
     if (options_.threads == run_by::several) {
-        options_.inline_file_writes = false;  // a call that waits would hold up all threads
+        options_.inline_file_writes = false;  // a call that waits would block all threads
         if (auto shared = share(); not shared) return shared;
     }
     if (auto opened = ring_.open(sizes()); not opened) return opened;
@@ -39,7 +39,7 @@ result<void> multiplexer::make_waker_and_rows() noexcept {
     const int descriptor = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (descriptor < 0) return failure(error::last("eventfd"));
     waker_ = handle(native_handle{.descriptor = descriptor});
-    // Left uninitialised: a row takes memory only once something is gathered there.
+    // Not initialised: a row occupies memory only after its first use.
     piece_rows_.reset(new (std::nothrow) piece_row[ring_.submission_entries()]);
     if (piece_rows_ == nullptr) return failure({ENOMEM, "make an io_uring multiplexer"});
     return {};
@@ -93,7 +93,7 @@ void multiplexer::backend_detach(registration& attached) noexcept {
         if (half.backend != nullptr) settle(state_of(half));
         ENSURE(half.in_flight == 0 and half.queue.empty(), "detached while operations are pending");
     }
-    // Else the table would keep the file open after its owner has closed it.
+    // Otherwise the table would keep the file open after its owner has closed it.
     if (attached.backend_word == is_fixed) ring_.clear_file(attached.slot);
 }
 
@@ -113,8 +113,8 @@ void multiplexer::settle(half_state& state) noexcept {
         submitted = ring_.submit();
         take_completions();
     }
-    // The kernel ends a poll inside the call that asks for it, unless another processor is about to complete
-    // it.
+    // The kernel ends a poll inside the call that requests it, unless another CPU is about to
+    // complete it.
     constexpr int calls_max = 4;
     for (int calls = 0; submitted and state.is_polling and not ring_.is_refusing() and calls < calls_max;
          ++calls) {
@@ -126,7 +126,7 @@ void multiplexer::settle(half_state& state) noexcept {
     state.is_stale = state.is_polling;
 }
 
-// Returns whether it is there now.
+// Returns whether it is in the table now.
 bool multiplexer::put_in_table(registration& target) noexcept {
     ENSURE(target.backend_word <= never_fixed and target.backend_word != is_fixed,
            "a file is named by its slot");
@@ -208,8 +208,8 @@ bool multiplexer::give_cancellations() noexcept {
     return true;
 }
 
-// Returns whether all there is has been given to the ring. Cancellations come last, so that they find what
-// they are to end.
+// Returns whether everything has been submitted to the ring. Cancellations come last, so that they
+// find their targets.
 bool multiplexer::give_all() noexcept {
     const bool has_any = not(dirty_.empty() and files_.empty() and cancelled_.empty() and
                              cancelled_files_.empty() and waker_is_armed_);
@@ -242,7 +242,7 @@ result<void> multiplexer::submit_shared(bool may_sleep, duration left) noexcept 
 }
 
 void multiplexer::backend_flush() noexcept {
-    // The woken thread submits the rest, and finds an error.
+    // The woken thread submits the rest, and gets the error.
     const bool all_given = give_all();
     if (not all_given or not ring_.submit() or ring_.is_refusing()) backend_wake();
 }
@@ -252,9 +252,9 @@ void multiplexer::take_completions() noexcept {
         const unsigned count = ring_.completions();
         note_completions(count);
         ring_.reap(count, [this](std::uint64_t user_data, int outcome, unsigned flags) noexcept {
-            // These two do without the switch: many completions of a file may come at once, each of little
-            // work, and a transfer follows the call that has waited for it, where an indirect jump is
-            // mispredicted.
+            // These two are handled without the switch: many completions of a file may come at
+            // once, each of little work, and a transfer follows the call that has waited for it,
+            // where an indirect jump is mispredicted.
             const auto whom = static_cast<addressee>(user_data & addressee_mask);
             if (whom == addressee::file) {
                 on_file(*static_cast<operation_record*>(addressed(user_data)), outcome);
@@ -275,7 +275,7 @@ void multiplexer::on_completion(std::uint64_t user_data, int outcome, unsigned f
         case addressee::loop:
             ENSURE(waker_is_armed_, "a wake-up without a request");
             waker_is_armed_ = (flags & IORING_CQE_F_MORE) != 0;
-            if (another_sleeps()) backend_wake();  // whose wake-up this was
+            if (another_sleeps()) backend_wake();  // this wake-up was for it
             break;
         case addressee::poll:
             on_poll(*static_cast<half_state*>(whose), outcome);
@@ -311,7 +311,8 @@ result<void> multiplexer::backend_complete(time_point until) noexcept {
 void multiplexer::backend_poll(operation_record& op) noexcept {
     const bool is_stream = op.target->is_stream() and op.kind != operation_kind::sleep;
     registration::half& half = op.target->side(direction_of(op.kind));
-    // With one of the half's operations in the kernel, or served there, another call would overtake it.
+    // With one of the half's operations in the kernel, or in progress there, another call would
+    // overtake it.
     const bool is_kernels = half.in_flight != 0 or (is_stream and not half.queue.empty() and
                                                     half.queue.front()->kind == operation_kind::accept_ahead);
     if (is_stream and not is_kernels) {
@@ -358,7 +359,7 @@ result<void> try_uring() noexcept {
     ENSURE(entry != nullptr, "a fresh queue is empty");
     io_uring_prep_nop(entry);
     entry->user_data = 0;
-    // A filter may let a ring be made and still deny its use.
+    // A filter may allow the creation of a ring and still deny its use.
     if (not trial.submit_and_wait(std::chrono::seconds(1)) or not trial.has_completions())
         return failure({EPERM, "io_uring_enter, denied by seccomp"});
     return {};

@@ -8,8 +8,8 @@
 
 namespace sluice::io {
 
-/// Whether io_uring works here, found by using it. Errors: as make_uring_multiplexer. Allocates: for the
-/// trial.
+/// Tests whether io_uring works here, by using it. Errors: as make_uring_multiplexer. Allocates:
+/// for the trial.
 [[nodiscard]] result<void> try_uring() noexcept;
 
 /// Creates a multiplexer over io_uring. It may be created on one thread and used on another. The

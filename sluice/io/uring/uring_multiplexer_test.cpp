@@ -22,7 +22,7 @@ class needs_uring final : public testing::Environment {
 };
 const testing::Environment* const added = testing::AddGlobalTestEnvironment(new needs_uring);
 
-TEST(uring_multiplexer, one_made_on_another_thread_belongs_to_the_one_that_uses_it) {
+TEST(uring_multiplexer, a_multiplexer_created_on_another_thread_belongs_to_the_one_that_uses_it) {
     std::unique_ptr<io_multiplexer> multiplexer;
     std::thread([&] { multiplexer = make(); }).join();
     socket_pair pair;
@@ -35,7 +35,7 @@ TEST(uring_multiplexer, one_made_on_another_thread_belongs_to_the_one_that_uses_
     EXPECT_EQ(read.text(), "here");
 }
 
-TEST(uring_multiplexer, one_used_by_a_thread_that_has_ended_can_be_destroyed_elsewhere) {
+TEST(uring_multiplexer, a_multiplexer_used_by_a_thread_that_has_ended_can_be_destroyed_elsewhere) {
     auto multiplexer = make();
     const auto other = make();
     drain(*other);
@@ -116,7 +116,7 @@ TEST(uring_ring, waits_by_its_registration_without_the_marks_of_liburing) {
 
 TEST(uring_multiplexer, registered_memory_is_freed) {
     const auto multiplexer = make();
-    for (int round = 0; round < 200; ++round) {  // more often than there are places
+    for (int round = 0; round < 200; ++round) {  // more often than there are slots
         auto memory = multiplexer->allocate_registered_buffer(10'000);
         ASSERT_TRUE(memory.has_value());
         EXPECT_TRUE(memory->is_registered());

@@ -49,7 +49,7 @@ struct socket_pair {
     }
 
     void say(std::string_view s) const { EXPECT_EQ(::write(theirs, s.data(), s.size()), ssize_t(s.size())); }
-    /// All that has arrived, up to `bytes_max`.
+    /// Returns all bytes that have arrived, up to `bytes_max`.
     [[nodiscard]] std::string hear(std::size_t bytes_max = 1 << 20) const {
         std::string heard(bytes_max, '\0');
         const ssize_t got = ::recv(theirs, heard.data(), heard.size(), MSG_DONTWAIT);
@@ -80,7 +80,7 @@ struct recorder {
 using read_state = io_operation_connection<transfer_sender<bytes_type>, recorder>;
 using write_state = io_operation_connection<transfer_sender<const_bytes_type>, recorder>;
 
-/// A read of up to 64 bytes with a place to stay.
+/// A read of up to 64 bytes with stable storage.
 struct one_read {
     std::array<std::byte, 64> memory{};
     outcome result;
@@ -107,13 +107,13 @@ struct one_write {
                       recorder{&result})) {}
 };
 
-/// Lets everything run that can without waiting long for the outside.
+/// Runs everything that does not have to wait long for an event from outside.
 inline void drain(io_multiplexer& multiplexer) {
     using namespace std::chrono_literals;
     while (multiplexer.try_run_for(5ms).value_or(0) > 0) {}
 }
 
-/// A file of its own, already unlinked, on the file system the tests run on.
+/// A separate file, already unlinked, on the file system of the tests.
 inline io_handle scratch_file() {
     std::string path = "/var/tmp/sluice-uring-XXXXXX";
     const int descriptor = ::mkstemp(path.data());

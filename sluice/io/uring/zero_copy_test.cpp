@@ -12,7 +12,8 @@ namespace {
 using namespace uring_test;
 using namespace std::chrono_literals;
 
-// Two ends of a TCP connection over loopback: the kernel sends there "without a copy" and then copies.
+// Two ends of a TCP connection over loopback, where the kernel copies the bytes of zero-copy sends
+// after all.
 struct tcp_pair {
     io_handle ours;
     int theirs = -1;
@@ -65,7 +66,7 @@ TEST(uring_zero_copy, value_comes_before_done_and_the_handle_stays_busy_between)
     ASSERT_TRUE(pair.ours.set_multiplexer(multiplexer.get()).has_value());
     int values = 0, dones = 0, done_when_valued = -1;
     std::size_t bytes = 0;
-    // More than the receiver's window: the kernel holds on to the memory until the peer reads.
+    // More than the receiver's window: the kernel keeps the memory until the peer reads.
     const std::string source(16 << 20, 'z');
     auto state = connect(async_write(pair.ours, io_request<const_bytes_type>{text(source)}),
                          order_recorder{&values, &dones, &done_when_valued, &bytes});
@@ -134,7 +135,7 @@ TEST(uring_zero_copy, memory_released_while_value_is_signalled_is_done_once) {
     EXPECT_EQ(slept.dones, 1);
 }
 
-TEST(uring_zero_copy, it_gives_itself_up_where_everything_is_copied) {
+TEST(uring_zero_copy, it_stops_where_everything_is_copied) {
     const auto multiplexer = make({.zero_copy_send_bytes_min = 4096});
     tcp_pair pair;
     ASSERT_TRUE(pair.ours.set_multiplexer(multiplexer.get()).has_value());
@@ -150,7 +151,7 @@ TEST(uring_zero_copy, it_gives_itself_up_where_everything_is_copied) {
     EXPECT_EQ(in_vain, 2);
 }
 
-// Several pieces go by another call than one does.
+// Several segments use another call than one does.
 TEST(uring_zero_copy, pieces_arrive_in_order_and_are_kept_until_done) {
     const auto multiplexer = make({.zero_copy_send_bytes_min = 4096});
     tcp_pair pair;
@@ -182,7 +183,7 @@ TEST(uring_zero_copy, pieces_arrive_in_order_and_are_kept_until_done) {
     EXPECT_EQ(multiplexer->uncopied().copied, multiplexer->uncopied().sends) << "over loopback";
 }
 
-TEST(uring_zero_copy, sockets_that_cannot_are_sent_to_with_a_copy) {
+TEST(uring_zero_copy, sends_to_sockets_without_zero_copy_are_copied) {
     const auto multiplexer = make({.zero_copy_send_bytes_min = 1});
     socket_pair pair;
     ASSERT_TRUE(pair.ours.set_multiplexer(multiplexer.get()).has_value());
@@ -193,7 +194,7 @@ TEST(uring_zero_copy, sockets_that_cannot_are_sent_to_with_a_copy) {
     EXPECT_EQ(pair.hear(), "copied");
 }
 
-TEST(uring_zero_copy, registered_memory_is_sent_from) {
+TEST(uring_zero_copy, registered_memory_can_be_sent) {
     const auto multiplexer = make({.zero_copy_send_bytes_min = 1024});
     auto memory = multiplexer->allocate_registered_buffer(65536).value();
     tcp_pair pair;
