@@ -157,25 +157,34 @@ void run_atomicity(const atomicity_arguments& arguments) {
 }  // namespace
 
 void add_probe(command_syntax app) {
-    const command_syntax probe = app.add_subcommand("probe", "test the guarantees of a file system");
+    const command_syntax probe =
+        app.add_subcommand("probe", "test the guarantees of a file system").group("Tools");
     probe.require_subcommands(1);
-    const command_syntax atomicity = probe.add_subcommand("atomicity", "find the largest atomic write");
+    const command_syntax atomicity =
+        probe
+            .add_subcommand("atomicity", "find the largest write that concurrent readers never see partially")
+            .example("sluice probe atomicity /mnt/share");
     const auto arguments = std::make_shared<atomicity_arguments>();
-    atomicity.add_option("PATH", arguments->path, "directory on the file system to test").required();
+    atomicity.add_option("DIRECTORY", arguments->path, "directory on the file system to test").required();
     atomicity.add_flag("--json", arguments->json, "print a JSON object");
     atomicity.add_option("--time", arguments->milliseconds_per_size, "milliseconds per size")
+        .value_name("MS")
         .between(1U, 3'600'000U)
         .shows_default();
     atomicity.add_option("--min", arguments->write_bytes_min, "smallest write in bytes")
+        .value_name("BYTES")
         .between(std::size_t{1}, std::size_t{1} << 30)
         .shows_default();
     atomicity.add_option("--max", arguments->write_bytes_max, "largest write in bytes")
+        .value_name("BYTES")
         .between(std::size_t{1}, std::size_t{1} << 30)
         .shows_default();
     atomicity.add_option("--offset", arguments->offset_bytes, "file offset of all reads and writes, in bytes")
+        .value_name("BYTES")
         .between(std::uint64_t{0}, std::uint64_t{1} << 30)
         .shows_default();
     atomicity.add_option("--io", arguments->io, "buffered, direct (O_DIRECT), or both")
+        .value_name("KIND")
         .one_of({"buffered", "direct", "both"})
         .shows_default();
     atomicity.add_option("--writers", arguments->writers, "number of writing threads")
