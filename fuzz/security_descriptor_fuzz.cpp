@@ -1,5 +1,5 @@
 // Self-relative security descriptors: every accepted one is equal after encoding and decoding. An access
-// check grants only requested rights, and grants a request for the rights that it has granted.
+// check divides the requested rights into granted and denied ones, and agrees with MAXIMUM_ALLOWED.
 
 #include <array>
 #include <cstdint>
