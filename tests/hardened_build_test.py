@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The program has the properties that the build flags of a hardened Debian package give: PROGRAM."""
+"""PROGRAM has the properties that the build flags of a hardened Debian package provide."""
 
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""The manual pages in docs/man: they have the options that the program has, and say nothing mandoc or groff warns of.
+"""The manual pages in docs/man: they have exactly the options of the program, and mandoc and groff report no problem.
 
     man_pages_test.py options SLUICE-PROGRAM
     man_pages_test.py lint
@@ -12,7 +12,7 @@ import sys
 import unittest
 
 PAGES = pathlib.Path(__file__).resolve().parent.parent / "docs" / "man"
-# Page -> the commands it is about.
+# Page -> the commands that it documents.
 COMMANDS = {"sluice": [()], "sluice-serve": [("serve",)], "sluice-status": [("status",)], "sluice-probe": [("probe",), ("probe", "atomicity")],
             "sluice-bench": [("bench",), ("bench", "fsmutex"), ("bench", "smb")],
             "sluice-fat": [("fat",), *(("fat", verb) for verb in (
@@ -42,7 +42,7 @@ class Options(unittest.TestCase):
         verbs = re.findall(r"^  ([a-z]+) ", text.partition("Subcommands:")[2], re.MULTILINE)
         self.assertEqual(sorted(verbs), sorted({command[0] for commands in COMMANDS.values() for command in commands if command}))
 
-    def test_a_page_explains_the_options_there_are_and_no_others(self):
+    def test_a_page_has_exactly_the_options_of_the_program(self):
         for name, commands in COMMANDS.items():
             with self.subTest(page=name):
                 explained = re.findall(r"^\.It (?:Fl \w , )?Fl -([a-z-]+)", page_text(name), re.MULTILINE)
@@ -57,7 +57,7 @@ class Options(unittest.TestCase):
 class Lint(unittest.TestCase):
     linter = ()
 
-    def test_no_page_gives_cause_for_a_warning(self):
+    def test_no_page_causes_a_warning(self):
         for path in sorted(PAGES.glob("*.1")):
             with self.subTest(page=path.name):
                 done = subprocess.run([*self.linter, str(path)], capture_output=True, text=True)

@@ -11,7 +11,7 @@ TEST = re.compile(r"^TEST(?:_[FP])?\((\w+),\s*(\w+)\)", re.M)
 
 
 def existing_tests():
-    """`suite.test` for every test in the sources."""
+    """Returns `suite.test` for every test in the sources."""
     names = set()
     for folder in ("sluice", "tests", "examples"):
         for path in (ROOT / folder).rglob("*_test.cpp"):
@@ -20,7 +20,7 @@ def existing_tests():
 
 
 def problems(text, tests):
-    """The problems of the table, as lines of text."""
+    """Returns the problems of the table, as lines of text."""
     for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
         if not (TABLE.parent / link).exists():
             yield f"{TABLE.name} links to {link}, which does not exist"

@@ -13,11 +13,11 @@
 #include <string_view>
 #include <vector>
 
-// What every test that runs from a seed shares; docs/guide/simulation.md shows one.
+// The common part of all tests that run from a seed; docs/guide/simulation.md has an example.
 
 namespace sluice::testing_by_simulation {
 
-/// The seed in the environment's `SLUICE_SEED`, there to replay a failure.
+/// Returns the seed in the environment variable `SLUICE_SEED`, which replays a failure.
 [[nodiscard]] inline std::optional<std::uint64_t> seed_to_replay() {
     const char* const given = std::getenv("SLUICE_SEED");
     if (given == nullptr) return {};
@@ -27,7 +27,8 @@ namespace sluice::testing_by_simulation {
     return seed;
 }
 
-/// The seeds to run: the first few, so that a failure is everybody's, or the one to replay alone.
+/// Returns the seeds to run: the first few, so that failures are reproducible, or only the one to
+/// replay.
 [[nodiscard]] inline std::vector<std::uint64_t> seeds(std::size_t count) {
     if (const auto given = seed_to_replay()) return {*given};
     std::vector<std::uint64_t> first;
@@ -36,7 +37,7 @@ namespace sluice::testing_by_simulation {
     return first;
 }
 
-/// The command that runs the current test with this seed alone.
+/// Returns the command that runs the current test with only this seed.
 [[nodiscard]] inline std::string how_to_replay(std::uint64_t seed) {
     const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info();
     const std::string name =
@@ -45,7 +46,8 @@ namespace sluice::testing_by_simulation {
            program_invocation_name + " --gtest_filter='" + name + "'";
 }
 
-/// Stands in the scope that runs one seed: if an expectation fails there, says how to replay it.
+/// An object in the scope that runs one seed: if an expectation fails there, it prints how to
+/// replay it.
 class replayable {
 public:
     explicit replayable(std::uint64_t seed) : seed_(seed), had_failed_(::testing::Test::HasFailure()) {}

@@ -20,15 +20,15 @@ namespace {
     if (facts.fresh_password.empty()) {
         text = fmt::format("User        {}\n", fmt::join(facts.users, ", "));
         text += facts.users_are_for_now
-                    ? "            with the password of the command line, for as long as this runs\n"
-                    : "            with the password set before; 'sluice user passwd NAME' sets another\n";
+                    ? "            with the password from the command line, until the server stops\n"
+                    : "            with the password set earlier; change it with 'sluice user passwd NAME'\n";
     } else {
         text = fmt::format("User        {}\nPassword    {}\n", facts.users.front(), facts.fresh_password);
-        text += fmt::format("            made just now and not shown again; a hash of it is kept in {}\n",
+        text += fmt::format("            newly generated and shown only once; its hash is stored in {}\n",
                             facts.users_file);
     }
     if (facts.allows_guests)
-        text += "            or nobody: who logs on anonymously is let in, unprotected\n";
+        text += "            anonymous logons are accepted, without signing and encryption\n";
     return text;
 }
 
@@ -64,9 +64,9 @@ std::string banner_text(const banner_facts& facts) {
             "            sudo setcap cap_net_bind_service=+ep {}\n",
             facts.program);
     text += fmt::format("Protection  SMB 2.0.2 to 3.1.1, {}{}\n",
-                        facts.insists_on_signing ? "signed" : "signed where a client asks for it",
-                        facts.encrypts ? ", encrypted" : "; encrypted where a client asks for it");
-    text += fmt::format("Files       used as {}\n", facts.runs_as);
+                        facts.insists_on_signing ? "signed" : "signed on request",
+                        facts.encrypts ? ", encrypted" : "; encrypted on request");
+    text += fmt::format("Files       accessed as {}\n", facts.runs_as);
     text += facts.hardening;
     if (not facts.metrics.empty()) text += fmt::format("Metrics     http://{}/metrics\n", facts.metrics);
     text += fmt::format("I/O         {}\n", facts.multiplexer);

@@ -7,7 +7,7 @@
 
 namespace sluice::cli {
 
-/// What the newcomer must know once the server runs.
+/// The facts that a new user must know when the server starts.
 struct banner_facts {
     std::string program;  // its path
     std::string server_name;
@@ -15,12 +15,12 @@ struct banner_facts {
     std::vector<std::string> addresses;  // hosts others can reach, best first; never empty
     std::vector<std::string> listening;  // address and port of each listener
     std::uint16_t port = 445;
-    bool is_fallback_port = false;  // 445 was not to be had
+    bool is_fallback_port = false;  // port 445 was not available
     std::vector<std::string> users;
-    std::string fresh_password;      // of the first user, if it was made now
+    std::string fresh_password;      // password of the first user, if it was generated now
     bool users_are_for_now = false;  // named with their passwords on the command line
     std::string users_file;
-    std::string metrics{};    // where they are to be had; empty: nowhere
+    std::string metrics{};    // where they are served; empty: metrics are off
     std::string multiplexer;  // which, and why
     std::string runs_as;      // the account files are used with
     std::string hardening{};  // lines about the measures that are active, and those that are not
@@ -29,7 +29,8 @@ struct banner_facts {
     bool encrypts = false;
 };
 
-/// The text printed at start: what is served, to whom, and the line to type on each system.
+/// Returns the text printed at start: the shares, the users, and the command to mount a share on
+/// each system.
 [[nodiscard]] std::string banner_text(const banner_facts& facts);
 
 }  // namespace sluice::cli

@@ -1,5 +1,6 @@
-// sluice bench fsmutex: the seed's tables. So many processes lock and unlock so many entities, the same ones
-// or each its own, with our algorithms, what one would take otherwise, and the least it can cost.
+// sluice bench fsmutex: tables of the throughput of fsmutex::shared_fs_mutex. N processes lock and
+// unlock M entities, the same ones or separate ones, with our algorithms, with the usual
+// alternatives, and with the lower bounds.
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -35,13 +36,13 @@ struct fsmutex_arguments {
     bool json = false;
 };
 
-// Of one contestant in one cell, over the repeats.
+// The results of one subject in one cell, over the repeats.
 struct measured {
     std::vector<double> per_second;
     std::vector<double> cpu_ns;
     std::vector<double> slowest_to_fastest;
 };
-// The numbers of the cells and of those who take part, in their orders.
+// Results by the numbers of the cell and the subject, each in its order.
 using results = std::map<std::pair<std::size_t, std::size_t>, measured>;
 
 volatile std::sig_atomic_t is_interrupted = 0;
@@ -58,7 +59,7 @@ std::vector<cell> cells_of(const fsmutex_arguments& arguments) {
         if (arguments.which == (is_disjoint ? "same" : "disjoint")) continue;
         for (const unsigned processes : arguments.waiters)
             for (const unsigned entities : arguments.entities)
-                // Alone, one's own entities are all there are: the same cell.
+                // One process has all entities to choose from: both cells are the same.
                 if (processes != 1 or not is_disjoint or arguments.which == "disjoint")
                     all.push_back({.processes = processes, .entities = entities, .is_disjoint = is_disjoint});
     }
@@ -90,7 +91,7 @@ const char* text_of(const cell& where) {
     return where.is_disjoint ? "disjoint" : "same";
 }
 
-// The repeats take turns, so that a machine that changes its speed does so for all.
+// Repeats are interleaved, so that a machine that changes its speed affects all subjects equally.
 results run_all(const fsmutex_arguments& arguments, const std::vector<cell>& cells,
                 const std::vector<contestant>& who) {
     results all;
@@ -108,7 +109,8 @@ results run_all(const fsmutex_arguments& arguments, const std::vector<cell>& cel
     return all;
 }
 
-// As tools/plot reads it: a chart for each number of waiters, a line for each contestant.
+// Prints the format that tools/plot reads: a chart for each number of waiters, a line for each
+// subject.
 void print_json(const fsmutex_arguments& arguments, const io::volume_status& volume,
                 const std::vector<cell>& cells, const std::vector<contestant>& who, const results& all) {
     for (const auto& [place, found] : all) {
@@ -129,7 +131,7 @@ void print_json(const fsmutex_arguments& arguments, const io::volume_status& vol
     }
 }
 
-// Three digits that matter.
+// Formats a number with three significant digits.
 std::string short_text(double value) {
     if (value >= 99.95) return fmt::format("{:.0f}", value);
     return value >= 9.995 ? fmt::format("{:.1f}", value) : fmt::format("{:.2f}", value);
@@ -139,7 +141,7 @@ template <class Value>
 void print_table(const char* title, const std::vector<cell>& cells, bool is_disjoint,
                  const std::vector<contestant>& who, const results& all, Value&& value) {
     fmt::print("\n{}; {}\n{:22}", title,
-               is_disjoint ? "each waiter its own entities" : "all waiters the same entities",
+               is_disjoint ? "separate entities per waiter" : "the same entities for all waiters",
                "waiters x entities");
     for (const cell& each : cells)
         if (each.is_disjoint == is_disjoint)
@@ -164,15 +166,14 @@ void print_tables(const fsmutex_arguments& arguments, std::string_view volume, c
         if (std::none_of(cells.begin(), cells.end(),
                          [&](const cell& each) { return each.is_disjoint == is_disjoint; }))
             continue;
-        print_table("Thousand times locked and unlocked a second", cells, is_disjoint, who, all,
+        print_table("Locked and unlocked, in thousands per second", cells, is_disjoint, who, all,
                     [](const measured& of) { return median(of.per_second) / 1e3; });
-        print_table("Microseconds of processor time for each, waiting included", cells, is_disjoint, who, all,
+        print_table("CPU time in µs per operation, waiting included", cells, is_disjoint, who, all,
                     [](const measured& of) { return median(of.cpu_ns) / 1e3; });
     }
     fmt::print(
-        "\nPeers lock several entities one after the other. A limit only makes the system calls that cannot "
-        "be "
-        "left out.\n");
+        "\nPeers lock several entities one after the other. A limit makes only the system calls that its "
+        "algorithm requires.\n");
 }
 
 void run_fsmutex(const fsmutex_arguments& arguments) {
@@ -185,11 +186,11 @@ void run_fsmutex(const fsmutex_arguments& arguments) {
     const auto volume = io::volume_of(*folder);
     if (not volume) fail(volume.error().message(), exit_code::failure);
     if (::access(arguments.folder.c_str(), W_OK | X_OK) != 0)
-        fail(arguments.folder + ": no file can be made here", exit_code::failure);
+        fail(arguments.folder + ": cannot create a file in this directory", exit_code::failure);
     const std::vector<contestant> who = chosen(arguments);
-    if (who.empty()) fail("--only is part of nobody's name", exit_code::usage);
+    if (who.empty()) fail("--only matches no subject", exit_code::usage);
     const std::vector<cell> cells = cells_of(arguments);
-    // What was made is removed before leaving.
+    // The files are removed before the program ends.
     for (const int interrupted : {SIGINT, SIGTERM})
         std::signal(interrupted, [](int) { is_interrupted = 1; });
     const results all = run_all(arguments, cells, who);
@@ -204,31 +205,30 @@ void run_fsmutex(const fsmutex_arguments& arguments) {
 
 void add_bench_fsmutex(command_syntax bench) {
     const command_syntax fsmutex =
-        bench.add_subcommand("fsmutex", "how often processes lock and unlock names, by every algorithm");
+        bench.add_subcommand("fsmutex", "measure cross-process locks on a file system");
     const auto arguments = std::make_shared<fsmutex_arguments>();
-    fsmutex.add_option("FOLDER", arguments->folder, "where to do it: what is measured is its file system")
-        .required();
+    fsmutex.add_option("FOLDER", arguments->folder, "directory on the file system to measure").required();
     fsmutex.add_flag("--json", arguments->json, "print JSON lines instead of tables");
-    fsmutex.add_option("--waiters", arguments->waiters, "numbers of processes, like 1,2,4,8")
+    fsmutex.add_option("--waiters", arguments->waiters, "numbers of processes, as in 1,2,4,8")
         .separated_by(',')
         .between(1U, contest::processes_max)
         .shows_default();
-    fsmutex.add_option("--entities", arguments->entities, "numbers of entities each locks at once")
+    fsmutex.add_option("--entities", arguments->entities, "numbers of names locked at once")
         .separated_by(',')
         .between(1U, 64U)
         .shows_default();
-    fsmutex.add_option("--which", arguments->which, "whether all lock the same or each its own")
+    fsmutex.add_option("--which", arguments->which, "names that the processes lock")
         .one_of({"same", "disjoint", "both"})
         .shows_default();
     fsmutex
         .add_option("--only", arguments->only,
-                    "only those with this in their name, like memory_map; may be given again")
+                    "measure only subjects whose name contains this text (repeatable)")
         .value_name("NAME")
         .one_value_each_time();
-    fsmutex.add_option("--time", arguments->milliseconds, "milliseconds for each repeat")
+    fsmutex.add_option("--time", arguments->milliseconds, "milliseconds per repeat")
         .between(1U, 3'600'000U)
         .shows_default();
-    fsmutex.add_option("--repeats", arguments->repeats, "repeats, of which the median is told")
+    fsmutex.add_option("--repeats", arguments->repeats, "repeats; the median is reported")
         .between(1U, 1000U)
         .shows_default();
     fsmutex.on_call([arguments] { run_fsmutex(*arguments); });

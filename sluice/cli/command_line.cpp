@@ -1,4 +1,4 @@
-// The only source that includes CLI11; command_line.hpp says why.
+// The only source that includes CLI11; command_line.hpp gives the reason.
 
 #include "sluice/cli/command_line.hpp"
 
@@ -11,9 +11,9 @@
 namespace sluice::cli {
 namespace {
 
-// Operands are called as the help shows them, "SOURCE... URL", "IMAGE:/PATH". CLI11 2.4
-// refuses spaces and colons in a name, where 2.1 did not, so it is given bytes in their place that stand in
-// no UTF-8, and what it prints is put right.
+// Operands have the names that the help shows: "SOURCE... URL", "IMAGE:/PATH". CLI11 2.4 refuses
+// spaces and colons in a name, which 2.1 allowed. So it gets bytes in their place that never occur
+// in UTF-8, and as_shown() restores the characters in its output.
 constexpr char space_within = '\xfe';
 constexpr char colon_within = '\xff';
 
@@ -132,7 +132,7 @@ option_syntax command_syntax::add_option(const char* name, T& into, const char* 
     return option_syntax(*declared_->add_option(name_for_parser(name), into, what));
 }
 
-// What options can have for a value. Each costs a second to compile, here, once.
+// The types of option values. Each one takes a second to compile, once, here.
 template option_syntax command_syntax::add_option(const char*, double&, const char*) const;
 template option_syntax command_syntax::add_option(const char*, std::uint16_t&, const char*) const;
 template option_syntax command_syntax::add_option(const char*, std::uint32_t&, const char*) const;
@@ -185,7 +185,7 @@ std::optional<exit_code> command_line::run(int argc, char** argv) {
     } catch (const CLI::RuntimeError& left) {
         return static_cast<exit_code>(left.get_exit_code());
     } catch (const CLI::ParseError& refused) {
-        // Prints the help or version that was asked for (then the code is zero), or what was wrong.
+        // Prints the requested help or version (then the code is zero), or the error.
         std::ostringstream asked_for;
         std::ostringstream wrong;
         const int code = parser_->exit(refused, asked_for, wrong);

@@ -18,80 +18,85 @@ class Option;
 
 namespace sluice::cli {
 
-// How commands say what may follow them on the command line. It is CLI11's way, and CLI11 does the work; but
-// that is all templates, and a source that includes it compiles for ten seconds longer. So command_line.cpp
-// alone does, and what the commands use of it is here.
+// The declaration of the command line of each command. CLI11 does the work and this interface
+// follows it; but CLI11 consists of templates, and a source that includes it takes ten seconds
+// longer to compile. So only command_line.cpp includes it, and this header declares the functions
+// that the commands use.
 //
-// Thread safety: none; a command line is declared and parsed by the thread of main. All functions allocate,
-// and end the program where memory has run out or a declaration contradicts itself.
+// Thread safety: none; the main thread declares and parses a command line. All functions allocate,
+// and end the program if memory is exhausted or if a declaration contradicts itself.
 
-/// An option, operand or flag of a command. Refers to it, and is valid while the command_line lives; cheap to
-/// copy. What it is told holds for what is parsed later. Every function returns the option itself.
+/// An option, operand or flag of a command. Refers to it, and is valid while the command_line
+/// lives; cheap to copy. Settings affect later parsing only. Every function returns the option
+/// itself.
 class option_syntax {
 public:
     explicit option_syntax(CLI::Option& declared) noexcept : declared_(&declared) {}
 
-    /// The command is not understood without it.
+    /// Makes the option mandatory.
     option_syntax required() const;
-    /// Takes so many values, at least and at most; -1 as `most`: any number.
+    /// Sets the number of values, or its minimum and maximum. -1 as `most`: any number.
     option_syntax expected(int count) const;
     option_syntax expected(int least, int most) const;
-    /// Each time it is given it takes one value; otherwise one that collects values takes all that follow.
+    /// Takes one value per occurrence. Without this, an option that collects values takes all words
+    /// that follow.
     option_syntax one_value_each_time() const;
-    /// One word has several values, with this character between them.
+    /// Splits one word into several values at this character.
     option_syntax separated_by(char delimiter) const;
-    /// Not together with the other one.
+    /// Makes this option and the other one mutually exclusive.
     option_syntax excludes(option_syntax other) const;
 
-    /// What the help calls a value, as FILE.
+    /// Sets the name of the value in the help, such as FILE.
     option_syntax value_name(const char* name) const;
-    /// The help tells the default: what the variable holds now.
+    /// Shows the default in the help: the present value of the variable.
     option_syntax shows_default() const;
 
-    /// The values that are understood, both ends included; the help tells them. The types tell what is
-    /// printed of the kind of the number.
+    /// Sets the accepted range, both ends included; the help shows it. The type determines how the
+    /// help describes the number.
     option_syntax between(int least, int most) const;
     option_syntax between(unsigned least, unsigned most) const;
     option_syntax between(std::uint64_t least, std::uint64_t most) const;
     option_syntax between(double least, double most) const;
     option_syntax one_of(const std::vector<std::string>& values) const;
     option_syntax one_of(const std::vector<int>& values) const;
-    /// A number of bytes, that may have a unit behind: 64k, 1MB, of 1024 each.
+    /// Accepts a number of bytes with an optional suffix: 64k, 1MB. Units are powers of 1024.
     option_syntax size_in_bytes() const;
-    /// `complaint` tells what is wrong with a value; empty: nothing.
+    /// Sets a check of the value. `complaint` returns the reason to reject it, or an empty text.
     option_syntax check(std::function<std::string(const std::string&)> complaint) const;
 
 private:
     CLI::Option* declared_;
 };
 
-/// Commands that understand their own words, by name.
+/// Commands that parse their own arguments, by name.
 using raw_commands = std::map<std::string, std::function<int(const std::vector<std::string>&)>>;
 
-/// A command, or the program as a whole, whose commands are the first words. Refers to it, and is valid while
-/// the command_line lives; cheap to copy.
+/// A command, or the whole program, whose commands are the first words. Refers to it, and is valid
+/// while the command_line lives; cheap to copy.
 class command_syntax {
 public:
     command_syntax(CLI::App& declared, raw_commands& raw) noexcept : declared_(&declared), raw_(&raw) {}
 
-    /// The command `name` of this one; the help says `what` it does.
+    /// Adds the subcommand `name`; `what` is its summary in the help.
     command_syntax add_subcommand(const std::string& name, const std::string& what) const;
-    /// The command `name` of the program, which gets all words that follow and returns the exit status. For
-    /// a command line that has another syntax than the others.
+    /// Adds the command `name` of the program, which receives all words that follow and returns the
+    /// exit status. It is for a command whose syntax differs from that of the others.
     void add_raw_command(const std::string& name, const std::string& what,
                          std::function<int(const std::vector<std::string>&)> action) const;
-    /// So many subcommands must follow, no more and no fewer.
+    /// Requires exactly this number of subcommands.
     void require_subcommands(int count) const;
 
-    /// An option, "-l,--long", or an operand, which begins without '-'. Its value goes `into` a variable that
-    /// lives until the command line has been parsed; it is unchanged if the option is not given. `T` is a
-    /// string, a number, an optional or a vector of them: those that command_line.cpp lists.
+    /// Adds an option, "-l,--long", or an operand, which does not begin with '-'. The value is
+    /// stored in `into`, a variable that outlives the parsing; it is unchanged if the option is
+    /// absent. `T` is a string, a number, an optional or a vector of them: the types that
+    /// command_line.cpp lists.
     template <class T>
     option_syntax add_option(const char* name, T& into, const char* what) const;
-    /// An option without a value: `into` becomes true.
+    /// Adds an option without a value: `into` becomes true.
     option_syntax add_flag(const char* name, bool& into, const char* what) const;
 
-    /// Runs when the command line is understood and names this command. May leave().
+    /// Sets the function that runs when the command line names this command and is valid. It may
+    /// call leave().
     void on_call(std::function<void()> action) const;
 
 private:
@@ -105,22 +110,22 @@ public:
     struct texts {
         std::string name;
         std::string description;
-        std::string version;  ///< what --version prints
-        std::string footer;   ///< of the help
+        std::string version;  ///< printed by --version
+        std::string footer;   ///< printed at the end of the help
     };
     explicit command_line(const texts& about);
     command_line(const command_line&) = delete;
     command_line& operator=(const command_line&) = delete;
     ~command_line();
 
-    /// To declare the commands.
+    /// Returns the program, to declare the commands.
     [[nodiscard]] command_syntax syntax() noexcept;
-    /// Names and descriptions of the commands, in the order of their declaration.
+    /// Returns the names and descriptions of the commands, in the order of their declaration.
     [[nodiscard]] std::vector<std::pair<std::string, std::string>> commands() const;
 
-    /// Understands the arguments of main and runs the command they name. Prints help if that is asked for,
-    /// and what is not understood to standard error. The outcome is that of leave(), or success if the
-    /// command returned; nothing if no command was named.
+    /// Parses the arguments of main and runs the command they name. Prints help if requested, and
+    /// errors to standard error. Returns the code passed to leave(), success if the command
+    /// returned, or std::nullopt if the arguments name no command.
     [[nodiscard]] std::optional<exit_code> run(int argc, char** argv);
 
 private:

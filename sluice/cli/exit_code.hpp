@@ -2,19 +2,20 @@
 
 namespace sluice::cli {
 
-/// What the program returns to the shell. Scripts rely on these numbers: they never change meaning.
+/// The exit status of the program. Scripts rely on these numbers: their meaning never changes.
 enum class exit_code : int {
     success = 0,
-    failure = 1,  // the command was understood and could not be done; standard error says why
-    usage = 2,    // the command line was not understood; nothing was done
-    damaged = 4,  // of `sluice fat check` and `repair`: the volume is not sound, or could not be made so
-    // Of `sluice lock`, which returns the status of the command that it runs, and otherwise what flock(1)
-    // returns:
-    lock_usage = 64,          // the command line was not understood
+    failure = 1,  // the command failed; standard error has the reason
+    usage = 2,    // the command line is invalid; the command did not start
+    damaged = 4,  // `sluice fat check` and `repair`: the volume is damaged, or could not be
+                  // repaired
+    // `sluice lock` returns the status of the command that it runs; otherwise the codes of
+    // flock(1):
+    lock_usage = 64,          // the command line is invalid
     lock_data = 65,           // the descriptor or file cannot be locked
     lock_no_input = 66,       // the file cannot be opened
     command_not_run = 69,     // the command was not found, or cannot be executed
-    lock_system = 71,         // of memory or processes there are too few
+    lock_system = 71,         // there is not enough memory, or there are too many processes
     lock_cannot_create = 73,  // the file cannot be created
 };
 

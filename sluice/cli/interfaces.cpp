@@ -23,13 +23,13 @@ constexpr std::uint64_t gigabit = 1'000 * bits_per_megabit;
 
 struct own_address {
     std::string interface;
-    std::string text;  // of the address
+    std::string text;  // the address
     bool is_v6 = false;
     bool is_loopback = false;
     bool is_of_link = false;
 };
 
-// By the address, not by its interface: one that others route to may well stand on lo.
+// Classifies the address, not its interface: a routable address may be assigned to lo.
 void judge(const in_addr& address, own_address& own) noexcept {
     const std::uint32_t number = ntohl(address.s_addr);
     own.is_loopback = number >> 24 == 127;
@@ -42,7 +42,7 @@ void judge(const in6_addr& address, own_address& own) noexcept {
     own.is_of_link = IN6_IS_ADDR_LINKLOCAL(&address);
 }
 
-// Nothing for what is no address of IP.
+// Returns std::nullopt for an address of another family than IP.
 [[nodiscard]] std::optional<own_address> own_address_of(const ifaddrs& one) {
     if (one.ifa_addr == nullptr) return std::nullopt;
     own_address own{.interface = one.ifa_name, .text = std::string(INET6_ADDRSTRLEN, '\0')};
@@ -63,7 +63,7 @@ void judge(const in6_addr& address, own_address& own) noexcept {
     return own;
 }
 
-// Without a link nobody comes: a bridge of containers, say, of which none runs.
+// An interface without a link is unreachable, such as a bridge of containers of which none runs.
 [[nodiscard]] std::vector<own_address> addresses_that_are_up() {
     constexpr unsigned wanted = IFF_UP | IFF_RUNNING;
     std::vector<own_address> found;
@@ -81,10 +81,11 @@ void judge(const in6_addr& address, own_address& own) noexcept {
     return listener == io::socket_address::any_v6(port) or listener == io::socket_address::any_v4(port);
 }
 
-// What a listener at all addresses is reached at by others. One at all of version 6 has those of version 4,
-// too.
+// Returns whether other hosts reach the listener at this address. A listener at any_v6 also accepts
+// IPv4 connections.
 [[nodiscard]] bool is_reached_at(const own_address& own, const io::socket_address& listener) noexcept {
-    // The wire has no place for an interface's number, without which this names nothing.
+    // The wire format has no field for the scope (interface number) that a link-local address
+    // needs.
     if (own.is_v6 and own.is_of_link) return false;
     const std::uint16_t port = listener.port();
     const bool is_for_others = not own.is_loopback and not own.is_of_link;
@@ -97,7 +98,7 @@ void judge(const in6_addr& address, own_address& own) noexcept {
 [[nodiscard]] std::uint64_t speed_of(const std::string& interface) {
     std::ifstream file("/sys/class/net/" + interface + "/speed");
     std::int64_t megabits = 0;
-    if (not(file >> megabits) or megabits <= 0) return gigabit;  // -1: the kernel does not know
+    if (not(file >> megabits) or megabits <= 0) return gigabit;  // -1: unknown to the kernel
     return static_cast<std::uint64_t>(megabits) * bits_per_megabit;
 }
 
@@ -118,7 +119,7 @@ void judge(const in6_addr& address, own_address& own) noexcept {
     for (const own_address& one : addresses) {
         const auto address = io::socket_address::ip(one.text, 0);
         const unsigned index = if_nametoindex(one.interface.c_str());
-        if (not address or index == 0) continue;  // it has gone
+        if (not address or index == 0) continue;  // the interface is gone
         interfaces.push_back({.address = *address,
                               .index = index,
                               .bits_per_second = speed_of(one.interface),
@@ -127,7 +128,7 @@ void judge(const in6_addr& address, own_address& own) noexcept {
     return interfaces;
 }
 
-// 10g, 2.5g, 100m, 1000000000. Nothing for what is no speed.
+// 10g, 2.5g, 100m, 1000000000. Returns std::nullopt if the text is not a speed.
 [[nodiscard]] std::optional<std::uint64_t> parse_speed(std::string_view text) {
     double number = 0;
     const auto [rest, wrong] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -145,7 +146,7 @@ void judge(const in6_addr& address, own_address& own) noexcept {
     return static_cast<std::uint64_t>(number);
 }
 
-// Takes one word behind an address. False if it means nothing.
+// Applies one property after an address. Returns false if it is unknown or invalid.
 [[nodiscard]] bool take_property(std::string_view word, smb::server::network_interface& told) {
     if (word == "rss") {
         told.can_spread_receives = true;
@@ -167,15 +168,17 @@ void judge(const in6_addr& address, own_address& own) noexcept {
     const std::size_t comma = std::min(text.find(','), text.size());
     const auto address = io::socket_address::ip(text.substr(0, comma), 0);
     if (not address)
-        return std::unexpected(fmt::format("--advertise '{}' does not begin with an address", text));
+        return std::unexpected(
+            fmt::format("invalid --advertise '{}': it must begin with an IP address", text));
     smb::server::network_interface told{.address = *address, .index = index, .bits_per_second = gigabit};
-    std::string_view rest = text.substr(comma);  // each word behind its comma
+    std::string_view rest = text.substr(comma);  // properties, each after a comma
     while (not rest.empty()) {
         rest.remove_prefix(1);
         const std::string_view word = rest.substr(0, rest.find(','));
         if (not take_property(word, told))
             return std::unexpected(
-                fmt::format("--advertise '{}': '{}' is none of rss, speed=10g, index=1", text, word));
+                fmt::format("invalid --advertise '{}': unknown property '{}'; use rss, speed=10g, or index=1",
+                            text, word));
         rest.remove_prefix(word.size());
     }
     return told;

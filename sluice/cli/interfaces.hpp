@@ -9,22 +9,25 @@
 
 namespace sluice::cli {
 
-/// Addresses of this machine that others may reach it by, that of loopback last. Never empty.
+/// Returns the addresses by which other hosts may reach this machine, the loopback address last.
+/// Never empty.
 [[nodiscard]] std::vector<std::string> own_addresses();
 
-/// The interfaces by which a server that listens at these addresses is reached now, one for each address of
-/// an interface that is up and has a link: the one a listener names, or for a listener at all of them every
-/// one but loopback and those of the link. Where that leaves none, loopback: nobody else is there.
+/// Returns the interfaces by which a server that listens at these addresses can be reached now: one
+/// for each address of an interface that is up and has a link. For a listener at a specific
+/// address, that address; for a listener at all addresses, every one except loopback and link-local
+/// addresses. If none remains, returns loopback, because no other host can connect.
 ///
-/// The speed is as the kernel tells it, or else a gigabit. An interface can spread what it receives (RSS) if
-/// it has several receive queues or no device behind it, for then the sender's processor does the work.
-/// Blocks: for the kernel's tables, briefly. Thread safety: any thread.
+/// The speed is the one that the kernel reports, or else 1 Gbit/s. An interface can spread receives
+/// (RSS) if it has several receive queues, or if it has no device: then the CPU of the sender does
+/// the work. Blocks: briefly, for the kernel's tables. Thread safety: any thread.
 [[nodiscard]] std::vector<smb::server::network_interface> own_interfaces(
     std::span<const io::socket_address> listening);
 
-/// What `--advertise` says instead, each ADDRESS[,speed=SPEED][,rss][,index=N], or `none` alone. A speed is
-/// in bits per second, with k, m, g or t behind it for more of them; a gigabit if not given. Addresses of one
-/// interface have one index; without, each has its own. On failure the text says what is wrong.
+/// Parses the values of `--advertise`, which replace own_interfaces(): each is
+/// ADDRESS[,speed=SPEED][,rss][,index=N], or `none` alone. A speed is in bits per second, with an
+/// optional suffix k, m, g or t; the default is 1 Gbit/s. Addresses of the same interface have the
+/// same index; without one, each address has its own. Errors: a text with the reason.
 [[nodiscard]] std::expected<std::vector<smb::server::network_interface>, std::string> parse_advertised(
     std::span<const std::string> texts);
 

@@ -18,7 +18,7 @@ std::string complaint_about(std::string text) {
     return told ? std::string() : told.error();
 }
 
-TEST(advertised, addresses_have_a_gigabit_and_an_interface_each_unless_told) {
+TEST(advertised, addresses_default_to_a_gigabit_and_an_interface_each) {
     const auto told = told_by({"192.0.2.5", "2001:db8::5,speed=2.5g,rss,index=1"});
     ASSERT_EQ(told.size(), 2U);
     EXPECT_EQ(told[0].address, io::socket_address::ip("192.0.2.5", 0).value());
@@ -40,20 +40,20 @@ TEST(advertised, speeds_are_bits_a_second_with_or_without_a_unit) {
         EXPECT_NE(complaint_about("192.0.2.5," + std::string(wrong)), "") << wrong;
 }
 
-TEST(advertised, nothing_is_said_on_demand_and_names_are_not_looked_up) {
+TEST(advertised, none_advertises_no_interface_and_host_names_are_rejected) {
     EXPECT_TRUE(told_by({"none"}).empty());
     EXPECT_NE(complaint_about("server.example"), "");
 }
 
-TEST(own_interfaces, are_those_of_the_address_listened_at) {
+TEST(own_interfaces, are_those_of_the_listening_address) {
     const std::array here{io::socket_address::ip("127.0.0.1", 445).value()};
     const auto told = own_interfaces(here);
     ASSERT_EQ(told.size(), 1U);
     EXPECT_EQ(told[0].address, io::socket_address::ip("127.0.0.1", 0).value());
-    EXPECT_TRUE(told[0].can_spread_receives) << "no device stands behind it";
+    EXPECT_TRUE(told[0].can_spread_receives) << "the interface has no device";
 }
 
-TEST(own_interfaces, never_are_of_the_link_or_loopback_beside_others) {
+TEST(own_interfaces, exclude_link_local_and_loopback_addresses_if_there_are_others) {
     const std::array everywhere{io::socket_address::any_v6(445)};
     const auto told = own_interfaces(everywhere);
     for (const auto& one : told) {

@@ -2,8 +2,9 @@
 
 namespace sluice::cli {
 
-/// Prints what a client can make the server hold or do at most: everything in smb/server/core/limits.hpp,
-/// with the bounds of a server that this process would run, and what happens at each limit.
+/// Prints the most that a client can make the server hold or do: every limit in
+/// smb/server/core/limits.hpp, with the bounds of a server run by this process, and what happens at
+/// each limit.
 void print_limits();
 
 }  // namespace sluice::cli

@@ -28,7 +28,7 @@ using smb::server::event_severity;
     return "?";
 }
 
-// What clients send ends up here: nothing of it may move the cursor or begin a new line.
+// Values can come from clients: they must not move the cursor or begin a new line.
 void append_quoted(std::string& line, std::string_view value) {
     line += '"';
     for (const char c : value) {

@@ -4,7 +4,8 @@
 
 namespace sluice::cli {
 
-/// Writes what the server tells to standard error: a line for people on a terminal, logfmt otherwise.
+/// Writes the events of the server to standard error: text for people on a terminal, logfmt
+/// otherwise.
 /// Thread safety: any thread.
 class log_writer final : public smb::server::event_log {
 public:

@@ -10,24 +10,24 @@
 
 namespace sluice::cli {
 
-/// Of the coroutines of one loop: a request under way takes some 2 KiB.
+/// Size of the pool for coroutine frames of one loop. A request in flight takes about 2 KiB.
 inline constexpr std::size_t frame_pool_bytes = 4U << 20;
 
-/// How many processors this program may use.
+/// Returns the number of CPUs that this process may use.
 [[nodiscard]] std::size_t usable_processors() noexcept;
 
-/// Loops beside the calling thread's, each run by a thread of its own from the beginning to the destructor,
-/// which waits until they have nothing left to do.
+/// Loops in addition to that of the calling thread. Each runs on its own thread until the
+/// destructor, which waits until the loops have no work left.
 class loop_threads {
 public:
-    /// Errors: those of io::best_available; EAGAIN when there can be no more threads. Allocates: yes.
+    /// Errors: those of io::best_available; EAGAIN if no thread can be started. Allocates: yes.
     [[nodiscard]] static result<std::unique_ptr<loop_threads>> start(std::size_t count);
     loop_threads(const loop_threads&) = delete;
     loop_threads& operator=(const loop_threads&) = delete;
     ~loop_threads();
 
     [[nodiscard]] const std::vector<io::io_multiplexer*>& loops() const noexcept { return loops_; }
-    /// The work of each of them, in the same order.
+    /// Returns the activity of each loop, in the same order.
     [[nodiscard]] std::vector<const smb::server::loop_activity*> activities() const;
 
 private:

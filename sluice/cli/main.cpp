@@ -12,18 +12,16 @@ namespace sluice::cli {
 
 namespace {
 
-constexpr const char* description = "one stack for sharing files";
-constexpr const char* footer =
-    "Exit status: 0 done; 1 could not be done, standard error says why; 2 the command line was not "
-    "understood.";
+constexpr const char* description = "SMB3 file server, client, and tools";
+constexpr const char* footer = "Exit status: 0 success, 1 failure, 2 invalid usage.";
 
-// What to print when nothing was asked for. Made from the commands themselves, so that it cannot promise
-// more.
+// Prints the summary that is shown without arguments. It is generated from the commands, so it
+// lists only those that exist.
 void print_overview(const command_line& program) {
-    fmt::print("sluice " SLUICE_VERSION ": {}\n\nWhat it can do today:\n", description);
+    fmt::print("sluice " SLUICE_VERSION ": {}\n\nCommands:\n", description);
     for (const auto& [name, what] : program.commands())
         fmt::print("  {:12} {}\n", name, what);
-    fmt::print("\nsluice COMMAND --help explains one of them.\n");
+    fmt::print("\nRun 'sluice COMMAND --help' for the options of a command.\n");
 }
 
 exit_code run(int argc, char** argv) {
@@ -45,10 +43,11 @@ int main(int argc, char** argv) {
     exit_code code = exit_code::failure;
     try {
         code = sluice::cli::run(argc, argv);
-    } catch (const std::system_error& cannot_print) {  // fmt::print, when standard output is gone
+    } catch (const std::system_error& cannot_print) {  // fmt::print, if standard output is closed
         std::fprintf(stderr, "sluice: %s\n", cannot_print.what());
     }
-    // Output that never arrived is a failure, whatever the command thinks: `sluice … > /dev/full`.
+    // If output was lost, the exit status is failure, whatever the command returned: `sluice … >
+    // /dev/full`.
     if ((std::fflush(stdout) != 0 or std::ferror(stdout) != 0) and code == exit_code::success) {
         std::perror("sluice: standard output");
         code = exit_code::failure;

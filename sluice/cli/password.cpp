@@ -12,7 +12,7 @@
 namespace sluice::cli {
 namespace {
 
-// Byte by byte: a buffer would keep a copy of the password.
+// Reads byte by byte: a buffer would keep a copy of the password.
 [[nodiscard]] result<secret_text> first_line_of(int descriptor) {
     secret_text line;
     bool is_empty = true;

@@ -9,13 +9,13 @@
 
 namespace sluice::cli {
 
-/// A password, overwritten when this goes. Thread safety: a value.
+/// A password, overwritten on destruction. Thread safety: a value.
 class secret_text {
 public:
     /// The longest password that any of the functions below accepts.
     static constexpr std::size_t bytes_max = 1024;
 
-    secret_text() { text_.reserve(bytes_max); }  // so that growing leaves no copy behind
+    secret_text() { text_.reserve(bytes_max); }  // so that growth leaves no copies in freed memory
     ~secret_text() { clear(); }
     secret_text(secret_text&& other) noexcept : text_(std::move(other.text_)) { other.clear(); }
     secret_text& operator=(secret_text&&) = delete;
@@ -31,7 +31,8 @@ public:
 
 private:
     void clear() noexcept {
-        // A short string lives in the object itself, and stays there when it is moved from.
+        // A short string is stored in the object itself, and remains there when the object is moved
+        // from.
         text_.resize(text_.capacity());
         smb::auth::wipe(std::as_writable_bytes(std::span(text_)));
         text_.clear();

@@ -1,4 +1,4 @@
-// sluice probe: finds out by trying what documentation does not tell.
+// sluice probe: tests guarantees of a file system that its documentation does not state.
 
 #include <fmt/core.h>
 #include <sys/utsname.h>
@@ -43,7 +43,7 @@ io::atomicity_io io_of(const std::string& name) {
     return name == "direct" ? io::atomicity_io::direct : io::atomicity_io::buffered;
 }
 
-// The machine, on which the result depends besides the volume.
+// The machine, on which the result depends in addition to the volume.
 struct machine {
     std::string kernel;
     unsigned processors = 0;
@@ -89,7 +89,7 @@ void print_json(const atomicity_arguments& arguments, const io::atomicity_report
 
 void print_series(const io::atomicity_series& series) {
     if (series.refused) {
-        fmt::print("{}: not possible here ({})\n\n", name_of(series), series.refused->message());
+        fmt::print("{}: not supported here ({})\n\n", name_of(series), series.refused->message());
         return;
     }
     fmt::print("{}\n{:>10} {:>12} {:>12} {:>12} {:>12} {:>12}\n", name_of(series), "size", "writes", "reads",
@@ -99,9 +99,9 @@ void print_series(const io::atomicity_series& series) {
                    row.reads, row.fresh_reads, row.torn_reads, row.short_reads + row.short_writes);
     const std::size_t whole = series.whole_bytes_max();
     if (whole == 0)
-        fmt::print("No size was always seen whole, or no reader saw writes come and go.\n\n");
+        fmt::print("No size is free of torn reads, or the readers saw too few writes.\n\n");
     else
-        fmt::print("Always seen whole: writes of up to {}.\n\n", size_text(whole));
+        fmt::print("No torn reads: writes of up to {}.\n\n", size_text(whole));
 }
 
 void print_table(const atomicity_arguments& arguments, const io::atomicity_report& report) {
@@ -136,9 +136,7 @@ void run_atomicity(const atomicity_arguments& arguments) {
     if (not directory) {
         const bool is_file = directory.error() == std::errc::not_a_directory;
         fmt::print(stderr, "sluice probe atomicity: {}{}\n", directory.error().message(),
-                   is_file
-                       ? "; name a directory, in which a temporary file is made: a file would be overwritten"
-                       : "");
+                   is_file ? "; name a directory: the probe creates a temporary file in it" : "");
         leave(exit_code::failure);
     }
     const auto report = io::probe_atomicity(
@@ -159,34 +157,31 @@ void run_atomicity(const atomicity_arguments& arguments) {
 }  // namespace
 
 void add_probe(command_syntax app) {
-    const command_syntax probe = app.add_subcommand("probe", "find out by trying what a volume guarantees");
+    const command_syntax probe = app.add_subcommand("probe", "test the guarantees of a file system");
     probe.require_subcommands(1);
-    const command_syntax atomicity =
-        probe.add_subcommand("atomicity", "find the largest write that concurrent readers always see whole");
+    const command_syntax atomicity = probe.add_subcommand("atomicity", "find the largest atomic write");
     const auto arguments = std::make_shared<atomicity_arguments>();
-    atomicity.add_option("PATH", arguments->path, "a directory on the volume").required();
-    atomicity.add_flag("--json", arguments->json, "print one JSON object instead of a table");
-    atomicity.add_option("--time", arguments->milliseconds_per_size, "milliseconds for each size")
+    atomicity.add_option("PATH", arguments->path, "directory on the file system to test").required();
+    atomicity.add_flag("--json", arguments->json, "print a JSON object");
+    atomicity.add_option("--time", arguments->milliseconds_per_size, "milliseconds per size")
         .between(1U, 3'600'000U)
         .shows_default();
-    atomicity.add_option("--min", arguments->write_bytes_min, "smallest write, in bytes")
+    atomicity.add_option("--min", arguments->write_bytes_min, "smallest write in bytes")
         .between(std::size_t{1}, std::size_t{1} << 30)
         .shows_default();
-    atomicity.add_option("--max", arguments->write_bytes_max, "largest write, in bytes")
+    atomicity.add_option("--max", arguments->write_bytes_max, "largest write in bytes")
         .between(std::size_t{1}, std::size_t{1} << 30)
         .shows_default();
-    atomicity
-        .add_option("--offset", arguments->offset_bytes,
-                    "file offset of all writes and reads, in bytes: 0 is aligned to everything")
+    atomicity.add_option("--offset", arguments->offset_bytes, "file offset of all reads and writes, in bytes")
         .between(std::uint64_t{0}, std::uint64_t{1} << 30)
         .shows_default();
     atomicity.add_option("--io", arguments->io, "buffered, direct (O_DIRECT), or both")
         .one_of({"buffered", "direct", "both"})
         .shows_default();
-    atomicity.add_option("--writers", arguments->writers, "threads that write")
+    atomicity.add_option("--writers", arguments->writers, "number of writing threads")
         .between(1U, 64U)
         .shows_default();
-    atomicity.add_option("--readers", arguments->readers, "threads that read")
+    atomicity.add_option("--readers", arguments->readers, "number of reading threads")
         .between(1U, 64U)
         .shows_default();
     atomicity.on_call([arguments] { run_atomicity(*arguments); });

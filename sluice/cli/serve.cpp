@@ -1,4 +1,4 @@
-// sluice serve: folders for SMB clients.
+// sluice serve: serves directories over SMB.
 
 #include <fmt/core.h>
 #include <grp.h>
@@ -57,7 +57,8 @@ constexpr std::uint16_t unprivileged_port = 1445;
     leave(exit_code::failure);
 }
 
-// A password that is easily typed: no letters that look like others. 20 of 31 letters are 99 bits.
+// Returns a password that is easy to type: no ambiguous characters. 20 of 31 characters are 99
+// bits.
 [[nodiscard]] std::string make_password() {
     constexpr std::string_view letters = "abcdefghjkmnpqrstuvwxyz23456789";
     system_random random;
@@ -74,7 +75,7 @@ constexpr std::uint16_t unprivileged_port = 1445;
     return account != nullptr ? account->pw_name : "sluice";
 }
 
-// Gives every share a name: the folder's, made different from the others'.
+// Gives every share a name: that of its directory, made unique.
 void name_shares(std::vector<share_options>& shares) {
     std::vector<std::string> taken;
     for (share_options& share : shares) {
@@ -96,25 +97,25 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
            not std::filesystem::is_directory(path, unknown);
 }
 
-// Whether any of the shares of an image may be written to: they have one engine.
+// Returns whether any share of an image is writable: the shares have one engine.
 [[nodiscard]] bool is_written(const serve_options& options, const share_options& image) {
     return not options.read_only and std::ranges::any_of(options.shares, [&](const share_options& each) {
         return not each.read_only and is_image(each.path) and is_same_image(each.path, image.path);
     });
 }
 
-// A folder of the host, or a file that is a disk image.
+// Opens a directory of the host, or a file that is a disk image.
 [[nodiscard]] std::expected<std::shared_ptr<vfs::volume>, std::string> open_volume(
     const serve_options& options, const share_options& share, io::io_multiplexer& loop, served_images& images,
     share_domains& domains) {
     const std::string& path = share.path;
     const bool read_only = share.read_only or options.read_only;
     if (share.offloads and is_image(path))
-        return std::unexpected(path + ": is a disk image, and 'offload' is for folders");
+        return std::unexpected(path + ": 'offload' does not apply to disk images");
     if (is_image(path))
         return images.open({.name = path, .options = share.image, .is_written = is_written(options, share)});
     if (share.image != image_options{})
-        return std::unexpected(path + ": is no disk image, and only for such is" + text_of(share.image));
+        return std::unexpected(path + ": not a disk image, which is required for" + text_of(share.image));
     auto folder = vfs::host_volume::open(loop, path,
                                          {.read_only = read_only,
                                           .domains = &domains.table(),
@@ -124,7 +125,7 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
     return *std::move(folder);
 }
 
-// All but the volume.
+// The configuration of a share, without the volume.
 [[nodiscard]] smb::server::share_configuration configuration_of(const share_options& share, bool read_only) {
     smb::server::share_configuration configuration;
     configuration.name = share.name;
@@ -155,7 +156,7 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
     return opened;
 }
 
-// What NetBIOS and old clients can take as the name of a computer.
+// Returns whether NetBIOS and old clients accept this name of a computer.
 [[nodiscard]] bool is_server_name(std::string_view name) noexcept {
     return name.size() <= 15 and std::ranges::all_of(name, [](char c) {
                return (c >= 'a' and c <= 'z') or (c >= 'A' and c <= 'Z') or (c >= '0' and c <= '9') or
@@ -163,7 +164,8 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
            });
 }
 
-// The command line's options with the file's behind them; whether they make sense.
+// Returns the options of the command line, completed with those of the file, or the reason why they
+// are invalid.
 [[nodiscard]] std::expected<serve_options, std::string> with_file(serve_options options,
                                                                   const std::string& file) {
     if (not file.empty()) {
@@ -171,10 +173,10 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
         if (not read) return std::unexpected(read.error());
     }
     if (options.shares.empty())
-        return std::unexpected("nothing to serve: name a folder, as in 'sluice serve ~/Public'");
+        return std::unexpected("missing PATH: name a directory, as in 'sluice serve ~/Public'");
     if (not options.name.empty() and not is_server_name(options.name))
         return std::unexpected(
-            fmt::format("the name '{}' cannot be: NetBIOS allows 1 to 15 letters, digits and hyphens, as in "
+            fmt::format("invalid --name '{}': a NetBIOS name has 1 to 15 letters, digits, and hyphens, as in "
                         "'--name FILES'",
                         options.name));
     if (not options.signing_algorithms.empty())
@@ -184,7 +186,7 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
     return options;
 }
 
-// Lets those log on whom --user names, with the passwords it gives; without it, everybody in the users file.
+// Admits the users of --user, with the passwords given there; without it, all in the users file.
 [[nodiscard]] std::expected<std::vector<std::string>, std::string> admit(user_database& users,
                                                                          const serve_options& options) {
     std::vector<std::string> names;
@@ -197,27 +199,29 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
             admitted.back().password = wanted.substr(percent + 1);
         else if (not users.contains(names.back()))
             return std::unexpected(
-                fmt::format("there is no user '{0}'; 'sluice user add {0}' makes one", names.back()));
+                fmt::format("unknown user '{0}'; run 'sluice user add {0}' to create it", names.back()));
     }
     if (const auto done = users.admit(admitted); not done) return std::unexpected(done.error().message());
     return names;
 }
 
-// What SIGHUP asks for: users and shares as the files say now. What cannot be read changes nothing.
+// Carries out SIGHUP: reads users and shares from the files again. If a file has an error, the
+// running configuration stays in effect.
 void reload(smb_server& server, user_database& users, const serve_options& given, const std::string& file,
             served_images& images, share_domains& domains, const server_hardening& hardening,
             smb::server::event_log& log) {
     using smb::server::event_severity;
-    // Users are looked at by every loop.
+    // All loops read the users.
     std::optional<smb::server::server_latch::hold> latched(std::in_place, server.context().latch());
     const auto fresh_users = users.reload();
     if (not fresh_users)
-        log.write(event_severity::error, "users could not be read again; the old ones stay",
+        log.write(event_severity::error, "cannot reload users; keeping the current users",
                   {{"file", users.path()}, {"why", fresh_users.error().message()}});
     const auto options = with_file(given, file);
     if (options)
         if (const auto admitted = admit(users, *options); not admitted)
-            log.write(event_severity::error, "who may log on stays as it was", {{"why", admitted.error()}});
+            log.write(event_severity::error, "cannot apply --user; keeping the current users",
+                      {{"why", admitted.error()}});
     if (const std::size_t removed = server.end_sessions_of_removed_users(); removed != 0)
         log.write(event_severity::info, "ended sessions of removed users",
                   {{"sessions", std::to_string(removed)}});
@@ -225,16 +229,16 @@ void reload(smb_server& server, user_database& users, const serve_options& given
     auto shares = options ? open_shares(*options, server.context().loop(), images, domains, hardening)
                           : opened_shares(std::unexpected(options.error()));
     if (not shares) {
-        log.write(event_severity::error, "shares could not be read again; the old ones stay",
+        log.write(event_severity::error, "cannot reload shares; keeping the current shares",
                   {{"why", shares.error()}});
         return;
     }
     server.replace_shares(*std::move(shares));
-    log.write(event_severity::info, "users and shares were read again", {});
+    log.write(event_severity::info, "configuration reloaded", {});
 }
 
-// The account, with its groups, that a user acts with on files. Root is nobody's: a password must not open
-// every file of the machine.
+// Returns the Unix account, with its groups, that the user's file operations run as. It is never
+// root: a password must not open every file of the machine.
 [[nodiscard]] std::optional<vfs::unix_account> unix_account_of(const std::string& user) {
     const passwd* const account = getpwnam(user.c_str());
     if (account == nullptr or account->pw_uid == 0) return std::nullopt;
@@ -246,7 +250,7 @@ void reload(smb_server& server, user_database& users, const serve_options& given
     return found;
 }
 
-// Names and passwords: those of the command line, those of the file, or else one that is made now.
+// The names and passwords from the command line, from the file, or of a newly generated user.
 struct users_result {
     std::unique_ptr<user_database> database;
     std::vector<std::string> names;
@@ -274,7 +278,7 @@ struct users_result {
     return users;
 }
 
-// Null: no other server serves these folders.
+// Returns null if no other server serves these directories.
 [[nodiscard]] std::unique_ptr<shared_locks> open_shared_locks(const serve_options& options) {
     if (options.shared_locks.empty()) return nullptr;
     auto opened = shared_locks::open(options.shared_locks);
@@ -289,15 +293,16 @@ struct users_result {
         auto address = io::socket_address::ip(text, port);
         if (not address) address = io::socket_address::parse(text);
         if (not address)
-            fail(fmt::format("--listen '{}' is neither an address nor ADDRESS:PORT; names are not looked up",
-                             text));
+            fail(fmt::format(
+                "invalid --listen '{}': use ADDRESS or ADDRESS:PORT; host names are not supported", text));
         all.push_back(*address);
     }
     if (all.empty()) all.push_back(io::socket_address::any_v6(port));
     return all;
 }
 
-// What clients are told of the ways to this server: what the options say, or what the machine has when asked.
+// Returns the source of the interfaces that clients receive: those of the options, or else those of
+// the machine at the time of the request.
 [[nodiscard]] std::function<std::vector<smb::server::network_interface>()> interfaces_for(
     const serve_options& options) {
     if (options.advertise.empty())
@@ -307,7 +312,7 @@ struct users_result {
     return [always = *std::move(told)] { return always; };
 }
 
-// Binds where it was told to; without a port it takes the usual one if it may.
+// Binds the given addresses. Without a port, binds the default port if permitted.
 [[nodiscard]] bool start(smb_server& server, const serve_options& options) {
     const bool has_choice = options.port == 0;
     const auto started = server.start(addresses_for(options, has_choice ? usual_port : options.port));
@@ -320,10 +325,10 @@ struct users_result {
     return true;
 }
 
-// The account that files are used with.
+// Returns the account that accesses files.
 [[nodiscard]] std::string runs_as_text(const serve_options& options) {
-    if (options.impersonate) return "the Unix account of whoever logs on";
-    return fmt::format("{} (uid {}), whoever logs on", account_name(), geteuid());
+    if (options.impersonate) return "the Unix account of each user";
+    return fmt::format("{} (uid {}) for all users", account_name(), geteuid());
 }
 
 void print_banner(const smb_server& server, const serve_options& options, const users_result& users,
@@ -379,7 +384,7 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
     co_await std::move(ending);
 }
 
-// The configuration of the server itself.
+// Returns the configuration of the server, without shares.
 [[nodiscard]] smb::server::server_configuration configuration_for(
     const serve_options& options, std::vector<smb::server::share_configuration> shares,
     const smb::server::process_resources& resources) {
@@ -391,7 +396,8 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
     configuration.interfaces = interfaces_for(options);
     configuration.session_lifetime = std::chrono::minutes(options.session_lifetime);
     if (options.impersonate) {
-        if (geteuid() != 0) fail("--impersonate needs root: only root can act with other accounts' rights");
+        if (geteuid() != 0)
+            fail("--impersonate requires root, because only root can use the rights of other accounts");
         configuration.account_of = unix_account_of;
     }
     if (options.encrypt) configuration.encryption = smb::server::protection::required;
@@ -401,12 +407,13 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
     return configuration;
 }
 
-// Some call of a file system has not ended. It uses objects of the server, so no destructor may run. Disk
-// images were committed after the stop began. The log may be a full pipe, so the wait for it is short.
+// A call of a file system has not ended. It uses objects of the server, so no destructor may run.
+// Disk images were committed after the stop began. The log may be a full pipe, so the wait for it
+// is short.
 [[noreturn]] void end_with_stuck_calls(const share_domains& domains, smb::server::log_thread& log) {
     using smb::server::event_severity;
     const std::vector<share_domains::stuck_domain> stuck = domains.stuck();
-    if (stuck.empty()) log.write(event_severity::error, "the server does not end in time, and is ended", {});
+    if (stuck.empty()) log.write(event_severity::error, "stop deadline exceeded; process terminated", {});
     for (const share_domains::stuck_domain& each : stuck)
         log.write(event_severity::error, "a file system does not answer; the server ends without it",
                   {{"shares", each.shares},
@@ -432,7 +439,7 @@ void serve(const serve_options& given, const std::string& file) {
     const serve_options& options = *read;
     users_result users = open_users(options);
 
-    // Before the files that describe them become inaccessible: control groups, and accounts of the system.
+    // Before the files that describe them become inaccessible: control groups and system accounts.
     const smb::server::process_resources resources = claim_process_resources();
     std::string runs_as = runs_as_text(options);
     // Before the first thread and ring, which inherit it.
@@ -498,17 +505,17 @@ void serve(const serve_options& given, const std::string& file) {
 
 // Options for logons, encryption and confinement.
 void add_protection_options(command_syntax command, serve_options& options, bool& no_confinement) {
-    command.add_flag("--encrypt", options.encrypt, "refuse clients that do not encrypt");
-    command.add_flag("--no-signing", options.no_signing, "do not insist on signed messages");
+    command.add_flag("--encrypt", options.encrypt, "require encryption [default: on request]");
+    command.add_flag("--no-signing", options.no_signing, "do not require signing");
     command
         .add_option("--signing-algorithms", options.signing_algorithms,
                     "signing algorithms for SMB 3.1.1 in order of preference; aes-cmac permits more than two "
                     "connections per session (repeatable) [default: aes-gmac,aes-cmac,hmac-sha256]")
         .one_value_each_time()
         .value_name("LIST");
-    command.add_flag("--guest", options.guest, "let clients in that log on anonymously, without protection");
+    command.add_flag("--guest", options.guest, "accept anonymous logons, unsigned and unencrypted");
     command.add_flag("--impersonate", options.impersonate,
-                     "use files with the rights of the Unix account of the user's name (as root)");
+                     "access files as the Unix account of the user (requires root)");
     command
         .add_option("--confine-to", options.confine_to,
                     "directory that the process may access besides its shares, for shares that SIGHUP adds "
@@ -521,8 +528,7 @@ void add_protection_options(command_syntax command, serve_options& options, bool
 }  // namespace
 
 void add_serve(command_syntax app) {
-    const command_syntax command =
-        app.add_subcommand("serve", "serve folders and FAT images to Windows, macOS and Linux (SMB)");
+    const command_syntax command = app.add_subcommand("serve", "serve directories and FAT images over SMB");
     struct arguments {
         serve_options options;
         std::vector<std::string> paths;
@@ -533,47 +539,49 @@ void add_serve(command_syntax app) {
     };
     const auto given = std::make_shared<arguments>();
     command.add_option("PATH", given->paths,
-                       "a folder or FAT disk image, or NAME=PATH; several make several shares");
-    command.add_option("--name", given->options.name, "what the server calls itself (SLUICE)");
-    command.add_option("--port", given->options.port, "TCP port (445; 1445 where that is not allowed)");
-    command.add_option("--listen", given->options.listen, "address to listen at (all)");
+                       "directory or FAT disk image to share, or NAME=PATH (repeatable)");
+    command.add_option("--name", given->options.name, "NetBIOS name of the server [default: SLUICE]");
+    command.add_option("--port", given->options.port, "TCP port [default: 445; 1445 if 445 is unavailable]");
+    command.add_option("--listen", given->options.listen,
+                       "listen on ADDRESS[:PORT] (repeatable) [default: all]");
     command
         .add_option("--advertise", given->options.advertise,
-                    "address clients are told for further channels: ADDRESS[,speed=10g][,rss], or 'none' "
-                    "(those this machine has)")
+                    "address to announce for multichannel: ADDRESS[,speed=10g][,rss][,index=N], or 'none' "
+                    "(repeatable) [default: all addresses of this host]")
         .value_name("ADDRESS");
-    command.add_flag("--read-only", given->options.read_only, "nobody may change anything");
-    command.add_option(
-        "--user", given->options.users,
-        "who may log on, and nobody else: NAME of the users file, or NAME%PASSWORD for this run");
-    command.add_option("--users-file", given->options.users_file, "where the users are kept");
+    command.add_flag("--read-only", given->options.read_only, "reject all changes");
+    command.add_option("--user", given->options.users,
+                       "allow only these users to log on: NAME in the users file, or NAME%PASSWORD for this "
+                       "run (repeatable)");
+    command.add_option("--users-file", given->options.users_file,
+                       "users file [default: ~/.config/sluice/users; for root: /etc/sluice/users]");
     command
         .add_option("--shared-locks", given->options.shared_locks,
-                    "a file: servers of this host that name it mind each other's opens and locks")
+                    "share locks and open modes with other servers on this host that use the same FILE")
         .value_name("FILE");
     command
         .add_option("--status-socket", given->options.status_socket,
-                    "where to answer 'sluice status' (in the account's runtime folder)")
+                    "socket for 'sluice status' [default: PORT.sock in the runtime directory]")
         .value_name("PATH");
     command
         .add_option("--metrics", given->options.metrics,
-                    "tell Prometheus over HTTP; without an address only on this machine")
+                    "serve Prometheus metrics over HTTP [default address: 127.0.0.1]")
         .value_name("[ADDRESS:]PORT");
     add_protection_options(command, given->options, given->no_confinement);
     command
         .add_option("--session-lifetime", given->options.session_lifetime,
-                    "minutes after which clients have to log on again (0: never)")
+                    "require clients to authenticate again after MINUTES; 0 means never [default: 0]")
         .between(0U, session_lifetime_minutes_max);
     command.add_flag("--offload", given->options.offload,
-                     "never wait for a disk on an event loop: for local disks that can hang");
+                     "run all file system calls outside the event loops, for local disks that can hang");
     command
         .add_option("--loops", given->options.loops,
-                    "threads that serve connections (0: as many as there are processors)")
+                    "number of I/O threads; 0 means one per CPU [default: 0]")
         .between(0U, loops_max);
-    command.add_flag("--limits", given->wants_limits, "print every limit of the server, and end");
-    command.add_flag("--verbose", given->options.verbose, "log more");
+    command.add_flag("--limits", given->wants_limits, "print all resource limits of the server and exit");
+    command.add_flag("--verbose", given->options.verbose, "log failed requests as well");
     add_image_options(command, given->image);
-    command.add_option("--config", given->configuration, "a TOML file with the same names");
+    command.add_option("--config", given->configuration, "read settings and shares from a TOML file");
     command.on_call([given] {
         if (given->wants_limits) return print_limits();
         given->options.confines = not given->no_confinement;
@@ -581,9 +589,8 @@ void add_serve(command_syntax app) {
             given->options.shares.push_back(parse_share(path));
         if (given->image != image_options{}) {
             if (given->options.shares.size() != 1)
-                fail(text_of(given->image).substr(1) +
-                     " is for a single share; several are written into a file for --config, each with its "
-                     "own");
+                fail("invalid option" + text_of(given->image) +
+                     ": it applies to a single share; for several shares, use --config and set it per share");
             given->options.shares.front().image = given->image;
         }
         serve(given->options, given->configuration);

@@ -13,8 +13,8 @@ namespace sluice::cli {
 
 namespace {
 
-// Takes settings out of a table, and remembers the first thing that is wrong. A key nobody took is one: a
-// misspelled setting must not be silently without effect.
+// Reads settings from a table, and records the first error. An unknown key is an error: a
+// misspelled setting must not be ignored silently.
 class table_reader {
 public:
     table_reader(const toml::table& table, std::string_view where) : table_(table), where_(where) {}
@@ -25,18 +25,18 @@ public:
         if (node == nullptr) return;
         const auto value = node->value<T>();
         if (not value)
-            refuse(*node, fmt::format("'{}' has a value of the wrong kind", key));
-        else if (into == T{})  // else the command line has said it
+            refuse(*node, fmt::format("'{}' has a value of the wrong type", key));
+        else if (into == T{})  // otherwise the command line has set it
             into = *value;
     }
     void take(std::string_view key, std::vector<std::string>& into) {
         const toml::node* const node = find(key);
         if (node == nullptr) return;
         const toml::array* const list = node->as_array();
-        if (list == nullptr) return refuse(*node, fmt::format("'{}' must be a list of texts", key));
+        if (list == nullptr) return refuse(*node, fmt::format("'{}' must be a list of strings", key));
         for (const toml::node& one : *list) {
             const auto text = one.value<std::string>();
-            if (not text) return refuse(one, fmt::format("'{}' must be a list of texts", key));
+            if (not text) return refuse(one, fmt::format("'{}' must be a list of strings", key));
             into.push_back(*text);
         }
     }
@@ -50,7 +50,7 @@ public:
     void refuse_unknown() {
         for (const auto& [key, node] : table_)
             if (std::ranges::find(known_, key.str()) == known_.end())
-                refuse(node, fmt::format("'{}' is no setting here", key.str()));
+                refuse(node, fmt::format("unknown setting '{}'", key.str()));
     }
 
     std::string problem;
@@ -81,7 +81,7 @@ private:
     return reader.problem;
 }
 
-// The order is a preference, so a list of the command line replaces that of the file.
+// The order is a preference, so a list on the command line replaces that of the file.
 void read_signing_algorithms(table_reader& reader, serve_options& options) {
     constexpr std::string_view key = "signing-algorithms";
     const toml::node* const node = reader.find(key);
@@ -121,25 +121,24 @@ void read_signing_algorithms(table_reader& reader, serve_options& options) {
     reader.take("loops", loops);
     if (const toml::node* const shares = reader.find("share")) {
         const toml::array* const list = shares->as_array();
-        if (list == nullptr) reader.refuse(*shares, "shares are written as [[share]]");
+        if (list == nullptr) reader.refuse(*shares, "write shares as [[share]]");
         for (std::size_t i = 0; list != nullptr and i != list->size(); ++i) {
             const toml::table* const one = list->get(i)->as_table();
             share_options share;
             const std::string problem =
-                one == nullptr ? "shares are written as [[share]]" : read_share(*one, share);
+                one == nullptr ? "write shares as [[share]]" : read_share(*one, share);
             if (not problem.empty()) return problem;
             options.shares.push_back(std::move(share));
         }
     }
     reader.refuse_unknown();
-    if (port < 0 or port > 65535) return fmt::format("port {} is not between 1 and 65535", port);
+    if (port < 0 or port > 65535) return fmt::format("invalid port {}: use 1 to 65535", port);
     options.port = static_cast<std::uint16_t>(port);
     if (session_lifetime < 0 or session_lifetime > session_lifetime_minutes_max)
-        return fmt::format("session-lifetime {} is not between 0 and {} minutes", session_lifetime,
+        return fmt::format("invalid session-lifetime {}: use 0 to {} minutes", session_lifetime,
                            session_lifetime_minutes_max);
     options.session_lifetime = static_cast<unsigned>(session_lifetime);
-    if (loops < 0 or loops > loops_max)
-        return fmt::format("loops {} is not between 0 and {}", loops, loops_max);
+    if (loops < 0 or loops > loops_max) return fmt::format("invalid loops {}: use 0 to {}", loops, loops_max);
     options.loops = static_cast<unsigned>(loops);
     return reader.problem;
 }

@@ -10,9 +10,9 @@
 
 namespace sluice::cli {
 
-/// A share as the command line or the configuration file names it.
+/// A share from the command line or the configuration file.
 struct share_options {
-    std::string name;  // empty: the folder's
+    std::string name;  // empty: the name of the directory
     std::string path;
     std::string comment;
     bool read_only = false;
@@ -20,25 +20,25 @@ struct share_options {
     bool hidden = false;
     bool offloads = false;  // no call of its file system runs on an event loop
     std::vector<std::string> users;
-    image_options image;  // of a disk image
+    image_options image;  // for disk images only
 };
 
-/// A year.
+/// One year.
 inline constexpr unsigned session_lifetime_minutes_max = 525'600;
 
 inline constexpr unsigned loops_max = 64;
 
-/// What `sluice serve` was told.
+/// The options of `sluice serve`.
 struct serve_options {
     std::vector<share_options> shares;
     std::string name;
     std::vector<std::string> listen;
-    std::vector<std::string> advertise;  // none: the addresses this machine has
+    std::vector<std::string> advertise;  // empty: the addresses of this machine
     std::uint16_t port = 0;              // 0: 445 if allowed, else 1445
     std::vector<std::string> users;
     std::string users_file;
-    std::string shared_locks;   // empty: no other server serves these folders
-    std::string status_socket;  // empty: in the account's runtime folder
+    std::string shared_locks;   // empty: no other server serves these directories
+    std::string status_socket;  // empty: in the runtime directory of the account
     std::string metrics;        // [ADDRESS:]PORT; empty: none
     bool read_only = false;
     bool encrypt = false;
@@ -46,15 +46,15 @@ struct serve_options {
     std::vector<std::string> signing_algorithms;  // names or comma lists; none: the server's default
     bool guest = false;
     bool impersonate = false;
-    bool offload = false;  // all folders
+    bool offload = false;  // for all directories
     bool verbose = false;
     bool confines = true;
-    std::vector<std::string> confine_to;  // in addition to the shares and own files
+    std::vector<std::string> confine_to;  // in addition to the shares and the files of the server
     unsigned session_lifetime = 0;        // minutes; 0: unlimited
-    unsigned loops = 0;                   // 0: as many as there are processors
+    unsigned loops = 0;                   // 0: one per CPU
 };
 
-/// A share of the form PATH or NAME=PATH.
+/// Parses a share of the form PATH or NAME=PATH.
 [[nodiscard]] share_options parse_share(const std::string& text);
 
 /// The algorithms that the texts, each a name or a comma list, name; in their order.
@@ -62,8 +62,8 @@ struct serve_options {
 [[nodiscard]] std::expected<std::vector<smb::wire::signing_algorithm>, std::string> signing_algorithms_of(
     const std::vector<std::string>& texts);
 
-/// Adds what a configuration file says; what the command line said comes first. On failure the text says
-/// which line is wrong, and why.
+/// Adds the settings of a configuration file; settings of the command line take precedence. Errors:
+/// a text with the line and the reason.
 [[nodiscard]] std::expected<void, std::string> read_configuration(const std::string& path,
                                                                   serve_options& options);
 

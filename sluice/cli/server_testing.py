@@ -1,4 +1,4 @@
-"""For tests of the program: a server, started as a shell would start it."""
+"""For tests of the program: a server, started as from a shell."""
 
 import contextlib
 import socket
@@ -7,8 +7,9 @@ import subprocess
 
 @contextlib.contextmanager
 def running_server(case, program, folder, users, *arguments, end="terminate", environment=None):
-    """A server of the share `files` that has said all it says at start: its port, and that text. At the end it is told
-    to `end`; to terminate it must end well. `case` is the test, which fails otherwise and cleans up in any case."""
+    """Starts a server of the share `files` and waits for the end of its banner. Returns its port and the banner. At the
+    end of the test it receives the signal `end`; after terminate it must exit with 0. `case` is the test, which fails
+    otherwise; it cleans up in any case."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -11,7 +11,7 @@
 
 namespace sluice::cli {
 
-/// The failure domains of a server's folders, and which shares are in each, for the log of a stop.
+/// The failure domains of a server's directories, and the shares in each, for the log of a stop.
 ///
 /// Monitor; `table()` is one itself. Thread safety: any thread. Allocates: yes.
 class share_domains {
@@ -19,7 +19,7 @@ public:
     /// The table of the domains.
     [[nodiscard]] vfs::domain_table& table() noexcept { return table_; }
 
-    /// A share is in this domain.
+    /// Records that a share is in this domain.
     void add(const std::string& share, vfs::volume& of);
 
     /// A domain with a call that has not ended.
@@ -30,7 +30,7 @@ public:
         std::chrono::seconds age{};  // the age of the oldest call
     };
     [[nodiscard]] std::vector<stuck_domain> stuck() const;
-    /// Whether any domain has a call that is running or queued.
+    /// Returns whether any domain has a running or queued call.
     [[nodiscard]] bool are_busy() const;
 
 private:

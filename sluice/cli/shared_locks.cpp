@@ -25,13 +25,13 @@ constexpr std::uint64_t first_sign = smb::server::peer_byte_last + 1;
 constexpr offset_locks::range all_signs{first_sign, first_sign + smb::server::peer_sign_bits - 1};
 static_assert(all_signs.last <= offset_locks::offset_max);
 
-// Signs that are next to each other, as the offsets that stand for them.
+// Adjacent signs, as the offsets that represent them.
 struct run_of_signs {
     peer_sign signs;
     offset_locks::range where;
 };
 
-// The first run of a set that has some.
+// Returns the first run of a set that is not empty.
 [[nodiscard]] run_of_signs first_run(peer_sign of) noexcept {
     const std::uint32_t bits = bits_of(of);
     const auto begin = static_cast<unsigned>(std::countr_zero(bits));
@@ -52,7 +52,8 @@ struct run_of_signs {
     return offset_locks::state::exclusive;
 }
 
-// Engines of images number their files as they come: the number of an engine keeps those of others apart.
+// Engines of disk images number their files in order of use, so the name includes the number of the
+// engine.
 [[nodiscard]] std::string name_of(const vfs::file_key& key) {
     const std::string name = fmt::format("{:x}-{:x}-{:x}", key.volume, key.file, key.stream);
     return key.image == 0 ? name : fmt::format("{:x}-{}", key.image, name);
@@ -124,11 +125,11 @@ private:
     [[nodiscard]] result<fsmutex::fs_mutex_guard> enter() noexcept {
         auto held = all_.entities_->try_lock(entity_);
         if (not held and held.error() == std::errc::timed_out)
-            return failure(error::with_path(EAGAIN, "look at a file of several servers", name_));
+            return failure(error::with_path(EAGAIN, "inspect a file of several servers", name_));
         return held;
     }
 
-    // From here to leave_board() with the entity.
+    // From here to leave_board(), the caller holds the entity.
     [[nodiscard]] result<void> open_board(io::creation how) noexcept {
         if (board_.is_open()) return {};
         auto opened = offset_locks::open(all_.boards_, name_, how);

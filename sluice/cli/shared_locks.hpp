@@ -9,21 +9,24 @@
 
 namespace sluice::cli {
 
-/// Servers of one host that serve the same files and name the same lock file mind each other's share modes,
-/// byte-range locks and removals (sluice serve --shared-locks).
+/// Servers of one host that serve the same files and use the same lock file honour each other's
+/// share modes, byte-range locks and removals (sluice serve --shared-locks).
 ///
-/// FILE is a mutex of the file system, of the kind byte_ranges: whoever changes how a served file stands, or
-/// looks at it to that end, has that file's entity for as long as it takes. Beside it, in FILE.d, each served
-/// file that is open has a board of its own, which stays empty: its servers have its signs locked shared, and
-/// its bytes as their clients do (offset_locks). All of it is the kernel's, and goes with the process.
+/// FILE is a cross-process mutex of kind byte_ranges. A server that changes the state of a served
+/// file, or inspects it in order to do so, holds the entity of that file in the meantime. Next to
+/// it, in the directory FILE.d, each served file that is open has a board, a file of its own that
+/// stays empty: its servers lock its signs shared, and its bytes as their clients do
+/// (offset_locks). The kernel holds all these locks, and releases them when the process ends.
 ///
 /// Invariants:
-///   1. A server has the board of a file open if and only if it shows a sign there, or has it sealed.
-///   2. Boards are opened, removed, and signs shown, only with the file's entity: so all servers of a file
-///   have the same board, and what one asks before it shows a sign still holds when it does.
-///   3. A board is removed only if nobody else shows a sign on it. One whose entity could not be had at once
-///   stays, empty, until it is used again.
-/// Thread safety: the loop's thread. Allocates: what is returned.
+///   1. A server has the board of a file open if and only if it shows a sign there, or has sealed
+///      it.
+///   2. Boards are opened and removed, and signs shown, only while holding the file's entity. So
+///      all servers of a file have the same board, and an answer obtained before showing a sign is
+///      still valid then.
+///   3. A board is removed only if no other server shows a sign on it. If the entity cannot be
+///      acquired at once, its board stays, empty, until it is used again.
+/// Thread safety: the loop's thread. Allocates: the returned objects.
 class shared_locks final : public smb::server::peer_servers {
 public:
     /// Opens or creates both. Errors: as file_handle::open and directory_handle::open.

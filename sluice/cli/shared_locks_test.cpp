@@ -14,8 +14,8 @@
 #include "sluice/smb/server/file/peer_claims.hpp"
 #include "sluice/smb/server/open/open.hpp"
 
-// Several objects stand for several servers here: each has open file descriptions of its own, and to the
-// kernel nothing else tells processes apart.
+// Several objects represent several servers here: each has its own open file descriptions, and the
+// kernel distinguishes processes only by these.
 
 namespace sluice::cli {
 namespace {
@@ -54,7 +54,7 @@ protected:
     return one;
 }
 
-// Whether the claim was had.
+// Returns whether the claim succeeded.
 [[nodiscard]] bool claims(peer_signs& at, const sharing& open, peer_claim& into) {
     const auto in_the_way = at.claim(terms_of(open), into);
     EXPECT_TRUE(in_the_way) << in_the_way.error().message();
@@ -76,7 +76,7 @@ TEST_F(servers_of_one_folder, share_a_file_exactly_as_the_opens_of_one_server_do
                 << "held: access and sharing " << a << ", fresh: " << b;
         }
     }
-    EXPECT_FALSE(has_boards()) << "what nobody has open leaves nothing behind";
+    EXPECT_FALSE(has_boards()) << "no board remains of a file that is not open";
 }
 
 TEST_F(servers_of_one_folder, share_a_file_among_many_opens_as_one_server_would) {
@@ -97,12 +97,12 @@ TEST_F(servers_of_one_folder, share_a_file_among_many_opens_as_one_server_would)
             opens.erase(std::next(opens.begin(), static_cast<std::ptrdiff_t>(random.below(opens.size()))));
             continue;
         }
-        // Those that share much, so that there are many at a time.
+        // Opens that share much, so that there are many at a time.
         const sharing how = sharing_of(static_cast<unsigned>(random.below(8) | (random.below(8) | 4) << 3));
         const auto may_join = [&](const held_open& one) { return can_coexist(one.how, how); };
         held_open fresh{.server = random.below(3), .how = how, .claim = {}};
         const auto is_local = [&](const held_open& one) { return one.server == fresh.server; };
-        // Of its own opens every server thinks first.
+        // A server checks its own opens first.
         if (not std::ranges::all_of(opens,
                                     [&](const auto& one) { return not is_local(one) or may_join(one); }))
             continue;
@@ -116,7 +116,7 @@ TEST_F(servers_of_one_folder, share_a_file_among_many_opens_as_one_server_would)
     EXPECT_FALSE(has_boards());
 }
 
-TEST_F(servers_of_one_folder, do_not_open_what_is_to_go_nor_remove_what_has_a_stream_that_stays) {
+TEST_F(servers_of_one_folder, refuse_opens_of_files_pending_removal_and_removals_of_files_with_open_streams) {
     const auto first = server();
     const auto second = server();
     peer_signs at_first(first->file(some_file));
@@ -137,7 +137,7 @@ TEST_F(servers_of_one_folder, do_not_open_what_is_to_go_nor_remove_what_has_a_st
     EXPECT_EQ(at_first.claim(terms_of_file(reads), late), peer_sign::none);
 }
 
-TEST_F(servers_of_one_folder, have_a_file_to_themselves_only_while_nobody_else_has_it_open) {
+TEST_F(servers_of_one_folder, have_exclusive_use_of_a_file_only_while_no_other_server_has_it_open) {
     const auto first = server();
     const auto second = server();
     const auto at_first = first->file(some_file);
@@ -155,7 +155,7 @@ TEST_F(servers_of_one_folder, have_a_file_to_themselves_only_while_nobody_else_h
     EXPECT_EQ(at_second->raise(peer_sign::has_open, peer_sign::none), peer_sign::none);
 }
 
-TEST_F(servers_of_one_folder, forget_what_a_killed_one_had_open_and_locked) {
+TEST_F(servers_of_one_folder, lose_the_opens_and_locks_of_a_killed_server) {
     const auto mine = server();
     peer_signs at_mine(mine->file(some_file));
     int ready[2];
@@ -176,7 +176,8 @@ TEST_F(servers_of_one_folder, forget_what_a_killed_one_had_open_and_locked) {
     ASSERT_EQ(said, 'y');
     const sharing reads = sharing_of(1 | 7 << 3);
     peer_claim looks;
-    ASSERT_TRUE(claims(at_mine, sharing_of(7 << 3), looks)) << "who only looks is in nobody's way";
+    ASSERT_TRUE(claims(at_mine, sharing_of(7 << 3), looks))
+        << "an open without data access conflicts with no other";
     peer_claim held;
     EXPECT_FALSE(claims(at_mine, reads, held));
     EXPECT_FALSE(at_mine.file().is_lockable(sync::byte_range::between({5, 9}), peer_lock::shared));
@@ -261,7 +262,7 @@ void locks_of_two_servers::one_turn(seeded_random& random) {
     }
 }
 
-TEST_F(locks_of_two_servers, allow_and_refuse_what_those_of_one_server_would) {
+TEST_F(locks_of_two_servers, decide_like_the_locks_of_one_server) {
     seeded_random random(11);
     for (int turn = 0; turn != 20'000; ++turn) {
         one_turn(random);

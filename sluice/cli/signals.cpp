@@ -10,7 +10,7 @@ namespace {
 [[nodiscard]] sigset_t handled() noexcept {
     sigset_t set;
     sigemptyset(&set);
-    for (const int one : {SIGINT, SIGTERM, SIGHUP, SIGUSR2})  // the last: the program itself is done
+    for (const int one : {SIGINT, SIGTERM, SIGHUP, SIGUSR2})  // the last one: the destructor
         sigaddset(&set, one);
     return set;
 }
@@ -40,7 +40,7 @@ void signals::wait() {
         if (sigwait(&set, &which) != 0) continue;
         if (which == SIGUSR2) return;
         if (which != SIGHUP) stopping_();
-        // Without memory for the post there is none for a reload either; a stop is asked for again.
+        // Without memory for the post, a reload would fail as well; a stop can be requested again.
         (void)loop_.post([this, which] { which == SIGHUP ? reload_() : stop_(); });
     }
 }

@@ -7,14 +7,15 @@
 
 namespace sluice::cli {
 
-/// Keeps the signals below from the calling thread and every thread it starts from now on. To be called
-/// before the program has a second thread, and so before it makes a multiplexer: a thread that does not block
-/// a signal may be given it, and the program would end on the spot. What arrives meanwhile waits for
-/// `signals`.
+/// Blocks the signals below in the calling thread and in every thread that it starts from now on.
+/// Call it before the program has a second thread, and so before it creates a multiplexer: a signal
+/// may be delivered to a thread that does not block it, and would end the program at once. Signals
+/// that arrive in the meantime are pending until `signals` exists.
 void block_signals() noexcept;
 
-/// Turns signals into calls on a loop's thread: SIGINT and SIGTERM into `stop`, SIGHUP into `reload`. A
-/// thread of its own waits for them, so no handler interrupts anything. Needs block_signals() before it.
+/// Turns signals into calls on a loop's thread: SIGINT and SIGTERM into `stop`, SIGHUP into
+/// `reload`. A separate thread waits for them, so no handler interrupts anything. Requires
+/// block_signals().
 class signals {
 public:
     /// `stopping` is called before `stop`, on the thread that waits for signals: also if the loop is stuck.

@@ -1,4 +1,4 @@
-// sluice status: what the servers of this account that run on this machine hold and do.
+// sluice status: shows the state of the servers of this account on this machine.
 
 #include <fmt/core.h>
 
@@ -27,11 +27,11 @@ void complain(const std::string& why) {
     fmt::print(stderr, "sluice status: {}\n", why);
 }
 
-// Shows one server's answer. False, with a message, if that is none.
+// Shows the answer of one server. Returns false, with a message, if it is not a valid answer.
 [[nodiscard]] bool show(const std::string& path, const std::string& answer, bool as_json, bool is_first) {
     const std::optional<json_value> document = json_value::parse(answer);
     if (not document or (*document)["format"].text() != "sluice-status") {
-        complain(fmt::format("what answers at {} is no sluice server", path));
+        complain(fmt::format("{}: not a sluice status socket", path));
         return false;
     }
     if (const std::string& why = (*document)["error"].text(); not why.empty()) {
@@ -45,7 +45,7 @@ void complain(const std::string& why) {
     return true;
 }
 
-// A server that died leaves its socket: nobody is told of that unless it was asked for.
+// A server that died leaves its socket. It is reported only if the user asked for this server.
 [[nodiscard]] bool is_of_the_dead(const error& why) noexcept {
     return why == std::errc::connection_refused or why == std::errc::no_such_file_or_directory;
 }
@@ -65,7 +65,8 @@ void run_status(const status_arguments& given) {
     for (const std::string& path : sockets) {
         const auto answer = ask_server(path, question);
         if (answer and answer->empty()) {
-            complain(fmt::format("{} answers only the account that runs the server, and root", path));
+            complain(fmt::format(
+                "{}: access denied; only root and the account that runs the server can connect", path));
             has_failed = true;
         } else if (answer) {
             const bool is_shown = show(path, *answer, given.json, shown == 0);
@@ -77,20 +78,20 @@ void run_status(const status_arguments& given) {
         }
     }
     if (shown == 0 and not has_failed)
-        complain(fmt::format("no server of this account runs: nobody answers in {}", status_folder()));
+        complain(fmt::format("no running servers found in {}", status_folder()));
     if (shown == 0 or has_failed) leave(exit_code::failure);
 }
 
 }  // namespace
 
 void add_status(command_syntax app) {
-    const command_syntax command = app.add_subcommand("status", "what running servers hold and do");
+    const command_syntax command = app.add_subcommand("status", "show the state of running servers");
     const auto given = std::make_shared<status_arguments>();
-    command.add_flag("--json", given->json, "print a JSON document for each server, one a line");
-    command.add_flag("--opens", given->opens, "list every open, too, with its path, caching and locks");
+    command.add_flag("--json", given->json, "print one JSON document per server and line");
+    command.add_flag("--opens", given->opens, "list open files with path, caching state, and locks");
     const option_syntax port =
-        command.add_option("--port", given->port, "only the server on this TCP port").between(1, 65535);
-    command.add_option("--socket", given->socket, "the server that was started with --status-socket PATH")
+        command.add_option("--port", given->port, "show only the server on this TCP port").between(1, 65535);
+    command.add_option("--socket", given->socket, "show only the server with this status socket")
         .value_name("PATH")
         .excludes(port);
     command.on_call([given] { run_status(*given); });

@@ -8,7 +8,7 @@ namespace sluice::cli {
 
 namespace {
 
-// Less than the ten seconds after which service managers and administrators lose patience.
+// Less than the ten seconds after which service managers and administrators kill the process.
 constexpr std::chrono::seconds stop_max{8};
 
 }  // namespace

@@ -10,11 +10,11 @@
 
 namespace sluice::cli {
 
-/// Ends a stop that does not end: a thread that carries out `expired` if the program has not been stopped
-/// 8 seconds after begin(). A file system that does not answer keeps its calls, and what they use
-/// cannot be destroyed.
+/// Bounds the duration of a stop: a thread that calls `expired` if the program has not ended 8
+/// seconds after begin(). A file system that does not respond never completes its calls, and the
+/// objects they use cannot be destroyed.
 ///
-/// Thread safety: any thread. Destroyed, it does not expire any more.
+/// Thread safety: any thread. After destruction it does not expire.
 class stop_deadline {
 public:
     /// Errors: EAGAIN if no thread can be started. Allocates: yes.
@@ -23,7 +23,7 @@ public:
     stop_deadline& operator=(const stop_deadline&) = delete;
     ~stop_deadline();
 
-    /// The stop begins. Again: does nothing.
+    /// Starts the time limit. Further calls have no effect.
     void begin() noexcept;
 
 private:

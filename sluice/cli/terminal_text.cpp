@@ -11,7 +11,8 @@ struct character {
 };
 constexpr char32_t not_utf8 = 0xffff'ffff;
 
-// The character at the beginning of `text`, which is not empty. Overlong forms and surrogates are not UTF-8.
+// Returns the character at the beginning of `text`, which is not empty. Overlong forms and
+// surrogates are not UTF-8.
 [[nodiscard]] character first_of(std::string_view text) noexcept {
     const auto first = static_cast<unsigned char>(text.front());
     if (first < 0x80) return {.value = first};

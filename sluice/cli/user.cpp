@@ -1,4 +1,4 @@
-// sluice user: who may log on.
+// sluice user: manages the users that may log on.
 
 #include <fmt/core.h>
 
@@ -37,14 +37,15 @@ struct user_arguments {
 void set_password(const user_arguments& arguments, bool is_new) {
     const auto users = open_database(arguments);
     if (not user_database::is_valid_name(arguments.name))
-        fail(fmt::format("'{}' cannot be a name: 1 to 64 characters, none of :\"/\\[]|<>+=;,?*@",
+        fail(fmt::format("invalid user name '{}': use 1 to 64 characters, none of :\"/\\[]|<>+=;,?*@",
                          arguments.name));
     if (users->contains(arguments.name) == is_new)
-        fail(is_new ? fmt::format("'{0}' exists already; sluice user passwd {0} changes the password",
-                                  arguments.name)
-                    : fmt::format("there is no '{0}'; sluice user add {0} makes one", arguments.name));
+        fail(is_new
+                 ? fmt::format("user '{0}' exists; run 'sluice user passwd {0}' to change the password",
+                               arguments.name)
+                 : fmt::format("unknown user '{0}'; run 'sluice user add {0}' to create it", arguments.name));
     const secret_text password = ask_password("Password for " + arguments.name);
-    if (password.view().empty()) fail("an empty password protects nothing; the users file was not changed");
+    if (password.view().empty()) fail("empty passwords are not allowed; no changes made");
     const auto stored = users->set(arguments.name, password.view());
     if (not stored) fail(stored.error().message());
     fmt::print("{} {}\n", is_new ? "added" : "changed", arguments.name);
@@ -53,7 +54,7 @@ void set_password(const user_arguments& arguments, bool is_new) {
 void remove(const user_arguments& arguments) {
     const auto removed = open_database(arguments)->remove(arguments.name);
     if (not removed and removed.error() == std::errc::no_such_file_or_directory)
-        fail(fmt::format("there is no '{}'; sluice user list shows who there is", arguments.name));
+        fail(fmt::format("unknown user '{}'; run 'sluice user list' to list all users", arguments.name));
     if (not removed) fail(removed.error().message());
     fmt::print("removed {}\n", arguments.name);
 }
@@ -61,20 +62,21 @@ void remove(const user_arguments& arguments) {
 }  // namespace
 
 void add_user(command_syntax app) {
-    const command_syntax user = app.add_subcommand("user", "say who may log on to the server");
+    const command_syntax user = app.add_subcommand("user", "manage the users of the server");
     user.require_subcommands(1);
     const auto arguments = std::make_shared<user_arguments>();
-    user.add_option("--users-file", arguments->file, "the file they are in");
+    user.add_option("--users-file", arguments->file,
+                    "users file [default: ~/.config/sluice/users; for root: /etc/sluice/users]");
     const auto add = [&](const char* name, const char* what, auto action) {
         const command_syntax command = user.add_subcommand(name, what);
-        command.add_option("NAME", arguments->name, "the user").required();
+        command.add_option("NAME", arguments->name, "user name, case-insensitive").required();
         command.on_call(action);
     };
-    add("add", "add a user; asks for the password, or takes it from standard input",
+    add("add", "add a user; prompts for a password, or reads it from standard input",
         [arguments] { set_password(*arguments, true); });
-    add("passwd", "change a password", [arguments] { set_password(*arguments, false); });
+    add("passwd", "change the password of a user", [arguments] { set_password(*arguments, false); });
     add("remove", "remove a user", [arguments] { remove(*arguments); });
-    user.add_subcommand("list", "list the users").on_call([arguments] {
+    user.add_subcommand("list", "list all users").on_call([arguments] {
         for (const std::string& name : open_database(*arguments)->names())
             fmt::print("{}\n", name);
     });

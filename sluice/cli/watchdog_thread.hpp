@@ -10,11 +10,11 @@
 
 namespace sluice::cli {
 
-/// The thread that runs a watchdog, from the beginning to the destructor. It does nothing else, so that it
-/// runs while every loop is stuck.
+/// The thread that runs a watchdog, from construction to destruction. It has no other task, so it
+/// runs even if every loop is stuck.
 class watchdog_thread {
 public:
-    /// `watchdog` outlives the thread. Errors: EAGAIN when there can be no more threads. Allocates: yes.
+    /// `watchdog` outlives the thread. Errors: EAGAIN if no thread can be started. Allocates: yes.
     [[nodiscard]] static result<std::unique_ptr<watchdog_thread>> start(smb::server::loop_watchdog& watchdog);
     watchdog_thread(const watchdog_thread&) = delete;
     watchdog_thread& operator=(const watchdog_thread&) = delete;

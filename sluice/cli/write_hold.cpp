@@ -12,7 +12,7 @@ namespace {
 
 using namespace sluice::fsmutex;
 
-// Who is in the way now; a moment after the refusal it may be nobody any more.
+// Describes the holder that conflicts now; it may have released the lock since the refusal.
 [[nodiscard]] std::string holder_of(shared_fs_mutex& mutex) {
     const auto all = mutex.list();
     if (not all) return "another process";
@@ -47,11 +47,12 @@ result<write_hold> write_hold::take(const std::string& path, lock_mode how, dead
     if (not held) return failure(held.error());
     auto flock = inherited_lock::beside(**mutex, std::span(&all, 1));
     if (not flock) return failure(flock.error());
-    if (not flock->is_of_whole_file()) {  // other hosts can have it: there the mutex alone is the lock
+    if (not flock->is_of_whole_file()) {  // other hosts can access it: there the mutex alone is the
+                                          // lock
         flock->allow_removal();
         return write_hold(std::nullopt, *std::move(mutex), *std::move(held));
     }
-    // Its destructor keeps the file for who has it locked.
+    // The destructor does not remove the lock file, because another process has locked it.
     write_hold made(*std::move(flock), *std::move(mutex), *std::move(held));
     const auto locked = made.flock_->acquire(until, from);
     if (locked) return made;

@@ -12,27 +12,29 @@
 
 namespace sluice::cli {
 
-/// Keeps everybody else from writing to a file for as long as it lives: who takes it first has it, in
-/// whatever process, or host where the file system can be had by several. It is a mutex in `<path>.lock`, all
-/// of it, exclusively: what `sluice lock <path>.lock -- COMMAND` takes, and `sluice lock --list <path>.lock`
-/// shows. On a volume of this host it is flock(2) of that file, too, which is all that `sluice lock` takes of
-/// a file that is not a mutex yet. Readers are not kept away.
+/// Excludes all other writers of a file during its lifetime, in any process, and on any host if
+/// several hosts share the file system. It is a cross-process mutex in `<path>.lock`, the whole of
+/// it, held exclusively: the lock that `sluice lock <path>.lock -- COMMAND` acquires and `sluice
+/// lock --list <path>.lock` shows. On a local file system it also holds flock(2) on that file,
+/// which is all that `sluice lock` acquires on a file that is not a mutex yet. Readers are not
+/// excluded.
 ///
-/// Whoever opens something for writing that cannot know of mutexes (a FAT image, the user database) is handed
-/// one and keeps it until it has closed the file. Move-only; a moved-from one holds nothing. Thread safety:
-/// one thread at a time.
+/// A writer of a file that has no lock protocol of its own (a FAT image, the user database)
+/// acquires one first and keeps it until it has closed the file. Move-only; a moved-from object
+/// holds nothing. Thread safety: one thread at a time.
 class write_hold {
 public:
-    /// Long enough to learn that a holder has died, which takes 50 ms.
+    /// Long enough to detect that a holder has died, which takes 50 ms.
     static constexpr std::chrono::milliseconds at_once{250};
 
-    /// Errors: EBUSY if it was not had in time, and then the message names who has it: process, host, since
-    /// when; those of making the lock file, which stands in the file's folder. Allocates: the mutex. Blocks:
-    /// until had or the deadline passes.
+    /// Errors: EBUSY if the lock was not acquired in time; the message names the holder: process,
+    /// host, and since when. Also the errors of creating the lock file, which is in the directory
+    /// of the file. Allocates: the mutex. Blocks: until acquired or the deadline passes.
     [[nodiscard]] static result<write_hold> take(const std::string& path, deadline within = at_once) {
         return take(path, fsmutex::lock_mode::exclusive, within);
     }
-    /// Shared with others who only need that nobody writes: keeps writers away, and is refused by one.
+    /// Acquires the lock shared, for readers that need a file without writers. A writer excludes
+    /// it, and it excludes writers.
     /// Errors, Allocates, Blocks: as take.
     [[nodiscard]] static result<write_hold> keep_writers_away(const std::string& path,
                                                               deadline within = at_once) {
@@ -40,10 +42,10 @@ public:
     }
 
     write_hold(write_hold&&) noexcept = default;
-    write_hold& operator=(write_hold&&) = delete;  // would end the old mutex before its guard
+    write_hold& operator=(write_hold&&) = delete;  // would destroy the old mutex before its guard
     ~write_hold();
 
-    /// Whoever had it before died with it: the file may be half written.
+    /// Returns whether the previous holder died while holding it: the file may be half written.
     [[nodiscard]] bool previous_holder_died() const noexcept { return held_.owner_died(); }
 
 private:
@@ -53,7 +55,8 @@ private:
                fsmutex::fs_mutex_guard held) noexcept
         : flock_(std::move(flock)), mutex_(std::move(mutex)), held_(std::move(held)) {}
 
-    std::optional<fsmutex::inherited_lock> flock_;     // first: closed when the mutex has removed the file
+    std::optional<fsmutex::inherited_lock> flock_;     // first: closed after the mutex has removed the
+                                                       // file
     std::unique_ptr<fsmutex::shared_fs_mutex> mutex_;  // outlives its guard
     fsmutex::fs_mutex_guard held_;
 };

@@ -24,7 +24,7 @@ protected:
     }
     ~held_file() override { std::filesystem::remove_all(folder); }
 
-    // Another process that holds the file until it is killed; this returns once it does.
+    // Starts another process, which holds the file until it is killed. Returns when it holds it.
     [[nodiscard]] pid_t start_holder() const {
         int ready[2];
         EXPECT_EQ(pipe(ready), 0);
@@ -50,7 +50,7 @@ protected:
     std::string path;
 };
 
-TEST_F(held_file, excludes_flock_and_is_refused_while_another_program_has_that) {
+TEST_F(held_file, excludes_flock_and_is_refused_while_another_program_holds_flock) {
     const std::string lock = path + ".lock";
     {
         const auto mine = write_hold::take(path);
@@ -66,12 +66,12 @@ TEST_F(held_file, excludes_flock_and_is_refused_while_another_program_has_that) 
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error(), std::errc::device_or_resource_busy);
     EXPECT_THAT(refused.error().message(), testing::HasSubstr("by flock(2)"));
-    EXPECT_TRUE(std::filesystem::exists(lock)) << "who has it locked keeps it";
+    EXPECT_TRUE(std::filesystem::exists(lock)) << "the process with the flock keeps the file";
     ::close(other);
     EXPECT_TRUE(write_hold::take(path));
 }
 
-TEST_F(held_file, is_refused_to_a_second_writer_who_is_told_by_whom_and_since_when) {
+TEST_F(held_file, is_refused_to_a_second_writer_with_the_holder_and_its_start_time) {
     const pid_t other = start_holder();
     const auto mine = write_hold::take(path, std::chrono::milliseconds(20));
     end(other);
@@ -84,14 +84,14 @@ TEST_F(held_file, is_refused_to_a_second_writer_who_is_told_by_whom_and_since_wh
                 testing::HasSubstr("held by process " + std::to_string(other) + " on " + host + " since 20"));
 }
 
-TEST_F(held_file, can_be_had_once_its_holder_was_killed_and_the_next_is_told) {
+TEST_F(held_file, is_acquired_after_its_holder_was_killed_and_reports_its_death) {
     end(start_holder());
     const auto mine = write_hold::take(path);
     ASSERT_TRUE(mine) << mine.error().message();
     EXPECT_TRUE(mine->previous_holder_died());
 }
 
-TEST_F(held_file, is_given_back_by_its_holder_without_a_trace) {
+TEST_F(held_file, is_released_by_its_holder_without_a_trace) {
     {
         const auto mine = write_hold::take(path);
         ASSERT_TRUE(mine) << mine.error().message();
@@ -102,7 +102,7 @@ TEST_F(held_file, is_given_back_by_its_holder_without_a_trace) {
     EXPECT_TRUE(write_hold::take(path));
 }
 
-TEST_F(held_file, is_shared_by_those_who_only_keep_writers_away) {
+TEST_F(held_file, is_shared_by_readers_that_keep_writers_away) {
     auto first = write_hold::keep_writers_away(path);
     ASSERT_TRUE(first) << first.error().message();
     {
@@ -127,12 +127,12 @@ TEST_F(held_file, stays_held_when_the_hold_is_moved) {
     EXPECT_FALSE(write_hold::take(path, std::chrono::milliseconds(1)));
 }
 
-TEST_F(held_file, can_have_a_lock_file_that_an_older_release_left_behind) {
+TEST_F(held_file, accepts_a_lock_file_left_by_an_older_release) {
     std::ofstream(path + ".lock");
     EXPECT_TRUE(write_hold::take(path));
 }
 
-TEST_F(held_file, is_refused_with_a_reason_where_no_lock_file_can_be) {
+TEST_F(held_file, is_refused_with_a_reason_if_no_lock_file_can_be_created) {
     const auto refused = write_hold::take((folder / "absent" / "image").string());
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error(), std::errc::no_such_file_or_directory);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What libsluice.so shows of itself, and that tools/abi finds changes. Run by ctest with the build folder and the
-compiler as arguments."""
+"""The interface of libsluice.so, and the detection of changes by tools/abi. Run by ctest with the build directory and
+the compiler as arguments."""
 
 import importlib.machinery
 import importlib.util
@@ -107,7 +107,7 @@ class Changes(unittest.TestCase):
         self.assertIn("still run", verdict)
         self.assertNotIn("SONAME", verdict)
 
-    def test_what_no_header_shows_may_change(self):
+    def test_types_that_no_header_shows_may_change(self):
         self.assertEqual(self.verdict("struct box::inside { int width; };", "struct box::inside { long top; int width; };"), "")
 
 

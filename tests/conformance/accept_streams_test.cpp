@@ -10,7 +10,7 @@
 #include "sluice/io/stream/socket_sender.hpp"
 #include "tests/conformance/with_listener.hpp"
 
-// accept_stream: every connection is given once, however they come and whenever it is cancelled.
+// accept_stream: returns every connection once, independent of their timing and of cancellations.
 
 namespace sluice::io::conformance {
 namespace {
@@ -24,14 +24,14 @@ std::size_t open_descriptors() {
     return count;
 }
 
-// Which client is at the other end: it has said its number.
+// Returns the number of the client at the other end, which it has sent.
 int number_of(accepted& from) {
     int number = -1;
     (void)from.socket.read(io_request<bytes_type>{std::as_writable_bytes(std::span(&number, 1))});
     return number;
 }
 
-// What came of a stream.
+// The results of a stream.
 struct connections {
     std::vector<int> numbers;
     int code = 0;
@@ -68,12 +68,12 @@ protected:
         connect_clients(count);
         ASSERT_TRUE(run_until([&] { return came.numbers.size() == clients.size(); }));
     }
-    /// Those the stream has left in the listener's queue.
+    /// Accepts the connections that the stream has left in the listener's queue.
     void take_the_others(std::vector<int>& into) {
         while (auto other = listener.try_accept())
             into.push_back(number_of(*other));
     }
-    /// All there are, each once.
+    /// Returns whether all connections were accepted, each once.
     testing::AssertionResult is_complete(std::vector<int> numbers) const {
         std::ranges::sort(numbers);
         for (std::size_t i = 0; i < std::max(numbers.size(), clients.size()); ++i) {
@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(conformance, accept_streams,
                                           testing::Values(family::ip, family::local)),
                          name_of_setting);
 
-TEST_P(accept_streams, give_each_connection_once_and_in_order_one_by_one_and_in_bursts) {
+TEST_P(accept_streams, return_each_connection_once_and_in_order_one_by_one_and_in_bursts) {
     connections came;
     accept_stream stream(listener, collector{&came});
     connect_clients(3);
@@ -108,7 +108,7 @@ TEST_P(accept_streams, give_each_connection_once_and_in_order_one_by_one_and_in_
     EXPECT_EQ(came.code, ECANCELED);
 }
 
-TEST_P(accept_streams, cancelled_in_a_race_with_clients_neither_lose_a_connection_nor_leak_it) {
+TEST_P(accept_streams, neither_lose_nor_leak_a_connection_if_cancelled_in_a_race) {
     const std::size_t before = open_descriptors();
     connections came;
     accept_stream stream(listener, collector{&came});
@@ -142,7 +142,7 @@ TEST_P(accept_streams, cancelled_in_a_race_with_clients_neither_lose_a_connectio
     EXPECT_EQ(open_descriptors(), before);
 }
 
-TEST_P(accept_streams, cancelled_by_their_receiver_give_what_had_been_taken_and_leave_the_rest) {
+TEST_P(accept_streams, return_accepted_connections_and_leave_the_rest_if_cancelled_by_their_receiver) {
     const std::size_t before = open_descriptors();
     for (const int burst : {1, 2, 5, 100}) {
         connections came;
@@ -178,7 +178,7 @@ TEST_P(accept_streams, share_their_listener_with_single_accepts) {
         waiting.state.start();
         settle();
         stream.cancel();
-        ASSERT_TRUE(run_until([&] { return came.dones == 1; })) << "whoever else waits";
+        ASSERT_TRUE(run_until([&] { return came.dones == 1; })) << "despite other waiting accepts";
         EXPECT_EQ(came.code, ECANCELED);
         EXPECT_EQ(waiting.is.values, 0);
         connect_clients(1);

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 class allocations : public on_every_stream {
 protected:
-    // Without std::function in the way, whose cost is not what is measured.
+    // Avoids std::function, whose cost is not measured here.
     struct silent {
         int* dones;
         void set_value(auto&&) noexcept {}
@@ -23,7 +23,7 @@ protected:
     };
 
     static constexpr int warm_up = 200;
-    // Over a million in all; kinds of handles and simulations differ little in this.
+    // Over a million in total; kinds of handles and simulations differ little in this.
     [[nodiscard]] int operations() const {
         return kind() == medium::pipe and not which().is_simulated ? 15'000 : 500;
     }
@@ -37,13 +37,14 @@ protected:
         EXPECT_EQ(bench::allocations() - before, 0U) << what;
     }
 
-    // A simulation's short read leaves something behind.
+    // The short read of a simulation leaves bytes in the stream.
     static void empty(io_handle& reader) {
         std::array<std::byte, 64> rest;
         while (reader.try_read(io_request<bytes_type>{rest}).bytes_transferred() != 0) {}
     }
 
-    // A simulation has nothing left to do, and says so, where it is faster than the kernel's TCP.
+    // A simulation can be faster than TCP in the kernel: then run() returns because no work is
+    // left.
     void run_until_count(const int& dones, int expected) const {
         const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
         while (dones < expected and
@@ -53,7 +54,7 @@ protected:
 };
 INSTANTIATE_TEST_SUITE_P(conformance, allocations, every_stream(), name_of_stream);
 
-TEST_P(allocations, are_made_by_no_operation_however_it_is_spelled) {
+TEST_P(allocations, are_made_by_no_form_of_an_operation) {
     auto ends = attached_stream();
     std::array<std::byte, 16> block{};
     int dones = 0;

@@ -65,7 +65,7 @@ TEST_P(connections, are_accepted_and_carry_bytes_both_ways) {
     EXPECT_EQ(std::memcmp(here.data(), "fro", read_here.is.bytes), 0);
 }
 
-TEST_P(connections, that_wait_are_accepted_one_by_each_request) {
+TEST_P(connections, are_accepted_one_per_request_if_several_wait) {
     constexpr std::size_t count = 20;
     std::deque<socket_handle> clients;
     std::deque<std::unique_ptr<tracked<connect_sender>>> connecting;
@@ -91,7 +91,7 @@ TEST_P(connections, that_wait_are_accepted_one_by_each_request) {
     }
 }
 
-TEST_P(connections, not_there_end_an_accept_at_its_deadline_or_cancel) {
+TEST_P(connections, end_an_accept_by_their_absence_at_its_deadline_or_cancel) {
     for (const bool by_deadline : {true, false}) {
         result<accepted> peer = failure({0, "none yet"});
         told accept_is;
@@ -103,7 +103,7 @@ TEST_P(connections, not_there_end_an_accept_at_its_deadline_or_cancel) {
         ASSERT_TRUE(run_until_done(accept_is));
         EXPECT_TRUE(failed(accept_is, by_deadline ? ETIMEDOUT : ECANCELED));
     }
-    // And the listener goes on working.
+    // The listener continues to work.
     socket_handle client = new_socket();
     tracked connecting(async_connect(client, address));
     connecting.state.start();
@@ -111,7 +111,7 @@ TEST_P(connections, not_there_end_an_accept_at_its_deadline_or_cancel) {
     EXPECT_TRUE(listener.accept(1s).has_value()) << "a cancelled accept must not have taken the connection";
 }
 
-TEST_P(connections, to_nobody_are_refused) {
+TEST_P(connections, are_refused_without_a_listener) {
     const socket_address gone = address;
     ASSERT_TRUE(listener.close().has_value());
     socket_handle client = new_socket();

@@ -3,7 +3,7 @@
 
 #include "tests/conformance/harness.hpp"
 
-// When operations give up, and what timeout_io says of it; sleeps.
+// When operations time out, and the results of timeout_io; sleeps.
 
 namespace sluice::io::conformance {
 namespace {
@@ -23,7 +23,7 @@ protected:
 };
 INSTANTIATE_TEST_SUITE_P(conformance, deadlines, every_back_end(), name_of_back_end);
 
-TEST_P(deadlines, of_zero_fail_at_once_inside_start) {
+TEST_P(deadlines, fail_inside_start_if_they_are_zero) {
     for (const auto how : {initiation::automatic, initiation::speculative, initiation::batched}) {
         tracked_read read(reading(pipe.reader, into, 0, deadline::zero()));
         read.state.start(how);
@@ -32,7 +32,7 @@ TEST_P(deadlines, of_zero_fail_at_once_inside_start) {
     EXPECT_EQ(multiplexer().pending(), 0U);
 }
 
-TEST_P(deadlines, of_zero_succeed_if_nothing_has_to_be_waited_for) {
+TEST_P(deadlines, succeed_at_zero_if_the_operation_need_not_wait) {
     for (const auto how : {initiation::automatic, initiation::speculative, initiation::batched}) {
         ASSERT_TRUE(pipe.writer.write(io_request<const_bytes_type>{text("x")}).has_value());
         tracked_read read(reading(pipe.reader, into, 0, deadline::zero()));
@@ -41,7 +41,7 @@ TEST_P(deadlines, of_zero_succeed_if_nothing_has_to_be_waited_for) {
     }
 }
 
-TEST_P(deadlines, of_zero_do_not_overtake_an_older_request) {
+TEST_P(deadlines, do_not_overtake_an_older_request_if_they_are_zero) {
     tracked_read older(reading(pipe.reader, into));
     older.state.start(initiation::batched);
     ASSERT_TRUE(pipe.writer.write(io_request<const_bytes_type>{text("x")}).has_value());
@@ -52,7 +52,7 @@ TEST_P(deadlines, of_zero_do_not_overtake_an_older_request) {
     EXPECT_TRUE(succeeded(older.is, 1));
 }
 
-TEST_P(deadlines, of_zero_tell_how_much_of_a_write_has_gone) {
+TEST_P(deadlines, report_the_written_part_if_they_are_zero) {
     const std::vector<std::byte> much(1 << 20);
     tracked_write write(writing(pipe.writer, much, 0, deadline::zero()));
     write.state.start();
@@ -88,7 +88,7 @@ TEST_P(deadlines, in_the_past_fail_in_the_next_pass_unless_it_is_ready) {
     }
 }
 
-TEST_P(deadlines, too_far_to_be_counted_are_no_deadlines) {
+TEST_P(deadlines, have_no_effect_if_they_are_out_of_range) {
     tracked_read read(reading(pipe.reader, into, 0, deadline(std::chrono::hours::max())));
     read.state.start();
     settle();
@@ -98,7 +98,7 @@ TEST_P(deadlines, too_far_to_be_counted_are_no_deadlines) {
     EXPECT_TRUE(succeeded(read.is, 1));
 }
 
-TEST_P(deadlines, begin_with_the_start_not_with_the_making) {
+TEST_P(deadlines, begin_with_the_start_not_with_the_construction) {
     tracked_read read(reading(pipe.reader, into, 0, 20ms));
     sleep before(async_sleep(multiplexer(), 30ms));
     before.state.start();
@@ -109,7 +109,7 @@ TEST_P(deadlines, begin_with_the_start_not_with_the_making) {
     EXPECT_GE(multiplexer().now() - begun, 20ms);
 }
 
-TEST_P(deadlines, are_not_looked_at_by_complete_io) {
+TEST_P(deadlines, are_not_checked_by_complete_io) {
     tracked_read read(reading(pipe.reader, into, 0, 2ms));
     read.state.start();
     const auto begun = multiplexer().now();
@@ -121,7 +121,7 @@ TEST_P(deadlines, are_not_looked_at_by_complete_io) {
     EXPECT_TRUE(failed(read.is, ETIMEDOUT));
 }
 
-TEST_P(deadlines, that_are_kept_leave_nothing_behind) {
+TEST_P(deadlines, leave_nothing_pending_if_they_are_met) {
     tracked_read read(reading(pipe.reader, into, 0, 5ms));
     read.state.start();
     ASSERT_TRUE(pipe.writer.write(io_request<const_bytes_type>{text("x")}).has_value());
@@ -152,7 +152,7 @@ TEST_P(deadlines, are_counted_by_timeout_io_up_to_its_maximum) {
         EXPECT_TRUE(succeeded(each->is));
 }
 
-TEST_P(deadlines, that_have_passed_are_ended_by_timeout_io_in_as_many_passes_as_it_takes) {
+TEST_P(deadlines, are_all_ended_by_timeout_io_after_they_have_passed) {
     constexpr int count = 2 * limits::completions_per_pass_max + 5;
     std::vector<std::unique_ptr<sleep>> sleeps;
     for (int i = 0; i < count; ++i) {
@@ -186,7 +186,7 @@ TEST_P(deadlines, end_a_sleep_with_success_when_polled_too) {
     EXPECT_TRUE(succeeded(nap.is));
 }
 
-TEST_P(deadlines, of_sleeps_may_be_none_until_somebody_cancels) {
+TEST_P(deadlines, are_optional_for_sleeps_which_then_wait_for_a_cancel) {
     sleep for_ever(async_sleep(multiplexer(), {}));
     for_ever.state.start();
     settle();

@@ -10,7 +10,7 @@
 
 #include "tests/conformance/harness.hpp"
 
-// Transfers to and from files: at an offset, in any order, whole or up to the end.
+// Transfers to and from files: at an offset, in any order, complete or up to the end.
 
 namespace sluice::io::conformance {
 namespace {
@@ -45,7 +45,7 @@ protected:
 };
 INSTANTIATE_TEST_SUITE_P(conformance, files, every_file(), name_of_file);
 
-TEST_P(files, give_back_what_was_written) {
+TEST_P(files, return_the_bytes_that_were_written) {
     auto file = attached_file();
     const auto sent = pattern(1 << 20);
     put(file, sent);
@@ -53,8 +53,8 @@ TEST_P(files, give_back_what_was_written) {
     EXPECT_TRUE(get(file, 1000, 77'777) == pattern(1000, 77'777));
 }
 
-// Queued, the wait would reach the kernel as a barrier.
-TEST_P(files, are_ready_at_once_however_the_wait_begins) {
+// If queued, the wait would reach the kernel as a barrier.
+TEST_P(files, are_ready_at_once_for_every_kind_of_initiation) {
     auto file = attached_file();
     for (const auto how : {initiation::automatic, initiation::speculative, initiation::batched}) {
         for (const auto which : {direction::in, direction::out}) {
@@ -75,14 +75,14 @@ TEST_P(files, fill_a_read_or_stop_at_the_end) {
     EXPECT_EQ(get(file, 100, 1 << 30).size(), 0U) << "past the end";
 }
 
-TEST_P(files, read_zeros_where_nothing_was_written) {
+TEST_P(files, read_zeros_from_unwritten_ranges) {
     auto file = attached_file();
     put(file, text("end"), 100'000);
     EXPECT_EQ(size_of(file), 100'003U);
     EXPECT_TRUE(get(file, 4096, 50'000) == std::vector<std::byte>(4096));
 }
 
-TEST_P(files, take_many_requests_at_once_in_no_order) {
+TEST_P(files, accept_many_requests_at_once_in_any_order) {
     auto file = attached_file();
     const auto content = pattern(64 * 4096);
     std::vector<std::unique_ptr<tracked_write>> writes;
@@ -164,10 +164,10 @@ TEST_P(files, complete_requests_of_no_bytes) {
         EXPECT_TRUE(succeeded(read.is, 0));
         EXPECT_TRUE(succeeded(write.is, 0));
     }
-    EXPECT_EQ(size_of(file), 0U) << "a write of nothing does not make a file longer";
+    EXPECT_EQ(size_of(file), 0U) << "a write of no bytes does not extend a file";
 }
 
-TEST_P(files, append_when_opened_for_that_wherever_the_request_points) {
+TEST_P(files, append_if_opened_for_appending_whatever_the_offset) {
     auto file = attached_file(true);
     put(file, text("one"), 500);
     put(file, text("two"), 0);
@@ -176,9 +176,9 @@ TEST_P(files, append_when_opened_for_that_wherever_the_request_points) {
     EXPECT_TRUE(std::ranges::equal(got, text("onetwo")));
 }
 
-// assume_in_memory(false) promises it: a page may have been swapped out.
-TEST_P(files, are_not_waited_for_by_a_start_that_may_not_assume_them_in_memory) {
-    if (which().is_simulated) GTEST_SKIP() << "a simulation draws when start() tries";
+// assume_in_memory(false) requires it: a page may have been swapped out.
+TEST_P(files, are_not_awaited_by_a_start_that_may_not_assume_them_in_memory) {
+    if (which().is_simulated) GTEST_SKIP() << "a simulation decides at random whether start() tries";
     io_handle file = open_file(where());
     ASSERT_TRUE(file.write(io_request<const_bytes_type>{pattern(4096), 0}).has_value());
     file.assume_in_memory(false);
@@ -205,7 +205,7 @@ TEST_P(files, make_written_data_durable_with_every_kind_of_barrier) {
     }
 }
 
-TEST_P(files, fail_what_the_kernel_refuses) {
+TEST_P(files, report_errors_of_the_kernel) {
     auto file = attached_file();
     std::array<std::byte, 8> some{};
     const auto too_far = static_cast<extent_type>(std::numeric_limits<std::int64_t>::max());
@@ -217,7 +217,7 @@ TEST_P(files, fail_what_the_kernel_refuses) {
     EXPECT_EQ(write.is.bytes, 0U);
 }
 
-TEST_P(files, are_told_of_a_cancel_once_whichever_is_faster) {
+TEST_P(files, signal_once_in_a_race_of_cancel_and_completion) {
     auto file = attached_file();
     const auto content = pattern(1 << 20);
     put(file, content);
@@ -238,7 +238,7 @@ TEST_P(files, are_told_of_a_cancel_once_whichever_is_faster) {
     }
 }
 
-TEST_P(files, give_the_same_at_a_deadline_of_zero_however_operations_are_begun) {
+TEST_P(files, have_the_same_results_at_a_deadline_of_zero_for_every_kind_of_initiation) {
     for (const auto how : {initiation::automatic, initiation::speculative, initiation::batched}) {
         auto file = attached_file();
         const auto content = pattern(4096);
@@ -246,17 +246,17 @@ TEST_P(files, give_the_same_at_a_deadline_of_zero_however_operations_are_begun) 
         write.state.start(how);
         ASSERT_TRUE(run_until_done(write.is));
         EXPECT_TRUE(succeeded(write.is, 4096))
-            << "memory takes it at once; a file that cannot be asked not to wait is written all the same";
+            << "memory accepts it at once; a file without non-blocking writes is written anyway";
         std::vector<std::byte> got(content.size());
         tracked_read read(reading(file, got, 0, deadline::zero()));
         read.state.start(how);
         ASSERT_TRUE(run_until_done(read.is));
-        EXPECT_TRUE(succeeded(read.is, 4096)) << "what was just written is in memory";
+        EXPECT_TRUE(succeeded(read.is, 4096)) << "the written data is still in memory";
         EXPECT_TRUE(got == content);
     }
 }
 
-TEST_P(files, tell_of_a_deadline_once_whichever_is_faster) {
+TEST_P(files, signal_once_in_a_race_of_deadline_and_completion) {
     auto file = attached_file();
     put(file, pattern(1 << 20));
     std::vector<std::byte> into(1 << 20);
@@ -268,7 +268,7 @@ TEST_P(files, tell_of_a_deadline_once_whichever_is_faster) {
     }
 }
 
-TEST_P(files, complete_a_read_started_again_and_again_from_done) {
+TEST_P(files, complete_a_read_restarted_repeatedly_from_done) {
     auto file = attached_file();
     put(file, pattern(4096));
     std::array<std::byte, 512> into{};
@@ -283,7 +283,7 @@ TEST_P(files, complete_a_read_started_again_and_again_from_done) {
     EXPECT_EQ(read.is.bytes, 512U);
 }
 
-TEST_P(files, are_not_transferred_to_or_from_by_a_request_without_an_offset) {
+TEST_P(files, reject_transfers_without_an_offset) {
     auto file = attached_file();
     put(file, pattern(64));
     std::array<std::byte, 8> bytes{};
@@ -311,7 +311,7 @@ TEST_P(files, are_not_transferred_to_or_from_by_a_request_without_an_offset) {
     EXPECT_TRUE(std::ranges::equal(kept, pattern(64)));
 }
 
-TEST_P(files, that_are_only_appended_to_need_no_offset) {
+TEST_P(files, need_no_offset_if_they_are_opened_for_appending) {
     auto file = attached_file(true);
     const auto part = pattern(8);
     std::size_t length = 0;
@@ -328,7 +328,7 @@ TEST_P(files, that_are_only_appended_to_need_no_offset) {
     EXPECT_EQ(static_cast<std::size_t>(status.st_size), length + part.size());
 }
 
-TEST_P(files, complete_together_no_more_than_asked_for) {
+TEST_P(files, complete_at_most_the_requested_number_together) {
     auto file = attached_file();
     put(file, pattern(4096));
     std::array<std::array<std::byte, 64>, 20> into{};
@@ -370,7 +370,7 @@ TEST_P(files, complete_together_once_each_whatever_their_receivers_do) {
                 (void)other.state.poll();
             --running;
         };
-        // The back end may still have to do with what is closed here.
+        // The back end may still use the objects closed here.
         each.is.on_done = [&, i] {
             if (i == 0 and each.is.dones == 1) EXPECT_TRUE(unready.reader.close().has_value());
             if (each.is.dones == 1) each.state.start(initiation::batched);

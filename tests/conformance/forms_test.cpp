@@ -16,8 +16,8 @@
 #include "sluice/io/task/task.hpp"
 #include "tests/conformance/harness.hpp"
 
-// Every operation has the same parameters and the same meaning in every form: blocking, with a deadline, as a
-// sender, as an awaitable, and as a sender that threads share.
+// Every operation has the same parameters and the same meaning in every form: blocking, with a
+// deadline, as a sender, as an awaitable, and as a sender that threads share.
 
 namespace sluice::io::conformance {
 namespace {
@@ -101,8 +101,8 @@ static_assert(not transfers<listening_socket_handle> and transfers<pipe_handle>)
 
 class write_some : public on_every_stream {
 protected:
-    /// Writes all of `what` by write_some, reading at the other end whenever the stream is full. Returns how
-    /// many operations ended with a part.
+    /// Writes all of `what` by write_some, reading at the other end whenever the stream is full.
+    /// Returns how many operations wrote only a part.
     int write_in_parts(stream_ends& ends, std::span<const std::byte> what, std::vector<std::byte>& got) {
         int parts = 0;
         while (not what.empty()) {
@@ -123,7 +123,7 @@ protected:
 };
 INSTANTIATE_TEST_SUITE_P(conformance, write_some, every_stream(), name_of_stream);
 
-TEST_P(write_some, ends_when_a_part_has_gone) {
+TEST_P(write_some, ends_when_a_part_is_written) {
     auto ends = attached_stream();
     const auto sent = pattern(1 << 20);  // more than any of these streams holds
     std::vector<std::byte> got;
@@ -133,14 +133,14 @@ TEST_P(write_some, ends_when_a_part_has_gone) {
     EXPECT_TRUE(got == sent);
 }
 
-TEST_P(write_some, waits_while_not_a_byte_fits) {
+TEST_P(write_some, waits_while_no_byte_fits) {
     auto ends = attached_stream();
     const std::size_t before = fill_up(ends.writer);
     tracked operation(async_write_some(ends.writer, io_request<const_bytes_type>{text("more"), no_offset}));
     operation.state.start();
     settle();
     EXPECT_EQ(operation.is.values, 0);
-    const std::size_t first = drain(ends.reader).size();  // in which a ring may already have written
+    const std::size_t first = drain(ends.reader).size();  // a ring may already have written to it
     ASSERT_TRUE(run_until_done(operation.is));
     EXPECT_TRUE(succeeded(operation.is));
     EXPECT_EQ(first + drain(ends.reader).size(), before + operation.is.bytes);
@@ -203,7 +203,7 @@ TEST_P(write_some, ends_with_its_deadline_and_when_cancelled) {
     EXPECT_TRUE(failed(unwanted.is, ECANCELED));
 }
 
-TEST_P(write_some, blocks_no_longer_than_until_a_part_has_gone) {
+TEST_P(write_some, blocks_only_until_a_part_is_written) {
     auto ends = open_stream(kind());
     const auto sent = pattern(1 << 20);
     const auto written = ends.writer.write_some(io_request<const_bytes_type>{sent, no_offset});
@@ -245,13 +245,13 @@ TEST_P(barriers, take_a_range_and_a_deadline_in_every_form) {
         auto state = connect(async_barrier(file, kind, range, 10s), keeping{&outcome});
         state.start();
         ASSERT_TRUE(run_until([&] { return not state.started(); }));
-        // A simulation may have drawn an error for it.
+        // A simulation may have injected an error.
         if (outcome->has_value()) EXPECT_EQ((**outcome).data(), pieces.data());
         if (not which().is_simulated) EXPECT_TRUE(outcome->has_value());
     }
 }
 
-TEST_P(barriers, that_would_wait_do_not_begin_without_time) {
+TEST_P(barriers, do_not_begin_without_time_if_they_would_wait) {
     auto file = attached_file();
     const auto over = std::chrono::steady_clock::time_point(1ns);
     const auto over_utc = std::chrono::system_clock::time_point(1ns);
@@ -367,7 +367,7 @@ TEST_P(connected_states, are_default_constructed_and_assigned_while_idle) {
     for (auto& state : states)
         state.start();
     ASSERT_TRUE(run_until([&] { return dones == 4; }));
-    // Again after done, from another place.
+    // Started again after done, from another address.
     auto moved = std::move(states.front());
     ASSERT_TRUE(ends.writer.write(io_request<const_bytes_type>{text("0123"), no_offset}).has_value());
     moved.start();

@@ -25,11 +25,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A write to a pipe nobody reads must fail, not end the tests; nothing below `main` may decide that for a
-// user.
+// A write to a pipe without a reader must fail, and not end the tests; the library must not change
+// the signal action of the user.
 const auto previous_sigpipe = std::signal(SIGPIPE, SIG_IGN);
 
-// A shell grants 1,024 descriptors unless asked for more, and thousands of handles need two each.
+// Shells permit only 1,024 descriptors by default, and thousands of handles need two each.
 const int descriptors_granted = [] {
     rlimit descriptors{};
     (void)::getrlimit(RLIMIT_NOFILE, &descriptors);
@@ -203,7 +203,7 @@ std::vector<std::byte> drain(io_handle& reader) {
 std::size_t fill_up(io_handle& writer) {
     const std::vector<std::byte> block(4096);
     std::size_t total = 0;
-    // A stream that has refused a block may still take a byte, which the test does not want to see go.
+    // A stream that has rejected a block may still accept a byte, but the test must find it full.
     for (const std::size_t size : {block.size(), std::size_t{1}}) {
         for (;;) {
             const auto sent = writer.try_write(io_request<const_bytes_type>{std::span(block).first(size)});
@@ -258,10 +258,11 @@ std::deque<stream_read> with_multiplexer::start_reads(std::size_t count, medium 
 }
 
 bool with_multiplexer::run_until(const std::function<bool()>& met) const {
-    // A simulation's time is not the kernel's: what TCP has on its way may come after it has run dry.
+    // Simulated time is not the kernel's time: data of TCP may arrive after the simulation has no
+    // work left.
     const auto patience = std::chrono::steady_clock::now() + (which_.is_simulated ? 1s : 0s);
     while (not met()) {
-        // A disk whose journal is being written keeps a file waiting for seconds.
+        // While a disk writes its journal, a file may wait for seconds.
         if (multiplexer_->try_run_for(30s).value_or(0) > 0) continue;
         if (multiplexer_->pending() == 0 or std::chrono::steady_clock::now() >= patience) return met();
         std::this_thread::sleep_for(1ms);
@@ -270,7 +271,7 @@ bool with_multiplexer::run_until(const std::function<bool()>& met) const {
 }
 
 void with_multiplexer::settle() const {
-    // A simulation needs time to pass; a worker thread too.
+    // A simulation needs time to pass; so does a worker thread.
     while (multiplexer_->try_run_for(which_.is_exact ? 1ms : 50ms).value_or(0) > 0) {}
 }
 

@@ -17,12 +17,12 @@
 #include "sluice/io/sender/sender.hpp"
 #include "tests/simulation.hpp"
 
-// What the conformance tests share: the multiplexers under test, handles of every kind with both ends in this
-// process, and a receiver that writes down what it is told.
+// The common part of the conformance tests: the multiplexers under test, handles of every kind with
+// both ends in this process, and a receiver that records its signals.
 
 namespace sluice::io::conformance {
 
-/// How much of a long loop a sanitizer build does: it finds its errors in the first rounds.
+/// The share of a long loop that a sanitizer build runs: it finds its errors in the first rounds.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool is_sanitized = true;
 #elif __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
@@ -38,13 +38,13 @@ inline constexpr bool is_sanitized = false;
 struct back_end {
     std::string name{};
     std::function<result<std::unique_ptr<io_multiplexer>>(std::uint64_t seed)> make{};
-    bool is_exact = true;       // what is ready is complete after the next complete_io
-    bool is_simulated = false;  // time is virtual, nothing sleeps
-    std::uint64_t seed = 0;     // of a simulation
+    bool is_exact = true;       // ready operations are complete after the next complete_io
+    bool is_simulated = false;  // time is virtual, no thread sleeps
+    std::uint64_t seed = 0;     // for simulations
 };
 
-/// All that this build and this machine have. `SLUICE_SEED` in the environment: the simulations run with that
-/// seed alone, to replay a failure.
+/// Returns the multiplexers that this build and this machine support. With `SLUICE_SEED` in the
+/// environment, simulations run only with that seed, to replay a failure.
 [[nodiscard]] const std::vector<back_end>& back_ends();
 
 using testing_by_simulation::how_to_replay;
@@ -54,7 +54,8 @@ using testing_by_simulation::seeds;
 enum class medium : std::uint8_t { pipe, unix_pair, tcp_pair };
 [[nodiscard]] std::string_view name_of(medium kind) noexcept;
 
-/// `reader` gets what is written to `writer`. Small buffers in between, so that writes soon have to wait.
+/// `reader` receives the data written to `writer`. Buffers are small, so that writes soon have to
+/// wait.
 struct stream_ends {
     io_handle reader;
     io_handle writer;
@@ -64,19 +65,21 @@ struct stream_ends {
 /// Files: on a device, and in memory.
 enum class place : std::uint8_t { device, memory };
 [[nodiscard]] std::string_view name_of(place where) noexcept;
-/// A new empty file without a name.
+/// Returns a new empty file without a name.
 [[nodiscard]] io_handle open_file(place where, bool append_only = false);
 
-/// Bytes that differ from place to place, so that one that is lost, doubled or swapped shows.
+/// Returns bytes that depend on their position, so that lost, duplicated or swapped bytes are
+/// detected.
 [[nodiscard]] std::vector<std::byte> pattern(std::size_t size, std::size_t from = 0);
 [[nodiscard]] std::span<const std::byte> text(std::string_view s) noexcept;
 
-/// All that can be read from a stream without waiting, by the kernel's own calls: what really went through.
+/// Reads everything from a stream that is available without waiting, with system calls: the actual
+/// data.
 [[nodiscard]] std::vector<std::byte> drain(io_handle& reader);
-/// Writes until not a byte more goes in. Returns how many went.
+/// Writes until the stream accepts no further byte. Returns the number of bytes written.
 std::size_t fill_up(io_handle& writer);
 
-/// What the receiver of one operation has been told.
+/// The signals that the receiver of one operation has received.
 struct told {
     int values = 0;
     int dones = 0;
@@ -87,7 +90,8 @@ struct told {
     std::function<void()> on_done;
 };
 
-/// Tells. The last thing it does is on_done(), which may destroy all of it.
+/// A receiver that records its signals. Its last action is on_done(), which may destroy the whole
+/// record.
 struct telling {
     told* to;
 
@@ -106,12 +110,12 @@ struct telling {
     }
 };
 
-/// Whether exactly one pair of signals came, in order, with this outcome.
+/// Returns whether exactly one pair of signals arrived, in order, with this outcome.
 [[nodiscard]] testing::AssertionResult succeeded(const told& t, std::size_t bytes);
 [[nodiscard]] testing::AssertionResult succeeded(const told& t);
 [[nodiscard]] testing::AssertionResult failed(const told& t, int code);
 
-/// An operation and what it told, for tests that have many.
+/// An operation and its record, for tests that have many.
 template <class Sender>
 struct tracked {
     told is;
@@ -120,7 +124,7 @@ struct tracked {
     explicit tracked(Sender what) noexcept : state(std::move(what), telling{&is}) {}
     tracked(const tracked&) = delete;
     tracked& operator=(const tracked&) = delete;
-    /// A test that has failed leaves things pending; the others are still to run.
+    /// A failed test leaves operations pending; the other tests must still run.
     ~tracked() {
         if (not state.started()) return;
         is.on_value = is.on_done = {};
@@ -142,14 +146,14 @@ using tracked_write = tracked<transfer_sender<const_bytes_type>>;
     return async_write(to, io_request<const_bytes_type>{what, at}, within);
 }
 
-/// A read of one byte on a stream of its own.
+/// A read of one byte on a separate stream.
 struct stream_read {
     stream_ends ends{};
     std::array<std::byte, 1> into{};
     std::unique_ptr<tracked_read> read{};
 };
 
-/// One multiplexer of the back end under test; every test ends with nothing pending on it.
+/// One multiplexer of the back end under test; every test ends without pending operations.
 class with_multiplexer {
 public:
     explicit with_multiplexer(const back_end& which);
@@ -158,18 +162,20 @@ public:
     [[nodiscard]] const back_end& which() const noexcept { return which_; }
     void attach(multiplexable_handle& h) const;
 
-    /// Starts reads of streams that are empty. The operations are queued, not tried.
+    /// Starts reads of empty streams. The operations are queued, not tried.
     [[nodiscard]] std::deque<stream_read> start_reads(std::size_t count, medium kind) const;
 
-    /// Runs until `met()`, or until nothing has happened for as long as no test needs. Returns `met()`.
+    /// Runs until `met()` returns true, or nothing has happened for longer than any test needs.
+    /// Returns `met()`.
     bool run_until(const std::function<bool()>& met) const;
     bool run_until_done(const told& t) const {
         return run_until([&] { return t.dones != 0; });
     }
-    /// Lets everything happen that can without waiting.
+    /// Runs everything that can complete without waiting.
     void settle() const;
 
-    /// Whether a read of more than that got what was there: all of it, or, where reads may be short, a part.
+    /// Returns whether a read of a larger size got all available bytes, or, if reads may be short,
+    /// a part of them.
     [[nodiscard]] testing::AssertionResult has_read(const told& t, std::size_t there) const;
 
     void explain_failure() const;
@@ -192,7 +198,7 @@ protected:
     void TearDown() override { explain_failure(); }
 
     [[nodiscard]] static medium kind() { return std::get<1>(GetParam()); }
-    /// Both ends attached.
+    /// Returns a stream with both ends attached.
     [[nodiscard]] stream_ends attached_stream() const {
         stream_ends ends = open_stream(kind());
         attach(ends.reader);

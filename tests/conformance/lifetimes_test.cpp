@@ -5,7 +5,7 @@
 #include "sluice/io/best_available.hpp"
 #include "tests/conformance/harness.hpp"
 
-// What a program must not do with operations, handles and multiplexers stops it, in release builds too.
+// Invalid uses of operations, handles and multiplexers end the program, in release builds too.
 
 namespace sluice::io::conformance {
 namespace {
@@ -32,7 +32,7 @@ protected:
 };
 INSTANTIATE_TEST_SUITE_P(conformance, lifetimes, every_back_end(), name_of_back_end);
 
-TEST_P(lifetimes, of_a_started_operation_do_not_end_before_done) {
+TEST_P(lifetimes, end_for_a_started_operation_only_after_done) {
     EXPECT_DEATH(
         {
             auto read = make_read();
@@ -42,7 +42,7 @@ TEST_P(lifetimes, of_a_started_operation_do_not_end_before_done) {
         "destroyed while its operation is pending");
 }
 
-TEST_P(lifetimes, of_an_operation_do_not_end_between_value_and_done) {
+TEST_P(lifetimes, end_for_no_operation_between_value_and_done) {
     EXPECT_DEATH(
         {
             auto read = make_read();
@@ -54,7 +54,7 @@ TEST_P(lifetimes, of_an_operation_do_not_end_between_value_and_done) {
         "destroyed between its value and its done signal");
 }
 
-TEST_P(lifetimes, of_a_started_operation_are_spent_in_one_place) {
+TEST_P(lifetimes, forbid_to_move_a_started_operation) {
     EXPECT_DEATH(
         {
             auto read = make_read();
@@ -64,7 +64,7 @@ TEST_P(lifetimes, of_a_started_operation_are_spent_in_one_place) {
         "moved while the operation is pending");
 }
 
-TEST_P(lifetimes, of_an_operation_have_one_start_at_a_time) {
+TEST_P(lifetimes, allow_one_start_of_an_operation_at_a_time) {
     EXPECT_DEATH(
         {
             auto read = make_read();
@@ -74,7 +74,7 @@ TEST_P(lifetimes, of_an_operation_have_one_start_at_a_time) {
         "started while pending");
 }
 
-TEST_P(lifetimes, of_a_handle_do_not_end_while_an_operation_is_pending) {
+TEST_P(lifetimes, end_for_no_handle_while_an_operation_is_pending) {
     auto read = make_read();
     read->start();
     EXPECT_DEATH((void)pipe.reader.close(), "closed while i/o is pending");
@@ -84,7 +84,7 @@ TEST_P(lifetimes, of_a_handle_do_not_end_while_an_operation_is_pending) {
     ASSERT_TRUE(run_until_done(is));
 }
 
-TEST_P(lifetimes, of_a_multiplexer_do_not_end_while_an_operation_is_pending) {
+TEST_P(lifetimes, end_for_no_multiplexer_while_an_operation_is_pending) {
     EXPECT_DEATH(
         {
             auto own = which().make(1).value();
@@ -95,7 +95,7 @@ TEST_P(lifetimes, of_a_multiplexer_do_not_end_while_an_operation_is_pending) {
         "destroyed while operations are pending");
 }
 
-TEST_P(lifetimes, of_a_multiplexer_do_not_end_while_a_handle_is_attached) {
+TEST_P(lifetimes, end_for_no_multiplexer_while_a_handle_is_attached) {
     EXPECT_DEATH(
         {
             auto own = which().make(1).value();
@@ -106,7 +106,7 @@ TEST_P(lifetimes, of_a_multiplexer_do_not_end_while_a_handle_is_attached) {
         "destroyed while handles are attached");
 }
 
-TEST_P(lifetimes, of_a_multiplexer_are_spent_on_one_thread) {
+TEST_P(lifetimes, bind_a_multiplexer_to_one_thread) {
     if (multiplexer().is_for_threads()) GTEST_SKIP() << "any thread may";
     (void)multiplexer().complete_io();
     EXPECT_DEATH(std::thread([&] { (void)multiplexer().complete_io(); }).join(), "belongs to one thread");
@@ -114,7 +114,7 @@ TEST_P(lifetimes, of_a_multiplexer_are_spent_on_one_thread) {
     EXPECT_DEATH(std::thread([&] { read->start(); }).join(), "belongs to one thread");
 }
 
-TEST_P(lifetimes, of_a_receiver_do_not_nest_loops) {
+TEST_P(lifetimes, allow_no_receiver_to_nest_loops) {
     (void)pipe.writer.write(io_request<const_bytes_type>{text("x")});
     auto read = make_read();
     is.on_value = [&] { (void)multiplexer().complete_io(); };
@@ -127,7 +127,7 @@ TEST_P(lifetimes, of_a_receiver_do_not_nest_loops) {
 }
 
 // P2052R0 4.3.3.
-TEST_P(lifetimes, include_an_attachment_from_the_first_asynchronous_operation_on) {
+TEST_P(lifetimes, include_an_attachment_from_the_first_asynchronous_operation) {
     this_thread::set_multiplexer(&multiplexer());
     auto ends = open_stream(medium::pipe);
     EXPECT_EQ(ends.reader.multiplexer(), nullptr);

@@ -9,7 +9,7 @@
 
 #include "tests/conformance/harness.hpp"
 
-// complete_io and run: what they return, how far they go, whom they serve; posted items.
+// complete_io and run: their results, their limits, and fairness; posted items.
 
 namespace sluice::io::conformance {
 namespace {
@@ -41,7 +41,7 @@ struct counted_item final : posted_item {
     std::function<void()> then{};
 };
 
-TEST_P(loop, says_that_nothing_is_pending) {
+TEST_P(loop, reports_that_nothing_is_pending) {
     auto& m = multiplexer();
     const auto before = m.now();
     EXPECT_EQ(m.complete_io(), none_pending);
@@ -51,11 +51,11 @@ TEST_P(loop, says_that_nothing_is_pending) {
     EXPECT_EQ(m.try_run(), none_pending);
     EXPECT_EQ(m.try_run_for(1s), none_pending);
     EXPECT_EQ(m.invoke_posted_items(), 0);
-    EXPECT_LT(m.now() - before, 500ms) << "what is not pending is not waited for";
+    EXPECT_LT(m.now() - before, 500ms) << "without pending operations it does not wait";
     EXPECT_EQ(m.pending(), 0U);
 }
 
-TEST_P(loop, says_that_something_is_pending_but_not_ready) {
+TEST_P(loop, reports_that_an_operation_is_pending_but_not_ready) {
     auto ends = open_stream(medium::pipe);
     attach(ends.reader);
     std::array<std::byte, 1> into{};
@@ -77,8 +77,8 @@ TEST_P(loop, says_that_something_is_pending_but_not_ready) {
     EXPECT_EQ(m.try_run_until(m.now() - 1h), none_ready);
 }
 
-// Would wait for an hour, if it waited.
-TEST_P(loop, waits_in_run_and_try_run_only) {
+// It would wait for an hour, if it waited.
+TEST_P(loop, waits_only_in_run_and_try_run) {
     auto ends = open_stream(medium::pipe);
     attach(ends.reader);
     std::array<std::byte, 1> into{};
@@ -97,7 +97,7 @@ TEST_P(loop, waits_in_run_and_try_run_only) {
     ASSERT_TRUE(run_until_done(sleep.is));
 }
 
-TEST_P(loop, completes_in_a_limited_time_as_much_as_several_passes_do) {
+TEST_P(loop, completes_as_much_in_a_limited_time_as_in_several_passes) {
     if (not which().is_exact or which().is_simulated)
         GTEST_SKIP() << "this back end completes ready operations later";
     constexpr int count = 3 * limits::completions_per_pass_max;
@@ -108,7 +108,7 @@ TEST_P(loop, completes_in_a_limited_time_as_much_as_several_passes_do) {
     EXPECT_EQ(multiplexer().complete_io_within(-1h), 1) << "one pass is made";
 }
 
-TEST_P(loop, takes_a_negative_maximum_for_all_that_a_pass_serves) {
+TEST_P(loop, treats_a_negative_maximum_as_no_limit_for_a_pass) {
     auto all = start_ready_reads(3);
     int completed = 0;
     while (completed < 3)
@@ -126,7 +126,7 @@ TEST_P(loop, takes_a_negative_maximum_for_all_that_a_pass_serves) {
     EXPECT_EQ(multiplexer().timeout_io(-1), 1);
 }
 
-TEST_P(loop, completes_as_many_as_asked_and_no_more) {
+TEST_P(loop, completes_exactly_the_requested_number) {
     auto all = start_ready_reads(20);
     auto& m = multiplexer();
     int total = 0;
@@ -150,7 +150,7 @@ TEST_P(loop, completes_as_many_as_asked_and_no_more) {
     EXPECT_EQ(m.complete_io(), none_pending);
 }
 
-TEST_P(loop, completes_all_that_is_ready_in_one_call_if_that_is_not_too_much) {
+TEST_P(loop, completes_all_ready_operations_in_one_call_within_its_limit) {
     if (not which().is_exact or which().is_simulated) GTEST_SKIP() << "a simulation may take several";
     auto all = start_ready_reads(50);
     EXPECT_EQ(multiplexer().complete_io(), 50);
@@ -173,7 +173,7 @@ TEST_P(loop, serves_a_thousand_handles_at_once) {
     }
 }
 
-TEST_P(loop, does_not_starve_a_handle_beside_one_that_is_always_ready) {
+TEST_P(loop, does_not_starve_a_handle_if_another_is_always_ready) {
     auto busy = open_stream(medium::pipe);
     auto quiet = open_stream(medium::pipe);
     for (io_handle* h : {&busy.reader, &busy.writer, &quiet.reader})
@@ -181,7 +181,7 @@ TEST_P(loop, does_not_starve_a_handle_beside_one_that_is_always_ready) {
     std::byte one{};
     std::array<std::byte, 1> into{};
     bool stop = false;
-    // A write and a read that start each other from their signals: one of them is ready at every moment.
+    // A write and a read that start each other from their signals: one of them is always ready.
     tracked_write write(writing(busy.writer, {&one, 1}));
     tracked_read read(reading(busy.reader, {&one, 1}));
     write.is.on_done = [&] {
@@ -206,7 +206,7 @@ TEST_P(loop, does_not_starve_a_handle_beside_one_that_is_always_ready) {
     ASSERT_TRUE(run_until([&] { return multiplexer().pending() == 0; }));
 }
 
-TEST_P(loop, does_not_starve_deadlines_and_posted_items_beside_a_handle_that_is_always_ready) {
+TEST_P(loop, does_not_starve_deadlines_and_posted_items_if_a_handle_is_always_ready) {
     auto busy = open_stream(medium::pipe);
     attach(busy.reader);
     attach(busy.writer);
@@ -234,7 +234,7 @@ TEST_P(loop, does_not_starve_deadlines_and_posted_items_beside_a_handle_that_is_
     ASSERT_TRUE(run_until([&] { return multiplexer().pending() == 0; }));
 }
 
-TEST_P(loop, invokes_posted_items_in_their_order_and_as_many_as_asked) {
+TEST_P(loop, invokes_the_requested_number_of_posted_items_in_order) {
     std::deque<counted_item> items(10);
     std::vector<int> order;
     for (int i = 0; i < 10; ++i) {
@@ -242,7 +242,7 @@ TEST_P(loop, invokes_posted_items_in_their_order_and_as_many_as_asked) {
         multiplexer().post(items[static_cast<std::size_t>(i)]);
     }
     auto& m = multiplexer();
-    EXPECT_EQ(m.complete_io(), none_pending) << "that is not for complete_io";
+    EXPECT_EQ(m.complete_io(), none_pending) << "complete_io does not run posted items";
     EXPECT_TRUE(order.empty());
     EXPECT_EQ(m.invoke_posted_items(3), 3);
     EXPECT_EQ(m.invoke_posted_items_within(1s, 3), 3);
@@ -251,7 +251,7 @@ TEST_P(loop, invokes_posted_items_in_their_order_and_as_many_as_asked) {
     EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
 }
 
-TEST_P(loop, lets_a_posted_item_post_itself_without_keeping_others_waiting) {
+TEST_P(loop, lets_a_posted_item_post_itself_without_starving_others) {
     counted_item item;
     item.then = [&] {
         if (item.invoked < 10'000) multiplexer().post(item);
@@ -281,7 +281,7 @@ TEST_P(loop, invokes_posted_callables_once) {
     const io_multiplexer::work_guard guard(multiplexer());
     EXPECT_EQ(multiplexer().run(), 1);
     EXPECT_EQ(invoked, 7);
-    EXPECT_EQ(multiplexer().try_run(), none_ready) << "the guard promises more";
+    EXPECT_EQ(multiplexer().try_run(), none_ready) << "the guard announces more work";
     EXPECT_EQ(multiplexer().try_run_for(1ms), none_ready);
 }
 
@@ -298,7 +298,7 @@ TEST_P(loop, starts_operations_from_posted_items) {
     EXPECT_TRUE(succeeded(read.is, 1));
 }
 
-// Interrupts every system call of this thread, often.
+// Interrupts system calls of this thread frequently.
 class signal_storm {
 public:
     signal_storm() {
@@ -319,7 +319,7 @@ private:
     struct sigaction previous_{};
 };
 
-TEST_P(loop, waits_as_long_as_said_in_a_storm_of_signals) {
+TEST_P(loop, waits_for_the_full_time_despite_many_signals) {
     auto ends = open_stream(medium::pipe);
     attach(ends.reader);
     std::array<std::byte, 1> into{};
@@ -333,7 +333,7 @@ TEST_P(loop, waits_as_long_as_said_in_a_storm_of_signals) {
     EXPECT_GE(multiplexer().now() - before, 40ms);
 }
 
-TEST_P(loop, moves_every_byte_in_a_storm_of_signals) {
+TEST_P(loop, transfers_every_byte_despite_many_signals) {
     for (const medium kind : {medium::pipe, medium::unix_pair}) {
         auto ends = open_stream(kind);
         attach(ends.reader);

@@ -8,9 +8,11 @@
 #include "sluice/io/simulated/simulated_multiplexer.hpp"
 #include "tests/conformance/harness.hpp"
 
-// Random operations on streams and files, against models that say in a few lines what must come of them:
-//   a stream   what was received is what the writes say they have sent, in the order they were started;
-//   a file     blocks, of which each write says how many bytes it has changed.
+// Random operations on streams and files, compared with models that define the results in a few
+// lines:
+//   - a stream: the received bytes are those that the writes report as sent, in the order of their
+//     start;
+//   - a file: blocks; each write reports the number of bytes that it has changed.
 
 namespace sluice::io::conformance {
 namespace {
@@ -33,7 +35,7 @@ private:
     seeded_random numbers_;
 };
 
-// Something started that is to end, once.
+// An operation or item that was started and must end, once.
 struct started {
     virtual ~started() = default;
     virtual void cancel() = 0;
@@ -55,7 +57,7 @@ std::unique_ptr<started> begin(Sender what, initiation how) {
     return made;
 }
 
-// A list of pieces, some of them empty, over one block of memory.
+// A list of pieces, some of them empty, in one block of memory.
 struct list {
     std::vector<std::byte> bytes;
     std::vector<buffer> pieces;
@@ -71,7 +73,7 @@ struct list {
     }
 };
 
-// The writer has closed, so there is an end; but TCP may still be bringing what came before it.
+// The writer has closed, so there is an end; but TCP may still be delivering earlier data.
 std::vector<std::byte> read_to_the_end(io_handle& reader) {
     std::vector<std::byte> all;
     std::array<std::byte, 4096> some;
@@ -127,7 +129,7 @@ public:
     }
     [[nodiscard]] bool writes_are_done() const { return first_open(writes_) == writes_.size(); }
 
-    /// At the end: everything is done, and what is left in the stream is drained.
+    /// Checks, at the end, that all operations are done, and drains the stream.
     void check(bool lossy) {
         std::vector<std::byte> sent, received;
         for (const auto& each : writes_) {
@@ -171,7 +173,7 @@ private:
             std::ranges::count_if(all, [](const transfer& each) { return each.op->is.dones == 1; }));
     }
 
-    // What every transfer said of itself, for a failure that does not come again.
+    // Returns the results of all transfers, for a failure that cannot be reproduced.
     [[nodiscard]] std::string story(std::size_t drained) const {
         std::string text = "; bytes and code of each write, then of each read:";
         for (const auto* all : {&writes_, &reads_}) {
@@ -200,7 +202,7 @@ public:
         EXPECT_TRUE(file_.write(io_request<const_bytes_type>{content_, 0}).has_value());
     }
 
-    // Of one block at most one request is on its way, so that it is known what it must find.
+    // At most one request per block is in flight, so that the expected content is known.
     void start_something(dice& d) {
         const std::size_t which = d.below(blocks);
         if (slots_[which] != nullptr and slots_[which]->op->is.dones == 0) return;
@@ -301,7 +303,7 @@ void run_one_world(io_multiplexer& m, std::uint64_t seed, bool lossy) {
                 break;
         }
     }
-    // Writes go out as far as reads are there to take them; the rest is given up.
+    // Writes complete as far as reads take their data; the rest is cancelled.
     while (m.try_run_for(2ms).value_or(0) > 0) {}
     const auto run_all = [&] {
         while (m.pending() != 0 and m.try_run_for(5s).value_or(0) > 0) {}
@@ -327,7 +329,7 @@ void run_one_world(io_multiplexer& m, std::uint64_t seed, bool lossy) {
 class model : public on_every_back_end {};
 INSTANTIATE_TEST_SUITE_P(conformance, model, every_back_end(), name_of_back_end);
 
-TEST_P(model, agrees_with_what_random_operations_do) {
+TEST_P(model, matches_the_results_of_random_operations) {
     const auto begun = std::chrono::steady_clock::now();
     for (const std::uint64_t seed : seeds(1000)) {
         const testing_by_simulation::replayable here(seed);
@@ -338,7 +340,7 @@ TEST_P(model, agrees_with_what_random_operations_do) {
     }
 }
 
-TEST(hostile_model, agrees_with_what_random_operations_do_when_errors_are_injected) {
+TEST(hostile_model, matches_the_results_of_random_operations_with_injected_errors) {
     const auto begun = std::chrono::steady_clock::now();
     for (const std::uint64_t seed : seeds(1000)) {
         const testing_by_simulation::replayable here(seed);
@@ -349,7 +351,7 @@ TEST(hostile_model, agrees_with_what_random_operations_do_when_errors_are_inject
     }
 }
 
-TEST(hostile_model, does_the_same_again_with_the_same_seed) {
+TEST(hostile_model, repeats_its_results_with_the_same_seed) {
     for (const std::uint64_t seed : seeds(5)) {
         const testing_by_simulation::replayable here(seed);
         auto first = make_simulated_multiplexer(simulation_options::hostile(seed)).value();

@@ -6,7 +6,7 @@
 #include "sluice/io/sender/atomic_sender.hpp"
 #include "tests/conformance/harness.hpp"
 
-// poll(): whom it signals, what its receiver may do, what it returns.
+// poll(): the operations that it signals, the rights of its receiver, and its result.
 
 namespace sluice::io::conformance {
 namespace {
@@ -23,8 +23,8 @@ protected:
     static void make_ready(io_handle& writer) {
         ASSERT_TRUE(writer.write(io_request<const_bytes_type>{text("x")}).has_value());
     }
-    // A simulation delays ready operations, and a ring reports them only on request. The state may be
-    // destroyed when its poll returns true.
+    // A simulation delays ready operations, and a ring reports them only on request. The state may
+    // be destroyed when its poll returns true.
     template <class State>
     [[nodiscard]] bool poll_until_complete(State& state) const {
         const auto begun = multiplexer().now();
@@ -106,7 +106,7 @@ TEST_P(polling, lets_the_receiver_start_the_state_again) {
     }
 }
 
-TEST_P(polling, signals_once_for_each_call_what_a_receiver_starts_and_can_be_done_at_once) {
+TEST_P(polling, signals_once_per_call_if_the_receiver_restarts_a_ready_operation) {
     auto ends = open_stream(medium::pipe);
     attach(ends.writer);
     tracked ready(async_ready(ends.writer, direction::out));

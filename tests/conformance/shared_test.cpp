@@ -41,11 +41,12 @@ protected:
         attach(ends.writer);
         return ends;
     }
-    // Has `threads()` of them run it until nothing is left, `each(i)` on each before.
+    // Runs the multiplexer on `threads()` threads until no work is left, after `each(i)` on each of
+    // them.
     template <class Each>
     void run_by_all(Each&& each) const {
         std::atomic<int> here = 0;
-        std::vector<std::jthread> running;  // joined before that goes
+        std::vector<std::jthread> running;  // joined before the counter is destroyed
         for (int i = 0; i < threads(); ++i) {
             running.emplace_back([&, i, promise = io_multiplexer::work_guard(multiplexer())]() mutable {
                 each(i);
@@ -69,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(conformance, shared,
                                     std::to_string(std::get<1>(info.param));
                          });
 
-// An external wait whose poll() takes until another thread has run the loop past the deadline.
+// An external wait whose poll() blocks until another thread has run the loop past the deadline.
 class slow_to_poll final : public external_work {
 public:
     explicit slow_to_poll(std::atomic<bool>& lets_go) : lets_go_(lets_go) {}
@@ -114,9 +115,10 @@ TEST_P(shared, a_deadline_passes_while_a_thread_is_inside_the_poll_of_an_externa
     std::jthread runs([&] {
         while (multiplexer().run().value_or(0) > 0) {}
     });
-    std::this_thread::sleep_for(20ms);  // until the deadline has passed, if it is to show
+    std::this_thread::sleep_for(20ms);  // until the deadline has passed, so that an error can
+                                        // appear
     lets_go = true;
-    polls.join();  // which cannot return if the other thread keeps the lock
+    polls.join();  // it cannot return if the other thread keeps the lock
     runs.join();
     EXPECT_EQ(waiting.is.dones, 1);
     EXPECT_TRUE(failed(waiting.is, ETIMEDOUT));
@@ -132,7 +134,7 @@ TEST_P(shared, receive_pools_are_refused) {
               "multiplexer for one thread: Operation not supported");
 }
 
-// One end of a conversation: sends a byte back for each that comes, so many times.
+// One end of a connection: sends a byte back for each received one, this number of times.
 struct echo {
     struct on_read {
         echo* self;
@@ -152,7 +154,8 @@ struct echo {
 
     void has_read(bool well) noexcept {
         failed |= not well;
-        // Two receivers of one conversation at once would show here, and to ThreadSanitizer.
+        // Two receivers of one connection at the same time would be detected here, and by
+        // ThreadSanitizer.
         if (std::exchange(is_inside, true)) std::abort();
         ++reads;
         is_inside = false;
@@ -214,7 +217,7 @@ TEST_P(shared, threads_start_writes_on_one_stream_and_none_is_torn) {
     std::vector<std::byte> got(total);
     std::size_t at = 0;
     std::jthread reader([&] {
-        // By the kernel's own calls, while the threads write.
+        // With system calls, while the threads write.
         while (at < total) {
             const ssize_t moved = ::read(ends.reader.native().descriptor, got.data() + at,
                                          std::min<std::size_t>(total - at, 999));
@@ -290,7 +293,7 @@ struct self_destroying {
     io_operation_connection<transfer_sender<bytes_type>, receiver> state;
 };
 
-TEST_P(shared, states_are_destroyed_in_done_on_whatever_thread_it_comes) {
+TEST_P(shared, states_are_destroyed_in_done_on_any_thread) {
     const int each = rounds(500);
     std::atomic<int> completed = 0;
     std::atomic<int> ended = 0;
@@ -302,8 +305,7 @@ TEST_P(shared, states_are_destroyed_in_done_on_whatever_thread_it_comes) {
         for (int i = 0; i < each; ++i) {
             (new self_destroying(ends.reader, completed, ended))->state.start();
             const std::byte one{};
-            // A full stream takes no more bytes, and no other thread may be running
-            // it.
+            // A full stream accepts no more bytes, and no other thread may be running it.
             while (::send(ends.writer.native().descriptor, &one, 1, MSG_DONTWAIT) != 1) {
                 if (errno != EAGAIN) std::abort();
                 (void)multiplexer().try_run();
@@ -315,12 +317,12 @@ TEST_P(shared, states_are_destroyed_in_done_on_whatever_thread_it_comes) {
     EXPECT_EQ(ended.load(), 0);
 }
 
-TEST_P(shared, deadlines_pass_whichever_thread_started_and_whichever_sleeps) {
+TEST_P(shared, deadlines_pass_whichever_thread_starts_and_whichever_sleeps) {
     constexpr int each = 20;
     std::atomic<int> completed = 0;
     std::atomic<int> ended = 0;
     auto ends = attached_stream();
-    // Others sleep already, with nothing to wake them by themselves.
+    // The other threads already sleep, and no event would wake them.
     std::optional<io_multiplexer::work_guard> promise(multiplexer());
     std::vector<std::jthread> sleepers;
     for (int i = 0; i < threads(); ++i) {
@@ -373,7 +375,7 @@ TEST_P(shared, cancel_against_completion_gives_each_state_one_pair_of_signals) {
         canceller.join();
         while (dones.load(std::memory_order_acquire) == 0)
             (void)state.poll();
-        // The state may be destroyed once done has returned.
+        // The state may be destroyed after done has returned.
         while (state.started()) {}
         EXPECT_EQ(dones.load(), 1);
         EXPECT_TRUE(code == 0 or code == ECANCELED) << code;
@@ -388,7 +390,7 @@ TEST_P(shared, cancel_against_completion_gives_each_state_one_pair_of_signals) {
     RecordProperty("cancelled", cancelled);
 }
 
-TEST_P(shared, any_thread_may_poll_what_another_started) {
+TEST_P(shared, any_thread_may_poll_the_operation_of_another) {
     const int turns = rounds(500);
     auto ends = attached_stream();
     for (int i = 0; i < turns; ++i) {
@@ -459,7 +461,7 @@ TEST_P(shared, handles_are_attached_used_and_detached_while_others_run) {
     });
 }
 
-TEST_P(shared, a_receiver_that_does_not_return_holds_up_no_other_thread) {
+TEST_P(shared, a_receiver_that_does_not_return_blocks_no_other_thread) {
     if (threads() < 2) GTEST_SKIP();
     auto slow = attached_stream();
     auto quick = attached_stream();

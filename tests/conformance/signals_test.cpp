@@ -6,7 +6,8 @@
 
 #include "tests/conformance/harness.hpp"
 
-// What a receiver is told, when, and how often: `operation`, "Lifetime rules", and receiver_of.
+// The signals of a receiver, their order and number: `operation`, "Lifetime rules", and
+// receiver_of.
 
 namespace sluice::io::conformance {
 namespace {
@@ -31,7 +32,7 @@ TEST_P(signals, come_once_each_value_first_on_success) {
     EXPECT_FALSE(read.state.started());
     EXPECT_TRUE(read.state.completed());
     settle();
-    EXPECT_TRUE(has_read(read.is, 5)) << "told again later";
+    EXPECT_TRUE(has_read(read.is, 5)) << "signalled again later";
     EXPECT_EQ(multiplexer().pending(), 0U);
 }
 
@@ -39,7 +40,8 @@ TEST_P(signals, come_once_each_value_first_on_error) {
     auto ends = attached_stream();
     ASSERT_TRUE(ends.reader.close().has_value());
     const std::vector<std::byte> much(1 << 20);
-    // TCP takes one write before it learns that nobody is there, and answers the first with ECONNRESET.
+    // TCP accepts one write before it detects that the peer is gone, and answers the first with
+    // ECONNRESET.
     for (int i = 0; i < 2; ++i) {
         tracked_write write(writing(ends.writer, much));
         write.state.start();
@@ -63,7 +65,7 @@ TEST_P(signals, come_once_each_value_first_at_the_deadline) {
     EXPECT_TRUE(failed(read.is, ETIMEDOUT));
 }
 
-TEST_P(signals, come_once_each_value_first_when_cancelled_before_the_kernel_knows) {
+TEST_P(signals, come_once_each_value_first_when_cancelled_before_the_system_call) {
     auto ends = attached_stream();
     tracked_read read(reading(ends.reader, into));
     read.state.start(initiation::batched);
@@ -80,7 +82,7 @@ TEST_P(signals, come_once_each_value_first_when_cancelled_in_flight) {
     settle();
     EXPECT_TRUE(read.state.started());
     read.state.cancel();
-    read.state.cancel();  // asking twice changes nothing
+    read.state.cancel();  // a second call has no effect
     ASSERT_TRUE(run_until_done(read.is));
     EXPECT_TRUE(failed(read.is, ECANCELED));
 }
@@ -97,7 +99,7 @@ TEST_P(signals, are_not_changed_by_a_cancel_after_completion) {
     EXPECT_TRUE(has_read(read.is, 5));
 }
 
-TEST_P(signals, of_a_cancelled_operation_leave_the_stream_usable) {
+TEST_P(signals, leave_the_stream_usable_after_a_cancelled_operation) {
     auto ends = attached_stream();
     tracked_read first(reading(ends.reader, into));
     first.state.start();
@@ -134,7 +136,8 @@ TEST_P(signals, let_the_receiver_destroy_the_operation_from_done) {
         auto read = std::make_unique<tracked_read>(reading(ends.reader, into));
         bool destroyed = false;
         std::function<void()> destroy = [&] {
-            auto gone = std::move(read->is.on_done);  // the closure being run must outlive what it destroys
+            auto gone = std::move(read->is.on_done);  // the running closure must outlive the object
+                                                      // that it destroys
             read.reset();
             destroyed = true;
         };
@@ -151,7 +154,7 @@ TEST_P(signals, let_the_receiver_destroy_the_operation_from_done) {
     EXPECT_EQ(multiplexer().pending(), 0U);
 }
 
-TEST_P(signals, may_start_others_without_the_stack_growing) {
+TEST_P(signals, may_start_other_operations_without_stack_growth) {
     auto ends = attached_stream();
     const int chained = rounds(kind() == medium::tcp_pair ? 10'000 : 100'000);
     const auto* const outermost = static_cast<const char*>(__builtin_frame_address(0));
@@ -162,7 +165,8 @@ TEST_P(signals, may_start_others_without_the_stack_growing) {
     std::byte one{};
     tracked_read read(reading(ends.reader, {&one, 1}));
     tracked_write write(writing(ends.writer, {&one, 1}));
-    // Each starts the other from its first signal, while it is not done itself, and again from its second.
+    // Each starts the other from its first signal, while it is not done itself, and again from its
+    // second.
     read.is.on_done = [&] {
         look();
         if (read.is.dones < chained) write.state.start();
@@ -178,7 +182,7 @@ TEST_P(signals, may_start_others_without_the_stack_growing) {
     EXPECT_LT(deepest, 64 * 1024);
 }
 
-TEST_P(signals, of_others_are_not_given_inside_a_signal) {
+TEST_P(signals, are_not_nested) {
     auto ends = attached_stream();
     (void)ends.writer.write(io_request<const_bytes_type>{text("ab")});
     tracked_read first(reading(ends.reader, std::span(into).first(1)));
@@ -195,7 +199,7 @@ TEST_P(signals, of_others_are_not_given_inside_a_signal) {
     EXPECT_TRUE(succeeded(second.is, 1));
 }
 
-TEST_P(signals, come_from_poll_for_the_operation_asked_about) {
+TEST_P(signals, come_from_poll_for_the_polled_operation) {
     auto ends = attached_stream();
     tracked_read read(reading(ends.reader, into));
     read.state.start();
@@ -208,7 +212,7 @@ TEST_P(signals, come_from_poll_for_the_operation_asked_about) {
     EXPECT_TRUE(has_read(read.is, 5));
 }
 
-TEST_P(signals, of_a_poll_at_the_deadline_say_timed_out) {
+TEST_P(signals, report_a_timeout_from_poll_at_the_deadline) {
     auto ends = attached_stream();
     tracked_read read(reading(ends.reader, into, 0, 2ms));
     read.state.start();
@@ -243,7 +247,7 @@ TEST_P(signals, come_for_each_of_many_operations_cancelled_in_any_order) {
         EXPECT_TRUE(failed(read->is, ECANCELED));
 }
 
-TEST_P(signals, of_a_follower_come_although_the_one_before_it_is_cancelled_from_its_own_signal) {
+TEST_P(signals, come_for_the_next_operation_although_the_previous_one_is_cancelled_from_its_own_signal) {
     auto ends = attached_stream();
     tracked_read first(reading(ends.reader, std::span(into).first(1)));
     tracked_read second(reading(ends.reader, std::span(into).first(1)));

@@ -26,16 +26,18 @@ sys.path.insert(0, str(HERE.parent / "interop"))
 import served  # noqa: E402  (found through the line above)
 
 SUITE_SECONDS_MAX = 150
-# They wait out breaks that nobody acknowledges, 35 seconds each, or for changes that must not be told.
+# They wait for the timeout of breaks, 35 seconds each, or for notifications that must not be sent.
 SLOW_SUITE_SECONDS_MAX = {"lease": 300, "notify": 300, "oplock": 300, "replay": 400}
-# They hold a share open until somebody presses a key, count descriptors for minutes, or measure.
+# They wait for a key press, count descriptors for minutes, or measure.
 LEFT_OUT = ("bench", "hold-oplock", "hold-sharemode", "maxfid", "scan")
-# Seconds each, and the same outcome each time, so that `make test` may run them: what a client does all day.
+# Seconds each, with the same result in each run, so that `make test` can run them: the usual
+# operations of clients.
 QUICK = ("acls", "async_dosmode", "charset", "check-sharemode", "compound", "compound_async", "connect", "create",
          "credits", "delete-on-close-perms", "deny", "durable-open", "durable-open-disconnect", "durable-v2-open",
          "fileid", "getinfo", "ioctl", "ioctl-on-stream", "lock", "mkdir", "openattr", "read", "rename", "rw",
          "session", "session-id", "session-require-signing", "sharemode", "tcon", "winattr")
-# Kind of signing -> the server's options and the list of the tests that fail. `required` is the server's default.
+# Kind of signing -> the server's options and the list of failing tests. `required` is the server's
+# default.
 SIGNING = {"required": ([], HERE / "ledger-signed.txt"), "optional": (["--no-signing"], HERE / "ledger.txt")}
 # Suite -> options of its server, with each kind of signing. smbtorture numbers its messages from 0 on each connection. With
 # AES-GMAC, it would repeat nonces on the third channel of a session, so that the server rejects that channel.
@@ -48,13 +50,13 @@ AS_UNSIGNED = "as without signing"  # in the ledger of `required`: ledger.txt ha
 
 @dataclass
 class Outcome:
-    """What a suite did. A test that was under way when smbtorture ended has failed."""
+    """The results of a suite. A test that was running when smbtorture ended has failed."""
 
     suite: str
     passed: list = field(default_factory=list)
-    failed: dict = field(default_factory=dict)  # name -> the first line smbtorture gave as a reason
+    failed: dict = field(default_factory=dict)  # name -> the first line of smbtorture's reason
     skipped: list = field(default_factory=list)
-    fault: str = ""  # what went wrong beside the tests: the server died, smbtorture crashed
+    fault: str = ""  # a problem outside of the tests: the server died, smbtorture crashed
     is_cut: bool = False
     seconds: float = 0.0
 
@@ -91,7 +93,7 @@ def parse_subunit(suite, text):
 
 
 def run_suite(suite, options):
-    """One suite, or one test of it (lock.valid-request), against a fresh server and folder."""
+    """Runs one suite, or one test of it (lock.valid-request), against a new server and directory."""
     with tempfile.TemporaryDirectory(prefix="sluice-smbtorture-", dir=options.scratch) as folder:
         began = time.monotonic()
         fault, text, status = "", "", 0
@@ -115,12 +117,12 @@ def run_suite(suite, options):
 
 
 def run_smbtorture(suite, server, options):
-    """What it printed, and its exit status: None if it had to be stopped."""
+    """Returns its output, and its exit status: None if it had to be killed."""
     command = ["smbtorture", f"//127.0.0.1/{server.share}", "-p", str(server.port),
                "-U", f"{served.USER}%{served.PASSWORD}", "--format=subunit", "--option=torture:progress=no",
                f"smb2.{suite}"]
     with tempfile.TemporaryFile(dir=options.scratch) as output:
-        # A session of its own: some tests fork, and all of them must end with it.
+        # A separate session: some tests fork, and all their processes must be ended.
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.DEVNULL,
                                    start_new_session=True, cwd=options.scratch)
         try:
@@ -144,7 +146,7 @@ def all_suites():
 
 
 def read_ledger(path):
-    """`suite.test<TAB>reason` a line; `smb2.` before it is allowed, empty lines and # comments are passed over."""
+    """Reads lines of `suite.test<TAB>reason`; `smb2.` before it is allowed, empty lines and # comments are ignored."""
     ledger = {}
     if not path.exists():
         return ledger
@@ -174,7 +176,7 @@ def write_ledger(path, ledger, outcomes, unsigned):
 
 
 def read_reference(path):
-    """`suite passed failed skipped`, and a * behind where the time limit cut the suite."""
+    """Reads lines of `suite passed failed skipped`, with a * after them if the suite reached the time limit."""
     reference = {}
     for line in path.read_text().splitlines():
         if line.strip() and not line.startswith("#"):
@@ -203,7 +205,7 @@ def new_failures(outcome, ledger):
 
 
 def judge(outcomes, ledger, options):
-    """Prints the sum; True if everything that failed was known to."""
+    """Prints the totals. Returns whether all failures are known."""
     unknown = {outcome.suite: new for outcome in outcomes if (new := new_failures(outcome, ledger))}
     faults = [outcome.suite for outcome in outcomes if outcome.fault]
     recovered = [f"{outcome.suite}.{name}" for outcome in outcomes for name in outcome.passed
@@ -234,7 +236,7 @@ def main():
     parser.add_argument("--keep-going", action="store_true", help="after a failure that is not in the ledger")
     parser.add_argument("--ledger", type=pathlib.Path, help="default: the ledger of --signing")
     parser.add_argument("--write-ledger", action="store_true", help="bring the ledger up to date with this run")
-    parser.add_argument("--scratch", help="where the shared folders are made; must have extended attributes")
+    parser.add_argument("--scratch", help="directory for the shares; must have extended attributes")
     options = parser.parse_args()
     if not shutil.which("smbtorture"):
         served.skip("smbtorture is not installed (Debian package samba-testsuite)")

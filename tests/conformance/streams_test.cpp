@@ -28,8 +28,8 @@ protected:
         return static_cast<std::size_t>(
             std::ranges::count_if(operations, [](const auto& each) { return each->is.dones == 1; }));
     }
-    /// Takes what comes out at the other end until a condition holds and so many bytes have come: what TCP
-    /// has taken may still be on its way.
+    /// Receives at the other end until a condition holds and this number of bytes has arrived: data
+    /// that TCP has accepted may still be in transit.
     std::vector<std::byte> receive_until(io_handle& reader, const std::function<bool()>& met,
                                          const std::function<std::size_t()>& expected) {
         std::vector<std::byte> all;
@@ -65,7 +65,7 @@ TEST_P(streams, serve_reads_in_the_order_they_were_started) {
         ASSERT_TRUE(run_until([&] { return done(all) == i + 1; }));
     }
     EXPECT_TRUE(std::ranges::is_sorted(order));
-    // A read may be short; in order and without a gap they must be.
+    // A read may be short; but the reads must be in order and without gaps.
     std::size_t at = 0;
     for (std::size_t i = 0; i < all.size(); ++i) {
         ASSERT_EQ(std::memcmp(&got[i * 10], &sent[at], all[i]->is.bytes), 0) << "read " << i;
@@ -73,7 +73,7 @@ TEST_P(streams, serve_reads_in_the_order_they_were_started) {
     }
 }
 
-TEST_P(streams, serve_writes_in_the_order_they_were_started_and_whole) {
+TEST_P(streams, serve_writes_completely_in_the_order_they_were_started) {
     auto ends = attached_stream();
     const auto sent = pattern(300'000);
     writes all;
@@ -92,7 +92,7 @@ TEST_P(streams, serve_writes_in_the_order_they_were_started_and_whole) {
         EXPECT_TRUE(succeeded(each->is, each->state.get_sender().request().buffers.size()));
 }
 
-TEST_P(streams, deal_bytes_out_over_waiting_reads_as_separate_calls_would) {
+TEST_P(streams, distribute_bytes_over_waiting_reads_like_separate_calls) {
     for (const std::size_t available : {1U, 7U, 8U, 9U, 24U, 25U, 100U}) {
         auto ends = attached_stream();
         std::vector<std::byte> got(200);
@@ -109,11 +109,12 @@ TEST_P(streams, deal_bytes_out_over_waiting_reads_as_separate_calls_would) {
         for (auto& each : all)
             each->state.start(initiation::batched);
         settle();
-        // By the model: each read takes what it can of what is left, and one that finds nothing waits.
+        // The model: each read takes as much as it can of the remaining bytes, and waits if there
+        // are none.
         std::size_t left = available;
         bool waits = false;
         for (std::size_t i = 0; i < sizes.size(); ++i) {
-            if (not which().is_exact) break;  // a short transfer is allowed to deal otherwise
+            if (not which().is_exact) break;  // a short transfer may distribute them differently
             waits = waits or (left == 0 and sizes[i] != 0);
             if (waits) {
                 EXPECT_EQ(all[i]->is.values, 0) << "read " << i << " with " << available << " available";
@@ -129,7 +130,7 @@ TEST_P(streams, deal_bytes_out_over_waiting_reads_as_separate_calls_would) {
     }
 }
 
-TEST_P(streams, finish_a_read_with_what_is_there) {
+TEST_P(streams, finish_a_read_with_the_available_bytes) {
     auto ends = attached_stream();
     std::array<std::byte, 100> into{};
     send(ends.writer, text("some"));
@@ -157,7 +158,7 @@ TEST_P(streams, finish_every_waiting_read_with_no_bytes_when_the_peer_has_closed
         EXPECT_TRUE(succeeded(each->is, 0));
 }
 
-TEST_P(streams, give_what_was_sent_before_the_peer_closed_then_the_end) {
+TEST_P(streams, return_the_bytes_sent_before_the_peer_closed_then_the_end) {
     auto ends = attached_stream();
     const auto sent = pattern(1000);
     send(ends.writer, sent);
@@ -179,7 +180,7 @@ TEST_P(streams, give_what_was_sent_before_the_peer_closed_then_the_end) {
     EXPECT_EQ(read.is.code, 0);
 }
 
-TEST_P(streams, write_one_request_whole_although_the_reader_is_slow) {
+TEST_P(streams, write_one_request_completely_although_the_reader_is_slow) {
     auto ends = attached_stream();
     const auto sent = pattern(1 << 20);
     tracked_write write(writing(ends.writer, sent));
@@ -191,7 +192,7 @@ TEST_P(streams, write_one_request_whole_although_the_reader_is_slow) {
     EXPECT_TRUE(std::ranges::equal(got, sent));
 }
 
-TEST_P(streams, cut_off_the_followers_of_a_write_cancelled_half_way) {
+TEST_P(streams, end_the_writes_after_one_cancelled_half_way) {
     auto ends = attached_stream();
     const auto first = pattern(1 << 20);
     const std::vector<std::byte> second(1000, std::byte{0xAA});
@@ -204,22 +205,22 @@ TEST_P(streams, cut_off_the_followers_of_a_write_cancelled_half_way) {
     settle();
     half.state.cancel();
     ASSERT_TRUE(run_until([&] { return multiplexer().pending() == 0; }));
-    EXPECT_EQ(half.is.code, 0) << "bytes have gone: that is told rather than the cause";
+    EXPECT_EQ(half.is.code, 0) << "the written bytes are reported rather than the cause";
     EXPECT_GT(half.is.bytes, 0U);
     EXPECT_LT(half.is.bytes, first.size());
     EXPECT_TRUE(failed(follower.is, ECANCELED));
     EXPECT_TRUE(failed(last.is, ECANCELED));
     const auto got = receive_until(ends.reader, [] { return true; }, [&] { return half.is.bytes; });
-    ASSERT_EQ(got.size(), half.is.bytes) << "nothing of the followers may reach the stream";
+    ASSERT_EQ(got.size(), half.is.bytes) << "no bytes of the following writes may reach the stream";
     EXPECT_TRUE(std::equal(got.begin(), got.end(), first.begin()));
-    // Whoever writes knowing of the gap may write.
+    // A new write, which the program starts after it was informed of the gap, is permitted.
     tracked_write aware(writing(ends.writer, second));
     aware.state.start();
     ASSERT_TRUE(run_until_done(aware.is));
     EXPECT_TRUE(succeeded(aware.is, second.size()));
 }
 
-TEST_P(streams, cut_off_the_followers_of_a_write_whose_deadline_passes_half_way) {
+TEST_P(streams, end_the_writes_after_one_whose_deadline_passes_half_way) {
     auto ends = attached_stream();
     const auto first = pattern(1 << 20);
     tracked_write half(writing(ends.writer, first, 0, 5ms));
@@ -235,7 +236,7 @@ TEST_P(streams, cut_off_the_followers_of_a_write_whose_deadline_passes_half_way)
         receive_until(ends.reader, [] { return true; }, [&] { return half.is.bytes; }).size(), half.is.bytes);
 }
 
-TEST_P(streams, let_followers_go_when_the_cancelled_write_had_not_begun) {
+TEST_P(streams, continue_with_the_next_writes_if_the_cancelled_one_had_not_begun) {
     auto ends = attached_stream();
     const std::size_t filled = fill_up(ends.writer);
     tracked_write first(writing(ends.writer, text("first")));
@@ -252,7 +253,7 @@ TEST_P(streams, let_followers_go_when_the_cancelled_write_had_not_begun) {
     EXPECT_EQ(got.size(), filled + first.is.bytes + second.is.bytes);
 }
 
-TEST_P(streams, complete_requests_of_no_bytes_at_once_though_the_stream_is_empty_or_full) {
+TEST_P(streams, complete_requests_of_no_bytes_at_once_on_empty_and_full_streams) {
     auto ends = attached_stream();
     std::array<std::byte, 1> nothing{};
     const std::span<std::byte> none = std::span(nothing).first(0);
@@ -296,7 +297,7 @@ TEST_P(streams, keep_a_request_of_no_bytes_in_its_place) {
     ASSERT_TRUE(run_until([&] { return multiplexer().pending() == 0; }));
 }
 
-TEST_P(streams, complete_a_request_of_no_bytes_though_the_one_behind_it_has_to_wait) {
+TEST_P(streams, complete_a_request_of_no_bytes_although_the_next_one_has_to_wait) {
     auto ends = attached_stream();
     std::array<std::byte, 4> into{};
     tracked_read none(reading(ends.reader, {}));
@@ -308,7 +309,7 @@ TEST_P(streams, complete_a_request_of_no_bytes_though_the_one_behind_it_has_to_w
     EXPECT_EQ(behind.is.values, 0);
 }
 
-// The pieces of a list: data in every `stride`th, nothing in the others.
+// Returns the pieces of a list: data in every `stride`th piece, none in the others.
 std::vector<buffer> cut(std::span<std::byte> bytes, std::size_t pieces, std::size_t stride) {
     std::vector<buffer> list(pieces);
     const std::size_t filled = (pieces + stride - 1) / stride;
@@ -335,7 +336,7 @@ TEST_P(streams, gather_and_scatter_lists_of_any_length_with_empty_pieces_among_t
         std::vector<std::byte> got(sent.size());
         std::size_t total = 0;
         auto read = [&] {
-            // Leading empty pieces too: the list is cut anew from what is left.
+            // Leading empty pieces too: the list is built again from the remaining bytes.
             auto incoming = cut(std::span(got).subspan(total), pieces, stride);
             if (stride > 1) std::ranges::rotate(incoming, incoming.end() - 1);
             tracked reader(async_read(ends.reader, io_request<buffers_type>{incoming}));
@@ -397,7 +398,7 @@ TEST_P(streams, share_calls_among_requests_of_many_pieces_without_mixing_them_up
     EXPECT_TRUE(std::ranges::equal(got, sent));
 }
 
-TEST_P(streams, tell_of_readiness_without_taking_a_byte) {
+TEST_P(streams, report_readiness_without_taking_a_byte) {
     auto ends = attached_stream();
     tracked readable(async_ready(ends.reader, direction::in));
     tracked writable(async_ready(ends.writer, direction::out));
@@ -455,7 +456,7 @@ TEST_P(streams, read_and_write_at_once_on_one_handle) {
     EXPECT_EQ(std::memcmp(there.data(), "to", read_there.is.bytes), 0);
 }
 
-TEST_P(streams, give_the_same_however_operations_are_begun) {
+TEST_P(streams, have_the_same_results_for_every_kind_of_initiation) {
     for (const auto how : {initiation::automatic, initiation::speculative, initiation::batched}) {
         auto ends = attached_stream();
         multiplexer().set_initiation(how);
@@ -506,7 +507,7 @@ TEST_P(streams, refuse_to_leave_the_multiplexer_while_operations_are_pending) {
     EXPECT_EQ(ends.reader.multiplexer(), nullptr);
 }
 
-TEST_P(streams, do_not_confuse_a_descriptor_that_is_used_again) {
+TEST_P(streams, do_not_confuse_a_reused_descriptor) {
     std::array<std::byte, 8> into{};
     int number = -1;
     for (int i = 0; i < 20; ++i) {
@@ -539,7 +540,7 @@ TEST_P(streams, fail_operations_that_the_handle_does_not_allow) {
     EXPECT_TRUE(failed(write.is, EBADF));
 }
 
-TEST_P(streams, serve_two_handles_of_one_descriptor_or_say_why_not) {
+TEST_P(streams, serve_two_handles_of_one_descriptor_or_report_why_not) {
     auto ends = attached_stream();
     io_handle twin(ends.reader.native());
     attach(twin);

@@ -6,8 +6,8 @@
 
 #include "tests/conformance/harness.hpp"
 
-// What other threads may do: post, end a work_guard, hold the other end of a stream; and what a back end's
-// own threads do. Runs under ThreadSanitizer.
+// The actions that other threads may take: post, end a work_guard, hold the other end of a stream;
+// and those of a back end's own threads. Runs under ThreadSanitizer.
 
 namespace sluice::io::conformance {
 namespace {
@@ -97,7 +97,7 @@ TEST_P(threads, wake_a_loop_that_sleeps) {
     }
 }
 
-TEST_P(threads, wake_one_that_waits_for_posted_items_alone) {
+TEST_P(threads, wake_a_loop_that_waits_only_for_posted_items) {
     int invoked = 0;
     counted_item item;
     item.invoked = &invoked;
@@ -112,7 +112,7 @@ TEST_P(threads, wake_one_that_waits_for_posted_items_alone) {
     EXPECT_EQ(invoked, 1);
 }
 
-TEST_P(threads, end_a_loop_by_ending_their_promise) {
+TEST_P(threads, end_a_loop_by_ending_their_work_guard) {
     for (int i = 0; i < 20; ++i) {
         auto& m = multiplexer();
         std::jthread promising([promise = io_multiplexer::work_guard(m), i]() mutable {
@@ -124,7 +124,7 @@ TEST_P(threads, end_a_loop_by_ending_their_promise) {
     EXPECT_EQ(multiplexer().run(), io_multiplexer::nothing_pending);
 }
 
-TEST_P(threads, echo_bytes_between_multiplexers_of_their_own) {
+TEST_P(threads, echo_bytes_between_separate_multiplexers) {
     for (const medium kind : {medium::unix_pair, medium::tcp_pair}) {
         auto ends = open_stream(kind);
         const int times = rounds(5000);
@@ -160,7 +160,7 @@ TEST_P(threads, echo_bytes_between_multiplexers_of_their_own) {
     }
 }
 
-TEST_P(threads, of_the_back_end_may_be_asked_to_stop_what_they_do) {
+TEST_P(threads, stop_their_work_in_the_back_end_on_request) {
     auto file = open_file(place::device);
     attach(file);
     const auto content = pattern(1 << 18);
@@ -171,7 +171,7 @@ TEST_P(threads, of_the_back_end_may_be_asked_to_stop_what_they_do) {
     for (int i = 0; i < rounds(100); ++i) {
         std::deque<std::unique_ptr<tracked_read>> reads;
         for (auto& each : into) {
-            // Some by cancel(), some by a deadline.
+            // Some are ended by cancel(), others by a deadline.
             const auto within = reads.size() % 3 == 0 ? deadline(50us) : deadline();
             reads.push_back(std::make_unique<tracked_read>(reading(file, each, 0, within)));
             reads.back()->state.start(initiation::batched);

@@ -1,4 +1,4 @@
-// The bridge to std::execution, against the model beside this file and against real implementations.
+// The bridge to std::execution, with the model in this directory and with real implementations.
 
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ static_assert(std::same_as<read_sender::completion_signatures,
                            ex::completion_signatures<ex::set_value_t(bytes_type), ex::set_error_t(error),
                                                      ex::set_stopped_t()>>);
 
-// What a receiver of these tests has heard, and where.
+// The signals that a receiver of these tests has received, and the thread.
 struct heard {
     std::atomic<int> values{0}, errors{0}, stops{0};
     std::size_t bytes = 0;
@@ -106,7 +106,7 @@ protected:
             multiplexer->run();
     }
     auto read() { return async_read(ends.reader, io_request<bytes_type>{into}); }
-    // A read of the end that is for writing.
+    // A read from the write end.
     auto misdirected() { return async_read(ends.writer, io_request<bytes_type>{into}); }
     auto write(std::string_view what) {
         return async_write(ends.writer, io_request<const_bytes_type>{text(what)});
@@ -142,7 +142,7 @@ TEST_F(execution_bridge_test, an_error_arrives_on_the_error_channel_with_its_cau
     EXPECT_EQ(std::get<0>(ex_sync::sync_wait(std::move(chain)).value()), EBADF);
 }
 
-TEST_F(execution_bridge_test, as_result_gives_errors_as_values) {
+TEST_F(execution_bridge_test, as_result_returns_errors_as_values) {
     start_loop();
     auto chain = bridge::as_result(misdirected())  //
                  | ex::then([](io_result<bytes_type> outcome) noexcept { return outcome.error().code(); });
@@ -163,7 +163,7 @@ TEST_F(execution_bridge_test, a_stop_request_cancels_the_read_and_completes_stop
     EXPECT_EQ(outcome.completions(), 1);
 }
 
-TEST_F(execution_bridge_test, a_stop_requested_before_the_start_leaves_the_data_alone) {
+TEST_F(execution_bridge_test, a_stop_requested_before_the_start_does_not_take_data) {
     ASSERT_TRUE(ends.writer.write({.buffers = text("kept")}).has_value());
     ex_queries::inplace_stop_source source;
     source.request_stop();
@@ -209,13 +209,13 @@ TEST_F(execution_bridge_test, a_range_lock_is_cancelled_when_a_stop_is_requested
     EXPECT_EQ(outcome.stops, 1);
     EXPECT_EQ(outcome.completions(), 1);
     held.unlock();
-    EXPECT_TRUE(lock.try_lock(whole)) << "no request waits for it";
+    EXPECT_TRUE(lock.try_lock(whole)) << "no request is waiting";
 }
 
-TEST_F(execution_bridge_test, a_cancellation_nobody_asked_for_is_an_error) {
+TEST_F(execution_bridge_test, a_cancellation_without_a_stop_request_is_an_error) {
     heard outcome;
-    // A large write that can only go in part, and one behind it, which ends with ECANCELED when the first is
-    // cancelled in the middle.
+    // A large write that fits only partly, and a second one, which ends with ECANCELED when the
+    // first is cancelled half way.
     std::vector<char> large(1U << 20U, 'x');
     ex_queries::inplace_stop_source never;
     struct ignore {
@@ -240,7 +240,7 @@ TEST_F(execution_bridge_test, a_cancellation_nobody_asked_for_is_an_error) {
     EXPECT_EQ(dones, 1);
 }
 
-TEST_F(execution_bridge_test, on_the_loops_own_thread_what_is_ready_completes_inside_start) {
+TEST_F(execution_bridge_test, on_the_loops_own_thread_ready_operations_complete_inside_start) {
     (void)multiplexer->try_run();  // this thread owns it
     ASSERT_TRUE(ends.writer.write({.buffers = text("now")}).has_value());
     heard outcome;

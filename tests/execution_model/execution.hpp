@@ -9,9 +9,9 @@
 
 #include "tests/execution_model/stop_token.hpp"
 
-/// A model of std::execution, small enough to be read: what the bridge is tested against where no
-/// implementation is installed. It checks what P2300 asks of the other side (concepts, noexcept, rvalue
-/// completions) rather than helping it, and spells the names as std::execution does.
+/// A small model of std::execution, with which the bridge is tested if no implementation is
+/// installed. It checks the requirements of P2300 on the other side (concepts, noexcept, rvalue
+/// completions) rather than helping it, and uses the names of std::execution.
 namespace execution_model {
 
 struct sender_t {};
@@ -324,7 +324,8 @@ struct waiting_receiver {
     }
     void set_stopped() && noexcept { finish(); }
     void finish() noexcept {
-        // The state, and this, may go as soon as `over` is seen; notify needs only its address.
+        // The state, and this receiver, may be destroyed as soon as `over` is true; notify needs
+        // only its address.
         std::atomic<bool>& over = at->over;
         over.store(true, std::memory_order_release);  // pairs with the wait in sync_wait
         over.notify_one();
@@ -335,7 +336,8 @@ struct waiting_receiver {
 
 }  // namespace detail
 
-/// Waits on another thread's doing: the values, or nothing if stopped. Errors are to be mapped before.
+/// Waits for another thread. Returns the values, or std::nullopt if stopped. Errors must be mapped
+/// before.
 template <sender S>
 auto sync_wait(S from) {
     using values_type = typename detail::value_tuple<signatures_of<S>>::type;

@@ -1,4 +1,4 @@
-// Range locks as senders, against the model beside this file and against real implementations.
+// Range locks as senders, with the model in this directory and with real implementations.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ static_assert(ex::sender<sender_type>);
 static_assert(std::same_as<sender_type::completion_signatures,
                            ex::completion_signatures<ex::set_value_t(range_guard), ex::set_stopped_t()>>);
 
-// What a receiver has heard.
+// The signals that a receiver has received.
 struct heard {
     std::atomic<int> grants{0}, stops{0};
     range_guard guard;
@@ -59,7 +59,7 @@ struct listener {
 template <class Token>
 listener(heard*, Token) -> listener<Token>;
 
-TEST(lock_sender, gives_the_guard_inside_start_if_nothing_is_in_the_way) {
+TEST(lock_sender, completes_inside_start_without_a_conflict) {
     range_lock lock;
     heard outcome;
     auto state =
@@ -71,7 +71,7 @@ TEST(lock_sender, gives_the_guard_inside_start_if_nothing_is_in_the_way) {
     EXPECT_FALSE(lock.try_lock(exclusive(9, 9)));
 }
 
-TEST(lock_sender, gives_the_guard_on_the_thread_that_gave_the_range_back) {
+TEST(lock_sender, completes_on_the_thread_that_released_the_range) {
     range_lock lock;
     heard outcome;
     range_guard held = lock.try_lock(exclusive(0, 9));
@@ -85,7 +85,7 @@ TEST(lock_sender, gives_the_guard_on_the_thread_that_gave_the_range_back) {
     EXPECT_EQ(outcome.where, its_id);
 }
 
-TEST(lock_sender, stopped_before_the_start_asks_for_nothing) {
+TEST(lock_sender, makes_no_request_if_stopped_before_the_start) {
     range_lock lock;
     heard outcome;
     ex_queries::inplace_stop_source source;
@@ -96,7 +96,7 @@ TEST(lock_sender, stopped_before_the_start_asks_for_nothing) {
     EXPECT_TRUE(lock.try_lock(exclusive(0, 9)));
 }
 
-TEST(lock_sender, stopped_while_it_waits_lets_those_behind_it_go_on) {
+TEST(lock_sender, no_longer_blocks_later_requests_if_stopped_while_waiting) {
     range_lock lock;
     const range_guard held = lock.try_lock(shared(0, 9));
     heard outcome;
@@ -113,7 +113,7 @@ TEST(lock_sender, stopped_while_it_waits_lets_those_behind_it_go_on) {
     EXPECT_EQ(behind.grants, 1);
 }
 
-TEST(lock_sender, stopped_after_the_grant_keeps_its_lock) {
+TEST(lock_sender, keeps_its_lock_if_stopped_after_the_grant) {
     range_lock lock;
     heard outcome;
     ex_queries::inplace_stop_source source;
@@ -159,8 +159,8 @@ TEST(lock_sender, waits_for_another_thread) {
     other.join();
 }
 
-// Each round: one gives the range back, another requests a stop, a third starts; the state ends as soon as it
-// is completed.
+// Each round: one thread releases the range, another requests a stop, a third starts; the state is
+// destroyed as soon as it has completed.
 TEST(lock_sender, completes_once_when_start_grant_and_stop_race) {
     range_lock lock;
     std::atomic<int> ready{0};
@@ -207,7 +207,7 @@ TEST(lock_sender, completes_once_when_start_grant_and_stop_race) {
     giver.join();
     stopper.join();
     EXPECT_EQ(grants + stops, rounds);
-    EXPECT_TRUE(lock.try_lock({.where = byte_range::whole()})) << "something stays locked";
+    EXPECT_TRUE(lock.try_lock({.where = byte_range::whole()})) << "the range is still locked";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What only a real implementation has: algorithms over several senders, and its coroutine.
+// Features that only a real implementation has: algorithms over several senders, and its coroutine.
 #include <gtest/gtest.h>
 #include <exec/completion_behavior.hpp>
 #include <exec/task.hpp>
@@ -81,7 +81,7 @@ TEST_F(stdexec_test, when_all_joins_reads_and_writes_of_two_pipes) {
     EXPECT_EQ(std::get<3>(*got).size(), 5U);
 }
 
-TEST_F(stdexec_test, an_error_in_when_all_cancels_what_would_wait_for_ever) {
+TEST_F(stdexec_test, an_error_in_when_all_cancels_an_endless_wait) {
     auto misdirected = bridge::as_sender(async_read(pipes[1].writer, io_request<bytes_type>{into[1]}));
     auto both = stdexec::when_all(read(0), std::move(misdirected))  //
                 | stdexec::then([](bytes_type, bytes_type) noexcept { return 0; }) |
@@ -89,7 +89,7 @@ TEST_F(stdexec_test, an_error_in_when_all_cancels_what_would_wait_for_ever) {
                     if constexpr (std::same_as<decltype(why), error>) {
                         return why.code();
                     } else {
-                        return -1;  // an exception_ptr of when_all's own
+                        return -1;  // an exception_ptr of when_all itself
                     }
                 });
     EXPECT_EQ(std::get<0>(stdexec::sync_wait(std::move(both)).value()), EBADF);

@@ -19,7 +19,7 @@ struct never_stop_token {
     friend bool operator==(never_stop_token, never_stop_token) = default;
 };
 
-/// std::inplace_stop_source, by a mutex and a list.
+/// std::inplace_stop_source, implemented with a mutex and a list.
 class inplace_stop_source {
 public:
     class token;
@@ -57,7 +57,8 @@ private:
         ~callback_base() = default;
     };
 
-    // True: called already, or right now by request_stop: nothing to remove.
+    // Returns true if the callback has been called, or is being called by request_stop: then it
+    // need not be removed.
     bool add(callback_base& callback) {
         std::unique_lock lock(mutex_);
         if (stopped_.load(std::memory_order_relaxed)) return false;

@@ -1,7 +1,8 @@
 #pragma once
 
-// Which implementation of std::execution a test is compiled against: the model beside this file, or, with one
-// of these defined, a real one. A test is compiled once for each that there is.
+// The implementation of std::execution for which a test is compiled: the model in this directory,
+// or, with one of these macros defined, a real one. A test is compiled once for each available
+// implementation.
 
 #if defined(SLUICE_TEST_STDEXEC)
 #include <exec/completion_behavior.hpp>

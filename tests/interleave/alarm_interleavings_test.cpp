@@ -13,12 +13,13 @@
 namespace sluice::interleave {
 namespace {
 
-/// A rule that is left out, to see that the exploration finds it.
+/// A rule that is omitted, to verify that the exploration detects it.
 enum class fault : unsigned char {
     none,
     does_not_stop,      // the coroutine continues without waiting for the alarm
-    stops_unseen,       // the alarm resumes only the waiter that it saw before it said that it is done
-    destroys_early,     // the frame goes before the coroutine is resumed
+    stops_unseen,       // the alarm resumes only a waiter that it saw before it signalled that it is
+                        // done
+    destroys_early,     // the frame is destroyed before the coroutine is resumed
     cancels_after_done  // the alarm cancels the scope after its done signal
 };
 
@@ -50,7 +51,7 @@ public:
     }
 
 private:
-    // The work has ended: scope_alarm::stop(), then the frame of with_deadline() goes.
+    // The work has ended: scope_alarm::stop(), then the frame of with_deadline() is destroyed.
     void end_work() {
         frame_->sleep.publish();
         step();
@@ -83,7 +84,7 @@ private:
     }
 
     fault left_out_;
-    simulated_lock lock_;  // of all scopes
+    simulated_lock lock_;  // shared by all scopes
     std::optional<frame> frame_{std::in_place};
     simulated_coroutine coroutine_;
     bool is_waiting_ = false;
@@ -93,20 +94,20 @@ report explored(fault left_out) {
     return explore([=] { return std::make_unique<limited>(left_out); });
 }
 
-TEST(alarm_interleavings, the_frame_goes_after_the_alarm_and_the_coroutine_is_resumed_once) {
+TEST(alarm_interleavings, the_frame_is_destroyed_after_the_alarm_and_the_coroutine_is_resumed_once) {
     const report found = explored(fault::none);
     EXPECT_EQ(found.problem, "");
     EXPECT_TRUE(found.is_complete);
     EXPECT_GT(found.schedules, 30U);
 }
 
-TEST(alarm_interleavings, to_resume_only_a_waiter_seen_before_is_found_to_be_wrong) {
+TEST(alarm_interleavings, resuming_only_a_waiter_seen_before_is_detected) {
     EXPECT_NE(explored(fault::stops_unseen).problem, "");
 }
 
-TEST(alarm_interleavings, a_frame_that_goes_before_its_alarm_is_found_to_be_wrong) {
+TEST(alarm_interleavings, a_frame_destroyed_before_its_alarm_is_detected) {
     for (const fault left_out : {fault::does_not_stop, fault::destroys_early, fault::cancels_after_done})
-        EXPECT_DEATH((void)explored(left_out), "used after it is gone") << static_cast<int>(left_out);
+        EXPECT_DEATH((void)explored(left_out), "used after its destruction") << static_cast<int>(left_out);
 }
 
 }  // namespace

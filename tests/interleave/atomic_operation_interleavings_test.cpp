@@ -5,8 +5,8 @@
 #include "sluice/io/sender/atomic_state.hpp"
 #include "tests/interleave/simulated_engine.hpp"
 
-// An operation that any thread starts and cancels, against its completion, in every order with few
-// preemptions. The functions are those of atomic_sender.cpp.
+// An operation that any thread can start and cancel, against its completion, in every order with
+// few preemptions. The functions are those of atomic_sender.cpp.
 
 namespace sluice::interleave {
 namespace {
@@ -15,12 +15,12 @@ using state = io::atomic_state<scheduled_atomics::atomic<std::uint32_t>>;
 
 // --- on a multiplexer for several threads
 
-/// A rule that is left out, to see that the exploration finds it.
+/// A rule that is omitted, to verify that the exploration detects it.
 enum class fault : unsigned char {
     none,
-    ignores_early_cancel,  // what begin() says of a cancellation before it
+    ignores_early_cancel,  // the result of begin() for an earlier cancellation
     opens_too_early,       // cancellations are sent to the multiplexer before it has the operation
-    publishes_unchecked    // it begins although it was cancelled before
+    publishes_unchecked    // the operation begins although it was cancelled before
 };
 
 class started_anywhere final : public scenario {
@@ -31,7 +31,7 @@ public:
         return {[this] { start(); }, [this] { cancel(); }, [this] { run(); }};
     }
     std::string verdict() override {
-        if (dones_ != 1) return "done was signalled other than once";
+        if (dones_ != 1) return "done was not signalled exactly once";
         if (state_.is_pending()) return "pending after done";
         return {};
     }
@@ -81,26 +81,26 @@ TEST(atomic_operation_interleavings, on_several_threads_ends_once_and_no_cancell
     }
 }
 
-TEST(atomic_operation_interleavings, to_ignore_a_cancellation_before_the_beginning_is_found_to_be_wrong) {
+TEST(atomic_operation_interleavings, ignoring_a_cancellation_before_the_start_is_detected) {
     EXPECT_NE(explored(false, fault::ignores_early_cancel).problem, "");
 }
 
-TEST(atomic_operation_interleavings, to_send_cancellations_too_early_is_found_to_be_wrong) {
+TEST(atomic_operation_interleavings, sending_cancellations_too_early_is_detected) {
     EXPECT_NE(explored(false, fault::opens_too_early).problem, "");
 }
 
-TEST(atomic_operation_interleavings, to_begin_a_cancelled_operation_is_found_to_be_wrong) {
+TEST(atomic_operation_interleavings, beginning_a_cancelled_operation_is_detected) {
     EXPECT_NE(explored(false, fault::publishes_unchecked).problem, "");
 }
 
-// --- on a multiplexer for one thread, which gets items from the others
+// --- on a multiplexer for one thread, which receives items from the others
 
 enum class owner_fault : unsigned char {
     none,
-    ends_under_item,  // done is signalled although the cancel item is on its way
+    ends_under_item,  // done is signalled although the cancel item is queued
     forgets_done,     // the cancel item does not signal it either
     starts_refused,   // an operation that was cancelled before begins
-    posts_always      // the item is pushed whatever the state says
+    posts_always      // the item is pushed in every state
 };
 
 class started_elsewhere final : public scenario {
@@ -111,7 +111,7 @@ public:
         return {[this] { start(); }, [this] { cancel(); }, [this] { cancel(); }, [this] { own(); }};
     }
     std::string verdict() override {
-        if (dones_ != 1) return "done was signalled other than once";
+        if (dones_ != 1) return "done was not signalled exactly once";
         return problem_;
     }
 
@@ -120,7 +120,7 @@ private:
 
     void post(item one) {
         step();
-        if (is_gone_) problem_ = "an item of a state that is gone is pushed";
+        if (is_gone_) problem_ = "an item of a destroyed state was pushed";
         items_.push_back(one);
         note_change();
         wake_all_on(&items_);
@@ -133,7 +133,7 @@ private:
         if (then == state::cancel_step::post_item or left_out_ == owner_fault::posts_always)
             post(item::cancel);
     }
-    // The loop. The i/o ends when nothing else is to be done, or because it is cancelled.
+    // The loop. The I/O ends when no other work is left, or because it is cancelled.
     void own() {
         while (not is_gone_) {
             step();
@@ -147,7 +147,7 @@ private:
                 sleep_on(&items_, false);
             }
         }
-        if (not items_.empty()) problem_ = "done came while an item was queued";
+        if (not items_.empty()) problem_ = "done was signalled while an item was queued";
     }
     void begin() {
         const bool may_begin = state_.begin();
@@ -202,19 +202,19 @@ TEST(atomic_operation_interleavings, on_one_thread_ends_once_and_leaves_no_item_
     EXPECT_GT(found.schedules, 100U);
 }
 
-TEST(atomic_operation_interleavings, to_signal_done_under_an_item_is_found_to_be_wrong) {
+TEST(atomic_operation_interleavings, signalling_done_before_a_queued_item_is_detected) {
     EXPECT_NE(explored(owner_fault::ends_under_item).problem, "");
 }
 
-TEST(atomic_operation_interleavings, to_forget_done_when_the_item_comes_is_found_to_be_wrong) {
+TEST(atomic_operation_interleavings, forgetting_done_when_the_item_runs_is_detected) {
     EXPECT_NE(explored(owner_fault::forgets_done).problem, "");
 }
 
-TEST(atomic_operation_interleavings, to_push_an_item_without_its_mark_is_found_to_be_wrong) {
+TEST(atomic_operation_interleavings, pushing_an_item_without_its_mark_is_detected) {
     EXPECT_NE(explored(owner_fault::posts_always).problem, "");
 }
 
-TEST(atomic_operation_interleavings, to_start_what_was_cancelled_is_found_to_be_wrong) {
+TEST(atomic_operation_interleavings, starting_a_cancelled_operation_is_detected) {
     EXPECT_NE(explored(owner_fault::starts_refused).problem, "");
 }
 

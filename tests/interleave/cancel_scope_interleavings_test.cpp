@@ -7,22 +7,23 @@
 #include "sluice/io/task/scope_tree.hpp"
 #include "tests/interleave/simulated_engine.hpp"
 
-// A coroutine that waits for an operation in a scope of its own, while another thread cancels the scope in
-// which that one is nested, and the loop completes the operation: in every order with few preemptions. The
-// functions are those of cancel_scope.cpp and of io_multiplexer_threads.cpp (start_or_finish, publish).
+// A coroutine that waits for an operation in its own scope, while another thread cancels the
+// enclosing scope, and the loop completes the operation: in every order with few preemptions. The
+// functions are those of cancel_scope.cpp and of io_multiplexer_threads.cpp (start_or_finish,
+// publish).
 
 namespace sluice::interleave {
 namespace {
 
-/// A rule that is left out, to see that the exploration finds it.
+/// A rule that is omitted, to verify that the exploration detects it.
 enum class fault : unsigned char {
     none,
     begins_at_once,         // the operation may complete before the coroutine is suspended
-    publishes_unchecked,    // it begins although it was cancelled before
+    publishes_unchecked,    // the operation begins although it was cancelled before
     leaves_unlocked,        // without the lock of the scopes
     destroyed_unlocked,     // the same
     stays_in_scope,         // the coroutine is resumed before its operation has left the scope
-    asks_before_it_enters,  // whether the scope is cancelled is not asked again after it has entered
+    asks_before_it_enters,  // the cancellation of the scope is not checked again after entering it
 };
 
 // If `is_blind`, a thread does not see that another one has set it.
@@ -61,7 +62,7 @@ public:
         return {[this] { await(); }, [this] { cancel(); }, [this] { run(); }};
     }
     std::string verdict() override {
-        if (coroutine_.resumptions() != 1) return "the coroutine was resumed other than once";
+        if (coroutine_.resumptions() != 1) return "the coroutine was not resumed exactly once";
         if (coroutine_.was_early()) return "the coroutine was resumed before it was suspended";
         outer_.leave_all();
         if (not completes_ and code_ != ECANCELED) return "it ended without a reason";
@@ -100,7 +101,7 @@ private:
         coroutine_.suspend();
         with_scopes([&] { enter(op); });
         if (left_out_ != fault::begins_at_once)
-            op.engine.publish(left_out_ != fault::publishes_unchecked);  // it may be gone now
+            op.engine.publish(left_out_ != fault::publishes_unchecked);  // it may be destroyed now
     }
     void enter(waiting_operation& op) {
         flag::is_blind = left_out_ == fault::asks_before_it_enters;
@@ -134,7 +135,7 @@ private:
 
     bool completes_;
     fault left_out_;
-    simulated_lock lock_;  // of all scopes
+    simulated_lock lock_;  // shared by all scopes
     tree outer_;
     std::optional<tree> inner_;
     std::optional<waiting_operation> operation_;
@@ -158,28 +159,29 @@ TEST(cancel_scope_interleavings, a_coroutine_is_resumed_once_and_no_cancellation
     }
 }
 
-TEST(cancel_scope_interleavings, to_publish_what_was_cancelled_is_found_to_be_wrong) {
+TEST(cancel_scope_interleavings, publishing_a_cancelled_operation_is_detected) {
     EXPECT_NE(explored(false, fault::publishes_unchecked).problem, "");
 }
 
-TEST(cancel_scope_interleavings, to_ask_only_before_entering_is_found_to_be_wrong) {
+TEST(cancel_scope_interleavings, checking_only_before_entering_is_detected) {
     EXPECT_NE(explored(false, fault::asks_before_it_enters).problem, "");
 }
 
-// Stops the program where the exploration finds something, as the use of a scope that is gone does by itself.
+// Ends the program if the exploration finds a problem, as the use of a destroyed scope does by
+// itself.
 void explore_and_stop(fault left_out) {
     if (not explored(true, left_out).problem.empty()) std::abort();
 }
 
-TEST(cancel_scope_interleavings, to_begin_before_the_coroutine_is_suspended_is_found_to_be_wrong) {
+TEST(cancel_scope_interleavings, beginning_before_the_coroutine_is_suspended_is_detected) {
     EXPECT_DEATH(explore_and_stop(fault::begins_at_once), "");
 }
 
-TEST(cancel_scope_interleavings, to_resume_before_leaving_the_scope_is_found_to_be_wrong) {
+TEST(cancel_scope_interleavings, resuming_before_leaving_the_scope_is_detected) {
     EXPECT_DEATH(explore_and_stop(fault::stays_in_scope), "");
 }
 
-TEST(cancel_scope_interleavings, scopes_without_their_lock_are_found_to_be_wrong) {
+TEST(cancel_scope_interleavings, scopes_without_their_lock_are_detected) {
     EXPECT_DEATH(explore_and_stop(fault::leaves_unlocked), "");
     EXPECT_DEATH(explore_and_stop(fault::destroyed_unlocked), "");
 }

@@ -5,7 +5,8 @@
 namespace sluice::interleave {
 namespace {
 
-// Store buffering and message passing, the two litmus tests that tell this memory model from others.
+// Store buffering and message passing, the two litmus tests that distinguish this memory model from
+// others.
 class litmus : public scenario {
 protected:
     using word = scheduled_atomics::atomic<std::uint32_t>;

@@ -24,15 +24,15 @@ struct waiting_coroutine {
     };
 };
 
-// Each of these makes the protocol wrong, and the exploration finds it.
+// Each of these breaks the protocol, and the exploration detects it.
 enum class fault : unsigned char {
     none,
     destroyed_in_list,  // the waiter does not leave the monitor before it destroys the event
-    sets_unlocked,      // a setter sets an event that it has found, after it has unlocked the mutex
+    sets_unlocked,      // a setter sets an event that it has found after it has unlocked the mutex
 };
 
-// A waiter that waits for an event of a monitor, and destroys it afterwards; two setters that find the event
-// in the monitor. An interrupt comes from the loop of the waiter, by another way.
+// A waiter waits for an event of a monitor, and destroys it afterwards; two setters find the event
+// in the monitor. An interrupt comes from the loop of the waiter, independently of the monitor.
 class one_waiter final : public scenario {
 public:
     explicit one_waiter(fault which) : fault_(which) { event_.emplace(*loop_); }
@@ -41,8 +41,8 @@ public:
         return {[this] { run_loop(); }, [this] { set(1); }, [this] { set(2); }};
     }
     std::string verdict() override {
-        if (resumptions_ != 1) return "the waiter was resumed other than once";
-        if (value_ != 1 and value_ != 2) return "the waiter has got a value that was not set";
+        if (resumptions_ != 1) return "the waiter was not resumed exactly once";
+        if (value_ != 1 and value_ != 2) return "the waiter received a value that was not set";
         return {};
     }
 
@@ -53,7 +53,7 @@ private:
         self.event_.reset();
         ++self.resumptions_;
     }
-    // The thread of the loop: invokes what is posted to it.
+    // The thread of the loop: runs posted items.
     void run_loop() {
         (void)wait(*this);
         while (resumptions_ == 0) {
@@ -101,7 +101,7 @@ TEST(event_interleavings, the_waiter_is_resumed_once_and_may_then_destroy_the_ev
     EXPECT_GT(found.schedules, 20U);
 }
 
-// Stops the program where the exploration finds something, as the use of an event that is gone does by
+// Ends the program if the exploration finds a problem, as the use of a destroyed event does by
 // itself.
 void explore_and_stop(fault which) {
     const std::string problem = explored(which).problem;
@@ -110,11 +110,11 @@ void explore_and_stop(fault which) {
     std::abort();
 }
 
-TEST(event_interleavings, to_destroy_the_event_in_the_list_is_found_to_be_wrong) {
+TEST(event_interleavings, destroying_the_event_in_the_list_is_detected) {
     EXPECT_DEATH(explore_and_stop(fault::destroyed_in_list), "");
 }
 
-TEST(event_interleavings, to_set_without_the_mutex_is_found_to_be_wrong) {
+TEST(event_interleavings, setting_without_the_mutex_is_detected) {
     EXPECT_DEATH(explore_and_stop(fault::sets_unlocked), "");
 }
 

@@ -25,7 +25,7 @@ class requests_of_lock final : public scenario {
 public:
     enum class kind : unsigned char { exclusive, shared, none };
 
-    /// `interrupted`: the request that the last thread interrupts, whether it waits or not.
+    /// `interrupted`: the request that the last thread interrupts, whether it is waiting or not.
     requests_of_lock(std::array<kind, 3> kinds, std::size_t interrupted)
         : kinds_(kinds), interrupted_(interrupted) {}
 
@@ -94,7 +94,7 @@ private:
     fifo_lock lock_;
     std::array<request_state, 3> requests_;
     unsigned arrivals_ = 0;
-    unsigned last_ = 0;  // in order of arrival, of those that have held it
+    unsigned last_ = 0;  // the number of the last holder in order of arrival
     unsigned last_exclusive_ = 0;
     int exclusive_ = 0;
     int shared_ = 0;
@@ -111,16 +111,16 @@ void expect_right(std::array<kind, 3> kinds, std::size_t interrupted) {
     EXPECT_GT(found.schedules, 20U);
 }
 
-TEST(fifo_lock_interleavings, exclusive_requests_hold_it_one_after_the_other) {
+TEST(fifo_lock_interleavings, exclusive_requests_are_granted_one_after_the_other) {
     expect_right({kind::exclusive, kind::exclusive, kind::exclusive}, no_interrupt);
 }
 
-TEST(fifo_lock_interleavings, shared_requests_do_not_meet_an_exclusive_one) {
+TEST(fifo_lock_interleavings, shared_requests_exclude_an_exclusive_one) {
     expect_right({kind::shared, kind::exclusive, kind::shared}, no_interrupt);
     expect_right({kind::exclusive, kind::shared, kind::exclusive}, no_interrupt);
 }
 
-TEST(fifo_lock_interleavings, interrupted_request_holds_up_no_other) {
+TEST(fifo_lock_interleavings, interrupted_request_delays_no_other) {
     expect_right({kind::exclusive, kind::exclusive, kind::exclusive}, 1);
     expect_right({kind::shared, kind::exclusive, kind::shared}, 1);
 }

@@ -1,5 +1,5 @@
-// The queues of fsmutex, as they are shipped, in every order of the steps of two or three processes (within
-// the limits named), with a kill at every step.
+// The queues of fsmutex, as they are shipped, in every order of the steps of two or three processes
+// (within the given limits), with a kill at every step.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ namespace {
 using fsmutex::entity;
 using opened = std::unique_ptr<fsmutex::shared_fs_mutex>;
 
-// Nothing if it fails, which is judged to be wrong.
+// Returns null on failure, which the scenario reports.
 opened open_append(const fsmutex::seams& from) {
     auto made = fsmutex::atomic_append::open({}, "/simulated/queue", from);
     return made ? std::move(*made) : nullptr;
@@ -60,7 +60,8 @@ plan map_plan(std::vector<std::vector<visit>> processes) {
     return {.open = open_map, .is_in_order = has_request, .processes = std::move(processes)};
 }
 
-// A queue of one slot more than a page has, so that what follows crosses its end, and tidies up.
+// Prepares a queue with one slot more than a page has, so that the following slots cross its end,
+// and are cleaned up.
 plan at_the_end_of_a_page(plan of) {
     of.prepare = [](simulated_kernel& kernel) {
         kernel.as(4, [&] {
@@ -69,15 +70,15 @@ plan at_the_end_of_a_page(plan of) {
                 (void)mutex->lock(entity(9));
             (void)mutex.release();
         });
-        kernel.kill(4);  // before it could remove the file
+        kernel.kill(4);  // before it can remove the file
     };
     auto before = std::make_shared<std::uint64_t>(0);
     of.inspect = [before](const std::byte* file, std::size_t) -> const char* {
         const auto header = fsmutex::queue_format::decode_header({file, fsmutex::queue_format::page_bytes});
-        if (not header) return nullptr;  // being written just now
+        if (not header) return nullptr;  // it is being written
         return header->first_known_good >= std::exchange(*before, header->first_known_good)
                    ? nullptr
-                   : "the header goes back";
+                   : "the header moves backwards";
     };
     of.prepare = [before, prepare = of.prepare](simulated_kernel& kernel) {
         *before = 0;
@@ -86,8 +87,9 @@ plan at_the_end_of_a_page(plan of) {
     return of;
 }
 
-// A ring of one page in which only the first slots and the last are free: each request begins another round,
-// in the bytes of one that others may still be looking at. The rest are of the dead, and in nobody's way.
+// Prepares a ring of one page in which only the first slots and the last are free: each request
+// begins another round, in the bytes of a slot that others may still be reading. The rest belong to
+// dead processes, and do not conflict.
 plan in_a_narrow_ring(plan of, std::size_t free_slots,
                       const std::vector<entity>& of_first_dead = {entity(9)}) {
     using namespace fsmutex::queue_format;
@@ -118,17 +120,18 @@ plan in_a_narrow_ring(plan of, std::size_t free_slots,
     of.inspect = [](const std::byte*, std::size_t bytes) {
         return bytes == 2 * page_bytes ? nullptr : "the file has grown";
     };
-    of.leaves_files = 1;  // of the dead
+    of.leaves_files = 1;  // the file of the dead processes
     return of;
 }
 
-TEST(queue_file_in_every_order, lets_no_time_pass_if_nobody_dies) {
-    // Three: to be kept from running with a slot half erased, to others who see that, and back.
+TEST(queue_file_in_every_order, lets_no_time_pass_if_no_process_dies) {
+    // Three: a process is preempted with a slot half erased, others run that see this, and it
+    // continues.
     limits three_times = in_no_time;
     three_times.preemptions_max = 3;
     expect_right(within(append_plan(pair), 0ms), three_times, 10'000);
 }
-TEST(queue_file_in_every_order, lets_no_time_pass_if_who_had_to_wait_comes_again) {
+TEST(queue_file_in_every_order, lets_no_time_pass_if_a_waiter_requests_again) {
     expect_right(within(append_plan({{{.wanted = one}, {.wanted = one}}, {{.wanted = two}}}), 0ms),
                  in_no_time, 3000);
 }
@@ -136,18 +139,18 @@ TEST(queue_file_in_every_order, is_fair_to_three_processes) {
     expect_right(within(append_plan(three), 0ms), {.preemptions_max = 1, .deadlines = timers::when_all_sleep},
                  3000);
 }
-TEST(queue_file_in_every_order, goes_on_within_a_tenth_of_a_second_after_a_kill_at_any_step) {
+TEST(queue_file_in_every_order, continues_within_100_ms_after_a_kill_at_any_step) {
     expect_right(within(with_kills(append_plan(pair), 2), 100ms), killing_in_no_time, 3000);
 }
 TEST(queue_file_in_every_order, survives_a_kill_while_it_is_opened_and_closed) {
     expect_right(with_kills(opened_in_time(append_plan({{{.wanted = one}}, {{.wanted = one}}}))), killing,
                  3000);
 }
-TEST(queue_file_in_every_order, survives_a_kill_between_pages_and_while_it_is_tidied) {
+TEST(queue_file_in_every_order, survives_a_kill_between_pages_and_during_clean_up) {
     expect_right(with_kills(at_the_end_of_a_page(append_plan({{{.wanted = many(12)}}, {{.wanted = two}}}))),
                  killing, 1000);
 }
-TEST(queue_file_in_every_order, keeps_a_deadline_to_the_moment) {
+TEST(queue_file_in_every_order, meets_a_deadline_exactly) {
     expect_right(within(append_plan({{{.wanted = one, .stays = 30ms}},
                                      {{.wanted = two, .within = 10ms}, {.wanted = two, .tries = true}}}),
                         40ms),
@@ -161,9 +164,9 @@ TEST(queue_file_in_every_order, is_right_on_a_volume_that_hosts_share) {
     expect_right(on_a_shared_volume(with_kills(append_plan({{{.wanted = one}}, {{.wanted = one}}}))), killing,
                  1000);
 }
-TEST(queue_file_in_every_order, is_removed_and_made_again_on_a_volume_that_hosts_share) {
-    // The first only opens it and goes: then it is a file without a name, with a link, that the second has
-    // open.
+TEST(queue_file_in_every_order, is_removed_and_created_again_on_a_volume_that_hosts_share) {
+    // The first process only opens it and ends: then it is a file without a name, but with a link,
+    // that the second has open.
     const plan coming_and_going =
         opened_in_time(append_plan({{}, {{.wanted = one, .stays = 1ms}}, {{.wanted = one, .stays = 1ms}}}));
     expect_right(on_a_shared_volume(coming_and_going),
@@ -188,11 +191,12 @@ TEST(queue_file_in_every_order, survives_a_kill_of_one_of_three_in_a_ring) {
                                   3),
                  {.preemptions_max = 0, .kills_max = 1, .deadlines = timers::when_all_sleep}, 100);
 }
-// One who only had to wait for a dead reader has looked at his slot and is about to change it, when the one
-// who repairs what the dead held exclusively frees it and asks again: in the same bytes.
-TEST(queue_file_in_every_order, changes_no_slot_of_somebody_dead_that_has_become_anothers) {
+// A process that only had to wait for a dead reader has read the reader's slot and is about to
+// change it. At that moment the process that repairs the entities of the dead exclusive holder
+// frees the slot and makes a new request in the same bytes.
+TEST(queue_file_in_every_order, changes_no_slot_of_a_dead_process_that_has_a_new_owner) {
     const std::vector<entity> other{entity(2)};
-    // With a deadline it asks again at once, without a yield.
+    // With a deadline it requests again at once, without a yield.
     const std::vector<visit> repairs_and_comes_again{{.wanted = other},
                                                      {.wanted = other, .within = 100ms, .stays = 1ms}};
     plan repairing =
@@ -201,21 +205,21 @@ TEST(queue_file_in_every_order, changes_no_slot_of_somebody_dead_that_has_become
     repairing.deaths_before = 1;
     expect_right(repairing, {.preemptions_max = 1, .deadlines = timers::when_all_sleep}, 300);
 }
-TEST(queue_file_in_every_order, finds_no_room_in_a_ring_that_is_full_and_goes_on) {
+TEST(queue_file_in_every_order, continues_after_a_full_ring) {
     plan crowded = in_a_narrow_ring(append_plan({{{.wanted = one}}, {{.wanted = two}}}), 1);
-    crowded.has_room_for = 1 << 20;  // of the disk; that of the ring is for one
+    crowded.has_room_for = 1 << 20;  // room on the disk; the ring has room for one request
     expect_right(crowded, {.preemptions_max = 1, .deadlines = timers::as_preemptions}, 100);
 }
-TEST(queue_file_in_every_order, goes_on_after_there_was_no_room_for_a_request) {
+TEST(queue_file_in_every_order, continues_after_a_request_did_not_fit) {
     plan crowded = append_plan({{{.wanted = one}}, {{.wanted = two}}});
-    crowded.has_room_for = 4096 + 128 + 50;  // the header, a slot, and a part of one
+    crowded.has_room_for = 4096 + 128 + 50;  // the header, a slot, and a part of another
     expect_right(crowded, {.preemptions_max = 1, .deadlines = timers::as_preemptions}, 100);
 }
-TEST(queue_file_in_every_order, goes_on_waiting_when_signals_interrupt) {
+TEST(queue_file_in_every_order, continues_waiting_after_signals) {
     expect_right(interrupted(append_plan(pair)), {.preemptions_max = 1}, 100);
 }
 
-TEST(mapped_mutex_in_every_order, lets_no_time_pass_if_nobody_dies) {
+TEST(mapped_mutex_in_every_order, lets_no_time_pass_if_no_process_dies) {
     expect_right(within(map_plan(pair), 0ms), in_no_time, 2000);
 }
 TEST(mapped_mutex_in_every_order, lets_no_time_pass_between_processors) {
@@ -227,7 +231,7 @@ TEST(mapped_mutex_in_every_order, is_fair_to_three_processes) {
     expect_right(within(map_plan(three), 0ms), {.preemptions_max = 1, .deadlines = timers::when_all_sleep},
                  3000);
 }
-TEST(mapped_mutex_in_every_order, goes_on_within_a_tenth_of_a_second_after_a_kill_at_any_step) {
+TEST(mapped_mutex_in_every_order, continues_within_100_ms_after_a_kill_at_any_step) {
     expect_right(within(with_kills(map_plan(pair)), 100ms), killing_in_no_time, 3000);
 }
 TEST(mapped_mutex_in_every_order, survives_a_kill_while_it_is_opened_and_closed) {
@@ -240,7 +244,7 @@ TEST(mapped_mutex_in_every_order, survives_a_kill_in_a_request_of_two_records) {
     expect_right(with_kills(map_plan({{{.wanted = many(9)}}, {{.wanted = two}}})),
                  {.preemptions_max = 0, .kills_max = 1, .deadlines = timers::as_preemptions}, 100);
 }
-TEST(mapped_mutex_in_every_order, keeps_a_deadline_to_the_moment) {
+TEST(mapped_mutex_in_every_order, meets_a_deadline_exactly) {
     expect_right(within(map_plan({{{.wanted = one, .stays = 30ms}},
                                   {{.wanted = two, .within = 10ms}, {.wanted = two, .tries = true}}}),
                         40ms),
@@ -250,8 +254,8 @@ TEST(mapped_mutex_in_every_order, is_not_confused_by_deadlines_that_pass_at_any_
     expect_right(map_plan({{{.wanted = one, .within = 1ms}}, {{.wanted = two, .within = 1ms}}}),
                  {.deadlines = timers::as_preemptions}, 1000);
 }
-// A word of the file changes at any step. Each process ends in time, by a grant or by the error of a damaged
-// file.
+// A word of the file changes at any step. Each process ends in time, by a grant or by the error for
+// a damaged file.
 TEST(mapped_mutex_in_every_order, ends_all_waits_in_time_whatever_word_is_forged_at_any_step) {
     using namespace fsmutex::mapped;
     constexpr std::uint64_t of_request = sizeof(request);
@@ -283,15 +287,15 @@ TEST(mapped_mutex_in_every_order, ends_all_waits_in_time_whatever_word_is_forged
     }
 }
 
-TEST(mapped_memory, is_seen_to_be_looked_at) {
+TEST(mapped_memory, accesses_are_observed) {
     for (const plan& each : {append_plan(pair), map_plan(pair)}) {
         const std::uint64_t before = accesses_seen();
         (void)explore(each, {.preemptions_max = 1, .schedules_max = 100});
-        EXPECT_GT(accesses_seen(), before) << "what touches it was not compiled to tell of it";
+        EXPECT_GT(accesses_seen(), before) << "its accesses were compiled without hooks";
     }
 }
 
-// What nobody is in the way of.
+// Returns the number of system calls of a lock and unlock without conflicts.
 std::uint64_t calls_of_a_visit(const plan::open_function& open, const std::vector<entity>& wanted) {
     simulated_kernel kernel;
     std::uint64_t calls = 0;
@@ -300,7 +304,9 @@ std::uint64_t calls_of_a_visit(const plan::open_function& open, const std::vecto
         ASSERT_NE(mutex, nullptr);
         constexpr unsigned visits = 5;
         for (unsigned i = 0; i != 1 + visits; ++i) {
-            if (i == 1) calls = kernel.calls();  // the first is of who knows nothing of the file yet
+            if (i == 1)
+                calls = kernel.calls();  // the first visit also reads the file for the
+                                         // first time
             auto held = mutex->lock(wanted);
             ASSERT_TRUE(held);
             (void)held->unlock();
@@ -316,7 +322,7 @@ TEST(system_calls_of_a_lock_that_is_free, are_as_many_as_promised) {
     const std::vector<entity> eight{entity(1), entity(2), entity(3), entity(4),
                                     entity(5), entity(6), entity(7), entity(8)};
     EXPECT_EQ(calls_of_a_visit(open_append, one), 4U);
-    EXPECT_EQ(calls_of_a_visit(open_append, eight), 4U) << "however many entities";
+    EXPECT_EQ(calls_of_a_visit(open_append, eight), 4U) << "independent of the number of entities";
     EXPECT_EQ(calls_of_a_visit(open_map, one), 0U);
     EXPECT_EQ(calls_of_a_visit(open_map, eight), 0U);
 }

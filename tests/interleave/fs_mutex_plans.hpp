@@ -9,7 +9,8 @@
 
 #include "tests/interleave/fs_mutex_scenario.hpp"
 
-// What the processes of a scenario do, and that nothing is wrong with it: for the tests of all algorithms.
+// The actions of the processes of a scenario, and their verification: for the tests of all
+// algorithms.
 
 namespace sluice::interleave {
 
@@ -48,19 +49,20 @@ inline plan on_a_shared_volume(plan of) {
     of.prepare = [](simulated_kernel& kernel) { kernel.share_with_hosts(); };
     return of;
 }
-// By two signals, at any moment.
+// Adds interruptions by up to two signals, at any moment.
 inline plan interrupted(plan of) {
     of.prepare = [](simulated_kernel& kernel) { kernel.send_signals(2); };
     return of;
 }
 
-// Nobody sleeps but who waits for somebody, and time stands still while anybody is awake.
+// Only waiting processes sleep, and time passes only while all processes sleep.
 inline constexpr limits in_no_time{.preemptions_max = 2, .deadlines = timers::when_all_sleep};
 inline constexpr limits killing{.preemptions_max = 1, .kills_max = 1, .deadlines = timers::as_preemptions};
 inline constexpr limits killing_in_no_time{
     .preemptions_max = 1, .kills_max = 1, .deadlines = timers::when_all_sleep};
 
-// SLUICE_INTERLEAVE_MORE adds so many preemptions to the limits, for minutes or hours by hand.
+// SLUICE_INTERLEAVE_MORE adds this number of preemptions to the limits, for manual runs of minutes
+// or hours.
 inline void expect_right(const plan& what, limits how, std::uint64_t schedules_min) {
     if (const char* const more = std::getenv("SLUICE_INTERLEAVE_MORE"); more != nullptr) {
         how.preemptions_max += static_cast<unsigned>(std::strtoul(more, nullptr, 10));

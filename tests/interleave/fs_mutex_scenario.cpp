@@ -11,7 +11,7 @@ using std::chrono::nanoseconds;
 
 namespace {
 
-// In the time of the scenario, where nobody is kept from running.
+// In the time of the scenario, where every process runs without delay.
 constexpr std::chrono::milliseconds late_at_most{10};
 
 }  // namespace
@@ -37,7 +37,7 @@ std::vector<std::function<void()>> fs_mutex_scenario::threads() {
 
 void fs_mutex_scenario::open(unsigned process) {
     mutexes_[process] = plan_.open({.clock = &kernel_.clock(), .random = &kernel_.random(process)});
-    expect(mutexes_[process] != nullptr, "it could not be opened");
+    expect(mutexes_[process] != nullptr, "the mutex could not be opened");
 }
 
 void fs_mutex_scenario::run(unsigned process) {
@@ -46,7 +46,7 @@ void fs_mutex_scenario::run(unsigned process) {
         for (const visit& each : plan_.processes[process])
             make(process, each);
     if (plan_.opens_in_time) mutexes_[process].reset();
-    (void)mutexes_[process].release();  // it exits with the process
+    (void)mutexes_[process].release();  // the mutex ends with its process
     kernel_.kill(process);
     --at_work_;
     work_ended_ns_ = now_ns();
@@ -55,7 +55,8 @@ void fs_mutex_scenario::run(unsigned process) {
 
 void fs_mutex_scenario::forge(unsigned process, const forgery& what) {
     const int file = mutexes_[process]->file_descriptor();
-    expect(::pwrite(file, &what.word, sizeof what.word, static_cast<off_t>(what.offset)) > 0, "no forgery");
+    expect(::pwrite(file, &what.word, sizeof what.word, static_cast<off_t>(what.offset)) > 0,
+           "the forged word could not be written");
 }
 
 void fs_mutex_scenario::make(unsigned process, const visit& one) {
@@ -73,7 +74,7 @@ void fs_mutex_scenario::make(unsigned process, const visit& one) {
     if (one.stays.count() != 0)
         sleep_until(&self, now_ns() + static_cast<std::uint64_t>(nanoseconds(one.stays).count()));
     self.where = phase::leaves;
-    // What this one was told of may be forgotten from here on.
+    // Deaths that were reported to this process may be forgotten from here on.
     const bool was_told = held->owner_died();
     for (const entity each : one.wanted)
         if (was_told and each.is_exclusive() and news_[each.number()] == news::surely)
@@ -110,13 +111,13 @@ void fs_mutex_scenario::got(unsigned process, bool owner_died) {
     for (unsigned other = 0; other != parties_.size(); ++other) {
         const party& each = parties_[other];
         if (other == process or each.is_dead or not conflicts(self, each)) continue;
-        expect(each.where != phase::holds, "two hold one entity");
+        expect(each.where != phase::holds, "two processes hold one entity");
         expect(each.where != phase::asks or self.behind[other] != each.visits + 1,
-               "who came later was granted first");
+               "a later request was granted first");
     }
     for (const entity each : self.now->wanted)
-        expect(news_[each.number()] != news::surely or owner_died, "the death of a holder was not told");
-    expect(not owner_died or deaths_ != 0, "a death was told that never was");
+        expect(news_[each.number()] != news::surely or owner_died, "the death of a holder was not reported");
+    expect(not owner_died or deaths_ != 0, "a death was reported that did not happen");
 }
 
 void fs_mutex_scenario::end_of_wait(unsigned process, const error& why, std::uint64_t began_ns) {
@@ -128,8 +129,8 @@ void fs_mutex_scenario::end_of_wait(unsigned process, const error& why, std::uin
            "a request failed");
     if (not self.now->tries) {
         const auto took = nanoseconds(now_ns() - began_ns);
-        expect(took >= self.now->within, "a deadline was missed: too early");
-        expect(took <= self.now->within + late_at_most, "a deadline was missed: too late");
+        expect(took >= self.now->within, "a wait ended before its deadline");
+        expect(took <= self.now->within + late_at_most, "a wait ended too long after its deadline");
     }
     self.now = nullptr;
 }
@@ -151,15 +152,15 @@ void fs_mutex_scenario::killed(unsigned process) {
     wake_all_on(&at_work_);
 }
 
-// When all others are gone: whoever comes finds everything free, is told of the deaths nobody was told of,
-// and leaves nothing behind.
+// After the end of all others: a further process acquires every entity, receives all unreported
+// deaths, and leaves no files.
 void fs_mutex_scenario::clean_up() {
     const auto process = static_cast<unsigned>(parties_.size());
     while (at_work_ != 0)
         sleep_on(&at_work_, false);
     kernel_.leave_room(~std::uint64_t{0});
     auto mutex = plan_.open({.clock = &kernel_.clock(), .random = &kernel_.random(process)});
-    expect(mutex != nullptr, "it could not be opened again");
+    expect(mutex != nullptr, "the mutex could not be opened again");
     if (mutex == nullptr) return;
     std::vector<entity> all;
     for (const auto& visits : plan_.processes)
@@ -168,23 +169,23 @@ void fs_mutex_scenario::clean_up() {
                 all.emplace_back(one.number());
     auto held = mutex->lock(all, std::chrono::seconds(1));
     const bool is_found_now = not held and is_of_damage(held.error());
-    expect(held.has_value() or is_found_now, "something stays locked");
+    expect(held.has_value() or is_found_now, "an entity is still locked");
     if (not held or plan_.is_attacked) return;
     const bool is_told = std::ranges::find(news_, news::surely) == news_.end() or held->owner_died();
-    expect(is_told, "the death of a holder was never told");
-    expect(not held->owner_died() or deaths_ != 0, "a death was told that never was");
+    expect(is_told, "the death of a holder was never reported");
+    expect(not held->owner_died() or deaths_ != 0, "a death was reported that did not happen");
     (void)held->unlock();
     held = mutex->try_lock(all);
-    expect(held.has_value() and not held->owner_died(), "a death is told again after it was repaired");
+    expect(held.has_value() and not held->owner_died(), "a death was reported again after the repair");
     if (held) (void)held->unlock();
     mutex.reset();
 }
 
 std::string fs_mutex_scenario::verdict() {
     if (problem_ != nullptr) return problem_;
-    if (kernel_.file_count() != plan_.leaves_files) return "a file is left behind";
+    if (kernel_.file_count() != plan_.leaves_files) return "a file remains";
     if (nanoseconds(work_ended_ns_) > plan_.passes_at_most)
-        return "they waited for " + std::to_string(work_ended_ns_ / 1000) + " us";
+        return "processes waited for " + std::to_string(work_ended_ns_ / 1000) + " us";
     return "";
 }
 

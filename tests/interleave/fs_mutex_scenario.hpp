@@ -11,8 +11,9 @@
 #include "tests/interleave/scheduler.hpp"
 #include "tests/interleave/simulated_kernel.hpp"
 
-// Processes that lock entities through a mutex file, each step of theirs a step of the scheduler, and a judge
-// who sees what no process can: who is in, who came first, and who died.
+// Processes that lock entities through a mutex file, each step of theirs a step of the scheduler,
+// and a judge with global knowledge: the current holders, the order of the requests, and the
+// deaths.
 
 namespace sluice::interleave {
 
@@ -22,7 +23,7 @@ struct forgery {
     std::uint32_t word;
 };
 
-/// One lock and unlock, or a forgery instead.
+/// One lock and unlock, or a forgery.
 struct visit {
     std::vector<fsmutex::entity> wanted;
     std::chrono::milliseconds within{-1};  // a deadline; none if negative
@@ -33,22 +34,23 @@ struct visit {
 
 struct plan {
     using open_function = std::function<std::unique_ptr<fsmutex::shared_fs_mutex>(const fsmutex::seams&)>;
-    /// Whether a process has a place in the order of requests, by what lies in the file.
+    /// Returns whether a process has a place in the order of requests, according to the content of
+    /// the file.
     using order_probe = std::function<bool(const std::byte* file, std::size_t bytes, unsigned process)>;
 
     open_function open;
-    order_probe is_in_order;  // nothing: order is not judged
+    order_probe is_in_order;  // empty: order is not judged
     std::vector<std::vector<visit>> processes;
-    unsigned mortals = 0;          // so many of them, from the first on, may be killed
-    unsigned deaths_before = 0;    // of others, which nobody has been told of yet
-    bool tells_deaths = true;      // of who held an entity exclusively
-    std::size_t leaves_files = 0;  // when all are gone
-    bool is_attacked = false;      // so exclusion is not judged, and EBADMSG is expected
-    bool opens_in_time = false;    // while others take steps; otherwise all have it open before
-    std::chrono::nanoseconds passes_at_most = std::chrono::hours(1);  // of time
-    std::uint64_t has_room_for = ~std::uint64_t{0};                   // bytes, until the others are gone
-    std::function<void(simulated_kernel&)> prepare = {};              // before anybody takes a step
-    /// Looks at the file whenever somebody asks or is granted: what is wrong, or null.
+    unsigned mortals = 0;          // this number of processes, from the first on, may be killed
+    unsigned deaths_before = 0;    // earlier deaths, not yet reported
+    bool tells_deaths = true;      // of exclusive holders
+    std::size_t leaves_files = 0;  // after the end of all processes
+    bool is_attacked = false;      // exclusion is not judged, and EBADMSG is expected
+    bool opens_in_time = false;    // while others take steps; otherwise all have opened it before
+    std::chrono::nanoseconds passes_at_most = std::chrono::hours(1);  // limit on the elapsed time
+    std::uint64_t has_room_for = ~std::uint64_t{0};                   // bytes, until the others have ended
+    std::function<void(simulated_kernel&)> prepare = {};              // before the first step
+    /// Inspects the file at each request and each grant. Returns the problem, or null.
     std::function<const char*(const std::byte* file, std::size_t bytes)> inspect = {};
 };
 
@@ -73,7 +75,7 @@ private:
         bool is_dead = false;
         unsigned visits = 0;
         const visit* now = nullptr;
-        std::array<unsigned, 4> behind{};  // which visit of each other came before, plus one
+        std::array<unsigned, 4> behind{};  // the last earlier visit of each other process, plus one
     };
 
     void open(unsigned process);

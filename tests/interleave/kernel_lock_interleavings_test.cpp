@@ -1,5 +1,5 @@
-// The algorithms of fsmutex that stand on the kernel's locks alone, as they are shipped, in every order of
-// the steps of two or three processes (within the limits named), with a kill at every step.
+// The algorithms of fsmutex that use only locks of the kernel, as they are shipped, in every order
+// of the steps of two or three processes (within the given limits), with a kill at every step.
 
 #include <utility>
 
@@ -12,7 +12,7 @@ namespace {
 
 using opened = std::unique_ptr<fsmutex::shared_fs_mutex>;
 
-// Nothing if it fails, which is judged to be wrong.
+// Returns null on failure, which the scenario reports.
 opened open_files(const fsmutex::seams& from) {
     auto made = fsmutex::lock_files::open({}, "/simulated/locks", from);
     return made ? std::move(*made) : nullptr;
@@ -40,16 +40,16 @@ const std::vector<std::vector<visit>> deadlines{{{.wanted = one, .within = 1ms}}
                                                 {{.wanted = two, .within = 1ms}}};
 constexpr limits three_in_no_time{.preemptions_max = 1, .deadlines = timers::when_all_sleep};
 
-TEST(lock_files_in_every_order, let_no_time_pass_if_nobody_dies) {
+TEST(lock_files_in_every_order, let_no_time_pass_if_no_process_dies) {
     expect_right(within(files_plan(pair), 0ms), in_no_time, 1000);
 }
 TEST(lock_files_in_every_order, exclude_three_processes) {
     expect_right(within(files_plan(three), 0ms), three_in_no_time, 1000);
 }
-TEST(lock_files_in_every_order, go_on_within_a_tenth_of_a_second_after_a_kill_at_any_step) {
+TEST(lock_files_in_every_order, continue_within_100_ms_after_a_kill_at_any_step) {
     expect_right(within(with_kills(files_plan(pair), 2), 100ms), killing_in_no_time, 1000);
 }
-TEST(lock_files_in_every_order, tell_every_death_of_two) {
+TEST(lock_files_in_every_order, report_each_of_two_deaths) {
     limits twice = killing_in_no_time;
     twice.kills_max = 2;
     expect_right(with_kills(files_plan(same), 2), twice, 1000);
@@ -57,40 +57,41 @@ TEST(lock_files_in_every_order, tell_every_death_of_two) {
 TEST(lock_files_in_every_order, survive_a_kill_while_they_are_opened) {
     expect_right(with_kills(opened_in_time(files_plan(same))), killing, 1000);
 }
-TEST(lock_files_in_every_order, keep_a_deadline_to_the_moment) {
+TEST(lock_files_in_every_order, meet_a_deadline_exactly) {
     expect_right(within(files_plan(others_deadline), 40ms), in_no_time, 500);
 }
 TEST(lock_files_in_every_order, are_not_confused_by_deadlines_that_pass_at_any_moment) {
     expect_right(files_plan(deadlines), {.deadlines = timers::as_preemptions}, 500);
 }
-TEST(lock_files_in_every_order, go_on_after_there_was_no_room_for_a_record) {
+TEST(lock_files_in_every_order, continue_after_a_record_did_not_fit) {
     plan crowded = files_plan(pair);
-    crowded.has_room_for = 150;  // a record, and a part of one
+    crowded.has_room_for = 150;  // a record, and a part of another
     expect_right(crowded, {.deadlines = timers::as_preemptions}, 500);
-    crowded.has_room_for = 50;  // not even one
+    crowded.has_room_for = 50;  // less than one
     expect_right(crowded, {.deadlines = timers::as_preemptions}, 500);
 }
 TEST(lock_files_in_every_order, are_right_on_a_volume_that_hosts_share) {
     expect_right(on_a_shared_volume(with_kills(files_plan(same), 2)), killing, 500);
 }
-TEST(lock_files_in_every_order, are_not_taken_without_their_names_though_they_have_links) {
+TEST(lock_files_in_every_order, are_not_acquired_after_their_names_were_removed_although_they_have_links) {
     const std::vector<std::vector<visit>> coming_back{{{.wanted = one}, {.wanted = one}},
                                                       {{.wanted = one, .stays = 1ms}}};
     expect_right(on_a_shared_volume(files_plan(coming_back)), in_no_time, 500);
 }
-TEST(lock_files_in_every_order, go_on_waiting_when_signals_interrupt) {
+TEST(lock_files_in_every_order, continue_waiting_after_signals) {
     expect_right(interrupted(files_plan(pair)), {.preemptions_max = 1}, 100);
 }
 
-// Who takes a new file between its making and its locking, and is killed then: its maker must not take it for
-// new. It is the record in it that tells, so if nobody sees that it has any, the death is forgotten.
-TEST(lock_files_in_every_order, would_forget_a_death_if_the_maker_of_a_file_did_not_look_for_a_record) {
+// A process locks a new file between its creation and its locking by the creator, and is killed
+// then: the creator must not take the file for new. The record in it is the proof, so if the
+// creator does not check for a record, the death is lost.
+TEST(lock_files_in_every_order, would_lose_a_death_if_the_creator_of_a_file_did_not_check_for_a_record) {
     plan blind = with_kills(files_plan(same), 2);
     blind.prepare = [](simulated_kernel& kernel) { kernel.hide_sizes(); };
-    EXPECT_EQ(explore(blind, killing).problem, "the death of a holder was not told");
+    EXPECT_EQ(explore(blind, killing).problem, "the death of a holder was not reported");
 }
 
-TEST(byte_ranges_in_every_order, let_no_time_pass_if_nobody_dies) {
+TEST(byte_ranges_in_every_order, let_no_time_pass_if_no_process_dies) {
     expect_right(within(ranges_plan(pair), 0ms), in_no_time, 100);
 }
 TEST(byte_ranges_in_every_order, exclude_three_processes_and_let_readers_share) {
@@ -102,17 +103,17 @@ TEST(byte_ranges_in_every_order, let_no_time_pass_after_a_kill_at_any_step) {
 TEST(byte_ranges_in_every_order, survive_a_kill_while_they_are_opened) {
     expect_right(with_kills(opened_in_time(ranges_plan(same))), killing, 100);
 }
-TEST(byte_ranges_in_every_order, keep_a_deadline_to_the_moment) {
+TEST(byte_ranges_in_every_order, meet_a_deadline_exactly) {
     expect_right(within(ranges_plan(others_deadline), 40ms), in_no_time, 100);
 }
 TEST(byte_ranges_in_every_order, are_not_confused_by_deadlines_that_pass_at_any_moment) {
     expect_right(ranges_plan(deadlines), {.deadlines = timers::as_preemptions}, 100);
 }
-TEST(byte_ranges_in_every_order, go_on_where_hosts_share_a_volume_and_nobody_is_woken) {
+TEST(byte_ranges_in_every_order, continue_on_a_volume_shared_by_hosts_without_wake_ups) {
     expect_right(within(on_a_shared_volume(ranges_plan(pair)), 100ms),
                  {.preemptions_max = 1, .deadlines = timers::when_all_sleep}, 50);
 }
-TEST(byte_ranges_in_every_order, go_on_waiting_when_signals_interrupt) {
+TEST(byte_ranges_in_every_order, continue_waiting_after_signals) {
     expect_right(interrupted(ranges_plan(pair)), {.preemptions_max = 1}, 100);
 }
 

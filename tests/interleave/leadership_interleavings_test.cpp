@@ -3,9 +3,9 @@
 #include "sluice/io/loop/leadership.hpp"
 #include "tests/interleave/simulated_engine.hpp"
 
-// The threads that run one multiplexer, in every order with few preemptions: which one waits in the kernel,
-// and which one it wakes. The loop here is that of io_multiplexer_threads_loop.cpp, reduced to the decisions
-// about that.
+// The threads that run one multiplexer, in every order with few preemptions: which one waits in the
+// kernel, and which one it wakes. The loop here is that of io_multiplexer_threads_loop.cpp, reduced
+// to these decisions.
 
 namespace sluice::interleave {
 namespace {
@@ -15,12 +15,12 @@ struct condition {
 };
 using leadership = io::leadership<condition>;
 
-/// A part that is left out, to see that the exploration finds it.
+/// A part that is omitted, to verify that the exploration detects it.
 enum class fault : unsigned char { none, no_hand_on, no_sharing, no_second_look };
 
-/// The work. `everything`: one read, which the kernel completes, one posted item, and what these
-/// two start. `posted`: the item alone, for which run() waits because of a work_guard; nothing else ends a
-/// sleep.
+/// The work. `everything`: one read, which the kernel completes, one posted item, and the
+/// operations that these two start. `posted`: only the item, for which run() waits because of a
+/// work_guard; nothing else ends a sleep.
 enum class work : unsigned char { everything, posted };
 
 class running final : public scenario {
@@ -38,7 +38,7 @@ public:
         return all;
     }
     std::string verdict() override {
-        if (done_ != works()) return "a thread's run() ended before all was done";
+        if (done_ != works()) return "run() ended on a thread before all work was done";
         return {};
     }
 
@@ -80,7 +80,7 @@ private:
             what_ == work::everything and runners_ > 1 and busy_ == 1 and done_ == 0;
         lock_.unlock();
         step();
-        // A receiver may wait for one that another thread runs.
+        // A receiver may wait for one that runs on another thread.
         while (waits_for_another and done_ == 0)
             sleep_on(&done_, false);
         lock_.lock();
@@ -89,7 +89,7 @@ private:
         wake_all_on(&done_);
         if (what_ == work::posted) {
             guards_ = 0;
-        } else if (done_ <= works() / 2) {  // it starts an operation that is ready at once
+        } else if (done_ <= works() / 2) {  // it starts an operation that completes at once
             ++pending_;
             ++ready_;
         }
@@ -112,7 +112,7 @@ private:
             return;
         }
         threads_.lead();
-        step();  // the queue of posted items was read before
+        step();  // the queue of posted items was read before this step
         is_sleeping_ = true;
         step();
         if (posted_ == 0 or left_out_ == fault::no_second_look) {
@@ -184,15 +184,15 @@ TEST(leadership_interleavings, no_wake_up_is_lost_and_every_thread_returns) {
     }
 }
 
-TEST(leadership_interleavings, to_leave_without_handing_on_is_found_to_be_wrong) {
+TEST(leadership_interleavings, leaving_without_waking_a_successor_is_detected) {
     EXPECT_NE(explored(2, work::everything, fault::no_hand_on).problem, "");
 }
 
-TEST(leadership_interleavings, to_keep_work_from_others_is_found_to_be_wrong) {
+TEST(leadership_interleavings, not_sharing_work_is_detected) {
     EXPECT_NE(explored(2, work::everything, fault::no_sharing).problem, "");
 }
 
-TEST(leadership_interleavings, to_sleep_without_a_second_look_is_found_to_be_wrong) {
+TEST(leadership_interleavings, sleeping_without_a_second_check_is_detected) {
     EXPECT_NE(explored(1, work::posted, fault::no_second_look).problem, "");
 }
 

@@ -81,7 +81,8 @@ private:
     scheduled_atomics::atomic<std::uint32_t> is_over_{0};
 };
 
-// One starts, another gives the range back, the third requests a stop; whoever completes ends the state.
+// One thread starts, another releases the range, the third requests a stop; the thread that
+// completes destroys the state.
 class racing_stop final : public scenario {
     struct receiver {
         using receiver_concept = execution_model::receiver_t;
@@ -109,8 +110,8 @@ class racing_stop final : public scenario {
         return {[this] { state_->start(); }, [this] { held_.unlock(); }, [this] { source_.request_stop(); }};
     }
     std::string verdict() override {
-        if (grants_ + stops_ != 1) return "completed other than once";
-        if (not lock_.try_lock(sync::exclusive(0, 9))) return "something stays locked";
+        if (grants_ + stops_ != 1) return "not completed exactly once";
+        if (not lock_.try_lock(sync::exclusive(0, 9))) return "the range is still locked";
         return "";
     }
 

@@ -1,5 +1,6 @@
-// What code compiled with -fsanitize=thread calls at each access to memory, given to our scheduler instead of
-// TSan; and operator new, which gives processes of a scenario memory that goes with the schedule.
+// The functions that code compiled with -fsanitize=thread calls at each memory access, directed to
+// our scheduler instead of TSan; and operator new, which gives processes of a scenario memory that
+// is released with the schedule.
 
 #include <algorithm>
 #include <cstdint>
@@ -26,7 +27,7 @@ void operator delete(void* memory, std::size_t) noexcept {
 extern "C" {
 
 void __tsan_init() {}
-void __tsan_atomic_thread_fence(int) {}  // all is in order here anyway
+void __tsan_atomic_thread_fence(int) {}  // execution is sequential here
 void __tsan_atomic_signal_fence(int) {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}

@@ -18,7 +18,7 @@ constexpr sharing shares_all{
     .share = wire_share::read | wire_share::write | wire_share::remove,
 };
 
-// Up to three requests at the same time. `expected` gets their statuses, in order.
+// Up to three concurrent requests. `expected` receives their statuses, in order.
 class requests final : public scenario {
 public:
     static constexpr std::size_t most = 4;
@@ -50,7 +50,8 @@ public:
         for (open& each : state_.opens)
             left.push_back(&each);
         std::string problem = state_.in.verdict(left);
-        if (problem.empty() and not is_expected) problem = "statuses that no order of the requests has";
+        if (problem.empty() and not is_expected)
+            problem = "no sequential order of the requests has these statuses";
         return problem;
     }
 
@@ -117,7 +118,7 @@ TEST(open_protocol_interleavings, one_of_two_creates_of_a_new_name_succeeds) {
     expect_right(try_all({}, {creating(0, new_a), creating(1, new_a)}, one_is_first));
 }
 
-TEST(open_protocol_interleavings, creator_of_a_file_is_not_refused_by_an_open_that_finds_it) {
+TEST(open_protocol_interleavings, creator_of_a_file_does_not_fail_because_of_an_open_that_finds_it) {
     const auto one_has_it = [](const state& s) {
         return (has(s, 0, nt_status::success) and has(s, 1, nt_status::sharing_violation)) or
                (has(s, 1, nt_status::success) and has(s, 0, nt_status::sharing_violation));
@@ -138,8 +139,9 @@ TEST(open_protocol_interleavings, create_that_fails_late_leaves_no_trace_for_oth
     expect_right(try_all({}, {creating(0, failing), creating(1, make_a_alone)}, other_succeeds));
 }
 
-TEST(open_protocol_interleavings, file_that_is_opened_is_not_a_removed_one) {
-    // The last CLOSE removes the file; the CREATE finds it, or makes another with the same inode number.
+TEST(open_protocol_interleavings, opened_file_has_not_been_removed) {
+    // The last CLOSE removes the file; the CREATE finds it, or creates another with the same inode
+    // number.
     const auto makes_or_waits = [](const state& s) {
         return has(s, 1, nt_status::success) or has(s, 1, nt_status::delete_pending);
     };
@@ -169,7 +171,7 @@ TEST(open_protocol_interleavings, three_creates_and_removals_of_one_name_end) {
                          any_order));
 }
 
-TEST(open_protocol_interleavings, create_by_the_old_name_opens_the_file_before_its_rename_or_not) {
+TEST(open_protocol_interleavings, create_by_the_old_name_is_atomic_with_a_rename) {
     const auto is_atomic = [](const state& s) {
         return has(s, 0, nt_status::success) and
                (has(s, 1, nt_status::success) or has(s, 1, nt_status::object_name_not_found));
@@ -243,7 +245,7 @@ TEST(open_protocol_interleavings, directory_is_not_renamed_above_one_of_two_open
     expect_right(try_all({}, {directory, creating(0, make_a), creating_and_ending(1, make_b)}, any_order));
 }
 
-TEST(open_protocol_interleavings, directory_that_is_deleted_has_no_file) {
+TEST(open_protocol_interleavings, deleted_directory_has_no_file) {
     const auto one_is_first = [](const state& s) {
         return (has(s, 0, nt_status::success) and not has(s, 1, nt_status::success)) or
                (has(s, 0, nt_status::directory_not_empty) and has(s, 1, nt_status::success));

@@ -28,7 +28,7 @@ inode_ptr world::find(const std::string& name) const {
     return found == names_.end() ? nullptr : found->second;
 }
 
-// The smallest number that no inode has which a name or a request holds.
+// Creates an inode with the smallest number that is not used by any name or request.
 inode_ptr world::make_inode() {
     auto fresh = std::make_shared<inode>();
     const auto is_taken = [&](unsigned number) {
@@ -321,7 +321,7 @@ nt_status world::rename_directory(const std::string& to) {
         for (const open* const one : opens_)
             beneath.push_back(one->at);
     });
-    // The call that searches: all files are beneath the directory. Files may be closed during the call.
+    // The search. All files are below the directory. Files may be closed during the call.
     const bool is_open_beneath = at_once([&] {
         return std::ranges::any_of(beneath, [&](const file_ptr& each) {
             return std::ranges::any_of(opens_, [&](const open* one) { return one->at == each; });

@@ -14,9 +14,9 @@
 #include "sluice/smb/server/file/open_protocol.hpp"
 #include "tests/interleave/scheduler.hpp"
 
-// CREATE, CLOSE and RENAME with the objects of docs/algorithms/open_protocol.md, and a model of one directory
-// in place of the file system. Each call of an object and of the model is one step; a request that waits is a
-// thread that sleeps.
+// CREATE, CLOSE and RENAME with the objects of docs/algorithms/open_protocol.md, and a model of one
+// directory instead of a file system. Each call of an object or of the model is one step; a waiting
+// request is a sleeping thread.
 
 namespace sluice::interleave::names {
 
@@ -35,7 +35,7 @@ using smb::server::waiting;
 using smb::wire::nt_status;
 using event = smb::server::event<nt_status>;
 
-/// Parts of the protocol that a test leaves out, to see that the exploration misses them.
+/// Parts of the protocol that a test omits, to verify that the exploration detects their absence.
 struct omissions {
     bool pending_creates = false;
     bool pending_renames = false;
@@ -45,7 +45,7 @@ struct omissions {
     bool barrier = false;
 };
 
-/// A file of the model, while a name or a request has it: only then another gets its number.
+/// A file of the model. Its number is reused only when no name and no request refers to it.
 struct inode {
     unsigned number = 0;
     int links = 1;
@@ -76,11 +76,11 @@ struct create_request {
     when_missing missing = when_missing::fail;
     when_found found = when_found::open;
     bool deletes_on_close = false;
-    bool fails_late = false;  // after it has joined
+    bool fails_late = false;  // after it has joined the file
 };
 
-/// The directory, the file table, and the naming state of its domain. All names are in the directory, whose
-/// own name is `directory_name`: a lookup by another name of it fails.
+/// The directory, the file table, and the naming state of its domain. All names are in the
+/// directory, whose own name is `directory_name`: a lookup under another name of it fails.
 class world {
 public:
     explicit world(omissions without) : without_(without), directory_(std::make_shared<file>()) {
@@ -91,16 +91,16 @@ public:
     nt_status close(open& ending);
     /// Renames an open file to another name, which it replaces.
     nt_status rename(open& source, const std::string& from, const std::string& to);
-    /// Renames the directory, if no file in it is open. As in operation/renaming.cpp, the barrier is held
-    /// exclusively while the open files are collected, searched and checked.
+    /// Renames the directory, if no file in it is open. As in operation/renaming.cpp, the barrier
+    /// is held exclusively while the open files are collected, searched and checked.
     nt_status rename_directory(const std::string& to);
     /// Sets the delete disposition of the directory, and removes it: `by` is an open of it.
     nt_status delete_directory();
 
-    /// Returns the first problem, or an empty string, after all requests have ended. `left`: the opens that
-    /// may not be closed.
+    /// Returns the first problem, or an empty string, after all requests have ended. `left`: the
+    /// opens that may remain open.
     [[nodiscard]] std::string verdict(const std::vector<open*>& left);
-    /// Whether the name exists.
+    /// Returns whether the name exists.
     [[nodiscard]] bool has(const std::string& name) const { return names_.contains(name); }
 
 private:
@@ -111,7 +111,7 @@ private:
         static const std::unique_ptr<io::io_multiplexer> one = io::make_epoll_multiplexer().value();
         return *one;
     }
-    // One step: what `what` does is done at once.
+    // Performs `what` as one step.
     template <class What>
     auto at_once(What what) {
         step();

@@ -3,17 +3,17 @@
 #include "sluice/io/loop/pinned_word.hpp"
 #include "tests/interleave/simulated_engine.hpp"
 
-// An operation that waits for an external_work, in every order with few preemptions: one thread begins it,
-// one cancels it, one completes it, and one runs the loop. The functions are those of
+// An operation that waits for an external_work, in every order with few preemptions: one thread
+// starts it, one cancels it, one completes it, and one runs the loop. The functions are those of
 // io_multiplexer_threads.cpp.
 
 namespace sluice::interleave {
 namespace {
 
-/// A rule that is left out, to see that the exploration finds it.
+/// A rule that is omitted, to verify that the exploration detects it.
 enum class fault : unsigned char {
     none,
-    takes_no_notes,         // the thread that has pinned it does not ask for events
+    takes_no_notes,         // the thread that has pinned it does not check for events
     finishes_while_pinned,  // the loop completes it although a call is in progress
     ends_while_pinned       // the canceller calls end() although a call is in progress
 };
@@ -29,8 +29,8 @@ public:
         return all;
     }
     std::string verdict() override {
-        if (calls_of_complete_ != 1) return "the work completed other than once";
-        if (dones_ != 1) return "the operation ended other than once";
+        if (calls_of_complete_ != 1) return "the work did not complete exactly once";
+        if (dones_ != 1) return "the operation did not end exactly once";
         return problem_;
     }
 
@@ -53,7 +53,7 @@ private:
         return_from_call();
     }
     void call() {
-        if (is_in_call_) problem_ = "two calls of the work at once";
+        if (is_in_call_) problem_ = "two calls of the work at the same time";
         is_in_call_ = true;
     }
     void return_from_call() {
@@ -61,7 +61,7 @@ private:
         if (at_ == stage::done) problem_ = "the operation ended during a call of its work";
     }
     void complete() {
-        if (std::exchange(is_completed_, true)) return;  // by the other one
+        if (std::exchange(is_completed_, true)) return;  // by the other thread
         ++calls_of_complete_;
         step();
         is_handed_over_ = true;
@@ -173,16 +173,16 @@ TEST(pinned_interleavings, an_external_wait_ends_once_and_not_during_a_call_of_i
     }
 }
 
-TEST(pinned_interleavings, to_take_no_notes_is_found_to_be_wrong) {
+TEST(pinned_interleavings, ignoring_events_is_detected) {
     EXPECT_NE(explored(false, fault::takes_no_notes).problem, "");
     EXPECT_NE(explored(true, fault::takes_no_notes).problem, "");
 }
 
-TEST(pinned_interleavings, to_finish_during_a_call_is_found_to_be_wrong) {
+TEST(pinned_interleavings, finishing_during_a_call_is_detected) {
     EXPECT_NE(explored(true, fault::finishes_while_pinned).problem, "");
 }
 
-TEST(pinned_interleavings, to_end_during_a_call_is_found_to_be_wrong) {
+TEST(pinned_interleavings, ending_during_a_call_is_detected) {
     EXPECT_NE(explored(false, fault::ends_while_pinned).problem, "");
 }
 

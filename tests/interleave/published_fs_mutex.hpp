@@ -11,29 +11,31 @@
 #include "sluice/fsmutex/kernel_lock.hpp"
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
 
-// What is wrong in the published atomic append (LLFIO's), made again as small as it can be, for tests that
-// have to see it: a header and a record per request; the records before one's own are in its way.
+// The faults of the published atomic append (LLFIO's), reproduced in a minimal form, for tests that
+// must detect them. The file has a header and a record per request; a request waits for conflicting
+// records before its own.
 
 namespace sluice::interleave {
 
 enum class fault {
     none,
-    guard_is_lost,        // 1: giving back the lock for opening gives back the one that says "in use", too
-    unlock_rereads,       // 2: the search for the first live record ends at the end of the file only
-    own_lock_is_dropped,  // 3: as soon as it is granted, so that those who wait for it do not sleep
-    dead_are_not_found,   // 4: a record without its owner stays in the way
+    guard_is_lost,        // 1: releasing the lock for opening also releases the one that marks the file
+                          // as used
+    unlock_rereads,       // 2: the search for the first live record ends only at the end of the file
+    own_lock_is_dropped,  // 3: as soon as it is granted, so that waiters do not sleep
+    dead_are_not_found,   // 4: a record without its owner continues to conflict
     deadline_is_refused,  // 5: "operation not supported"
-    no_hashes,            // 6: the first record behind where the end was is taken for one's own
-    flag_is_toggled,      // 9: for appending, on a descriptor that another thread erases with
+    no_hashes,            // 6: the first record after the former end of the file is taken for its own
+    flag_is_toggled,      // 9: the append flag, on a descriptor that another thread uses to erase
     file_stays,           // 10
-    header_goes_back,     // 11: it is written by several at once
-    append_races,         // 13: on a file system where two can append to one place
+    header_goes_back,     // 11: several processes write it at once
+    append_races,         // 13: on a file system where two appends can get the same offset
 };
 
 template <fault Fault>
 class published_append final : public fsmutex::shared_fs_mutex {
 public:
-    /// With a descriptor it is a second thread of that process.
+    /// With a descriptor, it is a second thread of that process.
     explicit published_append(const fsmutex::seams& from, int shared_descriptor = -1)
         : shared_fs_mutex(from, fsmutex::fork_mark::of_this_process().value()), file_(shared_descriptor) {
         while (file_ < 0) {
@@ -56,7 +58,7 @@ public:
     [[nodiscard]] bool is_fair() const noexcept override { return true; }
 
     struct record {
-        std::uint64_t id;  // of the header: the place of the first record that may be live
+        std::uint64_t id;  // in the header: the offset of the first record that may be live
         std::uint64_t count;
         std::array<std::uint64_t, 2> entities;
     };
@@ -115,7 +117,8 @@ private:
         return true;
     }
 
-    // In a ticket: the place, the id of who is in the way, and a description of the request's own.
+    // A ticket contains the offset, the id of the conflicting owner, and a description of its own
+    // request.
     result<bool> enter(std::span<const entity> wanted, fsmutex::ticket& mine, patience) noexcept override {
         append(wanted, mine);
         return poll(wanted, mine);
@@ -186,7 +189,7 @@ private:
         if (Fault != fault::header_goes_back and kernel_lock::lock(file_, tidying, kind::exclusive) != 0)
             return;
         std::uint64_t first = read(0).id;
-        // Two records at a look, but never the last ones: somebody may be appending.
+        // Reads two records at a time, except the last ones: another process may be appending.
         while (first + 2 * sizeof(record) <= end()) {
             const bool is_live = read(first).count != 0;
             if (is_live and Fault == fault::unlock_rereads) continue;

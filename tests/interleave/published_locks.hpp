@@ -7,23 +7,26 @@
 #include "sluice/sync/byte_range.hpp"
 #include "tests/interleave/scheduler.hpp"
 
-// What is wrong in published range locks, made again as small as it can be, for tests that have to see it:
-// the skip list of T.-D. Nguyen's thesis (TU München 2024), of which one level is enough, and the list there
-// that it is compared with, after Kogan, Dice and Issa (EuroSys 2020), who are not to blame for it.
+// The bugs of published range locks, each reproduced in a minimal form, for tests that must detect
+// them: the skip list of T.-D. Nguyen's thesis (TU München 2024), for which one level is
+// sufficient, and its list for comparison, after Kogan, Dice and Issa (EuroSys 2020), whose
+// algorithm does not have these bugs.
 
 namespace sluice::interleave {
 
 enum class defect {
     none,
-    mark_stays_in_pointer,    // a node that leaves is passed by with its mark: the one before leaves, too
-    stops_before_what_left,   // what is marked is neither unlinked nor ignored if it begins where the new one
-                              // does
-    walks_past_its_aim,       // having unlinked something, the search goes on over what it looks for
-    sentinels_are_ranges,     // head and tail hold the first and the last byte
-    one_byte_is_never_found,  // giving back searches by the end, and passes by what begins there
+    mark_stays_in_pointer,    // a removed node is passed with its mark: its predecessor is treated as
+                              // removed, too
+    stops_before_what_left,   // a marked node is neither unlinked nor ignored if it begins at the
+                              // start of the new range
+    walks_past_its_aim,       // after an unlink, the search continues past its target
+    sentinels_are_ranges,     // head and tail have ranges: the first and the last byte
+    one_byte_is_never_found,  // a release searches by the end, and passes nodes that begin there
 };
 
-/// One thread's lock, by the listings: a list whose nodes are marked first and unlinked by later searches.
+/// A lock of one thread, according to the listings: nodes of a list are marked first and unlinked
+/// by later searches.
 template <defect Defect>
 class listed_range_lock {
 public:
@@ -55,7 +58,7 @@ private:
     struct node {
         std::uint64_t first = 0;
         std::uint64_t last = 0;
-        std::size_t next = 0;  // times two; and one if this node has left
+        std::size_t next = 0;  // twice the index, plus one if this node was removed
     };
     static constexpr std::size_t head = 0;
     static constexpr std::size_t tail = 1;
@@ -92,19 +95,21 @@ private:
     void release(const sync::byte_range& where) {
         if (where.is_nowhere()) return;
         const std::size_t found = search(where, true).second;
-        if (found == tail or nodes_[found].first != where.first()) return;  // it stays locked for ever
+        if (found == tail or nodes_[found].first != where.first())
+            return;  // it stays locked
+                     // forever
         nodes_[found].next |= 1;
     }
 
     std::vector<node> nodes_{{.next = tail * 2}, {}};
 };
 
-/// Ranges in one list, for threads. Giving back marks the node's link: with one exchange, or, as the port
-/// does it, by reading the link and writing it.
+/// Ranges in one list, for several threads. A release marks the node's link: with one exchange, or,
+/// as in the port, by reading the link and writing it.
 template <bool ReadsAndWrites>
 class ported_range_list {
 public:
-    /// A node holds a range once only.
+    /// Inserts a range. Each node is used only once.
     [[nodiscard]] bool insert(unsigned number, const sync::byte_range& where) {
         node& own = nodes_[number];
         own.where = where;

@@ -15,15 +15,15 @@ using sync::lock_args;
 using sync::lock_mode;
 using sync::shared;
 
-// Threads that use ranges of twenty bytes, each byte of which knows who is in it.
+// Threads that use ranges of twenty bytes, each of which records its holders.
 template <class Atomics>
 class users_of : public scenario {
 public:
     using guard = sync::basic_range_guard<Atomics>;
 
     std::string verdict() override {
-        if (is_violated_) return "two that conflict held a range at once";
-        if (not lock.try_lock({.where = byte_range::whole()})) return "something stays locked";
+        if (is_violated_) return "conflicting holders held a range at once";
+        if (not lock.try_lock({.where = byte_range::whole()})) return "a range is still locked";
         return verdict_of_this();
     }
 
@@ -75,7 +75,7 @@ class overlapping_writers final : public users {
     }
 };
 
-TEST(range_lock, keeps_overlapping_writers_apart_in_every_schedule) {
+TEST(range_lock, excludes_overlapping_writers_in_every_schedule) {
     expect_every_schedule_right<overlapping_writers>();
 }
 
@@ -86,7 +86,7 @@ class readers_and_a_writer final : public users {
     }
 };
 
-TEST(range_lock, lets_readers_share_around_a_writer_in_every_schedule) {
+TEST(range_lock, lets_readers_share_before_and_after_a_writer_in_every_schedule) {
     expect_every_schedule_right<readers_and_a_writer>();
 }
 
@@ -113,8 +113,8 @@ class cancelled_request final : public users {
                 [this] { use_if_free(exclusive(8, 12)); }};
     }
     std::string verdict() override {
-        if (was_granted_at_once_) return "granted beside what was held";
-        if (request_.completions != 1) return "completed other than once";
+        if (was_granted_at_once_) return "granted despite a conflict";
+        if (request_.completions != 1) return "not completed exactly once";
         if (request_.is_granted == was_cancelled_) return "both granted and cancelled, or neither";
         request_.take().unlock();
         return users::verdict();
@@ -161,12 +161,12 @@ class part_given_back final : public users {
     }
 };
 
-TEST(range_lock, hands_over_what_is_split_and_downgraded_in_every_schedule) {
+TEST(range_lock, grants_parts_that_are_split_off_or_downgraded_in_every_schedule) {
     expect_every_schedule_right<part_given_back>();
 }
 
-// A lock that has two buckets as soon as something is granted beside something else, lays them aside when it
-// is alone, and takes more when one is full.
+// A lock that uses two buckets as soon as two ranges are held at once, abandons them when one
+// holder is left, and adds more when one is full.
 struct hot_scheduled_atomics : scheduled_atomics {
     struct tuning {
         static constexpr std::uint32_t heat_max = 1;
@@ -183,7 +183,7 @@ struct hot_scheduled_atomics : scheduled_atomics {
 
 class spread_users : public users_of<hot_scheduled_atomics> {
 protected:
-    // From here on what is locked goes to buckets of four bytes each.
+    // From here on, ranges are stored in buckets of four bytes each.
     void spread() {
         guard one = lock.lock(exclusive(0, 3));
         guard other = lock.lock(exclusive(4, 7));
@@ -191,12 +191,12 @@ protected:
         one.unlock();
         is_spread_ = lock.bytes_allocated() != 0;
     }
-    std::string verdict_of_this() override { return is_spread_ ? "" : "it was never spread"; }
+    std::string verdict_of_this() override { return is_spread_ ? "" : "the buckets were never used"; }
 
     bool is_spread_ = false;
 };
 
-// A scenario with two of its threads.
+// A scenario with two of its three threads.
 template <class Scenario, std::size_t left_out>
 class without final : public Scenario {
     std::vector<std::function<void()>> threads() override {
@@ -206,7 +206,8 @@ class without final : public Scenario {
     }
 };
 
-// Three threads with two preemptions take minutes (SLUICE_ALL_SCHEDULES=1); each two of them with two do not.
+// Three threads with two preemptions take minutes (SLUICE_ALL_SCHEDULES=1); each pair of them does
+// not.
 template <class Scenario>
 void expect_every_schedule_of_two_or_three_right() {
     const bool wants_all = std::getenv("SLUICE_ALL_SCHEDULES") != nullptr;
@@ -223,7 +224,7 @@ class spreads_beside_holders final : public users_of<hot_scheduled_atomics> {
     }
 };
 
-TEST(range_lock, spreads_while_ranges_are_given_back_in_every_schedule) {
+TEST(range_lock, starts_to_use_buckets_during_releases_in_every_schedule) {
     expect_every_schedule_right<spreads_beside_holders>();
 }
 
@@ -236,7 +237,7 @@ protected:
     }
 };
 
-TEST(range_lock, keeps_a_wide_range_and_narrow_ones_apart_in_every_schedule) {
+TEST(range_lock, excludes_narrow_ranges_from_a_wide_one_in_every_schedule) {
     expect_every_schedule_of_two_or_three_right<narrow_and_wide>();
 }
 
@@ -249,7 +250,7 @@ protected:
     }
 };
 
-TEST(range_lock, keeps_ranges_in_one_and_in_two_buckets_apart_in_every_schedule) {
+TEST(range_lock, excludes_ranges_in_one_bucket_from_ranges_in_two_in_every_schedule) {
     expect_every_schedule_of_two_or_three_right<one_bucket_and_two>();
 }
 
@@ -262,7 +263,7 @@ protected:
     }
 };
 
-TEST(range_lock, brings_who_is_waited_for_from_its_bucket_into_the_set_in_every_schedule) {
+TEST(range_lock, moves_conflicting_holders_from_buckets_into_the_set_in_every_schedule) {
     expect_every_schedule_of_two_or_three_right<readers_that_are_gathered>();
 }
 
@@ -296,7 +297,7 @@ protected:
     }
 };
 
-TEST(range_lock, upgrades_and_shrinks_what_is_in_buckets_in_every_schedule) {
+TEST(range_lock, upgrades_and_shrinks_ranges_in_buckets_in_every_schedule) {
     expect_every_schedule_of_two_or_three_right<holder_that_changes>();
 }
 
@@ -318,7 +319,7 @@ protected:
     std::array<guard, 7> readers_;
 };
 
-TEST(range_lock, goes_on_where_a_bucket_is_full_in_every_schedule) {
+TEST(range_lock, continues_when_a_bucket_is_full_in_every_schedule) {
     expect_every_schedule_of_two_or_three_right<full_bucket>();
 }
 
@@ -334,7 +335,7 @@ protected:
     }
 };
 
-TEST(range_lock, lays_buckets_aside_while_others_come_in_every_schedule) {
+TEST(range_lock, abandons_buckets_while_requests_arrive_in_every_schedule) {
     expect_every_schedule_of_two_or_three_right<buckets_laid_aside>();
 }
 
@@ -347,7 +348,7 @@ protected:
     }
 };
 
-TEST(range_lock, lays_buckets_aside_for_wide_ranges_in_every_schedule) {
+TEST(range_lock, abandons_buckets_for_wide_ranges_in_every_schedule) {
     expect_every_schedule_of_two_or_three_right<wide_ones_too_often>();
 }
 
@@ -361,8 +362,8 @@ protected:
                 [this] { use_if_free(exclusive(4, 7)); }};
     }
     std::string verdict() override {
-        if (was_granted_at_once_) return "granted beside what was held";
-        if (request_.completions != 1) return "completed other than once";
+        if (was_granted_at_once_) return "granted despite a conflict";
+        if (request_.completions != 1) return "not completed exactly once";
         if (request_.is_granted == was_cancelled_) return "both granted and cancelled, or neither";
         request_.take().unlock();
         return users_of::verdict();
@@ -374,11 +375,12 @@ protected:
     bool was_cancelled_ = false;
 };
 
-TEST(range_lock, grants_or_cancels_what_waits_for_a_bucket_in_every_schedule) {
+TEST(range_lock, grants_or_cancels_requests_that_wait_for_a_bucket_in_every_schedule) {
     expect_every_schedule_right<buckets_and_cancel>({.preemptions_max = 1});
 }
 
-// A queue of requests, each of which conflicts with the next ones; asked for before the threads begin.
+// A queue of requests, each of which conflicts with the next ones; they are made before the threads
+// begin.
 template <class Atomics>
 class queue_of : public users_of<Atomics> {
 protected:
@@ -388,14 +390,15 @@ protected:
         for (const lock_args& one : wanted)
             was_granted_at_once_ = this->lock.lock_async(requests[asked_++], one) or was_granted_at_once_;
     }
-    // Releases all that was granted, and all that is granted by that, on one thread. Nothing may be left.
+    // Releases all granted ranges, and those that are granted by this, on one thread. No request
+    // may remain.
     std::string verdict() override {
-        if (was_granted_at_once_) return "granted beside what was held";
+        if (was_granted_at_once_) return "granted despite a conflict";
         for (std::size_t left = asked_; left != 0; --left)
             for (std::size_t i = 0; i != asked_; ++i)
                 if (requests[i].is_granted) requests[i].take().unlock();
         for (std::size_t i = 0; i != asked_; ++i)
-            if (requests[i].completions != 1) return "completed other than once";
+            if (requests[i].completions != 1) return "not completed exactly once";
         return users_of<Atomics>::verdict();
     }
 
@@ -421,7 +424,7 @@ class cancelled_in_the_middle final : public queue_of<scheduled_atomics> {
     bool was_cancelled_ = false;
 };
 
-TEST(range_lock, has_those_behind_a_cancelled_request_wait_for_another_in_every_schedule) {
+TEST(range_lock, makes_requests_after_a_cancelled_one_wait_for_the_next_conflict_in_every_schedule) {
     expect_every_schedule_right<cancelled_in_the_middle>();
 }
 
@@ -460,11 +463,11 @@ class moved_while_others_wait final : public queue_of<scheduled_atomics> {
     guard held_;
 };
 
-TEST(range_lock, grants_what_waits_for_a_guard_that_moved_in_every_schedule) {
+TEST(range_lock, grants_requests_that_wait_for_a_moved_guard_in_every_schedule) {
     expect_every_schedule_right<moved_while_others_wait>();
 }
 
-// Completions that release inside: with one level, each but the first is queued.
+// Completions that release a range themselves: with one level, all except the first are queued.
 template <class Atomics>
 class releasing_requests final : public users_of<Atomics> {
     class releasing final : public sync::basic_range_request<Atomics> {
@@ -488,7 +491,7 @@ class releasing_requests final : public users_of<Atomics> {
     }
     std::string verdict_of_this() override {
         for (const releasing& one : requests_)
-            if (one.completions != 1) return "completed other than once";
+            if (one.completions != 1) return "not completed exactly once";
         return "";
     }
 
@@ -500,7 +503,7 @@ TEST(range_lock, runs_completions_that_cause_each_other_in_every_schedule) {
     expect_every_schedule_right<releasing_requests<scheduled_atomics>>();
 }
 
-TEST(range_lock, runs_them_from_a_queue_in_every_schedule) {
+TEST(range_lock, runs_nested_completions_from_a_queue_in_every_schedule) {
     expect_every_schedule_right<releasing_requests<hot_scheduled_atomics>>({.preemptions_max = 1});
 }
 

@@ -13,9 +13,10 @@ namespace sluice::interleave {
 namespace {
 
 constexpr std::size_t stack_bytes = 256U << 10;
-constexpr std::size_t steps_max = 100'000;  // of one schedule: more, and a thread goes round in circles
+constexpr std::size_t steps_max = 100'000;  // per schedule: a thread that takes more is assumed to
+                                            // loop forever
 
-// A thread of a scenario: a stack of its own, run by whoever is the explorer's turn to pick.
+// A thread of a scenario: a separate stack, run by the thread that explores.
 struct fiber {
     enum class phase { ready, asleep, ended };
 
@@ -23,13 +24,13 @@ struct fiber {
     std::byte* stack = nullptr;
     std::function<void()> body;
     phase where = phase::ready;
-    const void* address = nullptr;  // that it sleeps on
+    const void* address = nullptr;  // address on which it sleeps
     std::uint64_t wakes_at_ns = never_ns;
     bool is_late = false;
-    bool gave_way = false;  // and nothing has changed since
+    bool gave_way = false;  // and the state has not changed since
 };
 
-// One run of a scenario: the first choices are given, those behind them are the first possible ones.
+// One run of a scenario: the first choices are given, the following ones are the first possible.
 class execution {
 public:
     execution(scenario& tried, const std::vector<unsigned>& given, const limits& within)
@@ -47,7 +48,7 @@ public:
         stores_ = store_buffers(fibers_.size());
     }
 
-    // False if it went wrong; then `problem` says how.
+    // Returns false if it failed; then `problem` has the reason.
     bool run() {
         execution* const outer = std::exchange(current, this);
         for (const auto& one : fibers_)
@@ -59,7 +60,7 @@ public:
         return problem.empty();
     }
 
-    // Ends a step of the running thread; comes back when it may take the next one.
+    // Ends a step of the running thread; returns when it may take the next one.
     void end_step() noexcept {
         fiber& self = running();
         is_inside_ = false;
@@ -107,12 +108,12 @@ public:
 
     static thread_local execution* current;
 
-    std::vector<unsigned> choices;               // which thread took each step
-    std::vector<std::vector<unsigned>> options;  // which others could have
+    std::vector<unsigned> choices;               // the thread of each step
+    std::vector<std::vector<unsigned>> options;  // the possible other threads of each step
     std::string problem;
 
 private:
-    // The same ones for every schedule: new memory for each would cost more than the schedule.
+    // Stacks are reused in all schedules: allocating new ones would cost more than a schedule.
     [[nodiscard]] static std::byte* stack_of(std::size_t number) {
         static thread_local std::vector<std::unique_ptr<std::byte[]>> stacks;
         if (stacks.size() == number) stacks.push_back(std::make_unique<std::byte[]>(stack_bytes));
@@ -148,7 +149,8 @@ private:
         return std::ranges::any_of(
             fibers_, [](const auto& one) { return one->where == fiber::phase::ready and not one->gave_way; });
     }
-    // When time passes only while all sleep, the first deadline is the next thing to happen.
+    // If time passes only while all threads sleep, only the earliest deadline can be the next
+    // event.
     void keep_deadlines_back(std::vector<unsigned>& all) const {
         if (deadlines_ == timers::as_preemptions and preemptions_left_ == 0 and is_anybody_ready())
             std::erase_if(all, [&](unsigned i) { return not is_ready(i); });
@@ -157,18 +159,19 @@ private:
         const std::uint64_t first = ready_at(std::ranges::min(all, {}, ready_at));
         std::erase_if(all, [&](unsigned i) { return ready_at(i) != first; });
     }
-    // Threads that may take the next step, the one that would without a preemption first.
+    // Returns the threads that may take the next step, beginning with the one that needs no
+    // preemption.
     [[nodiscard]] std::vector<unsigned> candidates() {
         if (std::exchange(gives_way_to_death_only_, false)) return {running_};
         std::vector<unsigned> all;
         for (unsigned i = 0; i != fibers_.size(); ++i)
             if (can_run(i)) all.push_back(i);
         keep_deadlines_back(all);
-        // Who gave way waits until something has changed, or nobody else can do anything: two that look in
-        // turn whether a third is done would keep it from ever being so.
+        // A thread that yielded waits until the state has changed, or no other thread can run:
+        // otherwise two threads that poll alternately would prevent the progress of a third.
         if (std::ranges::any_of(all, [&](unsigned i) { return not fibers_[i]->gave_way; }))
             std::erase_if(all, [&](unsigned i) { return fibers_[i]->gave_way; });
-        // Deadlines last: what can go on goes on.
+        // Deadlines last: threads that can run come first.
         const auto waits = [&](unsigned i) { return fibers_[i]->where != fiber::phase::ready; };
         std::ranges::sort(all, {}, [&](unsigned i) {
             return std::tuple(waits(i), waits(i) ? fibers_[i]->wakes_at_ns : 0, i);
@@ -181,7 +184,7 @@ private:
         return all;
     }
 
-    // Decides who takes the next step; false at the end.
+    // Selects the thread of the next step; returns false at the end.
     [[nodiscard]] bool pick() {
         const bool only_running_may_die = gives_way_to_death_only_;
         std::vector<unsigned> possible = candidates();
@@ -189,17 +192,17 @@ private:
         if (possible.empty()) {
             const bool all_ended = std::ranges::all_of(
                 fibers_, [](const auto& one) { return one->where == fiber::phase::ended; });
-            if (not all_ended) problem = "a thread sleeps and nobody is left to wake it";
+            if (not all_ended) problem = "a thread sleeps and no thread is left to wake it";
             return false;
         }
         if (choices.size() == steps_max) {
-            problem = "a thread goes round in circles";
+            problem = "a thread does not terminate";
             return false;
         }
         add_deaths(possible, only_running_may_die);
         const unsigned wanted = choices.size() < given_.size() ? given_[choices.size()] : possible.front();
         ENSURE(std::ranges::find(possible, wanted) != possible.end(),
-               "the same choices lead to the same place");
+               "the same choices lead to the same state");
         std::erase(possible, wanted);
         choices.push_back(wanted);
         options.push_back(std::move(possible));
@@ -228,7 +231,7 @@ private:
         return true;
     }
 
-    // Threads that only look again wait for stores that are not visible yet, too.
+    // Threads that poll also wait for stores that are not visible yet.
     void add_flushes(std::vector<unsigned>& possible) const {
         if (stores_.empty()) return;
         if (std::ranges::all_of(possible, [&](unsigned i) { return fibers_[i]->gave_way; })) possible.clear();
@@ -267,7 +270,8 @@ private:
 
 thread_local execution* execution::current = nullptr;
 
-// The next schedule in depth-first order: the last place where another thread could have gone. Empty: none.
+// The next schedule in depth-first order: the last step where another thread could have run. Empty:
+// none.
 struct branch {
     std::vector<unsigned> untried;
 };
@@ -277,7 +281,7 @@ struct branch {
 report explore(const std::function<std::unique_ptr<scenario>()>& make, const limits& within) {
     report result;
     std::vector<unsigned> given;
-    std::vector<branch> branches;  // of each step of the last schedule
+    std::vector<branch> branches;  // per step of the last schedule
     for (;;) {
         std::unique_ptr<scenario> tried = make();
         execution one(*tried, given, within);
@@ -287,7 +291,7 @@ report explore(const std::function<std::unique_ptr<scenario>()>& make, const lim
         if (not problem.empty()) {
             result.problem = std::move(problem);
             result.schedule = one.choices;
-            // Threads that never ended still use it, on stacks that nobody unwinds.
+            // Threads that never ended still use it, on stacks that are not unwound.
             if (not ended) (void)tried.release();
             return result;
         }
@@ -334,7 +338,7 @@ void sleep_on(const void* address, bool may_time_out) noexcept {
 }
 
 void sleep_until(const void* address, std::uint64_t when_ns) noexcept {
-    ENSURE(execution::current != nullptr, "only threads of a scenario sleep");
+    ENSURE(execution::current != nullptr, "only threads of a scenario may sleep");
     fiber& self = execution::current->running();
     self.where = fiber::phase::asleep;
     self.address = address;

@@ -18,14 +18,15 @@
 #include "sluice/sync/atomics.hpp"
 #include "tests/interleave/store_buffers.hpp"
 
-// Tries the orders in which the steps of a few threads can happen. A step is an access to a scheduled_atomics
-// atomic, a wait or a wake; between two of them a thread runs alone. All accesses are sequentially
-// consistent, unless limits::delays_stores: then a store that is not seq_cst becomes visible to others at a
-// later step, so that loads may overtake it, as on every processor. Weaker orders are checked by TSan.
+// Tries the orders in which the steps of a few threads can happen. A step is an access to a
+// scheduled_atomics atomic, a wait or a wake-up; between two of them a thread runs alone. All
+// accesses are sequentially consistent, unless limits::delays_stores is set: then a store that is
+// not seq_cst becomes visible to other threads at a later step, so that loads may overtake it, as
+// on every processor. Weaker orders are checked by TSan.
 
 namespace sluice::interleave {
 
-/// What one schedule runs: made anew for each.
+/// The threads of one schedule; created again for each.
 class scenario {
 public:
     scenario() = default;
@@ -34,92 +35,98 @@ public:
     virtual ~scenario() = default;
 
     [[nodiscard]] virtual std::vector<std::function<void()>> threads() = 0;
-    /// After the threads have ended: what is wrong, or nothing.
+    /// Called after the threads have ended. Returns the problem, or an empty string.
     [[nodiscard]] virtual std::string verdict() = 0;
 
-    /// Whether a thread may be killed before any of its steps: it takes no other, and nothing is unwound.
+    /// Returns whether a thread may be killed before any of its steps: it takes no other step, and
+    /// its stack is not unwound.
     [[nodiscard]] virtual bool is_mortal(unsigned /*thread*/) const { return false; }
-    /// It was, just now. Runs in no thread.
+    /// Called directly after a thread was killed. Runs in no thread.
     virtual void killed(unsigned /*thread*/) {}
 };
 
-/// Whose deadlines pass when.
+/// When deadlines pass.
 enum class timers : unsigned char {
-    at_any_moment,   // however often: for waits that end with their deadline
-    as_preemptions,  // while others could go on, as often as there are preemptions: for those who look again
-    when_all_sleep,  // a machine as fast as can be: what anybody can do is done in no time
+    at_any_moment,   // any number of times: for waits that end with their deadline
+    as_preemptions,  // while other threads can run, at the cost of a preemption: for waits that
+                     // poll
+    when_all_sleep,  // an infinitely fast machine: every possible action takes no time
 };
 
 struct limits {
-    /// How often a thread that could go on is made to wait for another. Most bugs need two (Musuvathi and
-    /// Qadeer, "Iterative context bounding", PLDI 2007).
+    /// How often a thread that could continue is made to wait for another. Most bugs need two
+    /// (Musuvathi and Qadeer, "Iterative context bounding", PLDI 2007).
     unsigned preemptions_max = 2;
     std::uint64_t schedules_max = 2'000'000;
     unsigned kills_max = 0;
     timers deadlines = timers::at_any_moment;
-    /// Each thread has a store buffer (store_buffers.hpp). When its oldest store becomes visible is part of
-    /// the schedule; that costs no preemption.
+    /// Each thread has a store buffer (store_buffers.hpp). When its oldest store becomes visible is
+    /// part of the schedule; that does not count as a preemption.
     bool delays_stores = false;
 };
 
 struct report {
     std::uint64_t schedules = 0;
-    bool is_complete = false;        // every schedule within the limits was tried
-    std::string problem;             // of the first schedule that went wrong
-    std::vector<unsigned> schedule;  // that one: which thread took each step, plus `kill` if it was killed,
-                                     // or `flush` if its oldest store became visible
+    bool is_complete = false;        // all schedules within the limits were tried
+    std::string problem;             // the problem of the first schedule that failed
+    std::vector<unsigned> schedule;  // that schedule: the thread of each step, plus `kill` if it
+                                     // was killed, or `flush` if its oldest store became visible
     static constexpr unsigned kill = 1000;
     static constexpr unsigned flush = 2000;
 };
 
-/// Runs `make()` under every schedule, until one goes wrong: a verdict, a thread that nobody wakes, or one
-/// that never ends. Thread safety: one exploration at a time in a thread.
+/// Runs `make()` under every schedule, until one fails: by a verdict, a thread that is never woken,
+/// or one that never ends. Thread safety: one exploration at a time in a thread.
 [[nodiscard]] report explore(const std::function<std::unique_ptr<scenario>()>& make,
                              const limits& within = {});
 
-/// Which of the threads this is; null outside of an exploration.
+/// Returns the identity of the current thread; null outside of an exploration.
 [[nodiscard]] const void* this_thread() noexcept;
-/// The same by its number, -1 outside of all threads.
+/// Returns the number of the current thread, -1 outside of all threads.
 [[nodiscard]] int thread_number() noexcept;
-/// Where threads give way to each other. Outside of an exploration: nothing happens.
+/// Ends a step: another thread may run. No effect outside of an exploration.
 void step() noexcept;
-/// Where the thread does not give way, but may be killed.
+/// Marks a point where the thread may be killed, without letting other threads run.
 void mortal_step() noexcept;
-/// The time of the scenario, which passes while all sleep; begins at 0.
+/// Returns the time of the scenario, which starts at 0 and passes while all threads sleep.
 [[nodiscard]] std::uint64_t now_ns() noexcept;
 constexpr std::uint64_t never_ns = ~std::uint64_t{0};
-/// Sleeps until woken, or until that time at the latest: then is_late() says so.
+/// Sleeps until woken, or until that time at the latest; is_late() returns which of them.
 void sleep_until(const void* address, std::uint64_t when_ns) noexcept;
-/// Sleeps until woken, or, if `may_time_out`, perhaps without: then is_late() says so.
+/// Sleeps until woken, or, if `may_time_out`, possibly until a deadline; is_late() returns which of
+/// them.
 void sleep_on(const void* address, bool may_time_out) noexcept;
 void wake_one_on(const void* address) noexcept;
 void wake_all_on(const void* address) noexcept;
-/// Lets everybody else go first, until something changes.
+/// Lets all other threads run first, until the state changes.
 void give_way() noexcept;
-/// Something that a thread may look at has changed.
+/// Records that the state has changed, which threads may poll.
 void note_change() noexcept;
-/// Whether a store of that order may be delayed.
+/// Returns whether a store of that order may be delayed.
 [[nodiscard]] bool is_delayed(std::memory_order order) noexcept;
-/// Delays a store or exchange of this thread; the latest that it has delayed there, if it is not visible yet.
+/// Delays a store or exchange of this thread; delayed() returns the latest one to a location, if it
+/// is not visible yet.
 void delay(const store_buffers::store& one) noexcept;
 [[nodiscard]] std::optional<std::uint64_t> delayed(const void* location) noexcept;
-/// Before this thread changes the location at once: its own stores become visible, and exchanges of others
-/// there.
+/// Call this before this thread changes the location immediately: makes its own stores visible, and
+/// exchanges of others there.
 void settle_before_change(const void* location) noexcept;
-/// Before this thread exchanges the location, now or delayed: exchanges of others there become visible.
+/// Call this before this thread exchanges the location, now or delayed: makes exchanges of others
+/// there visible.
 void settle_before_exchange(const void* location) noexcept;
-/// The location is destroyed.
+/// Call this when the location is destroyed.
 void settle_for_end(const void* location) noexcept;
-/// Whether the last sleep of this thread ended by its deadline.
+/// Returns whether the last sleep of this thread ended by its deadline.
 [[nodiscard]] bool is_late() noexcept;
 
-/// What locks are templates over (sluice/sync/atomics.hpp), with every access a step.
+/// The template argument of locks (sluice/sync/atomics.hpp) that makes every access a step.
 struct scheduled_atomics {
     using time_point = std::chrono::steady_clock::time_point;
     using tuning = sync::range_lock_tuning;
     static constexpr unsigned spins_max = 1;
 
-    /// Stops the program when one is used that is gone: who ends a wait may not touch the waiter afterwards.
+    /// Ends the program if an atomic is used after its destruction: the thread that ends a wait
+    /// must not access the waiter afterwards.
     template <class T>
     class atomic {
     public:
@@ -169,7 +176,7 @@ struct scheduled_atomics {
         friend struct scheduled_atomics;
         void begin() const noexcept {
             step();
-            ENSURE(life_ == alive, "an atomic is used after it is gone");
+            ENSURE(life_ == alive, "atomic used after its destruction");
         }
         [[nodiscard]] T seen() const noexcept {
             const std::optional<std::uint64_t> own = delayed(this);
@@ -217,7 +224,7 @@ struct scheduled_atomics {
 
     static void wait(atomic<std::uint32_t>& word, std::uint32_t expected, time_point until) noexcept {
         step();
-        settle_before_change(&word);  // system calls order what is before them
+        settle_before_change(&word);  // system calls order earlier accesses
         if (word.value_ == expected) sleep_on(&word, until != time_point::max());
     }
     static void wake_one(atomic<std::uint32_t>& word) noexcept {
@@ -230,7 +237,7 @@ struct scheduled_atomics {
         settle_before_change(&word);
         wake_all_on(&word);
     }
-    /// One for each thread of a scenario, and one for outside; each is as its thread left it.
+    /// One value per thread of a scenario, and one for outside; each keeps its value between steps.
     template <class T>
     [[nodiscard]] static T& per_thread() noexcept {
         constexpr std::size_t threads_max = 8;

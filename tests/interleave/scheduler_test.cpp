@@ -10,7 +10,7 @@ namespace {
 using word = scheduled_atomics::atomic<std::uint32_t>;
 constexpr auto any_order = std::memory_order_seq_cst;
 
-// Two threads that add one to the same number, protected or not by what is under test.
+// Two threads that increment the same number, protected or not by the lock under test.
 template <class Lock>
 class two_additions final : public scenario {
 public:
@@ -37,7 +37,7 @@ struct no_lock {
     void unlock() noexcept {}
 };
 
-// Looks first and takes it then: two can have looked.
+// Checks first and locks afterwards: two threads can have checked.
 struct hasty_lock {
     void lock() noexcept {
         while (held.load(any_order) != 0)
@@ -48,7 +48,7 @@ struct hasty_lock {
     word held{0};
 };
 
-// Sleeps without telling anybody that somebody has to be woken.
+// Sleeps without recording that a thread must be woken.
 struct silent_lock {
     void lock() noexcept {
         while (held.exchange(1, any_order) != 0)
@@ -63,7 +63,7 @@ report try_all(const limits& within = {}) {
     return explore([] { return std::make_unique<Scenario>(); }, within);
 }
 
-TEST(scheduler, finds_what_a_missing_lock_loses) {
+TEST(scheduler, finds_the_addition_that_a_missing_lock_loses) {
     const report found = try_all<two_additions<no_lock>>();
     EXPECT_EQ(found.problem, "an addition was lost");
     EXPECT_FALSE(found.schedule.empty());
@@ -76,22 +76,23 @@ TEST(scheduler, finds_nothing_wrong_with_one_thread_after_the_other) {
     EXPECT_EQ(found.schedules, 2U);
 }
 
-TEST(scheduler, finds_the_lock_that_looks_before_it_takes) {
+TEST(scheduler, finds_the_lock_that_checks_before_it_locks) {
     EXPECT_EQ(try_all<two_additions<hasty_lock>>().problem, "an addition was lost");
 }
 
-TEST(scheduler, finds_the_thread_that_nobody_wakes) {
-    EXPECT_EQ(try_all<two_additions<silent_lock>>().problem, "a thread sleeps and nobody is left to wake it");
+TEST(scheduler, finds_the_thread_that_is_never_woken) {
+    EXPECT_EQ(try_all<two_additions<silent_lock>>().problem,
+              "a thread sleeps and no thread is left to wake it");
 }
 
-TEST(latch, keeps_threads_apart_and_wakes_them_in_every_schedule) {
+TEST(latch, excludes_threads_and_wakes_them_in_every_schedule) {
     const report found = try_all<two_additions<sync::basic_latch<scheduled_atomics>>>({.preemptions_max = 4});
     EXPECT_EQ(found.problem, "");
     EXPECT_TRUE(found.is_complete);
     EXPECT_GT(found.schedules, 50U);
 }
 
-TEST(latch, keeps_threads_apart_with_delayed_stores) {
+TEST(latch, excludes_threads_with_delayed_stores) {
     const report found =
         try_all<two_additions<sync::basic_latch<scheduled_atomics>>>({.delays_stores = true});
     EXPECT_EQ(found.problem, "");

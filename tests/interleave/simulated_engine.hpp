@@ -7,7 +7,7 @@
 
 namespace sluice::interleave {
 
-/// A mutex, of which acquiring, and waiting for it, are steps.
+/// A mutex. Acquiring it, and waiting for it, are steps.
 class simulated_lock {
 public:
     void lock() noexcept {
@@ -26,19 +26,20 @@ private:
     bool is_held_ = false;
 };
 
-/// One operation of a multiplexer for several threads, reduced to where it stands, and that multiplexer's
-/// lock: start_or_finish(), publish(), cancel() and the loop.
+/// One operation of a multiplexer for several threads, reduced to its state, and the lock of the
+/// multiplexer: start_or_finish(), publish(), cancel() and the loop.
 class simulated_engine {
 public:
-    /// Whether the kernel completes the operation, or only a cancellation ends it.
+    /// `completes`: the kernel completes the operation; otherwise only a cancellation ends it.
     explicit simulated_engine(bool completes) noexcept : completes_(completes) {}
 
-    /// start_or_finish(): other threads find the operation from now on, but none completes it.
+    /// start_or_finish(): from now on other threads find the operation, but none completes it.
     void begin() noexcept {
         const std::scoped_lock inside(lock_);
         at_ = stage::begun;
     }
-    /// publish(): it may complete now. `checks` whether it was cancelled in the meantime.
+    /// publish(): it may complete now. `checks`: whether to check if it was cancelled in the
+    /// meantime.
     void publish(bool checks = true) noexcept {
         const std::scoped_lock inside(lock_);
         at_ = stage::waiting;
@@ -51,7 +52,7 @@ public:
         if (at_ == stage::waiting) finish(ECANCELED);
         wake_loop();
     }
-    /// The loop, until it has taken the operation out to give its signals. Returns its outcome.
+    /// The loop, until it has removed the operation to send its signals. Returns its outcome.
     int run() noexcept {
         lock_.lock();
         while (at_ != stage::ready) {
@@ -87,14 +88,14 @@ private:
     int code_ = 0;
 };
 
-/// Where one thread waits until another one resumes it.
+/// A coroutine that waits until another thread resumes it.
 class simulated_coroutine {
 public:
     void suspend() noexcept {
         is_suspended_ = true;
         note_change();
     }
-    /// Until resumed.
+    /// Waits until it is resumed.
     void wait() noexcept {
         while (resumptions_ == 0)
             sleep_on(&resumptions_, false);

@@ -89,8 +89,9 @@ void note_atomic_load(const volatile void* address, std::uint64_t value) noexcep
     ++accesses;
     const int who = thread_number();
     if (who < 0) return;
-    // Whoever has seen the same three times spins, and is through with it in no time: what others change
-    // meanwhile it can have seen before. Who never ends must wait.
+    // A thread that has loaded the same value three times in succession spins. Its further loads
+    // are not steps: they could have seen the changes of other threads earlier. A thread that spins
+    // very long yields.
     constexpr unsigned looks_in_turn = 3;
     constexpr unsigned looks_max = 10'000;
     process& self = simulated_kernel::state::current->processes[static_cast<unsigned>(who)];

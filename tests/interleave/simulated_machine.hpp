@@ -16,7 +16,7 @@
 #include "tests/interleave/scheduler.hpp"
 #include "tests/interleave/simulated_kernel.hpp"
 
-// What a simulated_kernel consists of: for the files that make it up.
+// The parts of a simulated_kernel, for the files that implement it.
 
 namespace sluice::interleave {
 
@@ -28,7 +28,8 @@ inline constexpr std::size_t file_bytes_max = 2U << 20;
 inline constexpr std::size_t files_max = 8;
 inline constexpr std::size_t arena_bytes = 64U << 20;
 
-// What all files consist of, and what processes allocate. Made once: only what a schedule used is cleaned.
+// The content of all files, and the memory that processes allocate. Created once: only the used
+// part is cleared after a schedule.
 struct machine_memory {
     machine_memory()
         : files(map(files_max * file_bytes_max)),
@@ -87,7 +88,7 @@ struct held_lock {
 struct file {
     std::string name{};
     bool has_name = true;
-    int remover = -1;  // the process that keeps a link of what has no name, since it has it open
+    int remover = -1;  // the process that keeps a link of a removed file, because it has it open
     std::byte* bytes = nullptr;
     std::uint64_t size = 0;
     std::vector<held_lock> locks{};
@@ -112,7 +113,7 @@ struct process {
     unsigned loads = 0;
 };
 
-// Shows the time of the scenario.
+// A clock that shows the time of the scenario.
 class scenario_clock final : public clock_source {
 public:
     [[nodiscard]] steady_time steady_now() const noexcept override {
@@ -128,7 +129,7 @@ struct simulated_kernel::state {
         : chances{seeded_random(1), seeded_random(2), seeded_random(3), seeded_random(4), seeded_random(5)} {}
 
     std::vector<file> files;
-    std::deque<description> descriptions;  // stays where it is while others open more
+    std::deque<description> descriptions;  // stable addresses while more are opened
     std::array<process, processes_max> processes;
     std::array<seeded_random, processes_max> chances;
     scenario_clock clock;
@@ -143,7 +144,7 @@ struct simulated_kernel::state {
 
     static state* current;
 
-    /// Who calls; -1: nobody of a scenario.
+    /// Returns the calling process; -1: not a process of the scenario.
     [[nodiscard]] static int caller() noexcept {
         if (current == nullptr) return -1;
         const int running = thread_number();
@@ -161,13 +162,12 @@ struct simulated_kernel::state {
                    return each.what == description::kind::file and each.file_number == number;
                });
     }
-    // In the place of one that is gone, if there is any: so numbers of inodes come again, as they do on
-    // disks.
+    // Reuses the slot of a removed file, if there is one: so inode numbers are reused, as on disks.
     [[nodiscard]] std::size_t make_file(std::string_view name) {
         std::size_t number = 0;
         while (number != files.size() and is_in_use(number))
             ++number;
-        ENSURE(number != files_max, "a scenario has more files than there is memory for");
+        ENSURE(number != files_max, "a scenario has too many files");
         if (number == files.size()) files.push_back({.bytes = memory().files + number * file_bytes_max});
         std::byte* const bytes = files[number].bytes;
         std::memset(bytes, 0, files[number].size);
@@ -194,7 +194,7 @@ struct simulated_kernel::state {
                    each.file_number == number;
         });
     }
-    /// Of a file: its server knows it no more, though somebody has it open.
+    /// Returns whether the server no longer knows the file, although the description is open.
     [[nodiscard]] bool is_stale(const description& open) const {
         const file& of = files[open.file_number];
         return open.what == description::kind::file and is_remote and not of.has_name and of.remover < 0;
@@ -227,7 +227,8 @@ struct simulated_kernel::state {
     [[nodiscard]] bool try_lock(const held_lock& wanted) {
         file& where = file_of(*find(wanted.descriptor));
         if (is_locked(where, wanted)) return false;
-        unlock(wanted.descriptor, wanted.first, wanted.last);  // what it had there is converted
+        unlock(wanted.descriptor, wanted.first, wanted.last);  // its previous lock there is
+                                                               // converted
         where.locks.push_back(wanted);
         return true;
     }

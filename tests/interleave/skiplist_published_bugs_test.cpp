@@ -3,7 +3,7 @@
 #include "tests/interleave/published_locks.hpp"
 #include "tests/interleave/skiplist_testing.hpp"
 
-// The bugs of published range locks, put back: the tests that pass for ours have to find each of them.
+// The bugs of published range locks, reintroduced: the tests of our locks must detect each of them.
 
 namespace sluice::interleave {
 namespace {
@@ -21,27 +21,27 @@ std::string first_difference() {
     return found;
 }
 
-TEST(published_listing, differs_in_nothing_from_a_list_of_what_is_held_once_it_is_repaired) {
+TEST(published_listing, behaves_like_a_list_of_held_ranges_after_the_repair) {
     EXPECT_EQ(first_difference<defect::none>(), "");
 }
 
-TEST(published_listing, is_found_to_follow_a_pointer_with_its_mark) {
+TEST(published_listing, bug_of_following_a_marked_pointer_is_detected) {
     EXPECT_NE(first_difference<defect::mark_stays_in_pointer>(), "");
 }
 
-TEST(published_listing, is_found_to_count_what_was_given_back) {
+TEST(published_listing, bug_of_counting_released_ranges_is_detected) {
     EXPECT_NE(first_difference<defect::stops_before_what_left>(), "");
 }
 
-TEST(published_listing, is_found_to_walk_past_what_it_gives_back) {
+TEST(published_listing, bug_of_passing_the_range_to_release_is_detected) {
     EXPECT_NE(first_difference<defect::walks_past_its_aim>(), "");
 }
 
-TEST(published_skiplist, is_found_never_to_lock_the_first_and_the_last_byte) {
+TEST(published_skiplist, bug_of_never_locking_the_first_and_last_byte_is_detected) {
     EXPECT_NE(first_difference<defect::sentinels_are_ranges>(), "");
 }
 
-TEST(published_skiplist, is_found_never_to_give_back_a_single_byte) {
+TEST(published_skiplist, bug_of_never_releasing_a_single_byte_is_detected) {
     EXPECT_NE(first_difference<defect::one_byte_is_never_found>(), "");
 }
 
@@ -50,7 +50,8 @@ report explored(unsigned preemptions_max) {
     return explore([] { return std::make_unique<Scenario>(); }, {.preemptions_max = preemptions_max});
 }
 
-// A newcomer's link on an upper level leads where it led at first, whoever came in between.
+// A new node's link on an upper level keeps its first successor, even if other nodes are inserted
+// in between.
 struct stale_upper_links : sound_steps {
     static constexpr bool renews_upper_links = false;
 };
@@ -68,19 +69,20 @@ class two_towers_before_a_third final : public list_users<Steps> {
                 [this] { (void)this->insert(early_, bytes(5, 9)); }};
     }
     std::string verdict_of_this() override {
-        return this->holds_exactly({late_, early_, third_}) ? "" : "a link above the bottom is lost";
+        return this->holds_exactly({late_, early_, third_}) ? "" : "a link above the lowest level is lost";
     }
 
     typename base::entry late_, early_, third_;
 };
 
-TEST(published_skiplist, is_found_to_lose_links_above_the_bottom) {
+TEST(published_skiplist, bug_of_losing_links_above_the_lowest_level_is_detected) {
     EXPECT_EQ(explored<two_towers_before_a_third<stale_upper_links>>(2).problem,
-              "a link above the bottom is lost");
+              "a link above the lowest level is lost");
     EXPECT_EQ(explored<two_towers_before_a_third<sound_steps>>(2).problem, "");
 }
 
-// Links that say only where they lead: a node that is used again in the same place looks as if it never left.
+// Links that contain only their target: a node that is reused in the same place looks as if it had
+// never left.
 struct untagged_links : sound_steps {
     [[nodiscard]] static constexpr std::uint64_t changed(std::uint64_t,
                                                          sync::skiplist::node_number next) noexcept {
@@ -104,9 +106,9 @@ class one_leaves_and_comes_back final : public lock_users<Steps> {
     typename base::guard held_;
 };
 
-TEST(published_skiplist, is_found_to_grant_overlapping_ranges_once_nodes_are_used_again) {
+TEST(published_skiplist, bug_of_granting_overlapping_ranges_after_reuse_is_detected) {
     EXPECT_EQ(explored<one_leaves_and_comes_back<untagged_links>>(2).problem,
-              "two held the same byte at once");
+              "two threads held the same byte at once");
     EXPECT_EQ(explored<one_leaves_and_comes_back<sound_steps>>(2).problem, "");
 }
 
@@ -125,8 +127,8 @@ class release_beside_insert final : public exclusive_users {
     ported_range_list<ReadsAndWrites> list_;
 };
 
-TEST(published_list_port, is_found_to_lose_what_comes_in_behind_what_leaves) {
-    EXPECT_EQ(explored<release_beside_insert<true>>(2).problem, "two held the same byte at once");
+TEST(published_list_port, bug_of_losing_an_insert_after_a_leaving_node_is_detected) {
+    EXPECT_EQ(explored<release_beside_insert<true>>(2).problem, "two threads held the same byte at once");
     EXPECT_EQ(explored<release_beside_insert<false>>(3).problem, "");
 }
 

@@ -8,14 +8,14 @@
 #include "sluice/sync/skiplist/skiplist_testing.hpp"
 #include "tests/interleave/scheduler.hpp"
 
-// Scenarios for locks on ranges of twenty bytes, each byte of which knows who is in it.
+// Scenarios for locks on ranges of twenty bytes, each of which records its holder.
 
 namespace sluice::interleave {
 
 class exclusive_users : public scenario {
 public:
     std::string verdict() override {
-        return is_violated_ ? "two held the same byte at once" : verdict_of_this();
+        return is_violated_ ? "two threads held the same byte at once" : verdict_of_this();
     }
 
 protected:
@@ -40,7 +40,7 @@ private:
     bool is_violated_ = false;
 };
 
-/// Users of the skip list itself, who say how high their towers are.
+/// Threads that use the skip list itself, and choose the heights of their towers.
 template <class Steps>
 class list_users : public exclusive_users {
 protected:
@@ -67,7 +67,8 @@ protected:
         step();
         erase(fresh, where);
     }
-    /// Whether each of these nodes, and no other, is linked on every level below its height.
+    /// Returns whether each of these nodes, and no other, is linked on every level below its
+    /// height.
     [[nodiscard]] bool holds_exactly(const std::vector<entry>& held) {
         for (unsigned level = 0; level != 4; ++level) {
             std::vector<unsigned> linked;
@@ -85,7 +86,7 @@ protected:
     list ranges{nodes};
 };
 
-/// Users of the whole lock.
+/// Threads that use the whole lock.
 template <class Steps>
 class lock_users : public exclusive_users {
 protected:
@@ -93,10 +94,10 @@ protected:
     using guard = typename lock_type::guard;
 
     std::string verdict_of_this() override {
-        if (not lock.try_lock(sync::byte_range::whole())) return "something stays locked";
-        return lock.nodes() > nodes_max() ? "a node was lost" : "";
+        if (not lock.try_lock(sync::byte_range::whole())) return "a range is still locked";
+        return lock.nodes() > nodes_max() ? "a node is lost" : "";
     }
-    /// How many nodes the threads use at once, at most.
+    /// Returns the largest number of nodes that the threads use at once.
     [[nodiscard]] virtual std::size_t nodes_max() const { return 3; }
 
     void lock_and_use(const sync::byte_range& where) {

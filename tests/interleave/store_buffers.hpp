@@ -11,12 +11,12 @@
 
 namespace sluice::interleave {
 
-/// The stores of each thread that the others do not see yet. The oldest of a thread becomes visible at any
-/// time; a thread sees its own at once.
+/// The stores of each thread that are not visible to other threads yet. The oldest store of a
+/// thread becomes visible at any time; a thread sees its own stores at once.
 ///
-/// A read-modify-write operation whose order is not seq_cst is delayed like a store, because the loads after
-/// it may be made before others see it. It stays atomic: it becomes visible before anything else of its
-/// location does.
+/// A read-modify-write operation whose order is not seq_cst is delayed like a store, because later
+/// loads may be performed before it is visible. It stays atomic: it becomes visible before any
+/// other change of its location.
 class store_buffers {
 public:
     struct store {
@@ -57,7 +57,7 @@ public:
         for (unsigned thread = 0; thread != of_.size(); ++thread)
             flush(thread);
     }
-    /// A thread changes or exchanges the location: exchanges of others come first.
+    /// Makes exchanges of others visible before a thread changes or exchanges the location.
     void settle(unsigned by, const void* location) {
         const auto exchanges = [&](const store& each) {
             return each.is_exchange and each.location == location;
@@ -66,7 +66,7 @@ public:
             while (other != by and std::ranges::any_of(of_[other], exchanges))
                 flush_one(other);
     }
-    /// The location is destroyed.
+    /// Makes all stores to the location visible, because it is destroyed.
     void settle_all(const void* location) {
         const auto is_here = [&](const store& each) { return each.location == location; };
         for (unsigned thread = 0; thread != of_.size(); ++thread)

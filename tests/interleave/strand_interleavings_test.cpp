@@ -30,16 +30,16 @@ private:
 };
 using count_type = io::turn_count<word>;
 
-// As strand does it, but for the order of counting and pushing, which is what can be wrong.
+// As strand does it, except for the order of counting and pushing, which can be wrong.
 enum class order : unsigned char { counted_first, pushed_first };
 
-// Threads post to a strand; the last is one of its multiplexer's, which carries out a run if one is asked
-// for, and looks for that a few times.
+// Threads post to a strand; the last one belongs to the multiplexer, which carries out a run if one
+// was requested, and checks for that a few times.
 class posting final : public scenario {
 public:
     explicit posting(order how) : how_(how) {}
 
-    // Three post: with two, no order goes wrong whichever comes first.
+    // Three threads post: with two, every order works, whichever comes first.
     std::vector<std::function<void()>> threads() override {
         return {[this] { post(); }, [this] { post(); }, [this] { post(); }, [this] { work(); }};
     }
@@ -65,8 +65,8 @@ private:
     }
     void ask() {
         step();
-        // One item of a multiplexer, which is queued once at a time.
-        if (++runs_asked_ + runs_under_way_ > 1) problem_ = "a run is asked for while another is";
+        // One item of a multiplexer, which is queued at most once at a time.
+        if (++runs_asked_ + runs_under_way_ > 1) problem_ = "a run was requested during another";
     }
     void work() {
         for (int looks = 0; looks < 2; ++looks) {
@@ -76,7 +76,7 @@ private:
     }
     void run() {
         --runs_asked_;
-        if (++runs_under_way_ > 1) problem_ = "two runs at once";
+        if (++runs_under_way_ > 1) problem_ = "two runs at the same time";
         const std::size_t most = how_ == order::counted_first ? count_.at_most(64) : 64;
         std::size_t count = 0;
         while (count < most) {
@@ -101,7 +101,7 @@ private:
     std::string problem_;
 };
 
-TEST(strand_interleavings, every_item_is_run_and_no_two_runs_meet) {
+TEST(strand_interleavings, every_item_is_run_and_runs_do_not_overlap) {
     const report found =
         explore([] { return std::make_unique<posting>(order::counted_first); }, {.preemptions_max = 3});
     EXPECT_TRUE(found.problem.empty()) << found.problem;
@@ -109,7 +109,7 @@ TEST(strand_interleavings, every_item_is_run_and_no_two_runs_meet) {
     EXPECT_GT(found.schedules, 100U);
 }
 
-TEST(strand_interleavings, to_push_before_counting_is_found_to_be_wrong) {
+TEST(strand_interleavings, pushing_before_counting_is_detected) {
     const report found =
         explore([] { return std::make_unique<posting>(order::pushed_first); }, {.preemptions_max = 4});
     EXPECT_FALSE(found.problem.empty());

@@ -1,4 +1,4 @@
-// What the program calls in place of the C library: the linker leads it here.
+// Replacements of functions of the C library: the linker redirects calls to them.
 
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -30,7 +30,8 @@ struct system_calls {
     static description* find(int descriptor) noexcept {
         return state::current == nullptr ? nullptr : all().find(descriptor);
     }
-    // A call comes in: on a descriptor of ours, or from a process of ours; if not, it is for the real kernel.
+    // Enters a call: on a descriptor of the simulation, or from a process of it; otherwise it is
+    // for the real kernel.
     static description* enter(int descriptor) noexcept {
         description* const open = find(descriptor);
         if (open != nullptr) ++all().calls;
@@ -107,7 +108,7 @@ struct system_calls {
     }
 
     static off_t seek(description& of, off_t by, int from) {
-        ENSURE(by == 0 and from != SEEK_SET, "no scenario seeks otherwise");
+        ENSURE(by == 0 and from != SEEK_SET, "unsupported use of lseek");
         if (from == SEEK_END) {
             step();
             of.offset = all().file_of(of).size;
@@ -115,7 +116,7 @@ struct system_calls {
         return static_cast<off_t>(of.offset);
     }
 
-    // Half of what is written can be seen before the rest, and a kill finds whole pages.
+    // Half of the data can be seen before the rest, and a kill leaves complete pages.
     static void copy_page(std::byte* to, const std::byte* from, std::size_t bytes, bool is_over_old) {
         constexpr std::size_t half = 64;
         process& self = all().processes[static_cast<unsigned>(caller())];
@@ -127,7 +128,7 @@ struct system_calls {
         self.is_copying = false;
         std::memcpy(to + first, from + first, bytes - first);
     }
-    // Without `where`, from the description's position on, which moves.
+    // Without `where`, writes at the position of the description, which advances.
     static ssize_t write(description& to, const void* from, std::size_t bytes,
                          std::optional<std::uint64_t> where) {
         step();
@@ -140,7 +141,7 @@ struct system_calls {
         while (done != bytes) {
             if (done != 0) step();
             const std::uint64_t at = begin + done;
-            ENSURE(at < file_bytes_max, "a file of a scenario is longer than that");
+            ENSURE(at < file_bytes_max, "a file of a scenario is too long");
             std::size_t size = std::min<std::size_t>(bytes - done, page_bytes - at % page_bytes);
             const std::uint64_t growth = at + size > target.size ? at + size - target.size : 0;
             if (growth > all().room) size -= growth - all().room;
@@ -220,7 +221,8 @@ struct system_calls {
         const description& open = *find(descriptor);
         if (open.what == kind::file and all().file_of(open).remover == caller()) {
             all().unlock(descriptor, 0, ~std::uint64_t{0});
-            sleep_until(&all().file_of(open).remover, now_ns() + 1);  // what it removed is gone only later
+            sleep_until(&all().file_of(open).remover, now_ns() + 1);  // a removed file disappears
+                                                                      // only later
         }
         all().close(descriptor);
     }
@@ -264,7 +266,7 @@ struct system_calls {
                all().processes[static_cast<unsigned>(who)].is_alive;
     }
 
-    // --- what files are
+    // --- metadata of files
     static int describe(const description& open, struct stat& status) {
         step();
         status = {};
@@ -389,7 +391,7 @@ int __wrap_fstatfs(int descriptor, struct statfs* status) {
 SLUICE_REAL(int, stat, const char*, struct stat*);
 int __wrap_stat(const char* path, struct stat* status) {
     if (not system_calls::enter()) return __real_stat(path, status);
-    *status = {};  // of the namespace of process ids, the only one
+    *status = {};  // the namespace of process ids; there is only one
     return 0;
 }
 SLUICE_REAL(int, statx, int, const char*, int, unsigned, struct statx*);
@@ -412,7 +414,7 @@ SLUICE_REAL(int, mkdirat, int, const char*, mode_t);
 int __wrap_mkdirat(int folder, const char* name, mode_t permissions) {
     if (not system_calls::enter()) return __real_mkdirat(folder, name, permissions);
     step();
-    return 0;  // of folders there is one, and only its files matter
+    return 0;  // there is one directory, and only its files matter
 }
 // The simulation has one user, and a directory that no other user can write to.
 SLUICE_REAL(int, fstatat, int, const char*, struct stat*, int);

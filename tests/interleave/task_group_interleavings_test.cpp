@@ -12,12 +12,12 @@
 namespace sluice::interleave {
 namespace {
 
-/// A rule that is left out, to see that the exploration finds it.
+/// A rule that is omitted, to verify that the exploration detects it.
 enum class fault : unsigned char {
     none,
-    notes_waiter_late,    // the joining task is noted after it is announced
+    notes_waiter_late,    // the joining task is recorded after it is announced
     forgets_waiter,       // the last child does not resume it
-    looks_at_group_later  // a child counts the others after its own end
+    looks_at_group_later  // a child checks the count of the others after its own end
 };
 
 struct group {
@@ -37,7 +37,7 @@ public:
         return all;
     }
     std::string verdict() override {
-        if (seen_ != children) return "the join ended before all children had";
+        if (seen_ != children) return "the join ended before all children";
         if (task_.resumptions() > 1) return "the joining task was resumed twice";
         return {};
     }
@@ -89,8 +89,8 @@ public:
                 [this] { waits_ = count_.begin_wait(); }};
     }
     std::string verdict() override {
-        if (ends_ != waits_) return "the child ends a wait that has not begun, or not the one that has";
-        return count_.size() == 0 ? "" : "a child is left";
+        if (ends_ != waits_) return "the child ended a wait that had not begun, or did not end one that had";
+        return count_.size() == 0 ? "" : "a child remains";
     }
 
 private:
@@ -109,23 +109,23 @@ report explored(fault left_out) {
     return explore([=] { return std::make_unique<joining>(left_out); });
 }
 
-TEST(task_group_interleavings, the_last_child_ends_the_join_once_and_none_touches_the_group_later) {
+TEST(task_group_interleavings, the_last_child_ends_the_join_once_and_none_uses_the_group_later) {
     const report found = explored(fault::none);
     EXPECT_EQ(found.problem, "");
     EXPECT_TRUE(found.is_complete);
     EXPECT_GT(found.schedules, 50U);
 }
 
-TEST(task_group_interleavings, to_note_the_waiter_late_is_found_to_be_wrong) {
+TEST(task_group_interleavings, recording_the_waiter_late_is_detected) {
     EXPECT_NE(explored(fault::notes_waiter_late).problem, "");
 }
 
-TEST(task_group_interleavings, to_forget_the_waiter_is_found_to_be_wrong) {
+TEST(task_group_interleavings, forgetting_the_waiter_is_detected) {
     EXPECT_NE(explored(fault::forgets_waiter).problem, "");
 }
 
-TEST(task_group_interleavings, to_look_at_the_group_after_the_end_of_a_child_is_found_to_be_wrong) {
-    EXPECT_DEATH((void)explored(fault::looks_at_group_later), "used after it is gone");
+TEST(task_group_interleavings, use_of_the_group_after_the_end_of_a_child_is_detected) {
+    EXPECT_DEATH((void)explored(fault::looks_at_group_later), "used after its destruction");
 }
 
 }  // namespace

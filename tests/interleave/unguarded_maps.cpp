@@ -1,5 +1,5 @@
-// In the place of fault_guard.cpp: memory of a simulated file is never cut, and a process that is killed does
-// not end its guards.
+// Replaces fault_guard.cpp: memory of a simulated file is never truncated, and a killed process
+// does not end its guards.
 
 #include "sluice/fsmutex/fault_guard.hpp"
 

@@ -102,7 +102,7 @@ class Client:
         self.do("mkdir", "-p", self.url("a/b/c"))
         self.do("mkdir", "-p", self.url("a/b/c"))
         self.assertIn("exists", self.refuse("mkdir", self.url("a/b")))
-        self.assertIn("-r takes", self.refuse("rm", self.url("a")))
+        self.assertIn("use -r", self.refuse("rm", self.url("a")))
         self.do("rm", "-r", self.url("a"))
         self.assertFalse((self.folder / "a").exists())
 

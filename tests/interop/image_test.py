@@ -133,7 +133,7 @@ class Reload(Image):
         with self.serve(("--config", configuration)) as server:
             self.client(server, "mkdir one")
             configuration.write_text(f'[[share]]\nname = "more"\npath = "{self.sent}"\n')
-            self.reload(server, "users and shares were read again")
+            self.reload(server, "configuration reloaded")
             self.client(server, "mkdir one\\two; rmdir one\\two")
             self.assertIn("empty folder", self.client(server, "ls", share="more"))
             self.image.rename(self.folder / "moved.img")
@@ -151,7 +151,7 @@ class Reload(Image):
         with self.serve(("--config", configuration)) as server:
             self.client(server, "mkdir one")
             configuration.write_text(share % "after")
-            self.reload(server, "users and shares were read again")
+            self.reload(server, "configuration reloaded")
             self.client(server, "rmdir one; mkdir two", share="more")
             self.assertIn("two", self.client(server, "ls"))
         self.fat("check", self.image)

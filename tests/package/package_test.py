@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Sluice as others get it: installed and found, or added as a subdirectory. Run by ctest with the build folder and
+"""Sluice as users get it: installed and found, or added as a subdirectory. Run by ctest with the build directory and
 the compiler as arguments."""
 
+import contextlib
 import json
 import pathlib
 import re
@@ -45,7 +46,7 @@ int main() {
 
 
 def old_gcc():
-    """A GCC of this machine that is too old; none if there is none."""
+    """Returns the path of a GCC on this machine that is too old, or None."""
     for name in ("g++-13", "g++-12", "g++-11", "g++"):
         path = shutil.which(name)
         if path and int(run(path, "-dumpversion").split(".")[0]) < 14 and "clang" not in run(path, "--version"):
@@ -54,7 +55,7 @@ def old_gcc():
 
 
 def run(*command):
-    """Standard output; a failure shows everything the command said."""
+    """Returns the standard output; a failure shows the whole output of the command."""
     done = subprocess.run([str(part) for part in command], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode != 0:
         raise AssertionError(f"{' '.join(map(str, command))} returned {done.returncode}:\n{done.stdout}")
@@ -62,11 +63,11 @@ def run(*command):
 
 
 def refused(*command):
-    """What a command says that has to fail."""
+    """Returns the output of a command that must fail."""
     done = subprocess.run([str(part) for part in command], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode == 0:
         raise AssertionError(f"{' '.join(map(str, command))} succeeded:\n{done.stdout}")
-    return " ".join(done.stdout.split())  # CMake breaks lines where it likes
+    return " ".join(done.stdout.split())  # CMake breaks lines at any position
 
 
 def configure(source, build, *settings):
@@ -122,6 +123,27 @@ class Installed(Package):
         self.addCleanup(server.kill)
         self.assertEqual(self.echo_of(b"hello", port=7007), b"hello")
 
+    def test_the_other_programs_of_the_readme_build_as_they_stand_and_run(self):
+        programs = dict(re.findall(r"^### sluice::(sync|fsmutex|fat)$.*?^```cpp\n(.*?)^```",
+                                   (SOURCE / "README.md").read_text(), re.S | re.M))
+        self.assertEqual(set(programs), {"sync", "fsmutex", "fat"})
+        project = self.folder / "others"
+        project.mkdir()
+        lines = ["cmake_minimum_required(VERSION 3.25)", "project(others CXX)",
+                 f"find_package(sluice REQUIRED COMPONENTS {' '.join(programs)})"]
+        for name, text in programs.items():
+            (project / f"{name}.cpp").write_text(text)
+            lines += [f"add_executable({name} {name}.cpp)", f"target_link_libraries({name} PRIVATE sluice::{name})"]
+        (project / "CMakeLists.txt").write_text("\n".join(lines) + "\n")
+        build = self.folder / "build"
+        configure(project, build, f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        run("cmake", "--build", build)
+        self.assertEqual(run(build / "sync"), "busy\n")
+        run(self.prefix / "bin" / "sluice", "fat", "mkfs", "--size", "1440k", self.folder / "disk.img")
+        with contextlib.chdir(self.folder):  # their files are in the current directory
+            self.assertEqual(run(build / "fsmutex"), "locked\n")
+            run(build / "fat")
+
     def echo_of(self, sent, port):
         for _ in range(100):  # until the server listens
             try:
@@ -130,7 +152,7 @@ class Installed(Package):
                     return client.recv(len(sent), socket.MSG_WAITALL)
             except ConnectionRefusedError:
                 time.sleep(0.05)
-        self.fail(f"nobody listens on port {port}")
+        self.fail(f"no server listens on port {port}")
 
     def test_a_component_that_does_not_exist_is_not_found(self):
         project = self.folder / "project"
@@ -142,7 +164,7 @@ class Installed(Package):
         configure(project, self.folder / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}")
 
     def project(self, components, main="int main() {}", link="base"):
-        """A project that needs these components."""
+        """Returns a project that requires these components."""
         folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
         (folder / "CMakeLists.txt").write_text(
             "cmake_minimum_required(VERSION 3.25)\nproject(x LANGUAGES CXX)\n"
@@ -174,12 +196,12 @@ class Installed(Package):
         project = self.project("COMPONENTS shared fat", link="fat sluice::shared")
         self.assertIn("SLUICE_LINKAGE", refused(*self.configuration(project)))
 
-    def test_a_component_whose_package_is_missing_is_refused_with_the_package_and_who_needs_it(self):
+    def test_a_component_whose_package_is_missing_is_refused_with_both_names(self):
         for component in ("smb_auth", "smb_client"):
             said = refused(*self.configuration(self.project(f"COMPONENTS {component}"), *WITHOUT_OPENSSL))
             self.assertIn("component smb_auth cannot be used: it needs OpenSSL (Debian package libssl-dev)", said)
 
-    def test_an_optional_component_whose_package_is_missing_is_left_out(self):
+    def test_an_optional_component_whose_package_is_missing_is_skipped(self):
         project = self.project("COMPONENTS io OPTIONAL_COMPONENTS smb_auth")
         with open(project / "CMakeLists.txt", "a") as more:
             more.write('if(sluice_smb_auth_FOUND OR TARGET sluice::smb_auth)\n  message(FATAL_ERROR there)\nendif()\n')
@@ -198,7 +220,7 @@ class Installed(Package):
         said = refused(*self.configuration(self.project("COMPONENTS io"), f"-DCMAKE_CXX_COMPILER={old}"))
         self.assertRegex(said, r"sluice: GCC 1[0-3]\.[^ ]* \(.*\) miscompiles coroutines.*Use clang 19")
 
-    def test_tests_and_the_headers_of_the_program_stay_behind(self):
+    def test_tests_and_the_headers_of_the_program_are_not_installed(self):
         installed = [str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*") if path.is_file()]
         self.assertTrue(any(path.endswith("sluice/base/error.hpp") for path in installed), installed)
         self.assertEqual([path for path in installed if "_test" in path or "/cli/" in path], [])
@@ -238,7 +260,7 @@ class Alone(Package):
             else:
                 self.assertIn(expected, refused(*command))
 
-    def test_a_component_that_does_not_exist_is_refused_with_those_that_do(self):
+    def test_an_unknown_component_is_refused_with_the_known_ones(self):
         said = refused("cmake", "-G", "Ninja", "-S", SOURCE, "-B", self.folder / "build",
                        f"-DCMAKE_CXX_COMPILER={COMPILER}", "-DSLUICE_COMPONENTS=io;telepathy")
         self.assertIn("there is no component 'telepathy'; there are base, sync", said)
@@ -246,7 +268,7 @@ class Alone(Package):
 
 class Compilers(Package):
     def problem(self, identity, version, system="Linux"):
-        """What the check says of a compiler that need not be here."""
+        """Returns the problem that the check reports for a compiler, which need not be installed."""
         script = self.folder / "check.cmake"
         script.write_text(f'include("{SOURCE}/cmake/sluice-compiler.cmake")\n'
                           'sluice_compiler_problem(problem)\nmessage("problem: ${problem}")\n')

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The reference of the API. Run by ctest with the build folder as its argument."""
+"""The reference of the API. Run by ctest with the build directory as its argument."""
 
 import pathlib
 import shutil
@@ -20,7 +20,7 @@ class Reference(unittest.TestCase):
                                   stderr=subprocess.STDOUT)
         cls.html = pathlib.Path(cls.folder.name) / "html"
 
-    def test_it_is_made_without_a_warning(self):
+    def test_it_is_generated_without_a_warning(self):
         self.assertEqual(self.made.returncode, 0, self.made.stdout)
 
     def test_the_main_page_leads_to_classes_of_each_library(self):
@@ -36,7 +36,7 @@ class Reference(unittest.TestCase):
         self.assertEqual([name for name in pages if "detail_1_1" in name or "testing_8hpp" in name or "ring_8hpp" in name
                           or "worker__pool" in name or "_1_1uring_1_1" in name], [])
 
-    def test_the_readme_says_how_to_make_it(self):
+    def test_the_readme_has_the_command_to_generate_it(self):
         readme = (SOURCE / "README.md").read_text()
         self.assertIn("docs/reference/main.md", readme)
         self.assertIn("make docs", readme)

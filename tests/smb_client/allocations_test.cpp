@@ -1,5 +1,5 @@
-// "Allocates: nothing once warm": reads and writes of a client that has been through as much before. The
-// server is another process, whose memory is its own affair.
+// "Allocates: nothing once warm": reads and writes of a client that has made as many before. The
+// server is a separate process, whose allocations do not count.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace smb::client;  // NOLINT: the names of one component
 
-// Until it is killed.
+// Serves until the process is killed.
 [[noreturn]] void serve(io::socket_handle socket) {
     const auto loop = io::best_available().value();
     system_clock_source clock;
@@ -64,7 +64,8 @@ private:
 
 constexpr std::size_t file_bytes = 1U << 20;
 
-// Pieces of the file, all at once, so that they wait for one another, for credits and for the kernel.
+// Transfers pieces of the file concurrently, so that they wait for one another, for credits and for
+// the kernel.
 io::task<void> there_and_back(remote_file& file, std::span<std::byte> piece, std::size_t at,
                               std::size_t& good) {
     auto writing = file.co_write(piece, at);

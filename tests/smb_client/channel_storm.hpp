@@ -13,10 +13,10 @@
 
 namespace sluice::smb_client_testing {
 
-/// A session of several channels, over which workers read and write one file at random, each in its own part
-/// of it, while channels are killed and others take their place. Every byte that was written is known, so
-/// whatever is lost, comes back, or is done once more after something newer, is found out: by the next read
-/// of it, or at the end by reading everything.
+/// A session of several channels, over which workers read and write one file at random, each in its
+/// own part of it, while channels are killed and replaced. The expected content of the whole file
+/// is known, so bytes that are lost, reappear, or are written again after newer ones are detected:
+/// by the next read of them, or by reading everything at the end.
 ///
 /// Thread safety: the loop's thread.
 class channel_storm {
@@ -35,7 +35,7 @@ public:
         std::uint64_t writes = 0;
         std::uint64_t bytes = 0;
         std::uint64_t kills = 0;
-        std::string complaint;  // the first
+        std::string complaint;  // the first problem
     };
     using dialler = std::function<io::task<smb::client::outcome<smb::client::owned<smb::client::connection>>>(
         const smb::client::connection_options&)>;
@@ -47,10 +47,11 @@ public:
           how_(std::move(how)),
           random_(how_.seed) {
         how_.connection.channels = how_.channels;
-        how_.connection.offers_gmac = false;  // it binds more often than there are message ids for that
+        how_.connection.offers_gmac = false;  // it binds channels more often than there are message
+                                              // ids for GMAC
     }
 
-    /// Goes on until `is_over`, which each worker asks before every operation.
+    /// Runs until `is_over`, which each worker checks before every operation.
     io::task<void> run(std::function<bool()> is_over) {
         auto beginning = begin();
         const bool has_begun = co_await std::move(beginning);
@@ -77,7 +78,7 @@ public:
 private:
     static constexpr std::size_t part_bytes = 512U << 10;
     static constexpr std::size_t piece_bytes_max =
-        100'000;  // one that waits for a second credit, and direct reads
+        100'000;  // larger than one credit, and large enough for direct reads
 
     struct worker {
         worker(std::uint64_t offset, std::uint64_t seed)
@@ -183,7 +184,7 @@ private:
     }
 
     io::task<void> write(worker& one, std::size_t at, std::span<std::byte> piece) {
-        // In the order of the numbers, so that what was there before is nowhere the same.
+        // In the order of the numbers, so that every byte differs from its previous value.
         for (std::byte& each : piece)
             each = static_cast<std::byte>(one.random.next_u64());
         auto writing = file_->co_write(piece, one.offset_bytes + at);
@@ -205,13 +206,13 @@ private:
             co_return;
         }
         if (not std::ranges::equal(piece, std::span(one.known).subspan(at, piece.size())))
-            complain("what was read is not what was written last");
+            complain("the bytes differ from those written last");
         ++tally_.reads;
         tally_.bytes += piece.size();
     }
 
-    // One channel after the other, but never the last. What it has under way is repeated over others, while
-    // the server may not have heard yet that it is gone.
+    // Kills one channel after the other, but never the last. Its requests in flight are repeated on
+    // other channels, possibly before the server has detected the loss.
     io::task<void> kill() {
         while (not is_calm_) {
             const std::chrono::microseconds pause(

@@ -31,7 +31,7 @@ constexpr open_options for_everything{
     return made;
 }
 
-// Writes all of it, in pieces as long as allowed, and gives back what is read again.
+// Writes everything, in pieces of the permitted size, and returns the bytes that are then read.
 [[nodiscard]] io::task<outcome<std::vector<std::byte>>> there_and_back(tree& in, std::string path,
                                                                        std::span<const std::byte> data) {
     auto opening = in.open(std::move(path), for_everything);
@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(client, every_way,
                                          way{"v210_unsigned", dialect::smb_2_1, false, false}),
                          [](const auto& which) { return which.param.name; });
 
-// Many reads under way at once, each into its place.
+// Many concurrent reads, each into its place.
 [[nodiscard]] io::task<void> read_part(remote_file& file, std::span<std::byte> into, std::size_t at,
                                        int& good) {
     auto reading = file.co_read(into, at);
@@ -118,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(client, every_way,
     co_return good;
 }
 
-// A file of known content, open. The parameter: whether the client signs.
+// An open file of known content. The parameter: whether the client signs.
 class large_file : public testing::TestWithParam<bool> {
 protected:
     large_file() {
@@ -151,7 +151,7 @@ TEST_P(large_file, is_read_in_many_pieces_at_once) {
     }
 }
 
-// A READ of which nothing is wanted, between two whose data are.
+// A READ whose data is discarded, between two whose data is used.
 [[nodiscard]] io::task<outcome<reply>> read_and_discard(remote_file& file, std::span<std::byte> into) {
     request_options how = file.in().request("read");
     how.payload_bytes = into.size();
@@ -164,7 +164,7 @@ TEST_P(large_file, is_read_in_many_pieces_at_once) {
     co_return co_await std::move(asking);
 }
 
-TEST_P(large_file, is_discarded_as_told_and_the_stream_stays_in_step) {
+TEST_P(large_file, is_discarded_on_request_and_the_stream_stays_synchronised) {
     for (const std::size_t bytes : {smb::client::limits::direct_read_bytes_min, std::size_t{300'000}}) {
         std::vector<std::byte> untouched(bytes);
         const auto discarded = world_.wait_for(read_and_discard(**file_, untouched));
@@ -177,7 +177,7 @@ TEST_P(large_file, is_discarded_as_told_and_the_stream_stays_in_step) {
     }
 }
 
-TEST(client, says_what_a_server_refuses) {
+TEST(client, reports_the_reasons_of_the_server) {
     rig world;
     logged_on client(world);
     ASSERT_FALSE(client.error);
@@ -186,7 +186,7 @@ TEST(client, says_what_a_server_refuses) {
     EXPECT_EQ(missing.error().status(), nt_status::object_path_not_found);
     EXPECT_EQ(missing.error().code(), ENOENT);
     EXPECT_EQ(missing.error().message(),
-              "open: a folder on the way does not exist (STATUS_OBJECT_PATH_NOT_FOUND)");
+              "open: a directory in the path does not exist (STATUS_OBJECT_PATH_NOT_FOUND)");
     EXPECT_FALSE(missing.error().is_of_connection());
     EXPECT_FALSE(client.connection->is_broken());
 }
@@ -203,7 +203,7 @@ TEST(client, refuses_a_wrong_password_and_can_try_again) {
     world.wait_for((*opened)->close());
 }
 
-TEST(client, makes_lists_renames_and_removes) {
+TEST(client, creates_lists_renames_and_removes) {
     rig world;
     logged_on client(world);
     ASSERT_FALSE(client.error);
@@ -262,7 +262,7 @@ TEST(client, sets_sizes_and_times) {
     EXPECT_FALSE(world.wait_for(client.tree->status("f")));
 }
 
-TEST(client, obeys_a_server_that_insists_on_signing) {
+TEST(client, signs_for_a_server_that_requires_signing) {
     rig world([](server_configuration& c) { c.signing = protection::required; });
     connection_options options;
     options.signs = false;
@@ -272,7 +272,7 @@ TEST(client, obeys_a_server_that_insists_on_signing) {
     EXPECT_TRUE(world.wait_for(there_and_back(*client.tree, "f", pattern(100000))));
 }
 
-TEST(client, every_request_fails_when_the_server_goes) {
+TEST(client, every_request_fails_when_the_server_ends) {
     rig world;
     logged_on client(world);
     const auto file = world.wait_for(client.tree->open("f", for_everything));

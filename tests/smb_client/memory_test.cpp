@@ -1,5 +1,5 @@
-// What the client does when there is no memory for a request. A program of its own, because it replaces
-// aligned_alloc, from which buffers come.
+// The behaviour of the client without memory for a request. A separate program, because it replaces
+// aligned_alloc, which allocates the buffers.
 
 #include <algorithm>
 #include <cstddef>
@@ -29,14 +29,14 @@ namespace {
 
 using namespace smb::client;  // NOLINT: the names of one component
 
-// A request that has no memory to be encrypted in breaks its channel, for its number is used up; and is
-// repeated on the others, as after any loss.
-TEST(client_without_memory, repeats_a_write_once_for_each_channel_and_then_says_why) {
+// A request for which there is no memory to encrypt it breaks its channel, because its message id
+// is used up, and is repeated on the other channels, as after any loss.
+TEST(client_without_memory, repeats_a_write_once_for_each_channel_and_then_reports_the_reason) {
     constexpr unsigned channels = 3;
     rig world;
     connection_options options{
         .server_name = "server", .encryption = encryption::required, .channels = channels};
-    options.client_guid.bytes[0] = std::byte{1};  // all channels are one client's
+    options.client_guid.bytes[0] = std::byte{1};  // all channels belong to one client
     logged_on client(world, options);
     ASSERT_FALSE(client.error) << client.error->message();
     std::vector<std::unique_ptr<connection>> further;
@@ -60,7 +60,7 @@ TEST(client_without_memory, repeats_a_write_once_for_each_channel_and_then_says_
     EXPECT_EQ(refusals, channels);
     EXPECT_TRUE(client.connection->is_broken());
     EXPECT_TRUE(std::ranges::all_of(further, &connection::is_broken));
-    EXPECT_FALSE(world.wait_for((*file)->co_write(data, 0))) << "there is no channel left";
+    EXPECT_FALSE(world.wait_for((*file)->co_write(data, 0))) << "no channel is left";
     for (const auto& each : further)
         world.wait_for(each->close());
 }

@@ -1,5 +1,5 @@
-// Signing and encryption over one channel and several: which requests the server takes, and that no nonce is
-// used twice, which each world checks of every message.
+// Signing and encryption on one channel and several: the requests that the server accepts, and that
+// no nonce is used twice, which each world checks for every message.
 
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ struct channels {
     return in.wait_for(over.call(smb::wire::command::echo, smb::wire::echo_args{}, how)).has_value();
 }
 
-TEST(protection_of_channels, by_gmac_repeats_no_nonce_on_any_of_eight) {
+TEST(protection_of_channels, by_gmac_repeats_no_nonce_on_eight_channels) {
     rig world;
     channels client(world, {.server_name = "server", .channels = 8});
     ASSERT_FALSE(client.refused) << client.refused->message();
@@ -71,7 +71,7 @@ TEST(protection_of_channels, by_gmac_repeats_no_nonce_on_any_of_eight) {
     EXPECT_GT(world.nonces.size(), 800U) << "each request and each reply has one";
 }
 
-TEST(protection_of_channels, by_gmac_ends_with_the_message_ids_that_were_spared) {
+TEST(protection_of_channels, by_gmac_is_limited_by_the_reserved_message_ids) {
     rig world;
     channels client(world, {.server_name = "server", .channels = 2});
     ASSERT_FALSE(client.refused) << client.refused->message();
@@ -84,7 +84,7 @@ TEST(protection_of_channels, by_gmac_ends_with_the_message_ids_that_were_spared)
     world.wait_for((*opened)->close());
 }
 
-TEST(protection_of_channels, by_cmac_takes_as_many_as_the_session_may_have) {
+TEST(protection_of_channels, by_cmac_allows_as_many_channels_as_a_session_may_have) {
     rig world;
     channels client(world, {.server_name = "server", .channels = 12, .offers_gmac = false});
     ASSERT_FALSE(client.refused) << client.refused->message();
@@ -92,7 +92,7 @@ TEST(protection_of_channels, by_cmac_takes_as_many_as_the_session_may_have) {
     EXPECT_EQ(client.first.session->channels().size(), 12U);
 }
 
-TEST(protection_of_channels, that_encrypt_repeats_no_nonce) {
+TEST(protection_of_channels, with_encryption_repeats_no_nonce) {
     rig world;
     channels client(world, {.server_name = "server", .encryption = encryption::required, .channels = 4});
     ASSERT_FALSE(client.refused) << client.refused->message();
@@ -102,7 +102,7 @@ TEST(protection_of_channels, that_encrypt_repeats_no_nonce) {
     EXPECT_GT(world.nonces.size(), 400U);
 }
 
-// Counts the frames of a server: encrypted ones, and breaks that are not.
+// Counts the frames of a server: encrypted ones, and unencrypted breaks.
 struct heard {
     std::size_t plain_breaks = 0;
     std::size_t encrypted = 0;
@@ -120,7 +120,7 @@ void encrypt_share(server_configuration& c) {
     c.shares.front().encryption = protection::required;
 }
 
-TEST(share_that_requires_encryption, has_breaks_of_oplocks_encrypted) {
+TEST(share_that_requires_encryption, encrypts_oplock_breaks) {
     rig world(encrypt_share);
     heard said;
     relay between(*world.loop, world.connect(), [&](std::vector<std::byte>& bytes) { said(bytes); });
@@ -139,7 +139,7 @@ TEST(share_that_requires_encryption, has_breaks_of_oplocks_encrypted) {
     EXPECT_EQ(said.encrypted, before + 1) << "the break was sent";
 }
 
-TEST(share_that_requires_encryption, takes_no_plain_create_on_any_channel) {
+TEST(share_that_requires_encryption, rejects_an_unencrypted_create_on_every_channel) {
     rig world(encrypt_share);
     channels client(world, {.server_name = "server", .channels = 2});
     ASSERT_FALSE(client.refused) << client.refused->message();
@@ -174,7 +174,7 @@ TEST(tree_connect, that_is_neither_signed_nor_encrypted_ends_a_connection_of_smb
     }
 }
 
-TEST(client_guid, with_a_session_of_one_dialect_gets_none_of_another) {
+TEST(client_guid, with_a_session_of_one_dialect_gets_no_session_of_another) {
     rig world;
     connection_options options;
     options.client_guid.bytes[0] = std::byte{1};
@@ -188,7 +188,7 @@ TEST(client_guid, with_a_session_of_one_dialect_gets_none_of_another) {
     }
     options.client_guid.bytes[0] = std::byte{2};
     const logged_on other(world, options);
-    EXPECT_FALSE(other.error) << "another client may";
+    EXPECT_FALSE(other.error) << "another client may use it";
 }
 
 // NEGOTIATE is not signed, so that an attacker can remove a capability from the reply.

@@ -6,7 +6,7 @@
 
 namespace sluice::smb_client_testing {
 
-/// Fills `into`; whether so much came before the stream ended. Suspends.
+/// Fills `into`. Returns whether enough bytes arrived before the end of the stream. Suspends.
 inline io::task<bool> receive_all(io::socket_handle& from, std::span<std::byte> into) {
     while (not into.empty()) {
         const auto got = co_await io::co_read(from, io::io_request<io::bytes_type>{into});

@@ -13,14 +13,14 @@
 
 namespace sluice::smb_client_testing {
 
-/// Stands between a client and a server, and may change what the server says before it passes it on. Ends
-/// with either. Thread safety: the loop's thread.
+/// A relay between a client and a server that can change the messages of the server. It ends with
+/// either of them. Thread safety: the loop's thread.
 class relay {
 public:
-    /// Gets the messages of each frame of the server's, and changes them as it likes.
+    /// Receives the messages of each frame of the server, and may change them.
     using editor = std::function<void(std::vector<std::byte>& messages)>;
 
-    /// `server`: the client's end of a connection to it.
+    /// `server`: the client's end of a connection to the server.
     relay(io::io_multiplexer& loop, io::socket_handle server, editor edit)
         : loop_(loop), server_(std::move(server)), edit_(std::move(edit)), tasks_(loop) {
         auto pair = io::socket_handle::pair().value();
@@ -37,7 +37,7 @@ public:
         while (tasks_.size() != 0 and loop_.run().value_or(0) > 0) {}
     }
 
-    /// What the client speaks over.
+    /// Returns the socket for the client.
     [[nodiscard]] io::socket_handle take_clients_end() { return std::move(clients_end_); }
 
 private:

@@ -4,9 +4,13 @@
 #include "sluice/smb/client/remote_file.hpp"
 #include "sluice/smb/client/session.hpp"
 #include "sluice/smb/client/tree.hpp"
+#include "sluice/smb/server/core/limits.hpp"
 #include "tests/smb_simulation/world.hpp"
 
 namespace sluice::smb_client_testing {
+
+/// Tree connections that the server allows a session.
+inline constexpr std::size_t trees_per_session_max = smb::server::limits::trees_per_session_max;
 
 using smb::client::outcome;
 
@@ -34,7 +38,7 @@ struct rig : smb_simulation::world {
                 .hash = smb::auth::nt_hash::of_password(password).value()};
     }
 
-    /// Runs a task to its end, which it must come to.
+    /// Runs a task to its end, which it must reach.
     template <class T>
     [[nodiscard]] T wait_for(io::task<T> what) {
         std::optional<T> outcome;
@@ -42,7 +46,7 @@ struct rig : smb_simulation::world {
         running.spawn(keep(std::move(what), outcome));
         while (not outcome and loop->run().value_or(0) > 0) {}
         if (not outcome) {
-            ADD_FAILURE() << "it hangs: " << loop->stalled();
+            ADD_FAILURE() << "the task does not end: " << loop->stalled();
             running.cancel();
             while (loop->run().value_or(0) > 0) {}
         }

@@ -1,5 +1,5 @@
-// Channels that die under load, in simulated time: a WRITE whose channel is gone may still be at it when it
-// comes once more over another.
+// Channels that are lost under load, in simulated time: a WRITE of a lost channel may still be in
+// progress when it is repeated on another one.
 
 #include "sluice/vfs/memory/memory_volume.hpp"
 #include "tests/smb_client/channel_storm.hpp"
@@ -34,7 +34,7 @@ io::task<void> note_end(channel_storm& of, int operations, bool& is_over) {
     return storm.result();
 }
 
-TEST(channels_killed_under_load, lose_nothing_and_bring_nothing_back) {
+TEST(channels_killed_under_load, lose_no_bytes_and_restore_no_old_ones) {
     std::uint64_t kills = 0;
     for (std::uint64_t seed = 1; seed != 7; ++seed) {
         const auto came = weather(seed, seed % 3 == 0 ? encryption::required : encryption::as_server_asks);
@@ -43,7 +43,7 @@ TEST(channels_killed_under_load, lose_nothing_and_bring_nothing_back) {
         EXPECT_GT(came.writes, 100U);
         kills += came.kills;
     }
-    EXPECT_GT(kills, 30U) << "there was no storm";
+    EXPECT_GT(kills, 30U) << "too few channels were killed";
 }
 
 }  // namespace

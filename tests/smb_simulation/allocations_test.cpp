@@ -1,5 +1,6 @@
-// How often a server asks for memory while it serves requests it has served before. A program of its own,
-// because malloc is replaced. The client shares the thread and allocates nothing itself, once warm.
+// Counts how often a server allocates memory for requests like those it has served before. A
+// separate program, because malloc is replaced. The client shares the thread and allocates nothing
+// itself, once warm.
 
 #include <gtest/gtest.h>
 
@@ -32,14 +33,14 @@ using namespace smb;  // NOLINT: the names of one protocol
 using wire::command;
 
 constexpr std::size_t read_bytes = 4096;
-constexpr std::size_t write_bytes = 3072;  // what a message of the simulated client has room for
+constexpr std::size_t write_bytes = 3072;  // the room in a message of the simulated client
 constexpr const char* folder_name = "folder";
-// No std::string has room for it within itself.
+// Too long for the internal buffer of any std::string.
 constexpr const char* file_name = "folder\\a file with a name as long as names of files are.txt";
 constexpr unsigned rounds_to_warm_up = 200;
 constexpr unsigned rounds = 10'000;
 
-/// One request after another, each answered before the next.
+/// A client that sends one request after another, each after the previous reply.
 class steady_client final : private simulated_client {
 public:
     steady_client(io::socket_handle socket, const clock_source& clock)
@@ -88,7 +89,7 @@ public:
         io::task<bool> closing = close();
         co_return co_await std::move(closing);
     }
-    /// All in one frame, as clients look at a file.
+    /// All in one frame, like clients that inspect a file.
     io::task<bool> open_ask_and_close() {
         begin_compound();
         put(command::create, for_everything());
@@ -146,7 +147,7 @@ private:
         co_return co_await std::move(taking) and is_good_;
     }
     void take_message(const wire::message_view& message) override {
-        // Of a compound, the last; for after one that failed the others do, too.
+        // The last reply of a compound; after a failed request, the later ones fail, too.
         is_good_ = message.header().status == wire::nt_status::success;
         if (is_good_ and message.header().command == command::create)
             opened_ = wire::decode_create_reply(message)->file;
@@ -162,7 +163,7 @@ private:
     bool is_good_ = false;
 };
 
-class allocations : public testing::TestWithParam<bool> {  // by io_uring
+class allocations : public testing::TestWithParam<bool> {  // with io_uring
 protected:
     allocations() {
         auto made = GetParam() ? io::make_uring_multiplexer() : io::make_epoll_multiplexer();
@@ -204,7 +205,7 @@ protected:
         }
         co_return true;
     }
-    // Of each round, once warm.
+    // Returns the allocations per round, once warm.
     [[nodiscard]] double of_each(step what) {
         EXPECT_TRUE(io::sync_wait(*loop_, repeat(*client_, what, rounds_to_warm_up)));
         const std::uint64_t before = bench::allocations();
@@ -226,26 +227,27 @@ protected:
 };
 
 TEST_P(allocations, are_none_for_an_echo_a_read_and_a_write_once_warm) {
-    if (loop_ == nullptr) GTEST_SKIP() << "there is no such multiplexer here";
+    if (loop_ == nullptr) GTEST_SKIP() << "this machine does not support the multiplexer";
     EXPECT_EQ(of_each(&steady_client::echo), 0.0);
     EXPECT_EQ(of_each(&steady_client::read), 0.0);
     EXPECT_EQ(of_each(&steady_client::write), 0.0);
 }
 
-TEST_P(allocations, are_none_for_opening_asking_and_closing_once_warm) {
-    if (loop_ == nullptr) GTEST_SKIP() << "there is no such multiplexer here";
+TEST_P(allocations, are_none_for_open_query_and_close_once_warm) {
+    if (loop_ == nullptr) GTEST_SKIP() << "this machine does not support the multiplexer";
     EXPECT_EQ(of_each(&steady_client::ask), 0.0);
     EXPECT_EQ(of_each(&steady_client::open_and_close), 0.0);
     EXPECT_EQ(of_each(&steady_client::open_with_lease_and_close), 0.0);
     EXPECT_EQ(of_each(&steady_client::open_ask_and_close), 0.0);
 }
 
-// What the kernel's answers are read into, where the scan stands, and the name of the folder above.
-TEST_P(allocations, are_few_for_listing_a_folder) {
-    if (loop_ == nullptr) GTEST_SKIP() << "there is no such multiplexer here";
+// Allocated are the buffer for the kernel's entries, the position of the scan, and the name of the
+// parent directory.
+TEST_P(allocations, are_few_for_listing_a_directory) {
+    if (loop_ == nullptr) GTEST_SKIP() << "this machine does not support the multiplexer";
     const double each = of_each(&steady_client::list);
     RecordProperty("for_a_listing", std::to_string(each));
-    EXPECT_GT(each, 0.0) << "or the count counts nothing";
+    EXPECT_GT(each, 0.0) << "otherwise the counter does not work";
     EXPECT_LE(each, 4.0);
 }
 

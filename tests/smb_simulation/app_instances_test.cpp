@@ -2,7 +2,8 @@
 #include "sluice/smb/wire/file/write.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
-// An application that runs on, or again, on another client takes its files over ([MS-SMB2] 3.3.5.9.13).
+// An application that continues, or runs again, on another client takes over its files ([MS-SMB2]
+// 3.3.5.9.13).
 
 namespace sluice::smb_simulation {
 namespace {
@@ -42,7 +43,7 @@ protected:
     polite_client second_;
 };
 
-TEST_F(app_instances, with_the_same_id_on_another_client_close_the_open_of_before) {
+TEST_F(app_instances, with_the_same_id_on_another_client_close_the_earlier_open) {
     const auto before = client().create("f", alone(some_id));
     EXPECT_EQ(second_.try_create("f", alone(some_id)), nt_status::success);
     EXPECT_EQ(write(before), nt_status::file_closed);
@@ -54,7 +55,7 @@ TEST_F(app_instances, find_the_file_by_its_name_in_any_case) {
     EXPECT_EQ(write(before), nt_status::file_closed);
 }
 
-TEST_F(app_instances, wait_for_the_writes_of_what_they_close) {
+TEST_F(app_instances, wait_for_the_writes_of_the_opens_that_they_close) {
     auto how = polite_client::for_everything();
     how.contexts.app_instance_id.emplace().bytes[0] = some_id;
     const auto before = client().create("f", how);
@@ -124,7 +125,7 @@ TEST_F(app_instances, close_nothing_if_the_create_is_refused) {
     EXPECT_EQ(write(before), nt_status::success);
 }
 
-TEST_F(app_instances, make_a_new_file_if_the_open_of_before_removes_its_own) {
+TEST_F(app_instances, create_a_new_file_if_the_earlier_open_removes_its_own) {
     auto how = alone(some_id);
     how.options = wire::create_options::delete_on_close;
     (void)client().create("f", how);

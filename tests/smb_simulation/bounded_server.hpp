@@ -12,8 +12,8 @@
 
 namespace sluice::smb_simulation {
 
-/// Tests of a server with little of each shared resource, and the users "greedy" and "honest". Each expects
-/// that the server forgets the clients that have ended.
+/// Tests of a server with a small amount of each shared resource, and the users "greedy" and
+/// "honest". Each expects that the server forgets the clients that have ended.
 class bounded_server : public testing::Test {
 protected:
     static constexpr std::size_t bound = 10;  // for each shared resource
@@ -27,8 +27,7 @@ protected:
         silent_.clear();
         clients_.clear();
         where_.run();
-        EXPECT_EQ(where_.server->context().quotas.clients(), 0U)
-            << "no client is remembered that holds nothing";
+        EXPECT_EQ(where_.server->context().quotas.clients(), 0U) << "clients without resources are forgotten";
         EXPECT_EQ(where_.server->context().admission.connections_without_session(), 0U);
         EXPECT_EQ(where_.server->context().admission.sessions_in_progress(), 0U);
         where_.stop();
@@ -38,7 +37,7 @@ protected:
         rules.bounds.shared.fill(bound);
         rules.bounds.connections_without_session = bound;
         rules.bounds.sessions_in_progress = bound;
-        rules.bounds.buffer_bytes = std::size_t{7} << 19;  // three MiB and a half
+        rules.bounds.buffer_bytes = std::size_t{7} << 19;  // 3.5 MiB
         rules.allows_guests = true;
     }
     [[nodiscard]] static io::socket_address address(const std::string& text) {

@@ -179,7 +179,7 @@ io::task<void> busy_channel::act() {
     }
 }
 
-// A polite client goes only after everything has been answered, on all channels.
+// A polite client leaves only after all requests have been answered, on all channels.
 io::task<void> busy_channel::end() {
     const bool is_orderly = client_.how_.is_polite or random_.below(3) == 0;
     while (is_orderly and hears_ and not is_cut_ and complaint_.empty()) {
@@ -306,7 +306,7 @@ void busy_channel::put_create() {
 void busy_channel::put_data_request() {
     const open_name which = some_file();
     std::array<std::byte, 8> data{};
-    // Each value is written once: it names the client, the channel and the message.
+    // Each value is written once: it contains the client, the channel and the message.
     data[0] = static_cast<std::byte>(number_ + 1);
     const std::uint64_t id = next_message_id_;
     std::memcpy(data.data() + 1, &id, 6);
@@ -383,7 +383,7 @@ busy_client::busy_client(io::io_multiplexer& loop, const clock_source& clock, ex
         channels_.push_back(std::make_unique<busy_channel>(*this, how_.dial(), how_.seed * 8 + i));
 }
 
-// The other channels join the session that the first has set up.
+// The other channels join the session that the first one has set up.
 io::task<void> busy_client::live() {
     io::task_group living(loop_);
     living.spawn(channels_.front()->live());

@@ -20,13 +20,13 @@ class busy_channel final : private simulated_client {
 public:
     busy_channel(busy_client& of, io::socket_handle socket, std::uint64_t seed);
 
-    /// Sets up a session, or joins that of the first channel; then sends requests, and listens until all
-    /// channels of the client have done so. Suspends.
+    /// Sets up a session, or joins that of the first channel; then sends requests, and reads
+    /// replies until all channels of the client have done so. Suspends.
     [[nodiscard]] io::task<void> live();
 
     using simulated_client::complaint;
     [[nodiscard]] unsigned successes() const noexcept { return successes_; }
-    /// Another channel is done.
+    /// Notifies the channel that another channel is done.
     void notify() noexcept;
 
 private:
@@ -64,7 +64,7 @@ private:
     smb::server::event<bool> news_;
     io::task_group listening_;
     bool hears_ = false;   // listen() runs
-    bool is_cut_ = false;  // no more from the server
+    bool is_cut_ = false;  // the server sends no more
     bool is_done_ = false;
     bool logged_off_ = false;
     std::uint64_t frame_begin_ = 0;
@@ -76,24 +76,25 @@ private:
     unsigned successes_ = 0;
 };
 
-/// A client of one or more channels that is busy with few files: it opens, reads and writes, locks, renames,
-/// links and removes them, watches their directory, acknowledges breaks, late or never, and cancels. In the
-/// end it ends properly, cancelling pending requests, or closes its connections. All of it is drawn from a
-/// seed, and everything it sends and gets is seen by oracles. Thread safety: its loop's thread.
+/// A client of one or more channels that is busy with few files: it opens, reads and writes, locks,
+/// renames, links and removes them, watches their directory, acknowledges breaks, late or never,
+/// and cancels requests. At the end it logs off, after cancelling pending requests, or closes its
+/// connections. All actions are drawn from a seed, and oracles see all messages. Thread safety: its
+/// loop's thread.
 class busy_client {
 public:
     struct habits {
         std::uint64_t seed = 1;
-        std::size_t number = 1;  // its GUID and its address
+        std::size_t number = 1;  // determines its GUID and its address
         std::size_t channels = 1;
         unsigned requests = 60;  // per channel
-        bool is_polite = true;   // ends properly, acknowledges each break
+        bool is_polite = true;   // ends properly, and acknowledges each break
         std::function<io::socket_handle()> dial{};
     };
 
     busy_client(io::io_multiplexer& loop, const clock_source& clock, exchanges& seen, habits how);
 
-    /// Lives over all channels. Suspends.
+    /// Runs the client on all channels. Suspends.
     [[nodiscard]] io::task<void> live();
 
     [[nodiscard]] std::string complaint() const;

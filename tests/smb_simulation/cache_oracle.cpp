@@ -27,7 +27,7 @@ void cache_oracle::on_request(const seen_request& request) {
     ++own.writes_in_flight;
 }
 
-// With its last open, a lease or an oplock is over.
+// A lease or an oplock ends with its last open.
 void cache_oracle::end_open(const wire::file_id& file) {
     const auto ending = opens_.extract({file.persistent_part.value(), file.volatile_part.value()});
     if (not ending) return;
@@ -37,7 +37,7 @@ void cache_oracle::end_open(const wire::file_id& file) {
     if (is_last) caches_.erase(key);
 }
 
-// Other channels may still write to its opens.
+// Other channels may still write through its opens.
 void cache_oracle::end_session(std::uint64_t session) {
     for (const auto& [name, open] : opens_)
         if (open.session == session) caches_.erase(open.key);
@@ -45,7 +45,7 @@ void cache_oracle::end_session(std::uint64_t session) {
 
 void cache_oracle::on_closed(std::size_t connection, std::uint64_t session) {
     end_session(session);
-    // A break that the client has not taken from it is lost.
+    // A break that the client has not read from the connection is lost.
     for (suspicion& each : suspicions_)
         for (const reach& one : each.others)
             each.is_cleared |=
@@ -72,7 +72,8 @@ void cache_oracle::on_reply(const seen_request& request, const seen_reply& reply
     if (request.command == command::read and is_read) take_read(*by, request, reply);
 }
 
-// Until the server has accepted it, nothing may be cached: without an acknowledgement, all of it is lost.
+// Until the server has accepted it, nothing may be cached: without an acknowledgement, the whole
+// cache state is lost.
 void cache_oracle::take_acknowledgement(const seen_request& request) {
     cache_key key{.client = request.client, .lease = request.lease_key};
     if (not request.lease_key)
@@ -112,7 +113,8 @@ void cache_oracle::take_read(const open_register& by, const seen_request& reques
     check_age(by.file_number, request, reply.data);
     compare(by, request, reply.data);
     cache& own = caches_[by.key];
-    // A read sent before the grant, or concurrent with a write of its own, may have returned an old value.
+    // A read sent before the grant, or concurrent with a write of the same client, may have
+    // returned an old value.
     const bool is_sent_since = request.sequence > own.granted_at and request.sequence > own.changed_at;
     if (not own.may_read or own.writes_in_flight != 0 or not is_sent_since) return;
     own.content = reply.data;
@@ -129,7 +131,7 @@ void cache_oracle::compare(const open_register& by, const seen_request& request,
         const bool is_other = key.client == by.key.client and key != by.key;
         if (not is_other or one.file_number != by.file_number or not one.may_read or not one.content)
             continue;
-        // A request sent before the cache was filled may have been carried out before, too.
+        // A request sent before the cache was filled may also have been carried out before.
         if (request.sequence < one.filled_at) continue;
         ++comparisons_;
         if (*one.content == content) continue;
@@ -197,10 +199,9 @@ void cache_oracle::finish() {
         std::vector<std::size_t> connections{each.connection};
         for (const reach& one : each.others)
             connections.push_back(one.connection);
-        report(
-            "client " + std::to_string(each.key.client) +
-                " may cache a register, and a reply to it tells that the register has changed: " + each.text,
-            std::move(connections));
+        report("client " + std::to_string(each.key.client) +
+                   " may cache a register, but a reply to it has a changed value: " + each.text,
+               std::move(connections));
     }
 }
 

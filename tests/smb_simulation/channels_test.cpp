@@ -24,7 +24,7 @@ protected:
     }
 };
 
-TEST_F(channels, open_what_the_others_close) {
+TEST_F(channels, share_the_opens_of_the_session) {
     polite_client second(where_);
     ASSERT_EQ(second.bind_to(*first_, "u", "p"), nt_status::success);
     const auto file = second.create("f").file;
@@ -32,7 +32,7 @@ TEST_F(channels, open_what_the_others_close) {
     EXPECT_EQ(close(second, file), nt_status::file_closed);
 }
 
-TEST_F(channels, leave_the_session_to_those_that_are_left) {
+TEST_F(channels, keep_the_session_until_the_last_of_them_ends) {
     auto second = std::make_unique<polite_client>(where_);
     ASSERT_EQ(second->bind_to(*first_, "u", "p"), nt_status::success);
     const auto file = first_->create("f").file;
@@ -43,14 +43,14 @@ TEST_F(channels, leave_the_session_to_those_that_are_left) {
     EXPECT_EQ(where_.server->gauges().sessions, 0U) << "a session ends with its last channel";
 }
 
-TEST_F(channels, end_together_by_a_log_off) {
+TEST_F(channels, end_together_at_a_logoff) {
     polite_client second(where_);
     ASSERT_EQ(second.bind_to(*first_, "u", "p"), nt_status::success);
     EXPECT_EQ(second.call(command::logoff, smb::wire::logoff_args{}).status(), nt_status::success);
     EXPECT_EQ(close(*first_, {}), nt_status::user_session_deleted);
 }
 
-// The number of a message that answers nothing.
+// The message id of a message that is not a reply.
 constexpr std::uint64_t unasked = ~std::uint64_t{0};
 
 // A session of two channels, and another client.
@@ -70,7 +70,7 @@ protected:
 
 class breaks : public two_channels {
 protected:
-    // The first channel's client caches what another wants, who waits.
+    // The client of the first channel caches a file that another client opens, which waits.
     breaks() {
         auto how = polite_client::for_everything();
         how.oplock_level = smb::wire::oplock_level::batch;
@@ -90,23 +90,24 @@ protected:
     std::uint64_t waiting_ = 0;
 };
 
-TEST_F(breaks, are_told_on_the_first_channel) {
+TEST_F(breaks, are_sent_on_the_first_channel) {
     is_told_and_gives_up(*first_);
     EXPECT_FALSE(second_.is_answered(unasked));
 }
 
-TEST_F(breaks, are_told_on_another_channel_when_the_first_takes_nothing) {
+TEST_F(breaks, are_sent_on_another_channel_if_the_first_reads_nothing) {
     const auto asked_at = where_.clock.steady_now();
     is_told_and_gives_up(second_);
-    EXPECT_LT(where_.clock.steady_now() - asked_at, std::chrono::seconds(3)) << "it was waited for in vain";
+    EXPECT_LT(where_.clock.steady_now() - asked_at, std::chrono::seconds(3))
+        << "the server waited for the first channel";
 }
 
-TEST_F(breaks, are_told_on_another_channel_when_the_first_is_lost_with_them) {
+TEST_F(breaks, are_sent_on_another_channel_if_the_first_is_lost_with_them) {
     first_->hang_up();
     is_told_and_gives_up(second_);
 }
 
-TEST_F(breaks, leave_no_session_with_a_connection_that_ends_while_a_compound_waits_for_them) {
+TEST_F(breaks, keep_no_session_of_a_connection_that_ends_while_a_compound_waits_for_them) {
     const smb::auth::credentials who{.user = "u",
                                      .domain = {},
                                      .workstation = {},
@@ -122,20 +123,20 @@ TEST_F(breaks, leave_no_session_with_a_connection_that_ends_while_a_compound_wai
     auto how = polite_client::for_everything();
     how.contexts.durable_v2.emplace();
     how.contexts.durable_v2->create_guid.bytes[0] = std::byte{7};
-    leaving.send_create("f", how);  // waits on, and its connection with it
+    leaving.send_create("f", how);  // it continues to wait, and its connection with it
     leaving.begin_compound();
     leaving.send_create("f");
     leaving.stand({});
     leaving.send(command::session_setup, smb::wire::session_setup_args{.security_blob = token});
     leaving.end_compound();
-    EXPECT_FALSE(other_.is_answered(waiting_)) << "the server has both, and they wait";
-    leaving.fall_silent();  // what is still served is answered
-    EXPECT_FALSE(other_.is_answered(waiting_)) << "the server has seen meanwhile that it is lost";
-    EXPECT_EQ(where_.server->gauges().sessions, 3U) << "none was begun on what is about to end";
+    EXPECT_FALSE(other_.is_answered(waiting_)) << "the server has received both, and they wait";
+    leaving.fall_silent();  // pending requests are still answered
+    EXPECT_FALSE(other_.is_answered(waiting_)) << "in the meantime the server has detected the loss";
+    EXPECT_EQ(where_.server->gauges().sessions, 3U) << "no session was begun on the ending connection";
     is_told_and_gives_up(*first_);
 }
 
-TEST_F(breaks, have_a_create_go_on_waiting_for_them_whose_channel_is_lost) {
+TEST_F(breaks, keep_a_create_of_a_lost_channel_waiting_for_them) {
     polite_client second_of_other(where_);
     ASSERT_EQ(second_of_other.bind_to(other_, "u", "p"), nt_status::success);
     auto how = polite_client::for_everything();
@@ -144,7 +145,8 @@ TEST_F(breaks, have_a_create_go_on_waiting_for_them_whose_channel_is_lost) {
     const std::uint64_t lost = second_of_other.send_create("f", how);
     ASSERT_FALSE(second_of_other.is_answered(lost));
     second_of_other.hang_up();
-    EXPECT_FALSE(other_.is_answered(waiting_)) << "the server has seen meanwhile that the channel is lost";
+    EXPECT_FALSE(other_.is_answered(waiting_))
+        << "in the meantime the server has detected the loss of the channel";
     other_.channel_sequence = 1;
     other_.flags = smb::wire::header_flags::replay;
     const std::uint64_t again = other_.send_create("f", how);
@@ -152,11 +154,11 @@ TEST_F(breaks, have_a_create_go_on_waiting_for_them_whose_channel_is_lost) {
     is_told_and_gives_up(*first_);
     other_.flags = smb::wire::header_flags::replay;
     EXPECT_EQ(close(other_, other_.create("f", how).file), nt_status::success);
-    EXPECT_EQ(where_.server->gauges().opens, 2U) << "one by each of the two CREATEs without a guid";
+    EXPECT_EQ(where_.server->gauges().opens, 2U) << "one for each of the two CREATEs without a GUID";
 }
 
-// What a channel has sent when it dies, and what of it arrived late, at every byte: whatever was under way is
-// done once, when its client asks for it again on another channel ([MS-SMB2] 3.2.7.1, 3.3.5.2.10).
+// A channel is lost after each number of sent bytes: a request in flight is carried out once when
+// its client repeats it on another channel ([MS-SMB2] 3.2.7.1, 3.3.5.2.10).
 class failover {
 public:
     failover(world& where, std::size_t arriving_bytes) : first_(where), second_(where) {
@@ -166,10 +168,11 @@ public:
         second_.sends_at_most = arriving_bytes;
     }
 
-    /// Whether the second channel lived to the end.
+    /// Returns whether the second channel survived.
     bool run() {
         auto how = polite_client::for_everything();
-        how.disposition = smb::wire::create_disposition::create;  // which a second time would collide
+        how.disposition = smb::wire::create_disposition::create;  // a second CREATE would fail with
+                                                                  // a collision
         how.oplock_level = smb::wire::oplock_level::batch;
         how.contexts.durable_v2.emplace();
         how.contexts.durable_v2->create_guid.bytes[0] = std::byte{7};
@@ -192,7 +195,7 @@ public:
                             smb::wire::write_args{
                                 .file = file, .offset_bytes = 3, .data = std::as_bytes(std::span(text))}));
         const auto closed = ask(command::close, smb::wire::close_args{.file = file});
-        // Closed before its reply was lost: there is nothing to be found any more.
+        // If it was closed before its reply was lost, the open no longer exists.
         const bool is_closed = closed.status() == nt_status::success or
                                (has_failed_ and closed.status() == nt_status::file_closed);
         EXPECT_TRUE(is_closed) << smb::wire::name_of(closed.status());
@@ -201,7 +204,7 @@ public:
     [[nodiscard]] std::uint64_t size_of_file() { return first_.create("new").information.end_of_file_bytes; }
 
 private:
-    // On the second channel while it lives, then on the first.
+    // Uses the second channel while it exists, then the first.
     template <class Args>
     polite_client::answer ask(command code, const Args& args) {
         if (not has_failed_) {
@@ -228,7 +231,7 @@ private:
     bool has_failed_ = false;
 };
 
-TEST(channels_that_die, have_every_request_done_once_by_the_others) {
+TEST(channels_that_die, have_every_request_carried_out_once_on_the_others) {
     bool has_lived = false;
     std::size_t cut = 0;
     for (; not has_lived; cut += 7) {
@@ -245,7 +248,7 @@ TEST(channels_that_die, have_every_request_done_once_by_the_others) {
     EXPECT_GT(cut, 400U) << "four requests are longer than that";
 }
 
-TEST_F(channels, take_no_change_from_before_a_failure) {
+TEST_F(channels, reject_changes_sent_before_a_failure) {
     polite_client second(where_);
     ASSERT_EQ(second.bind_to(*first_, "u", "p"), nt_status::success);
     const auto file = first_->create("f").file;
@@ -259,7 +262,7 @@ TEST_F(channels, take_no_change_from_before_a_failure) {
     EXPECT_EQ(close(second, file), nt_status::success);
 }
 
-// A file that takes its time: what is written to it is under way for up to a second.
+// A slow file: writes to it are in progress for up to a second.
 void have_slow_files(smb::server::server_configuration& of) {
     static_cast<vfs::memory_volume&>(*of.shares.front().volume)
         .set_faults({.delay_max = std::chrono::seconds(1)});
@@ -274,9 +277,9 @@ protected:
         const std::string text = "written";
         writing_ = first_->send(command::write,
                                 smb::wire::write_args{.file = file_, .data = std::as_bytes(std::span(text))});
-        EXPECT_FALSE(first_->is_answered(writing_)) << "it is under way";
+        EXPECT_FALSE(first_->is_answered(writing_)) << "it is in progress";
     }
-    // What another finds who would not have been let in before.
+    // Checks that another client, whose open was refused before, finds the written data.
     void is_found_written_by_another() {
         EXPECT_EQ(other_.create("f").information.end_of_file_bytes, 7U);
         EXPECT_EQ(first_->answer_to(writing_).status(), nt_status::success);
@@ -285,26 +288,26 @@ protected:
     std::uint64_t writing_ = 0;
 };
 
-TEST_F(ends_of_opens, come_after_what_another_channel_is_writing) {
+TEST_F(ends_of_opens, come_after_the_writes_of_another_channel) {
     const std::uint64_t closing =
         second_.send(command::close,
                      smb::wire::close_args{.flags = smb::wire::close_flags::query_attributes, .file = file_});
-    EXPECT_FALSE(second_.is_answered(closing)) << "it waits for what is written";
+    EXPECT_FALSE(second_.is_answered(closing)) << "it waits for the write";
     EXPECT_EQ(second_.call(command::close, smb::wire::close_args{.file = file_}).status(),
               nt_status::file_closed)
-        << "nobody can name it meanwhile";
+        << "no request can use it in the meantime";
     const auto closed = second_.answer_to(closing);
     EXPECT_EQ(closed.status(), nt_status::success);
     EXPECT_EQ(smb::wire::decode_close_reply(closed.message()).value().information.end_of_file_bytes, 7U);
     is_found_written_by_another();
 }
 
-TEST_F(ends_of_opens, have_who_wants_the_file_wait_for_that) {
+TEST_F(ends_of_opens, make_other_opens_of_the_file_wait_for_that) {
     second_.send(command::close, smb::wire::close_args{.file = file_});
     is_found_written_by_another();
 }
 
-TEST_F(ends_of_opens, by_a_log_off_come_after_it_too) {
+TEST_F(ends_of_opens, come_after_the_writes_at_a_logoff_too) {
     EXPECT_EQ(second_.call(command::logoff, smb::wire::logoff_args{}).status(), nt_status::success);
     EXPECT_EQ(other_.create("f").information.end_of_file_bytes, 7U);
 }

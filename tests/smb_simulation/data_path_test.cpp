@@ -14,7 +14,8 @@
 #include "sluice/vfs/host/host_volume.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
-// What READ gives by each of its paths, and what becomes of the paths when files and clients misbehave.
+// The data that READ returns on each of its I/O paths, and the choice of path if files and clients
+// misbehave.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -27,7 +28,7 @@ using wire::nt_status;
 constexpr std::size_t mib = std::size_t{1} << 20;
 constexpr std::size_t file_bytes = 9 * mib + 12'345;
 
-// Bytes that are nowhere like those a multiple of some power of two away.
+// Returns bytes that differ at offsets that are multiples of a power of two apart.
 std::byte byte_at(std::uint64_t offset) {
     return static_cast<std::byte>((offset * 2'654'435'761U) >> 24);
 }
@@ -53,7 +54,7 @@ private:
     std::filesystem::path path_;
 };
 
-// A server whose share is a folder of this machine, and a client that has a file of it open.
+// A server whose share is a directory of this machine, and a client that has a file in it open.
 class data_path : public testing::Test {
 protected:
     data_path() { begin({.seed = 1}); }
@@ -70,7 +71,7 @@ protected:
         world_ = std::make_unique<world>(how, 1);
         std::vector<server::share_configuration> shares(1);
         shares[0].name = "files";
-        shares[0].source = folder_.path().string();  // another one than that in memory
+        shares[0].source = folder_.path().string();  // not the volume in memory
         shares[0].volume = make_volume(*world_->loop);
         world_->server->replace_shares(std::move(shares));
         client_ = std::make_unique<polite_client>(*world_);
@@ -97,7 +98,7 @@ protected:
         client_->charge = 1;
         return id;
     }
-    // What a READ was answered must be what the file has there, as long as that.
+    // Checks that the reply to a READ has the content of the file there, and its length.
     void expect_content(std::uint64_t id, std::uint64_t offset, std::size_t bytes) {
         const auto answer = client_->answer_to(id);
         ASSERT_EQ(answer.status(), nt_status::success);
@@ -110,7 +111,7 @@ protected:
     [[nodiscard]] std::uint64_t taken(read_path which) const {
         return world_->server->context().loops().front()->data.counted.of(which).requests;
     }
-    // Lets the server do what it can while the client takes nothing.
+    // Lets the server work while the client reads nothing.
     void let_server_work() { world_->run(); }
 
     scratch_folder folder_;
@@ -119,7 +120,7 @@ protected:
     wire::file_id file_{};
 };
 
-TEST_F(data_path, of_a_large_read_is_the_page_cache_and_of_a_small_one_a_buffer) {
+TEST_F(data_path, uses_the_page_cache_for_large_reads_and_a_buffer_for_small_ones) {
     expect_content(send_read(4097, 2 * mib), 4097, 2 * mib);
     EXPECT_EQ(taken(read_path::spliced), 1U);
     expect_content(send_read(1, 4096), 1, 4096);
@@ -127,7 +128,7 @@ TEST_F(data_path, of_a_large_read_is_the_page_cache_and_of_a_small_one_a_buffer)
     EXPECT_EQ(taken(read_path::copied), 1U);
 }
 
-TEST_F(data_path, gives_what_there_is_before_the_end_of_the_file_and_no_more) {
+TEST_F(data_path, returns_the_bytes_before_the_end_of_the_file) {
     expect_content(send_read(file_bytes - mib, 8 * mib), file_bytes - mib, mib);
     EXPECT_EQ(taken(read_path::spliced), 1U);
     expect_content(send_read(file_bytes - 10, mib), file_bytes - 10, 10);
@@ -137,7 +138,7 @@ TEST_F(data_path, gives_what_there_is_before_the_end_of_the_file_and_no_more) {
     EXPECT_EQ(taken(read_path::spliced), 1U);
 }
 
-TEST_F(data_path, keeps_replies_of_all_paths_whole_and_in_order_when_many_are_under_way) {
+TEST_F(data_path, keeps_concurrent_replies_of_all_paths_complete_and_in_order) {
     for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
         end();
         begin(io::simulation_options::rough(seed));
@@ -152,7 +153,7 @@ TEST_F(data_path, keeps_replies_of_all_paths_whole_and_in_order_when_many_are_un
     }
 }
 
-TEST_F(data_path, of_a_compound_is_a_buffer) {
+TEST_F(data_path, uses_a_buffer_for_a_compound) {
     client_->begin_compound();
     const std::uint64_t first = send_read(0, mib);
     const std::uint64_t second = send_read(mib, mib);
@@ -163,10 +164,10 @@ TEST_F(data_path, of_a_compound_is_a_buffer) {
     EXPECT_EQ(taken(read_path::copied), 2U);
 }
 
-TEST_F(data_path, announces_a_length_and_keeps_it_though_the_file_is_cut_meanwhile) {
+TEST_F(data_path, sends_the_announced_length_although_the_file_is_truncated_in_the_meantime) {
     const std::uint64_t first = send_read(0, 4 * mib);
     const std::uint64_t second = send_read(4 * mib, 4 * mib);
-    let_server_work();  // until the socket is full, within the first
+    let_server_work();  // until the socket is full, within the first reply
     std::filesystem::resize_file(folder_.path() / "big", 6 * mib);
     expect_content(first, 0, 4 * mib);
     const auto answer = client_->answer_to(second);
@@ -175,12 +176,12 @@ TEST_F(data_path, announces_a_length_and_keeps_it_though_the_file_is_cut_meanwhi
     ASSERT_EQ(data.size(), 4 * mib);
     EXPECT_EQ(data[2 * mib - 1], byte_at(6 * mib - 1));
     for (std::size_t i = 2 * mib; i != 4 * mib; ++i)
-        ASSERT_EQ(data[i], std::byte{0}) << "what is not there any more reads as zeros";
+        ASSERT_EQ(data[i], std::byte{0}) << "removed data reads as zeros";
     EXPECT_EQ(client_->call(command::echo, wire::echo_args{}).status(), nt_status::success)
-        << "the stream is still in step";
+        << "the stream is still synchronised";
 }
 
-TEST_F(data_path, outlives_the_open_and_the_name_it_came_from) {
+TEST_F(data_path, outlives_its_open_and_its_name) {
     const std::uint64_t read = send_read(mib, 8 * mib);
     const std::uint64_t close = client_->send(command::close, wire::close_args{.file = file_});
     let_server_work();
@@ -189,8 +190,8 @@ TEST_F(data_path, outlives_the_open_and_the_name_it_came_from) {
     EXPECT_EQ(client_->answer_to(close).status(), nt_status::success);
 }
 
-// The fixture's end looks whether anything is left of it.
-TEST_F(data_path, ends_with_a_client_that_hangs_up_in_the_middle) {
+// The end of the fixture checks that no resources remain.
+TEST_F(data_path, ends_if_a_client_disconnects_in_the_middle) {
     for (unsigned i = 0; i != 3; ++i)
         (void)send_read(i * mib, 8 * mib);
     let_server_work();
@@ -198,7 +199,7 @@ TEST_F(data_path, ends_with_a_client_that_hangs_up_in_the_middle) {
     client_.reset();
 }
 
-TEST_F(data_path, ends_with_a_server_that_stops_in_the_middle) {
+TEST_F(data_path, ends_if_the_server_stops_in_the_middle) {
     (void)send_read(0, 8 * mib);
     let_server_work();
     world_->stop();
@@ -207,7 +208,7 @@ TEST_F(data_path, ends_with_a_server_that_stops_in_the_middle) {
     world_.reset();
 }
 
-TEST_F(data_path, of_what_changes_meanwhile_shows_the_old_or_the_new_and_stays_in_step) {
+TEST_F(data_path, returns_old_or_new_bytes_of_concurrent_changes_and_stays_synchronised) {
     const std::uint64_t read = send_read(0, 8 * mib);
     const std::vector<std::byte> fresh(2048, std::byte{0xee});
     const std::uint64_t write = client_->send(
@@ -222,7 +223,7 @@ TEST_F(data_path, of_what_changes_meanwhile_shows_the_old_or_the_new_and_stays_i
     EXPECT_EQ(client_->answer_to(write).status(), nt_status::success);
 }
 
-// The same, from an image in which a file lies in pieces of 192 KiB, between those of another.
+// The same, with an image in which the file has pieces of 192 KiB, between those of another file.
 class data_path_of_image : public data_path {
 protected:
     static constexpr std::size_t piece_bytes = 192U << 10;
@@ -243,7 +244,7 @@ protected:
             return std::make_unique<fat::volume>(loop, std::move(mounted), 1U);
         });
     }
-    // What the file has that is written with zeros of the last piece of it cut off.
+    // Extends the file to this length.
     void lengthen(std::uint64_t bytes) {
         auto file = system_->find("big").value();
         ASSERT_TRUE(system_->truncate(*file, bytes));
@@ -253,7 +254,7 @@ protected:
         auto file = system_->find(path).value();
         ASSERT_TRUE(system_->write(*file, hint, what, offset));
     }
-    // Takes all the room there is.
+    // Fills the free space of the volume.
     void fill_up(std::byte with) {
         auto file = system_->create("others", false, fat::attributes::none).value();
         const std::vector<std::byte> part(64U << 10, with);
@@ -287,7 +288,7 @@ private:
             for (std::size_t j = 0; j != piece_bytes; ++j)
                 part[j] = byte_at(i * piece_bytes + j);
             write("big", part, i * piece_bytes);
-            // Another cluster's worth: the next piece goes on behind.
+            // One more cluster: the next piece of the file comes after it.
             write("between", std::span(part).first(4096), i * 4096);
         }
     }
@@ -296,7 +297,7 @@ private:
     std::optional<fat::file_device> device_;
 };
 
-TEST_F(data_path_of_image, of_a_large_read_is_the_page_cache_run_by_run) {
+TEST_F(data_path_of_image, uses_the_page_cache_for_large_reads_run_by_run) {
     ASSERT_TRUE(system_->lends());
     const auto file = system_->find("big").value();
     EXPECT_GE(system_->lend(*file, {.offset = 0, .length = 2 * mib}, 100).value().runs.size(), 10U);
@@ -308,7 +309,7 @@ TEST_F(data_path_of_image, of_a_large_read_is_the_page_cache_run_by_run) {
     EXPECT_EQ(taken(read_path::copied), 1U);
 }
 
-TEST_F(data_path_of_image, gives_zeros_for_what_was_never_written) {
+TEST_F(data_path_of_image, returns_zeros_for_unwritten_ranges) {
     lengthen(written_bytes + 200'000);
     const auto answer = client_->answer_to(send_read(written_bytes - 100'000, mib));
     ASSERT_EQ(answer.status(), nt_status::success);
@@ -319,7 +320,7 @@ TEST_F(data_path_of_image, gives_zeros_for_what_was_never_written) {
     EXPECT_EQ(taken(read_path::spliced), 1U);
 }
 
-TEST_F(data_path_of_image, keeps_replies_whole_and_in_order_when_many_are_under_way) {
+TEST_F(data_path_of_image, keeps_concurrent_replies_complete_and_in_order) {
     for (const std::uint64_t seed : {1, 2, 3}) {
         end();
         begin_with_image(io::simulation_options::rough(seed));
@@ -332,7 +333,7 @@ TEST_F(data_path_of_image, keeps_replies_whole_and_in_order_when_many_are_under_
     }
 }
 
-TEST_F(data_path_of_image, is_a_buffer_where_a_file_lies_in_many_small_pieces) {
+TEST_F(data_path_of_image, uses_a_buffer_for_a_file_in_many_small_pieces) {
     file_ = client_->create("between").file;
     const auto answer = client_->answer_to(send_read(0, 128U << 10));
     EXPECT_EQ(wire::decode_read_reply(answer.message())->data.size(), 128U << 10);
@@ -340,7 +341,7 @@ TEST_F(data_path_of_image, is_a_buffer_where_a_file_lies_in_many_small_pieces) {
     EXPECT_EQ(taken(read_path::copied), 1U);
 }
 
-TEST_F(data_path_of_image, never_shows_what_others_write_where_the_file_was) {
+TEST_F(data_path_of_image, never_returns_data_of_other_files_in_freed_clusters) {
     const std::uint64_t read = send_read(0, 7 * mib);
     (void)client_->send(command::close, wire::close_args{.file = file_});
     let_server_work();  // until the socket is full
@@ -358,7 +359,7 @@ TEST_F(data_path_of_image, never_shows_what_others_write_where_the_file_was) {
 
 class data_path_in_memory : public served {};
 
-TEST_F(data_path_in_memory, is_a_buffer_and_a_client_that_takes_nothing_binds_few_of_them) {
+TEST_F(data_path_in_memory, uses_a_buffer_and_a_client_that_reads_nothing_holds_few_of_them) {
     client().credits_wanted = 512;
     while (client().credits() < 1500)
         ASSERT_EQ(client().call(command::echo, wire::echo_args{}).status(), nt_status::success);
@@ -377,7 +378,7 @@ TEST_F(data_path_in_memory, is_a_buffer_and_a_client_that_takes_nothing_binds_fe
     for (unsigned i = 0; i != 32; ++i)
         reads.push_back(client().send(command::read, wire::read_args{.file = file, .length_bytes = mib}));
     client().charge = 1;
-    // A frame for each request, and of the replies those that are being sent.
+    // A frame per request, and buffers only for the replies that are being sent.
     EXPECT_LE(server_of_test().gauges().buffers, 32U + 6U);
     EXPECT_EQ(server_of_test().context().loops().front()->data.counted.of(read_path::spliced).requests, 0U);
     for (const std::uint64_t id : reads) {

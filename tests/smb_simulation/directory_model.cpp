@@ -80,10 +80,10 @@ nt_status directory_model::rename(const operation_seen& asked) {
         if (not asked.replaces) return nt_status::object_name_collision;
         const bool is_open =
             std::ranges::any_of(opens_, [&](const auto& each) { return each.second.file == file; });
-        // Another name of the file itself is replaced although it is open.
+        // Another name of the same file is replaced although it is open.
         if (is_open and file != by.file) return nt_status::access_denied;
     }
-    // Its own name has been replaced by another name of the file.
+    // Another name of the file has replaced its own name.
     if (not entries_.contains(by.entry)) return nt_status::object_name_not_found;
     if (taken and *taken != by.entry) entries_.erase(*taken);
     entries_[by.entry].name = asked.name;
@@ -161,7 +161,7 @@ std::string directory_model::text() const {
 
 namespace {
 
-// Depth first (Wing and Gong), without states that were reached before (Lowe).
+// Depth-first search (Wing and Gong), without states that were reached before (Lowe).
 class search {
 public:
     explicit search(const history& all) : all_(all) {}

@@ -12,34 +12,35 @@
 
 namespace sluice::smb_simulation {
 
-/// An operation of a client on one directory, and the answer to it.
+/// An operation of a client on one directory, and its result.
 struct operation_seen {
     enum class kind : std::uint8_t { create, close, dispose, rename, link, lock, unlock };
     kind what = kind::create;
     std::size_t client = 0;
-    std::uint64_t sent = 0;  // moments of one clock that advances with each
+    std::uint64_t sent = 0;  // times of one clock that advances with each event
     std::uint64_t answered = 0;
     smb::wire::nt_status status{};
-    // of create
+    // for create
     smb::wire::create_disposition disposition{};
     smb::wire::access_mask access{};
     smb::wire::share_access share{};
-    // of create, rename and link
+    // for create, rename and link
     std::uint8_t name = 0;
     bool replaces = false;  // rename; for dispose, whether to remove the file
-    // of all others: the create whose open is meant, as an index of the history
+    // for all others: the create of the open, as an index of the history
     std::size_t open = 0;
     std::uint8_t range = 0;  // of lock and unlock, which are exclusive and never wait
 };
 using history = std::vector<operation_seen>;
 
-/// A directory of files as clients of SMB see it, one operation at a time: names, share modes, removal when
-/// the last open ends, hard links, exclusive locks of whole ranges.
+/// A directory of files as SMB clients see it, one operation at a time: names, share modes, removal
+/// at the end of the last open, hard links, exclusive locks of whole ranges.
 class directory_model {
 public:
-    /// Carries out operation `index` of a history. Returns the status that its client must have received.
+    /// Carries out operation `index` of a history. Returns the status that its client must have
+    /// received.
     [[nodiscard]] smb::wire::nt_status apply(const history& all, std::size_t index);
-    /// The state, written down: equal for equal states.
+    /// Returns the state as text: equal for equal states.
     [[nodiscard]] std::string text() const;
 
 private:
@@ -66,17 +67,17 @@ private:
     [[nodiscard]] smb::wire::nt_status link(const operation_seen& asked);
     [[nodiscard]] smb::wire::nt_status lock(const operation_seen& asked);
 
-    std::map<std::size_t, entry> entries_;     // by the operation that made the name
-    std::map<std::size_t, open_file> opens_;   // by the operation that made the open
+    std::map<std::size_t, entry> entries_;     // by the operation that created the name
+    std::map<std::size_t, open_file> opens_;   // by the operation that created the open
     std::map<std::size_t, removal> removals_;  // by file
 };
 
-/// Whether there is an order of the operations, each between the moments at which it was sent and answered,
-/// in which every client would have received the statuses that it received. At most 63 operations.
-/// Complexity: exponential in how many operations overlap.
+/// Returns whether there is an order of the operations, each between the times at which it was sent
+/// and answered, in which every client would have received the statuses that it received. At most
+/// 63 operations. Complexity: exponential in the number of operations that overlap.
 [[nodiscard]] bool is_linearizable(const history& all);
 
-/// One operation in a line.
+/// Formats a history, one operation per line.
 [[nodiscard]] std::string to_text(const history& all);
 
 }  // namespace sluice::smb_simulation

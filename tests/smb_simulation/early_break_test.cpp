@@ -10,8 +10,9 @@ using smb::wire::nt_status;
 
 class break_of_an_oplock : public served {};
 
-// On another channel, it could overtake the reply to the CREATE: the client would not know the open yet,
-// ignore the break, and then believe the oplock that the reply grants ([MS-SMB2] 3.3.4.6).
+// On another channel, it could overtake the reply to the CREATE: the client would not know the open
+// yet, ignore the break, and then assume that it has the oplock that the reply grants ([MS-SMB2]
+// 3.3.4.6).
 TEST_F(break_of_an_oplock, comes_on_the_channel_that_opened_the_file) {
     polite_client second(where_);
     ASSERT_EQ(second.bind_to(*first_, "u", "p"), nt_status::success);
@@ -24,7 +25,7 @@ TEST_F(break_of_an_oplock, comes_on_the_channel_that_opened_the_file) {
     auto overwriting = polite_client::for_everything();
     overwriting.disposition = smb::wire::create_disposition::overwrite;
     (void)other.create("f", overwriting);
-    (void)first_->is_answered(0);  // gives the break the time to come
+    (void)first_->is_answered(0);  // lets the break arrive
     EXPECT_FALSE(first_->is_answered(smb::wire::notification_message_id));
     EXPECT_TRUE(second.is_answered(smb::wire::notification_message_id));
 }

@@ -14,50 +14,52 @@
 
 namespace sluice::smb_simulation {
 
-/// A request that a client has sent, as far as oracles need it.
+/// A request that a client has sent, with the data that oracles need.
 struct seen_request {
     std::size_t connection = 0;
-    std::size_t client = 0;      // clients of one number share a client GUID
-    std::uint64_t sequence = 0;  // of all events of the run
+    std::size_t client = 0;      // clients with the same number share a client GUID
+    std::uint64_t sequence = 0;  // among all events of the run
     std::uint64_t message_id = 0;
     smb::wire::command command{};
     std::uint64_t session = 0;
     smb::wire::file_id file{};              // zero if it is that of `create`
-    std::optional<std::uint64_t> create{};  // the message ID of the CREATE before it in its compound
+    std::optional<std::uint64_t> create{};  // the message ID of the preceding CREATE in its
+                                            // compound
     bool closes_itself = false;             // a CREATE whose compound has a CLOSE for it
-    // of CREATE
+    // for CREATE
     smb::wire::access_mask access{};
     smb::wire::share_access share{};
     std::string name{};  // UTF-16LE
     std::optional<smb::wire::lease_key> lease_key{};
-    bool keeps_read = false;  // acknowledgements: they name a lease by its key, an oplock by its file
-    // of LOCK
+    bool keeps_read = false;  // for acknowledgements: they identify a lease by its key, an oplock
+                              // by its file
+    // for LOCK
     std::vector<smb::wire::lock_element> locks{};
-    // of READ and WRITE
+    // for READ and WRITE
     std::uint64_t offset_bytes = 0;
     std::vector<std::byte> data{};
 };
 
-/// The final reply to one.
+/// The final reply to a request.
 struct seen_reply {
     std::uint64_t sequence = 0;
     smb::wire::nt_status status{};
-    // of CREATE
+    // for CREATE
     smb::wire::file_id file{};
-    std::uint64_t file_number = 0;  // 0: it was not asked for
+    std::uint64_t file_number = 0;  // 0: it was not requested
     smb::wire::oplock_level oplock{};
-    smb::wire::lease_state lease{};  // none while it is being broken: then it is not known
-    // of READ
+    smb::wire::lease_state lease{};  // none while it is being broken: then it is unknown
+    // for READ
     std::vector<std::byte> data{};
 
     [[nodiscard]] bool is_success() const noexcept { return status == smb::wire::nt_status::success; }
 };
 
-/// A break, as it reached the client.
+/// A break, as the client received it.
 struct seen_break {
     std::size_t connection = 0;
     std::size_t client = 0;
-    std::uint64_t begin_offset = 0;  // where its frame begins in the stream of the connection
+    std::uint64_t begin_offset = 0;  // offset of its frame in the stream of the connection
     std::uint64_t end_offset = 0;
     std::optional<smb::wire::lease_key> lease_key{};
     smb::wire::file_id file{};  // oplocks only
@@ -65,16 +67,16 @@ struct seen_break {
     bool needs_answer = false;
 };
 
-/// How much of a connection's bytes the client has taken, and how much has reached its socket.
+/// How many bytes of a connection the client has read, and how many have reached its socket.
 struct reach {
     std::size_t connection = 0;
     std::uint64_t taken = 0;
     std::uint64_t arrived = 0;  // at most
-    bool has_unread = false;    // in the socket
+    bool has_unread = false;    // the socket has unread bytes
 };
 
-/// Judges what clients see. A violation names connections: it does not count if the server has ended one of
-/// them, because then what its client believed may have been wrong.
+/// Verifies the messages that clients see. A violation names connections: it does not count if the
+/// server has ended one of them, because then the client's knowledge may have been wrong.
 class oracle {
 public:
     struct violation {
@@ -85,11 +87,11 @@ public:
     virtual void on_request(const seen_request&) {}
     virtual void on_reply(const seen_request&, const seen_reply&) {}
     virtual void on_break(const seen_break&) {}
-    /// `others`: the other connections of the client that the reply went to, at that moment.
+    /// `others`: the other connections of the client that received the reply, at that time.
     virtual void on_reach(const seen_request&, const std::vector<reach>& /*others*/) {}
-    /// The session of a connection that was closed is over for its client.
+    /// Called when a connection is closed: for its client, the session has ended.
     virtual void on_closed(std::size_t /*connection*/, std::uint64_t /*session*/) {}
-    /// After everything.
+    /// Called at the end of the run.
     virtual void finish() {}
 
     [[nodiscard]] const std::vector<violation>& violations() const noexcept { return violations_; }
@@ -103,38 +105,40 @@ private:
     std::vector<violation> violations_;
 };
 
-/// A fault in what oracles see, as a server that is wrong would show it: for the tests of the oracles.
+/// A fault injected into the input of the oracles, as a faulty server would show it: for the tests
+/// of the oracles.
 enum class mutation : std::uint8_t {
     none,
-    opens_share_nothing,  // the opens that exist should have been refused
-    locks_are_exclusive,  // the locks that exist should have been refused
+    opens_share_nothing,  // existing opens are treated as if they allowed no sharing
+    locks_are_exclusive,  // existing locks are treated as if they were exclusive
     breaks_get_lost,
     reply_gets_lost,
     reply_is_repeated,
     reads_are_old,
 };
 
-/// Takes the messages of all clients of a simulation apart and gives them to oracles. It judges itself that
-/// each request has one final reply. Thread safety: the clients' loop. Allocates: for everything that is
-/// seen.
+/// Decodes the messages of all clients of a simulation and passes them to oracles. It verifies
+/// itself that each request has one final reply. Thread safety: the clients' loop. Allocates: for
+/// all messages.
 class exchanges {
 public:
     explicit exchanges(std::vector<oracle*> oracles, mutation fault = mutation::none)
         : oracles_(std::move(oracles)), fault_(fault) {}
 
-    /// A new connection of a client. Returns its number.
+    /// Adds a connection of a client. Returns its number.
     [[nodiscard]] std::size_t connect(std::size_t client);
-    /// The client is about to send these frames.
+    /// Records frames that the client is about to send.
     void sent(std::size_t connection, bytes_view frames);
-    /// The client takes a message, of a frame at these offsets of the bytes of its connection.
+    /// Records a message that the client reads, in a frame at these offsets of the stream of its
+    /// connection.
     void received(std::size_t connection, const smb::wire::message_view& message, std::uint64_t begin_offset,
                   std::uint64_t end_offset);
-    /// Where the other connections of its client are, just after that. Called if is_final() was true.
+    /// Returns the other connections of its client at that time. Called if is_final() was true.
     [[nodiscard]] std::vector<std::size_t> connections_of_same_client(std::size_t connection) const;
     void reached(std::size_t connection, const std::vector<reach>& others);
-    /// The connection is over: the client ends it, or has found that the server did.
+    /// Records the end of a connection: the client closes it, or has detected that the server did.
     void closed(std::size_t connection, bool by_server);
-    /// Everything has been answered that should be.
+    /// Expects that all requests that require a reply have been answered.
     void expect_all_answered(std::size_t connection);
 
     /// Returns the violations, one per line; empty if there are none.
@@ -145,7 +149,7 @@ private:
     struct connection {
         std::size_t client = 0;
         std::uint64_t session = 0;
-        bool is_lost = false;  // the server ended it
+        bool is_lost = false;  // the server closed it
         bool is_closed = false;
         std::map<std::uint64_t, seen_request> unanswered{};
     };

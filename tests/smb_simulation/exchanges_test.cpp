@@ -11,7 +11,7 @@
 #include "sluice/smb/wire/message/logoff.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
-// Exchanges that no orderly client has, each told message by message.
+// Exchanges that no orderly client makes, each described message by message.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -24,11 +24,11 @@ constexpr std::uint32_t large_bytes = 8U << 20;
 
 class exchanges : public served {
 protected:
-    // With so many buffers that a connection can have the most it may.
+    // With enough buffers for the limit of one connection.
     exchanges()
         : served([](server::server_configuration& c) { c.bounds.buffer_bytes = std::size_t{1} << 30; }) {}
 
-    // A file so long that the replies of two READs of all of it fit no frame.
+    // Returns a file so long that two READs of all of it do not fit into one frame.
     wire::file_id large_file() {
         const wire::file_id made = client().create("large").file;
         std::array<std::byte, 8> size{};
@@ -43,7 +43,7 @@ protected:
         return made;
     }
 
-    // Reads the file `count` times in one compound, and returns what each was answered.
+    // Reads the file `count` times in one compound, and returns the replies.
     std::vector<polite_client::answer> read_in_one_frame(const wire::file_id& file, unsigned count) {
         constexpr std::uint16_t charge = large_bytes / 65536;
         client().credits_wanted = 512;
@@ -72,19 +72,19 @@ TEST_F(exchanges, with_replies_that_do_not_fit_one_frame_are_answered_in_several
     }
 }
 
-TEST_F(exchanges, whose_replies_grow_beyond_the_limit_are_refused_from_there_on) {
+TEST_F(exchanges, with_replies_beyond_the_limit_are_refused_from_there_on) {
     const auto answers = read_in_one_frame(large_file(), 6);
     EXPECT_EQ(answers.front().status(), nt_status::success);
     EXPECT_EQ(answers.back().status(), nt_status::insufficient_resources);
 }
 
-// The replies here; the WRITEs of a large copy are the same to what waits.
-TEST_F(exchanges, wait_while_the_buffers_of_their_connection_are_full_of_others) {
+// Replies are tested here; the WRITEs of a large copy use the same limit.
+TEST_F(exchanges, wait_while_others_use_all_buffers_of_their_connection) {
     const wire::file_id file = large_file();
     auto how = polite_client::for_everything();
     how.options = wire::create_options::directory_file;
     const wire::file_id directory = client().create("d", how).file;
-    constexpr std::uint16_t charge = 5 * 16;  // for five MiB, for which eight are reserved
+    constexpr std::uint16_t charge = 5 * 16;  // for 5 MiB, for which 8 MiB are reserved
     client().credits_wanted = 512;
     while (client().credits() < 6 * charge)
         ASSERT_EQ(client().call(command::echo, wire::echo_args{}).status(), nt_status::success);
@@ -98,7 +98,7 @@ TEST_F(exchanges, wait_while_the_buffers_of_their_connection_are_full_of_others)
         command::change_notify,
         wire::change_notify_args{
             .output_bytes_max = 1000, .file = directory, .filter = wire::completion_filter(0xfff)});
-    where_.run();  // as far as the server gets while none of its replies is taken
+    where_.run();  // as far as the server gets while its replies are not read
     for (const std::uint64_t each : reads)
         EXPECT_EQ(client().answer_to(each).status(), nt_status::success);
     EXPECT_FALSE(client().is_answered(watching));
@@ -106,7 +106,7 @@ TEST_F(exchanges, wait_while_the_buffers_of_their_connection_are_full_of_others)
     EXPECT_EQ(client().answer_to(watching).status(), nt_status::cancelled);
 }
 
-TEST_F(exchanges, are_cancelled_for_nobody_but_the_session_that_began_them) {
+TEST_F(exchanges, are_cancelled_only_for_the_session_that_began_them) {
     const wire::raw_lock_element range = wire::encode_lock_element(
         {.offset_bytes = 0, .length_bytes = 100, .flags = wire::lock_flags::exclusive});
     wire::lock_args locking{.file = client().create("locked").file,
@@ -121,7 +121,7 @@ TEST_F(exchanges, are_cancelled_for_nobody_but_the_session_that_began_them) {
     client().stand({.session = its_own.session + 1000, .tree = its_own.tree});
     client().cancel(async_id);
     client().stand(its_own);
-    EXPECT_FALSE(client().is_answered(waiting)) << "cancelled for a session there is not";
+    EXPECT_FALSE(client().is_answered(waiting)) << "cancelled for an unknown session";
 
     client().stand({});
     ASSERT_EQ(client().log_on("u", "p"), nt_status::success);
@@ -147,7 +147,8 @@ TEST_F(exchanges, that_end_the_session_of_a_waiting_create_leave_no_open_behind)
     EXPECT_NE(client().async_id_of(create), 0U) << "the oplock of the first open is being broken";
     const polite_client::standing second = client().stands();
 
-    // In one frame, so that the CREATE has been let go on, and has not gone on, when its session ends.
+    // In one frame, so that the CREATE has been resumed, but has not continued, when its session
+    // ends.
     client().begin_compound();
     client().stand(first);
     const std::uint64_t close = client().send(command::close, wire::close_args{.file = holder});
@@ -156,11 +157,10 @@ TEST_F(exchanges, that_end_the_session_of_a_waiting_create_leave_no_open_behind)
     client().end_compound();
     EXPECT_EQ(client().answer_to(close).status(), nt_status::success);
     EXPECT_EQ(client().answer_to(logoff).status(), nt_status::success);
-    EXPECT_TRUE(wire::is_error(client().answer_to(create).status()))
-        << "a session that is gone opens nothing";
+    EXPECT_TRUE(wire::is_error(client().answer_to(create).status())) << "an ended session opens no files";
 }
 
-// A file that is open twice: by one who caches its handle, and for somebody to give it another name.
+// A file with two opens: one caches its handle, the other renames it.
 class renames : public served {
 protected:
     renames() {
@@ -190,8 +190,8 @@ private:
     std::array<std::byte, 64> name_{};
 };
 
-// Linux does so.
-TEST_F(renames, in_a_compound_wait_for_those_who_cache_the_file_and_then_go_on) {
+// Like Linux clients.
+TEST_F(renames, in_a_compound_wait_for_cached_handles_and_then_continue) {
     client().begin_compound();
     const std::uint64_t rename = client().send(command::set_info, renaming);
     const std::uint64_t close = client().send(command::close, wire::close_args{.file = file});
@@ -204,7 +204,7 @@ TEST_F(renames, in_a_compound_wait_for_those_who_cache_the_file_and_then_go_on) 
               nt_status::success);
 }
 
-TEST_F(renames, that_wait_count_among_the_requests_that_do) {
+TEST_F(renames, that_wait_count_as_waiting_requests) {
     client().credits_wanted = 512;
     while (client().credits() < server::limits::pending_requests_per_connection_max + 16)
         ASSERT_EQ(client().call(command::echo, wire::echo_args{}).status(), nt_status::success);

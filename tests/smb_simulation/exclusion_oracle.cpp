@@ -15,7 +15,7 @@ namespace {
     return (access & of) != access_mask::none;
 }
 
-// Which sharing others must allow for an access ([MS-FSA] 2.1.5.1.2).
+// Returns the sharing that other opens must allow for an access ([MS-FSA] 2.1.5.1.2).
 [[nodiscard]] share_access needed_by(access_mask access) noexcept {
     share_access needed = share_access::none;
     constexpr auto everything = access_mask::generic_all | access_mask::maximum_allowed;

@@ -9,18 +9,19 @@
 
 namespace sluice::smb_simulation {
 
-/// Checks that opens which exist at the same time allow each other, and that exclusive locks do not overlap.
+/// Checks that opens which exist at the same time allow each other, and that exclusive locks do not
+/// overlap.
 ///
-/// An open surely exists from when its client has the reply until the client does something that may end it.
-/// An oracle that knows less than the server finds less, but what it finds is wrong. Named streams, and opens
-/// whose file number was not asked for, are ignored.
+/// An open certainly exists from the time at which its client receives the reply until the client
+/// does something that may end it. An oracle that knows less than the server detects less, but its
+/// findings are errors. Named streams, and opens whose file number was not requested, are ignored.
 class exclusion_oracle final : public oracle {
 public:
     void on_request(const seen_request& request) override;
     void on_reply(const seen_request& request, const seen_reply& reply) override;
     void on_closed(std::size_t connection, std::uint64_t session) override;
 
-    /// How often something could have been in conflict: a check that never looks finds nothing.
+    /// Returns how often a conflict was possible: a test checks that the oracle is effective.
     [[nodiscard]] std::size_t pairs() const noexcept { return pairs_; }
     [[nodiscard]] std::size_t lock_pairs() const noexcept { return lock_pairs_; }
 
@@ -32,7 +33,7 @@ private:
         smb::wire::access_mask access{};
         smb::wire::share_access share{};
         std::vector<smb::wire::lock_element> locks{};
-        std::uint64_t last_unlock = 0;  // when one was sent
+        std::uint64_t last_unlock = 0;  // the time at which one was sent
     };
     using file_name = std::pair<std::uint64_t, std::uint64_t>;
 

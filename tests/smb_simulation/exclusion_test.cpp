@@ -14,7 +14,8 @@
 #include "sluice/vfs/host/host_volume.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
-// Share modes, locks and caching belong to a file, through whatever share it is open.
+// Share modes, locks and caching belong to a file, independent of the share through which it is
+// open.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -40,8 +41,8 @@ private:
     std::filesystem::path path_;
 };
 
-// A directory of the host as "files", the same as "other" and, to be read only, as "readonly"; and a
-// directory in it as "inner". The first client is in "files".
+// A directory of the host as "files", the same one as "other" and, read-only, as "readonly"; and a
+// directory in it as "inner". The first client uses "files".
 class exclusion : public testing::Test {
 protected:
     exclusion() : world_(io::simulation_options{.seed = 1}, 1) {
@@ -133,24 +134,24 @@ protected:
     std::unique_ptr<polite_client> first_;
 };
 
-TEST_F(exclusion, of_share_modes_holds_through_another_share) {
+TEST_F(exclusion, of_share_modes_applies_through_another_share) {
     (void)first_->create("f", alone());
     EXPECT_EQ(connect("other")->try_create("f", reading()), nt_status::sharing_violation);
     EXPECT_EQ(connect("readonly")->try_create("f", reading()), nt_status::sharing_violation);
 }
 
-TEST_F(exclusion, of_share_modes_holds_through_a_nested_share) {
+TEST_F(exclusion, of_share_modes_applies_through_a_nested_share) {
     (void)first_->create("inner\\f", alone());
     EXPECT_EQ(connect("inner")->try_create("f", reading()), nt_status::sharing_violation);
 }
 
-TEST_F(exclusion, of_locks_holds_through_another_share) {
+TEST_F(exclusion, of_locks_applies_through_another_share) {
     ASSERT_EQ(lock(*first_, first_->create("f").file), nt_status::success);
     const auto second = connect("other");
     EXPECT_EQ(lock(*second, second->create("f").file), nt_status::lock_not_granted);
 }
 
-TEST_F(exclusion, of_caching_holds_through_another_share) {
+TEST_F(exclusion, of_caching_applies_through_another_share) {
     auto caching = polite_client::for_everything();
     caching.oplock_level = wire::oplock_level::batch;
     const auto held = first_->create("f", caching);
@@ -162,7 +163,7 @@ TEST_F(exclusion, of_caching_holds_through_another_share) {
     EXPECT_EQ(second->answer_to(waiting).status(), nt_status::success);
 }
 
-TEST_F(exclusion, holds_after_a_reload_with_another_comment) {
+TEST_F(exclusion, applies_after_a_reload_with_another_comment) {
     (void)first_->create("alone", alone());
     ASSERT_EQ(lock(*first_, first_->create("locked").file), nt_status::success);
     serve("after");
@@ -201,7 +202,7 @@ TEST_F(exclusion, removes_a_file_whose_last_open_is_of_a_read_only_share) {
     EXPECT_FALSE(std::filesystem::exists(folder_.path() / "f"));
 }
 
-TEST_F(exclusion, removes_each_name_whose_removal_was_asked_for) {
+TEST_F(exclusion, removes_each_name_whose_removal_was_requested) {
     const auto one = first_->create("one");
     for (const char* const name : {"two", "three"})
         std::filesystem::create_hard_link(folder_.path() / "one", folder_.path() / name);
@@ -234,8 +235,8 @@ TEST_F(exclusion, keeps_a_directory_from_being_renamed_while_a_file_in_it_is_ope
     EXPECT_EQ(rename(*first_, first_->create("inner", directory()), "renamed"), nt_status::access_denied);
 }
 
-// A rename of the directory waits for the handle of the file, and holds its state; the file goes, and its
-// inode is used again before the rename continues.
+// A rename of the directory waits for the handle of the file, and keeps its state; the file is
+// removed, and its inode is reused before the rename continues.
 TEST_F(exclusion, does_not_pass_from_a_removed_file_to_the_next_file_with_its_inode) {
     auto caching = polite_client::for_everything();
     caching.oplock_level = wire::oplock_level::batch;
@@ -265,14 +266,14 @@ TEST_F(exclusion, does_not_pass_from_a_removed_file_to_the_next_file_with_its_in
         ASSERT_EQ(created.status(), nt_status::success);
         EXPECT_EQ(first_->answer_to(opening).status(), nt_status::success) << "round " << i;
         EXPECT_EQ(close(*first_, wire::decode_create_reply(created.message()).value()), nt_status::success);
-        EXPECT_TRUE(std::filesystem::exists(folder_.path() / "g")) << "removed in the place of f";
+        EXPECT_TRUE(std::filesystem::exists(folder_.path() / "g")) << "removed instead of f";
         std::filesystem::remove(folder_.path() / "g");
         if (second->answer_to(waiting).status() == nt_status::success)
             std::filesystem::rename(folder_.path() / "renamed", folder_.path() / "inner");
     }
 }
 
-// Two copies of an image have one serial number, and their files the same numbers.
+// Two copies of an image have the same serial number, and their files have the same numbers.
 class two_images : public testing::Test {
 protected:
     two_images() : world_(io::simulation_options{.seed = 1}, 1) {

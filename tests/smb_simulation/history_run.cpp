@@ -26,10 +26,10 @@ namespace {
 struct recorder {
     history all;
     std::uint64_t now = 0;
-    std::size_t busy = 0;  // clients that have something to do
+    std::size_t busy = 0;  // clients with remaining operations
 };
 
-// One request at a time, each recorded.
+// A client that sends one request at a time, each of them recorded.
 class recorded_client final : private simulated_client {
 public:
     recorded_client(recorder& to, std::size_t number, io::socket_handle socket, const clock_source& clock,
@@ -38,7 +38,7 @@ public:
         ++to_.busy;
     }
 
-    // The end of a connection would close what is open, between operations of others: all end together.
+    // The end of a connection would close its opens between operations of others: all end together.
     [[nodiscard]] io::task<void> live(io::io_multiplexer& loop, std::size_t operations) {
         io::task<bool> setting_up = set_up();
         bool goes_on = co_await std::move(setting_up);
@@ -70,7 +70,7 @@ private:
     }
     void adjust(wire::header& header) override { header.credits = 4; }
 
-    // The history has it at once, so that it knows its index.
+    // The history receives it immediately, so that it has an index.
     [[nodiscard]] io::task<bool> do_one() {
         at_hand_ = {.client = number_};
         const std::size_t index = to_.all.size();

@@ -4,7 +4,8 @@
 #include "tests/simulation.hpp"
 #include "tests/smb_simulation/history_run.hpp"
 
-// Histories of several clients against one at a time: what invariants miss is a refusal without a reason.
+// Histories of several clients are compared with a sequential model: invariants do not detect a
+// refusal without a reason.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -101,8 +102,9 @@ TEST(is_linearizable, rejects_a_rename_onto_an_open_file) {
     EXPECT_TRUE(is_linearizable(all));
 }
 
-// The second open is of the renamed file, the third creates another: the order 2, 1, 3, not 1, 3, 2.
-TEST(is_linearizable, tells_states_apart_whose_opens_are_of_different_files) {
+// The second open is of the renamed file, the third creates another: the order is 2, 1, 3, not 1,
+// 3, 2.
+TEST(is_linearizable, distinguishes_states_whose_opens_are_of_different_files) {
     history all{create({1, 2}, nt_status::success, deleting),
                 on(0, kind::rename, {3, 8}),
                 create({4, 9}, nt_status::success),
@@ -113,7 +115,7 @@ TEST(is_linearizable, tells_states_apart_whose_opens_are_of_different_files) {
     EXPECT_TRUE(is_linearizable(all));
 }
 
-TEST(server_on_simulated_loops, answers_as_if_clients_came_one_after_the_other) {
+TEST(server_on_simulated_loops, answers_like_a_sequential_server) {
     std::size_t operations = 0;
     std::size_t refusals = 0;
     for (const std::uint64_t seed : testing_by_simulation::seeds(100)) {
@@ -130,8 +132,8 @@ TEST(server_on_simulated_loops, answers_as_if_clients_came_one_after_the_other) 
     EXPECT_GT(refusals, 200U);
 }
 
-// A checker that accepts everything would accept these.
-TEST(server_on_simulated_loops, has_histories_that_are_wrong_once_a_status_is_changed) {
+// These would be accepted by a checker that accepts everything.
+TEST(server_on_simulated_loops, has_histories_that_are_rejected_after_a_status_is_changed) {
     unsigned rejected = 0;
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         history all = record_history(seed);

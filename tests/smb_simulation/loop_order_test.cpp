@@ -9,7 +9,7 @@
 #include "tests/smb_simulation/server_on_loops.hpp"
 #include "tests/smb_simulation/simulated_client.hpp"
 
-// In what order one client hears of things on connections of different loops.
+// The order in which a client receives messages on connections of different loops.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -18,7 +18,8 @@ using namespace smb;  // NOLINT: the names of one protocol
 using wire::command;
 using wire::nt_status;
 
-/// One request at a time, each waited for; breaks that come meanwhile are passed over.
+/// A client that sends one request at a time and waits for the reply; breaks in between are
+/// ignored.
 class asking_client final : private simulated_client {
 public:
     asking_client(io::io_multiplexer& loop, io::socket_handle socket, const clock_source& clock)
@@ -36,12 +37,12 @@ public:
                                                             .disposition = wire::create_disposition::open_if,
                                                             .name = std::as_bytes(std::span(utf16))});
     }
-    /// Into what was opened last.
+    /// Writes to the file that was opened last.
     nt_status write() {
         const std::array<std::byte, 1> data{};
         return answer_to(command::write, wire::write_args{.file = file_, .data = data});
     }
-    /// Whether there is something from the server that was not taken yet.
+    /// Returns whether the server has sent something that was not read yet.
     [[nodiscard]] bool is_told_something() const {
         pollfd one{.fd = socket_.native().descriptor, .events = POLLIN, .revents = 0};
         return ::poll(&one, 1, 0) == 1;
@@ -73,7 +74,7 @@ private:
 
 constexpr wire::share_access shared_by_all{7};
 
-/// Releases what holds a loop up, when a server that minds no order has long answered.
+/// Releases a blocked loop after a server without the required order would have replied.
 class late_release {
 public:
     explicit late_release(std::binary_semaphore& what)
@@ -86,7 +87,7 @@ private:
     std::jthread waiting_;
 };
 
-TEST(server_on_several_loops, tells_of_a_break_before_it_answers_on_another_loop_what_follows_from_it) {
+TEST(server_on_several_loops, sends_a_break_before_a_dependent_reply_on_another_loop) {
     server_on_loops served(2, in_memory);
     io::socket_handle on_first = served.connect(1);
     io::socket_handle on_second = served.connect(1);
@@ -101,11 +102,11 @@ TEST(server_on_several_loops, tells_of_a_break_before_it_answers_on_another_loop
         served.hold_up(1, until);
         const late_release releasing(until);
         EXPECT_EQ(writer.write(), nt_status::success);
-        EXPECT_TRUE(reader.is_told_something()) << "that what it reads from its cache has changed";
+        EXPECT_TRUE(reader.is_told_something()) << "the cached data has changed";
     }});
 }
 
-TEST(server_on_several_loops, has_noticed_that_a_client_hung_up_on_another_loop_when_it_logs_on_again) {
+TEST(server_on_several_loops, has_detected_a_disconnection_on_another_loop_when_the_client_logs_on_again) {
     server_on_loops served(2, in_memory);
     io::socket_handle on_first = served.connect(1);
     io::socket_handle on_second = served.connect(1);

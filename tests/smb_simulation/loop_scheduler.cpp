@@ -48,8 +48,8 @@ void loop_scheduler::run() {
 // --- switching
 // -------------------------------------------------------------------------------------------------------------
 
-// How many switch points pass without a switch is drawn, from a range that is drawn per run: some runs change
-// threads at every turn, others let one work for long.
+// The number of switch points without a switch is drawn from a range that is drawn per run: some
+// runs switch threads at every point, others let one thread work for long.
 void loop_scheduler::may_switch() noexcept {
     loop_scheduler* const self = of_this_thread_;
     if (self == nullptr) return;
@@ -108,7 +108,7 @@ bool loop_scheduler::wait(const void* key, steady_time until, std::span<pollfd> 
     return not self.was_stalled;
 }
 
-// One poll(2) for the descriptors of all that wait.
+// Calls poll(2) once for the descriptors of all waiting threads.
 void loop_scheduler::mark_ready_ones() noexcept {
     asked_.clear();
     for (const auto& each : threads_)

@@ -15,10 +15,11 @@
 
 namespace sluice::smb_simulation {
 
-/// Runs a program of several threads as if there were one CPU, and decides by a seed when it goes to another
-/// thread: the loops of a server, and threads that make slow calls. One thread runs at a time; another may be
-/// chosen at each switch point (`may_switch`, which the latch calls when it is released), and is chosen when
-/// the thread that runs has to wait. When all wait, time goes on to the next moment that one waits for.
+/// Runs a program of several threads as on one CPU, and decides by a seed when to switch to another
+/// thread: the loops of a server, and threads that make slow calls. One thread runs at a time.
+/// Another one may be chosen at each switch point (`may_switch`, which the latch calls when it is
+/// released), and is chosen when the running thread has to wait. When all threads wait, time
+/// advances to the next time for which one waits.
 ///
 /// The same seed, and the same program, give the same run.
 /// Thread safety: the thread that runs; run() that of the test. Allocates: per thread.
@@ -32,20 +33,22 @@ public:
     loop_scheduler& operator=(const loop_scheduler&) = delete;
     ~loop_scheduler();
 
-    /// Adds a thread, which begins in its turn. Before run(), or by a thread of this. Allocates: yes.
-    /// One that `may_block` makes offloaded calls, which take time; a loop never does.
+    /// Adds a thread, which begins when it is chosen. Call it before run(), or on a thread of the
+    /// scheduler. Allocates: yes. A thread with `may_block` makes offloaded calls, which take time;
+    /// a loop never does.
     void spawn(std::string_view name, std::function<void()> body, bool may_block = false);
-    /// Lets the threads run until all have ended. Once.
+    /// Lets the threads run until all have ended. Call it once.
     void run();
 
-    /// A switch point of the calling thread; nothing happens on a thread that is not of this.
+    /// Marks a switch point of the calling thread; no effect on a thread that does not belong to a
+    /// scheduler.
     static void may_switch() noexcept;
-    /// Whether the calling thread was spawned as one that `may_block`.
+    /// Returns whether the calling thread was spawned with `may_block`.
     [[nodiscard]] static bool may_block_here() noexcept;
-    /// Lets simulated time pass for the calling thread, as a call does that blocks.
+    /// Lets simulated time pass for the calling thread, like a blocking call.
     static void block_here(clock_source::duration taken) noexcept;
-    /// Waits for wake(key), as for a condition variable; it may return without one. Returns false if nothing
-    /// can ever happen, in any thread.
+    /// Waits for wake(key), as for a condition variable; it may return without one. Returns false
+    /// if no event is possible in any thread.
     bool park(const void* key) noexcept;
 
     [[nodiscard]] bool sleep(const void* loop, steady_time until,
@@ -53,11 +56,12 @@ public:
     void wake(const void* loop) noexcept override;
 
     [[nodiscard]] std::uint64_t switches() const noexcept { return switches_; }
-    /// A hash of all decisions and their times.
+    /// Returns a hash of all decisions and their times.
     [[nodiscard]] std::uint64_t digest() const noexcept { return digest_; }
-    /// Adds something to the digest.
+    /// Adds a value to the digest.
     void record(std::uint64_t word) noexcept;
-    /// Whether it came to a point where every thread waited for another; the threads that did.
+    /// Returns the threads that waited for each other if all of them did; otherwise an empty
+    /// string.
     [[nodiscard]] const std::string& stalled() const noexcept { return stalled_; }
 
 private:

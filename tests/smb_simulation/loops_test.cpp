@@ -8,8 +8,8 @@
 #include "tests/smb_simulation/server_on_loops.hpp"
 #include "tests/smb_simulation/unruly_client.hpp"
 
-// A server on several real loops, and clients that do everything to the same files in every order, each on a
-// thread of its own. What goes wrong here is for TSan to see, and for the server's own ENSUREs.
+// A server on several real loops, and clients that carry out all operations on the same files in
+// random order, each on its own thread. Errors are detected by TSan, and by ENSUREs of the server.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -23,7 +23,8 @@ namespace {
     return vfs::host_volume::open(loop, folder_of_test().c_str()).value();
 }
 
-// Like a folder on a file system that may hang: every call runs on a worker, and the latch is released.
+// Like a directory on a file system that may hang: every call runs on a worker, and the latch is
+// released.
 [[nodiscard]] std::unique_ptr<vfs::volume> in_offloaded_folder(io::io_multiplexer& loop,
                                                                clock_source& clock) {
     std::unique_ptr<vfs::volume> folder = in_folder(loop, clock);
@@ -68,25 +69,25 @@ void let_clients_live(std::size_t loops,
             EXPECT_EQ(one.complaint, "");
             successes += one.successes;
         }
-        EXPECT_GT(successes, count * 4) << "clients got in, and something done";
+        EXPECT_GT(successes, count * 4) << "clients connected and succeeded";
     }
 }
 
-TEST(server_on_several_loops, is_empty_again_after_clients_that_end_everything_in_every_order) {
+TEST(server_on_several_loops, is_empty_after_clients_that_end_everything_in_random_order) {
     let_clients_live(3, in_memory);
 }
 
-TEST(server_on_several_loops, serves_a_folder_to_such_clients) {
+TEST(server_on_several_loops, serves_a_directory_to_such_clients) {
     let_clients_live(3, in_folder);
     std::filesystem::remove_all(folder_of_test());
 }
 
-TEST(server_on_several_loops, serves_a_folder_whose_calls_run_on_workers_to_such_clients) {
+TEST(server_on_several_loops, serves_a_directory_whose_calls_run_on_workers_to_such_clients) {
     let_clients_live(3, in_offloaded_folder);
     std::filesystem::remove_all(folder_of_test());
 }
 
-// A client of several channels, each on a loop of its own, on a thread of its own.
+// A client of several channels, each on its own loop, on a separate thread.
 void rage(server_on_loops& served, std::uint16_t number, int operations,
           smb_client_testing::channel_storm::tally& came) {
     const auto loop = io::best_available().value();
@@ -113,13 +114,13 @@ void rage(server_on_loops& served, std::uint16_t number, int operations,
     came = storm.result();
 }
 
-TEST(server_on_several_loops, serves_one_session_over_channels_on_all_of_them_while_these_die) {
+TEST(server_on_several_loops, serves_one_session_over_channels_on_all_loops_while_channels_are_lost) {
     std::array<smb_client_testing::channel_storm::tally, 2> came;
     {
         server_on_loops served(3, in_folder);
         std::vector<std::function<void()>> clients;
         for (std::uint16_t i = 0; i != 2; ++i)
-            // Channels are killed by the clock: so many operations take long enough for some.
+            // Channels are killed after some time: this number of operations takes long enough.
             clients.emplace_back([&served, &came, i] { rage(served, i + 1, 3000, came[i]); });
         served.serve(std::move(clients));
     }
@@ -131,7 +132,7 @@ TEST(server_on_several_loops, serves_one_session_over_channels_on_all_of_them_wh
     std::filesystem::remove_all(folder_of_test());
 }
 
-TEST(server_on_several_loops, serves_them_on_one_loop_as_well) {
+TEST(server_on_several_loops, serves_such_clients_on_one_loop_as_well) {
     let_clients_live(1, in_folder);
     std::filesystem::remove_all(folder_of_test());
 }

@@ -19,8 +19,8 @@ io::simulation_options loops_world::options_of(std::size_t loop) const {
     return options;
 }
 
-// Another thread may run after each posted item and each completion. A stall of all is for the clients to
-// end.
+// Another thread may run after each posted item and each completion. If all threads wait for each
+// other, the clients end.
 void loops_world::run_loop(io::simulated_multiplexer& loop) {
     while (loop.run(1).value_or(0) != 0)
         loop_scheduler::may_switch();
@@ -68,7 +68,7 @@ void loops_world::run_first(const std::function<void()>& start_clients) {
         while (not is_done) {
             const int done = loops_.front()->run(1).value_or(0);
             const bool is_stuck = done < 0 and clients_ended_->is_set();
-            ENSURE(not is_stuck, "the server ends once its clients are gone");
+            ENSURE(not is_stuck, "the server ends after its clients");
             loop_scheduler::may_switch();
         }
         until_done.reset();

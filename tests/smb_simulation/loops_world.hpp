@@ -17,22 +17,22 @@ namespace sluice::smb_simulation {
 struct loops_world_options {
     std::uint64_t seed = 1;
     std::size_t loops = 3;
-    io::simulation_options network{};  // each loop gets a seed of its own
-    slow_calls_options slowness{};     // how long calls of the volume take
+    io::simulation_options network{};  // each loop gets its own seed
+    slow_calls_options slowness{};     // the duration of calls of the volume
 };
 
-/// A server on several simulated loops, each on a thread of its own, and clients on one more loop: all of
-/// them run by one loop_scheduler. The share "files" is in memory, the user is u with password p.
+/// A server on several simulated loops, each on its own thread, and clients on another loop: one
+/// loop_scheduler runs all of them. The share "files" is in memory, the user is u with password p.
 ///
-/// run() does all of it. Thread safety: `start_clients` and what it starts are the clients' loop's.
+/// run() does everything. Thread safety: `start_clients` and the clients run on the clients' loop.
 class loops_world {
 public:
     explicit loops_world(const loops_world_options& how);
     loops_world(const loops_world&) = delete;
     loops_world& operator=(const loops_world&) = delete;
 
-    /// Starts clients on their loop, runs everything until no client is left, and stops the server. Expects
-    /// that each client ends, and that nothing is left in the server.
+    /// Starts clients on their loop, runs everything until no client is left, and stops the server.
+    /// Expects that each client ends, and that the server holds no resources.
     void run(std::function<void()> start_clients);
 
     [[nodiscard]] io::io_multiplexer& clients_loop() noexcept { return *clients_loop_; }
@@ -41,10 +41,11 @@ public:
     [[nodiscard]] loop_scheduler& scheduler() noexcept { return scheduler_; }
     [[nodiscard]] smb::server::smb_server& server() noexcept { return *server_; }
 
-    /// The client's end of a new connection of the client with that number. On the clients' loop.
+    /// Returns the client's end of a new connection of the client with that number. Call it on the
+    /// clients' loop.
     [[nodiscard]] io::socket_handle connect(std::uint16_t client);
 
-    /// A hash of everything that happened, on all loops.
+    /// Returns a hash of all events on all loops.
     [[nodiscard]] std::uint64_t digest() const noexcept { return digest_; }
     [[nodiscard]] std::uint64_t events() const noexcept { return events_; }
 

@@ -4,7 +4,8 @@
 #include "sluice/vfs/host/host_volume.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
-// Requests that would create a name that exists in another case. The server first looks for the exact name.
+// Requests that would create a name that exists in another case. The server first searches for the
+// exact name.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -93,7 +94,7 @@ TEST_F(name_in_another_case, is_reported_as_being_deleted) {
     EXPECT_EQ(files(), 0U);
 }
 
-TEST_F(name_in_another_case, is_opened_where_nothing_can_be_created) {
+TEST_F(name_in_another_case, is_opened_in_a_read_only_share) {
     const auto reader = connect("readonly");
     auto how = with(create_disposition::open_if);
     how.desired_access = wire::file_generic_read;
@@ -109,7 +110,7 @@ TEST_F(name_in_another_case, is_opened_with_the_lease_of_its_other_opens) {
     EXPECT_EQ(client_->try_create("Name", how), nt_status::success);
     EXPECT_EQ(client_->try_create("nAME", how), nt_status::success);
     EXPECT_EQ(client_->try_create("other", how), nt_status::invalid_parameter)
-        << "the key is of another file";
+        << "the key belongs to another file";
     EXPECT_EQ(files(), 1U);
 }
 

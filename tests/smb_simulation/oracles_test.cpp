@@ -3,15 +3,16 @@
 #include "tests/simulation.hpp"
 #include "tests/smb_simulation/random_run.hpp"
 
-// Random runs of clients of a server on several loops satisfy each oracle, and each oracle reports a server
-// that is wrong.
+// Random runs of clients of a server on several loops satisfy each oracle, and each oracle detects
+// a faulty server.
 
 namespace sluice::smb_simulation {
 namespace {
 
 constexpr std::size_t seeds_of_test = 60;
 
-// Whether an oracle reports the fault in one of the first runs. The fault is injected into its input.
+// Returns whether an oracle reports the fault in one of the first runs. The fault is injected into
+// its input.
 [[nodiscard]] bool is_reported(mutation fault, std::string_view what) {
     for (std::uint64_t seed = 1; seed <= seeds_of_test; ++seed)
         if (run_at_random(seed, fault).verdict.find(what) != std::string::npos) return true;
@@ -39,7 +40,7 @@ TEST(server_on_simulated_loops, satisfies_all_oracles_with_clients_of_several_ch
     EXPECT_GT(all.breaks, 20U);
 }
 
-TEST(server_on_simulated_loops, does_the_same_for_busy_clients_again_from_the_same_seed) {
+TEST(server_on_simulated_loops, repeats_runs_of_busy_clients_with_the_same_seed) {
     for (const std::uint64_t seed : testing_by_simulation::seeds(4))
         EXPECT_EQ(run_at_random(seed).digest, run_at_random(seed).digest) << seed;
 }
@@ -56,7 +57,7 @@ TEST(cache_oracle, reports_a_reply_before_the_break_it_depends_on) {
     EXPECT_TRUE(is_reported(mutation::breaks_get_lost, "may cache"));
 }
 
-TEST(cache_oracle, reports_data_that_were_never_written) {
+TEST(cache_oracle, reports_data_that_was_never_written) {
     EXPECT_TRUE(is_reported(mutation::reads_are_old, "never written"));
 }
 

@@ -11,7 +11,7 @@
 #include "sluice/vfs/node_names.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
-// A server beside another one, which the tests play: what it says at the worst of moments.
+// A server alongside another server, which the tests simulate with answers at the worst times.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -28,10 +28,11 @@ public:
         return std::make_unique<seen_file>(*this);
     }
 
-    std::function<void()> before_raise;        // once
-    std::deque<result<peer_sign>> in_the_way;  // the answers to come; then there is nothing
-    unsigned open_for_seals = 0;               // how often it still has open what is to be sealed
-    bool has_locked = false;                   // every byte of every file
+    std::function<void()> before_raise;        // called once
+    std::deque<result<peer_sign>> in_the_way;  // the next answers; afterwards there are no
+                                               // conflicts
+    unsigned open_for_seals = 0;               // how often it still has a file open when it is sealed
+    bool has_locked = false;                   // has locked every byte of every file
     unsigned seals = 0;
 
 private:
@@ -96,9 +97,9 @@ protected:
         {.offset_bytes = 0, .length_bytes = 1, .flags = wire::lock_flags::exclusive});
 };
 
-TEST_F(peers, that_look_at_a_file_are_waited_for_but_not_for_ever) {
+TEST_F(peers, that_inspect_a_file_are_awaited_but_not_indefinitely) {
     other_.in_the_way.assign(5, busy());
-    EXPECT_EQ(create(), nt_status::success) << "made, and not made again";
+    EXPECT_EQ(create(), nt_status::success) << "created once";
     other_.in_the_way.assign(5, busy());
     EXPECT_EQ(create(), nt_status::success);
     other_.in_the_way.assign(1000, busy());
@@ -107,7 +108,7 @@ TEST_F(peers, that_look_at_a_file_are_waited_for_but_not_for_ever) {
     EXPECT_LT(other_.in_the_way.size(), 990U);
 }
 
-TEST_F(peers, say_what_is_in_the_way_and_what_else_goes_wrong_is_no_success) {
+TEST_F(peers, report_conflicts_and_other_errors_are_failures) {
     other_.in_the_way = {peer_sign::denies_reading};
     EXPECT_EQ(create(), nt_status::sharing_violation);
     other_.in_the_way = {peer_sign::goes};
@@ -116,10 +117,10 @@ TEST_F(peers, say_what_is_in_the_way_and_what_else_goes_wrong_is_no_success) {
     EXPECT_EQ(create(), nt_status::insufficient_resources);
     other_.in_the_way = {peer_sign::none, peer_sign::denies_reading};
     EXPECT_EQ(client_->answer_to(client_->send_create("file:stream")).status(), nt_status::sharing_violation)
-        << "a stream is asked for at its file, too";
+        << "the peers of the file are also asked for a stream";
 }
 
-TEST_F(peers, that_remove_a_file_just_when_it_is_opened_leave_nobody_with_a_file_without_a_name) {
+TEST_F(peers, that_remove_a_file_while_it_is_opened_leave_no_open_of_an_unnamed_file) {
     ASSERT_EQ(close(client_->create("file").file), nt_status::success);
     other_.before_raise = [this] { EXPECT_TRUE(vfs::remove(**found())); };
     EXPECT_EQ(client_->create("file").action, wire::create_action::created);
@@ -130,7 +131,7 @@ TEST_F(peers, that_remove_a_file_just_when_it_is_opened_leave_nobody_with_a_file
     EXPECT_EQ(create(existing), nt_status::object_name_not_found);
 }
 
-TEST_F(peers, keep_a_file_that_is_to_go_until_they_have_closed_it) {
+TEST_F(peers, keep_a_file_pending_removal_until_they_have_closed_it) {
     wire::create_args doomed = polite_client::for_everything();
     doomed.options = wire::create_options::delete_on_close;
     const wire::file_id file = client_->create("file", doomed).file;
@@ -144,7 +145,7 @@ TEST_F(peers, keep_a_file_that_is_to_go_until_they_have_closed_it) {
     EXPECT_EQ(create(), nt_status::success);
 }
 
-TEST_F(peers, do_not_keep_a_file_that_is_to_go_when_the_server_ends) {
+TEST_F(peers, do_not_keep_a_file_pending_removal_when_the_server_ends) {
     wire::create_args doomed = polite_client::for_everything();
     doomed.options = wire::create_options::delete_on_close;
     const wire::file_id file = client_->create("file", doomed).file;
@@ -155,7 +156,7 @@ TEST_F(peers, do_not_keep_a_file_that_is_to_go_when_the_server_ends) {
     EXPECT_GT(other_.open_for_seals, 900U);
 }
 
-TEST_F(peers, that_replace_a_file_just_when_it_is_created_have_their_own_found_and_kept) {
+TEST_F(peers, that_replace_a_file_while_it_is_created_have_their_file_opened_and_kept) {
     other_.before_raise = [this] {
         EXPECT_TRUE(vfs::remove(**found()));
         EXPECT_TRUE(world_.server->context().shares.current()->front()->volume().create("file", {}));
@@ -166,7 +167,7 @@ TEST_F(peers, that_replace_a_file_just_when_it_is_created_have_their_own_found_a
     EXPECT_TRUE(found());
 }
 
-TEST_F(peers, know_files_by_what_they_are_so_that_none_becomes_a_link) {
+TEST_F(peers, identify_files_by_inode_so_that_none_becomes_a_link) {
     const wire::file_id file = client_->create("file").file;
     std::array<std::byte, 256> room;
     byte_writer writer(room);
@@ -177,13 +178,13 @@ TEST_F(peers, know_files_by_what_they_are_so_that_none_becomes_a_link) {
     EXPECT_EQ((*found())->kind(), vfs::node_kind::file);
 }
 
-TEST_F(peers, leave_nothing_to_cache) {
+TEST_F(peers, prevent_client_caching) {
     wire::create_args greedy = polite_client::for_everything();
     greedy.oplock_level = wire::oplock_level::batch;
     EXPECT_EQ(client_->create("file", greedy).oplock_level, wire::oplock_level::none);
 }
 
-TEST_F(peers, that_have_locked_a_range_are_waited_for) {
+TEST_F(peers, that_have_locked_a_range_are_awaited) {
     const wire::file_id file = client_->create("file").file;
     other_.has_locked = true;
     const std::uint64_t waiting = client_->send(command::lock, args_of(file));
@@ -195,7 +196,7 @@ TEST_F(peers, that_have_locked_a_range_are_waited_for) {
     EXPECT_EQ(client_->answer_to(waiting).status(), nt_status::success);
 }
 
-TEST_F(peers, that_have_locked_a_range_do_not_hold_up_the_end_of_who_waits) {
+TEST_F(peers, that_have_locked_a_range_do_not_delay_the_end_of_a_waiting_client) {
     const wire::file_id file = client_->create("file").file;
     other_.has_locked = true;
     const std::uint64_t waiting = client_->send(command::lock, args_of(file));

@@ -155,7 +155,7 @@ nt_status polite_client::authenticate(std::string_view user, std::string_view pa
     std::vector<std::byte> token;
     answer said;
     auth::preauth_integrity transcript = preauth_;
-    // Who authenticates again keeps the keys he had.
+    // A client that authenticates again keeps its keys.
     const bool gets_key = session_id_ == 0 or how == wire::session_setup_flags::binding;
     for (;;) {
         auto step = initiator.step(token);
@@ -256,13 +256,13 @@ polite_client::answer polite_client::answer_to(std::uint64_t message_id) {
     return last_answer_;
 }
 
-// Until it has ended, however long that takes.
+// Runs a task until it has ended, however long that takes.
 bool polite_client::run(io::task<bool> what) {
     std::optional<bool> outcome;
     tasks_.spawn(report(std::move(what), outcome));
     while (not outcome and world_.loop->run().value_or(0) > 0) {}
     if (outcome) return *outcome;
-    ADD_FAILURE() << "nobody answers: " << world_.loop->stalled();
+    ADD_FAILURE() << "no answer: " << world_.loop->stalled();
     tasks_.cancel();
     while (not outcome and world_.loop->run().value_or(0) > 0) {}
     return false;

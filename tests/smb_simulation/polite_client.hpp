@@ -13,98 +13,99 @@
 
 namespace sluice::smb_simulation {
 
-/// A client for tests that know what they want to hear: one request, its answer, as plain calls that run the
-/// simulation meanwhile. It neither signs nor encrypts. SMB 3.0.2, or 3.1.1 without ciphers. Thread safety:
-/// the loop's thread.
+/// A client for tests that expect specific replies: one request and its reply at a time, as plain
+/// calls that run the simulation. It neither signs nor encrypts by default. SMB 3.0.2, or 3.1.1
+/// without ciphers. Thread safety: the loop's thread.
 class polite_client final : private simulated_client {
 public:
-    /// What the server said last to a request: an interim answer is not the last.
+    /// The final reply to a request; an interim reply is not final.
     struct answer {
         std::vector<std::byte> bytes;
 
         [[nodiscard]] smb::wire::message_view message() const { return *smb::wire::message_view::of(bytes); }
-        /// `network_name_deleted` with no bytes at all: the server has hung up.
+        /// Returns the status; `network_name_deleted`, without a message, if the server has closed
+        /// the connection.
         [[nodiscard]] smb::wire::nt_status status() const;
     };
 
-    /// Connects and agrees on a dialect. The world outlives the client. Clients of one `seed` have one client
-    /// GUID.
+    /// Connects and negotiates a dialect. The world outlives the client. Clients with the same
+    /// `seed` have the same client GUID.
     explicit polite_client(world& where, std::uint64_t seed = 1);
-    /// The same with SMB 3.1.1, offering these algorithms, of which there is one at least.
+    /// Does the same with SMB 3.1.1, and offers these algorithms, of which there is at least one.
     polite_client(world& where, std::vector<smb::wire::signing_algorithm> offered);
-    /// The same, from another address.
+    /// Does the same from another address.
     polite_client(world& where, const io::socket_address& from, std::uint64_t seed = 1);
     polite_client(const polite_client&) = delete;
     polite_client& operator=(const polite_client&) = delete;
-    /// Hangs up, and lets everything come to its end.
+    /// Closes the connection, and runs the simulation until nothing is pending.
     ~polite_client();
-    /// Is not there any more, while all others go on.
+    /// Closes the connection while all other clients continue.
     void hang_up() { EXPECT_TRUE(socket_.close()); }
-    /// Says nothing more, and goes on listening.
+    /// Sends nothing more, but continues to read.
     void fall_silent() { EXPECT_TRUE(socket_.shutdown(io::direction::out)); }
 
-    /// Makes a session, or authenticates again in the one there is. No user: as nobody.
+    /// Sets up a session, or authenticates the present one again. Without a user: anonymously.
     smb::wire::nt_status log_on(std::string_view user, std::string_view password);
-    /// Sends the first token of an authentication only. The session's id is known afterwards.
+    /// Sends only the first token of an authentication. Afterwards the session id is known.
     smb::wire::nt_status begin_log_on();
     /// Starts a session and leaves it unfinished. Returns the status of the reply.
     smb::wire::nt_status begin_session();
-    /// Sends the proof of a password, and does not wait for the answer; gives the message id.
+    /// Sends the proof of a password without waiting for the reply. Returns the message id.
     std::uint64_t send_proof(std::string_view user, std::string_view password);
-    /// Sends the length of a frame, and nothing of the frame.
+    /// Sends the length of a frame without the frame.
     void announce_frame(std::size_t bytes);
-    /// What the server said of the session.
+    /// Returns the session flags of the server's reply.
     [[nodiscard]] smb::wire::session_flags session_flags() const { return session_flags_; }
     smb::wire::nt_status connect_tree(std::string_view share);
-    /// Makes this connection a channel of the session of another, who stays logged on, and stands in that
-    /// session's tree from then on.
+    /// Makes this connection a channel of the session of another client, which stays logged on, and
+    /// uses that session's tree from then on.
     smb::wire::nt_status bind_to(const polite_client& first, std::string_view user,
                                  std::string_view password);
 
-    /// Opens, and returns the status of that alone.
+    /// Opens a file, and returns only the status.
     smb::wire::nt_status try_create(std::string_view name, const smb::wire::create_args& how) {
         return answer_to(send_create(name, how)).status();
     }
-    /// Opens for everything, shared with everybody, unless `how` says otherwise.
+    /// Opens a file for every access, with full sharing, unless `how` says otherwise.
     smb::wire::create_reply create(std::string_view name,
                                    const smb::wire::create_args& how = for_everything());
-    /// The same without waiting for the answer; gives the message id.
+    /// Does the same without waiting for the reply. Returns the message id.
     std::uint64_t send_create(std::string_view name, smb::wire::create_args how = for_everything());
     [[nodiscard]] static smb::wire::create_args for_everything();
 
     /// The domain that the client names when it authenticates.
     std::string domain;
-    /// What the headers of the requests to come have.
+    /// The flags in the headers of the next requests.
     smb::wire::header_flags flags = smb::wire::header_flags::none;
     std::uint16_t charge = 1;
     std::uint16_t credits_wanted = 16;
-    std::uint16_t channel_sequence = 0;  // failures of channels that it knows of
-    /// Bytes of what it sends that still arrive; then it hangs up.
+    std::uint16_t channel_sequence = 0;  // failures of channels that the client has detected
+    /// The number of sent bytes that still arrive; then the connection is closed.
     std::optional<std::size_t> sends_at_most;
-    /// Message ids it may still use.
+    /// Returns the number of message ids that it may still use.
     [[nodiscard]] std::uint64_t credits() const noexcept { return credits_; }
 
-    /// The algorithm that the server chose; std::nullopt if it left that to the default, AES-CMAC.
+    /// Returns the algorithm that the server chose; std::nullopt if it chose the default, AES-CMAC.
     [[nodiscard]] std::optional<smb::auth::signing_algorithm> chosen_signing() const {
         return signing_was_chosen_ ? std::optional(signing_) : std::nullopt;
     }
-    /// Whether what it sends is signed with the key of its session or channel.
+    /// Sets whether requests are signed with the key of the session or channel.
     void sign(bool does);
-    /// The frames that went last, as they were.
+    /// Returns the frames that were sent last, unchanged.
     [[nodiscard]] const std::vector<std::byte>& last_sent() const noexcept { return last_sent_; }
-    /// The first frame of the last authentication.
+    /// Returns the first frame of the last authentication.
     [[nodiscard]] const std::vector<std::byte>& first_of_authentication() const noexcept {
         return first_of_authentication_;
     }
-    /// The last result of answer_to().
+    /// Returns the last result of answer_to().
     [[nodiscard]] const answer& last_answer() const noexcept { return last_answer_; }
-    /// Sends a frame that another client sent, byte for byte; gives its message id.
+    /// Sends a frame that another client has sent, byte for byte. Returns its message id.
     std::uint64_t send_copy(const std::vector<std::byte>& frame);
     [[nodiscard]] bool is_signed_by_key(const answer& said);
-    /// The header of the interim answer to a request sent.
+    /// Returns the header of the interim reply to a request.
     [[nodiscard]] smb::wire::header interim_of(std::uint64_t message_id);
 
-    /// The session and the tree that requests are sent in; none: those that are made next.
+    /// The session and the tree of requests; none: those that are created next.
     struct standing {
         std::uint64_t session = 0;
         std::uint32_t tree = 0;
@@ -115,7 +116,7 @@ public:
         tree_id_ = where.tree;
     }
 
-    /// Sends a request, and gives its message id. Of a compound nothing goes before its end.
+    /// Sends a request, and returns its message id. A compound is sent at its end.
     template <class Args>
     std::uint64_t send(smb::wire::command code, const Args& args) {
         const std::uint64_t id = next_message_id_;
@@ -128,14 +129,15 @@ public:
         simulated_client::end_compound();
         send_all();
     }
-    /// Asks to end a request that waits, by the async id it was given.
+    /// Cancels a waiting request by its async id.
     void cancel(std::uint64_t async_id);
 
-    /// The async id in the interim answer to a request sent.
+    /// Returns the async id in the interim reply to a request.
     [[nodiscard]] std::uint64_t async_id_of(std::uint64_t message_id);
-    /// Whether the last answer has come; asks the server something else, so that it would have.
+    /// Returns whether the final reply has arrived; sends another request first, so that it would
+    /// have.
     [[nodiscard]] bool is_answered(std::uint64_t message_id);
-    /// The last answer to a request sent.
+    /// Returns the final reply to a request.
     [[nodiscard]] answer answer_to(std::uint64_t message_id);
     template <class Args>
     [[nodiscard]] answer call(smb::wire::command code, const Args& args) {
@@ -152,7 +154,7 @@ private:
 
     world& world_;
     io::task_group tasks_;
-    std::map<std::uint64_t, answer> answers_;              // not asked for yet
+    std::map<std::uint64_t, answer> answers_;              // not queried yet
     std::map<std::uint64_t, smb::wire::header> interims_;  // by message id
     std::vector<std::byte> last_sent_;
     std::vector<std::byte> first_of_authentication_;
@@ -160,11 +162,11 @@ private:
     std::uint64_t cancelled_async_id_ = 0;
     smb::auth::signing_algorithm signing_ = smb::auth::signing_algorithm::aes_cmac;
     bool signing_was_chosen_ = false;          // by the server's reply; otherwise it is the default
-    smb::auth::secret_bytes<16> signing_key_;  // of the session, or of the channel this is
+    smb::auth::secret_bytes<16> signing_key_;  // the key of the session, or of this channel
     smb::wire::session_flags session_flags_ = smb::wire::session_flags::none;
 };
 
-/// Tests of one client that has logged on and connected to the share; more may come.
+/// Tests of one client that has logged on and connected to the share; they may add others.
 class served : public testing::Test {
 protected:
     /// `adjust` changes the server's configuration before it starts.

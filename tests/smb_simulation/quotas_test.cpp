@@ -4,7 +4,7 @@
 #include "sluice/smb/wire/message/echo.hpp"
 #include "tests/smb_simulation/bounded_server.hpp"
 
-// One client cannot starve the others: what it gets of each shared resource, and which clients are dropped
+// A client cannot starve the others: its share of each resource, and which clients are dropped
 // first.
 
 namespace sluice::smb_simulation {
@@ -52,11 +52,11 @@ TEST_F(quotas, silent_connections_of_one_address_are_closed_for_a_client_of_anot
     EXPECT_EQ(where_.server->context().admission.connections_without_session(), bound);
     EXPECT_GT(rejections(limit::connections_without_session), 0U);
     EXPECT_EQ(early.log_on("honest", "p"), nt_status::success)
-        << "its connection is not of the address with most";
+        << "its connection does not belong to the address with the most connections";
     EXPECT_EQ(connect("10.0.0.3").log_on("honest", "p"), nt_status::success);
 }
 
-TEST_F(quotas, unfinished_sessions_of_one_address_end_for_a_client_of_another) {
+TEST_F(quotas, unfinished_sessions_of_one_address_are_dropped_for_a_client_of_another) {
     std::size_t begun = 0;
     for (int i = 0; i != 3; ++i) {
         polite_client& attacker = connect();
@@ -69,14 +69,14 @@ TEST_F(quotas, unfinished_sessions_of_one_address_end_for_a_client_of_another) {
     EXPECT_EQ(connect("10.0.0.2").log_on("honest", "p"), nt_status::success);
 }
 
-TEST_F(quotas, unfinished_sessions_of_one_connection_end_the_oldest_of_them) {
+TEST_F(quotas, too_many_unfinished_sessions_of_one_connection_end_the_oldest) {
     polite_client& attacker = connect();
     for (std::size_t i = 0; i != server::limits::sessions_in_progress_per_connection_max; ++i)
         ASSERT_EQ(attacker.begin_session(), nt_status::more_processing_required) << i;
     EXPECT_EQ(where_.server->context().admission.sessions_in_progress(), bound) << "the oldest of them ended";
 }
 
-TEST_F(quotas, a_user_gets_half_of_the_connections_and_others_find_room) {
+TEST_F(quotas, a_user_gets_half_of_the_connections_and_others_can_connect) {
     std::size_t logged_on = 0;
     while (connect().log_on("greedy", "p") == nt_status::success)
         ASSERT_LT(++logged_on, bound);
@@ -85,7 +85,7 @@ TEST_F(quotas, a_user_gets_half_of_the_connections_and_others_find_room) {
     EXPECT_EQ(connect().log_on("honest", "p"), nt_status::success) << "from the same address, as by NAT";
 }
 
-TEST_F(quotas, a_user_that_has_too_many_sessions_is_not_taken_for_one_that_guesses_passwords) {
+TEST_F(quotas, a_user_with_too_many_sessions_is_not_treated_like_a_password_guesser) {
     for (int i = 0; i != 20; ++i)
         (void)connect().log_on("greedy", "p");
     const auto before = where_.clock.steady_now();
@@ -107,7 +107,7 @@ TEST_F(quotas, opens_of_a_user_are_rejected_while_others_can_open) {
     EXPECT_EQ(rejections(limit::opens), 3U);
 }
 
-TEST_F(quotas, opens_that_end_can_be_opened_again) {
+TEST_F(quotas, opens_that_end_can_be_replaced) {
     polite_client& greedy = log_on("greedy");
     for (int i = 0; i != 100; ++i) {
         wire::file_id file{};
@@ -136,7 +136,7 @@ TEST_F(quotas, locks_of_a_user_are_rejected_while_others_can_lock) {
     EXPECT_EQ(where_.server->context().quotas.in_use(limit::locks), 1U);
 }
 
-TEST_F(quotas, an_open_made_while_its_user_can_lock_no_more_can_lock_when_there_is_room_again) {
+TEST_F(quotas, an_open_created_at_the_lock_limit_can_lock_after_others_unlock) {
     polite_client& greedy = log_on("greedy");
     server::client_quotas& all = where_.server->context().quotas;
     server::quota_hold most = all.take(all.user("greedy"), limit::locks, bound / 2);
@@ -168,7 +168,7 @@ TEST_F(quotas, watches_of_a_user_are_rejected_while_others_can_watch) {
     polite_client& greedy = log_on("greedy");
     polite_client& honest = log_on("honest");
     std::vector<wire::file_id> directories(3);
-    // A smaller bound than that of the opens, which the directories count among.
+    // A smaller bound than that for opens, because the watched directories count as opens.
     const server::client_reference by = where_.server->context().quotas.user("greedy");
     const server::quota_hold before = where_.server->context().quotas.take(by, limit::watches, bound / 2 - 1);
     for (wire::file_id& one : directories)
@@ -180,21 +180,21 @@ TEST_F(quotas, watches_of_a_user_are_rejected_while_others_can_watch) {
     EXPECT_FALSE(honest.is_answered(watch(honest, of_honest)));
 }
 
-TEST_F(quotas, queued_changes_beyond_the_memory_of_a_user_are_dropped_and_its_client_is_told_to_list) {
+TEST_F(quotas, queued_changes_beyond_the_memory_of_a_user_are_dropped_and_its_client_must_list) {
     polite_client& greedy = log_on("greedy");
     wire::file_id directory{};
     ASSERT_EQ(open(greedy, "d", true, &directory), nt_status::success);
     const std::uint64_t first = watch(greedy, directory);
     greedy.cancel(greedy.async_id_of(first));
     EXPECT_EQ(greedy.answer_to(first).status(), nt_status::cancelled);
-    // No change fits into this bound.
+    // No change notification fits into this bound.
     ASSERT_EQ(open(greedy, "d\\new"), nt_status::success);
     EXPECT_EQ(greedy.answer_to(watch(greedy, directory)).status(), nt_status::notify_enum_dir);
     EXPECT_GT(rejections(limit::queued_change_bytes), 0U);
     EXPECT_EQ(where_.server->context().quotas.in_use(limit::queued_change_bytes), 0U);
 }
 
-TEST_F(quotas, queued_changes_of_a_watch_count_that_was_begun_while_its_user_had_no_memory_for_any) {
+TEST_F(quotas, queued_changes_count_for_a_watch_begun_at_the_memory_limit_of_its_user) {
     polite_client& greedy = log_on("greedy");
     server::client_quotas& all = where_.server->context().quotas;
     const server::quota_hold most = all.take(all.user("greedy"), limit::queued_change_bytes, bound / 2);
@@ -234,16 +234,16 @@ TEST_F(quotas, durable_opens_beyond_the_share_of_a_user_end_with_their_connectio
     EXPECT_EQ(rejections(limit::kept_opens), 2U);
 }
 
-TEST_F(quotas, the_connection_with_most_memory_of_the_user_with_most_is_closed_when_there_is_no_more) {
+TEST_F(quotas, the_connection_with_most_memory_of_the_user_with_most_is_closed_when_memory_runs_out) {
     polite_client& honest = log_on("honest");
     for (int i = 0; i != 4; ++i)
-        log_on("greedy").announce_frame(900'000);  // one MiB each, as reserved
+        log_on("greedy").announce_frame(900'000);  // 1 MiB each, as reserved
     EXPECT_EQ(rejections(limit::buffer_bytes), 0U);
     for (int i = 0; i != 4; ++i) {
         EXPECT_EQ(honest.call(command::echo, wire::echo_args{}).status(), nt_status::success);
         where_.clock.advance(std::chrono::seconds(1));
     }
-    EXPECT_EQ(rejections(limit::buffer_bytes), 1U) << "no more than necessary";
+    EXPECT_EQ(rejections(limit::buffer_bytes), 1U) << "only as many as necessary";
     EXPECT_EQ(honest.call(command::echo, wire::echo_args{}).status(), nt_status::success);
 }
 

@@ -12,13 +12,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Then a socket takes at once what is written to it.
+// With a calm network, a socket accepts writes immediately.
 [[nodiscard]] bool is_calm(std::uint64_t seed) {
     return seed % 3 == 0;
 }
 
-// Networks that are calm, and networks in which everything is slow, short and late; each with a volume that
-// is quick or slow.
+// Draws networks that are calm, and networks in which everything is slow, short and late; each with
+// a fast or slow volume.
 [[nodiscard]] loops_world_options drawn(std::uint64_t seed) {
     loops_world_options how{.seed = seed, .network = io::simulation_options::rough(seed)};
     // Without delays, clients see replies in the order in which loops send them.

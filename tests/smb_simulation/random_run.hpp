@@ -19,12 +19,12 @@ struct run_outcome {
     std::size_t comparisons = 0;
     std::size_t breaks = 0;
     std::size_t early_breaks = 0;
-    std::string verdict;  // empty: nothing was found
+    std::string verdict;  // empty: no errors were found
 };
 
-/// Runs a server on three loops, and clients of one to three channels, all drawn from the seed. Checks
-/// the server by expectations of gtest, and returns the findings of the oracles. Blocks: some tens of
-/// milliseconds.
+/// Runs a server on three loops, and clients of one to three channels, all drawn from the seed.
+/// Checks the server by expectations of gtest, and returns the findings of the oracles. Blocks: for
+/// some tens of milliseconds.
 [[nodiscard]] run_outcome run_at_random(std::uint64_t seed, mutation fault = mutation::none);
 
 }  // namespace sluice::smb_simulation

@@ -7,9 +7,9 @@
 #include "sluice/smb/wire/message/logoff.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
-// The identity of a session before and after it is authenticated again, in each state of the session: every
-// cell of the tables in docs/formats/smb2_reauthentication.md. And the end of everything that a removed user
-// holds.
+// The identity of a session before and after a reauthentication, in each state of the session:
+// every cell of the tables in docs/formats/smb2_reauthentication.md. Also, the end of all resources
+// of a removed user.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -28,7 +28,7 @@ enum class renewal : std::uint8_t {
     other_case,
     other_domain,
     other_account,
-    other_kind,  // the account of the same name was a user, and is now a guest, or the reverse
+    other_kind,  // the account of the same name was a user, and is now a guest, or vice versa
     anonymous,
     wrong_password
 };
@@ -42,7 +42,7 @@ enum class phase : std::uint8_t { valid, expired, binding, binding_expired, gone
 /// The state of the session afterwards.
 enum class fate : std::uint8_t {
     renewed,    // valid
-    untouched,  // as it was
+    untouched,  // unchanged
     over
 };
 
@@ -105,7 +105,7 @@ protected:
         rules.allows_guests = true;
     }
 
-    // Guests are allowed where the session begins as one; not elsewhere, so that nothing else lets them in.
+    // Guests are allowed only if the session begins as a guest, so that nothing else admits them.
     void begin(identity old) {
         const bool has_guests = old == identity::guest or old == identity::anonymous;
         where_ = std::make_unique<world>(io::simulation_options{.seed = 1}, 1,
@@ -123,7 +123,7 @@ protected:
         if (old == identity::unproved) ASSERT_EQ(client_->log_on("", ""), nt_status::success);
         if (old == identity::removed) remove_user();
     }
-    // By a user: guests and anonymous clients may only read.
+    // Done as a user, because guests and anonymous clients may only read.
     void create_file() {
         polite_client owner(*where_);
         ASSERT_EQ(owner.log_on("v", "p"), nt_status::success);
@@ -155,7 +155,7 @@ protected:
         return is_binding ? by.bind_to(*client_, user, password) : by.log_on(user, password);
     }
 
-    /// The status of the session. Returns std::nullopt if it has ended.
+    /// Returns the status of the session, or std::nullopt if it has ended.
     [[nodiscard]] std::optional<session_status> session() const {
         auto found = where_->server->snapshot({.sessions = std::span(&id_, 1)}).sessions;
         if (found.empty()) return std::nullopt;
@@ -218,7 +218,7 @@ TEST_F(reauthentication, revives_an_expired_session_for_the_same_account_only) {
     check(expired_session);
 }
 
-TEST_F(reauthentication, on_another_channel_needs_the_same_account_and_leaves_the_session_alone) {
+TEST_F(reauthentication, on_another_channel_requires_the_same_account_and_does_not_change_the_session) {
     check(bound_session);
 }
 
@@ -230,7 +230,7 @@ TEST_F(reauthentication, finds_no_session_after_it_ended) {
     check(ended_session);
 }
 
-// There is no identity yet, so that each is a first one.
+// There is no identity yet, so each authentication is the first.
 TEST_F(reauthentication, is_a_first_authentication_while_the_session_is_in_progress) {
     struct {
         identity as;
@@ -271,7 +271,7 @@ TEST_F(reauthentication, by_an_anonymous_client_does_not_prolong_the_lifetime) {
     end();
 }
 
-TEST_F(reauthentication, as_anonymous_does_not_save_a_session_from_the_removal_of_its_user) {
+TEST_F(reauthentication, as_anonymous_does_not_protect_a_session_from_the_removal_of_its_user) {
     begin(identity::unproved);
     EXPECT_EQ(read(*client_), nt_status::end_of_file);
     remove_user();
@@ -290,7 +290,7 @@ protected:
     }
 };
 
-TEST_F(removed_user, is_one_whose_password_was_changed) {
+TEST_F(removed_user, includes_a_user_whose_password_was_changed) {
     EXPECT_EQ(server_of_test().end_sessions_of_removed_users(), 0U);
     const smb::server::user_database::admission changed{.name = "u", .password = "another"};
     ASSERT_TRUE(where_.users.admit(std::span(&changed, 1)));
@@ -310,7 +310,7 @@ TEST_F(removed_user, is_no_longer_served_on_any_channel) {
     EXPECT_EQ(server_of_test().gauges().files, 0U);
 }
 
-TEST_F(removed_user, leaves_other_sessions_alone) {
+TEST_F(removed_user, does_not_affect_other_sessions) {
     where_.admit(std::vector<std::string>{"u", "v"});
     polite_client other(where_);
     ASSERT_EQ(other.log_on("v", "p"), nt_status::success);
@@ -321,7 +321,7 @@ TEST_F(removed_user, leaves_other_sessions_alone) {
     EXPECT_EQ(other.connect_tree("files"), nt_status::success);
 }
 
-TEST_F(removed_user, gets_the_end_of_its_watches_and_pending_locks) {
+TEST_F(removed_user, is_informed_of_the_end_of_its_watches_and_pending_locks) {
     auto how = polite_client::for_everything();
     how.options = smb::wire::create_options::directory_file;
     const auto directory = client().create("d", how).file;
@@ -374,7 +374,7 @@ TEST_F(removed_user, loses_durable_opens_with_and_without_a_connection) {
     EXPECT_EQ(again.answer_to(again.send_create("a", claim)).status(), nt_status::object_name_not_found);
 }
 
-TEST_F(removed_user, cannot_finish_to_bind_a_channel) {
+TEST_F(removed_user, cannot_complete_the_binding_of_a_channel) {
     polite_client second(where_);
     second.stand(client().stands());
     remove();

@@ -5,7 +5,7 @@
 #include "sluice/smb/wire/file/query_info.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
-// A CREATE sent once more, because its reply may have been lost ([MS-SMB2] 3.3.5.9.10).
+// A CREATE that is repeated, because its reply may have been lost ([MS-SMB2] 3.3.5.9.10).
 
 namespace sluice::smb_simulation {
 namespace {
@@ -31,7 +31,7 @@ protected:
     }
 };
 
-TEST_F(replay, gives_the_same_open_again_until_it_was_used) {
+TEST_F(replay, returns_the_same_open_until_it_was_used) {
     const auto first = client().create("f", repeatable());
     client().flags = header_flags::replay;
     EXPECT_EQ(client().create("f", repeatable()).file, first.file);
@@ -41,7 +41,7 @@ TEST_F(replay, gives_the_same_open_again_until_it_was_used) {
     EXPECT_NE(client().create("f", repeatable()).file, first.file);
 }
 
-// A client that is back, with another connection, for an open it had made durable ([MS-SMB2] 3.3.5.9.7).
+// A client that reconnects to an open that it had made durable ([MS-SMB2] 3.3.5.9.7).
 class coming_back : public served {
 protected:
     explicit coming_back(void (*adjust)(smb::server::server_configuration&) = nullptr)
@@ -63,13 +63,13 @@ protected:
     std::uint64_t waiting_ = 0;
 };
 
-TEST_F(coming_back, finds_an_open_whose_connection_is_only_just_noticed_to_be_lost) {
-    EXPECT_FALSE(second_.is_answered(waiting_)) << "it is still with the session of before";
+TEST_F(coming_back, finds_an_open_whose_lost_connection_has_just_been_detected) {
+    EXPECT_FALSE(second_.is_answered(waiting_)) << "it still belongs to the earlier session";
     first_->hang_up();
     EXPECT_EQ(second_.answer_to(waiting_).status(), nt_status::success);
 }
 
-TEST_F(coming_back, does_not_get_an_open_its_owner_still_has) {
+TEST_F(coming_back, does_not_get_an_open_that_its_owner_still_has) {
     EXPECT_EQ(second_.answer_to(waiting_).status(), nt_status::object_name_not_found);
     EXPECT_EQ(first_->call(command::close, smb::wire::close_args{.file = file_}).status(),
               nt_status::success);
@@ -89,7 +89,7 @@ private:
     }
 };
 
-TEST_F(coming_back_as_an_account, uses_an_open_whose_first_tree_is_gone) {
+TEST_F(coming_back_as_an_account, uses_an_open_whose_first_tree_has_ended) {
     first_->hang_up();
     ASSERT_EQ(second_.answer_to(waiting_).status(), nt_status::success);
     const smb::wire::query_info_args question{.information_class = 4,  // FileBasicInformation
@@ -100,10 +100,10 @@ TEST_F(coming_back_as_an_account, uses_an_open_whose_first_tree_is_gone) {
               nt_status::success);
 }
 
-// The same with a lease, and a range locked: what it counts on without asking is to be true still.
+// The same with a lease and a locked range: the client's cached state must still be valid.
 class coming_back_with_a_lock : public served {
 protected:
-    // What it is told when it comes back.
+    // Returns the status of the reconnect.
     nt_status after_losing(smb::wire::lease_state held) {
         polite_client second(where_);
         EXPECT_EQ(second.log_on("u", "p"), nt_status::success);
@@ -129,11 +129,11 @@ protected:
     static constexpr auto read_and_handle = smb::wire::lease_state::read | smb::wire::lease_state::handle;
 };
 
-TEST_F(coming_back_with_a_lock, has_it_still_where_it_may_have_cached_writes) {
+TEST_F(coming_back_with_a_lock, keeps_it_if_it_may_have_cached_writes) {
     EXPECT_EQ(after_losing(read_and_handle | smb::wire::lease_state::write), nt_status::success);
 }
 
-TEST_F(coming_back_with_a_lock, has_to_open_anew_where_it_may_not) {
+TEST_F(coming_back_with_a_lock, must_open_again_if_it_may_not) {
     EXPECT_EQ(after_losing(read_and_handle), nt_status::object_name_not_found);
 }
 

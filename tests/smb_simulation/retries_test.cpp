@@ -5,8 +5,8 @@
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
-// Requests that start again because another client caches what they want, and a client that caches it again
-// each time.
+// Requests that start again because another client caches the file, and a client that caches it
+// again each time.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -24,7 +24,7 @@ protected:
         EXPECT_EQ(holder_.connect_tree("files"), nt_status::success);
     }
 
-    // With a lease on the handle, of which no other open has part.
+    // Returns a CREATE with a handle lease of its own.
     wire::create_args cached(wire::share_access share = polite_client::for_everything().share_access) {
         auto how = polite_client::for_everything();
         how.share_access = share;
@@ -59,7 +59,8 @@ protected:
                                                  .file = file,
                                                  .input = *writer.finish()});
     }
-    // Has the holder cache a file again each time, and returns how often until the request is answered.
+    // Makes the holder cache a file again each time. Returns how often until the request is
+    // answered.
     unsigned exchanges_until_answer(std::uint64_t waiting, wire::file_id held, std::string_view name,
                                     wire::share_access share) {
         unsigned exchanges = 0;
@@ -98,7 +99,7 @@ TEST_F(requests_that_start_again, end_although_the_holder_always_caches_a_file_o
     wire::file_id held = holder_.create("d\\0", cached()).file;
     const std::uint64_t waiting = send_rename(directory);
     unsigned exchanges = 0;
-    // The rename waits for the one file, and finds the other cached when it starts again.
+    // The rename waits for the first file, and finds the other one cached when it starts again.
     while (exchanges <= 2 * rename_attempts_max and not client().is_answered(waiting)) {
         ++exchanges;
         held = exchange(held, exchanges % 2 == 0 ? "d\\0" : "d\\1", cached());

@@ -11,9 +11,9 @@
 #include "tests/smb_simulation/history_run.hpp"
 #include "tests/smb_simulation/random_run.hpp"
 
-// smb_seeds [--first N] [--seeds N] [--jobs N] [--seed N]: runs of busy clients, and histories, from many
-// seeds. Progress and failures go to standard error; the exit status is 1 if a seed failed. `--seed N`
-// replays one.
+// smb_seeds [--first N] [--seeds N] [--jobs N] [--seed N]: runs busy clients and histories with
+// many seeds. Progress and failures go to standard error; the exit status is 1 if a seed failed.
+// `--seed N` replays one.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -32,7 +32,8 @@ struct wanted_runs {
     return outcome;
 }
 
-// Returns whether it held. A failed ENSURE ends the process, whose last line of progress names the seed.
+// Returns whether the run succeeded. A failed ENSURE ends the process; its last line of progress
+// names the seed.
 bool run_one(std::uint64_t seed) {
     const run_outcome outcome = run_both(seed);
     const bool is_fine = outcome.verdict.empty() and not testing::Test::HasFailure();
@@ -43,8 +44,8 @@ bool run_one(std::uint64_t seed) {
     return is_fine;
 }
 
-// A process per seed that fails would be too slow, and one for all would end with the first ENSURE: each
-// child runs a block of seeds, and says through a pipe which one it is at.
+// A process per seed would be too slow, and one process for all would end with the first ENSURE:
+// each child runs a block of seeds, and reports the current one through a pipe.
 constexpr std::uint64_t block = 50;
 
 bool run_block(std::uint64_t first, std::uint64_t end, std::uint64_t step, std::uint64_t& next) {
@@ -76,7 +77,7 @@ bool run_block(std::uint64_t first, std::uint64_t end, std::uint64_t step, std::
     return is_fine;
 }
 
-// Every `step`th seed, from `first` on. Returns the number of failures.
+// Runs every `step`th seed, starting with `first`. Returns the number of failures.
 int run_share(std::uint64_t first, std::uint64_t end, std::uint64_t step) {
     int failures = 0;
     for (std::uint64_t at = first; at < end;) {
@@ -91,7 +92,7 @@ int run_share(std::uint64_t first, std::uint64_t end, std::uint64_t step) {
     return failures;
 }
 
-// The threads of a simulation take turns, which costs least on one CPU.
+// The threads of a simulation alternate, which costs least on one CPU.
 void stay_on_one_cpu(std::uint64_t job) {
     cpu_set_t one;
     CPU_ZERO(&one);
@@ -115,7 +116,7 @@ int run_all(const wanted_runs& wanted) {
         if (not WIFEXITED(status) or WEXITSTATUS(status) != 0) worst = 1;
     }
     std::fprintf(stderr, "%llu seeds from %llu: %s\n", static_cast<unsigned long long>(wanted.count),
-                 static_cast<unsigned long long>(wanted.first), worst == 0 ? "all held" : "some failed");
+                 static_cast<unsigned long long>(wanted.first), worst == 0 ? "all succeeded" : "some failed");
     return worst;
 }
 

@@ -17,7 +17,7 @@
 
 namespace sluice::smb_simulation {
 
-/// A loop run by a thread of its own while this lives.
+/// A loop that runs on its own thread during the lifetime of this object.
 class running_loop {
 public:
     running_loop()
@@ -36,7 +36,7 @@ private:
     std::thread runner_;
 };
 
-/// A server on `count` loops, the first of them this thread's.
+/// A server on `count` loops; the first one belongs to this thread.
 class server_on_loops {
 public:
     server_on_loops(std::size_t count,
@@ -68,14 +68,14 @@ public:
     [[nodiscard]] smb::server::smb_server& server() noexcept { return *server_; }
     [[nodiscard]] clock_source& clock() noexcept { return clock_; }
 
-    /// The client's end of a new connection of the client of that number.
+    /// Returns the client's end of a new connection of the client with that number.
     [[nodiscard]] io::socket_handle connect(std::uint16_t client) {
         auto pair = io::socket_handle::pair().value();
         server_->adopt(std::move(pair.first), io::socket_address::loopback_v4(client));
         return std::move(pair.second);
     }
 
-    /// The same, for who is on a thread of his own.
+    /// Does the same, for a client on its own thread.
     [[nodiscard]] io::socket_handle connect_from_thread(std::uint16_t client) {
         auto pair = io::socket_handle::pair().value();
         EXPECT_TRUE(first_->post([this, given = std::move(pair.first), client]() mutable noexcept {
@@ -84,8 +84,8 @@ public:
         return std::move(pair.second);
     }
 
-    /// Has a loop, not the first, do nothing from when this returns until `until` is released. Outlived by
-    /// it.
+    /// Blocks a loop, not the first, from the return of this function until `until` is released.
+    /// `until` outlives the server.
     void hold_up(std::size_t loop, std::binary_semaphore& until) {
         const auto is_held = std::make_shared<std::binary_semaphore>(0);
         EXPECT_TRUE(others_.at(loop - 1)->multiplexer().post([&until, is_held]() noexcept {
@@ -95,7 +95,7 @@ public:
         is_held->acquire();
     }
 
-    /// Serves until every one of `clients`, each run by a thread, has returned; then stops.
+    /// Serves until all `clients`, each on its own thread, have returned; then stops.
     void serve(std::vector<std::function<void()>> clients) {
         std::atomic<std::size_t> left = clients.size();
         std::vector<std::thread> threads;
@@ -113,7 +113,7 @@ public:
         EXPECT_EQ(gauges.sessions, 0U) << "no session outlives its connections";
         EXPECT_EQ(gauges.opens, 0U) << "no open outlives its session";
         EXPECT_EQ(gauges.files, 0U) << "no file stays locked or shared";
-        EXPECT_EQ(gauges.buffers, 0U) << "every buffer is given back";
+        EXPECT_EQ(gauges.buffers, 0U) << "every buffer is returned";
     }
 
 private:

@@ -4,7 +4,7 @@
 #include "tests/smb_simulation/loops_world.hpp"
 #include "tests/smb_simulation/unruly_client.hpp"
 
-// A server on several simulated loops: every order in which its threads can run is drawn from a seed.
+// A server on several simulated loops: the order in which its threads run is drawn from a seed.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -44,7 +44,7 @@ loops_world_options adversarial(std::uint64_t seed) {
             .slowness = {.chance = seed % 2 == 0 ? 0U : 200U}};
 }
 
-TEST(server_on_simulated_loops, does_the_same_again_from_the_same_seed) {
+TEST(server_on_simulated_loops, repeats_its_actions_with_the_same_seed) {
     for (const std::uint64_t seed : testing_by_simulation::seeds(3)) {
         const testing_by_simulation::replayable here(seed);
         const outcome first = let_unruly_clients_live(seed, adversarial(seed));
@@ -52,12 +52,12 @@ TEST(server_on_simulated_loops, does_the_same_again_from_the_same_seed) {
         EXPECT_EQ(first.digest, second.digest);
         EXPECT_EQ(first.switches, second.switches);
         EXPECT_NE(let_unruly_clients_live(seed + 100, adversarial(seed + 100)).digest, first.digest);
-        EXPECT_GT(first.switches, 100U) << "threads took turns";
-        EXPECT_GT(first.successes, 20U) << "clients got in, and something done";
+        EXPECT_GT(first.switches, 100U) << "threads alternated";
+        EXPECT_GT(first.successes, 20U) << "clients connected and succeeded";
     }
 }
 
-TEST(server_on_simulated_loops, is_empty_again_after_clients_that_end_everything_in_every_order) {
+TEST(server_on_simulated_loops, is_empty_after_clients_that_end_everything_in_random_order) {
     for (const std::uint64_t seed : testing_by_simulation::seeds(20)) {
         const testing_by_simulation::replayable here(seed);
         (void)let_unruly_clients_live(seed, adversarial(seed));

@@ -5,8 +5,8 @@
 #include "sluice/smb/wire/message/session_setup.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
-// The signatures of replies: see docs/formats/smb2-signing.md. Those by AES-GMAC are tested in
-// tests/smb_client/protection_test.cpp.
+// The signatures of replies: see docs/formats/smb2-signing.md. Signatures with AES-GMAC are tested
+// in tests/smb_client/protection_test.cpp.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -68,7 +68,7 @@ TEST_F(signed_client, gets_signed_replies_but_never_a_signed_interim_reply) {
     EXPECT_TRUE(has_signed_flag(last) and client().is_signed_by_key(last));
 }
 
-TEST_F(signed_client, has_no_key_used_for_the_copy_of_its_request_on_another_connection) {
+TEST_F(signed_client, gets_no_signature_for_a_copy_of_its_request_on_another_connection) {
     const auto said = client().call(command::echo, wire::echo_args{});
     ASSERT_TRUE(client().is_signed_by_key(said));
     polite_client attacker(where_);
@@ -84,7 +84,7 @@ TEST_F(signed_client, has_no_key_used_for_the_copy_of_its_request_on_another_con
         const auto answered = attacker.answer_to(attacker.send_copy(copied));
         EXPECT_EQ(answered.status(), nt_status::user_session_deleted);
         EXPECT_FALSE(client().is_signed_by_key(answered));
-        EXPECT_TRUE(has_signed_flag(answered) and has_signature_of(answered, copied)) << "as Windows does";
+        EXPECT_TRUE(has_signed_flag(answered) and has_signature_of(answered, copied)) << "like Windows";
     }
 }
 
@@ -102,17 +102,17 @@ TEST_F(signed_client, gets_no_signed_reply_to_a_wrong_signature) {
     EXPECT_FALSE(client().is_signed_by_key(answered));
 }
 
-TEST_F(signed_client, that_has_logged_off_learns_it_with_the_signature_of_its_key) {
+TEST_F(signed_client, that_has_logged_off_gets_a_reply_signed_with_its_key) {
     const auto left = client().call(command::logoff, wire::logoff_args{});
     EXPECT_TRUE(client().is_signed_by_key(left));
     const auto late = client().call(command::echo, wire::echo_args{});
-    EXPECT_EQ(late.status(), nt_status::success) << "it needs no session";
+    EXPECT_EQ(late.status(), nt_status::success) << "it requires no session";
     const auto later = client().call(command::close, wire::close_args{});
     EXPECT_EQ(later.status(), nt_status::user_session_deleted);
     EXPECT_TRUE(has_signed_flag(later) and client().is_signed_by_key(later));
 }
 
-TEST_F(signed_client, whose_session_ends_by_another_channel_learns_it_with_the_key_of_its_own) {
+TEST_F(signed_client, whose_session_was_ended_on_another_channel_gets_a_reply_signed_with_its_own_key) {
     polite_client second(where_);
     ASSERT_EQ(second.bind_to(client(), "u", "p"), nt_status::success);
     second.sign(true);
@@ -133,11 +133,12 @@ TEST_F(signed_client, gets_the_first_rejected_element_of_a_related_compound_with
     EXPECT_TRUE(has_signed_flag(said) and has_signature_of(said, frame));
 }
 
-// The exception of [MS-SMB2] 3.3.4.1.1: the key is the session's, and the connection another.
+// The exception of [MS-SMB2] 3.3.4.1.1: the key is that of the session, although the connection is
+// another.
 TEST_F(signed_client, has_the_first_reply_to_a_binding_signed_with_the_sessions_key) {
     polite_client second(where_);
     EXPECT_EQ(second.bind_to(client(), "u", "wrong"), nt_status::logon_failure);
-    EXPECT_TRUE(client().is_signed_by_key(second.last_answer())) << "and so is its refusal";
+    EXPECT_TRUE(client().is_signed_by_key(second.last_answer())) << "its refusal is signed with it, too";
 }
 
 TEST_F(signed_client, gets_no_channel_by_the_copy_of_a_binding) {
@@ -147,17 +148,18 @@ TEST_F(signed_client, gets_no_channel_by_the_copy_of_a_binding) {
     const auto first = attacker.answer_to(attacker.send_copy(second.first_of_authentication()));
     EXPECT_EQ(first.status(), nt_status::more_processing_required);
     const auto last = attacker.answer_to(attacker.send_copy(second.last_sent()));
-    EXPECT_EQ(last.status(), nt_status::logon_failure) << "the challenge was another";
+    EXPECT_EQ(last.status(), nt_status::logon_failure) << "the challenge was different";
     EXPECT_EQ(where_.server->context().quotas.in_use(server::limit::channels), 2U);
 }
 
 // The other exception: the request proves knowledge of the password.
 TEST_F(signatures, end_a_session_setup_whose_requests_have_none) {
     polite_client fresh(where_);
-    EXPECT_EQ(fresh.log_on("u", "p"), nt_status::success);  // it checks the last reply's signature
+    EXPECT_EQ(fresh.log_on("u", "p"), nt_status::success);  // the client checks the signature of
+                                                            // the last reply
     const auto said = fresh.call(command::close, wire::close_args{});
     EXPECT_EQ(said.status(), nt_status::access_denied);
-    EXPECT_FALSE(has_signed_flag(said)) << "it was not asked under the key";
+    EXPECT_FALSE(has_signed_flag(said)) << "the request was not signed with the key";
 }
 
 }  // namespace

@@ -143,7 +143,7 @@ bool simulated_client::take_apart() {
     while (not reader.done()) {
         const auto message = reader.next();
         if (not message) {
-            complaint_ = "a reply that cannot be taken apart";
+            complaint_ = "a reply that cannot be decoded";
             return false;
         }
         account(message->header());
@@ -155,14 +155,14 @@ bool simulated_client::take_apart() {
 void simulated_client::account(const wire::header& header) {
     if (not wire::has(header.flags, wire::header_flags::response)) complaint_ = "a request from the server";
     if (header.message_id == ~std::uint64_t{0}) {
-        if (header.command != command::oplock_break) complaint_ = "a notification that is no break";
+        if (header.command != command::oplock_break) complaint_ = "a notification that is not a break";
         return;
     }
-    if (header.message_id >= next_message_id_) complaint_ = "a reply to what was not asked";
+    if (header.message_id >= next_message_id_) complaint_ = "a reply without a request";
     credits_ += header.credits;
     if (header.status == wire::nt_status::pending) return;
     if (awaited_ == 0)
-        complaint_ = "one reply more than there were requests";
+        complaint_ = "more replies than requests";
     else
         --awaited_;
 }

@@ -28,8 +28,9 @@ namespace sluice::smb_simulation {
     return std::as_bytes(std::span(text));
 }
 
-/// What every client of a simulation can do: encode requests, send them, take replies, log on, connect to the
-/// share "files". What it asks for, and what it makes of the answers, is for the classes derived from it.
+/// The common part of all clients of a simulation: encodes requests, sends them, receives replies,
+/// logs on, connects to the share "files". Derived classes choose the requests and process the
+/// replies.
 ///
 /// Requests are sent without waiting for replies. Thread safety: the loop's thread.
 class simulated_client {
@@ -38,7 +39,7 @@ public:
     simulated_client(const simulated_client&) = delete;
     simulated_client& operator=(const simulated_client&) = delete;
 
-    /// What the server said that no server may say; empty if nothing.
+    /// Returns the first violation of the protocol by the server; empty if there was none.
     [[nodiscard]] const std::string& complaint() const noexcept { return complaint_; }
 
 protected:
@@ -46,12 +47,12 @@ protected:
 
     /// Called before frames are sent.
     virtual void before_send(bytes_view /*frames*/) {}
-    /// Called with every message of the server that is none of the errors above.
+    /// Called with every message of the server that is not one of these violations.
     virtual void take_message(const smb::wire::message_view& message) = 0;
-    /// The last word on a request's header.
+    /// Makes final changes to the header of a request.
     virtual void adjust(smb::wire::header& header) = 0;
 
-    /// Goes on over another connection, as the same client with nothing but its memory.
+    /// Continues on another connection, as the same client with only its memory.
     void begin_anew(io::socket_handle socket);
     /// Negotiates, logs on as u with password p, connects to the share. Suspends.
     [[nodiscard]] io::task<bool> set_up();
@@ -60,16 +61,17 @@ protected:
         session_id_ = 0;
         return authenticate(smb::wire::session_setup_flags::none);
     }
-    /// Becomes a channel of the session of another client, and uses its tree. The dialect is 3.0.2. Suspends.
+    /// Becomes a channel of the session of another client, and uses its tree. The dialect is 3.0.2.
+    /// Suspends.
     [[nodiscard]] io::task<bool> bind_to(const simulated_client& first);
     [[nodiscard]] io::task<bool> connect_tree();
-    /// Sends what has been put. False if the server has hung up. Suspends.
+    /// Sends the encoded requests. Returns false if the server has closed the connection. Suspends.
     [[nodiscard]] io::task<bool> send();
-    /// Takes one frame of the server. False if it has hung up. Suspends.
+    /// Receives one frame. Returns false if the server has closed the connection. Suspends.
     [[nodiscard]] io::task<bool> take_reply();
 
-    /// Encodes a request behind those put before, in a frame of its own; related ones go into the frame that
-    /// begin_compound() has begun.
+    /// Encodes a request after the previous ones, in its own frame; related requests are added to
+    /// the frame that begin_compound() has begun.
     template <class Args>
     void put(smb::wire::command code, const Args& args) {
         std::array<std::byte, message_bytes_max> room{};
@@ -81,12 +83,12 @@ protected:
         if (signer_) sign(mutable_bytes(room).first(message->size()).value());
         append(*message);
     }
-    /// Everything put until end_compound() goes into one frame.
+    /// Begins a frame for all requests until end_compound().
     void begin_compound();
     void end_compound();
     [[nodiscard]] bool is_in_compound() const noexcept { return is_compound_; }
-    /// Returns a lock or unlock of one of twelve ranges that overlap. Locks fail instead of waiting once in
-    /// `period` times.
+    /// Returns a lock or unlock of one of twelve overlapping ranges. One in `period` locks fails
+    /// instead of waiting.
     [[nodiscard]] smb::wire::raw_lock_element random_lock(std::uint64_t period);
 
     static constexpr std::size_t message_bytes_max = 4096;
@@ -96,21 +98,21 @@ protected:
     seeded_random random_;
 
     std::vector<std::byte> outgoing_;  // frames to send
-    std::vector<std::byte> received_;  // the frame at hand
+    std::vector<std::byte> received_;  // the current frame
     std::uint64_t next_message_id_ = 0;
     std::uint64_t credits_ = 1;
     std::uint64_t awaited_ = 0;  // replies that must come
     std::uint64_t session_id_ = 0;
     std::uint32_t tree_id_ = 0;
-    /// For SMB 3.1.1, which negotiate() offers alone if there are any.
+    /// The offer for SMB 3.1.1; if it is not empty, negotiate() offers only this dialect.
     std::vector<smb::wire::signing_algorithm> signing_offers_;
-    smb::auth::preauth_integrity preauth_;     // of the negotiation
-    bool is_related_ = false;                  // the next message put belongs to the one before
-    std::optional<smb::auth::signer> signer_;  // of what is put, but for compounds
+    smb::auth::preauth_integrity preauth_;     // state of the negotiation
+    bool is_related_ = false;                  // the next request is related to the previous one
+    std::optional<smb::auth::signer> signer_;  // signs requests, except compounds
     std::string complaint_;
-    std::uint64_t bytes_taken_ = 0;                    // of this connection
-    std::uint64_t bytes_read_ = 0;                     // at most, by the read in flight
-    smb::auth::secret_bytes<16> session_signing_key_;  // the session's; signs a bind
+    std::uint64_t bytes_taken_ = 0;                    // on this connection
+    std::uint64_t bytes_read_ = 0;                     // upper bound, by the read in flight
+    smb::auth::secret_bytes<16> session_signing_key_;  // the key of the session; signs a bind
     smb::wire::guid guid_;
 
 private:
@@ -124,8 +126,8 @@ private:
 
     predictable_secrets_for_simulation secrets_;
     bool is_compound_ = false;
-    std::size_t compound_begin_ = 0;  // where its frame begins in outgoing_
-    std::size_t message_begin_ = 0;   // where its last message does
+    std::size_t compound_begin_ = 0;  // start of its frame in outgoing_
+    std::size_t message_begin_ = 0;   // start of its last message
 };
 
 }  // namespace sluice::smb_simulation

@@ -8,9 +8,9 @@
 
 namespace sluice::smb_simulation {
 
-/// Threads of a simulation that carry out calls in the order of their submission, as the workers of a file
-/// system do. A call may take simulated time (slow_volume). The scheduler outlives them; they end after
-/// stop(). Thread safety: the thread that runs. Allocates: per thread and call.
+/// Threads of a simulation that carry out calls in the order of their submission, like the workers
+/// of a file system. A call may take simulated time (slow_volume). The scheduler outlives them;
+/// they end after stop(). Thread safety: the thread that runs. Allocates: per thread and call.
 class simulated_workers {
 public:
     simulated_workers(loop_scheduler& scheduler, std::size_t count) : scheduler_(scheduler) {
@@ -24,7 +24,7 @@ public:
         queue_.push_back(std::move(call));
         scheduler_.wake(this);
     }
-    /// After the calls that were submitted, the threads end.
+    /// Ends the threads after the calls that were submitted.
     void stop() noexcept {
         is_stopping_ = true;
         scheduler_.wake(this);

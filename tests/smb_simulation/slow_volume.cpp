@@ -54,7 +54,7 @@ public:
         return slowly().change(wanted);
     }
 
-    // Has the parts that the inner node has.
+    // Supports the interfaces that the inner node supports.
     [[nodiscard]] node_data* data() noexcept override { return if_has(inner_->data()); }
     [[nodiscard]] node_names* names() noexcept override { return if_has(inner_->names()); }
     [[nodiscard]] node_attached* attached() noexcept override { return if_has(inner_->attached()); }

@@ -9,22 +9,22 @@
 
 namespace sluice::smb_simulation {
 
-/// How slow a volume is, in simulated time.
+/// The slowness of a volume, in simulated time.
 struct slow_calls_options {
-    io::permille chance = 0;                    // that a call is slow
-    std::chrono::milliseconds longest{40'000};  // a slow call takes up to this
-    io::permille hung = 0;                      // that a slow call takes `hung_for` instead
+    io::permille chance = 0;                    // probability that a call is slow
+    std::chrono::milliseconds longest{40'000};  // maximum duration of a slow call
+    io::permille hung = 0;                      // probability that a slow call takes `hung_for` instead
     std::chrono::milliseconds hung_for{3'600'000};
 };
 
-/// Draws how long each call takes, and lets that time pass. Thread safety: one thread at a time, as in a
-/// simulation.
+/// Draws the duration of each call, and lets that time pass. Thread safety: one thread at a time,
+/// as in a simulation.
 class slow_calls {
 public:
     slow_calls(std::uint64_t seed, const slow_calls_options& how) noexcept : random_(seed), how_(how) {}
 
     [[nodiscard]] std::chrono::milliseconds draw() noexcept;
-    /// Lets time pass if the calling thread is one that makes offloaded calls: a loop never blocks.
+    /// Lets time pass if the calling thread makes offloaded calls; a loop never blocks.
     void block() noexcept;
     /// Lets time pass for a coroutine, on the loop that runs it.
     [[nodiscard]] io::task<void> suspend() noexcept;
@@ -34,8 +34,9 @@ private:
     slow_calls_options how_;
 };
 
-/// A volume whose calls take simulated time: transfers on every loop, and all other calls on the threads that
-/// make offloaded calls (loop_scheduler::spawn). Thread safety: as the inner volume, which must not suspend.
+/// A volume whose calls take simulated time: transfers on every loop, and all other calls on the
+/// threads that make offloaded calls (loop_scheduler::spawn). Thread safety: that of the inner
+/// volume, which must not suspend.
 class slow_volume final : public vfs::volume {
 public:
     slow_volume(std::unique_ptr<vfs::volume> inner, std::uint64_t seed, const slow_calls_options& how)

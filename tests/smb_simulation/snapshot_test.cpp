@@ -6,7 +6,7 @@
 #include "sluice/smb/wire/file/lock.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
-// What a server tells of itself.
+// The statistics of a server.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -31,7 +31,7 @@ protected:
     }
 };
 
-TEST_F(snapshot, counts_what_there_is_and_forgets_what_was_closed) {
+TEST_F(snapshot, counts_open_objects_and_forgets_closed_ones) {
     const server::server_snapshot before = totals();
     EXPECT_EQ(before.in_use.connections, 1U);
     EXPECT_EQ(before.in_use.connections_without_session, 0U);
@@ -47,7 +47,7 @@ TEST_F(snapshot, counts_what_there_is_and_forgets_what_was_closed) {
     EXPECT_EQ(totals().files, 0U);
 }
 
-TEST_F(snapshot, tells_of_an_open_its_name_its_caching_and_its_locks) {
+TEST_F(snapshot, has_the_name_the_caching_and_the_locks_of_an_open) {
     wire::create_args how = polite_client::for_everything();
     how.oplock_level = wire::oplock_level::batch;
     const wire::file_id file = client().create("one", how).file;
@@ -68,7 +68,7 @@ TEST_F(snapshot, tells_of_an_open_its_name_its_caching_and_its_locks) {
     EXPECT_FALSE(one.first_locks[1].is_exclusive);
 }
 
-TEST_F(snapshot, tells_of_a_session_who_it_is_for_and_over_which_connections) {
+TEST_F(snapshot, has_the_user_and_the_connections_of_a_session) {
     const auto ids = totals().session_ids;
     const auto sessions = where_.server->snapshot({.sessions = ids}).sessions;
     ASSERT_EQ(sessions.size(), 1U);
@@ -79,7 +79,7 @@ TEST_F(snapshot, tells_of_a_session_who_it_is_for_and_over_which_connections) {
     EXPECT_EQ(sessions.front().channels.front().peer, "127.0.0.1:1");
 }
 
-TEST_F(snapshot, leaves_out_what_has_ended_since_its_number_was_told) {
+TEST_F(snapshot, skips_objects_that_ended_after_they_were_listed) {
     const wire::file_id file = client().create("one").file;
     const auto numbers = totals().open_numbers;
     ASSERT_EQ(numbers.size(), 1U);
@@ -89,14 +89,14 @@ TEST_F(snapshot, leaves_out_what_has_ended_since_its_number_was_told) {
 
 TEST_F(snapshot, counts_requests_by_command_and_failures_among_them) {
     const server::traffic before = totals().traffic;
-    EXPECT_EQ(before.failures, 0U) << "a log-on in several steps has not failed";
+    EXPECT_EQ(before.failures, 0U) << "a logon in several steps has not failed";
     ASSERT_EQ(client().call(command::close, wire::close_args{.file = {}}).status(), nt_status::file_closed);
     const server::traffic after = totals().traffic;
     EXPECT_EQ(after.of(command::close), before.of(command::close) + 1);
     EXPECT_EQ(after.failures, 1U);
 }
 
-TEST(limit_rows, have_each_limit_once_and_none_is_exceeded_by_nothing) {
+TEST(limit_rows, have_each_limit_once_and_none_is_exceeded_without_clients) {
     const auto rows = smb::server::limit_rows(smb::server::server_bounds::of({}));
     std::vector<std::string_view> names;
     for (const server::limit_row& row : rows) {

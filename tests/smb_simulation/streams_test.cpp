@@ -6,7 +6,7 @@
 #include "sluice/smb/wire/utf16.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
-// What a file and its streams owe each other.
+// The dependencies between a file and its streams.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -45,7 +45,7 @@ protected:
     }
 };
 
-TEST_F(streams, are_created_on_a_directory_too_and_are_none) {
+TEST_F(streams, are_created_on_a_directory_and_are_not_directories) {
     auto how = polite_client::for_everything();
     how.options = create_options::directory_file;
     EXPECT_EQ(close(client().create("d", how)), nt_status::success);
@@ -76,26 +76,26 @@ TEST_F(streams, that_are_open_are_not_replaced_by_others) {
     EXPECT_EQ(rename(first, ":second", false), nt_status::object_name_collision);
     EXPECT_EQ(rename(second, ":third", true), nt_status::success);
     EXPECT_EQ(rename(first, ":second", true), nt_status::success) << "the name is free again";
-    EXPECT_EQ(rename(first, ":Second", true), nt_status::success) << "its own name, in other case";
+    EXPECT_EQ(rename(first, ":Second", true), nt_status::success) << "its own name, in another case";
     EXPECT_EQ(close(second), nt_status::success);
     EXPECT_EQ(rename(first, ":third", true), nt_status::success) << "the target has no opens";
     EXPECT_EQ(try_create("f:second", opening()), nt_status::object_name_not_found);
     EXPECT_EQ(try_create("f:third", opening()), nt_status::success);
 }
 
-TEST_F(streams, that_are_renamed_take_all_their_opens_along) {
+TEST_F(streams, that_are_renamed_keep_all_their_opens) {
     const auto first = client().create("f:first");
     const auto again = client().create("f:first", opening());
     EXPECT_EQ(rename(first, ":second", false), nt_status::success);
     auto alone = polite_client::for_everything();
     alone.share_access = smb::wire::share_access::none;
-    EXPECT_EQ(try_create("f:first", alone), nt_status::success) << "a stream of its own has the old name now";
+    EXPECT_EQ(try_create("f:first", alone), nt_status::success) << "a new stream has the old name now";
     EXPECT_EQ(rename(again, ":third", false), nt_status::success);
     alone.disposition = create_disposition::open;
     EXPECT_EQ(try_create("f:third", alone), nt_status::sharing_violation);
 }
 
-TEST_F(streams, that_are_renamed_take_their_lease_along) {
+TEST_F(streams, that_are_renamed_keep_their_lease) {
     auto leased = polite_client::for_everything();
     leased.oplock_level = smb::wire::oplock_level::lease;
     leased.contexts.lease.emplace(
@@ -118,7 +118,7 @@ TEST_F(streams, are_never_directories) {
     EXPECT_EQ(try_create("d::$DATA", opening()), nt_status::file_is_a_directory);
 }
 
-TEST_F(streams, are_listed_as_far_as_there_is_room_for_more_than_the_least_entry) {
+TEST_F(streams, are_listed_as_far_as_the_buffer_has_room) {
     const auto file = client().create("f");
     const auto asked = [&](std::uint32_t bytes_max) {
         const smb::wire::query_info_args question{.information_class = 22,  // FileStreamInformation

@@ -19,8 +19,8 @@
 #include "sluice/vfs/node_attached.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
-// Requests that other SMB servers carried out, according to published vulnerabilities (docs/cves.md),
-// although the client had not obtained the right to make them.
+// Requests that other SMB servers carried out, according to published vulnerabilities
+// (docs/cves.md), although the client had not obtained the right to make them.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -121,7 +121,7 @@ TEST_F(open_without_write_access, refuses_each_part_of_a_security_descriptor) {
             << part;
 }
 
-// Storing the default would detach it from the file's mode, which it follows.
+// Storing the default would detach it from the mode of the file, which it follows.
 TEST_F(open_without_write_access, stores_no_security_descriptor_when_no_part_is_named) {
     EXPECT_EQ(set(wire::info_type::security, {}, empty_descriptor, 0), nt_status::success);
     const auto node = volume->find("file", vfs::follow_links::no);
@@ -133,8 +133,8 @@ TEST_F(open_without_write_access, stores_no_security_descriptor_when_no_part_is_
 
 class previous_session : public served {
 protected:
-    // Sends a first token, and if there is a password the second, that name the first client's session as
-    // their previous one. Returns the status of the last reply.
+    // Sends a first token and, if there is a password, the second; both name the first client's
+    // session as the previous one. Returns the status of the last reply.
     nt_status replace_session_of_first_client(polite_client& attacker, const std::string& password) {
         const auth::credentials who{.user = "u",
                                     .domain = {},
@@ -201,10 +201,11 @@ protected:
     }
 
     wire::file_id file_{};
-    std::vector<std::unique_ptr<polite_client>> clients_;  // the end of one lets the open's time pass
+    std::vector<std::unique_ptr<polite_client>> clients_;  // the destructor of one lets the timeout
+                                                           // of the open pass
 };
 
-TEST_F(durable_open, is_reopened_for_its_own_user_only) {
+TEST_F(durable_open, is_reopened_only_for_its_own_user) {
     EXPECT_EQ(reconnect_as("v"), nt_status::access_denied);
     EXPECT_EQ(reconnect_as("u"), nt_status::success);
 }
@@ -219,7 +220,7 @@ TEST_F(server_of_others, connection_ends_when_its_client_negotiates_again) {
     EXPECT_EQ(client().call(command::echo, wire::echo_args{}).status(), nt_status::success);
 }
 
-// Sends its first request before it has negotiated a dialect.
+// A client that sends its first request before it has negotiated a dialect.
 class hasty_client final : private simulated_client {
 public:
     explicit hasty_client(world& where) : simulated_client(where.connect(), where.clock, 1), where_(where) {}

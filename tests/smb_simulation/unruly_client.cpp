@@ -81,7 +81,7 @@ io::task<void> unruly_client::live() {
     io::task<void> living = live_once();
     co_await std::move(living);
     if (not how_.dial or not complaint_.empty()) co_return;
-    // Some come back too late: a durable handle waits for a minute.
+    // Some come back too late: a durable handle is kept for a minute.
     const deadline away(std::chrono::seconds(random_.below(4) == 0 ? 61 : random_.below(30)));
     (void)co_await io::co_sleep(loop_, away);
     begin_anew(how_.dial());
@@ -99,7 +99,7 @@ io::task<void> unruly_client::live_once() {
             if (credits_ > 1) claim(kept);
         io::task<void> acting = act();
         co_await std::move(acting);
-        // Who means to come back must hear what there is to come back for.
+        // A client that will come back needs the replies that grant durable handles.
         if (how_.dial) {
             io::task<void> listening = hear_out();
             co_await std::move(listening);
@@ -110,7 +110,7 @@ io::task<void> unruly_client::live_once() {
 
 io::task<void> unruly_client::hear_out() {
     while (complaint_.empty() and awaited_ > async_ids_.size()) {
-        io::task<bool> sending = send();  // breaks are answered meanwhile
+        io::task<bool> sending = send();  // breaks are answered in the meantime
         if (not co_await std::move(sending)) co_return;
         io::task<bool> taking = take_reply();
         if (not co_await std::move(taking)) co_return;
@@ -120,7 +120,8 @@ io::task<void> unruly_client::hear_out() {
 io::task<void> unruly_client::act() {
     for (unsigned done = 0; done < how_.requests and complaint_.empty(); ++done) {
         while (credits_ < 4 and complaint_.empty()) {
-            // Others may hold what our requests wait for: a client that waits for ever hangs up instead.
+            // Others may hold the files that our requests wait for: a client that would wait
+            // forever disconnects instead.
             if (awaited_ == 0 or awaited_ <= async_ids_.size()) co_return;
             io::task<bool> taking = take_reply();
             if (not co_await std::move(taking)) co_return;
@@ -253,7 +254,7 @@ void unruly_client::put_cancel() {
     put(command::cancel, wire::cancel_args{});
 }
 
-// CREATE, WRITE and CLOSE in one frame, the latter two of whatever the first opens.
+// CREATE, WRITE and CLOSE in one frame; the latter two use the open of the first.
 void unruly_client::put_compound() {
     const std::string name = wire::utf16_of("b").value();
     const std::array<std::byte, 8> data{};
@@ -269,7 +270,7 @@ void unruly_client::put_compound() {
     end_compound();
 }
 
-// Breaks are answered, late or never.
+// Breaks are answered late, or never.
 void unruly_client::put_acknowledgement(const wire::message_view& notification) {
     if (credits_ == 0 or random_.below(3) == 0) return;
     const auto broken = wire::decode_oplock_break_reply(notification);

@@ -14,30 +14,32 @@
 
 namespace sluice::smb_simulation {
 
-/// A client that behaves itself in every message and in nothing else: it opens, locks, watches, writes and
-/// renames what others have open, cancels at random, closes what it waits for, logs off in the middle, leaves
-/// breaks unanswered, and in the end hangs up without a word. If it has another life it comes back and claims
-/// what durable handles it had. Everything it does is drawn from its seed.
+/// A client whose messages are valid, but whose behaviour is not: it opens, locks, watches, writes
+/// and renames files that others have open, cancels at random, closes files with pending requests,
+/// logs off in the middle, leaves breaks unanswered, and finally disconnects without logging off.
+/// If it has another life, it comes back and reconnects to its durable handles. All actions are
+/// drawn from its seed.
 ///
 /// Requests are sent without waiting for replies, as far as credits allow. Thread safety: the loop's thread.
 class unruly_client final : private simulated_client {
 public:
     struct habits {
         std::uint64_t seed = 1;
-        unsigned requests = 200;                    // in each life
-        std::function<io::socket_handle()> dial{};  // a new connection; empty: there is but one life
+        unsigned requests = 200;                    // per life
+        std::function<io::socket_handle()> dial{};  // returns a new connection; empty: there is
+                                                    // only one life
     };
 
     unruly_client(io::io_multiplexer& loop, io::socket_handle socket, const clock_source& clock,
                   const habits& how);
 
-    /// Connects, misbehaves, hangs up. Suspends.
+    /// Connects, misbehaves, disconnects. Suspends.
     [[nodiscard]] io::task<void> live();
 
-    /// Replies taken, and those with a status other than an error.
+    /// Returns the number of replies, and of those without an error status.
     [[nodiscard]] unsigned replies() const noexcept { return replies_; }
     [[nodiscard]] unsigned successes() const noexcept { return successes_; }
-    /// Durable handles that were there again in the next life.
+    /// Returns the number of durable handles that were reconnected in the next life.
     [[nodiscard]] unsigned reclaimed() const noexcept { return reclaimed_; }
     using simulated_client::complaint;
 
@@ -45,7 +47,7 @@ private:
     void take_message(const smb::wire::message_view& message) override;
     void adjust(smb::wire::header& header) override;
 
-    // What makes an open durable, and takes it back.
+    // The data to make an open durable, and to reconnect to it.
     struct durable_open {
         smb::wire::file_id file{};
         std::string name;  // UTF-16LE
@@ -71,8 +73,9 @@ private:
     habits how_;
     std::vector<smb::wire::file_id> files_;
     std::vector<std::uint64_t> async_ids_;
-    std::map<std::uint64_t, durable_open> asked_;  // by message id: CREATEs not answered yet
-    std::set<std::uint64_t> claims_;               // messages that take one back
+    std::map<std::uint64_t, durable_open> asked_;  // by message id: CREATEs that are not answered
+                                                   // yet
+    std::set<std::uint64_t> claims_;               // messages that reconnect to one
     std::vector<durable_open> durables_;
     unsigned reclaimed_ = 0;
     unsigned replies_ = 0;

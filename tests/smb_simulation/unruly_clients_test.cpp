@@ -7,8 +7,8 @@
 #include "tests/smb_simulation/unruly_client.hpp"
 #include "tests/smb_simulation/world.hpp"
 
-// Logging off, closing, disconnecting, breaking, cancelling and hanging up in every order: whatever clients
-// do, when they are gone nothing of theirs is left.
+// Logging off, closing, disconnecting, breaking and cancelling in random order: whatever the
+// clients do, after their end the server holds no resources for them.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -26,12 +26,12 @@ struct circumstances {
     bool comes_back = false;  // every client, once
 };
 
-/// Lets clients live, and returns how many durable handles they found again.
+/// Runs clients, and returns how many durable handles they reconnected to.
 unsigned live_and_leave(std::uint64_t seed, const circumstances& how) {
     world simulated(how.options, seed);
     clients all;
     seeded_random random(seed);
-    // Few, where they come back: others make the server take a handle away.
+    // Only a few if they come back, because other clients make the server end durable handles.
     const std::uint64_t count = how.comes_back ? 1 + random.below(2) : 2 + random.below(4);
     for (std::uint64_t i = 0; i != count; ++i) {
         unruly_client::habits habits{.seed = seed * 100 + i,
@@ -41,7 +41,7 @@ unsigned live_and_leave(std::uint64_t seed, const circumstances& how) {
         simulated.clients.spawn(connect(simulated, all, habits).live());
     }
     simulated.run();
-    EXPECT_EQ(simulated.clients.size(), 0U) << "a client waits for ever: " << simulated.loop->stalled();
+    EXPECT_EQ(simulated.clients.size(), 0U) << "a client never ends: " << simulated.loop->stalled();
 
     unsigned successes = 0;
     unsigned reclaimed = 0;
@@ -50,7 +50,7 @@ unsigned live_and_leave(std::uint64_t seed, const circumstances& how) {
         successes += client->successes();
         reclaimed += client->reclaimed();
     }
-    if (not how.loses_connections) EXPECT_GT(successes, count * 4) << "clients got in, and something done";
+    if (not how.loses_connections) EXPECT_GT(successes, count * 4) << "clients connected and succeeded";
     const auto left = simulated.server->gauges();
     EXPECT_EQ(left.connections, 0U) << simulated.loop->stalled();
     EXPECT_EQ(left.sessions, 0U) << "no session outlives its connection";
@@ -58,7 +58,7 @@ unsigned live_and_leave(std::uint64_t seed, const circumstances& how) {
     return reclaimed;
 }
 
-TEST(smb_server, is_empty_again_after_clients_that_end_everything_in_every_order) {
+TEST(smb_server, is_empty_after_clients_that_end_everything_in_random_order) {
     for (const std::uint64_t seed : testing_by_simulation::seeds(60)) {
         const testing_by_simulation::replayable here(seed);
         (void)live_and_leave(seed, {.options = io::simulation_options::rough(seed)});
@@ -66,7 +66,7 @@ TEST(smb_server, is_empty_again_after_clients_that_end_everything_in_every_order
     }
 }
 
-TEST(smb_server, is_empty_again_after_connections_that_break_at_any_byte) {
+TEST(smb_server, is_empty_after_connections_that_break_at_any_byte) {
     for (const std::uint64_t seed : testing_by_simulation::seeds(60)) {
         const testing_by_simulation::replayable here(seed);
         (void)live_and_leave(seed,
@@ -75,7 +75,7 @@ TEST(smb_server, is_empty_again_after_connections_that_break_at_any_byte) {
     }
 }
 
-TEST(smb_server, gives_durable_handles_back_to_clients_that_return_and_is_empty_when_they_are_gone) {
+TEST(smb_server, returns_durable_handles_to_clients_that_come_back_and_is_empty_after_their_end) {
     unsigned reclaimed = 0;
     for (const std::uint64_t seed : testing_by_simulation::seeds(40)) {
         const testing_by_simulation::replayable here(seed);
@@ -83,10 +83,10 @@ TEST(smb_server, gives_durable_handles_back_to_clients_that_return_and_is_empty_
             live_and_leave(seed, {.options = io::simulation_options::rough(seed), .comes_back = true});
         if (testing::Test::HasFailure()) return;
     }
-    EXPECT_GT(reclaimed, 0U) << "of all the clients nobody found a handle again";
+    EXPECT_GT(reclaimed, 0U) << "no client reconnected to a handle";
 }
 
-TEST(smb_server, does_the_same_again_from_the_same_seed) {
+TEST(smb_server, repeats_its_actions_with_the_same_seed) {
     std::uint64_t digests[2] = {};
     for (std::uint64_t& digest : digests) {
         world simulated(io::simulation_options::rough(5), 5);

@@ -19,10 +19,10 @@
 
 namespace sluice::smb_simulation {
 
-/// Hears nothing.
+/// A log that discards all events.
 using smb::server::silent_log;
 
-/// The users of a simulation, one of whom may count as a guest.
+/// The users of a simulation, one of whom may be treated as a guest.
 class simulated_accounts final : public smb::auth::account_source {
 public:
     std::optional<smb::auth::account> find(std::string_view user, std::string_view domain) noexcept override {
@@ -39,8 +39,9 @@ public:
     std::string guest;  // empty: none
 };
 
-/// Expects that no nonce is used twice under one key, by server or clients. One at a time: a second one ends
-/// the check, as its world may have the same secrets. Thread safety: any thread.
+/// Expects that no nonce is used twice under one key, by server or clients. Only one at a time: a
+/// second one ends the check, because its world may have the same secrets. Thread safety: any
+/// thread.
 class nonce_registry final : public smb::auth::nonce_witness {
 public:
     nonce_registry() { smb::auth::set_nonce_witness(count_++ == 0 ? this : nullptr); }
@@ -51,7 +52,7 @@ public:
     nonce_registry(const nonce_registry&) = delete;
     nonce_registry& operator=(const nonce_registry&) = delete;
 
-    /// From now on AES-GMAC is watched for the server only, as there is a client that repeats its nonces.
+    /// Ignores AES-GMAC nonces of clients from now on, because one client repeats its nonces.
     void ignore_clients() noexcept { ignores_clients_ = true; }
     void used(const smb::auth::key_fingerprint& key, bytes_view nonce) noexcept override {
         // [MS-SMB2] 3.1.4.1: the message ID, and a bit for the server.
@@ -75,8 +76,9 @@ private:
     std::set<std::vector<std::byte>> used_;
 };
 
-/// A server with one share, "files", in memory, and one user, u, in simulated time. `adjust`, if any, has the
-/// last word on its configuration; `peers`, if any, serve the same files; `watchdog`, if any, outlives it.
+/// A server with one share, "files", in memory, and one user, u, in simulated time. `adjust`, if
+/// any, makes final changes to its configuration; `peers`, if any, serve the same files;
+/// `watchdog`, if any, outlives it.
 struct world {
     world(const io::simulation_options& options, std::uint64_t seed,
           void (*adjust)(smb::server::server_configuration&) = nullptr,
@@ -104,9 +106,9 @@ struct world {
         EXPECT_TRUE(server->start({}));
     }
 
-    /// From now on only `user` may log on, with password p.
+    /// Allows only `user` to log on from now on, with password p.
     void admit(const std::string& user) { admit(std::vector{user}); }
-    /// The same for several users.
+    /// Does the same for several users.
     void admit(const std::vector<std::string>& names) {
         std::vector<smb::server::user_database::admission> only;
         for (const std::string& name : names)
@@ -114,7 +116,7 @@ struct world {
         EXPECT_TRUE(users.admit(only));
     }
 
-    /// The client's end of a new connection from an address.
+    /// Returns the client's end of a new connection from an address.
     [[nodiscard]] io::socket_handle connect(
         const io::socket_address& from = io::socket_address::loopback_v4(1)) {
         auto pair = io::socket_handle::pair().value();
@@ -128,7 +130,7 @@ struct world {
         while (loop->run().value_or(0) > 0) {}
     }
 
-    /// Stops the server and expects that nothing is left of anybody.
+    /// Stops the server and expects that it holds no resources of any client.
     void stop() {
         server->stop();
         bool is_done = false;
@@ -139,7 +141,7 @@ struct world {
         const auto left = server->gauges();
         EXPECT_EQ(left.opens, 0U) << "no open outlives its session";
         EXPECT_EQ(left.files, 0U) << "no file stays locked or shared";
-        EXPECT_EQ(left.buffers, 0U) << "every buffer is given back";
+        EXPECT_EQ(left.buffers, 0U) << "every buffer is returned";
     }
 
     nonce_registry nonces;

@@ -7,7 +7,7 @@
 #include "sluice/smb/wire/fsctl/fsctl_copy.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
-// While a file is being written, no other client begins to cache what it holds.
+// While a file is being written, no other client begins to cache its content.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -24,7 +24,7 @@ protected:
         EXPECT_EQ(second_.connect_tree("files"), nt_status::success);
     }
 
-    // From now on transfers take some seconds of simulated time.
+    // Makes transfers take some seconds of simulated time from now on.
     void slow_down() {
         auto& volume =
             dynamic_cast<vfs::memory_volume&>(server_of_test().context().find_share("files")->volume());
@@ -60,7 +60,7 @@ TEST_F(writes_in_progress, leave_other_clients_without_a_lease) {
     const std::uint64_t writing = send_write(file.file);
     const auto fresh = second_.create("f", with_lease(std::byte{1}, read_and_handle));
     EXPECT_EQ(granted(fresh), lease_state::none);
-    EXPECT_FALSE(client().is_answered(writing)) << "the write was to last longer";
+    EXPECT_FALSE(client().is_answered(writing)) << "the write should take longer";
     EXPECT_EQ(client().answer_to(writing).status(), nt_status::success);
     const auto later = second_.create("f", with_lease(std::byte{1}, read_and_handle));
     EXPECT_EQ(granted(later), read_and_handle);
@@ -99,7 +99,7 @@ TEST_F(writes_in_progress, keep_their_file_from_becoming_a_link) {
     EXPECT_EQ(client().answer_to(writing).status(), nt_status::success);
 }
 
-TEST_F(writes_in_progress, leave_the_writer_its_own_lease) {
+TEST_F(writes_in_progress, do_not_break_the_writers_own_lease) {
     const auto file = client().create("f", with_lease(std::byte{1}, read_and_handle));
     ASSERT_EQ(granted(file), read_and_handle);
     slow_down();
@@ -130,7 +130,7 @@ TEST_F(writes_in_progress, break_leases_granted_during_the_read_of_a_copy) {
     EXPECT_FALSE(client().is_answered(copying));
     EXPECT_EQ(client().answer_to(copying).status(), nt_status::success);
     constexpr std::uint64_t of_notifications = ~std::uint64_t{0};
-    EXPECT_TRUE(second_.is_answered(of_notifications)) << "the reader is to give up its cache";
+    EXPECT_TRUE(second_.is_answered(of_notifications)) << "the reader must drop its cache";
 }
 
 }  // namespace

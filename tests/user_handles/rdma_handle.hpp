@@ -7,7 +7,7 @@
 
 namespace sluice::user_handles {
 
-/// Memory the card knows, for as long as this exists.
+/// Memory that is registered with the card for the lifetime of this object.
 class registered_memory {
 public:
     registered_memory(rdma_nic& nic, std::span<std::byte> memory)
@@ -62,19 +62,19 @@ struct posted_addition {
     rdma_addition what;
 };
 
-/// A request on its way through the card, as the multiplexer sees it.
+/// A request that the card is processing, as the multiplexer sees it.
 class rdma_work : public io::external_work, protected work_request {
 protected:
     explicit rdma_work(rdma_nic& nic) noexcept : nic_(nic) {}
     ~rdma_work() = default;
 
     std::optional<int> begin(bool may_wait) noexcept override {
-        if (not may_wait) return ETIMEDOUT;  // the card answers later, whatever it is asked
+        if (not may_wait) return ETIMEDOUT;  // the card completes it later, even if it is asked now
         const int refused = nic_.post(*this);
         return refused != 0 ? std::optional(refused) : std::nullopt;
     }
     void end() noexcept override {
-        if (nic_.take_back(*this)) complete(ECANCELED);  // else it is as good as done
+        if (nic_.take_back(*this)) complete(ECANCELED);  // otherwise it is about to complete
     }
     void completed(int code) noexcept override { complete(code); }
 

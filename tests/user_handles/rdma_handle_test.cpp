@@ -14,8 +14,8 @@
 #include "sluice/io/task/task_group.hpp"
 #include "sluice/io/task/with_deadline.hpp"
 
-// A handle that a user adds, with its own buffers, requests, results and operations: remote memory, by way of
-// a card that completes requests in its own order.
+// A handle that a user adds, with its own buffers, requests, results and operations: remote memory,
+// accessed through a card that completes requests in its own order.
 
 namespace sluice::user_handles {
 namespace {
@@ -167,7 +167,7 @@ TEST_P(queue_pairs, keep_deadlines_and_cancellation) {
 TEST_P(queue_pairs, are_started_from_any_thread) {
     int dones = 0;
     int code = -1;
-    ASSERT_TRUE(multiplexer_->try_run().has_value());  // it is this thread's
+    ASSERT_TRUE(multiplexer_->try_run().has_value());  // it belongs to this thread
     auto state = io::connect(io::atomic(pair_.async_read(slice(64, 64))), counting{&dones, &code});
     const io::io_multiplexer::work_guard more(*multiplexer_);
     std::jthread other([&] {

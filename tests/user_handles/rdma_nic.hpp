@@ -11,7 +11,7 @@
 
 namespace sluice::user_handles {
 
-/// Names registered memory to the device, as an RDMA memory region's key does.
+/// The name of registered memory for the device, like the key of an RDMA memory region.
 enum class memory_key : std::uint32_t { none = 0 };
 
 enum class rdma_verb : std::uint8_t { read, write, fetch_and_add };
@@ -28,7 +28,8 @@ public:
     std::uint64_t addend = 0;
     std::uint64_t fetched = 0;  // the outcome of fetch_and_add
 
-    /// On the thread that runs the device: 0 or an errno value. The request may be destroyed inside.
+    /// Called on the thread that runs the device, with 0 or an errno value. It may destroy the
+    /// request.
     virtual void completed(int code) noexcept = 0;
 
 protected:
@@ -47,10 +48,10 @@ public:
 
     /// Queues a request. Returns ENOMEM if the queue pair is full, 0 otherwise.
     [[nodiscard]] int post(work_request& request);
-    /// Takes a request back that the card has not begun. Returns whether it could.
+    /// Removes a request that the card has not begun. Returns whether it was removed.
     [[nodiscard]] bool take_back(work_request& request);
 
-    /// Carries out one of the queued requests, and completes it. Returns whether there was one.
+    /// Carries out and completes one of the queued requests. Returns whether there was one.
     bool step();
 
 private:

@@ -51,7 +51,7 @@ protected:
     terminal_handle terminal_;
 };
 
-TEST_P(terminals, give_a_line_when_it_is_whole) {
+TEST_P(terminals, return_a_line_when_it_is_complete) {
     EXPECT_EQ(run(type("hel")), 3U);
     EXPECT_EQ(run(read_line(1ms)), "error " + std::to_string(ETIMEDOUT));
     EXPECT_EQ(run(type("lo\nwor")), 6U);

@@ -38,7 +38,8 @@ std::string folder_in(const std::string& folder) {
     return made;
 }
 
-// Those of one process are a hundred apart from the next one's: neighbours would share their cache lines.
+// The numbers of one process differ by a hundred from those of the next: neighbours would share
+// cache lines.
 standing standing_of(const cell& where, const std::string& folder, unsigned process) {
     standing here{.folder = folder, .process = process, .processes = where.processes, .numbers = {}};
     for (unsigned e = 0; e != where.entities; ++e)
@@ -76,7 +77,7 @@ round::round(const contestant& who, const cell& where, const std::string& folder
 
 round::~round() {
     workers_.stop();
-    std::error_code ignored;  // what is left of it does no harm
+    std::error_code ignored;  // remaining files are harmless
     std::filesystem::remove_all(folder_, ignored);
 }
 

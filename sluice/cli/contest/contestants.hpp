@@ -10,7 +10,8 @@
 
 namespace sluice::contest {
 
-/// Where a process stands: in a folder of the contest's own, one of so many, wanting these numbers.
+/// The place of a process: a directory of the benchmark, its number among all processes, and the
+/// numbers to lock.
 struct standing {
     std::string folder;
     unsigned process = 0;
@@ -18,38 +19,39 @@ struct standing {
     std::vector<std::uint64_t> numbers;  // ascending
 };
 
-/// Something to lock with.
+/// A lock implementation to measure.
 struct contestant {
     std::string name;
     std::unique_ptr<locker> (*make)(const standing&);
-    /// Whether it excludes anybody. What does not is what locking costs at least, and runs alone.
+    /// Returns false for lower bounds, which exclude no other process and run alone.
     bool excludes = true;
-    /// Whether it is of a cell with more than one process only.
+    /// Whether it takes part only in cells with more than one process.
     bool needs_company = false;
 };
 
-/// Our algorithms; what a program would take otherwise: flock(2), fcntl(2) locks of open file descriptions
-/// and of processes, lockf(3), exclusively created files, robust mutexes of pthreads in shared memory, all of
-/// them one after the other in ascending order if there are several; and limits, the least it can cost:
-/// - limit.atomic_append, limit.byte_ranges, limit.lock_files: the system calls that algorithm has to make
-///   and nothing else. Those of atomic_append exclude nobody, so they run alone.
-/// - limit.hand_over: processes in a ring, each waking the next by a futex and going to sleep: what a lock
-///   that is granted strictly in order has to do at least, if who waits sleeps.
+/// Our algorithms; the usual alternatives: flock(2), fcntl(2) locks of open file descriptions and
+/// of processes, lockf(3), exclusively created files, robust mutexes of pthreads in shared memory,
+/// each locking several entities one after the other in ascending order; and limits, the lower
+/// bounds:
+///   - limit.atomic_append, limit.byte_ranges, limit.lock_files: only the system calls that the
+///     algorithm requires. Those of atomic_append exclude no other process, so they run alone.
+///   - limit.hand_over: processes in a ring, each of which wakes the next by a futex and goes to
+///     sleep: the minimum for a lock with strict FIFO order and sleeping waiters.
 [[nodiscard]] const std::vector<contestant>& contestants();
 
-// Their parts.
+// The three parts of that list.
 [[nodiscard]] std::vector<contestant> ours();
 [[nodiscard]] std::vector<contestant> peers();
 [[nodiscard]] std::vector<contestant> limits();
 
-/// One of the seed's cells.
+/// A combination of parameters, one cell of the tables.
 struct cell {
     unsigned processes = 1;
     unsigned entities = 1;
     bool is_disjoint = false;  // whether each process has entities of its own
 };
 
-/// Of a contestant in a cell.
+/// The result of one subject in one cell.
 struct outcome {
     double cpu_ns_per_operation = 0;
     double slowest_to_fastest = 1;
@@ -57,8 +59,8 @@ struct outcome {
 
 [[nodiscard]] bool takes_part(const contestant& who, const cell& where) noexcept;
 
-/// The processes of one cell, ready to start, in a folder made for them inside `folder`. Errors: stops the
-/// program if that cannot be made. Its destructor removes the folder.
+/// The processes of one cell, ready to start, in a new directory inside `folder`, which the
+/// destructor removes. Errors: ends the program if it cannot be created.
 class round {
 public:
     round(const contestant& who, const cell& where, const std::string& folder);
@@ -66,9 +68,9 @@ public:
     round& operator=(const round&) = delete;
     ~round();
 
-    /// How often they locked and unlocked. Blocks: for that long.
+    /// Runs the processes, and returns how often they locked and unlocked. Blocks: for that long.
     std::uint64_t run_for(std::chrono::milliseconds duration) { return workers_.run_for(duration); }
-    /// Ends them, and tells what else there is to tell.
+    /// Ends the processes, and returns the other results.
     [[nodiscard]] outcome end();
 
 private:

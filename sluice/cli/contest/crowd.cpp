@@ -16,7 +16,7 @@
 
 namespace sluice::contest {
 
-// What the processes share. seq_cst where the start and the end are told: it happens twice.
+// The memory that the processes share. seq_cst for the start and the end, which each happen once.
 struct crowd::board {
     std::atomic<unsigned> ready;
     std::atomic<bool> is_started;
@@ -46,7 +46,7 @@ crowd::crowd(unsigned processes, const std::function<std::unique_ptr<locker>(uns
 }
 
 void crowd::work(unsigned process, const std::function<std::unique_ptr<locker>(unsigned)>& make) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // else nobody would be left to say that it is over
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // otherwise no process would be left to end them
     {
         const auto mine = make(process);
         auto& line = board_->workers[process];

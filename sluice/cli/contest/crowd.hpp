@@ -10,7 +10,7 @@
 
 namespace sluice::contest {
 
-/// Whatever one process locks with.
+/// A lock to measure, as one process uses it.
 class locker {
 public:
     locker() = default;
@@ -22,24 +22,26 @@ public:
 
 inline constexpr unsigned processes_max = 64;
 
-/// Processes that each make a locker, wait for the start, and lock and unlock until the end. Errors: stops
-/// the program if the system has no memory or no process for it. Thread safety: one thread.
+/// Processes that each create a locker, wait for the start, and lock and unlock until the end.
+/// Errors: ends the program if the system has no memory or no process for it. Thread safety: one
+/// thread.
 class crowd {
 public:
-    /// `make` is called in each process, with its number. Blocks: until all have made their lockers.
+    /// Calls `make` in each process, with its number. Blocks: until all lockers exist.
     crowd(unsigned processes, const std::function<std::unique_ptr<locker>(unsigned)>& make);
     crowd(const crowd&) = delete;
     crowd& operator=(const crowd&) = delete;
     ~crowd();
 
-    /// How often they did it, together; at least once. Once per crowd. Blocks: for that long.
+    /// Returns the number of operations of all processes, at least one. Call it once. Blocks: for
+    /// that long.
     std::uint64_t run_for(std::chrono::milliseconds duration);
-    /// Waits until they have ended, each having closed what it opened.
+    /// Waits until the processes have closed all they opened, and have ended.
     void stop();
 
     // After stop():
     [[nodiscard]] double cpu_ns_per_operation() const;
-    /// How often the one who came least did it, for each time of the one who came most.
+    /// Returns the operations of the slowest process divided by those of the fastest.
     [[nodiscard]] double slowest_to_fastest() const;
 
 private:

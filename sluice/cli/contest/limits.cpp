@@ -13,7 +13,8 @@
 #include "sluice/base/ensure.hpp"
 #include "sluice/cli/contest/contestants.hpp"
 
-// What each algorithm has to ask of the kernel, and nothing else: no checks, no records made, no deaths.
+// The system calls that each algorithm requires: no checks, no records, no treatment of dead
+// processes.
 
 namespace sluice::contest {
 namespace {
@@ -33,7 +34,7 @@ void set_lock(int file, int command, short type, std::uint64_t first, std::uint6
     ENSURE(::fcntl(file, command, &lock) == 0);
 }
 
-// A lock for each entity, and one call that unlocks them all.
+// One lock per entity, and one call that unlocks them all.
 class byte_ranges_limit final : public locker {
 public:
     explicit byte_ranges_limit(const standing& here)
@@ -49,8 +50,8 @@ private:
     std::vector<std::uint64_t> numbers_;
 };
 
-// For each entity a file made, locked, looked at (it may have been removed before it was locked), written,
-// removed, unlocked (a child may have inherited it) and closed.
+// For each entity: create a file, lock it, check that it was not removed before, write it, remove
+// it, unlock it (a child may have inherited it) and close it.
 class lock_files_limit final : public locker {
 public:
     explicit lock_files_limit(const standing& here)
@@ -87,7 +88,7 @@ private:
     std::vector<int> files_;
 };
 
-// A lock of the request's own, its record behind all others, where that is, the record erased, unlocked.
+// Lock the request's own byte, append a record, query its offset, erase the record, unlock.
 class atomic_append_limit final : public locker {
 public:
     explicit atomic_append_limit(const standing& here)
@@ -109,7 +110,7 @@ private:
     std::uint64_t requests_ = 0;
 };
 
-// Each process sleeps until the one before it in the ring wakes it.
+// Each process sleeps until the previous one in the ring wakes it.
 class hand_over final : public locker {
 public:
     explicit hand_over(const standing& here) {
@@ -125,11 +126,12 @@ public:
     void lock_and_unlock() override {
         for (std::uint32_t seen = 0; seen != has_turn;) {
             seen = none;
-            // acquire, and release below: whose turn it is sees what was done before.
+            // acquire here, release below: the process whose turn it is sees all earlier writes.
             if (not own_->compare_exchange_strong(seen, asleep, std::memory_order_acquire) and
                 seen == has_turn)
                 break;
-            // So that the end is noticed, though whoever had the turn may have left with it.
+            // Limits the wait, so that the end is noticed even if the process whose turn it was has
+            // exited.
             const timespec moment{.tv_sec = 0, .tv_nsec = 50'000'000};
             const auto slept = ::syscall(SYS_futex, own_, FUTEX_WAIT, asleep, &moment, nullptr, 0);
             if (slept != 0 and errno == ETIMEDOUT) return;

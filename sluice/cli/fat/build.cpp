@@ -33,8 +33,8 @@ struct build_arguments {
     bool force = false;
 };
 
-/// A new file in the directory of the image, under a name of its own until it is complete. Goes away without
-/// a trace, unless it was finished. Thread safety: none.
+/// A new file in the directory of the image, under a name of its own until it is complete. The
+/// destructor removes it unless it was finished. Thread safety: none.
 class new_image {
 public:
     new_image(const std::string& image, std::uint64_t bytes) : image_(image) {
@@ -55,7 +55,7 @@ public:
 
     [[nodiscard]] fat::file_device& device() noexcept { return *device_; }
 
-    /// Makes the file durable and gives it the name of the image, in the place of a present one.
+    /// Makes the file durable and gives it the name of the image, replacing an existing one.
     void finish() {
         succeed_or_fail(device_->barrier(io::barrier_kind::wait_all), image_);
         succeed_or_fail(io::relink(*device_->place_of(0)->file, {}, image_), image_);
@@ -83,8 +83,8 @@ private:
     std::unique_ptr<fat::file_device> device_;
 };
 
-// The newest file of the tree: what the image contains does not change after that. Objects that cannot be
-// read are reported by the planner.
+// Returns the time of the newest file of the tree: the content of the image does not depend on
+// later changes. The planner reports objects that cannot be read.
 fat::time_point newest_in(const fs::path& top) {
     fat::time_point newest{};
     std::error_code why;
@@ -104,10 +104,10 @@ build_moment moment_of(const build_arguments& arguments) {
     return when;
 }
 
-// An image of an earlier build is replaced; anything else only with --force.
+// Allows the replacement of an image of an earlier build; anything else only with --force.
 void check_present(const build_arguments& arguments) {
     const auto status = io::status_at({}, arguments.image, io::follow::yes);
-    if (not status) return;  // there is none, or opening the new file fails with the reason
+    if (not status) return;  // there is none, or creating the new file fails with the reason
     if (status->type != io::file_type::regular)
         fail_fat(arguments.image + ": not a regular file; use 'sluice fat mkfs' and 'put' for a device");
     if (fs::exists(journal_of(arguments.image)))
@@ -128,7 +128,7 @@ void fill(fat::file_device& image, const build_arguments& arguments, const build
     const auto shape = fat::read_geometry(image);
     if (not shape) fail_fat(arguments.image + ": " + shape.error().message());
     const build_clock clock(when.time);
-    auto how = mount_options_of(arguments.how).value();  // checked when it was parsed
+    auto how = mount_options_of(arguments.how).value();  // validated when it was parsed
     how.zone = when.zone;
     const auto system = value_or_fail(fat::file_system::mount(image, *shape, clock, how), arguments.image);
     put_planner planner(*system, policy_of(arguments.names));
@@ -158,12 +158,10 @@ void run_build(const build_arguments& arguments) {
 void add_fat_build(command_syntax fat) {
     const auto arguments = std::make_shared<build_arguments>();
     const command_syntax build = fat.add_subcommand("build", "create an image with the files of a directory");
-    build.add_option("IMAGE", arguments->image, "the image, replaced when the new one is complete")
+    build.add_option("IMAGE", arguments->image, "image file, replaced when the new one is complete")
         .required();
-    build.add_option("--from", arguments->from, "copy everything in this directory")
-        .required()
-        .value_name("DIR");
-    build.add_option("--size", arguments->size, "length of the image: 1440k, 64m, 8g")
+    build.add_option("--from", arguments->from, "directory to copy").required().value_name("DIR");
+    build.add_option("--size", arguments->size, "image size, with an optional suffix k, m, g, or t")
         .required()
         .value_name("SIZE");
     add_format_options(build, arguments->format);

@@ -25,7 +25,7 @@ class Build(unittest.TestCase):
         return done.stdout.decode()
 
     def tree(self, name, order):
-        """The same tree each time, created in another order, so that the host lists it in another one."""
+        """Creates the same tree each time, in a different order, so that the host lists it in a different order."""
         files = {"a/one": b"1" * 5000, "a/two": b"2", "b/deep/er/file with a long name.txt": b"x" * 100_000, "c": b"",
                  "README": b"r", **{f"many/{i}": bytes([i]) * 10 for i in range(40)}}
         top = self.folder / name
@@ -132,7 +132,7 @@ class OneCommand(Build):
         self.build(top, "--rename-illegal")
         self.assertIn("a%3Ab\n", self.sluice("ls", f"{self.image}:/"))
 
-    def test_what_is_not_a_fat_image_is_replaced_only_with_force(self):
+    def test_a_file_that_is_not_a_fat_image_is_replaced_only_with_force(self):
         top = self.tree("tree", False)
         self.image.write_text("notes of a user\n")
         self.sluice("build", "--from", top, "--size", "8m", self.image, code=1)

@@ -9,8 +9,9 @@
 #include "sluice/base/clock.hpp"
 #include "sluice/fat/codec/timestamp.hpp"
 
-// The time that commands write to volumes. With the environment variable SOURCE_DATE_EPOCH, it is the same in
-// every run, and in UTC, so that an image does not depend on the time and place of its creation.
+// The time that commands write to volumes. With the environment variable SOURCE_DATE_EPOCH, it is
+// the same in every run, and in UTC, so that an image does not depend on the time and place of its
+// creation.
 
 namespace sluice::cli {
 

@@ -1,4 +1,4 @@
-// sluice fat mkdir, rm, mv, defrag: names, and where files lie.
+// sluice fat mkdir, rm, mv, defrag: changes names and the location of files.
 
 #include <fmt/core.h>
 
@@ -44,7 +44,7 @@ void remove_one(fat::file_system& system, const std::string& path) {
     const fat::item_handle item = find_or_fail(system, path);
     const auto removed = system.remove(*item);
     if (not removed and removed.error() == std::errc::directory_not_empty)
-        fail_fat(shown(path) + ": is a directory with something in it; --recursive removes that, too");
+        fail_fat(shown(path) + ": the directory is not empty; use --recursive to remove its contents");
     succeed_or_fail(removed, shown(path));
 }
 
@@ -56,7 +56,7 @@ void run_rm(const change_arguments& arguments) {
     if (arguments.is_recursive) {
         unreadable_objects skipped;
         auto entries = tree_of(system, name.path, skipped);
-        skipped.leave_if_any();  // nothing has been removed yet
+        skipped.leave_if_any();  // before anything is removed
         for (auto each = entries.rbegin(); each != entries.rend(); ++each)
             if (each->path != name.path) remove_one(system, each->path);
     }
@@ -83,7 +83,7 @@ void run_mv(const change_arguments& arguments) {
     mounted.finish();
 }
 
-// Returns by how many runs the file has fewer.
+// Returns the number of runs by which the file has fewer.
 std::uint64_t defragment(fat::file_system& system, const std::string& path, unreadable_objects& skipped) {
     const auto file = system.find(path);
     const auto counts = file ? system.defragment(**file) : failure(file.error());
@@ -99,7 +99,7 @@ std::uint64_t defragment(fat::file_system& system, const std::string& path, unre
     return counts->before - counts->after;
 }
 
-// The clusters that a file leaves become free: if another file shared them, it would lose its data.
+// Moving a file frees its clusters: another file that shares them would lose its data.
 void refuse_shared_clusters(mounted_image& mounted, const image_options& how) {
     const auto report =
         value_or_fail(fat::check(mounted.image().volume(), {.page = mount_options_of(how).value().page}),
@@ -136,22 +136,25 @@ void add_fat_change(command_syntax fat) {
         return std::pair(command, arguments);
     };
     const auto operand = [](command_syntax command, change_arguments& arguments) {
-        command.add_option("IMAGE:/PATH", arguments.operands, "as in disk.img:/notes").required().expected(1);
+        command
+            .add_option("IMAGE:/PATH", arguments.operands,
+                        "file or directory on the volume, as in disk.img:/notes")
+            .required()
+            .expected(1);
     };
     const auto [mkdir, making] = add("mkdir", "create a directory", run_mkdir);
     operand(mkdir, *making);
     mkdir.add_flag("-p,--parents", making->with_parents,
-                   "create missing parents; existing directories are no error");
+                   "create missing parents; succeed if the directory exists");
     const auto [rm, removing] = add("rm", "remove a file or an empty directory", run_rm);
     operand(rm, *removing);
-    rm.add_flag("-r,--recursive", removing->is_recursive, "remove directories recursively");
-    const auto [mv, moving] = add("mv", "rename, or move to another directory of the volume", run_mv);
-    mv.add_option("IMAGE:/PATH TARGET", moving->operands,
-                  "the present path, and the new one on the same volume")
+    rm.add_flag("-r,--recursive", removing->is_recursive, "remove directories and their contents");
+    const auto [mv, moving] = add("mv", "rename or move a file or directory within the volume", run_mv);
+    mv.add_option("IMAGE:/PATH TARGET", moving->operands, "present path, and new path on the same volume")
         .required()
         .expected(2);
     const auto [defrag, joining] =
-        add("defrag", "move files to contiguous clusters, where there is space", run_defrag);
+        add("defrag", "rewrite fragmented files in fewer extents, as far as free space allows", run_defrag);
     operand(defrag, *joining);
 }
 

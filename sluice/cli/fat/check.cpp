@@ -1,4 +1,4 @@
-// sluice fat check, repair: whether a volume is sound, and making it so.
+// sluice fat check, repair: checks whether a volume is consistent, and repairs it.
 
 #include "sluice/fat/check/check.hpp"
 
@@ -56,7 +56,8 @@ opened_image open_image(const check_arguments& arguments, image_use use) {
             }};
 }
 
-// An unreadable FAT is not a verdict on the volume. Programs get an object in this case too.
+// An unreadable FAT does not mean that the volume is damaged. Programs get an object in this case
+// too.
 fat::check_report check_or_fail(opened_image& image, const check_arguments& arguments) {
     auto report = fat::check(image.volume(), {.page = page_of(arguments), .boot = boot_of(arguments)});
     if (not report and arguments.wants_json) fmt::print("{}", fat::json_of_failure(report.error()));
@@ -82,11 +83,11 @@ fat::repair_options repair_options_of(const check_arguments& arguments) {
 
 void explain_doubt(const fat::check_report& report, const std::string& image) {
     if (not report.has(fat::problem_kind::boot_sector_doubtful)) return;
-    fmt::print(
-        stderr,
-        "sluice fat: {0}: nothing was changed: the boot sector may be wrong, and a repair by a wrong boot "
-        "sector destroys files; if it is right, run 'sluice fat repair --boot-sector first {0}'\n",
-        terminal_text(image));
+    fmt::print(stderr,
+               "sluice fat: {0}: nothing was changed: the boot sector may be wrong, and a repair based on a "
+               "wrong boot "
+               "sector destroys files; if it is right, run 'sluice fat repair --boot-sector first {0}'\n",
+               terminal_text(image));
 }
 
 fat::repair_report repair_image(opened_image& image, fat::check_report found,
@@ -135,20 +136,20 @@ void add_fat_check(command_syntax fat) {
         const command_syntax command = fat.add_subcommand(name, what);
         add_overlay_option(command, arguments->how);
         add_code_page_option(command, arguments->how);
-        command.add_option("IMAGE", arguments->image, "the image, or IMAGE@N for its partition N").required();
+        command.add_option("IMAGE", arguments->image, "image file, or IMAGE@N for its partition N")
+            .required();
         command
-            .add_option(
-                "--boot-sector", arguments->boot,
-                "believe the first sector, or its backup [default: the one that the volume agrees with]")
+            .add_option("--boot-sector", arguments->boot,
+                        "use the first boot sector, or its backup [default: the one that matches the volume]")
             .value_name("WHICH")
             .one_of(std::vector<std::string>{"first", "backup"});
-        command.add_flag("--json", arguments->wants_json, "print the report for programs");
+        command.add_flag("--json", arguments->wants_json, "print the report as a JSON object");
         command.on_call([arguments, run] { run(*arguments); });
         return std::pair(command, arguments);
     };
-    add("check", "tell whether a volume is sound; changes nothing", run_check);
+    add("check", "check a volume for damage, without changing it", run_check);
     const auto [repair, arguments] =
-        add("repair", "repair a damaged volume and keep all reachable files", run_repair);
+        add("repair", "repair a damaged volume; reachable files are kept", run_repair);
     repair.add_option("--undo", arguments->undo, "save the original bytes first, for 'sluice fat undo'")
         .value_name("FILE");
 }

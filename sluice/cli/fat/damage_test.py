@@ -14,7 +14,7 @@ SLOT = 32
 
 
 class Volume:
-    """The bytes of a FAT16 image, edited behind the back of the program."""
+    """The bytes of a FAT16 image, which the test edits directly."""
 
     def __init__(self, path):
         self.path = path
@@ -34,7 +34,7 @@ class Volume:
         return self.data + (cluster - 2) * self.cluster
 
     def entry(self, name, directory=None):
-        """The offset of the entry with this short name, "FILE    TXT"."""
+        """Returns the offset of the entry with this short name, "FILE    TXT"."""
         start = self.root if directory is None else self.place(directory)
         for offset in range(start, start + 65536 * SLOT, SLOT):
             if self.bytes[offset:offset + 11] == name.encode():
@@ -52,7 +52,7 @@ class Volume:
             self.bytes[copy + 2 * cluster:copy + 2 * cluster + 2] = to.to_bytes(2, "little")
 
     def replace_in_long_name(self, old, new):
-        """Finds the text in one slot of a long name, where its characters have fixed places."""
+        """Replaces text within one slot of a long name, where the characters have fixed positions."""
         assert len(old) == len(new)
         found = 0
         for offset in range(self.root, len(self.bytes) - SLOT, SLOT):
@@ -87,7 +87,7 @@ class Damaged(unittest.TestCase):
         return f"{self.image}:{path}"
 
     def put_files(self, count):
-        """FILE00 to FILEnn of 10 kB in /D."""
+        """Writes FILE00 to FILEnn of 10 kB in /D."""
         top = self.folder / "d"
         top.mkdir()
         for i in range(count):
@@ -100,7 +100,7 @@ class Damaged(unittest.TestCase):
 
 class Objects(Damaged):
     def damage_file(self, name):
-        """Its chain ends after two clusters."""
+        """Makes the chain of the file end after two clusters."""
         volume = Volume(self.image)
         entry = volume.entry(name, volume.first(volume.entry("D          ")))
         volume.link(volume.first(entry) + 1, 0xfff7)
@@ -227,7 +227,7 @@ class Objects(Damaged):
         self.sluice("get", self.on("/data"), self.folder / "copy")
         self.assertEqual((self.folder / "copy").read_bytes(), (self.folder / "data").read_bytes())
 
-    def test_salvage_copies_what_can_be_read_and_reports_the_rest(self):
+    def test_salvage_copies_readable_parts_and_reports_the_rest(self):
         top = self.put_files(3)
         self.damage_file("FILE01     ")
         self.sluice("get", "--salvage", self.on("/D"), self.folder / "back", code=1)

@@ -10,7 +10,7 @@ namespace sluice::cli {
 namespace {
 
 constexpr std::uint64_t offset_max = std::numeric_limits<std::int64_t>::max();
-// If questions go backwards through a long run of data, each such range is asked for once.
+// If requests go backwards through a long run of data, each such range is queried once.
 constexpr std::uint64_t backward_bytes = 64U << 20;
 
 }  // namespace

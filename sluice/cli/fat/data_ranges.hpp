@@ -7,8 +7,9 @@
 
 namespace sluice::cli {
 
-/// Where a file has data and where holes, for many questions about neighbouring ranges. The file system is
-/// asked once for all ranges of one run of data: on tmpfs an answer takes time in proportion to that run.
+/// The data and the holes of a file, for many queries about neighbouring ranges. The file system is
+/// queried once for all ranges of one run of data: on tmpfs a query takes time in proportion to
+/// that run.
 ///
 /// The answer may be out of date if the file changes. Thread safety: one thread.
 class data_ranges {

@@ -20,8 +20,8 @@
 namespace sluice::cli {
 namespace {
 
-// A lease for writing is only granted on a file that is open nowhere else. If another process opens the file
-// at that moment, the kernel sends a signal: SIGURG is one that does nothing.
+// A write lease is only granted on a file that is not open elsewhere. If another process opens the
+// file at that moment, the kernel sends a signal: SIGURG has no effect.
 image_users users_of_file(const io::file_handle& image) noexcept {
     const int descriptor = image.descriptor();
     const bool is_granted =
@@ -35,7 +35,7 @@ image_users users_of_file(const io::file_handle& image) noexcept {
     return is_seen_by_others ? image_users::unknown : image_users::none;
 }
 
-// The kernel grants exclusive use of a block device once, and a mount has it.
+// The kernel grants exclusive use of a block device once, and a mount has acquired it.
 image_users users_of_device(const std::string& path) noexcept {
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_EXCL | O_CLOEXEC);
     if (descriptor < 0) return errno == EBUSY ? image_users::some : image_users::unknown;
@@ -45,7 +45,7 @@ image_users users_of_device(const std::string& path) noexcept {
 
 #ifdef SLUICE_HAVE_BLKID
 
-// Far more than an image can have; a bound for a library that decides itself when it ends.
+// More formats than any image has; a bound, because libblkid decides when the loop ends.
 constexpr int formats_max = 64;
 
 struct probe_deleter {
@@ -63,18 +63,18 @@ void add_value(blkid_probe probe, const char* key, const char* suffix, std::vect
 std::expected<std::vector<std::string>, std::string> formats_in(const io::file_handle& image,
                                                                 byte_extent where) {
     std::vector<std::string> found;
-    if (where.length == 0) return found;  // libblkid would take that for all of the image
+    if (where.length == 0) return found;  // libblkid takes 0 for the whole image
     const probe_owner probe(blkid_new_probe());
     if (probe == nullptr) return std::unexpected("libblkid: out of memory");
     if (blkid_probe_set_device(probe.get(), image.descriptor(), static_cast<blkid_loff_t>(where.offset),
                                static_cast<blkid_loff_t>(where.length)) != 0)
-        return std::unexpected("cannot examine the present content");
+        return std::unexpected("cannot examine the existing data");
     blkid_probe_enable_superblocks(probe.get(), 1);
     blkid_probe_set_superblocks_flags(probe.get(), BLKID_SUBLKS_TYPE | BLKID_SUBLKS_BADCSUM);
     blkid_probe_enable_partitions(probe.get(), 1);
     for (int i = 0; i != formats_max; ++i) {
         const int outcome = blkid_do_probe(probe.get());
-        if (outcome < 0) return std::unexpected("cannot read the present content");
+        if (outcome < 0) return std::unexpected("cannot read the existing data");
         if (outcome > 0) break;
         add_value(probe.get(), "TYPE", "", found);
         add_value(probe.get(), "PTTYPE", " partition table", found);
@@ -90,7 +90,7 @@ std::expected<std::vector<std::string>, std::string> formats_in(const io::file_h
 
 #endif
 
-// The formats of disks have their marks here, but for copies at the end.
+// Disk formats have their signatures here, except for copies at the end.
 constexpr std::uint64_t examined_bytes = 128U << 10;
 
 result<bool> begins_with_data(fat::file_device& image, byte_extent where) {

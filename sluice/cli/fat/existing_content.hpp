@@ -19,17 +19,18 @@ namespace sluice::cli {
 [[nodiscard]] std::expected<std::vector<std::string>, std::string> content_of(fat::file_device& image,
                                                                               byte_extent where);
 
-/// Whether an image has other users.
+/// Other users of an image.
 enum class image_users : std::uint8_t {
     none,     ///< no other process of this host has it open
     some,     ///< another process, a loop device or a mount uses it
-    unknown,  ///< the file system does not tell
+    unknown,  ///< the file system does not support the check
 };
 
-/// Returns whether another process uses the file or block device `path`, which is open as `image`. The kernel
-/// answers for files with a lease, which the owner of a file, or a process with CAP_LEASE, receives on the
-/// file systems of disks and memory. On network file systems and FUSE a lease says nothing of other hosts, or
-/// of those who reach the file by another path: there only `some` is certain. Allocates, blocks: no.
+/// Returns whether another process uses the file or block device `path`, which is open as `image`.
+/// For files it requests a lease, which the kernel grants to the owner of a file, or a process with
+/// CAP_LEASE, on disk and memory file systems. On network file systems and FUSE a lease does not
+/// cover other hosts, or processes that use the file by another path: there only `some` is certain.
+/// Allocates, blocks: no.
 [[nodiscard]] image_users users_of(const io::file_handle& image, const std::string& path);
 
 }  // namespace sluice::cli

@@ -5,7 +5,7 @@
 
 #include "sluice/base/result.hpp"
 
-// How `sluice fat` reports what went wrong, and leaves.
+// Error reports of `sluice fat`.
 
 namespace sluice::cli {
 
@@ -20,7 +20,7 @@ namespace sluice::cli {
 /// through this or terminal_text() only.
 [[nodiscard]] std::string shown(const std::string& path);
 
-/// The value, or leaves with "what: why".
+/// Returns the value, or leaves with "what: why".
 template <class T>
 [[nodiscard]] T value_or_fail(result<T> got, const std::string& what) {
     if (not got) fail_fat(fat_message(got.error(), what));

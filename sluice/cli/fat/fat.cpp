@@ -1,4 +1,4 @@
-// sluice fat: images with FAT volumes, without root and without mounting.
+// sluice fat: works with FAT volumes in images, without root and without mounting.
 
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/fat/commands.hpp"
@@ -6,7 +6,7 @@
 namespace sluice::cli {
 
 void add_fat(command_syntax app) {
-    const command_syntax fat = app.add_subcommand("fat", "look into, change, make and mend FAT disk images");
+    const command_syntax fat = app.add_subcommand("fat", "work with FAT disk images");
     fat.require_subcommands(1);
     add_fat_make(fat);
     add_fat_build(fat);

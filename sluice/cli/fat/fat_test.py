@@ -1,5 +1,5 @@
-"""sluice fat as a shell sees it, judged by others: dosfstools, mtools and 7-Zip. Run by ctest with the program as
-the last argument."""
+"""sluice fat as a shell sees it, verified with dosfstools, mtools and 7-Zip. Run by ctest with the program as the last
+argument."""
 
 import fcntl
 import filecmp
@@ -16,7 +16,7 @@ import unittest
 
 PROGRAM = sys.argv.pop() if __name__ == "__main__" else None
 OTHERS = ("fsck.fat", "mdir", "mcopy", "mlabel", "7z", "sfdisk")
-# Debian keeps some of them where only root's shell looks.
+# Debian installs some of them in directories that are only in the PATH of root.
 PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 SKIPPED = 77
 
@@ -59,7 +59,7 @@ class Fat(unittest.TestCase):
 
 
 class Volumes(Fat):
-    def test_mkfs_makes_what_was_asked_for_and_the_same_bytes_for_the_same_options(self):
+    def test_mkfs_follows_its_options_and_writes_the_same_bytes_for_the_same_options(self):
         for size, bits, sector in (("1440k", 12, 512), ("64m", 16, 512), ("600m", 32, 512), ("64g", 32, 512),
                                    ("64m", 16, 2048), ("1g", 32, 4096)):
             with self.subTest(size=size, bits=bits, sector=sector):
@@ -75,7 +75,7 @@ class Volumes(Fat):
                             "1234abcd", SOURCE_DATE_EPOCH="1000000000", TZ="UTC")
                 self.assertEqual(first, self.start())
 
-    def test_mkfs_does_not_overwrite_what_is_there_unless_forced(self):
+    def test_mkfs_overwrites_existing_data_only_with_force(self):
         self.make()
         self.assertIn("--force", self.sluice("mkfs", self.image, code=1))
         self.assertIn("no such image", self.sluice("mkfs", self.folder / "none", code=1))
@@ -102,7 +102,8 @@ class Volumes(Fat):
         source = self.folder / "a.txt"
         source.write_text("second\n")
         self.sluice("put", source, f"{self.image}@2:/")
-        self.assertEqual(self.sluice("cat", f"{self.image}:/a.txt"), "second\n")  # the only one that is FAT
+        self.assertEqual(self.sluice("cat", f"{self.image}:/a.txt"), "second\n")  # the only FAT
+                                                                                  # partition
         self.assertEqual(self.other("mcopy", "-i", f"{self.image}@@12582912", "::a.txt", "-"), b"second\n")
         self.assertIn("no partition @3, only: @1", self.sluice("ls", f"{self.image}@3:/", code=1))
 
@@ -123,7 +124,7 @@ class Files(Fat):
         for name in same.common_dirs:
             self.assert_same_tree(a / name, b / name)
 
-    def test_trees_come_back_as_they_went_and_others_read_them(self):
+    def test_trees_survive_a_round_trip_and_other_programs_read_them(self):
         self.make("64m")
         top = self.tree()
         self.sluice("put", top, self.on("/"))
@@ -136,14 +137,14 @@ class Files(Fat):
         listed = self.sluice("ls", "-R", self.on("/"))
         self.assertIn("tree/deep/naïve \U0001f600.bin\n", listed)
 
-    def test_what_mtools_wrote_is_read(self):
+    def test_files_written_by_mtools_are_read(self):
         self.make("64m")
         top = self.tree()
         self.other("mcopy", "-s", "-m", "-i", self.image, top / "a long name with spaces.txt", "::")
         self.sluice("get", self.on("/A LONG name with spaces.txt"), self.folder / "one")
         self.assertEqual((self.folder / "one").read_bytes(), (top / "a long name with spaces.txt").read_bytes())
 
-    def test_names_are_made_moved_and_removed(self):
+    def test_names_are_created_moved_and_removed(self):
         self.make()
         self.sluice("mkdir", "-p", self.on("/a/b/c"))
         self.sluice("mkfile", self.on("/a/b/file"), "--size", "5k")
@@ -156,17 +157,17 @@ class Files(Fat):
         self.assertEqual(self.sluice("ls", self.on("/")), "")
         self.assert_sound()
 
-    def test_what_does_not_fit_is_refused_with_the_reason(self):
+    def test_impossible_copies_are_refused_with_the_reason(self):
         self.make("1440k")
         big = self.folder / "big"
         big.write_bytes(bytes(2_000_000))
         self.assertIn("No space left", self.sluice("put", big, self.on("/"), code=1))
         self.assertIn("no such file", self.sluice("put", self.folder / "none", self.on("/"), code=1))
         self.assertIn("No such file", self.sluice("cat", self.on("/none"), code=1))
-        self.assertIn("say where", self.sluice("put", big, self.image, code=1))
+        self.assertIn("name it, as in", self.sluice("put", big, self.image, code=1))
         self.assert_sound()
 
-    def test_reading_costs_a_step_per_cluster_with_runs_and_the_square_of_it_naively(self):
+    def test_reading_takes_a_step_per_cluster_with_runs_and_quadratic_steps_naively(self):
         self.make("20m", "--type", "16", "--cluster", "512")
         self.sluice("mkfile", self.on("/f"), "--size", "256k")
 
@@ -185,7 +186,8 @@ class Files(Fat):
         for i in range(0, 20, 2):
             self.sluice("rm", self.on(f"/f{i}"))
         rest = int(next(line for line in self.sluice("stat", self.on("/")).splitlines() if "clusters" in line).split()[1])
-        self.sluice("mkfile", self.on("/tail"), "--size", f"{(rest - 1020) * 2}k")  # leaves the holes and a little
+        self.sluice("mkfile", self.on("/tail"), "--size", f"{(rest - 1020) * 2}k")  # leaves the holes and
+                                                                                    # a little more
         self.sluice("mkfile", self.on("/spread"), "--size", "900k")
         before = self.other(PROGRAM, "fat", "cat", self.on("/spread"))
         self.assertGreater(len(self.sluice("map", self.on("/spread")).splitlines()), 2)
@@ -215,7 +217,7 @@ class Damage(Fat):
                 image.seek(fat + copy * length + 2 * 10)
                 image.write(b"\x03\x00")  # back to the beginning
 
-    def test_check_reports_damage_and_repair_makes_it_good(self):
+    def test_check_reports_damage_and_repair_corrects_it(self):
         self.damaged()
         self.assertIn("/FILE: its chain leads", self.sluice("check", self.image, code=4))
         report = json.loads(self.sluice("check", self.image, "--json", code=4))
@@ -225,19 +227,19 @@ class Damage(Fat):
         self.assert_sound()
         self.assertIn("FSCK0000.REC", self.sluice("ls", self.on("/")))
 
-    def test_what_is_no_volume_is_refused_with_the_reason(self):
+    def test_an_image_without_a_volume_is_refused_with_the_reason(self):
         with self.image.open("wb") as image:
             image.truncate(100_000)
         self.assertIn("all zeros", self.sluice("ls", self.on("/"), code=1))
         self.image.write_bytes(b"short")
         self.assertIn("5 bytes", self.sluice("ls", self.on("/"), code=1))
 
-    def test_an_image_is_written_by_one_at_a_time_and_the_other_learns_who(self):
+    def test_an_image_has_one_writer_at_a_time_and_the_message_names_it(self):
         self.make()
         holder = subprocess.Popen([PROGRAM, "lock", "--algorithm", "memory_map", f"{self.image}.lock", "--",
                                    "sh", "-c", "echo; exec sleep 60"], stdout=subprocess.PIPE)
         self.addCleanup(holder.wait)
-        self.addCleanup(holder.terminate)  # which is forwarded to the command
+        self.addCleanup(holder.terminate)  # terminate() is forwarded to the command
         self.addCleanup(holder.stdout.close)
         holder.stdout.readline()
         told = re.search(r"held by process (\d+) on ", self.sluice("mkdir", self.on("/x"), code=1))
@@ -265,13 +267,13 @@ class Share(Fat):
         self.addCleanup(server.stdout.close)
         self.addCleanup(server.wait)
         self.addCleanup(server.kill)
-        self.assertTrue(server.stdout.readline())  # the banner: it listens
+        self.assertTrue(server.stdout.readline())  # the banner: the server is listening
         return server
 
     def client(self, share, *commands):
         return run("smbclient", f"//127.0.0.1/{share}", "-p", self.port, "-U", "u%secret", "-c", "; ".join(commands))
 
-    def test_an_image_is_served_and_is_sound_behind_it(self):
+    def test_an_image_is_served_and_is_consistent_afterwards(self):
         self.make("64m")
         big = self.folder / "big"
         big.write_bytes(os.urandom(3_000_000))
@@ -288,7 +290,7 @@ class Share(Fat):
         self.sluice("get", self.on("/sub/c"), self.folder / "again")
         self.assertEqual((self.folder / "again").read_bytes(), big.read_bytes())
 
-    def test_an_image_served_read_only_stays_as_it_is(self):
+    def test_an_image_served_read_only_does_not_change(self):
         self.make("20m")
         self.sluice("mkfile", self.on("/f"), "--size", "10k")
         before = self.image.read_bytes()

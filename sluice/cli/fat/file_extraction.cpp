@@ -12,11 +12,13 @@ namespace sluice::cli {
 namespace {
 
 constexpr std::size_t block_bytes = 1U << 20;
-// Copied through memory: there, asking for holes and for shared blocks would take longer than the copy.
+// Limit for copies through memory: for small files, querying holes and cloning blocks takes longer
+// than copying.
 constexpr std::size_t small_file_bytes_max = 128U << 10;
-// No list of more pieces is kept: a hostile file of 4 GiB has millions.
+// No longer list of pieces is kept: a hostile file of 4 GiB has millions.
 constexpr std::size_t pieces_kept_max = 256;
-// Ranges beyond that are counted only: a message for each sector of a bad disk would help no reader.
+// Further ranges are only counted: a message for each sector of a bad disk would not help any
+// reader.
 constexpr std::size_t ranges_listed_max = 64;
 
 }  // namespace
@@ -51,7 +53,7 @@ struct file_extraction::copy_in_progress {
         }
     }
     [[nodiscard]] bool write(std::span<const std::byte> bytes, std::uint64_t offset) {
-        // A full file system takes a part first; writing the rest tells why.
+        // A full file system accepts a part first; the next write reports the reason.
         while (not bytes.empty() and not write_error) {
             const auto done = target->file().write(
                 io::io_request<io::const_bytes_type>{.buffers = bytes, .offset = offset});
@@ -100,7 +102,7 @@ std::vector<object_problem> file_extraction::copy(const tree_entry& file, const 
     return copy.problems();
 }
 
-// Finds out whether the whole cluster chain can be followed, and keeps the pieces if they are few.
+// Checks whether the whole cluster chain can be followed, and keeps the pieces if they are few.
 result<void> file_extraction::find_pieces(const tree_entry& file, fat::item& source) {
     pieces_.clear();
     has_all_pieces_ = true;
@@ -115,8 +117,8 @@ result<void> file_extraction::find_pieces(const tree_entry& file, fat::item& sou
     return done;
 }
 
-// Reads all of a small file. False if it is none, or cannot be read completely; then the copy by extents
-// finds out which parts can be.
+// Reads all of a small file. Returns false if the file is not small, or cannot be read completely;
+// then the copy by extents determines which parts are readable.
 bool file_extraction::read_small(const tree_entry& file) {
     if (file.status.size_bytes > small_file_bytes_max or not has_all_pieces_) return false;
     room_.resize(std::max(room_.size(), small_file_bytes_max));
@@ -191,11 +193,11 @@ void file_extraction::copy_extents(copy_in_progress& copy) {
 }
 
 void file_extraction::copy_piece(copy_in_progress& copy, const fat::file_system::piece& piece) {
-    // Also to find out which side an error is of.
+    // This also determines which side an error is on.
     if (not copy_in_kernel(copy, piece)) copy_through_memory(copy, piece);
 }
 
-// False if it cannot be done, or fails: a part may have been copied then.
+// Returns false if it is not possible or fails: a part may have been copied then.
 bool file_extraction::copy_in_kernel(copy_in_progress& copy, const fat::file_system::piece& piece) {
     const auto place = from_.image().volume().place_of(*piece.place);
     if (not place) return false;

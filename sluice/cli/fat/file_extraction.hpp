@@ -12,13 +12,13 @@
 
 namespace sluice::cli {
 
-/// The treatment of a file of which only a part can be read.
+/// The treatment of a file that is only partly readable.
 enum class damaged_file : bool {
     skip,     ///< it is reported, and there is no copy
     salvage,  ///< the copy has the readable bytes, and zeros elsewhere; the missing ranges are reported
 };
 
-/// Where a copy goes.
+/// The target of a copy.
 struct copy_target {
     const io::path_handle& directory;
     new_file::form form;               // of new files there

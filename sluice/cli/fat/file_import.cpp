@@ -45,7 +45,8 @@ void put_file(fat::file_system& system, const std::filesystem::path& from, host_
     if (block.problem) fail_fat(fat_message(*block.problem, from.string()));
     refuse_other_name(system, to);
     const fat::item_handle file = open_or_create(system, to);
-    succeed_or_fail(system.expect(*file, block.file_bytes), shown(to));  // says early that it does not fit
+    succeed_or_fail(system.expect(*file, block.file_bytes), shown(to));  // fails early if the file
+                                                                         // does not fit
     fat::run_list::hint hint;
     for (;;) {
         if (block.problem) fail_fat(fat_message(*block.problem, from.string()));
@@ -55,7 +56,7 @@ void put_file(fat::file_system& system, const std::filesystem::path& from, host_
         block = files.next();
     }
     auto modified = std::chrono::time_point_cast<fat::time_point::duration>(block.modified);
-    // A file that was created by the build itself has another time in each run.
+    // A file that the build itself created has another time in each run.
     if (const auto latest = source_date()) modified = std::min(modified, *latest);
     succeed_or_fail(system.change(*file, {.modified = modified}), shown(to));
 }

@@ -39,7 +39,7 @@ std::uint32_t serial_of(const format_arguments& arguments, const build_moment& w
 std::uint64_t size_of(const std::string& text) {
     const auto size = parse_size(text);
     if (not size)
-        fail_fat(fmt::format("invalid size '{}': use a number with an optional suffix k, m, g or t", text));
+        fail_fat(fmt::format("invalid size '{}': use a number with an optional suffix k, m, g, or t", text));
     return *size;
 }
 
@@ -78,17 +78,21 @@ void describe(const fat::format_plan& plan) {
 }
 
 void add_format_options(command_syntax command, format_arguments& arguments) {
-    command.add_option("--type", arguments.bits, "12, 16 or 32 [default: by size]").one_of({12, 16, 32});
-    command.add_option("--cluster", arguments.cluster, "bytes per cluster: 512 to 64k").value_name("SIZE");
+    command.add_option("--type", arguments.bits, "FAT type: 12, 16, 32 [default: by size]")
+        .one_of({12, 16, 32});
+    command.add_option("--cluster", arguments.cluster, "bytes per cluster, 512 to 64k [default: by size]")
+        .value_name("SIZE");
     command.add_option("--sector", arguments.sector, "bytes per sector: 512, 1024, 2048, 4096")
         .shows_default();
-    command.add_option("--fats", arguments.fats, "copies of the FAT: 1 or 2").shows_default();
-    command.add_option("--root-entries", arguments.root_entries, "entries of the root of FAT12 and FAT16");
+    command.add_option("--fats", arguments.fats, "number of FAT copies: 1, 2").shows_default();
+    command.add_option("--root-entries", arguments.root_entries,
+                       "entries in the root directory (FAT12 and FAT16)");
     command.add_option("--reserved", arguments.reserved, "sectors before the first FAT");
-    command.add_option("--label", arguments.label, "name of the volume, at most 11 characters");
-    const option_syntax serial =
-        command.add_option("--serial", arguments.serial, "volume ID, as in 1234-ABCD [default: random]");
-    (void)command.add_option("--serial-from", arguments.serial_from, "derive the volume ID from TEXT")
+    command.add_option("--label", arguments.label, "volume label, at most 11 characters");
+    const option_syntax serial = command.add_option(
+        "--serial", arguments.serial, "volume serial number, as in 1234-ABCD [default: random]");
+    (void)command
+        .add_option("--serial-from", arguments.serial_from, "derive the volume serial number from TEXT")
         .value_name("TEXT")
         .excludes(serial);
 }

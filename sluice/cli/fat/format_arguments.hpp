@@ -8,7 +8,7 @@
 #include "sluice/cli/fat/build_time.hpp"
 #include "sluice/fat/edit/format.hpp"
 
-// The options of the commands that create volumes. Errors of all functions: they leave with the reason.
+// The options of the commands that create volumes. Errors: all functions leave with the reason.
 
 namespace sluice::cli {
 
@@ -37,7 +37,7 @@ void add_format_options(command_syntax command, format_arguments& arguments);
 /// --serial-from, else the seconds of `when` if it is fixed, else random.
 [[nodiscard]] fat::format_options options_of(const format_arguments& arguments, const build_moment& when);
 
-/// Prints the volume that a plan makes.
+/// Prints a description of the volume to create.
 void describe(const fat::format_plan& plan);
 
 }  // namespace sluice::cli

@@ -68,12 +68,12 @@ void run_get(const get_arguments& arguments) {
 
 void add_fat_get(command_syntax fat) {
     const auto arguments = std::make_shared<get_arguments>();
-    const command_syntax get = fat.add_subcommand("get", "copy a file or a directory from a volume");
-    get.add_option("IMAGE:/PATH", arguments->image, "the file or directory").required();
-    get.add_option("TARGET", arguments->target, "the copy [default: the same name, in this directory]")
+    const command_syntax get = fat.add_subcommand("get", "copy a file or directory from a volume");
+    get.add_option("IMAGE:/PATH", arguments->image, "file or directory on the volume").required();
+    get.add_option("TARGET", arguments->target, "local file or directory [default: current directory]")
         .expected(0, 1);
     get.add_flag("--salvage", arguments->salvages,
-                 "copy the readable parts of damaged files; report the missing byte ranges");
+                 "copy the readable parts of damaged files and report the missing byte ranges");
     add_image_options(get, arguments->how);
     get.on_call([arguments] { run_get(*arguments); });
 }

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t block_bytes_max = 1U << 20;
 constexpr std::uint64_t bytes_ahead_max = 8U << 20;
 constexpr std::size_t blocks_ahead_max = 256;
-// A taker that waits is woken for several blocks at once, since most are small.
+// A waiting consumer is woken for several blocks at once, since most are small.
 constexpr std::size_t blocks_per_wake_up = 16;
 
 }  // namespace
@@ -22,7 +22,7 @@ host_reader::host_reader(std::vector<std::filesystem::path> files) : files_(std:
     if (files_.size() < 2) return;
     try {
         thread_ = std::jthread([this] { read_all(); });
-    } catch (const std::system_error&) {  // no more threads
+    } catch (const std::system_error&) {  // no thread can be started
     }
 }
 
@@ -85,7 +85,7 @@ host_block host_reader::read_block() {
     if (not status) return end_file(status.error());
     made.file_bytes = status->size_bytes;
     const std::uint64_t rest = made.file_bytes - std::min(made.file_bytes, offset_);
-    // One more byte than there should be, so that a read that is short proves the end.
+    // One more byte than expected, so that a short read proves the end.
     made.bytes.resize(static_cast<std::size_t>(std::min(block_bytes_max, rest + 1)));
     const auto got =
         open_.read(io::io_request<io::bytes_type>{.buffers = std::span(made.bytes), .offset = offset_});

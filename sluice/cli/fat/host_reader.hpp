@@ -25,21 +25,21 @@ struct host_block {
     std::optional<error> problem{};  // then it is the last
 };
 
-/// Reads files of the host in a given order, on a thread of its own, up to 8 MiB ahead of the program that
-/// takes their blocks.
+/// Reads files of the host in a given order, on its own thread, up to 8 MiB ahead of the program
+/// that takes their blocks.
 ///
 /// Thread safety: one thread takes blocks.
 class host_reader {
 public:
-    /// Starts to read. Without a second thread, next() reads. Allocates: up to 8 MiB.
+    /// Starts to read. If no thread can be started, next() reads. Allocates: up to 8 MiB.
     explicit host_reader(std::vector<std::filesystem::path> files);
     host_reader(const host_reader&) = delete;
     host_reader& operator=(const host_reader&) = delete;
-    /// Waits for the block that is being read, at most.
+    /// Waits at most for the block that is being read.
     ~host_reader();
 
-    /// Returns the next block: all blocks of the first file, then those of the second, and so on. Do not call
-    /// it after the last. Blocks: until the block has been read.
+    /// Returns the next block: all blocks of the first file, then those of the second, and so on.
+    /// Do not call it after the last block. Blocks: until the block has been read.
     [[nodiscard]] host_block next();
 
 private:

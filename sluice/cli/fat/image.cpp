@@ -49,15 +49,13 @@ opened_image::opened_image(const image_name& name, image_use use, const image_op
     if (not stack) fail_fat(stack.error().message);
     stack_ = *std::move(stack);
     if (stack_->previous_writer_died())
-        fmt::print(stderr,
-                   "sluice fat: {}: whoever wrote to it before died; 'sluice fat check' tells whether it is "
-                   "whole\n",
-                   path_);
+        fmt::print(stderr, "sluice fat: {}: the last writer did not finish; run 'sluice fat check {}'\n",
+                   path_, path_);
     if (const std::uint32_t pending = stack_->pending_batches(); pending != 0)
         fmt::print(
             stderr,
-            "sluice fat: {}: {} batches are in {} and not in the image yet; this is the volume with them, "
-            "and whoever writes to it next carries them out\n",
+            "sluice fat: {}: {} batches are in {} and not in the image yet; they are included here, and the "
+            "next writer writes them to the image\n",
             path_, pending, journal_of(path_));
 }
 
@@ -74,7 +72,7 @@ fat::geometry opened_image::shape() {
 mounted_image::mounted_image(const image_name& name, image_use use, const image_options& options,
                              fat::lookup_strategy strategy)
     : image_(name, use, options) {
-    auto how = mount_options_of(options).value();  // checked when it was read
+    auto how = mount_options_of(options).value();  // validated when it was parsed
     if (options.time_zone.empty() and source_date()) how.zone = fat::time_zone::utc();
     how.is_read_only = use == image_use::read;
     how.strategy = strategy;
@@ -82,10 +80,8 @@ mounted_image::mounted_image(const image_name& name, image_use use, const image_
     system_ =
         value_or_fail(fat::file_system::mount(image_.volume(), image_.shape(), clock_, how), image_.path());
     if (system_->was_dirty() and not image_.is_known_sound())
-        fmt::print(stderr,
-                   "sluice fat: {}: the volume was not unmounted; 'sluice fat check' tells whether it is "
-                   "whole\n",
-                   image_.path());
+        fmt::print(stderr, "sluice fat: {}: the volume was not unmounted; run 'sluice fat check {}'\n",
+                   image_.path(), image_.path());
 }
 
 void mounted_image::finish() {

@@ -13,28 +13,29 @@
 
 namespace sluice::cli {
 
-/// Takes a name apart. A file that is really called "a@1" or "a:/b" is named with a path before it.
+/// Parses a name. A file that is really called "a@1" or "a:/b" is named with a path before it.
 [[nodiscard]] image_name parse_image(const std::string& text);
 
-/// An image, opened, with the volume found in it; held against other writers if it is to be written. Prints
-/// why and leaves if something is wrong.
+/// An image, opened, with the volume found in it; locked against other writers if it is opened for
+/// writing. Prints the reason and leaves on failure.
 class opened_image {
 public:
     opened_image(const image_name& name, image_use use, const image_options& options);
-    /// The same with `rejected(why)` where the image has no FAT volume, or several; it does not return.
+    /// The same; calls `rejected(why)`, which does not return, if the image has no FAT volume, or
+    /// several.
     opened_image(const image_name& name, image_use use, const image_options& options,
                  const std::function<void(const std::string&)>& rejected);
 
     [[nodiscard]] fat::device& volume() noexcept { return stack_->volume(); }
-    /// Bytes of the image before the volume.
+    /// Returns the number of bytes of the image before the volume.
     [[nodiscard]] std::uint64_t volume_offset() const noexcept { return stack_->where().offset; }
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
-    /// As image_stack has it.
+    /// Returns image_stack::is_known_sound().
     [[nodiscard]] bool is_known_sound() const noexcept { return stack_->is_known_sound(); }
-    /// Its geometry. Leaves with the reason if there is none, or if the backup of the boot sector is right
-    /// instead. If the volume does not decide which one is right, prints a warning; leaves if the image is
-    /// to be written. Blocks: for the image.
+    /// Returns its geometry. Leaves with the reason if there is none, or if the backup of the boot
+    /// sector is right instead. If the volume does not decide which one is right, prints a warning;
+    /// leaves if the image is opened for writing. Blocks: for the image.
     [[nodiscard]] fat::geometry shape();
 
 private:
@@ -43,7 +44,7 @@ private:
     std::unique_ptr<image_stack> stack_;
 };
 
-/// An image whose volume is mounted. Members go in the order that they need.
+/// A mounted image. The order of the members is that of their dependencies.
 class mounted_image {
 public:
     mounted_image(const image_name& name, image_use use, const image_options& options,
@@ -51,7 +52,7 @@ public:
 
     [[nodiscard]] fat::file_system& system() noexcept { return *system_; }
     [[nodiscard]] opened_image& image() noexcept { return image_; }
-    /// Writes everything and marks the volume clean; leaves with why if that fails.
+    /// Writes everything and marks the volume clean; leaves with the reason on failure.
     void finish();
 
 private:
@@ -60,10 +61,11 @@ private:
     std::unique_ptr<fat::file_system> system_;
 };
 
-/// "5m", "64 MiB" or "1474560" in bytes; units are powers of 1024. Nothing if it is none.
+/// Parses "5m", "64 MiB" or "1474560" into bytes; units are powers of 1024. Returns std::nullopt if
+/// invalid.
 [[nodiscard]] std::optional<std::uint64_t> parse_size(std::string text);
 
-/// "1.4 MiB".
+/// Returns a text such as "1.4 MiB".
 [[nodiscard]] std::string size_text(std::uint64_t bytes);
 
 }  // namespace sluice::cli

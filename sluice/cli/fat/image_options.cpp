@@ -33,7 +33,7 @@ std::optional<int> number(std::string_view digits) {
                : std::nullopt;
 }
 
-// "host", "utc", or an offset as in +05:30.
+// Parses "host", "utc", or an offset as in +05:30.
 std::optional<fat::time_zone> zone_of(std::string_view text) {
     if (text.empty() or text == "host") return fat::time_zone::host();
     if (text == "utc" or text == "UTC") return fat::time_zone::utc();
@@ -45,7 +45,7 @@ std::optional<fat::time_zone> zone_of(std::string_view text) {
     return fat::time_zone::fixed(text[0] == '-' ? -offset : offset);
 }
 
-// As CLI11 wants a check: empty if all is well.
+// Returns a check for CLI11: it returns an empty text if the value is valid.
 auto complaint_about(std::string image_options::* which) {
     return [which](const std::string& text) {
         image_options options;
@@ -64,17 +64,17 @@ std::expected<fat::mount_options, std::string> mount_options_of(const image_opti
             std::ranges::find(pages, options.code_page, [](const auto& each) { return each.first; });
         if (found == pages.end())
             return std::unexpected(fmt::format(
-                "'{}' is no code page we know: ascii, 437, 850, 852, 866, 1252, 932, 936, 949, 950",
+                "unknown code page '{}': use ascii, 437, 850, 852, 866, 1252, 932, 936, 949, or 950",
                 options.code_page));
         if (not fat::is_available(found->second))
             return std::unexpected(
-                fmt::format("this system's iconv(3) lacks code page {}", options.code_page));
+                fmt::format("code page {} is not supported by iconv(3) on this system", options.code_page));
         made.page = found->second;
     }
     const auto zone = zone_of(options.time_zone);
     if (not zone)
-        return std::unexpected(
-            fmt::format("'{}' is no time zone: host, utc, or an offset as in +05:30", options.time_zone));
+        return std::unexpected(fmt::format("invalid time zone '{}': use host, utc, or an offset as in +05:30",
+                                           options.time_zone));
     made.zone = *zone;
     return made;
 }
@@ -89,15 +89,15 @@ std::string text_of(const image_options& options) {
 }
 
 void add_overlay_option(command_syntax command, image_options& options) {
-    command
-        .add_option("--overlay", options.overlay, "leave the image as it is; this file has what is changed")
+    command.add_option("--overlay", options.overlay, "store changes in FILE; do not modify the image")
         .value_name("FILE");
 }
 
 void add_code_page_option(command_syntax command, image_options& options) {
     command
-        .add_option("--code-page", options.code_page,
-                    "of short names: ascii, 437, 850, 852, 866, 1252, 932, 936, 949, 950 (437)")
+        .add_option(
+            "--code-page", options.code_page,
+            "code page of short names: ascii, 437, 850, 852, 866, 1252, 932, 936, 949, 950 [default: 437]")
         .value_name("PAGE")
         .check(complaint_about(&image_options::code_page));
 }
@@ -105,15 +105,14 @@ void add_code_page_option(command_syntax command, image_options& options) {
 void add_time_zone_option(command_syntax command, image_options& options) {
     command
         .add_option("--time-zone", options.time_zone,
-                    "time zone of the volume: host, utc, +HH:MM [default: host]")
+                    "time zone of timestamps: host, utc, +HH:MM [default: host]")
         .value_name("ZONE")
         .check(complaint_about(&image_options::time_zone));
 }
 
 void add_image_options(command_syntax command, image_options& options) {
     add_overlay_option(command, options);
-    command.add_flag("--journal", options.journal,
-                     "what is changed together survives a crash together: through IMAGE.journal");
+    command.add_flag("--journal", options.journal, "commit changes atomically, using IMAGE.journal");
     add_code_page_option(command, options);
     add_time_zone_option(command, options);
 }

@@ -8,27 +8,29 @@
 
 namespace sluice::cli {
 
-/// How else an image is to be used, as the command line or a configuration file says it.
+/// The options of using an image, from the command line or a configuration file.
 struct image_options {
-    std::string overlay;    // where writes go; empty: into the image
-    bool journal = false;   // what is written goes through a journal beside the image
-    std::string code_page;  // of short names; empty: 437
-    std::string time_zone;  // of the volume's times; empty: the host's
+    std::string overlay;    // file for the changes; empty: none, the image is written
+    bool journal = false;   // changes are committed through a journal next to the image
+    std::string code_page;  // code page of short names; empty: 437
+    std::string time_zone;  // time zone of the volume; empty: that of the host
 
     [[nodiscard]] friend bool operator==(const image_options&, const image_options&) = default;
 };
 
-/// The same for the file system. Errors: a sentence that says what is wrong with a code page or time zone.
+/// Converts them for the file system. Errors: a sentence that names an invalid code page or time
+/// zone.
 [[nodiscard]] std::expected<fat::mount_options, std::string> mount_options_of(const image_options& options);
 
-/// What comes behind the name of an image to tell apart two uses of it; empty if nothing is said.
+/// Returns a suffix for the name of an image that distinguishes two uses of it; empty without
+/// options.
 [[nodiscard]] std::string text_of(const image_options& options);
 
-/// Adds the option of where writes go to a command that looks at a volume as bytes.
+/// Adds --overlay to a command that reads a volume as bytes.
 void add_overlay_option(command_syntax command, image_options& options);
-/// Adds that of how short names are read.
+/// Adds --code-page.
 void add_code_page_option(command_syntax command, image_options& options);
-/// Adds the option for the time zone of the volume.
+/// Adds --time-zone.
 void add_time_zone_option(command_syntax command, image_options& options);
 /// Adds all of them to a command that mounts a volume.
 void add_image_options(command_syntax command, image_options& options);

@@ -11,14 +11,14 @@
 namespace sluice::cli {
 namespace {
 
-// What a mounted volume stands on.
+// The foundation of a mounted volume.
 struct foundation {
     std::unique_ptr<image_stack> image;
     system_clock_source clock;
     io::call_threads threads{fat::limits::threads_max};
 };
 
-// A FAT volume together with what it stands on.
+// A FAT volume together with its foundation.
 class image_share final : public vfs::volume {
 public:
     image_share(std::unique_ptr<foundation> below, io::io_multiplexer& loop,
@@ -73,7 +73,8 @@ using opened_volume = std::expected<std::shared_ptr<vfs::volume>, std::string>;
     return std::make_shared<image_share>(std::move(below), loop, *std::move(mounted), number);
 }
 
-// Not 0, and no other engine's, in this process or in another (vfs::file_key::image).
+// Returns a number that is not 0 and that no other engine has, in this process or another
+// (vfs::file_key::image).
 [[nodiscard]] std::uint64_t number_of_engine(secret_random_source& random) {
     return random.next_u64() | 1;
 }
@@ -92,24 +93,24 @@ std::expected<std::shared_ptr<vfs::volume>, std::string> served_images::open(con
     std::erase_if(opened_, [](const opened& each) { return each.volume.expired(); });
     const image_name name = parse_image(wanted.name);
     const auto file = io::status_at({}, name.file, io::follow::yes);
-    if (not file) return open_engine(loop_, wanted, number_of_engine(random_));  // which says why not
+    if (not file) return open_engine(loop_, wanted, number_of_engine(random_));  // reports the reason
     const auto refuse = [&](const char* why) { return std::unexpected(name.file + ": " + why); };
     for (const opened& each : opened_) {
         if (not each.file.is_same_inode(*file)) {
             if (each.how.is_written and each.how.is_same_use(wanted))
-                return refuse("is another file now; the server must be started again to serve that");
+                return refuse("is another file now; restart the server to serve it");
             continue;
         }
         const bool is_same =
             parse_image(each.how.name).partition == name.partition and each.how.options == wanted.options;
         if (is_same and wanted.is_written and not each.how.is_written)
-            return refuse("is open read-only; the server must be started again to write to it");
+            return refuse("is open read-only; restart the server to write to it");
         if (is_same) {
             if (std::shared_ptr<vfs::volume> volume = each.volume.lock()) return volume;
         } else if ((each.how.is_written and each.how.options.overlay.empty()) or
                    (wanted.is_written and wanted.options.overlay.empty())) {
             return refuse(
-                "is written to, and is open with other options already; give all shares of it the same "
+                "is writable, and is already open with other options; give all its shares the same "
                 "options");
         }
     }

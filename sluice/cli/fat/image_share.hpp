@@ -13,8 +13,9 @@
 
 namespace sluice::cli {
 
-/// The images that a server serves. Each is opened once, whatever the number of shares, of paths to it and of
-/// reloads: share modes, locks and leases hold for a file, and two engines on one image would destroy it.
+/// The images that a server serves. Each is opened once, independent of the number of shares, paths
+/// and reloads: share modes, locks and leases apply to a file, and two engines on one image would
+/// destroy it.
 ///
 /// Thread safety: one thread, that of the loop.
 class served_images {
@@ -23,7 +24,7 @@ public:
     served_images(io::io_multiplexer& loop, secret_random_source& random) noexcept
         : loop_(loop), random_(random) {}
 
-    /// How an image is to be served: IMAGE or IMAGE@N.
+    /// The image to serve, IMAGE or IMAGE@N, and how.
     struct wish {
         std::string name;
         image_options options;
@@ -34,11 +35,12 @@ public:
         }
     };
 
-    /// Returns the volume of an image: the one that is open already if it is the same image, used in the same
-    /// way. An image that is written is locked against other writers until its volume goes. Changes are
-    /// written to the image a second later, and when the volume goes. Errors, as a sentence for people: no
-    /// such file, no FAT volume in it, another program writes to it, an overlay that does not belong to it;
-    /// it is open and is to be used in another way now. Allocates: yes. Blocks: for the image.
+    /// Returns the volume of an image: the one that is already open if it is the same image with
+    /// the same options. A writable image is locked against other writers until its volume is
+    /// destroyed. Changes are written to the image a second later, and when the volume is
+    /// destroyed. Errors, as a sentence for people: no such file, no FAT volume in it, another
+    /// program writes to it, an overlay for another image; it is open with other options.
+    /// Allocates: yes. Blocks: for the image.
     [[nodiscard]] std::expected<std::shared_ptr<vfs::volume>, std::string> open(const wish& wanted);
 
 private:
@@ -53,7 +55,7 @@ private:
     std::vector<opened> opened_;
 };
 
-/// Whether two names mean one volume of one image file, by whatever paths.
+/// Returns whether two names refer to one volume of one image file, by whatever paths.
 [[nodiscard]] bool is_same_image(const std::string& a, const std::string& b);
 
 }  // namespace sluice::cli

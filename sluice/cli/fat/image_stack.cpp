@@ -14,14 +14,14 @@ namespace {
 
 using outcome = std::expected<void, std::string>;
 
-// A part of an overlay may be in the image, which then is no volume anybody should look at.
+// A part of an overlay may be in the image, which is not a consistent volume then.
 outcome check_no_commit(const std::string& image) {
     std::ifstream marker(commit_marker_of(image));
     if (not marker) return {};
     std::string overlay;
     std::getline(marker, overlay);
-    return std::unexpected(image + ": a commit to it was cut off; 'sluice fat commit " + image +
-                           " --overlay " + overlay + "' finishes it");
+    return std::unexpected(image + ": a commit to this image was interrupted; run 'sluice fat commit " +
+                           image + " --overlay " + overlay + "' to finish it");
 }
 
 bool has_journal(const std::string& image) {
@@ -59,12 +59,12 @@ std::expected<std::unique_ptr<image_stack>, open_failure> image_stack::open(cons
                                                                             image_use use,
                                                                             const image_options& options) {
     if (options.journal and not options.overlay.empty())
-        return std::unexpected(
-            open_failure{"--journal is for writing into an image, and with --overlay nothing is"});
+        return std::unexpected(open_failure{
+            "--journal and --overlay exclude each other: with --overlay, the image is not written"});
     if (not options.overlay.empty() and has_journal(name.file))
         return std::unexpected(open_failure{name.file +
-                                            ": has a journal that was not carried out; 'sluice fat repair " +
-                                            name.file + "' does so"});
+                                            ": has a journal with pending changes; run 'sluice fat repair " +
+                                            name.file + "' to write them"});
     std::unique_ptr<image_stack> made(new image_stack);
     outcome done = options.overlay.empty() ? check_no_commit(name.file) : outcome();
     if (done) done = made->open_image(name.file, options.overlay.empty() ? use : image_use::read);
@@ -92,7 +92,7 @@ outcome image_stack::open_image(const std::string& path, image_use use) {
     const bool writes = use == image_use::write;
     auto file = io::file_handle::open({}, path, writes ? io::mode::write : io::mode::read);
     if (not file and file.error() == std::errc::no_such_file_or_directory)
-        return std::unexpected(path + ": there is no such image");
+        return std::unexpected(path + ": no such image");
     if (not file) return std::unexpected(file.error().message());
     if (writes) {
         auto hold = write_hold::take(path);
@@ -127,14 +127,14 @@ outcome image_stack::find_volume(const image_name& name) {
     return {};
 }
 
-// One that is there counts whether it was asked for or not: without it the volume may be half changed.
+// An existing journal is always used: without it, the volume may be inconsistent.
 outcome image_stack::open_journal(const std::string& image, image_use use, const image_options& options) {
     const bool writes = use == image_use::write;
     journal_path_ = journal_of(image);
     const bool is_there = has_journal(image);
     if (not is_there and not(options.journal and writes)) return {};
     const auto shape = fat::read_geometry(*part_);
-    if (not shape) return {};  // whoever asks for the geometry next says why
+    if (not shape) return {};  // the next query of the geometry reports why
     fat::journal_device::place where{.in_image = where_};
     if (shape->has_extended_fields) where.dirty_mark = shape->dirty_byte_offset();
     auto file = io::file_handle::open({}, journal_path_, writes ? io::mode::write : io::mode::read,
@@ -158,7 +158,7 @@ outcome image_stack::carry_out(const fat::journal_device::place& where, image_us
         return {};
     }
     auto done = (*opened)->recover();
-    // Nobody is to believe it once something was written without it.
+    // The journal must not be replayed after changes that bypass it.
     if (done) done = log_->empty();
     if (not done) return std::unexpected(journal_path_ + ": " + done.error().message());
     std::error_code ignored;
@@ -170,7 +170,7 @@ outcome image_stack::begin_journal(const fat::journal_device::place& where, cons
     const auto refuse = [&](const error& why) {
         return std::unexpected(journal_path_ + ": " + why.message());
     };
-    // The one that was carried out has lost its name.
+    // The file that was replayed has been removed.
     auto file = io::file_handle::open({}, journal_path_, io::mode::write, io::creation::if_needed);
     if (not file) return std::unexpected(file.error().message());
     auto log = fat::sparse_device::over(*std::move(file), fat::journal_bytes_max);
@@ -194,7 +194,8 @@ outcome image_stack::begin_journal(const fat::journal_device::place& where, cons
 
 image_stack::~image_stack() {
     if (journal_ == nullptr or not journal_->is_writable()) return;
-    // What was not ended is not to count; then it stays, and the next one carries out what was.
+    // An unfinished batch does not count; then the journal stays, and the next user replays the
+    // finished ones.
     if (not journal_->recover() or not log_->empty()) return;
     std::error_code ignored;
     std::filesystem::remove(journal_path_, ignored);

@@ -16,49 +16,51 @@
 
 namespace sluice::cli {
 
-/// What the command line names: IMAGE, IMAGE@N for its partition N, IMAGE:/PATH for something on its volume.
+/// The object that the command line names: IMAGE, IMAGE@N for its partition N, IMAGE:/PATH for a
+/// file or directory on its volume.
 struct image_name {
     std::string file;
     std::optional<std::uint32_t> partition;
-    std::string path;       // as vfs has paths: without the first slash, empty for the root
-    bool has_path = false;  // a colon was there
+    std::string path;       // as in vfs: without the first slash, empty for the root
+    bool has_path = false;  // the name has a colon
 };
 
 enum class image_use : bool { read, write };
 
-/// Why an image could not be opened.
+/// The reason why an image could not be opened.
 struct open_failure {
     std::string message;              // a sentence for people
     bool is_volume_rejected = false;  // the image was opened, and has no FAT volume, or several
 };
 
-/// A volume and the devices it stands on: an image, an overlay over it, a partition of that, a journal.
+/// A volume and the devices below it: an image, an overlay over it, a partition of that, a journal.
 ///
-/// Who writes to an image holds it for himself. Who writes to an overlay holds that, and keeps writers away
-/// from the image together with others; where the image's folder takes no lock file (a read-only medium),
-/// nobody is kept away. Who reads holds nothing.
-/// Thread safety: one thread, but for the device.
+/// A writer of an image locks it exclusively. A writer of an overlay locks the overlay, and shares
+/// a lock that keeps writers away from the image. If no lock file can be created next to the image
+/// (a read-only medium), writers are not excluded. A reader holds no lock.
+/// Thread safety: one thread, except for the device.
 class image_stack {
 public:
-    /// Errors: see open_failure. Allocates: yes. Blocks: for the image, and a moment for its hold.
+    /// Errors: see open_failure. Allocates: yes. Blocks: for the image, and briefly for its lock.
     [[nodiscard]] static std::expected<std::unique_ptr<image_stack>, open_failure> open(
         const image_name& name, image_use use, const image_options& options);
 
-    /// Carries out or leaves the journal, and removes it if it could be carried out.
+    /// Replays or leaves the journal, and removes it after a successful replay.
     ~image_stack();
 
     [[nodiscard]] fat::device& volume() noexcept {
         return journal_ ? static_cast<fat::device&>(*journal_) : *part_;
     }
-    /// It was left dirty, but with a journal that was carried out, or is looked through: there is no damage.
+    /// Returns whether a volume marked dirty is undamaged, because its journal was replayed or is
+    /// read with it.
     [[nodiscard]] bool is_known_sound() const noexcept { return is_known_sound_; }
-    /// Batches that are in the journal and not in the image.
+    /// Returns the number of batches that are in the journal and not in the image.
     [[nodiscard]] std::uint32_t pending_batches() const noexcept {
         return journal_ ? journal_->pending_batches() : 0;
     }
-    /// Where it lies in the image.
+    /// Returns the location of the volume in the image.
     [[nodiscard]] byte_extent where() const noexcept { return where_; }
-    /// Whoever wrote to it before died.
+    /// Returns whether the previous writer died.
     [[nodiscard]] bool previous_writer_died() const noexcept {
         return hold_ and hold_->previous_holder_died();
     }
@@ -75,7 +77,7 @@ private:
     [[nodiscard]] std::expected<void, std::string> begin_journal(const fat::journal_device::place& where,
                                                                  const fat::geometry& shape);
 
-    // In the order in which they need each other.
+    // In the order of their dependencies.
     std::optional<write_hold> hold_;
     std::unique_ptr<fat::file_device> file_;
     std::int64_t modified_ = 0;
@@ -93,10 +95,12 @@ private:
 [[nodiscard]] std::optional<std::string> objection_to(const fat::boot_verdict& verdict,
                                                       const std::string& image);
 
-/// Beside an image while it is used with a journal, and after that was cut off.
+/// Returns the name of the journal, next to the image. It exists while the image is used with a
+/// journal, and after an interruption.
 [[nodiscard]] std::string journal_of(const std::string& image);
 
-/// Beside an image while an overlay is being committed to it: has the overlay's name.
+/// Returns the name of the marker, next to the image, that exists while an overlay is being
+/// committed. It contains the name of the overlay.
 [[nodiscard]] std::string commit_marker_of(const std::string& image);
 
 }  // namespace sluice::cli

@@ -1,4 +1,5 @@
-"""How else a FAT image can be used, overlays, journals, code pages and time zones, as a shell sees them. Run by ctest with the program as the last argument."""
+"""Options for the use of a FAT image: overlays, journals, code pages and time zones, as a shell sees them. Run by ctest
+with the program as the last argument."""
 
 import os
 import pathlib
@@ -56,7 +57,7 @@ class Image(unittest.TestCase):
 
 
 class Overlays(Image):
-    def test_has_what_was_changed_while_the_image_stays(self):
+    def test_has_the_changes_while_the_image_stays_the_same(self):
         self.image.chmod(0o444)
         self.fill()
         self.assert_pristine()
@@ -78,8 +79,9 @@ class Overlays(Image):
         self.assertFalse(self.overlay.exists())
         self.assertIn("No such file", self.over("commit", self.image, code=1))
 
-    def test_a_commit_that_was_killed_anywhere_is_finished_by_the_next(self):
-        # Twenty files, so that a part of the overlay lies in the image beyond where the lock file ends.
+    def test_a_commit_killed_at_any_point_is_finished_by_the_next(self):
+        # Twenty files, so that a part of the overlay is stored in the image after the end of the
+        # lock file.
         self.sluice("mkfs", self.image, "--size", "20m", "--force")
         self.pristine = self.image.read_bytes()
         for number in range(20):
@@ -88,7 +90,8 @@ class Overlays(Image):
         kept = self.overlay.read_bytes()
         marker = pathlib.Path(f"{self.image}.commit")
         killed = 0
-        # The image is written in ascending order; who writes beyond the limit is killed by SIGXFSZ.
+        # The image is written in ascending order; a write beyond the limit kills the process by
+        # SIGXFSZ.
         for limit in (4 << 20, 8 << 20, (8 << 20) + 4096, 12 << 20):
             self.image.write_bytes(self.pristine)
             self.overlay.write_bytes(kept)
@@ -112,22 +115,22 @@ class Overlays(Image):
             self.assert_sound()
         self.assertGreater(killed, 2)
 
-    def test_what_a_commit_left_behind_at_its_very_end_is_tidied_up(self):
+    def test_leftovers_of_an_almost_complete_commit_are_removed(self):
         pathlib.Path(f"{self.image}.commit").write_text(f"{self.overlay}\n")
         self.overlay.write_bytes(b"")
         self.over("commit", self.image)
         self.assertEqual(self.names(), ["before"])
         self.assertFalse(self.overlay.exists())
 
-    def test_discard_gives_it_up_and_nothing_else(self):
+    def test_discard_removes_only_the_overlay(self):
         self.fill()
-        self.assertIn("is no overlay", self.sluice("discard", self.image, "--overlay", self.source, code=1))
+        self.assertIn("not an overlay", self.sluice("discard", self.image, "--overlay", self.source, code=1))
         self.assertTrue(self.source.exists())
         self.over("discard", self.image)
         self.assertFalse(self.overlay.exists())
         self.assert_pristine()
 
-    def test_of_an_image_that_has_changed_is_refused_until_somebody_says_that_it_has_not(self):
+    def test_of_a_modified_image_is_refused_until_rebind_accepts_it(self):
         self.fill()
         os.utime(self.image, (1_000_000_000, 1_000_000_000))
         said = self.over("ls", self.on("/"), code=1)
@@ -137,17 +140,17 @@ class Overlays(Image):
         self.assertEqual(self.names("--overlay", self.overlay), ["folder/", "new"])
         self.sluice("put", self.source, self.on("/other"))
         for command in (("ls", self.on("/")), ("mkdir", self.on("/x")), ("commit", self.image)):
-            self.assertIn("the content is not what it was", self.over(*command, code=1))
+            self.assertIn("the content differs", self.over(*command, code=1))
         larger = self.folder / "larger.img"
         self.sluice("mkfs", larger, "--size", "21m")
         self.assertIn("belongs to an image of", self.sluice("ls", larger, "--overlay", self.overlay, code=1))
 
-    def test_is_made_only_by_who_writes(self):
+    def test_is_created_only_by_commands_that_write(self):
         self.assertIn("No such file", self.over("ls", self.on("/"), code=1))
         self.assertFalse(self.overlay.exists())
         self.assertIn("is no overlay", self.sluice("mkdir", self.on("/x"), "--overlay", self.source, code=1))
 
-    def test_keeps_writers_of_the_image_away_and_two_overlays_may_be_served_at_once(self):
+    def test_excludes_writers_of_the_image_but_not_other_overlays(self):
         second = self.folder / "second.overlay"
         with Served(self.image, self.overlay), Served(self.image, second):
             self.assertIn("held by", self.sluice("mkdir", self.on("/x"), code=1))
@@ -164,16 +167,16 @@ class Journals(Image):
         super().setUp()
         self.journal = pathlib.Path(f"{self.image}.journal")
 
-    def cut_off(self):
-        """A file is put through a journal, and whoever does so is killed while that is carried out."""
+    def interrupt(self):
+        """Puts a file through a journal, and kills the process while it writes the journal to the image."""
         self.sluice("mkfile", self.on("/filler"), "--size", "12m", "--block", "64k")
         done = subprocess.run([PROGRAM, "fat", "put", self.source, self.on("/new"), "--journal"], capture_output=True,
                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 20, 8 << 20)))
         self.assertEqual(done.returncode, -signal.SIGXFSZ, done.stderr)
         self.assertGreater(self.journal.stat().st_size, 300_000)
 
-    def test_a_journal_that_was_cut_off_is_looked_through_and_then_carried_out(self):
-        self.cut_off()
+    def test_an_interrupted_journal_is_used_for_reading_and_then_replayed(self):
+        self.interrupt()
         listed = subprocess.run([PROGRAM, "fat", "ls", self.on("/")], capture_output=True, text=True)
         self.assertEqual(listed.stdout.split(), ["before", "filler", "new"])
         self.assertIn("batches are in", listed.stderr)
@@ -189,14 +192,14 @@ class Journals(Image):
         self.sluice("get", self.on("/new"), self.folder / "again")
         self.assertEqual((self.folder / "again").read_bytes(), self.source.read_bytes())
 
-    def test_a_journal_goes_when_it_is_carried_out(self):
+    def test_a_journal_is_removed_after_its_replay(self):
         self.sluice("put", self.source, self.on("/new"), "--journal")
         self.assertFalse(self.journal.exists())
         self.assert_sound()
-        self.assertIn("nothing is", self.over("put", self.source, self.on("/new"), "--journal", code=1))
+        self.assertIn("exclude each other", self.over("put", self.source, self.on("/new"), "--journal", code=1))
 
-    def test_a_journal_is_refused_where_somebody_has_mended_the_volume_since(self):
-        self.cut_off()
+    def test_a_journal_is_refused_if_another_program_has_repaired_the_volume_since(self):
+        self.interrupt()
         subprocess.run(["fsck.fat", "-a", self.image], capture_output=True, env={**os.environ, "PATH": PATH})
         self.assertIn("somebody else", self.sluice("ls", self.on("/"), code=1))
         self.assertIn("somebody else", self.sluice("mkdir", self.on("/x"), code=1))
@@ -205,7 +208,7 @@ class Journals(Image):
 
 
 class Readings(Image):
-    def test_names_are_written_in_the_code_page_that_was_named(self):
+    def test_names_are_written_in_the_given_code_page(self):
         short = "ЖУК".encode("cp866").ljust(8) + b"TXT"
         for page, expected in (("437", False), ("866", True)):
             with self.subTest(page=page):
@@ -213,9 +216,9 @@ class Readings(Image):
                 self.sluice("put", self.source, self.on("/ЖУК.TXT"), "--code-page", page)
                 self.assertEqual(short in self.image.read_bytes(), expected)
                 self.assertEqual(self.names("--code-page", page), ["ЖУК.TXT"])
-        self.assertIn("no code page we know", self.sluice("ls", self.on("/"), "--code-page", "8", code=2))
+        self.assertIn("unknown code page", self.sluice("ls", self.on("/"), "--code-page", "8", code=2))
 
-    def test_names_are_written_in_pages_with_characters_of_two_bytes(self):
+    def test_names_are_written_in_double_byte_code_pages(self):
         for page, name in (("932", "ソ表.TXT"), ("936", "文件.TXT"), ("949", "파일.TXT"), ("950", "檔案.TXT")):
             with self.subTest(page=page):
                 self.sluice("mkfs", self.image, "--size", "20m", "--force")
@@ -225,7 +228,7 @@ class Readings(Image):
                 self.assertEqual(self.names("--code-page", page), [name])
                 self.sluice("check", self.image, "--code-page", page)
 
-    def test_short_names_of_somebody_else_are_read_in_the_page_that_was_named(self):
+    def test_short_names_of_other_programs_are_read_in_the_given_code_page(self):
         self.sluice("mkfs", self.image, "--size", "20m", "--force")
         self.sluice("put", self.source, self.on("/12345678.TXT"))
         written = self.image.read_bytes()
@@ -234,18 +237,18 @@ class Readings(Image):
         self.assertEqual(self.names("--code-page", "932"), ["日本語.TXT"])
         self.assertEqual(len(self.names()), 1)
 
-    def test_times_are_of_the_zone_that_was_named(self):
+    def test_times_are_in_the_given_zone(self):
         os.utime(self.source, (1_000_000_000, 1_000_000_000))
         os.environ["TZ"] = "UTC"
         self.sluice("put", self.source, self.on("/new"), "--time-zone", "+05:30")
         for zone, shown in (("+05:30", "2001-09-09 01:46"), ("utc", "2001-09-09 07:16"), ("-01:00", "2001-09-09 08:16")):
             self.assertIn(shown, self.sluice("stat", self.on("/new"), "--time-zone", zone))
         for wrong in ("+5", "+05:60", "+15:00", "Berlin"):
-            self.assertIn("no time zone", self.sluice("ls", self.on("/"), f"--time-zone={wrong}", code=2))
+            self.assertIn("invalid time zone", self.sluice("ls", self.on("/"), f"--time-zone={wrong}", code=2))
 
 
 class Served:
-    """`sluice serve IMAGE --overlay FILE` while the `with` block runs."""
+    """Runs `sluice serve IMAGE --overlay FILE` during the `with` block."""
 
     def __init__(self, image, overlay):
         self.users = tempfile.TemporaryDirectory()

@@ -15,12 +15,12 @@ namespace sluice::cli {
 namespace {
 
 constexpr std::string_view forbidden = "\"*/:<>?\\|";
-// Longer ones are a part of the name: "notes.of the meeting on Monday".
+// A longer suffix is part of the name: "notes.of the meeting on Monday".
 constexpr std::size_t extension_bytes_max = 12;
 
 enum class kind : std::uint8_t { legal, control, listed, not_utf8 };
 
-/// Goes through a name as FAT reads it.
+/// Iterates over a name as FAT reads it.
 class name_reader {
 public:
     explicit name_reader(std::string_view name) : name_(name) {}
@@ -42,7 +42,7 @@ private:
     [[nodiscard]] kind kind_of(char32_t point) const noexcept {
         if (point < 0x20) return kind::control;
         if (point < 0x80 and forbidden.contains(static_cast<char>(point))) return kind::listed;
-        // Two surrogates that form a pair are a second spelling of a character.
+        // Two surrogates that form a pair are a second encoding of a character.
         const bool is_pair = after_high_ and point >= 0xdc00 and point <= 0xdfff;
         return point > 0x10ffff or is_pair ? kind::not_utf8 : kind::legal;
     }
@@ -74,7 +74,7 @@ void drop_last_character(std::string& text) {
     text.pop_back();
 }
 
-// The base, cut so that everything fits, the suffix, and the extension.
+// Returns the base, shortened so that everything fits, the suffix, and the extension.
 std::string with_suffix(std::string_view name, const std::string& suffix) {
     const std::size_t dot = extension_at(name);
     std::string base(name.substr(0, dot));
@@ -119,7 +119,7 @@ std::string legal_fat_name(std::string_view name) {
         made =
             with_suffix(made, fmt::format("~{:08X}", fat::crc32(bytes_view(std::as_bytes(std::span(name))))));
     if (not fat_name_problem(made)) return made;
-    made.clear();  // dots of the private range: every byte is encoded
+    made.clear();  // dots of the private range: all bytes are encoded
     append_encoded(made, name);
     ENSURE(not fat_name_problem(made));
     return made;

@@ -1,4 +1,4 @@
-// sluice fat ls, cat, stat, map: what is on a volume.
+// sluice fat ls, cat, stat, map: shows the content of a volume.
 
 #include <fmt/core.h>
 
@@ -59,7 +59,7 @@ void run_ls(const look_arguments& arguments) {
     skipped.leave_if_any();
 }
 
-// All of a file, in order. False from `take` ends it.
+// Reads a whole file, in order, until `take` returns false.
 template <class Take>
 void read_all(fat::file_system& system, fat::item& file, const std::string& path, Take take) {
     std::vector<std::byte> room(1 << 20);
@@ -89,10 +89,10 @@ void print_volume(mounted_image& mounted) {
     fmt::print("type      FAT{}\n", bits);
     fmt::print("label     {}\n", terminal_text(system.label()));
     fmt::print("serial    {:04X}-{:04X}\n", shape.serial >> 16, shape.serial & 0xffff);
-    fmt::print("begins    {} bytes into the image\n", mounted.image().volume_offset());
+    fmt::print("offset    {} bytes in the image\n", mounted.image().volume_offset());
     fmt::print("sectors   {} bytes each\n", shape.sector_bytes);
     fmt::print("clusters  {} of {} bytes\n", shape.cluster_count, shape.cluster_bytes);
-    fmt::print("FATs      {}{}\n", shape.fat_count, shape.is_mirrored ? "" : ", of which one is kept");
+    fmt::print("FATs      {}{}\n", shape.fat_count, shape.is_mirrored ? "" : ", one of them active");
     fmt::print("size      {}\n", size_text(std::uint64_t{shape.cluster_count} * shape.cluster_bytes));
     fmt::print("free      {}\n", size_text(free * shape.cluster_bytes));
     fmt::print("state     {}\n", system.was_dirty() ? "not unmounted" : "clean");
@@ -113,7 +113,7 @@ void print_item(fat::file_system& system, const image_name& name) {
     fmt::print("accessed  {}\n", time_text(status.accessed));
 }
 
-// What reading a whole file costs: the blog's measure.
+// Prints the cost of reading a whole file, in blocks of 512 bytes.
 void print_counters(fat::file_system& system, const image_name& name, const std::string& strategy) {
     const fat::item_handle file = find_or_fail(system, name.path);
     std::uint64_t requests = 0;
@@ -185,21 +185,24 @@ void add_fat_look(command_syntax fat) {
         const auto arguments = std::make_shared<look_arguments>();
         const command_syntax command = fat.add_subcommand(name, what);
         add_image_options(command, arguments->how);
-        command.add_option("IMAGE:/PATH", arguments->image, "as in disk.img:/notes or disk.img@2:/notes")
+        command
+            .add_option("IMAGE:/PATH", arguments->image,
+                        "path on the volume, as in disk.img:/notes or disk.img@2:/notes")
             .required();
         command.on_call([arguments, run] { run(*arguments); });
         return std::pair(command, arguments);
     };
     const auto [ls, listing] = add("ls", "list a directory", run_ls);
-    ls.add_flag("-l,--long", listing->is_long, "attributes, size and time of change as well");
-    ls.add_flag("-R,--recursive", listing->is_recursive, "and everything below");
+    ls.add_flag("-l,--long", listing->is_long, "show attributes, size, and modification time");
+    ls.add_flag("-R,--recursive", listing->is_recursive, "list subdirectories recursively");
     add("cat", "print a file", run_cat);
-    const auto [stat, status] = add("stat", "tell about a volume, a file or a directory", run_stat);
-    stat.add_flag("--counters", status->wants_counters, "read the file, and count steps in the FAT");
-    stat.add_option("--strategy", status->strategy, "how clusters are found: naive, cursor, runs")
+    const auto [stat, status] = add("stat", "show information about a volume, file, or directory", run_stat);
+    stat.add_flag("--counters", status->wants_counters,
+                  "read the file in blocks of 512 bytes and count FAT lookups");
+    stat.add_option("--strategy", status->strategy, "cluster lookup: naive, cursor, runs")
         .one_of({"naive", "cursor", "runs"})
         .shows_default();
-    add("map", "show where files lie in the image", run_map);
+    add("map", "show where files are stored in the image", run_map);
 }
 
 }  // namespace sluice::cli

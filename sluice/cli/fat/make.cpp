@@ -43,7 +43,7 @@ void refuse_content(fat::file_device& image, byte_extent where, const std::strin
     fail_fat(what + ": contains " + found + "; use --force to overwrite it");
 }
 
-// Opens the image. Returns nothing if it does not exist and --size is given.
+// Opens the image. Returns std::nullopt if it does not exist and --size is given.
 std::optional<fat::file_device> open_present(const mkfs_arguments& arguments, const std::string& path) {
     auto file = io::file_handle::open({}, path, io::mode::write);
     if (not file and file.error() == std::errc::no_such_file_or_directory) {
@@ -57,15 +57,14 @@ std::optional<fat::file_device> open_present(const mkfs_arguments& arguments, co
                  ": the image is in use: another process has it open, or it is mounted or attached to a "
                  "loop device");
     if (users == image_users::unknown)
-        fmt::print(
-            stderr,
-            "sluice fat: warning: {}: cannot find out whether another program uses the image: this needs "
-            "the owner of the file, and a local file system\n",
-            terminal_text(path));
+        fmt::print(stderr,
+                   "sluice fat: warning: {}: cannot check whether another program uses the image: only "
+                   "the owner of the file can, on a local file system\n",
+                   terminal_text(path));
     return value_or_fail(fat::file_device::over(std::move(opened)), path);
 }
 
-// Creates or lengthens the image.
+// Creates or extends the image.
 fat::file_device open_sized(const mkfs_arguments& arguments, const std::string& path) {
     io::file_handle file =
         value_or_fail(io::file_handle::open({}, path, io::mode::write, io::creation::if_needed), path);
@@ -73,7 +72,7 @@ fat::file_device open_sized(const mkfs_arguments& arguments, const std::string& 
     return value_or_fail(fat::file_device::over(std::move(file)), path);
 }
 
-// Everything that can be refused before anything is written.
+// All checks, before anything is written.
 void check_before(const mkfs_arguments& arguments, const image_name& name, fat::file_device* present) {
     if (std::filesystem::exists(journal_of(name.file)))
         fail_fat(fmt::format(
@@ -105,7 +104,7 @@ void run_mkfs(const mkfs_arguments& arguments) {
     std::optional<fat::file_device> image = open_present(arguments, name.file);
     check_before(arguments, name, image ? &*image : nullptr);
     if (not arguments.size.empty()) {
-        // Before the file is created or lengthened for nothing.
+        // Before the file is created or extended.
         if (not name.partition) (void)plan_or_fail(arguments, size_of(arguments.size), options);
         image.emplace(open_sized(arguments, name.file));
     }
@@ -142,10 +141,10 @@ void run_label(const label_arguments& arguments) {
 
 void add_label(command_syntax fat) {
     const auto arguments = std::make_shared<label_arguments>();
-    const command_syntax command = fat.add_subcommand("label", "show, set or remove the label of a volume");
-    command.add_option("IMAGE", arguments->image, "the image, or IMAGE@N").required();
-    command.add_option("LABEL", arguments->label, "at most 11 characters");
-    command.add_flag("--remove", arguments->removes, "leave the volume without one");
+    const command_syntax command = fat.add_subcommand("label", "show, set, or remove the volume label");
+    command.add_option("IMAGE", arguments->image, "image file, or IMAGE@N for its partition N").required();
+    command.add_option("LABEL", arguments->label, "new label, at most 11 characters");
+    command.add_flag("--remove", arguments->removes, "remove the label");
     add_overlay_option(command, arguments->how);
     command.on_call([arguments] { run_label(*arguments); });
 }
@@ -155,12 +154,12 @@ void add_label(command_syntax fat) {
 void add_fat_make(command_syntax fat) {
     const auto arguments = std::make_shared<mkfs_arguments>();
     const command_syntax mkfs =
-        fat.add_subcommand("mkfs", "create an empty volume, and the image if --size is given");
-    mkfs.add_option("IMAGE", arguments->image, "the image, or IMAGE@N for its partition N").required();
-    mkfs.add_option("--size", arguments->size, "create or lengthen the image: 1440k, 64m, 8g")
+        fat.add_subcommand("mkfs", "create an empty volume; with --size, also create or extend the image");
+    mkfs.add_option("IMAGE", arguments->image, "image file, or IMAGE@N for its partition N").required();
+    mkfs.add_option("--size", arguments->size, "image size, with an optional suffix k, m, g, or t")
         .value_name("SIZE");
     add_format_options(mkfs, arguments->format);
-    mkfs.add_flag("--force", arguments->force, "overwrite present content");
+    mkfs.add_flag("--force", arguments->force, "overwrite existing data in the image");
     mkfs.on_call([arguments] { run_mkfs(*arguments); });
     add_label(fat);
 }

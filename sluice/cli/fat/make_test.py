@@ -1,4 +1,4 @@
-"""What sluice fat mkfs overwrites, and what it refuses to. Run by ctest with the program as the last argument."""
+"""Which data sluice fat mkfs overwrites, and which it refuses to. Run by ctest with the program as the last argument."""
 
 import os
 import pathlib
@@ -84,7 +84,7 @@ class Mkfs(unittest.TestCase):
 
     def test_a_physical_volume_of_lvm_is_named(self):
         self.blank()
-        # The label in sector 1: its checksum is that of LVM, a CRC-32 without the final complement.
+        # The label in sector 1: its checksum is a CRC-32 without the final complement, as in LVM.
         fields = struct.pack("<I", 32) + b"LVM2 001" + b"A" * 32
         rest = fields.ljust(512 - 20, b"\0")
         crc = 0xf597a6cf
@@ -132,7 +132,7 @@ class Mkfs(unittest.TestCase):
             self.assertIn("disk.img: the image is in use", self.said)
         self.sluice("mkfs", self.image)
 
-    def test_an_unknown_use_of_the_image_is_reported_and_no_error(self):
+    def test_an_unknown_use_of_the_image_is_a_warning(self):
         self.blank(20)
         if os.geteuid() != 0 or shutil.which("setpriv") is None:
             self.skipTest("needs root and setpriv")
@@ -141,7 +141,7 @@ class Mkfs(unittest.TestCase):
         done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", PROGRAM, "fat", "mkfs", self.image],
                               capture_output=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr.decode())
-        self.assertIn("warning: " + str(self.image) + ": cannot find out whether another program uses the image",
+        self.assertIn("warning: " + str(self.image) + ": cannot check whether another program uses the image",
                       done.stderr.decode())
 
     def test_a_lease_of_a_fuse_file_system_is_no_proof(self):
@@ -156,13 +156,13 @@ class Mkfs(unittest.TestCase):
             self.sluice("mkfs", self.image, code=1)
             self.assertIn("disk.img: the image is in use", self.said)
         self.sluice("mkfs", self.image)
-        self.assertIn("cannot find out whether another program uses the image", self.said)
+        self.assertIn("cannot check whether another program uses the image", self.said)
 
     def test_impossible_options_create_no_file(self):
         self.sluice("mkfs", self.image, "--size", "1m", "--type", "32", code=1)
         self.assertFalse(self.image.exists())
 
-    def test_impossible_options_do_not_lengthen_an_image(self):
+    def test_impossible_options_do_not_extend_an_image(self):
         self.blank(1)
         self.sluice("mkfs", self.image, "--size", "2m", "--type", "32", code=1)
         self.assertEqual(self.image.stat().st_size, 1 << 20)

@@ -1,4 +1,4 @@
-// sluice fat mkfile: a file to measure with.
+// sluice fat mkfile: writes a file for measurements.
 
 #include <algorithm>
 #include <memory>
@@ -19,7 +19,7 @@ struct mkfile_arguments {
     std::string strategy = "runs";
 };
 
-// The workload of the benchmarks: a file written from front to back in small blocks.
+// Writes a file from front to back in small blocks: the workload of the benchmarks.
 void run_mkfile(const mkfile_arguments& arguments) {
     const image_name name = parse_image(arguments.image);
     const auto size = parse_size(arguments.size);
@@ -50,11 +50,14 @@ void run_mkfile(const mkfile_arguments& arguments) {
 
 void add_fat_mkfile(command_syntax fat) {
     const auto made = std::make_shared<mkfile_arguments>();
-    const command_syntax mkfile = fat.add_subcommand("mkfile", "write a file of a given size, to measure");
-    mkfile.add_option("IMAGE:/PATH", made->image, "the file").required();
-    mkfile.add_option("--size", made->size, "length of the file: 5m").required().value_name("SIZE");
+    const command_syntax mkfile =
+        fat.add_subcommand("mkfile", "write a file of a given size, for measurements");
+    mkfile.add_option("IMAGE:/PATH", made->image, "file to write").required();
+    mkfile.add_option("--size", made->size, "file size, with an optional suffix k, m, g, or t")
+        .required()
+        .value_name("SIZE");
     mkfile.add_option("--block", made->block, "bytes per write").value_name("SIZE").shows_default();
-    mkfile.add_option("--strategy", made->strategy, "lookup of clusters: naive, cursor, runs")
+    mkfile.add_option("--strategy", made->strategy, "cluster lookup: naive, cursor, runs")
         .one_of({"naive", "cursor", "runs"})
         .shows_default();
     add_image_options(mkfile, made->how);

@@ -17,7 +17,7 @@ namespace sluice::cli {
 namespace {
 
 constexpr unsigned names_tried_max = 64;
-constexpr unsigned permission_bits = 0666;  // less the umask
+constexpr unsigned permission_bits = 0666;  // before the umask
 
 int open_retried(int directory, const char* name, int flags) noexcept {
     for (;;) {
@@ -31,7 +31,7 @@ io::file_handle owned(int descriptor) noexcept {
         {.descriptor = descriptor, .kind = io::handle_kind::file, .readable = false, .writable = true});
 }
 
-// Kernels that do not know O_TMPFILE take it for an attempt to write to a directory.
+// Kernels without O_TMPFILE treat it as an attempt to write to a directory.
 bool lacks_nameless_files(int code) noexcept {
     return code == EOPNOTSUPP or code == EISDIR or code == ENOENT or code == EINVAL;
 }

@@ -1,4 +1,4 @@
-// sluice fat commit, discard, rebind: what becomes of an overlay.
+// sluice fat commit, discard, rebind: applies, removes or rebinds an overlay.
 
 #include <fmt/core.h>
 
@@ -20,7 +20,7 @@ struct overlay_arguments {
     std::string overlay;
 };
 
-// Names are durable only once their folder is.
+// Names are durable only when their directory is.
 void sync_folder_of(const std::string& path) {
     const fs::path folder = fs::absolute(path).parent_path();
     auto opened = value_or_fail(io::directory_handle::open({}, folder.string()), folder.string());
@@ -51,7 +51,7 @@ std::unique_ptr<overlay_file> open_overlay(const overlay_arguments& arguments, f
     return *std::move(opened);
 }
 
-// Whoever commits again after an earlier one had emptied the overlay only has to tidy up.
+// Returns whether an earlier commit had emptied the overlay; then only the clean-up remains.
 bool is_emptied(const std::string& overlay) {
     std::error_code unknown;
     const bool is_there = fs::exists(overlay, unknown);
@@ -63,9 +63,9 @@ void tidy_up(const overlay_arguments& arguments) {
     fs::remove(arguments.overlay);
 }
 
-// Cut off at any point, it can be done again: the overlay says that it is being committed before the image
-// changes, seen through it the image stays the same all the while, and it is emptied only behind a barrier of
-// the image. Until then a marker keeps everybody from using the image without it.
+// An interrupted commit can be repeated: the overlay records that it is being committed before the
+// image changes, the volume seen through it stays the same throughout, and it is emptied only after
+// a barrier of the image. Until then a marker prevents any use of the image without the overlay.
 void run_commit(const overlay_arguments& arguments) {
     auto hold = write_hold::take(arguments.image);
     if (not hold) fail_fat(hold.error().message());
@@ -104,12 +104,11 @@ void run_discard(const overlay_arguments& arguments) {
     if (not read) fail_fat(fat_message(read.error(), arguments.overlay));
     const auto binding = fat::decode(raw);
     if (not read->empty() and not fat::has_magic(raw))
-        fail_fat(arguments.overlay + ": is no overlay, and stays");
+        fail_fat(arguments.overlay + ": not an overlay; not removed");
     if (binding and binding->state == fat::overlay_state::committing)
         fail_fat(
             arguments.overlay +
-            ": a commit of it was cut off, so a part of it is in the image; 'sluice fat commit' finishes "
-            "it");
+            ": an interrupted commit left a part of it in the image; run 'sluice fat commit' to finish it");
     fs::remove(arguments.overlay);
 }
 
@@ -119,7 +118,7 @@ void run_rebind(const overlay_arguments& arguments) {
     fat::file_device image = value_or_fail(fat::file_device::over(std::move(handle)), arguments.image);
     const auto overlay = open_overlay(arguments, image, modified, overlay_file::purpose::rebind);
     if (overlay->device().binding().state == fat::overlay_state::committing)
-        fail_fat(arguments.overlay + ": a commit of it was cut off; 'sluice fat commit' finishes it");
+        fail_fat(arguments.overlay + ": a commit was interrupted; run 'sluice fat commit' to finish it");
     succeed_or_fail(overlay->bind_again(image, modified), arguments.overlay);
 }
 
@@ -129,14 +128,13 @@ void add_fat_overlay(command_syntax fat) {
     const auto add = [&](const char* name, const char* what, auto run) {
         const auto arguments = std::make_shared<overlay_arguments>();
         const command_syntax command = fat.add_subcommand(name, what);
-        command.add_option("IMAGE", arguments->image, "the image that the overlay was made for").required();
-        command.add_option("--overlay", arguments->overlay, "the overlay").required().value_name("FILE");
+        command.add_option("IMAGE", arguments->image, "image of the overlay").required();
+        command.add_option("--overlay", arguments->overlay, "overlay file").required().value_name("FILE");
         command.on_call([arguments, run] { run(*arguments); });
     };
-    add("commit", "write what an overlay has into its image, and remove it", run_commit);
-    add("discard", "give an overlay up, and what it has", run_discard);
-    add("rebind", "say that an image is the one an overlay was made for, although it looks changed",
-        run_rebind);
+    add("commit", "apply an overlay to its image, then remove the overlay", run_commit);
+    add("discard", "remove an overlay and its changes", run_discard);
+    add("rebind", "accept a copied or touched image as the base of an overlay", run_rebind);
 }
 
 }  // namespace sluice::cli

@@ -16,27 +16,26 @@ std::string time_text(std::int64_t nanoseconds) {
     return fmt::format("{}.{:09}Z", utc_text(iso_seconds, seconds), nanoseconds % 1'000'000'000);
 }
 
-// What keeps an overlay from being used with this image; nothing if all is well.
+// Returns the reason why an overlay cannot be used with this image, if there is one.
 std::expected<void, std::string> check_binding(fat::overlay_device& overlay, fat::device& image,
                                                std::int64_t modified, overlay_file::purpose wanted) {
     const fat::overlay_binding& binding = overlay.binding();
     const bool is_cut = binding.state == fat::overlay_state::committing;
     if (is_cut and wanted == overlay_file::purpose::write)
         return std::unexpected(
-            "a commit of it was cut off; 'sluice fat commit' finishes it, and before nothing can be written");
-    // Of a commit that was cut off, the image has a part; seen through the overlay it is as before.
+            "an interrupted commit must be finished before writing; run 'sluice fat commit'");
+    // After an interrupted commit, the image has a part of the changes; seen through the overlay it
+    // is unchanged.
     const auto fingerprint = fat::fingerprint_of(is_cut ? static_cast<fat::device&>(overlay) : image);
     if (not fingerprint) return std::unexpected(fingerprint.error().message());
     if (*fingerprint != binding.fingerprint)
         return std::unexpected(
-            "belongs to another image or to an earlier state of this one: the content is not what it was; "
-            "use "
-            "it with the image it was made for, or give it up with 'sluice fat discard'");
+            "belongs to another image or to an earlier state of this one: the content differs; use it with "
+            "its own image, or discard it with 'sluice fat discard'");
     if (is_cut or binding.image_modified == modified) return {};
     return std::unexpected(fmt::format(
-        "the image was modified at {}, and the overlay was made when that was {}; if it is the same image "
-        "nevertheless (copied, or touched), 'sluice fat rebind' says so, else 'sluice fat discard' gives the "
-        "overlay up",
+        "the image was modified at {}, but the overlay is for its state of {}; if the content is the same "
+        "(copied or touched image), run 'sluice fat rebind', otherwise 'sluice fat discard'",
         time_text(modified), time_text(binding.image_modified)));
 }
 

@@ -11,31 +11,35 @@
 
 namespace sluice::cli {
 
-/// When a regular file was changed last, in nanoseconds since 1970; 0 for a block device. Errors: of asking.
+/// Returns the time of the last modification of a regular file, in nanoseconds since 1970; 0 for a
+/// block device. Errors: those of the query.
 [[nodiscard]] result<std::int64_t> modification_of(const io::file_handle& image);
 
 /// An overlay in a file, over an image that it belongs to.
 ///
-/// Who does not just read holds the overlay for itself until it goes.
-/// Thread safety: one thread, but for the device.
+/// Every purpose except read locks the overlay exclusively for the lifetime of this object.
+/// Thread safety: one thread, except for the device.
 class overlay_file {
 public:
-    /// What it is wanted for. Only write makes one where there is none (an empty file is none), only commit
-    /// goes on with what a commit had begun, and only rebind does without knowing the image again.
+    /// The purpose of opening it. Only write creates a missing overlay (an empty file counts as
+    /// missing), only commit continues an interrupted commit, and only rebind accepts a changed
+    /// image.
     enum class purpose : std::uint8_t { read, write, commit, rebind };
 
-    /// `image` outlives it. `modified` as modification_of has it.
-    /// Errors, as a sentence for people: no overlay, damaged, held by somebody, of another image or of one
-    /// that has changed, and then what is different and what can be done.
+    /// Opens an overlay. `image` outlives it. `modified`: as returned by modification_of.
+    /// Errors, as a sentence for people: not an overlay, damaged, locked by another process, for
+    /// another image or one that has changed; then the sentence states the difference and the
+    /// remedy.
     [[nodiscard]] static std::expected<std::unique_ptr<overlay_file>, std::string> open(
         const std::string& path, fat::device& image, std::int64_t modified, purpose wanted);
 
     [[nodiscard]] fat::overlay_device& device() noexcept { return *overlay_; }
-    /// Says that its image now is what the image is now. Errors: of the devices.
+    /// Binds the overlay to the present state of the image. Errors: those of the devices.
     [[nodiscard]] result<void> bind_again(fat::device& image, std::int64_t modified);
-    /// Says durably that what follows goes into the image. Errors: of the devices.
+    /// Records durably that the following changes go into the image. Errors: those of the devices.
     [[nodiscard]] result<void> begin_commit();
-    /// Makes it as if it had never been, durably; nothing else may be done with it then. Errors: of the file.
+    /// Discards all changes, durably; the object must not be used afterwards. Errors: those of the
+    /// file.
     [[nodiscard]] result<void> empty() { return store_->empty(); }
 
 private:
@@ -43,7 +47,7 @@ private:
                  std::unique_ptr<fat::overlay_device> overlay) noexcept
         : hold_(std::move(hold)), store_(std::move(store)), overlay_(std::move(overlay)) {}
 
-    std::optional<write_hold> hold_;  // first: outlives what it protects
+    std::optional<write_hold> hold_;  // first: outlives the file that it protects
     std::unique_ptr<fat::sparse_device> store_;
     std::unique_ptr<fat::overlay_device> overlay_;
 };

@@ -10,8 +10,8 @@
 
 namespace sluice::cli {
 
-/// A bar on standard error, redrawn in place ten times a second, if that is a terminal; otherwise nothing.
-/// Takes the line away when it goes. Thread safety: all members, from any thread.
+/// A bar on standard error, redrawn in place ten times a second, if that is a terminal; otherwise
+/// without effect. The destructor clears the line. Thread safety: all members, from any thread.
 class progress_bar {
 public:
     explicit progress_bar(std::uint64_t total_bytes = 0);
@@ -19,7 +19,7 @@ public:
     progress_bar(const progress_bar&) = delete;
     progress_bar& operator=(const progress_bar&) = delete;
 
-    /// What is being copied now.
+    /// Sets the name of the file that is being copied.
     void name(const std::string& what);
     void add(std::uint64_t bytes);
     /// Adds to the total, while the work is still being listed.
@@ -28,7 +28,7 @@ public:
 private:
     void draw(std::chrono::steady_clock::time_point now);
 
-    // relaxed: numbers to show
+    // relaxed: only displayed
     std::atomic<std::uint64_t> total_;
     std::atomic<std::uint64_t> done_ = 0;
     bool is_shown_;

@@ -24,7 +24,7 @@ std::vector<put_step> plan_put(fat::file_system& system, const image_name& name,
     const auto target = system.find(name.path);
     const bool is_into = target and (*target)->is_directory;
     if (sources.size() > 1 and not is_into)
-        fail_fat(shown(name.path) + ": not a directory; several sources need one");
+        fail_fat(shown(name.path) + ": not a directory; several sources require a directory as the target");
     put_planner planner(system, policy);
     if (is_into)
         planner.add_to_directory(sources, name.path);
@@ -35,7 +35,9 @@ std::vector<put_step> plan_put(fat::file_system& system, const image_name& name,
 
 void run_put(const put_arguments& arguments) {
     const image_name name = parse_image(arguments.operands.back());
-    if (not name.has_path) fail_fat(arguments.operands.back() + ": say where, as in " + name.file + ":/");
+    if (not name.has_path)
+        fail_fat(arguments.operands.back() + ": missing path on the volume; name it, as in " + name.file +
+                 ":/");
     const std::vector<fs::path> sources(arguments.operands.begin(), arguments.operands.end() - 1);
     for (const fs::path& source : sources)
         if (not fs::exists(source)) fail_fat(source.string() + ": no such file or directory");

@@ -31,8 +31,8 @@ bool goes_before(const Child& a, const Child& b) {
     return std::tie(a.name, a.from) < std::tie(b.name, b.from);
 }
 
-// Whether a file of the volume has the size and the time that a copy of `source` would have. FAT keeps times
-// to two seconds.
+// Returns whether a file of the volume has the size and the time that a copy of `source` would
+// have. FAT stores times with a resolution of two seconds.
 bool is_copy_of(const fat::item_status& present, const fs::path& source) {
     const auto status = io::status_at({}, source.string(), io::follow::yes);
     if (not status or status->size_bytes != present.size_bytes) return false;
@@ -56,7 +56,7 @@ void put_planner::note(const fs::path& about, const std::string& what) const {
     fmt::print(stderr, "sluice fat: {}: {}\n", terminal_text(about.string()), terminal_text(what));
 }
 
-// The object, if it is one that a volume can have.
+// Returns the object if a volume can store its type.
 std::optional<put_planner::child> put_planner::child_of(const fs::path& from, std::string host_name) {
     std::error_code why;
     const fs::file_status own = fs::symlink_status(from, why);
@@ -85,7 +85,8 @@ std::string put_planner::free_name(const std::string& host_name, const std::stri
     return name;
 }
 
-// Gives every child that stays a legal name. Legal names come first: a new name must not take one of them.
+// Gives every remaining child a legal name. Legal names come first: a new name must not take one of
+// them.
 void put_planner::name_children(std::vector<child>& children, const std::string& into) {
     std::vector<child> named;
     std::vector<child> illegal;
@@ -133,7 +134,7 @@ void put_planner::add_entries_of(const fs::path& directory, const std::string& i
     add_children(std::move(children), into);
 }
 
-// Whether it is new, or a directory that others have begun.
+// Returns whether the step is new, or a directory that another source has begun.
 bool put_planner::add_step(const child& what, const std::string& to) {
     const auto place = taken_.try_emplace(fold(to), occupant{}).first;
     occupant& there = place->second;
@@ -179,7 +180,8 @@ void put_planner::check_volume(const child& what, const std::string& to) {
     if ((*present)->is_directory != what.is_directory)
         return report(what.from, fmt::format("/{} is {} on the volume", path,
                                              what.is_directory ? "not a directory" : "a directory"));
-    // Another file may have got this name, or this number, in an earlier run: nothing on the volume tells.
+    // Another file may have got this name, or this number, in an earlier run: the volume does not
+    // record it.
     if (what.is_renamed and not what.is_directory and not is_copy_of(system_.status(**present), what.from))
         report(what.from,
                fmt::format("would replace /{}, which may be another file: its size or time differs; "
@@ -218,8 +220,8 @@ std::vector<put_step> put_planner::finish() {
                problems_ == 1 ? "problem" : "problems",
                illegal_ == 0
                    ? ""
-                   : "; --rename-illegal stores illegal names under legal ones, --skip-illegal leaves "
-                     "their files out");
+                   : "; --rename-illegal stores illegal names under legal ones, --skip-illegal skips "
+                     "their files");
     leave(exit_code::failure);
 }
 

@@ -16,7 +16,7 @@ enum class illegal_names : std::uint8_t {
     refuse,  ///< all of them are reported, and nothing is written
     rename,  ///< each is stored under legal_fat_name(), with a number if another source has that name; a file
              ///< of the volume with the resulting name is replaced only if it has the same size and time
-    skip,    ///< the file, or the directory and everything in it, is reported and left out
+    skip,    ///< the file, or the directory and everything in it, is reported and skipped
 };
 
 /// One file or directory to write. A directory comes before its entries.
@@ -42,9 +42,9 @@ class put_planner {
 public:
     put_planner(fat::file_system& system, illegal_names policy) : system_(system), policy_(policy) {}
 
-    /// Adds files and directories of the host that become entries of the directory `into` ("" is the root).
-    /// Directories come with everything in them. Symbolic links to files are followed; other objects are
-    /// reported and left out.
+    /// Adds files and directories of the host that become entries of the directory `into` ("" is
+    /// the root). Directories are copied recursively. Symbolic links to files are followed; other
+    /// objects are reported and skipped.
     void add_to_directory(const std::vector<std::filesystem::path>& sources, const std::string& into);
     /// Adds one file or directory under a name of the user's choice. The entries of a directory go to `to`.
     void add_as(const std::filesystem::path& source, const std::string& to);

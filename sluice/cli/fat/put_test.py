@@ -1,4 +1,4 @@
-"""What sluice fat put does with names: it decides before it writes. Run by ctest with the program as the last argument."""
+"""How sluice fat put treats names: it decides before it writes. Run by ctest with the program as the last argument."""
 
 import os
 import pathlib
@@ -107,7 +107,7 @@ class IllegalNames(Put):
         for i in range(len(sizes)):
             self.assertEqual((self.folder / "back" / f"file {i}").read_bytes(), (self.tree / f"file {i}").read_bytes())
 
-    def test_skip_illegal_leaves_out_these_and_what_is_below(self):
+    def test_skip_illegal_skips_these_and_everything_below_them(self):
         self.files("good", "a:b", "d*r/fine", "sub/ok")
         self.sluice("put", "--skip-illegal", self.tree, self.on("/"))
         self.assertIn("tree/a:b: skipped: ", self.said)

@@ -1,4 +1,4 @@
-"""What sluice fat repair does with damaged boot sectors, and how it is undone. Run by ctest with the program as the last
+"""The treatment of damaged boot sectors by sluice fat repair, and its undo. Run by ctest with the program as the last
 argument."""
 
 import json
@@ -13,7 +13,7 @@ import unittest
 PROGRAM = sys.argv.pop() if __name__ == "__main__" else None
 PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 FILES = 40
-# Fields of the boot sector: offset, bytes, and values that no such volume has.
+# Fields of the boot sector: offset, number of bytes, and values that such a volume never has.
 FIELDS = {
     "bytes per sector": (11, 2, (0, 1024, 4096, 513)),
     "sectors per cluster": (13, 1, (0, 2, 8, 3)),
@@ -48,7 +48,7 @@ class Repair(unittest.TestCase):
         return done.stdout.decode()
 
     def make(self, *options):
-        """Files of different lengths in the root and in two directories."""
+        """Creates files of different lengths in the root and in two directories."""
         self.sluice("mkfs", self.image, *options)
         top = self.folder / "d"
         for i in range(FILES):
@@ -69,7 +69,7 @@ class Repair(unittest.TestCase):
         self.image.write_bytes(self.sound)
 
     def files_left(self, image):
-        """How many of the files the volume still has, with the same content."""
+        """Returns the number of files that the volume still has with the same content."""
         back = self.folder / "back"
         shutil.rmtree(back, ignore_errors=True)
         subprocess.run([PROGRAM, "fat", "get", f"{image}:/", back], capture_output=True, timeout=120)
@@ -117,7 +117,7 @@ class BootSector(Repair):
         self.assertTrue(told["boot_sector_evidence"])
         self.assertTrue(before == self.image.read_bytes(), "check changed the image")
 
-    def test_a_boot_sector_that_the_volume_contradicts_is_not_repaired_by(self):
+    def test_a_boot_sector_that_the_volume_contradicts_is_not_used_for_a_repair(self):
         self.make("--size", "20m", "--type", "16")
         self.set_field(13, 1, self.sound[13] * 2)
         before = self.image.read_bytes()
@@ -128,7 +128,7 @@ class BootSector(Repair):
         self.sluice("repair", "--boot-sector", "first", self.image)
         self.assertFalse(before == self.image.read_bytes())
 
-    def test_a_backup_of_another_volume_is_not_believed(self):
+    def test_a_backup_of_another_volume_is_not_used(self):
         self.make("--size", "40m", "--type", "32", "--cluster", "512")
         self.set_field(0, 512, 0)
         self.set_field(0, 32 * 1024 * 1024 - 16384, int.from_bytes(os.urandom(4096), "little"), base=16384)
@@ -158,7 +158,7 @@ class BootSector(Repair):
 
 
 class UseOfDamagedBootSectors(Repair):
-    """What commands do that read or write the volume."""
+    """The behaviour of commands that read or write the volume."""
 
     def setUp(self):
         super().setUp()
@@ -178,7 +178,7 @@ class UseOfDamagedBootSectors(Repair):
                 ("defrag", self.image), ("label", self.image, "NEW")]
 
     def make_doubtful(self):
-        """By the boot sector the volume is shorter than the image, but FSInfo agrees with it."""
+        """According to the boot sector the volume is shorter than the image, but FSInfo matches it."""
         self.set_field(32, 4, int.from_bytes(self.sound[32:36], "little") - 8000)
         self.set_field(488, 4, int.from_bytes(self.sound[512 + 488:512 + 492], "little") - 8000, base=512)
         self.assertEqual(json.loads(self.sluice("check", "--json", self.image, code=4))["verdict"], "doubtful")

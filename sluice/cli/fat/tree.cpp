@@ -15,11 +15,12 @@
 namespace sluice::cli {
 namespace {
 
-// Below that, each step would take the volume's whole memory for directories (fat::file_system keeps 1,024).
+// Deeper, each step would use the volume's whole memory for directories (fat::file_system keeps
+// 1,024).
 constexpr std::size_t levels_max = 1000;
 
-// Entries listed at a time: copies begin before a large directory is listed, and a directory that has left
-// the file system's memory is not loaded again for each of its entries.
+// Entries listed at a time: copying begins before a large directory is listed completely, and a
+// directory that has left the file system's memory is not loaded again for each of its entries.
 constexpr std::size_t batch_entries_max = 256;
 
 std::string path_in(const std::string& directory, const std::string& name) {

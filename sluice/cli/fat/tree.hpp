@@ -10,13 +10,13 @@
 
 namespace sluice::cli {
 
-/// One file or directory of a volume, as listings and copies receive it.
+/// A file or directory of a volume, for listings and copies.
 struct tree_entry {
     std::string path;  // on the volume, without the first slash
     fat::item_status status;
 };
 
-/// Why one object was not read or copied.
+/// The reason why an object was not read or copied.
 struct object_problem {
     std::string what;  // safe for a terminal: the path on the volume, or of the copy on the host
     std::string why;
@@ -48,8 +48,8 @@ private:
     std::uint64_t count_ = 0;
 };
 
-/// Returns the entries of a directory, in the order of its slots. Leaves with the reason if it cannot be
-/// read; what a damaged chain cuts off is missing.
+/// Returns the entries of a directory, in the order of its slots. Leaves with the reason if it
+/// cannot be read; entries after damage in its chain are missing.
 [[nodiscard]] std::vector<tree_entry> entries_of(fat::file_system& system, const std::string& path);
 
 /// The receiver of a walk through a tree. Both functions are called in the order of the walk.
@@ -69,7 +69,8 @@ struct tree_visitor {
 /// directory that was read; no stack.
 void for_each_below(fat::file_system& system, const std::string& path, const tree_visitor& visitor);
 
-/// Returns what for_each_below() visits, and passes what it reports to `skipped`. Allocates: all of it.
+/// Returns the entries that for_each_below() visits, and passes its reports to `skipped`.
+/// Allocates: all of it.
 [[nodiscard]] std::vector<tree_entry> tree_of(fat::file_system& system, const std::string& path,
                                               unreadable_objects& skipped);
 

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr unsigned threads_max = 4;
-// Steps are given to threads in groups, each of a few small files or of one large one.
+// Threads receive steps in groups, each of a few small files or of one large one.
 constexpr std::size_t group_steps_max = 16;
 constexpr std::uint64_t group_bytes_max = 1U << 20;
 constexpr std::size_t unreported_groups_max = 64;
@@ -34,7 +34,7 @@ struct file_step {
     bool is_in_new_directory = false;
 };
 
-/// A file to copy, or a problem that is known already.
+/// A file to copy, or a problem that was found during the listing.
 using step = std::variant<file_step, object_problem>;
 
 std::size_t memory_of(const step& one) noexcept {
@@ -51,7 +51,7 @@ struct step_group {
     std::size_t memory_bytes = 0;
 };
 
-/// Groups of steps on their way from the listing to the threads, and their problems in the order of the
+/// Groups of steps that the listing passes to the threads, and their problems in the order of the
 /// listing.
 ///
 /// Invariants:
@@ -64,15 +64,15 @@ public:
     explicit group_queue(unreadable_objects& skipped) : skipped_(skipped) {}
 
     void add(step_group group);
-    /// No more groups come.
+    /// Marks the end of the groups.
     void end();
     [[nodiscard]] bool is_full();
-    /// Whether a problem ended the command.
+    /// Returns whether a problem ended the command.
     [[nodiscard]] bool is_over();
     /// Waits for the next group. Returns std::nullopt if none comes.
     [[nodiscard]] std::optional<step_group> take();
     void complete(std::size_t number, problem_list problems);
-    /// The problem that ended the command. Call it when no thread is left.
+    /// Returns the problem that ended the command. Call it when no thread is left.
     [[nodiscard]] const std::optional<object_problem>& last() const noexcept { return last_; }
 
 private:
@@ -149,7 +149,7 @@ void group_queue::report(const problem_list& problems) {
     }
 }
 
-/// Copies the files that one thread receives.
+/// Copies the files of the groups that one thread receives.
 class tree_worker {
 public:
     tree_worker(const tree_extraction& what, progress_bar& progress)
@@ -292,7 +292,8 @@ void tree_copy::start_thread() {
             tree_worker worker(what_, progress_);
             while (carry_out_next(worker)) {}
         });
-    } catch (const std::system_error&) {  // no more threads: those that exist do it
+    } catch (const std::system_error&) {  // no further thread can be started: the existing ones do
+                                          // the work
         threads_wanted_ = others_.size();
     }
 }

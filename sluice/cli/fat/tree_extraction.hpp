@@ -16,8 +16,9 @@ struct tree_extraction {
     damaged_file policy = damaged_file::skip;
 };
 
-/// Copies a tree to the host. One thread lists it and creates the directories, while others copy files; they
-/// are up to four, of which the first lists. Names that would lead out of the target are reported.
+/// Copies a tree to the host. One thread lists it and creates the directories, and up to three
+/// others copy files; the listing thread copies as well. Names that would lead out of the target
+/// are reported.
 ///
 /// Problems are reported in the order of the entries, whatever the threads do, and those of a directory
 /// before those of its entries. If a problem ends the command, such as a full file system, nothing is
@@ -26,8 +27,8 @@ struct tree_extraction {
 /// files; and as for_each_below(). Blocks: for both file systems.
 void copy_tree(const tree_extraction& what, progress_bar& progress, unreadable_objects& skipped);
 
-/// Returns whether a path from a volume is one beneath a directory of the host: it has no empty component,
-/// and none that is "." or "..".
+/// Returns whether a path from a volume stays below a directory of the host: it has no empty
+/// component, and none that is "." or "..".
 [[nodiscard]] bool is_host_path(std::string_view path) noexcept;
 
 }  // namespace sluice::cli

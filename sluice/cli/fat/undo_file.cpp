@@ -37,7 +37,7 @@ struct undo_arguments {
     bool force = false;
 };
 
-// IMAGE@N is understood, and must be the partition that was repaired.
+// IMAGE@N is accepted, and must be the partition that was repaired.
 void check_partition(fat::device& image, const image_name& name, const fat::undo_binding& binding) {
     if (not name.partition) return;
     const auto where = fat::find_volume(image, name.partition);
@@ -107,10 +107,9 @@ bool undo_file::finish() {
 void add_fat_undo(command_syntax fat) {
     const auto arguments = std::make_shared<undo_arguments>();
     const command_syntax command = fat.add_subcommand("undo", "restore what 'repair --undo FILE' changed");
-    command.add_option("IMAGE", arguments->image, "the image that was repaired").required();
-    command.add_option("FILE", arguments->file, "the undo file").required();
-    command.add_flag("--force", arguments->force,
-                     "restore another image, or one that was changed since the repair");
+    command.add_option("IMAGE", arguments->image, "image that was repaired").required();
+    command.add_option("FILE", arguments->file, "undo file").required();
+    command.add_flag("--force", arguments->force, "restore another image, or one changed since the repair");
     command.on_call([arguments] { run_undo(*arguments); });
 }
 

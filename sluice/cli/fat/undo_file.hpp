@@ -13,13 +13,13 @@ namespace sluice::cli {
 /// Thread safety: one thread.
 class undo_file {
 public:
-    /// Creates the file, durably. It must not exist: an earlier repair may need it. Only its owner can read
-    /// it, because it has a part of the image.
+    /// Creates the file, durably. It must not exist: an earlier repair may need it. Only its owner
+    /// can read it, because it contains parts of the image.
     undo_file(const std::string& path, opened_image& image, const fat::geometry& shape);
 
-    /// The volume to repair instead of that of the image.
+    /// Returns the volume to repair instead of that of the image.
     [[nodiscard]] fat::device& volume() noexcept { return *recorder_; }
-    /// Ends the recording. A file without a record is removed; returns whether there is one.
+    /// Ends the recording. Removes a file without a record; returns whether there is one.
     bool finish();
 
 private:

@@ -22,18 +22,19 @@ enum class tree_access : std::uint8_t { read, write };
 /// thread, and those that it starts from then on. covers() from any thread.
 class file_confinement {
 public:
-    /// Adds a file or a directory with all that is in it. A missing one is ignored, and stays
-    /// inaccessible. `path` is resolved now: links to other trees need trees of their own.
+    /// Allows a file, or a directory recursively. A missing one is ignored, and stays inaccessible.
+    /// `path` is resolved now: targets of links in other trees must be allowed separately.
     void allow(const std::string& path, tree_access how);
 
-    /// From now on, denies all other files to this thread and to those it starts. Needs no_new_privs.
+    /// Denies all other files to this thread, and to threads that it starts from now on. Requires
+    /// no_new_privs.
     [[nodiscard]] hardening_measure enforce() noexcept;
 
-    /// Returns whether files at `path` can be used as `how`: always before enforce().
+    /// Returns whether files at `path` can be accessed as `how`; always true before enforce().
     [[nodiscard]] bool covers(const std::string& path, tree_access how) const;
 
 private:
-    // The rules of the kernel are about inodes: a new directory of the same name is not covered.
+    // Landlock rules apply to inodes: a new directory of the same name is not covered.
     struct tree {
         std::string path;  // canonical
         tree_access how;

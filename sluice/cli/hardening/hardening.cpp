@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files that are replaced by renaming, or come and go, are reached through their directory: that of the name,
-// and that of the file if the name is a symbolic link.
+// Files that are replaced by renaming, or created and removed, are accessed through their
+// directory: that of the name, and that of the file if the name is a symbolic link.
 void allow_directories_of(file_confinement& files, const std::string& file, tree_access how) {
     std::error_code unknown;
     files.allow(fs::absolute(file, unknown).parent_path().string(), how);
@@ -30,8 +30,8 @@ void allow_directories_of(file_confinement& files, const std::string& file, tree
     return fs::is_directory(path, unknown);
 }
 
-// The system's own libraries read these after startup: modules of OpenSSL and of the C library, time zones,
-// the description of processes (own descriptors; other servers with --shared-locks) and of network
+// Libraries of the system read these after startup: modules of OpenSSL and of the C library, time
+// zones, the state of processes (own descriptors; other servers with --shared-locks) and of network
 // interfaces.
 constexpr const char* read_by_libraries[] = {
     "/usr",     "/lib",           "/lib64",        "/etc/ssl",
@@ -41,7 +41,7 @@ constexpr const char* read_by_libraries[] = {
 void allow_share(file_confinement& files, const share_options& share, bool read_only) {
     const tree_access how = read_only ? tree_access::read : tree_access::write;
     if (is_directory(share.path)) return files.allow(share.path, how);
-    // An image: its lock, journal and overlay are created, and removed, next to it.
+    // The lock, journal and overlay of an image are created and removed next to it.
     const std::string image = parse_image(share.path).file;
     files.allow(image, tree_access::write);
     std::error_code unknown;
@@ -64,8 +64,9 @@ void server_hardening::apply(const serve_options& options, const std::string& co
     measures_.push_back(drop_privileges(options.impersonate));
     if (options.impersonate) {
         measures_.push_back(filter_system_calls());
-        // Account databases of the system may be anywhere, and the kernel's permissions of the user hold.
-        return skip("access to its own files only", "--impersonate needs the system's account databases");
+        // Account databases of the system may be anywhere, and the permissions of each user apply.
+        return skip("access to its own files only",
+                    "--impersonate needs the account databases of the system");
     }
     for (const char* const each : read_by_libraries)
         files_.allow(each, tree_access::read);
@@ -84,7 +85,8 @@ void server_hardening::apply(const serve_options& options, const std::string& co
         allow_directories_of(files_, options.status_socket, tree_access::write);
     }
     measures_.push_back(files_.enforce());
-    // Landlock also denies execve(2), mounts and tracing. Both together would cost every system call.
+    // Landlock also denies execve(2), mounts and tracing. Using both would slow down every system
+    // call.
     if (not measures_.back().is_active()) measures_.push_back(filter_system_calls());
 }
 

@@ -8,8 +8,9 @@
 
 namespace sluice::cli {
 
-/// The protection of the host from an attacker who controls the process of `sluice serve`: it drops all that
-/// a server of these shares does not need. The banner reports the active measures, and why others are not.
+/// Protects the host from an attacker who controls the process of `sluice serve`, by dropping all
+/// access that a server of these shares does not need. The banner reports the active measures, and
+/// why others are not active.
 class server_hardening {
 public:
     /// Call it once, before the process has a second thread or a ring, with the options as the file completes
@@ -27,7 +28,8 @@ private:
     std::vector<hardening_measure> measures_;
 };
 
-/// Two lines at most for the banner: the active measures, and those that are not, with the reason.
+/// Returns at most two lines for the banner: the active measures, and the inactive ones with the
+/// reason.
 [[nodiscard]] std::string hardening_text(const std::vector<hardening_measure>& measures);
 
 }  // namespace sluice::cli

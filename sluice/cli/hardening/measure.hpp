@@ -4,7 +4,7 @@
 
 namespace sluice::cli {
 
-/// Whether one measure of hardening is active in this process.
+/// The state of one hardening measure in this process.
 struct hardening_measure {
     const char* name = "";
     std::string inactive_because{};  ///< empty: active

@@ -10,7 +10,7 @@ namespace sluice::cli {
 /// whose leak check attaches to the process.
 [[nodiscard]] hardening_measure protect_memory() noexcept;
 
-/// Whether this is a build with AddressSanitizer or ThreadSanitizer.
+/// Returns whether this is a build with AddressSanitizer or ThreadSanitizer.
 [[nodiscard]] bool is_sanitizer_build() noexcept;
 
 }  // namespace sluice::cli

@@ -30,7 +30,7 @@ constexpr std::uint32_t architecture = 0;
 constexpr std::uint32_t process_madvise_number = 440;
 
 constexpr auto denied = std::to_array<std::uint32_t>({
-    // Other programs and other processes.
+    // Execution of programs, and access to other processes.
     SYS_execve,
     SYS_execveat,
     SYS_ptrace,

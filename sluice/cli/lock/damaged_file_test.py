@@ -1,7 +1,7 @@
-"""sluice lock with a lock file that other programs damage, or that is none. Run by ctest with the program as the last
+"""sluice lock with a lock file that other programs damage, or that is not one. Run by ctest with the program as the last
 argument.
 
-Processes wait for each other by pipes: a process that is to live ends when its standard input does.
+Processes wait for each other by pipes: a process that must stay alive ends when its standard input ends.
 """
 
 import os
@@ -24,7 +24,7 @@ class DamagedFiles(unittest.TestCase):
         self.file = os.path.join(scratch.name, "jobs")
 
     def start(self, *command):
-        """A process that runs the command with the lock, or waits for it."""
+        """Starts a process that runs the command with the lock, or waits for it."""
         process = subprocess.Popen([PROGRAM, "lock", "--exclusive", "a", self.file, "--", *command],
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for stream in process.stdin, process.stdout, process.stderr:
@@ -36,21 +36,21 @@ class DamagedFiles(unittest.TestCase):
     def lock(self, command, *arguments):
         return sluice("lock", *arguments, "--exclusive", "a", self.file, "--", *command)
 
-    def test_a_holder_reports_that_its_file_was_cut_and_does_not_succeed(self):
+    def test_a_holder_reports_that_its_file_was_truncated_and_fails(self):
         for size in "0", "100", "65536":
             done = self.lock(["truncate", "-s", size, self.file])
             self.assertEqual(done.returncode, 65, (size, done))
-            self.assertIn(f"sluice lock: {self.file}: the lock file was damaged or cut while the command ran",
+            self.assertIn(f"sluice lock: {self.file}: the lock file was damaged or truncated while the command ran",
                           done.stderr)
             self.assertFalse(os.path.exists(self.file), "its last user removes it")
         self.assertEqual(self.lock(["sh", "-c", f": > '{self.file}'; exit 7"]).returncode, 7)
         self.assertEqual(self.lock(["true"]).returncode, 0)
 
-    def test_a_holder_reports_that_a_shell_has_cut_and_refilled_its_file(self):
+    def test_a_holder_reports_that_a_shell_has_truncated_and_refilled_its_file(self):
         done = self.lock(["sh", "-c", f": > '{self.file}'; head -c 2000000 /dev/urandom > '{self.file}'"])
         self.assertEqual(done.returncode, 65, done)
 
-    def test_a_waiter_ends_with_a_message_when_its_file_is_cut(self):
+    def test_a_waiter_ends_with_a_message_when_its_file_is_truncated(self):
         for cut in 0, 70000:
             holder = self.start("sh", "-c", "echo held; read line")
             self.assertEqual(holder.stdout.readline(), "held\n")
@@ -60,7 +60,7 @@ class DamagedFiles(unittest.TestCase):
             os.truncate(self.file, cut)
             _, message = waiter.communicate(timeout=60)
             self.assertEqual(waiter.returncode, 65, message)
-            self.assertIn(f"sluice lock: {self.file}: the lock file was damaged or cut", message)
+            self.assertIn(f"sluice lock: {self.file}: the lock file was damaged or truncated", message)
             refused = self.lock(["true"], "-n")
             self.assertEqual(refused.returncode, 66, refused)
             self.assertIn("damaged", refused.stderr)

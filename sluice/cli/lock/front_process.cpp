@@ -28,12 +28,12 @@ constexpr int status_of_signal = 128;
 
 [[noreturn]] void hold_in_child(const std::function<command_outcome(const outcome_report&)>& hold,
                                 const outcome_report& report, pid_t front) {
-    // A request that waits has no one left to report to once the front process is gone.
+    // A waiting request is useless once the front process, its only recipient, has died.
     if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 or ::getppid() != front) ::_exit(1);
     ::pthread_sigmask(SIG_SETMASK, &report.original_mask(), nullptr);
     try {
         report.send(hold(report));
-    } catch (const std::exception& unexpected) {  // memory has run out
+    } catch (const std::exception& unexpected) {  // out of memory
         fmt::print(stderr, "sluice lock: {}\n", unexpected.what());
         report.send({.status = static_cast<int>(exit_code::lock_system)});
     }
@@ -54,7 +54,7 @@ public:
                                           pollfd{.fd = signals_, .events = POLLIN, .revents = 0}};
             if (::poll(sources.data(), sources.size(), -1) < 0 and errno != EINTR)
                 return system_failure("poll");
-            // First the signals: the report may be a consequence of one.
+            // Signals first: the report may be a consequence of one.
             if (sources[1].revents != 0)
                 forward_signal();
             else if (sources[0].revents != 0)
@@ -68,7 +68,7 @@ private:
         if (::read(signals_, &what, sizeof what) != sizeof what) return;
         const int number = static_cast<int>(what.ssi_signo);
         sigaddset(&seen_, number);
-        // The holder is not waited for before it has reported, so its number is its own.
+        // The holder is not reaped before it has reported, so its process id is still valid.
         if (not is_sent_by_kernel(what.ssi_code)) ::kill(holder_, number);
     }
 
@@ -80,10 +80,11 @@ private:
         while (got < 0 and errno == EINTR);
         if (got == sizeof reported) {
             if (reported.was_lock_damaged)
-                fmt::print(stderr,
-                           "sluice lock: {}: the lock file was damaged or cut while the command ran: another "
-                           "process may have held the lock at the same time\n",
-                           file_);
+                fmt::print(
+                    stderr,
+                    "sluice lock: {}: the lock file was damaged or truncated while the command ran: another "
+                    "process may have held the lock at the same time\n",
+                    file_);
             const bool hides_damage = reported.was_lock_damaged and reported.status == 0;
             if (reported.signal == 0)
                 return hides_damage ? static_cast<int>(exit_code::lock_data) : reported.status;
@@ -100,14 +101,15 @@ private:
         const int signal = WTERMSIG(status);
         if (sigismember(&seen_, signal) == 1) end_by(signal);
         fmt::print(stderr,
-                   "sluice lock: the process that held the lock was killed by signal {}; a command that was "
-                   "started goes on and keeps the lock\n",
+                   "sluice lock: the process that held the lock was killed by signal {}; the command, if it "
+                   "was started, continues and keeps the lock\n",
                    signal);
         return status_of_signal + signal;
     }
 
     void end_by(int signal) noexcept {
-        ::prctl(PR_SET_DUMPABLE, 0);  // the core would be this process', not the command's
+        ::prctl(PR_SET_DUMPABLE, 0);  // otherwise the core dump would be that of this process, not
+                                      // of the command
         ::signal(signal, SIG_DFL);
         ::raise(signal);
         sigset_t one;
@@ -138,7 +140,8 @@ bool is_sent_by_kernel(int code) noexcept {
 }
 
 void outcome_report::send(const command_outcome& outcome) const noexcept {
-    // Less than PIPE_BUF, so all or nothing. Without a reader the outcome interests no one.
+    // Shorter than PIPE_BUF, so it is written completely or not at all. Without a reader, the
+    // outcome is not needed.
     while (::write(descriptor_, &outcome, sizeof outcome) < 0 and errno == EINTR) {}
 }
 
@@ -155,8 +158,8 @@ int run_in_holder(const std::string& file,
     if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return system_failure("pipe");
     const int signals = ::signalfd(-1, &handled, SFD_CLOEXEC);
     if (signals < 0) return system_failure("signalfd");
-    // A supervisor may have had it ignored. Then the kernel would reap the holder, and its number could be
-    // that of another process when a signal is forwarded.
+    // The parent may have set it to be ignored. Then the kernel would reap the holder, and its
+    // process id could be that of another process when a signal is forwarded.
     ::signal(SIGCHLD, SIG_DFL);
     std::fflush(stdout);
     const pid_t self = ::getpid();

@@ -31,7 +31,7 @@ namespace {
     return {.status = WEXITSTATUS(status)};
 }
 
-// Only the command is to keep the caller's pipes and files open.
+// Only the command should keep the caller's pipes and files open.
 void detach_from(const std::vector<int>& foreign, int report) noexcept {
     const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
@@ -42,7 +42,7 @@ void detach_from(const std::vector<int>& foreign, int report) noexcept {
     (void)!::chdir("/");
 }
 
-// The holder, while the command or what it started runs.
+// The holder process, while the command or its descendants run.
 class holder {
 public:
     holder(pid_t command, hold_until until, const held_lock& lock, const outcome_report& report) noexcept
@@ -54,14 +54,14 @@ public:
             signalfd_siginfo what{};
             if (::read(signals, &what, sizeof what) != sizeof what) continue;
             const int number = static_cast<int>(what.ssi_signo);
-            // Not yet waited for, so its number is its own.
+            // It was not reaped yet, so its process id is still valid.
             if (number != SIGCHLD and not has_exited_ and not is_sent_by_kernel(what.ssi_code))
                 ::kill(command_, number);
         }
     }
 
 private:
-    // Whether the lock has been released and the outcome is still to be reported.
+    // Returns whether the lock has been released and the outcome is still to be reported.
     [[nodiscard]] bool reap() {
         for (;;) {
             int status = 0;
@@ -122,7 +122,7 @@ command_outcome run_held(const held_command& command, hold_until until, const he
     sigaddset(&handled, SIGCHLD);
     sigset_t everything;
     sigfillset(&everything);         // also those that stop: a stopped holder would not release the lock
-    sigdelset(&everything, SIGBUS);  // blocked, a cut lock file would kill the holder
+    sigdelset(&everything, SIGBUS);  // SIGBUS: blocked, a truncated lock file would kill the holder
     ::pthread_sigmask(SIG_SETMASK, &everything, nullptr);
     ::signal(SIGCHLD, SIG_DFL);  // ignored, the kernel would keep the outcome for itself
     const int signals = ::signalfd(-1, &handled, SFD_CLOEXEC);

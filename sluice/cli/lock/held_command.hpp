@@ -17,33 +17,34 @@ struct held_command {
     std::vector<int> foreign;
 };
 
-/// Which processes the lock outlives.
+/// The processes that the lock outlives.
 enum class hold_until : bool {
     command_exits,
-    descendants_exit,  ///< the command and all that it started, whatever session or parent they have now
+    descendants_exit,  ///< the command and all its descendants, whatever their session or parent
 };
 
 /// The lock of a holder.
 struct held_lock {
-    std::function<bool()> is_sound;  ///< whether nothing shows that others hold it, too
+    std::function<bool()> is_sound;  ///< returns whether no sign was found that another process
+                                     ///< holds it as well
     std::function<void()> release;   ///< called once, when the lock is no longer needed
 };
 
-/// In the holder process: runs the command, forwards signals to it, and releases the lock when it is no
-/// longer needed. Returns the outcome of the command if no descendant is left by then; otherwise it reports
-/// the outcome at once, and ends the process after the last descendant has exited. The outcome says whether
-/// the lock was sound when the command exited.
+/// In the holder process: runs the command, forwards signals to it, and releases the lock when it
+/// is no longer needed. Returns the outcome of the command if no descendant is left by then;
+/// otherwise it reports the outcome at once, and ends the process after the last descendant has
+/// exited. The outcome includes whether the lock was sound when the command exited.
 ///
-/// Blocks all signals but those that it forwards, and SIGBUS, which a mapped lock file needs. Detaches itself
-/// from the caller's standard streams and other descriptors as soon as the command runs, so that no one waits
-/// for the end of a pipe that only this process has open.
+/// Blocks all signals except those that it forwards, and SIGBUS, which a mapped lock file needs.
+/// Detaches itself from the caller's standard streams and other descriptors as soon as the command
+/// runs, so that no process waits for the end of a pipe that only this process has open.
 [[nodiscard]] command_outcome run_held(const held_command& command, hold_until until, const held_lock& lock,
                                        const outcome_report& report);
 
 /// Replaces this process by the command. Returns the exit status if that fails.
 [[nodiscard]] int become(const held_command& command);
 
-/// The descriptors that are open now. Empty if /proc cannot be read.
+/// Returns the descriptors that are open now. Empty if /proc cannot be read.
 [[nodiscard]] std::vector<int> open_descriptors();
 
 }  // namespace sluice::cli

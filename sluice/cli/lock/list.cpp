@@ -32,7 +32,7 @@ using namespace sluice::fsmutex;
     return "";
 }
 
-// A mutex stores numbers, not names. Those that the user names can be shown.
+// A mutex stores numbers, not names. Only names given by the user can be shown.
 [[nodiscard]] std::string text_of(entity one, const lock_options& options) {
     for (const auto* names : {&options.exclusive, &options.shared})
         for (const std::string& name : *names)
@@ -51,7 +51,7 @@ int list_lock_requests(const lock_options& options) {
     if (not choice) return refuse(choice.error());
     if (not*choice) return refuse({EOPNOTSUPP, "list the holders of flock(2)"});
     fmt::print("{:<6} {:>8} {:<20} {:<20} {}\n", "what", "pid", "host", "since", "entities");
-    // Opening a file that is not a mutex would make it one.
+    // Opening a file that is not a mutex would turn it into one.
     if (options.algorithm == "best" and not(*choice)->is_in_use) return 0;
     const auto mutex = open((*choice)->which, {}, options.file);
     if (not mutex) return refuse(mutex.error());

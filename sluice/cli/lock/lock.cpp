@@ -28,7 +28,8 @@ namespace {
 using namespace sluice::fsmutex;
 using request = lock_options::request;
 
-// Like flock(1), says nothing if only the lock was not granted: scripts of cron(8) rely on it.
+// Like flock(1), prints nothing if the lock is held by another process: scripts for cron(8) rely on
+// it.
 [[nodiscard]] int refuse(const lock_refusal& why, const lock_options& options) {
     if (options.is_verbose or not why.is_conflict) fmt::print(stderr, "sluice lock: {}\n", why.message);
     return static_cast<int>(why.status);
@@ -62,7 +63,7 @@ void report_grant(const lock_options& options, const stopwatch& since, bool owne
     return made;
 }
 
-// The exit status.
+// Returns the exit status.
 [[nodiscard]] int replace_by_command(const lock_options& options) {
     const stopwatch since;
     lock_session session(options);
@@ -70,7 +71,7 @@ void report_grant(const lock_options& options, const stopwatch& since, bool owne
         const int status = refuse(why, options);
         if (not session.owner_died()) return status;
         std::fflush(nullptr);
-        ::_exit(status);  // without an unlock, the next holder gets the news of the death
+        ::_exit(status);  // without an unlock, the next holder is notified of the death
     };
     if (const auto why = session.acquire()) return end_refused(*why);
     report_grant(options, since, session.owner_died());
@@ -85,7 +86,7 @@ void report_grant(const lock_options& options, const stopwatch& since, bool owne
     lock_session session(options);
     if (const auto why = session.acquire()) {
         const int status = refuse(*why, options);
-        if (session.owner_died()) {  // without an unlock, the next holder gets this news
+        if (session.owner_died()) {  // without an unlock, the next holder is notified of this
             report.send({.status = status});
             ::_exit(0);
         }
@@ -102,11 +103,11 @@ void report_grant(const lock_options& options, const stopwatch& since, bool owne
                     report);
 }
 
-// Which of the standard descriptors the caller had closed.
+// The standard descriptors that the caller had closed.
 using closed_descriptors = std::array<bool, STDERR_FILENO + 1>;
 
-// Opens the standard descriptors that the caller has closed. Otherwise the lock file would get such a number,
-// and what the command prints would go into it. The command finds them closed.
+// Opens the standard descriptors that the caller has closed. Otherwise the lock file would get such
+// a number, and the output of the command would be written to it. The command finds them closed.
 [[nodiscard]] closed_descriptors occupy_standard_descriptors() noexcept {
     closed_descriptors closed{};
     for (int number = 0; number <= STDERR_FILENO; ++number) {
@@ -132,7 +133,8 @@ using closed_descriptors = std::array<bool, STDERR_FILENO + 1>;
                       options);
     };
     if (was_closed(descriptor, closed)) return cannot(EBADF);
-    // A copy can be closed: the lock belongs to the description, which the caller keeps open.
+    // The copy can be closed: the lock belongs to the open file description, which the caller keeps
+    // open.
     const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
     if (copy < 0) return cannot(errno);
     auto lock = inherited_lock::of_whole_file(copy, options.whole_file);

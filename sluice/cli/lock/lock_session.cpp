@@ -27,15 +27,16 @@ namespace {
 
 [[nodiscard]] bool is_on_this_host(const std::string& path) {
     const auto place = io::path_handle::open({}, path);
-    if (not place) return false;  // opening it for the lock reports why
+    if (not place) return false;  // opening it for the lock reports the reason
     const auto volume = io::volume_of(*place);
     return volume and volume->reach == io::volume_reach::this_host;
 }
 
-// Whether `best` leaves a request for the whole file to flock(2) alone. Then the file is not written and not
-// removed, whatever it has in it: a shell may cut it by `9>file`, and an image of a disk begins with zeros.
-// A mutex of ours is used as one. Between hosts flock(2) is not certain to exclude other processes, so a file
-// without content becomes a mutex there, and a directory is one.
+// Returns whether `best` uses flock(2) alone for a request of the whole file. Then the file is
+// neither written nor removed, whatever its content: a shell may truncate it by `9>file`, and a
+// disk image begins with zeros. A file that is a mutex already is used as one. flock(2) may not
+// exclude processes of other hosts, so on a shared file system an empty file becomes a mutex, and a
+// directory is one.
 [[nodiscard]] bool is_for_flock_alone(const std::string& path) {
     struct stat status{};
     if (::stat(path.c_str(), &status) != 0) {
@@ -51,7 +52,7 @@ namespace {
 }
 
 [[nodiscard]] result<int> open_whole_file(const std::string& path, const file_access& access) {
-    // For writing if possible: NFS asks for that. Like flock(1), content with reading otherwise.
+    // Opens it for writing if possible, as NFS requires; otherwise for reading, like flock(1).
     refused_opens refusals;
     do {
         for (const int how : {O_RDWR, O_RDONLY}) {
@@ -70,7 +71,8 @@ namespace {
     return failure(error::with_path(errno, "open", path));
 }
 
-// Whether others who open the path get this file. Its last user may have removed it while we waited.
+// Returns whether the path still refers to this file. Its last user may have removed it during the
+// wait.
 [[nodiscard]] bool is_named(int file, const std::string& path) noexcept {
     struct stat itself{};
     struct stat there{};
@@ -97,8 +99,7 @@ namespace {
             return "; a lock file must be a regular file";
         case EBADMSG:
             return "; the file is damaged, or not a lock file of this version: use another file, or end its "
-                   "users and "
-                   "remove it";
+                   "users and remove it";
         default:
             return "";
     }
@@ -163,7 +164,8 @@ lock_refusal lock_session::not_locked(const error& why) const {
     std::string message = why.message();
     if (why == std::errc::bad_message)
         message =
-            "the lock file was damaged or cut while it was in use; it is created again when all its users "
+            "the lock file was damaged or truncated while it was in use; it is created again when all its "
+            "users "
             "have ended";
     if (why == std::errc::device_or_resource_busy)
         message = "a process was stopped while it changed the lock file; continue it or end it";
@@ -220,7 +222,7 @@ std::optional<lock_refusal> lock_session::acquire_inherited() {
     const bool is_contended = locked.error() == std::errc::timed_out;
     lock_refusal why =
         is_contended ? not_granted() : lock_refusal{status_of_lock(locked.error()), locked.error().message()};
-    // The next holder gets the news of the death if this process ends with the lock.
+    // The next holder is notified of the death if this process ends with the lock.
     if (not owner_died()) release();
     return why;
 }
@@ -238,7 +240,7 @@ std::vector<int> lock_session::inheritable() const {
 void lock_session::release() noexcept {
     if (inherited_) {
         inherited_->release();
-        // flock(1) does not notice that the file it has waited for lost its name.
+        // flock(1) does not detect that the file it waited for lost its name.
         if (not inherited_->is_of_whole_file()) inherited_->allow_removal();
     }
     if (held_) (void)held_->unlock();  // damage was reported by is_sound()
@@ -252,11 +254,11 @@ std::optional<lock_refusal> lock_session::leave_to_descriptors() {
     if (inherited_->locks()) {
         if (const auto unlocked = held_->unlock(); not unlocked) return not_locked(unlocked.error());
         held_.reset();
-        mutex_.reset();  // the file stays: the lock keeps it
+        mutex_.reset();  // the file stays, because the lock needs it
         return std::nullopt;
     }
     if (mutex_->which() == algorithm::byte_ranges) {
-        (void)mutex_.release();  // its descriptors end with the process
+        (void)mutex_.release();  // its descriptors are closed with the process
         return std::nullopt;
     }
     return lock_refusal{

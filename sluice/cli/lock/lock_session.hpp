@@ -12,7 +12,7 @@
 
 namespace sluice::cli {
 
-/// Why a lock was not acquired, with the exit status of the program.
+/// The reason why a lock was not acquired, with the exit status of the program.
 struct lock_refusal {
     exit_code status;
     std::string message;
@@ -29,21 +29,22 @@ public:
     lock_session(const lock_session&) = delete;
     lock_session& operator=(const lock_session&) = delete;
 
-    /// Opens the file and waits for the lock. Returns nothing if it is held. Blocks: until granted or the
-    /// timeout has passed.
+    /// Opens the file and waits for the lock. Returns std::nullopt if the lock is held. Blocks:
+    /// until granted or the timeout has passed.
     [[nodiscard]] std::optional<lock_refusal> acquire();
 
-    /// Whether a previous holder died without releasing the lock.
+    /// Returns whether a previous holder died without releasing the lock.
     [[nodiscard]] bool owner_died() const noexcept { return held_ and held_->owner_died(); }
-    /// The descriptors by which a process keeps the lock without this one.
+    /// Returns the descriptors by which another process keeps the lock without this one.
     [[nodiscard]] std::vector<int> inheritable() const;
-    /// Returns whether nothing shows that another process may hold the lock, too.
+    /// Returns whether no sign was found that another process may hold the lock as well.
     [[nodiscard]] bool is_sound() const noexcept { return not held_ or held_->check().has_value(); }
     /// Releases the lock for all processes.
     void release() noexcept;
 
-    /// Gives up what needs this process, so that the lock is held by the descriptors of inheritable() alone.
-    /// Returns why this is not possible. The descriptors stay open until the process ends.
+    /// Releases the resources that need this process, so that only the descriptors of inheritable()
+    /// hold the lock. Returns the reason if this is not possible. The descriptors stay open until
+    /// the process ends.
     [[nodiscard]] std::optional<lock_refusal> leave_to_descriptors();
 
 private:
@@ -56,19 +57,19 @@ private:
 
     const lock_options& options_;
     std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
-    // In this order: each is destroyed before what it needs.
+    // In the order of their dependencies: each is destroyed before those it needs.
     std::optional<fsmutex::inherited_lock> inherited_;
     std::unique_ptr<fsmutex::shared_fs_mutex> mutex_;
     std::optional<fsmutex::fs_mutex_guard> held_;
 };
 
-/// The entities that the options name: the whole file if there is none.
+/// Returns the entities that the options name, or the whole file if there is none.
 [[nodiscard]] std::vector<fsmutex::entity> entities_of(const lock_options& options);
 
-/// Which algorithm to use; nothing: flock(2) alone.
+/// Returns the algorithm to use; std::nullopt: flock(2) alone.
 [[nodiscard]] result<std::optional<fsmutex::algorithm_choice>> algorithm_of(const lock_options& options);
 
-/// The exit status for a file that cannot be opened, or created.
+/// Returns the exit status for a file that cannot be opened or created.
 [[nodiscard]] exit_code status_of_open(const error& why) noexcept;
 
 }  // namespace sluice::cli

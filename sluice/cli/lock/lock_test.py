@@ -1,6 +1,6 @@
 """sluice lock as a shell sees it. Run by ctest with the program as the last argument.
 
-Processes wait for each other by pipes: a process that is to live ends when its standard input does.
+Processes wait for each other by pipes: a process that must stay alive ends when its standard input ends.
 """
 
 import contextlib
@@ -21,8 +21,9 @@ PROGRAM = sys.argv.pop() if __name__ == "__main__" else None
 QUEUES = "memory_map", "atomic_append"
 ALGORITHMS = *QUEUES, "byte_ranges", "lock_files"
 
-# Starts a process in a session of its own, and waits for it. The process writes its number, and lives as long as its
-# input. `close_fds`: whether it inherits the descriptors of the lock.
+# Starts a process in its own session, and waits for it. The process writes its process id, and
+# lives until the end of its input. `close_fds`: whether it does not inherit the descriptors of the
+# lock.
 PARENT = """
 import subprocess, sys
 child = [sys.executable, "-c", "import os, sys; os.write(1, b'%d\\\\n' % os.getpid()); os.close(1); sys.stdin.read()"]
@@ -47,7 +48,7 @@ class LockTest(unittest.TestCase):
         self.file = os.path.join(scratch.name, "jobs")
 
     def start(self, *arguments, command, **options):
-        """A process that has the lock and runs the command, which has written a line."""
+        """Starts a process that holds the lock and runs the command. Returns after the command has written a line."""
         process = subprocess.Popen([PROGRAM, "lock", *arguments, self.file, "--", *command], stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
         for stream in process.stdin, process.stdout, process.stderr:
@@ -71,7 +72,7 @@ class LockTest(unittest.TestCase):
         return done.returncode == 0
 
     def wait_until_free(self, *arguments):
-        """Whether the death of a previous holder was reported."""
+        """Waits for the lock. Returns whether the death of a previous holder was reported."""
         done = sluice("lock", *arguments, self.file, "--", "sh", "-c", "echo $SLUICE_LOCK_OWNER_DIED")
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout == "1\n"
@@ -81,7 +82,7 @@ class LockTest(unittest.TestCase):
 
 
 def kinds():
-    """Every kind of lock: (algorithm, options)."""
+    """Returns every kind of lock: (algorithm, options)."""
     for algorithm in ALGORITHMS:
         yield algorithm, ["--algorithm", algorithm]
         yield algorithm, ["--algorithm", algorithm, "--exclusive", "a", "--exclusive", "b"]
@@ -163,7 +164,7 @@ class Command(LockTest):
             with self.subTest(algorithm=algorithm), self.holding("--algorithm", algorithm, "--exclusive", "a") as holder:
                 listed = self.listed("--exclusive", "a")
                 found = re.search(rf"(?m)^holds +(\d+) +{socket.gethostname()[:20]} .* exclusive:a$", listed)
-                with open(f"/proc/{found[1]}/stat") as status:  # its holder process
+                with open(f"/proc/{found[1]}/stat") as status:  # the holder process
                     self.assertEqual(int(status.read().rpartition(")")[2].split()[1]), holder.pid)
 
     def test_list_sends_no_escapes_of_a_damaged_file_to_the_terminal(self):
@@ -209,7 +210,7 @@ class Descendants(LockTest):
                     holder.stdin.close()
                     self.assertFalse(self.wait_until_free(*options))
 
-    def test_a_background_process_keeps_the_lock_and_nobody_waits_for_it(self):
+    def test_a_background_process_keeps_the_lock_and_the_caller_does_not_wait_for_it(self):
         holder = self.start(command=parent_of_a_process(inherits=False, waits=False))
         self.assertEqual(holder.stdout.read(), "")  # no other process has the pipe open
         self.assertEqual(holder.wait(60), 0)
@@ -228,7 +229,7 @@ class Descendants(LockTest):
                     self.assertEqual(holder.wait(60), -signal.SIGTERM)
                     self.assertTrue(self.is_free(*options))
 
-    def test_the_command_goes_on_with_the_lock_when_the_locker_is_killed(self):
+    def test_the_command_keeps_the_lock_when_sluice_lock_is_killed(self):
         for algorithm, options in kinds():
             with self.subTest(options=options):
                 self.file += "x"
@@ -255,7 +256,7 @@ class Descendants(LockTest):
                 if algorithm != "lock_files" or "--exclusive" not in options:
                     self.assertFalse(self.is_free("-F", *options))
                 front.stdin.close()
-                # The refusals above did not use up the news of the death.
+                # The refusals above must not consume the report of the death.
                 self.assertEqual(self.wait_until_free(*options), algorithm in (*QUEUES, "lock_files"))
                 self.assertFalse(self.wait_until_free(*options))
 
@@ -350,7 +351,7 @@ class OtherContent(LockTest):
 
 
 class ClosedDescriptors(LockTest):
-    def test_the_command_finds_closed_what_the_caller_had_closed_and_the_lock_file_is_untouched(self):
+    def test_descriptors_closed_by_the_caller_are_closed_in_the_command_and_the_lock_file_is_unchanged(self):
         report = os.path.join(self.folder, "report")
         command = 'for n in 0 1 2; do [ -e /proc/$$/fd/$n ] && echo $n; done >"$0"; echo out; echo error >&2; true'
         for options in [], ["-F"], ["-o"]:
@@ -379,7 +380,7 @@ class ClosedDescriptors(LockTest):
 
 
 class Signals(LockTest):
-    def test_the_outcome_is_known_though_the_caller_ignores_the_ends_of_children(self):
+    def test_the_outcome_is_known_although_the_caller_ignores_sigchld(self):
         ignore = lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         self.assertEqual(sluice("lock", self.file, "sh", "-c", "exit 7", preexec_fn=ignore).returncode, 7)
         front = self.start(command=["sh", "-c", "echo held; read line"], preexec_fn=ignore)
@@ -391,7 +392,7 @@ class Signals(LockTest):
     def test_signals_are_forwarded_to_the_command(self):
         for number in signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2:
             with self.subTest(signal=number):
-                # Not a trap of a shell, which may run only after the next command.
+                # A trap of a shell may run only after the next command.
                 script = (f"import signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, [{int(number)}]); "
                           f"print('held', flush=True); signal.sigwait([{int(number)}]); print('got'); sys.exit(3)")
                 holder = self.start(command=[sys.executable, "-c", script])
@@ -406,10 +407,10 @@ class Signals(LockTest):
                 pass
             waiter.terminate()
             self.assertEqual(waiter.wait(60), -signal.SIGTERM)
-            while re.search(r"(?m)^waits ", self.listed()):  # as soon as its death is noticed
+            while re.search(r"(?m)^waits ", self.listed()):  # until its death is detected
                 pass
 
-    def test_ctrl_c_and_ctrl_z_reach_the_command_once_and_the_job_goes_on(self):
+    def test_ctrl_c_and_ctrl_z_reach_the_command_once_and_the_job_continues(self):
         done = subprocess.run([sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "terminal_testing.py"),
                                PROGRAM, self.file], capture_output=True, text=True, timeout=60)
         self.assertEqual((done.stdout, done.returncode), ("stopped\ncontinued\ninterrupted once\nstatus 3\n", 0), done.stderr)
@@ -458,7 +459,7 @@ class Descriptors(LockTest):
         self.assertEqual(done.returncode, 65)
         self.assertIn("open it again", done.stderr)
 
-    def test_what_a_descriptor_cannot_do_is_refused_with_the_remedy(self):
+    def test_operations_unsupported_on_descriptors_are_refused_with_the_remedy(self):
         descriptor, passed = self.open_file()
         for line, rule in (["--exclusive", "a"], "names need a LOCKFILE"), (["--algorithm", "byte_ranges"], "by flock"):
             done = sluice("lock", *line, descriptor, **passed)
@@ -471,7 +472,7 @@ class Descriptors(LockTest):
 @unittest.skipUnless(shutil.which("flock"), "flock(1) is not installed")
 class LikeFlock(LockTest):
     """The same command lines for both programs. FILE is a free file, HELD one that flock(1) has locked, SHARED one that it
-    has locked shared, 8 and 9 are descriptors of FILE and HELD."""
+    has locked shared; 8 and 9 are descriptors of FILE and HELD."""
     LINES = [
         "FILE true", "FILE sh -c 'exit 5'", "FILE sh -c 'kill -TERM $$'", "FILE -c 'echo $0; exit 6'",
         "FILE --command 'exit 6'", "FILE -c", "FILE -c 'exit 5' x", "-c true FILE", "FILE /no/such", "FILE /etc/passwd",
@@ -566,7 +567,7 @@ class Permissions(LockTest):
         return sluice("lock", "-n", *arguments, self.file, "true", user=user, group=group, extra_groups=[])
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can be several users")
-    def test_a_second_user_shares_the_file_by_group_and_by_mode_and_otherwise_learns_how(self):
+    def test_a_second_user_shares_the_file_by_group_and_by_mode_and_otherwise_gets_the_remedy(self):
         os.chmod(self.folder, 0o1777)
         for options in ["--group", "65534"], ["--mode", "666"]:
             with self.subTest(options=options), self.holding(*options):

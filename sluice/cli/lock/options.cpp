@@ -20,7 +20,7 @@ using problem = std::unexpected<std::string>;
 constexpr double timeout_s_max = 1e9;
 constexpr std::array algorithms{"best", "memory_map", "atomic_append", "byte_ranges", "lock_files", "flock"};
 
-// Keys of options without a letter.
+// Keys of options without a short name.
 enum : int {
     exclusive_name = 256,
     shared_name,
@@ -70,7 +70,7 @@ constexpr std::array option_texts{
         verbose_key, {"verbose"}, nullptr, "report how long the lock took, or why it was not granted"},
 };
 
-// The options as getopt_long(3) found them, before the checks of their combination.
+// The options as getopt_long(3) returned them, before their combination is checked.
 struct given {
     lock_options options;
     bool has_mode = false;  // -x, -s, -e
@@ -202,7 +202,7 @@ void take_flag(given& all, int key) noexcept {
     return made;
 }
 
-// The index of the first operand.
+// Returns the index of the first operand.
 [[nodiscard]] std::expected<std::size_t, std::string> take_options(given& all,
                                                                    const std::vector<std::string>& words) {
     std::string program = "sluice lock";
@@ -213,7 +213,7 @@ void take_flag(given& all, int key) noexcept {
     const auto longs = long_options();
     optind = 0;  // makes glibc start again
     for (;;) {
-        // +: up to the first operand. A colon: errors are ours to report.
+        // +: stops at the first operand. Colon: errors are reported here, not by getopt_long(3).
         const int key = ::getopt_long(static_cast<int>(pointers.size() - 1), pointers.data(),
                                       "+:hVexsunw:E:oF", longs.data(), nullptr);
         if (key == -1) return static_cast<std::size_t>(optind - 1);
@@ -222,7 +222,7 @@ void take_flag(given& all, int key) noexcept {
             return problem(
                 fmt::format("unknown option '{}': run 'sluice lock --help' for the options",
                             optopt > 0 and optopt < 256 ? fmt::format("-{}", char(optopt)) : word));
-        if (key == ':') return problem(fmt::format("option '{}' needs a value", word));
+        if (key == ':') return problem(fmt::format("option '{}' requires a value", word));
         if (optarg == nullptr)
             take_flag(all, key);
         else if (auto complaint = take_value(all, key, optarg))

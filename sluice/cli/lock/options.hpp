@@ -12,22 +12,22 @@
 
 namespace sluice::cli {
 
-/// The command line of `sluice lock`, checked.
+/// The validated command line of `sluice lock`.
 struct lock_options {
     enum class request : std::uint8_t { help, version, list, run, lock_descriptor, unlock_descriptor };
     request what = request::run;
 
-    std::string file;     ///< of list and run
-    int descriptor = -1;  ///< of lock_descriptor and unlock_descriptor
+    std::string file;     ///< for list and run
+    int descriptor = -1;  ///< for lock_descriptor and unlock_descriptor
     std::vector<std::string> command;
 
-    std::vector<std::string> exclusive;  ///< names; without any name the whole file is locked
+    std::vector<std::string> exclusive;  ///< names; without any name, the whole file is locked
     std::vector<std::string> shared;
     fsmutex::lock_mode whole_file = fsmutex::lock_mode::exclusive;
     std::string algorithm = "best";
     fsmutex::file_access access;  ///< for a file that is created
 
-    std::optional<double> timeout_s;  ///< 0: do not wait; nothing: wait until granted
+    std::optional<double> timeout_s;  ///< 0: do not wait; std::nullopt: wait until granted
     int conflict_status = 1;          ///< 0 to 255
 
     bool closes = false;
@@ -41,10 +41,10 @@ struct lock_options {
     }
 };
 
-/// Understands what follows `sluice lock`. Options end at the first operand, as those of flock(1) do, so the
-/// command's own need no `--`. `shell` runs the command of -c; empty: /bin/sh.
-/// Errors: a message that names value, rule and remedy. Allocates: yes. Thread safety: one thread of the
-/// program at a time, because getopt_long(3) has state.
+/// Parses the arguments of `sluice lock`. Options end at the first operand, as with flock(1), so
+/// the options of the command need no `--`. `shell` runs the command of -c; empty: /bin/sh.
+/// Errors: a message that names value, rule and remedy. Allocates: yes. Thread safety: one thread
+/// of the program at a time, because getopt_long(3) has state.
 [[nodiscard]] std::expected<lock_options, std::string> parse_lock_options(
     const std::vector<std::string>& words, std::string_view shell);
 

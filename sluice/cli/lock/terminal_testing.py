@@ -1,5 +1,5 @@
-"""terminal_testing.py PROGRAM FILE: runs `sluice lock` as the foreground job of a shell on a terminal of its own, types
-Ctrl-Z and Ctrl-C, and prints what happened. For lock_test.py."""
+"""terminal_testing.py PROGRAM FILE: runs `sluice lock` as the foreground job of a shell on its own terminal, types
+Ctrl-Z and Ctrl-C, and prints the results. For lock_test.py."""
 
 import os
 import pty

@@ -1,4 +1,4 @@
-// sluice bench smb: puts load on a server, so that the server can be measured.
+// sluice bench smb: puts load on an SMB server, so that the server can be measured.
 
 #include <fmt/core.h>
 
@@ -35,7 +35,7 @@ struct bench_smb_arguments {
     std::string workload = "read";
     remote_options remote;
     load_options load{};
-    std::uint64_t size_bytes = 0;  // 0: what suits the workload
+    std::uint64_t size_bytes = 0;  // 0: the default of the workload
     double seconds = 5;
     std::vector<pid_t> server_processes;
     std::string subject = "server";
@@ -47,7 +47,7 @@ struct bench_smb_arguments {
     return kind == load_kind::read or kind == load_kind::write ? 1U << 20 : 4096;
 }
 
-// That which `fraction` of the operations did not exceed, in microseconds.
+// Returns the latency in microseconds that `fraction` of the operations did not exceed.
 [[nodiscard]] double percentile_us(std::vector<std::uint32_t>& latencies, double fraction) {
     if (latencies.empty()) return 0;
     const std::size_t last = latencies.size() - 1;
@@ -60,7 +60,7 @@ struct bench_smb_arguments {
 struct measured {
     load_outcome done;
     double server_cpu_s = 0;
-    double busiest_thread_s = 0;  // of the server's
+    double busiest_thread_s = 0;  // a thread of the server
 };
 
 [[nodiscard]] double most_since(const std::map<pid_t, double>& before, const std::map<pid_t, double>& now) {
@@ -103,21 +103,21 @@ void print_json(const bench_smb_arguments& given, const std::string& protection,
 
 void print_text(const bench_smb_arguments& given, const std::string& protection, measured& seen) {
     const load_outcome& done = seen.done;
-    fmt::print("{}, {} bytes, {}, {} x {} connections, {} under way on each\n", given.workload,
+    fmt::print("{}, {} bytes, {}, {} x {} connections, {} requests in flight on each\n", given.workload,
                given.load.size_bytes, protection, given.load.connections, given.load.channels,
                given.load.depth);
-    fmt::print("{:.0f} operations a second", static_cast<double>(done.operations) / done.seconds);
+    fmt::print("{:.0f} operations per second", static_cast<double>(done.operations) / done.seconds);
     if (done.bytes != 0) fmt::print(", {:.3f} GB/s", static_cast<double>(done.bytes) / 1e9 / done.seconds);
     fmt::print(" ({} in {:.2f} s)\n", done.operations, done.seconds);
     auto& latencies = seen.done.latencies_ns_by_256;
-    fmt::print("microseconds each: half within {:.0f}, 90 % {:.0f}, 99 % {:.0f}, all {:.0f}\n",
+    fmt::print("latency in µs: 50% {:.0f}, 90% {:.0f}, 99% {:.0f}, maximum {:.0f}\n",
                percentile_us(latencies, 0.5), percentile_us(latencies, 0.9), percentile_us(latencies, 0.99),
                percentile_us(latencies, 1.0));
     if (given.server_processes.empty()) return;
-    fmt::print("server: {:.2f} s of processor time, {:.2f} us for an operation", seen.server_cpu_s,
+    fmt::print("server: {:.2f} s of CPU time, {:.2f} µs per operation", seen.server_cpu_s,
                seen.server_cpu_s * 1e6 / static_cast<double>(done.operations));
     if (done.bytes != 0)
-        fmt::print(", {:.3f} s for a gigabyte", seen.server_cpu_s * 1e9 / static_cast<double>(done.bytes));
+        fmt::print(", {:.3f} s per GB", seen.server_cpu_s * 1e9 / static_cast<double>(done.bytes));
     fmt::print("\n");
 }
 
@@ -133,7 +133,7 @@ void run_bench(bench_smb_arguments given) {
     if (not addresses) share.fail("", addresses.error().message());
     smb::client::connection& first = share.tree().of().first();
     if (given.load.size_bytes > std::min(first.read_bytes_max(), first.write_bytes_max()))
-        share.fail("", fmt::format("--size is more than the {} bytes a request may have",
+        share.fail("", fmt::format("--size exceeds the limit of {} bytes per request",
                                    std::min(first.read_bytes_max(), first.write_bytes_max())));
     load_generator load(share.loop(),
                         {.first = &share.tree(),
@@ -153,7 +153,7 @@ void run_bench(bench_smb_arguments given) {
     share.run(load.clean_up(given.keeps_files));
     const std::string& why = cannot.empty() ? seen.done.failure : cannot;
     if (not why.empty()) share.fail("", why);
-    if (seen.done.operations == 0) share.fail("", "nothing was done in that time");
+    if (seen.done.operations == 0) share.fail("", "no operation was completed in that time");
     const std::string protection = given.remote.encrypts      ? "encrypted"
                                    : given.remote.is_unsigned ? "unsigned"
                                                               : "signed";
@@ -163,42 +163,43 @@ void run_bench(bench_smb_arguments given) {
 }  // namespace
 
 void add_bench_smb(command_syntax bench) {
-    const command_syntax command =
-        bench.add_subcommand("smb", "load on an SMB server, to measure the server");
+    const command_syntax command = bench.add_subcommand("smb", "measure an SMB server under load");
     const auto given = std::make_shared<bench_smb_arguments>();
     std::vector<std::string> names;
     for (const auto& [name, kind] : kinds)
         names.push_back(name);
     command.add_option("URL", given->url, "smb://user@host[:port]/share[/folder]").required();
-    command.add_option("--workload", given->workload, "what to do: one of those in sluice-bench(1)")
+    command.add_option("--workload", given->workload, "operations to measure; see sluice-bench(1)")
         .one_of(names)
         .shows_default();
     command.add_option("--connections", given->load.connections, "sessions, each on its own connection")
         .between(1, 1024)
         .shows_default();
-    command.add_option("--idle", given->load.idle_connections, "sessions besides these that do nothing")
+    command.add_option("--idle", given->load.idle_connections, "additional idle sessions")
         .between(0, 10'000)
         .shows_default();
-    command.add_option("--depth", given->load.depth, "requests under way on each connection")
+    command.add_option("--depth", given->load.depth, "requests in flight per connection")
         .between(1, 512)
         .shows_default();
-    command.add_option("--size", given->size_bytes, "bytes of each transfer or small file")
+    command
+        .add_option("--size", given->size_bytes,
+                    "bytes per transfer or small file [default: 1M for read and write, otherwise 4K]")
         .size_in_bytes()
         .between(std::uint64_t{1}, std::uint64_t{8U << 20});
-    command.add_option("--file-size", given->load.file_bytes, "bytes of the big file of each session")
+    command.add_option("--file-size", given->load.file_bytes, "size of the large file of each session")
         .size_in_bytes();
-    command.add_option("--files", given->load.files, "small files of each session")
+    command.add_option("--files", given->load.files, "small files per session")
         .between(1, 1'000'000)
         .shows_default();
-    command.add_option("--seconds", given->seconds, "for how long").between(0.01, 86'400.0).shows_default();
+    command.add_option("--seconds", given->seconds, "duration").between(0.01, 86'400.0).shows_default();
     command.add_option("--server-pid", given->server_processes,
-                       "the server's process, here: its processor time is told; may be repeated");
-    command.add_option("--subject", given->subject, "what the row calls the server").shows_default();
+                       "report the CPU time of this local server process and its children (repeatable)");
+    command.add_option("--subject", given->subject, "name of the server in JSON output").shows_default();
     command.add_flag("--discard", given->load.discards,
-                     "throw away what is read, uncopied and unverified (not of --encrypt)");
-    command.add_flag("--spin", given->load.spins, "never sleep: the server need not wake this program");
-    command.add_flag("--keep", given->keeps_files, "leave the files there, for the next run");
-    command.add_flag("--json", given->json, "print a JSON object in a line");
+                     "discard data without copying or verifying it; no effect on encrypted data");
+    command.add_flag("--spin", given->load.spins, "poll instead of sleeping; uses one CPU");
+    command.add_flag("--keep", given->keeps_files, "keep the files for the next run");
+    command.add_flag("--json", given->json, "print a JSON object");
     add_remote_options(command, given->remote);
     command.on_call([given] { run_bench(*given); });
 }

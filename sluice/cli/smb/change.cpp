@@ -1,4 +1,4 @@
-// sluice rm, mkdir: changes on a server.
+// sluice rm, mkdir: modifies directories on an SMB server.
 
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/smb/remote_tree.hpp"
@@ -31,11 +31,11 @@ void run_rm(const change_arguments& arguments) {
     std::vector<remote_entry> entries;
     const auto status = share.run(share.tree().status(path));
     if (status and is_folder(*status) and not arguments.is_recursive)
-        share.fail(path, "it is a folder; -r takes folders with all they hold");
+        share.fail(path, "is a directory; use -r to remove directories and their contents");
     if (status) {
         entries = entries_of(share, path, true);
     } else if (status.error().status() == nt_status::stopped_on_symlink) {
-        entries.push_back({.path = path});  // a link that leads nowhere; it goes, not what it names
+        entries.push_back({.path = path});  // a dangling link: it is removed, not its target
     } else {
         share.fail(path, status.error().message());
     }
@@ -46,10 +46,10 @@ void run_rm(const change_arguments& arguments) {
     std::size_t failures = 0;
     share.run(for_each_at_once(share, files.size(),
                                [&](std::size_t i) { return remove_one(share, files[i], failures); }));
-    // What is in a folder goes before it.
+    // The entries of a directory are removed before it.
     for (std::size_t i = folders.size(); i-- != 0 and not share.is_broken();)
         share.run(remove_one(share, folders[i], failures));
-    if (failures != 0 or share.is_broken()) share.fail(path, "not everything was removed");
+    if (failures != 0 or share.is_broken()) share.fail(path, "some entries were not removed");
 }
 
 void run_mkdir(const change_arguments& arguments) {
@@ -70,19 +70,19 @@ void run_mkdir(const change_arguments& arguments) {
 
 void add_rm(command_syntax app) {
     const auto arguments = std::make_shared<change_arguments>();
-    const command_syntax rm = app.add_subcommand("rm", "remove files of an SMB server");
+    const command_syntax rm = app.add_subcommand("rm", "remove files from an SMB server");
     rm.add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path").required();
-    rm.add_flag("-r,--recursive", arguments->is_recursive, "folders with all they hold");
+    rm.add_flag("-r,--recursive", arguments->is_recursive, "remove directories and their contents");
     add_remote_options(rm, arguments->remote);
     rm.on_call([arguments] { run_rm(*arguments); });
 }
 
 void add_mkdir(command_syntax app) {
     const auto arguments = std::make_shared<change_arguments>();
-    const command_syntax mkdir = app.add_subcommand("mkdir", "make a folder on an SMB server");
+    const command_syntax mkdir = app.add_subcommand("mkdir", "create a directory on an SMB server");
     mkdir.add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path").required();
     mkdir.add_flag("-p,--parents", arguments->makes_parents,
-                   "also those on the way; it may be there already");
+                   "create missing parents; succeed if the directory exists");
     add_remote_options(mkdir, arguments->remote);
     mkdir.on_call([arguments] { run_mkdir(*arguments); });
 }

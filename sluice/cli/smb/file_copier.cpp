@@ -12,8 +12,7 @@ using namespace smb::client;  // NOLINT: the names of one component
 void file_copier::run(std::size_t count) {
     share_.run(for_each_at_once(share_, count, [this](std::size_t file) { return copy_or_complain(file); }));
     if (done_ != count)
-        share_.fail(share_.url().path,
-                    "some files were not copied; run the command again with --resume to copy the rest");
+        share_.fail(share_.url().path, "some files were not copied; run the command again with --resume");
 }
 
 io::task<void> file_copier::copy_or_complain(std::size_t file) noexcept {
@@ -63,7 +62,7 @@ io::task<file_copier::trouble> file_copier::compare(remote_file& remote, io::fil
     io::task<transferred<std::uint64_t>> reading = download(remote, begin, end, take);
     const auto compared = co_await std::move(reading);
     if (not compared and is_difference(compared.error()))
-        co_return "the copy differs from the original: one of them was changed during the copy";
+        co_return "the copy differs from the original, which may have been changed during the copy";
     if (not compared) co_return compared.error().message();
     if (*compared != end)
         co_return fmt::format("the server's file ended after {} of {} bytes", *compared, end);

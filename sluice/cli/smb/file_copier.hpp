@@ -11,13 +11,15 @@
 
 namespace sluice::cli {
 
-/// An interrupted copy of a shorter file starts over: that costs less than to verify what is there.
+/// An interrupted copy of a shorter file starts over: that costs less than verifying the partial
+/// file.
 inline constexpr std::uint64_t resumable_bytes_min = 1U << 20;
 
-/// How much of the end of a partial file is compared with the source before a copy is resumed.
+/// The length of the end of a partial file that is compared with the source before a copy is
+/// resumed.
 inline constexpr std::uint64_t compared_tail_bytes = 1U << 20;
 
-/// Options that get and put have in common.
+/// The options that get and put share.
 struct copy_options {
     remote_options remote;
     bool is_recursive = false;
@@ -25,26 +27,27 @@ struct copy_options {
     bool verifies = false;
 };
 
-/// Copies files between a share and this machine, several at a time, with a progress bar: what get and put
-/// have in common. A file that cannot be copied is complained of, and the others go on. Thread safety: one
-/// thread.
+/// Copies files between a share and this machine, several at a time, with a progress bar: the
+/// common part of get and put. A file that cannot be copied is reported, and the copy continues
+/// with the others. Thread safety: one thread.
 class file_copier {
 public:
-    /// Why a file was not copied; nothing: it was.
+    /// The reason why a file was not copied; std::nullopt: it was copied.
     using trouble = std::optional<std::string>;
 
     file_copier(const file_copier&) = delete;
     file_copier& operator=(const file_copier&) = delete;
     virtual ~file_copier() = default;
 
-    /// Copies the files 0 to `count` - 1. Prints why and leaves if not all could be copied. Blocks.
+    /// Copies the files 0 to `count` - 1. Prints the reason and leaves if not all could be copied.
+    /// Blocks.
     void run(std::size_t count);
 
 protected:
-    /// Both must outlive this; `total_bytes` of all files.
+    /// Both outlive this; `total_bytes`: of all files.
     file_copier(remote_share& share, const copy_options& how, std::uint64_t total_bytes);
 
-    /// The name on the share of a file, to complain of it.
+    /// Returns the path of a file on the share, for messages.
     [[nodiscard]] virtual const std::string& path_of(std::size_t file) const noexcept = 0;
     [[nodiscard]] virtual io::task<trouble> copy(std::size_t file) noexcept = 0;
 

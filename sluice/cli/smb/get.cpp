@@ -1,4 +1,4 @@
-// sluice get: files and trees from a server.
+// sluice get: copies files and directories from an SMB server.
 
 #include <fmt/core.h>
 
@@ -50,23 +50,24 @@ private:
                there->modified == time_point_of(file.from.status.last_write_time);
     }
 
-    // A whole file is renamed to its place, which must not throw a device or a pipe away.
+    // A complete file replaces the target by renaming, which must not remove a device or a pipe.
     [[nodiscard]] static trouble why_not(const fs::path& to) {
         std::error_code why;
         const fs::file_status there = fs::status(to, why);
         if (not fs::exists(there) or fs::is_regular_file(there)) return std::nullopt;
-        return to.string() +
-               " is no file, and what is fetched would take its place; `sluice cat` writes into it";
+        return to.string() + " not a regular file, so it is not replaced; use 'sluice cat' to write to it";
     }
 
-    // A version of a file that is long enough to resume it. The server's port may differ the next time.
+    // Returns the version of a file that is long enough to be resumed. The server's port may differ
+    // next time.
     [[nodiscard]] io::task<outcome<partial_names::record>> version_of(const fetched_file& file,
                                                                       remote_file& remote) noexcept {
         io::task<outcome<std::uint64_t>> asking = remote.co_file_number();
         const auto number = co_await std::move(asking);
         if (not number and number.error().is_of_connection()) co_return failed(number.error());
         const file_status& status = remote.status();
-        // After a crash of this machine, blocks of the partial file may be zeros that were never written.
+        // After a crash of this machine, blocks of the partial file that were not written may be
+        // zeros.
         const std::string place =
             boot_ + '/' + share_.url().host + '/' + joined_path(share_.url().share, file.from.path);
         co_return names_.record_of({.place = place,
@@ -109,8 +110,9 @@ private:
         co_return co_await std::move(finishing);
     }
 
-    // Files that cannot be resumed have the usual name as well: the next copy to the target removes the
-    // partial file of a killed client. The name is a new one if a file that is not ours has the usual one.
+    // Files that cannot be resumed have the usual name as well: the next copy to the target removes
+    // the partial file of a killed client. The name is a new one if a file of another origin has
+    // the usual one.
     [[nodiscard]] result<partial_file> open_part(
         const fetched_file& file, const io::path_handle& directory,
         const std::optional<partial_names::record>& version) noexcept {
@@ -203,26 +205,28 @@ private:
     }
 
     std::vector<fetched_file> files_;
-    std::string boot_;  // changes when this machine starts
+    std::string boot_;  // boot id of this machine
     std::set<std::pair<std::uint64_t, std::uint64_t>>
         finished_;  // device and inode of the files of this copy
 };
 
-// Here a backslash is a letter like others, but a dot that was mapped must not make a name that leads
-// elsewhere.
+// On this system a backslash is an ordinary character, but a mapped dot must not yield a name that
+// leads elsewhere.
 [[nodiscard]] bool is_host_name(const std::string& name) noexcept {
     return not name.empty() and name != "." and name != ".." and not name.contains('/') and
            not name.contains('\0');
 }
 
-// The host's spelling of what the server names, below `target`.
+// Returns the path on the host, below `target`, of a path on the server.
 [[nodiscard]] fs::path host_path_below(remote_share& share, const fs::path& target, const std::string& path) {
     fs::path made = target;
     for (std::size_t at = 0; at < path.size();) {
         const std::size_t slash = std::min(path.find('/', at), path.size());
         std::string storage;
         const std::string name(vfs::host_name(path.substr(at, slash - at), storage));
-        if (not is_host_name(name)) share.fail(path, "its name would lead elsewhere on this machine");
+        if (not is_host_name(name))
+            share.fail(path,
+                       "the name is not allowed on this system, because it would leave the target directory");
         made /= name;
         at = slash + 1;
     }
@@ -255,7 +259,7 @@ void run_get(const get_arguments& arguments) {
         } else if (not below.empty() and partial_names::is_one(last_name_of(each.path))) {
             share.complain(each.path, "skipped: the partial file of an interrupted copy");
         } else if (not names_taken.insert(to).second) {
-            // Else one of the two would replace the other.
+            // Otherwise one of the two would replace the other.
             share.fail(each.path,
                        "another name in the same directory is the same name on this system; "
                        "rename one of the two on the server");
@@ -277,10 +281,10 @@ void add_get(command_syntax app) {
     const auto arguments = std::make_shared<get_arguments>();
     const command_syntax get = app.add_subcommand("get", "copy files from an SMB server");
     get.add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path").required();
-    get.add_option("TARGET", arguments->target, "where to; by default here, under its name");
-    get.add_flag("-r,--recursive", arguments->how.is_recursive, "folders with all they hold");
-    get.add_flag("--resume", arguments->how.resumes, "skip files that exist, continue interrupted copies");
-    get.add_flag("--checksum", arguments->how.verifies, "read everything again and compare");
+    get.add_option("TARGET", arguments->target, "local file or directory [default: current directory]");
+    get.add_flag("-r,--recursive", arguments->how.is_recursive, "copy directories recursively");
+    get.add_flag("--resume", arguments->how.resumes, "skip files that are complete; continue partial ones");
+    get.add_flag("--checksum", arguments->how.verifies, "read each file again after copying and compare");
     add_remote_options(get, arguments->how.remote);
     get.on_call([arguments] { run_get(*arguments); });
 }

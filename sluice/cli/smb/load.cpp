@@ -48,7 +48,7 @@ void encode(byte_writer& writer, const write_head& head) noexcept {
     smb::wire::encode_write_request_head(writer, head.args, head.data_bytes);
 }
 
-// As remote_file::co_read() and co_write(), but over the channel that is said.
+// As remote_file::co_read() and co_write(), but over a given channel.
 struct read_place {
     mutable_bytes into;
     std::uint64_t offset;
@@ -87,20 +87,21 @@ io::task<outcome<std::uint64_t>> write_over(connection& over, const remote_file&
 
 struct load_generator::lane {
     unsigned number = 0;
-    std::string folder;                            // for its files; the first session's contains the others
-    std::vector<std::unique_ptr<connection>> own;  // the first session's first is the caller's
+    std::string folder;  // for its files; that of the first session contains the others
+    std::vector<std::unique_ptr<connection>> own;  // the first one of the first session is the
+                                                   // caller's
     std::unique_ptr<session> own_session;
     std::unique_ptr<tree> own_tree;
     tree* share = nullptr;
     std::vector<connection*> channels;
     std::unique_ptr<remote_file> file;
-    std::uint64_t next = 0;  // offset, or file
+    std::uint64_t next = 0;  // offset or number of a file
 };
 
 struct load_generator::worker {
     lane* in = nullptr;
     connection* over = nullptr;
-    std::uint64_t item = 0;  // the small file at hand
+    std::uint64_t item = 0;  // the current small file
 };
 
 load_generator::load_generator(io::io_multiplexer& loop, target at, load_options how)
@@ -145,7 +146,7 @@ io::task<outcome<void>> load_generator::connect(lane& one) noexcept {
         one.share = at_.first;
         one.channels = at_.first->of().channels();
         if (one.channels.size() != how_.channels)
-            co_return failed(client_error::of_policy("bind", "there are fewer channels than asked for"));
+            co_return failed(client_error::of_policy("bind", "fewer channels are available than requested"));
     } else {
         io::task<outcome<owned<connection>>> dialling = dial(like.world(), at_.addresses, like.options());
         auto dialled = co_await std::move(dialling);
@@ -186,7 +187,7 @@ io::task<outcome<void>> load_generator::bind_channels(lane& one) noexcept {
     co_return outcome<void>{};
 }
 
-// The big file, all of it written, so that reading it reads data and writing it changes no size.
+// Writes the whole large file, so that reads return data and writes do not change the size.
 io::task<outcome<void>> load_generator::fill(lane& one) noexcept {
     io::task<outcome<owned<remote_file>>> opening =
         one.share->open(one.folder + "/big", for_data(create_disposition::open_if));
@@ -208,7 +209,7 @@ io::task<outcome<void>> load_generator::fill(lane& one) noexcept {
     co_return outcome<void>{};
 }
 
-// Small files; one for those who only open.
+// Creates the small files; a single one for the workload open.
 io::task<outcome<void>> load_generator::put_missing(lane& one) noexcept {
     const bool needs_all = counts_files() or how_.kind == load_kind::list;
     const unsigned count = needs_all ? how_.files : 1;
@@ -261,7 +262,7 @@ io::task<load_outcome> load_generator::run() noexcept {
     co_return std::move(done_);
 }
 
-// A loop with something posted looks for what has come instead of sleeping until it comes.
+// A loop with posted work polls instead of sleeping.
 io::task<void> load_generator::stay_awake() noexcept {
     while (working_ != 0)
         co_await io::yield(loop_);

@@ -12,15 +12,15 @@
 
 namespace sluice::cli {
 
-/// What `sluice bench smb` has a server do.
+/// The operations that `sluice bench smb` can measure.
 enum class load_kind : std::uint8_t {
-    read,          // a big file, from its beginning to its end and again
+    read,          // a large file, repeatedly from start to end
     write,         // likewise
-    random_read,   // somewhere in it
+    random_read,   // at random offsets
     random_write,  // likewise
-    open,          // open, ask for size and times, close
+    open,          // open, query size and times, close
     create,        // create, delete on close
-    list,          // a folder of small files
+    list,          // list a directory of small files
     put,           // small files: create, write, close
     get,           // open, read, close
     remove,        // open, delete on close
@@ -30,33 +30,34 @@ enum class load_kind : std::uint8_t {
 
 struct load_options {
     load_kind kind = load_kind::read;
-    unsigned connections = 1;       // each with a session of its own
-    unsigned idle_connections = 0;  // besides, with sessions that do nothing
+    unsigned connections = 1;       // each with its own session
+    unsigned idle_connections = 0;  // in addition, with idle sessions
     unsigned channels = 1;          // connections of each session
-    unsigned depth = 8;             // requests under way on each connection
+    unsigned depth = 8;             // requests in flight on each connection
     std::uint32_t size_bytes = 1U << 20;
-    std::uint64_t file_bytes = 256U << 20;  // of the big file, in each session
-    unsigned files = 1000;                  // small ones, in each session
+    std::uint64_t file_bytes = 256U << 20;  // size of the large file of each session
+    unsigned files = 1000;                  // small files per session
     std::chrono::milliseconds duration{5000};
-    std::string folder;     // in the share, made for this; sessions after the first have one each in it
-    bool discards = false;  // what is read, as it comes: see smb::client::request_options
-    bool spins = false;     // never sleeps, so that the server need not wake anybody
+    std::string folder;     // on the share, created for this; later sessions have subdirectories
+    bool discards = false;  // discards received data on arrival: see smb::client::request_options
+    bool spins = false;     // polls instead of sleeping, so that the server need not wake a thread
 };
 
-/// What was done. Of put, get and remove, all files, however long it took.
+/// The result of a run. For put, get and remove: of all files, independent of the duration.
 struct load_outcome {
     std::uint64_t operations = 0;
     std::uint64_t bytes = 0;
     double seconds = 0;
-    std::vector<std::uint32_t> latencies_ns_by_256;  // of each operation; in units of 256 ns
-    std::string failure;                             // of the first that failed; the rest was given up then
+    std::vector<std::uint32_t> latencies_ns_by_256;  // one per operation, in units of 256 ns
+    std::string failure;                             // the first failure, which ended the run
 };
 
-/// Who puts load on a server: sessions and their channels, connected before anything is measured.
+/// Generates load on a server with sessions and channels that are connected before the measurement.
 /// Thread safety: the loop's thread.
 class load_generator {
 public:
-    /// How another connection, session and tree like the first are made; all outlive the generator.
+    /// The parameters of further connections, sessions and trees, which are like the first; all
+    /// outlive the generator.
     struct target {
         smb::client::tree* first = nullptr;
         std::vector<io::socket_address> addresses;
@@ -69,15 +70,15 @@ public:
     load_generator& operator=(const load_generator&) = delete;
     ~load_generator();
 
-    /// Connects, and makes the files that are needed. Suspends. The text says why it cannot; empty: done.
+    /// Connects, and creates the files. Suspends. Returns the reason of a failure; empty: success.
     [[nodiscard]] io::task<std::string> prepare() noexcept;
     /// Suspends for the duration.
     [[nodiscard]] io::task<load_outcome> run() noexcept;
-    /// Removes the files, unless they are to be kept, and disconnects. Suspends.
+    /// Removes the files, unless `keeps_files`, and disconnects. Suspends.
     [[nodiscard]] io::task<void> clean_up(bool keeps_files) noexcept;
 
 private:
-    struct lane;  // a session: its connections, tree and big file
+    struct lane;  // a session: its connections, tree and large file
     struct worker;
 
     [[nodiscard]] io::task<smb::client::outcome<void>> connect(lane& one) noexcept;
@@ -109,7 +110,7 @@ private:
     target at_;
     load_options how_;
     std::vector<std::unique_ptr<lane>> lanes_;
-    std::vector<std::byte> payload_;  // of all: what arrives is thrown away
+    std::vector<std::byte> payload_;  // shared: received data is discarded
     load_outcome done_;
     std::chrono::steady_clock::time_point until_{};
     unsigned working_ = 0;

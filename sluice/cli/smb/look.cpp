@@ -1,4 +1,4 @@
-// sluice ls, cat: what is on a server.
+// sluice ls, cat: shows directories and files of an SMB server.
 
 #include <fmt/core.h>
 
@@ -86,7 +86,7 @@ io::task<transferred<std::uint64_t>> show(remote_share& share, const std::string
     auto end = co_await std::move(downloading);
     io::task<outcome<file_status>> closing = (*remote)->co_close();
     (void)co_await std::move(closing);
-    // A file that grows meanwhile, such as a log, is shown as long as it was.
+    // A file that grows in the meantime, such as a log, is shown up to its earlier length.
     if (end and *end < size)
         end = std::unexpected(transfer_error{
             .remote = {}, .local = error(EIO, "read: the file became shorter while it was read")});
@@ -105,17 +105,18 @@ void run_cat(const look_arguments& arguments) {
 
 void add_ls(command_syntax app) {
     const auto arguments = std::make_shared<look_arguments>();
-    const command_syntax ls = app.add_subcommand("ls", "list a folder of an SMB server");
+    const command_syntax ls = app.add_subcommand("ls", "list a directory on an SMB server");
     ls.add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path").required();
-    ls.add_flag("-l,--long", arguments->is_long, "attributes, size and time as well");
-    ls.add_flag("-R,--recursive", arguments->is_recursive, "all that is below, too");
+    ls.add_flag("-l,--long", arguments->is_long, "show attributes, size, and modification time");
+    ls.add_flag("-R,--recursive", arguments->is_recursive, "list subdirectories recursively");
     add_remote_options(ls, arguments->remote);
     ls.on_call([arguments] { run_ls(*arguments); });
 }
 
 void add_cat(command_syntax app) {
     const auto arguments = std::make_shared<look_arguments>();
-    const command_syntax cat = app.add_subcommand("cat", "write a file of an SMB server to standard output");
+    const command_syntax cat =
+        app.add_subcommand("cat", "write a file from an SMB server to standard output");
     cat.add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path").required();
     add_remote_options(cat, arguments->remote);
     cat.on_call([arguments] { run_cat(*arguments); });

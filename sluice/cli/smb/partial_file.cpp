@@ -11,7 +11,8 @@
 namespace sluice::cli {
 namespace {
 
-// The proof which version the file is a part of. Kept in an attribute of the file until it is complete.
+// The proof of the version of a partial file, stored in an attribute of the file until it is
+// complete.
 constexpr const char* record_attribute = "user.sluice.origin";
 
 // A leftover may be removed by its owner while it is opened here.
@@ -32,7 +33,7 @@ constexpr unsigned open_attempts_max = 4;
 
 }  // namespace
 
-// A file system without locks cannot keep a second copy away: then the file is not one to resume.
+// A file system without locks cannot exclude a second copy: then the file cannot be resumed.
 result<void> partial_file::lock() noexcept {
     auto locked = file_.lock_range({}, io::lock_kind::exclusive, deadline::zero());
     if (locked) {
@@ -53,7 +54,7 @@ result<partial_file> partial_file::create(const place& where,
     if (not file) return failure(file.error());
     partial_file made(where, std::move(*file));
     if (const auto locked = made.lock(); not locked) return failure(locked.error());
-    // Between its creation and the lock another process may have taken the file for a leftover.
+    // Between its creation and the lock, another process may have treated the file as a leftover.
     if (not made.has_name()) return failure({EEXIST, "create the partial file"});
     // A file system without attributes cannot prove the version.
     if (version and made.lock_.is_held())
@@ -78,7 +79,7 @@ result<std::optional<partial_file>> partial_file::open_leftover(const place& whe
     found.is_kept_ = true;  // until it is certain that no other process uses it
     if (const auto locked = found.lock(); not locked) return failure(locked.error());
     if (not found.lock_.is_held()) return failure({EEXIST, "lock the partial file"});
-    if (not found.has_name()) return std::nullopt;  // it has another name by now
+    if (not found.has_name()) return std::nullopt;  // it was renamed in the meantime
     found.is_kept_ = false;
     return std::optional<partial_file>(std::move(found));
 }
@@ -129,7 +130,7 @@ result<void> partial_file::finish(io::file_status::time_point modified) noexcept
     const auto replaced = target_status();
     const bool is_file = replaced and replaced->type == io::file_type::regular;
     const unsigned permissions = is_file ? replaced->permission_bits & 0777U : usual_permissions();
-    // Some file systems have no permissions; then there is nothing to protect either.
+    // Some file systems have no permissions; then there are none to restrict.
     (void)::fchmod(file_.native().descriptor, static_cast<mode_t>(permissions));
     if (const auto timed = io::set_times(file_, {.accessed = {}, .modified = modified}); not timed)
         return failure(timed.error());

@@ -18,7 +18,7 @@ namespace sluice::cli {
 /// Thread safety: one thread.
 class partial_file {
 public:
-    /// Where the file is, and what it is a part of.
+    /// The location of the file, and its target.
     struct place {
         const io::path_handle& directory;  ///< outlives the partial file
         std::string name;                  ///< name of the partial file
@@ -47,15 +47,17 @@ public:
     /// Discards the data of an earlier run.
     [[nodiscard]] result<void> start_over() noexcept;
 
-    /// Leaves the file for a later run with `resumes`. Without effect if that could not find or verify it.
+    /// Keeps the file for a later run with `resumes`. No effect if that could not find or verify
+    /// it.
     void keep() noexcept { is_kept_ = can_be_resumed_; }
 
-    /// Gives the file, which the caller has made durable, the name of the target, in the place of an existing
-    /// file, whose permissions it takes. Until then only this account can read it. Errors: those of
-    /// io::set_times and io::relink. Returns the status of the existing target, without following a link.
+    /// Returns the status of the existing target, without following a link.
     [[nodiscard]] result<io::file_status> target_status() const noexcept {
         return io::status_at(where_.directory, where_.target);
     }
+    /// Gives the file, which the caller has made durable, the name of the target, replacing an existing file,
+    /// and its permissions. Until then only this account can read it. Errors: those of io::set_times and
+    /// io::relink.
     [[nodiscard]] result<void> finish(io::file_status::time_point modified) noexcept;
 
 private:
@@ -71,7 +73,7 @@ private:
 
     place where_;
     io::file_handle file_;
-    io::extent_guard lock_;  // must go before the handle
+    io::extent_guard lock_;  // must be destroyed before the handle
     std::uint64_t bytes_before_ = 0;
     bool can_be_resumed_ = false;
     bool is_kept_ = false;

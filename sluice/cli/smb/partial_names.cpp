@@ -22,10 +22,12 @@ namespace {
 namespace fs = std::filesystem;
 using key_bytes = std::array<std::byte, 32>;
 
-// Another process of this account may create the file at the same time: the first complete one stays.
+// Another process of this account may create the file at the same time: the first complete one
+// stays.
 constexpr unsigned key_attempts_max = 2;
 
-// With sudo, HOME may be another account's, which could use neither the key nor the directories.
+// With sudo, HOME may be that of another account, which could use neither the key nor the
+// directories.
 constexpr error not_of_this_account(EPERM, "create a key in the directory of another account");
 
 // Creates the directory and those above it, unless the lowest one that exists belongs to another account.

@@ -11,7 +11,8 @@
 
 namespace sluice::cli {
 
-/// The version of a file that a partial copy is of. Two versions of one file differ in at least one field.
+/// The version of a file that a partial copy belongs to. Two versions of a file differ in at least
+/// one field.
 struct source_version {
     std::string_view place;  ///< location of the source: its URL without the port, or its absolute path
     std::uint64_t bytes = 0;

@@ -1,4 +1,4 @@
-// sluice put: files and trees to a server.
+// sluice put: copies files and directories to an SMB server.
 
 #include <fmt/core.h>
 
@@ -32,20 +32,21 @@ struct given_file {
     bool may_replace = true;
 };
 
-// Files shorter than this are sent again: WRITEs arrive in any order, so the last window of a partial file
-// may have holes.
+// Shorter files are sent from the beginning: WRITEs arrive in any order, so the last window of a
+// partial file may have holes.
 constexpr std::uint64_t resumed_bytes_min = transfer_window_bytes + resumable_bytes_min;
 
-// The name of a leftover may be removed or taken while it is opened here.
+// The name of a leftover may be removed or reused while it is opened here.
 constexpr unsigned open_attempts_max = 3;
 
-// How long to wait for the server to notice that the connection of an earlier run ended.
+// The wait for the server to detect that the connection of an earlier run ended.
 constexpr auto release_pause_min = std::chrono::milliseconds(50);
 constexpr auto release_within = std::chrono::seconds(10);
 
-// While a file is partial, its time of creation on the server is the proof of what it is a part: bits of two
-// records, as a time from 1970 to 2084, which every file system can keep. The leading bits are of the target,
-// and so say that the file is a leftover of this account's; the others are of the version of the source.
+// While a file is partial, its creation time on the server proves its origin: bits of two records,
+// as a time from 1970 to 2084, which every file system can store. The leading bits are those of the
+// target, and show that the file is a leftover of this account; the others are those of the version
+// of the source.
 constexpr unsigned version_bits = 32;
 constexpr unsigned target_bits = 23;
 
@@ -88,7 +89,7 @@ private:
     struct partial {
         std::unique_ptr<remote_file> file;
         std::uint64_t bytes_before = 0;
-        bool is_marked = false;  // under the usual name: a later run finds it
+        bool is_marked = false;  // under the usual name, so that a later run finds it
     };
 
     [[nodiscard]] std::string share_path_of(const given_file& file) const {
@@ -160,8 +161,8 @@ private:
                            there.end_of_file_bytes, of.bytes());
     }
 
-    // Creates a new file, or opens our own leftover of the same version. Never follows a link, and never
-    // changes or removes a file that is not one of ours.
+    // Creates a new file, or opens a leftover of this account of the same version. Never follows a
+    // link, and never changes or removes any other file.
     io::task<outcome<partial>> open_partial(const given_file& file, const original& of) noexcept {
         const std::size_t slash = file.to.rfind('/');
         const std::string directory = slash == std::string::npos ? std::string() : file.to.substr(0, slash);
@@ -177,7 +178,8 @@ private:
         co_return partial{.file = created->release()};
     }
 
-    // Under the name that a later run finds again. Fails if a file has it that is not ours.
+    // Opens it under the name that a later run finds again. Fails if a file of another origin has
+    // it.
     io::task<outcome<partial>> open_usual(std::string name, const original& of) noexcept {
         for (unsigned i = 0;; ++i) {
             io::task<outcome<owned<remote_file>>> creating =
@@ -206,8 +208,8 @@ private:
         }
     }
 
-    // Opens a leftover. With --resume, waits while the server still has it open for a connection that is
-    // lost.
+    // Opens a leftover. With --resume, waits while the server still has it open for a lost
+    // connection.
     io::task<outcome<owned<remote_file>>> open_released(std::string name) noexcept {
         auto pause = release_pause_min;
         auto waited = std::chrono::milliseconds(0);
@@ -223,7 +225,7 @@ private:
         }
     }
 
-    // All bytes of a partial file except those of the last window are certain to be there.
+    // All bytes of a partial file except those of the last window are certain to be written.
     [[nodiscard]] static std::uint64_t bytes_present(const remote_file& partial) noexcept {
         return partial.status().end_of_file_bytes - transfer_window_bytes;
     }
@@ -233,8 +235,8 @@ private:
                there.end_of_file_bytes > resumed_bytes_min and there.end_of_file_bytes <= of.bytes();
     }
 
-    // A file of ours is empty until it is marked, and complete with the times of the source before it is
-    // renamed.
+    // A file of this program is empty until it is marked, and complete with the times of the source
+    // before it is renamed.
     [[nodiscard]] static bool is_leftover(const remote_file& found, const original& of) noexcept {
         const file_status& there = found.status();
         const bool is_complete = there.end_of_file_bytes == of.bytes() and
@@ -243,7 +245,8 @@ private:
                                        is_mark_of_target(there.creation_time, of.mark));
     }
 
-    // Where to begin: after the bytes of an earlier run, if the server still has them.
+    // Returns the start of the copy: after the bytes of an earlier run, if the server still has
+    // them.
     io::task<transferred<std::uint64_t>> begin(io::file_handle& source, partial& to,
                                                const original& of) noexcept {
         if (to.bytes_before != 0) {
@@ -258,7 +261,8 @@ private:
                 co_return std::unexpected(transfer_error{.remote = emptied.error(), .local = {}});
         } else if (to.is_marked) {
             io::task<outcome<void>> marking = to.file->set_times({.created = of.mark});
-            (void)co_await std::move(marking);  // a server that cannot has the file sent from the beginning
+            (void)co_await std::move(marking);  // if the server cannot store the mark, a later run
+                                                // starts over
         }
         co_return std::uint64_t{0};
     }
@@ -286,7 +290,7 @@ private:
         io::task<outcome<void>> timing = to.file->set_times(times);
         const auto timed = co_await std::move(timing);
         if (not timed) co_return timed.error().message();
-        // The old file goes only for a complete new one, which is on the server's disk.
+        // The old file is replaced only by a complete new one, which is on the server's disk.
         io::task<outcome<void>> flushing = to.file->co_flush();
         const auto flushed = co_await std::move(flushing);
         if (not flushed) co_return flushed.error().message();
@@ -335,7 +339,7 @@ void make_folder(remote_share& share, const std::string& path) {
         share.fail(path, made.error().message());
 }
 
-// What is to be sent of one operand.
+// Collects the files to send for one operand.
 class gathering {
 public:
     gathering(remote_share& share, bool is_recursive) : share_(share), is_recursive_(is_recursive) {}
@@ -343,7 +347,7 @@ public:
     void add(const fs::path& from, const std::string& to) {
         std::error_code why;
         const fs::file_status status = fs::status(from, why);
-        if (not fs::exists(status)) share_.fail(to, from.string() + ": there is no such file or folder");
+        if (not fs::exists(status)) share_.fail(to, from.string() + ": No such file or directory");
         if (fs::is_directory(status)) return add_folder(from, to);
         add_file(from, to);
     }
@@ -364,7 +368,7 @@ private:
 
     void add_folder(const fs::path& from, const std::string& to) {
         if (not is_recursive_)
-            share_.fail(to, from.string() + ": is a folder; -r takes folders with all they hold");
+            share_.fail(to, from.string() + ": is a directory; use -r to copy directories recursively");
         make_folder(share_, to);
         for (const auto& each : fs::directory_iterator(from)) {
             const std::string below = joined_path(to, shown(each.path().filename().string()));
@@ -405,7 +409,7 @@ void run_put(const put_arguments& arguments) {
     if (not there and there.error().is_of_connection()) share.fail(path, there.error().message());
     const bool is_into = there and is_folder(*there);
     if (arguments.operands.size() > 2 and not is_into)
-        share.fail(path, "is no folder to put several files into");
+        share.fail(path, "not a directory; several sources require a directory as the target");
     gathering gathered(share, arguments.how.is_recursive);
     for (std::size_t i = 0; i + 1 != arguments.operands.size(); ++i) {
         const std::string& source = arguments.operands[i];
@@ -420,12 +424,13 @@ void run_put(const put_arguments& arguments) {
 void add_put(command_syntax app) {
     const auto arguments = std::make_shared<put_arguments>();
     const command_syntax put = app.add_subcommand("put", "copy files to an SMB server");
-    put.add_option("SOURCE... URL", arguments->operands, "what to copy, and last where to: smb://…")
+    put.add_option("SOURCE... URL", arguments->operands,
+                   "local files or directories, and the target smb://[user@]host[:port]/share/path")
         .required()
         .expected(2, -1);
-    put.add_flag("-r,--recursive", arguments->how.is_recursive, "folders with all they hold");
-    put.add_flag("--resume", arguments->how.resumes, "skip files that exist, continue interrupted copies");
-    put.add_flag("--checksum", arguments->how.verifies, "read everything back and compare");
+    put.add_flag("-r,--recursive", arguments->how.is_recursive, "copy directories recursively");
+    put.add_flag("--resume", arguments->how.resumes, "skip files that are complete; continue partial ones");
+    put.add_flag("--checksum", arguments->how.verifies, "read each file back after copying and compare");
     add_remote_options(put, arguments->how.remote);
     put.on_call([arguments] { run_put(*arguments); });
 }

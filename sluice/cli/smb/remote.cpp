@@ -27,7 +27,7 @@ namespace {
     return dialect::smb_3_1_1;
 }
 
-// Also of a session that never came to be.
+// Also closes a session that could not be set up.
 io::task<void> leave_politely(std::span<const std::unique_ptr<connection>> all, session* logged_on) noexcept {
     if (logged_on != nullptr and not logged_on->first().is_broken()) {
         io::task<void> leaving = logged_on->log_off();
@@ -42,16 +42,21 @@ io::task<void> leave_politely(std::span<const std::unique_ptr<connection>> all, 
 }  // namespace
 
 void add_remote_options(command_syntax command, remote_options& options) {
-    command.add_option("--password-file", options.password_file, "take the password from its first line")
+    command
+        .add_option("--password-file", options.password_file,
+                    "read the password from the first line of FILE [default: $SLUICE_PASSWORD, or prompt]")
         .value_name("FILE");
-    command.add_flag("--encrypt", options.encrypts, "encrypt everything; refuse servers that cannot");
-    command.add_flag("--no-signing", options.is_unsigned, "do not sign, unless the server insists");
-    command.add_flag("--guest", options.is_guest, "log on as nobody; needs --no-signing");
-    command.add_option("--channels", options.channels, "connections to read and write over, from 3.0 on")
+    command.add_flag("--encrypt", options.encrypts,
+                     "require encryption [default: if the server requires it]");
+    command.add_flag("--no-signing", options.is_unsigned, "do not require signing");
+    command.add_flag("--guest", options.is_guest, "log on anonymously; requires --no-signing");
+    command
+        .add_option("--channels", options.channels,
+                    "number of connections for reads and writes (SMB 3.0 and later)")
         .between(1U, 32U)
         .shows_default();
     command
-        .add_option("--dialect", options.dialect_max, "the newest dialect to speak: 2.1, 3.0, 3.0.2, 3.1.1")
+        .add_option("--dialect", options.dialect_max, "highest SMB dialect to offer: 2.1, 3.0, 3.0.2, 3.1.1")
         .one_of({"2.1", "3.0", "3.0.2", "3.1.1"})
         .shows_default();
 }
@@ -92,7 +97,7 @@ void remote_share::refuse(const std::string& why) const {
 }
 
 void remote_share::complain(const std::string& path, const std::string& why) const {
-    // Paths, also those in `why`, may be names that a server made up.
+    // Paths, also those in `why`, may be names chosen by a malicious server.
     fmt::print(stderr, "sluice {}: {}: {}\n", command_, terminal_text(url_.text_of(path)),
                terminal_text(why));
 }
@@ -115,7 +120,7 @@ smb::auth::credentials remote_share::credentials(const remote_options& options) 
     }
     if (who.user.empty()) {
         const char* const login = std::getenv("USER");
-        if (login == nullptr) refuse("say who you are: smb://user@host/share");
+        if (login == nullptr) refuse("missing user name: use smb://user@host/share, or --guest");
         who.user = login;
     }
     const auto hash_of_password = [&] {
@@ -159,8 +164,8 @@ void remote_share::connect(const remote_options& options) {
         add_channels(options.channels - 1, *addresses, session_->first().options(), who);
 }
 
-// To the addresses the server names, one after the other; to where it was found if those do not answer. With
-// fewer channels it goes on, and says so.
+// Connects further channels to the addresses that the server reported, in order, or to the first
+// address if those do not answer. If fewer channels can be opened, reports it and continues.
 void remote_share::add_channels(unsigned count, std::span<const io::socket_address> known,
                                 const connection_options& how, const smb::auth::credentials& who) {
     connection_options same = how;

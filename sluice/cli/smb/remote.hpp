@@ -16,7 +16,7 @@
 
 namespace sluice::cli {
 
-/// What all commands that talk to a server take.
+/// The common options of the commands that connect to a server.
 struct remote_options {
     std::string password_file;
     bool encrypts = false;
@@ -27,10 +27,10 @@ struct remote_options {
 };
 void add_remote_options(command_syntax command, remote_options& options);
 
-/// A share on a server, connected to as the command line says. Prints why and leaves if that fails.
+/// A connection to a share according to the command line. Prints the reason and leaves on failure.
 class remote_share {
 public:
-    /// `command` is "get", for what is printed.
+    /// `command` is the name for messages, such as "get".
     remote_share(const char* command, const std::string& url, const remote_options& options);
     remote_share(const remote_share&) = delete;
     remote_share& operator=(const remote_share&) = delete;
@@ -41,9 +41,9 @@ public:
     [[nodiscard]] smb::client::tree& tree() const noexcept { return *tree_; }
     [[nodiscard]] io::io_multiplexer& loop() const noexcept { return *loop_; }
     [[nodiscard]] secret_random_source& random() noexcept { return random_; }
-    /// What to log on with, once more. May ask for the password.
+    /// Returns the credentials for a further logon. May prompt for the password.
     [[nodiscard]] smb::auth::credentials credentials(const remote_options& options) const;
-    /// Whether no channel is left.
+    /// Returns whether no channel is left.
     [[nodiscard]] bool is_broken() const noexcept { return session_->first().is_broken(); }
 
     /// Runs a task to its end. Blocks.
@@ -54,7 +54,7 @@ public:
 
     /// Prints "sluice get: smb://host/share/path: why".
     void complain(const std::string& path, const std::string& why) const;
-    /// The same and leaves. The connection is closed before.
+    /// Does the same, closes the connection and leaves.
     [[noreturn]] void fail(const std::string& path, const std::string& why);
 
 private:
@@ -71,7 +71,8 @@ private:
     system_clock_source clock_;
     system_random random_;
     std::unique_ptr<io::io_multiplexer> loop_;
-    std::vector<std::unique_ptr<smb::client::connection>> connections_;  // the first has made the session
+    std::vector<std::unique_ptr<smb::client::connection>> connections_;  // the first one created
+                                                                         // the session
     std::unique_ptr<smb::client::session> session_;
     std::unique_ptr<smb::client::tree> tree_;
 };
@@ -79,7 +80,7 @@ private:
 /// Prints "sluice get: why" and leaves.
 [[noreturn]] void fail_remote(const char* command, const std::string& why);
 
-/// "a/b" for "a" and "b"; "b" if the first is empty.
+/// Joins "a" and "b" to "a/b"; returns "b" if the first is empty.
 [[nodiscard]] std::string joined_path(const std::string& folder, const std::string& name);
 
 }  // namespace sluice::cli

@@ -19,7 +19,8 @@ namespace {
     return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) / 1e9;
 }
 
-// The fourth field of /proc/PID/stat; the second is a name in brackets that may have anything in it.
+// Returns the fourth field of /proc/PID/stat; the second is a name in parentheses that can contain
+// any character.
 [[nodiscard]] pid_t parent_of(const std::filesystem::path& process) {
     std::ifstream file(process / "stat");
     std::string line;
@@ -31,14 +32,14 @@ namespace {
     return parent;
 }
 
-[[nodiscard]] pid_t number_of(const std::filesystem::directory_entry& entry) {  // 0: it is none
+[[nodiscard]] pid_t number_of(const std::filesystem::directory_entry& entry) {  // 0: not a process
     const std::string name = entry.path().filename().string();
     pid_t number = 0;
     const char* const end = name.data() + name.size();
     return std::from_chars(name.data(), end, number).ptr == end ? number : 0;
 }
 
-// These, and the children they have now.
+// Returns these processes, and their present children.
 [[nodiscard]] std::vector<pid_t> with_children(const std::vector<pid_t>& processes) {
     std::vector<pid_t> all = processes;
     std::error_code unreadable;

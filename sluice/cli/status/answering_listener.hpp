@@ -10,26 +10,26 @@
 
 namespace sluice::cli {
 
-/// Has each connection to a listener answered, within a time and few at once: for short questions of those
-/// who look after a server. It must take nothing from the server's clients.
+/// Answers the connections to a listener, each within a time limit and few at once: for short
+/// queries by administrators. It must not take resources from the clients of the server.
 ///
 /// Thread safety: the loop's thread.
 class answering_listener {
 public:
-    static constexpr std::size_t conversations_max = 8;  // those beyond are hung up on
+    static constexpr std::size_t conversations_max = 8;  // further ones are closed
     static constexpr std::chrono::seconds conversation_within{10};
 
-    /// Suspends while it waits for the socket; ends when it is done with it. The socket outlives it.
+    /// Answers one connection. Suspends while it waits for the socket, which outlives it.
     using answerer = std::function<io::task<void>(io::socket_handle&)>;
 
-    /// The listener is attached to the loop already.
+    /// The listener is already attached to the loop.
     answering_listener(io::io_multiplexer& loop, io::listening_socket_handle listener, answerer answer)
         : loop_(loop), listener_(std::move(listener)), answer_(std::move(answer)), tasks_(loop) {}
     answering_listener(const answering_listener&) = delete;
     answering_listener& operator=(const answering_listener&) = delete;
 
     void start() { tasks_.spawn(accept_all()); }
-    /// Ends the conversations there are. done() waits until they have. Suspends.
+    /// Ends the current connections. done() waits for their end. Suspends.
     void stop() noexcept { tasks_.cancel(); }
     [[nodiscard]] io::task<void> done() noexcept;
 
@@ -46,11 +46,11 @@ private:
     std::size_t conversations_ = 0;
 };
 
-/// Reads until `is_complete` of all there is, the end, or `bytes_max`. What was read, possibly less than
-/// complete. Suspends. `is_complete` outlives it.
+/// Reads until `is_complete` returns true for the text so far, the end of the stream, or
+/// `bytes_max`. Returns the text, which may be incomplete. Suspends. `is_complete` outlives it.
 [[nodiscard]] io::task<std::string> co_read_until(io::socket_handle& from, std::size_t bytes_max,
                                                   bool (*is_complete)(std::string_view)) noexcept;
-/// Writes all of it. Errors: those of the socket. Suspends.
+/// Writes the whole text. Errors: those of the socket. Suspends.
 [[nodiscard]] io::task<result<void>> co_write_all(io::socket_handle& to, std::string text) noexcept;
 
 }  // namespace sluice::cli

@@ -20,7 +20,8 @@ constexpr std::string_view headers_end = "\r\n\r\n";
 [[nodiscard]] bool is_visible(char c) noexcept {
     return c > 0x20 and c < 0x7f;
 }
-// What a header's value may have: visible characters, bytes of UTF-8, spaces and tabs.
+// Returns whether a header value may contain the character: visible characters, bytes of UTF-8,
+// space, tab.
 [[nodiscard]] bool is_value_character(char c) noexcept {
     return is_visible(c) or c == ' ' or c == '\t' or static_cast<unsigned char>(c) >= 0x80;
 }
@@ -31,7 +32,8 @@ constexpr std::string_view headers_end = "\r\n\r\n";
            std::ranges::all_of(line.substr(colon + 1), is_value_character);
 }
 
-// Up to `separator`, which goes, too; all of it if there is none.
+// Removes and returns the text up to `separator`, which is removed as well, or the whole text
+// without one.
 [[nodiscard]] std::string_view take_until(std::string_view& text, std::string_view separator) noexcept {
     const std::size_t end = std::min(text.find(separator), text.size());
     const std::string_view taken = text.substr(0, end);
@@ -39,7 +41,7 @@ constexpr std::string_view headers_end = "\r\n\r\n";
     return taken;
 }
 
-// Three parts with a space between each: method, target, version.
+// Parses three parts with single spaces between them: method, target, version.
 [[nodiscard]] http_request parse_line(std::string_view line) noexcept {
     const std::string_view method = take_until(line, " ");
     std::string_view target = take_until(line, " ");

@@ -4,16 +4,16 @@
 #include <cstdint>
 #include <string_view>
 
-// As much of HTTP/1.1 (RFC 9112) as it takes to be asked for one page.
+// The subset of HTTP/1.1 (RFC 9112) that is needed to request one page.
 
 namespace sluice::cli {
 
-/// The longest request that is read: the line and all headers.
+/// The longest request that is read: the request line and all headers.
 inline constexpr std::size_t http_request_bytes_max = 8192;
 
 enum class http_method : std::uint8_t { get, head, other };
 
-/// What is wrong with a request, as the status to answer with; `ok`: nothing.
+/// The status for the reply to a request; `ok`: it is valid.
 enum class http_status : std::uint16_t {
     ok = 200,
     bad_request = 400,
@@ -26,14 +26,14 @@ enum class http_status : std::uint16_t {
 struct http_request {
     http_status problem = http_status::ok;
     http_method method = http_method::other;
-    std::string_view path{};  // of the target, without a query; borrows from what was read
+    std::string_view path{};  // path of the target, without a query; borrows from the text
 };
 
-/// Whether the headers' end is in what was read.
+/// Returns whether the text contains the end of the headers.
 [[nodiscard]] bool has_http_headers(std::string_view read) noexcept;
 
-/// The request that begins what was read. Headers are not looked at, but must have the form of such: nothing
-/// that a client puts into a name or a line end is taken for something else. Allocates: nothing.
+/// Parses the request at the start of the text. The content of headers is ignored, but they must be
+/// well-formed: no name or line end of a client can be misinterpreted. Allocates: nothing.
 [[nodiscard]] http_request parse_http_request(std::string_view read) noexcept;
 
 }  // namespace sluice::cli

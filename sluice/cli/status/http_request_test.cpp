@@ -19,7 +19,7 @@ TEST(http_request, get_and_head_name_a_path_without_its_query) {
     EXPECT_EQ(parse("HEAD / HTTP/1.0\r\n\r\n").method, http_method::head);
 }
 
-TEST(http_request, other_methods_are_refused_by_their_name_not_as_nonsense) {
+TEST(http_request, other_methods_are_rejected_as_not_allowed) {
     EXPECT_EQ(parse("DELETE /metrics HTTP/1.1\r\n\r\n").problem, http_status::method_not_allowed);
     EXPECT_EQ(parse("get /metrics HTTP/1.1\r\n\r\n").problem, http_status::method_not_allowed);
 }
@@ -29,7 +29,7 @@ TEST(http_request, other_versions_are_refused) {
     EXPECT_EQ(parse("GET /\r\n\r\n").problem, http_status::bad_request);
 }
 
-TEST(http_request, a_line_that_two_readers_could_take_differently_is_no_request) {
+TEST(http_request, an_ambiguous_request_line_is_rejected) {
     for (const std::string_view line :
          {"GET  / HTTP/1.1", " GET / HTTP/1.1", "GET /a b HTTP/1.1", "GET / HTTP/1.1 ",
           "GET http://x/ HTTP/1.1", "GET /\t HTTP/1.1", "G(T / HTTP/1.1", "GET /\x80 HTTP/1.1", ""})
@@ -38,7 +38,7 @@ TEST(http_request, a_line_that_two_readers_could_take_differently_is_no_request)
             << line;
 }
 
-TEST(http_request, headers_that_are_none_make_it_no_request) {
+TEST(http_request, a_request_with_malformed_headers_is_rejected) {
     for (const std::string_view header :
          {"no colon", "Na me: x", " Folded: x", "Name : x", "Name: a\nb", "Name: \x01", ": x"})
         EXPECT_EQ(parse("GET / HTTP/1.1\r\n" + std::string(header) + "\r\n\r\n").problem,
@@ -46,7 +46,7 @@ TEST(http_request, headers_that_are_none_make_it_no_request) {
             << header;
 }
 
-TEST(http_request, what_never_ends_is_too_large_and_what_ends_early_is_no_request) {
+TEST(http_request, an_endless_request_is_too_large_and_a_truncated_one_is_rejected) {
     const std::string endless = "GET / HTTP/1.1\r\nX: " + std::string(http_request_bytes_max, 'x');
     EXPECT_EQ(parse(endless).problem, http_status::headers_too_large);
     EXPECT_EQ(parse("GET / HTTP/1.1\r\nX: y\r\n").problem, http_status::bad_request);

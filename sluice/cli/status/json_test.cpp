@@ -8,7 +8,7 @@
 namespace sluice::cli {
 namespace {
 
-TEST(json_writer, members_and_elements_are_separated_wherever_they_stand) {
+TEST(json_writer, members_and_elements_are_separated_at_every_position) {
     json_writer to;
     to.begin_object().member("a", 1U).member("b", "x").key("c").begin_array();
     to.value(true).begin_object().end_object().value(2.25).null().end_array();
@@ -16,7 +16,7 @@ TEST(json_writer, members_and_elements_are_separated_wherever_they_stand) {
     EXPECT_EQ(to.take(), R"({"a":1,"b":"x","c":[true,{},2.2,null],"d":{}})");
 }
 
-TEST(json_writer, a_document_that_is_taken_in_pieces_goes_on_where_it_was) {
+TEST(json_writer, a_document_taken_in_pieces_continues_correctly) {
     json_writer to;
     to.begin_array().value(1U);
     std::string text = to.take();
@@ -24,7 +24,7 @@ TEST(json_writer, a_document_that_is_taken_in_pieces_goes_on_where_it_was) {
     EXPECT_EQ(text + to.take(), "[1,2]");
 }
 
-TEST(json_value, members_and_elements_are_found_and_what_is_missing_is_empty) {
+TEST(json_value, members_and_elements_are_found_and_missing_ones_are_empty) {
     const auto document =
         json_value::parse(R"( {"a": {"b": [1, -2.5, "x", true, null]}, "n": 18446744073709551615} )");
     ASSERT_TRUE(document);
@@ -46,7 +46,7 @@ TEST(json_value, escapes_are_read_as_the_characters_they_mean) {
     EXPECT_EQ(document->text(), "\"\\/\b\f\n\r\t\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80");
 }
 
-TEST(json_value, what_is_not_exactly_one_document_is_refused) {
+TEST(json_value, a_text_that_is_not_exactly_one_document_is_rejected) {
     for (const std::string_view text : {"",
                                         " ",
                                         "{",

@@ -5,7 +5,7 @@
 
 namespace sluice::cli {
 
-// Builds a document out of what the parser tells it. Every function says whether to go on.
+// Builds a document from the events of the parser. Every function returns whether to continue.
 class json_reader final : public nlohmann::json_sax<nlohmann::json> {
 public:
     explicit json_reader(json_value& document) noexcept : document_(document) {}
@@ -34,7 +34,7 @@ public:
         next(kind::string)->text_ = std::move(text);
         return true;
     }
-    bool binary(binary_t&) override { return false; }  // of other formats
+    bool binary(binary_t&) override { return false; }  // for other formats than JSON
     bool key(string_t& name) override {
         open_.back()->names_.push_back(std::move(name));
         return true;
@@ -50,8 +50,8 @@ public:
 private:
     using kind = json_value::kind;
 
-    // Where the next value goes. A value lives in the vector of the one around it, which does not grow while
-    // that value is open.
+    // Returns the place for the next value. A value is stored in the vector of its parent, which
+    // does not grow while that value is open.
     [[nodiscard]] json_value* next(kind is = kind::null) {
         json_value* const made = open_.empty() ? &document_ : &open_.back()->elements_.emplace_back();
         made->kind_ = is;
@@ -68,7 +68,7 @@ private:
     }
 
     json_value& document_;
-    std::vector<json_value*> open_;  // objects and arrays that have not ended, each inside the one before
+    std::vector<json_value*> open_;  // unfinished objects and arrays, outermost first
 };
 
 std::optional<json_value> json_value::parse(std::string_view text) {

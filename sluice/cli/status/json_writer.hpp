@@ -8,15 +8,15 @@
 
 namespace sluice::cli {
 
-/// Writes one JSON document, in the order in which it is told, without white space. Whoever has much to say
-/// takes what there is by take() and sends it meanwhile.
+/// Writes one JSON document, in the order of the calls, without white space. For a long document,
+/// take() returns the text so far, which can be sent while the rest is written.
 class json_writer {
 public:
     json_writer& begin_object() { return open('{'); }
     json_writer& end_object() { return close('}'); }
     json_writer& begin_array() { return open('['); }
     json_writer& end_array() { return close(']'); }
-    /// What comes next is the value of that key.
+    /// Writes the key of the next value.
     json_writer& key(std::string_view name);
 
     json_writer& value(std::string_view text);
@@ -27,7 +27,7 @@ public:
     {
         return raw(std::to_string(number));
     }
-    /// With one digit behind the point; what is not finite is null.
+    /// Writes a number with one digit after the decimal point; null if it is not finite.
     json_writer& value(double number);
     json_writer& null() { return raw("null"); }
 

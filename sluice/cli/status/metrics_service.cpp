@@ -60,12 +60,12 @@ metrics_service::metrics_service(smb_server& server, io::listening_socket_handle
 
 io::task<void> metrics_service::answer(io::socket_handle& socket) noexcept {
     const std::string read = co_await co_read_until(socket, http_request_bytes_max, has_http_headers);
-    if (read.empty()) co_return;  // it only looked whether somebody is there
+    if (read.empty()) co_return;  // the client only checked that the port is open
     const http_request asked = parse_http_request(read);
     const bool wants_body = asked.method != http_method::head;
     if (asked.problem != http_status::ok or asked.path != "/metrics") {
         const http_status status = asked.problem != http_status::ok ? asked.problem : http_status::not_found;
-        const std::string body = fmt::format("{}; what there is is GET /metrics\n", reason_of(status));
+        const std::string body = fmt::format("{}; use GET /metrics\n", reason_of(status));
         (void)co_await co_write_all(socket, response(status, "text/plain; charset=utf-8", body, wants_body));
         co_return;
     }

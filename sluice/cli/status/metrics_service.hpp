@@ -8,11 +8,13 @@
 
 namespace sluice::cli {
 
-/// Answers GET /metrics over HTTP, for Prometheus. There is no log-on and no encryption: it is for the
-/// loopback interface, or a network that may know how busy the server is; names of files and users are not
-/// told.
+/// Answers GET /metrics over HTTP, for Prometheus. There is no authentication and no encryption: it
+/// is for the loopback interface, or a network that may know the load of the server. Names of files
+/// and users are not included.
 ///
-/// Construct, start(); before the server goes stop(), and wait for done(). Thread safety: the loop's thread.
+///
+/// Construct, start(); before the server is destroyed, stop(), and wait for done(). Thread safety:
+/// the loop's thread.
 class metrics_service {
 public:
     /// Errors: those of listening_socket_handle::listen.
@@ -24,7 +26,7 @@ public:
     void start() { conversations_.start(); }
     void stop() noexcept { conversations_.stop(); }
     [[nodiscard]] io::task<void> done() noexcept { return conversations_.done(); }
-    /// With the port the system chose, if it was left the choice.
+    /// Returns the address, with the port that the system chose if it was 0.
     [[nodiscard]] result<io::socket_address> address() const noexcept {
         return conversations_.listener().local_address();
     }

@@ -17,7 +17,7 @@ namespace {
 
 enum class metric_kind : unsigned char { counter, gauge };
 
-// One metric after the other, each with what explains it.
+// Writes metrics in order, each with its help text.
 class metric_writer {
 public:
     void family(std::string_view name, metric_kind kind, std::string_view help) {
@@ -64,11 +64,10 @@ void add_traffic(metric_writer& to, const traffic& done) {
 
 void add_paths(metric_writer& to, const std::vector<path_use>& paths) {
     if (paths.empty()) return;
-    to.family("sluice_smb_path_requests_total", metric_kind::counter,
-              "Requests, by the way their data took.");
+    to.family("sluice_smb_path_requests_total", metric_kind::counter, "Requests, by I/O path.");
     for (const path_use& one : paths)
         to.sample("path", one.name, one.requests);
-    to.family("sluice_smb_path_bytes_total", metric_kind::counter, "Bytes, by the way they took.");
+    to.family("sluice_smb_path_bytes_total", metric_kind::counter, "Bytes, by I/O path.");
     for (const path_use& one : paths)
         to.sample("path", one.name, one.bytes);
 }
@@ -80,8 +79,7 @@ void add_holdings(metric_writer& to, const server_snapshot& totals, const open_t
     to.single("sluice_smb_sessions", gauge, "Sessions.", std::uint64_t{totals.in_use.sessions});
     to.single("sluice_smb_opens", gauge, "Opens of files, directories and pipes.",
               std::uint64_t{totals.in_use.opens});
-    to.single("sluice_smb_open_files", gauge, "Files and directories that are open.",
-              std::uint64_t{totals.files});
+    to.single("sluice_smb_open_files", gauge, "Open files and directories.", std::uint64_t{totals.files});
     to.single("sluice_smb_byte_range_locks", gauge, "Byte-range locks held.", std::uint64_t{opens.locks});
     to.single("sluice_smb_leases", gauge, "Leases of clients on files.", std::uint64_t{totals.leases});
     to.single("sluice_smb_oplocks", gauge, "Opens with an oplock.", std::uint64_t{opens.oplocks});
@@ -91,14 +89,14 @@ void add_holdings(metric_writer& to, const server_snapshot& totals, const open_t
     to.family("sluice_smb_loop_connections", gauge, "Connections, by loop.");
     for (std::size_t i = 0; i != totals.loops.size(); ++i)
         to.sample("loop", std::to_string(i), totals.loops[i].connections);
-    to.single("sluice_smb_hand_overs_total", metric_kind::counter, "What one loop has given another to do.",
-              totals.handed_over);
+    to.single("sluice_smb_hand_overs_total", metric_kind::counter,
+              "Work items that one loop has posted to another.", totals.handed_over);
     to.single("sluice_smb_latch_sleeps_total", metric_kind::counter,
-              "How often a loop has slept for the latch.", totals.latch_sleeps);
+              "Number of times that a loop has slept while waiting for the latch.", totals.latch_sleeps);
     to.single("sluice_smb_loop_slow_turns_total", metric_kind::counter,
               "Turns of event loops that took at least 100 ms.", totals.loop_slow_turns);
     to.single("sluice_smb_loop_stalls_total", metric_kind::counter,
-              "How often an event loop was stuck in one turn for a second.", totals.loop_stalls);
+              "Number of times that a turn of an event loop took over a second.", totals.loop_stalls);
 }
 
 void add_limits(metric_writer& to, const limits_in_use& fullest) {
@@ -151,7 +149,8 @@ std::string metrics_text(const server_snapshot& totals, const open_totals& opens
     metric_writer to;
     to.family("sluice_build_info", metric_kind::gauge, "Always 1; the label has the version.");
     to.sample("version", SLUICE_VERSION, 1);
-    to.single("sluice_smb_start_time_seconds", metric_kind::gauge, "When the server began, since the epoch.",
+    to.single("sluice_smb_start_time_seconds", metric_kind::gauge,
+              "Start time of the server, since the epoch.",
               std::chrono::duration<double>(totals.started_at.time_since_epoch()).count());
     add_traffic(to, totals.traffic);
     add_paths(to, totals.paths);
@@ -159,7 +158,7 @@ std::string metrics_text(const server_snapshot& totals, const open_totals& opens
     limits_in_use fullest = totals.in_use;
     fullest.merge(opens.fullest);
     add_limits(to, fullest);
-    to.single("process_cpu_seconds_total", metric_kind::counter, "Processor time, user and system.",
+    to.single("process_cpu_seconds_total", metric_kind::counter, "CPU time, user and system.",
               process.cpu_seconds);
     to.single("process_resident_memory_bytes", metric_kind::gauge, "Memory in RAM.", process.resident_bytes);
     to.single("process_open_fds", metric_kind::gauge, "Open file descriptors.", process.descriptors);

@@ -9,7 +9,7 @@
 
 namespace sluice::cli {
 
-/// What the process itself uses, from /proc.
+/// The resources that the process uses, from /proc.
 struct process_use {
     double cpu_seconds = 0;
     std::uint64_t resident_bytes = 0;
@@ -17,8 +17,8 @@ struct process_use {
 };
 [[nodiscard]] process_use process_use_now() noexcept;
 
-/// Prometheus' text format, version 0.0.4, of what a server holds and has done.
-/// Names: docs/formats/status.md. Allocates: the text.
+/// Returns the metrics of a server in Prometheus text format, version 0.0.4. Names:
+/// docs/formats/status.md. Allocates: the text.
 [[nodiscard]] std::string metrics_text(const smb::server::server_snapshot& totals, const open_totals& opens,
                                        const process_use& process);
 

@@ -12,7 +12,8 @@ using smb::server::smb_server;
 
 namespace {
 
-// In the folder, under the port's name; under another if a server on another address has that.
+// In the directory, under the number of the port; under another name if a server on another address
+// has that.
 [[nodiscard]] result<std::unique_ptr<status_service>> open_usual(smb_server& server) {
     if (const auto made = make_status_folder(); not made) return failure(made.error());
     const auto addresses = server.addresses();
@@ -41,7 +42,7 @@ std::expected<std::unique_ptr<observers>, std::string> observers::open(smb_serve
         const auto where = metrics_address(wanted.metrics);
         if (not where)
             return std::unexpected(
-                fmt::format("--metrics '{}' is neither a port nor ADDRESS:PORT", wanted.metrics));
+                fmt::format("invalid --metrics '{}': use PORT or ADDRESS:PORT", wanted.metrics));
         auto metrics = metrics_service::open(server, *where);
         if (not metrics) return std::unexpected("--metrics: " + metrics.error().message());
         made->metrics_ = *std::move(metrics);
@@ -53,8 +54,7 @@ std::expected<std::unique_ptr<observers>, std::string> observers::open(smb_serve
     else if (not is_usual)
         return std::unexpected("--status-socket: " + status.error().message());
     else
-        server.context().log().write(smb::server::event_severity::warning,
-                                     "sluice status will not see this server",
+        server.context().log().write(smb::server::event_severity::warning, "status socket unavailable",
                                      {{"folder", status_folder()}, {"why", status.error().message()}});
     if (made->status_ != nullptr) made->status_->start();
     if (made->metrics_ != nullptr) made->metrics_->start();

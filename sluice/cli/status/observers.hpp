@@ -10,31 +10,31 @@
 
 namespace sluice::cli {
 
-/// How a server lets others look at it, as `sluice serve` was told.
+/// How a server can be observed: options of `sluice serve`.
 struct observer_options {
-    std::string status_socket;  // empty: in the account's runtime folder
+    std::string status_socket;  // empty: in the runtime directory of the account
     std::string metrics;        // [ADDRESS:]PORT; empty: no metrics
 };
 
-/// Where metrics are to be had: without an address on the loopback interface. Nothing if it is neither
-/// ADDRESS:PORT nor a port.
+/// Parses the address for metrics; without an address, it is on the loopback interface. Returns
+/// std::nullopt if the text is neither ADDRESS:PORT nor a port.
 [[nodiscard]] std::optional<io::socket_address> metrics_address(const std::string& text) noexcept;
 
-/// Those who answer for a server that listens: on the status socket, and over HTTP if it is wanted.
+/// The listeners for observers of a running server: the status socket, and HTTP if requested.
 /// Thread safety: the loop's thread.
 class observers {
 public:
-    /// What was asked for and cannot be had is an error, as a sentence; the socket that nobody asked for may
-    /// be missing, which is logged.
+    /// Opens the listeners. A requested listener that cannot be opened is an error, as a sentence;
+    /// a failure of the default status socket is only logged.
     [[nodiscard]] static std::expected<std::unique_ptr<observers>, std::string> open(
         smb::server::smb_server& server, const observer_options& wanted);
     observers(const observers&) = delete;
     observers& operator=(const observers&) = delete;
 
-    /// Stops answering. Suspends.
+    /// Stops the listeners. Suspends.
     [[nodiscard]] io::task<void> stop() noexcept;
 
-    /// Null if they are not there.
+    /// Returns null if there is no status socket.
     [[nodiscard]] const status_service* status() const noexcept { return status_.get(); }
     [[nodiscard]] const metrics_service* metrics() const noexcept { return metrics_.get(); }
 

@@ -6,10 +6,10 @@
 
 namespace sluice::cli {
 
-/// What all opens have together. Each is looked at once, in slices, so that no client waits for all.
+/// Totals of all opens. They are counted in slices, so that no client waits until all are counted.
 struct open_totals {
-    /// How many opens are looked at before clients have their turn: a few tens of microseconds, and some
-    /// hundreds with names, which the kernel is asked for.
+    /// Number of opens that are counted before clients are served again: this takes a few tens of
+    /// microseconds, and some hundreds with names, which require system calls.
     static constexpr std::size_t slice = 256;
     static constexpr std::size_t slice_with_names = 64;
 

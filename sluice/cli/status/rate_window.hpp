@@ -10,9 +10,9 @@
 
 namespace sluice::cli {
 
-/// What was done each second, lately.
+/// The recent traffic per second.
 struct traffic_rate {
-    double seconds = 0;  // over which it was seen
+    double seconds = 0;  // length of the interval
     double requests = 0;
     double reads = 0;
     double writes = 0;
@@ -20,16 +20,17 @@ struct traffic_rate {
     double written_bytes = 0;
 };
 
-/// Remembers what had been done at the last few moments somebody looked, to tell how fast it goes.
+/// The samples of the last few moments, to compute rates.
 /// Allocates: nothing. Thread safety: one thread.
 class rate_window {
 public:
     static constexpr std::size_t samples_max = 12;
 
-    /// `now` never goes back; the oldest sample is forgotten.
+    /// Adds a sample and drops the oldest. `now` must not decrease.
     void add(clock_source::steady_time now, const smb::server::traffic& so_far) noexcept;
 
-    /// From the sample nearest to that long before the last one, to that. Nothing with fewer than two.
+    /// Returns the rate between the last sample and the one nearest to `length` before it. Returns
+    /// std::nullopt with fewer than two samples.
     [[nodiscard]] std::optional<traffic_rate> over(std::chrono::seconds length) const noexcept;
 
 private:
@@ -37,13 +38,13 @@ private:
         clock_source::steady_time at{};
         smb::server::traffic done;
     };
-    // The i-th newest.
+    // Returns the i-th newest sample.
     [[nodiscard]] const sample& newest(std::size_t i) const noexcept {
         return samples_[(count_ - 1 - i) % samples_max];
     }
 
     std::array<sample, samples_max> samples_{};
-    std::size_t count_ = 0;  // ever
+    std::size_t count_ = 0;  // of all samples ever added
 };
 
 }  // namespace sluice::cli

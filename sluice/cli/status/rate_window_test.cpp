@@ -8,7 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 using smb::server::traffic;
 
-// A server that reads so many bytes a second, looked at each second.
+// Simulates a server that reads this number of bytes per second, sampled each second.
 void watch(rate_window& rates, int from_s, int until_s, std::uint64_t& bytes, std::uint64_t each_second) {
     for (int second = from_s; second != until_s; ++second) {
         traffic done;
@@ -18,14 +18,14 @@ void watch(rate_window& rates, int from_s, int until_s, std::uint64_t& bytes, st
     }
 }
 
-TEST(rate_window, one_look_tells_no_rate) {
+TEST(rate_window, one_sample_yields_no_rate) {
     rate_window rates;
     EXPECT_FALSE(rates.over(1s));
     rates.add({}, {});
     EXPECT_FALSE(rates.over(1s));
 }
 
-TEST(rate_window, a_rate_is_that_of_the_time_asked_for_not_of_all) {
+TEST(rate_window, a_rate_covers_the_requested_time_only) {
     rate_window rates;
     std::uint64_t bytes = 0;
     watch(rates, 0, 20, bytes, 1000);
@@ -36,7 +36,7 @@ TEST(rate_window, a_rate_is_that_of_the_time_asked_for_not_of_all) {
     EXPECT_EQ(rates.over(10s)->read_bytes, (5 * 5000 + 5 * 1000) / 10);
 }
 
-TEST(rate_window, before_there_is_enough_it_tells_over_what_it_has_seen) {
+TEST(rate_window, a_short_history_yields_the_rate_over_its_length) {
     rate_window rates;
     std::uint64_t bytes = 0;
     watch(rates, 0, 3, bytes, 70);
@@ -44,7 +44,7 @@ TEST(rate_window, before_there_is_enough_it_tells_over_what_it_has_seen) {
     EXPECT_EQ(rates.over(10s)->read_bytes, 70);
 }
 
-TEST(rate_window, two_looks_at_one_moment_tell_no_rate) {
+TEST(rate_window, two_samples_of_one_moment_yield_no_rate) {
     rate_window rates;
     rates.add({}, {});
     rates.add({}, {});

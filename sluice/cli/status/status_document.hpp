@@ -8,22 +8,23 @@
 #include "sluice/cli/status/rate_window.hpp"
 #include "sluice/smb/server/report/snapshot.hpp"
 
-// The document a running server answers `sluice status` with: docs/formats/status.md. It is written piece by
-// piece, in the order of the functions below.
+// The document that a running server sends to `sluice status`: docs/formats/status.md. The
+// functions below write its parts, in this order.
 
 namespace sluice::cli {
 
-/// Changes with what older readers would misunderstand, not with what is added.
+/// Increases if an older reader would misunderstand the document, not for additions.
 inline constexpr unsigned status_version = 1;
 
-/// What begins the document: all that is known before sessions and opens are looked at one by one.
+/// Writes the beginning of the document: everything except the lists of sessions and opens, and
+/// their totals.
 void write_status_head(json_writer& to, const smb::server::server_snapshot& totals, const rate_window& rates);
-/// The elements of "sessions" and "opens".
+/// Write the elements of "sessions" and "opens".
 void write_session(json_writer& to, const smb::server::session_status& one);
 void write_open(json_writer& to, const smb::server::open_status& one);
-/// What is known when all have been looked at. Ends the document.
+/// Writes the totals of the opens, and ends the document.
 void write_status_tail(json_writer& to, const smb::server::server_snapshot& totals, const open_totals& opens);
-/// A document that says only why there is no other.
+/// Returns a document that has only an error message.
 [[nodiscard]] std::string status_refusal(std::string_view why);
 
 }  // namespace sluice::cli

@@ -24,7 +24,7 @@ constexpr std::size_t sessions_slice = 64;
     return text.ends_with('\n');
 }
 
-// What is asked: the words of the line, docs/formats/status.md.
+// The request: the words of the line, docs/formats/status.md.
 enum class question : unsigned char { totals, opens, unknown };
 [[nodiscard]] question question_in(std::string_view line) noexcept {
     while (line.ends_with('\n') or line.ends_with('\r'))
@@ -44,7 +44,7 @@ result<std::unique_ptr<status_service>> status_service::open(smb_server& server,
                                                              const std::string& path) noexcept {
     const auto address = io::socket_address::local(path);
     if (not address) return failure(address.error());
-    // For its owner alone from the first moment on. Nobody else makes files yet.
+    // Only its owner may access it from the first moment. No other thread creates files yet.
     const mode_t before = ::umask(0177);
     auto listener = io::listening_socket_handle::listen(*address, {.replace_stale = true});
     (void)::umask(before);
@@ -94,7 +94,7 @@ io::task<void> status_service::answer(io::socket_handle& socket) noexcept {
     const std::string line = co_await co_read_until(socket, question_bytes_max, is_line);
     const question asked = question_in(line);
     if (asked == question::unknown) {
-        (void)co_await co_write_all(socket, status_refusal("the question is not understood"));
+        (void)co_await co_write_all(socket, status_refusal("unknown request"));
         co_return;
     }
     const server_snapshot totals = server_.snapshot({.has_totals = true});

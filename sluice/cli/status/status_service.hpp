@@ -11,14 +11,16 @@
 
 namespace sluice::cli {
 
-/// Answers `sluice status` on a Unix socket: to processes of the same account and to root, and to nobody
-/// else. Looks at the server once a second, to know how fast it is.
+/// Answers `sluice status` on a Unix socket, only to processes of the same account and of root.
+/// Samples the server once a second, to compute rates.
 ///
-/// Construct, start(); before the server goes stop(), and wait for done(). Thread safety: the loop's thread.
+/// Construct, start(); before the server is destroyed, stop(), and wait for done(). Thread safety:
+/// the loop's thread.
 class status_service {
 public:
-    /// Listens at `path`, in the place of a server that died there. The file is removed when this goes.
-    /// Errors: EADDRINUSE if a server lives there; ENAMETOOLONG; those of socket(2).
+    /// Listens at `path`, replacing the socket of a server that died. The destructor removes the
+    /// file.
+    /// Errors: EADDRINUSE if a running server uses it; ENAMETOOLONG; those of socket(2).
     [[nodiscard]] static result<std::unique_ptr<status_service>> open(smb::server::smb_server& server,
                                                                       const std::string& path) noexcept;
     ~status_service();

@@ -21,7 +21,8 @@ namespace {
 constexpr std::chrono::seconds answer_within{10};
 constexpr std::size_t answer_bytes_max = 256U << 20;
 
-// Nobody else can have put anything there: the folder of a temporary directory could be anybody's.
+// Checks that no other user can have created a socket in it: a directory in /tmp could belong to
+// any user.
 [[nodiscard]] bool is_own_folder(const std::string& path) {
     struct stat status{};
     return ::lstat(path.c_str(), &status) == 0 and S_ISDIR(status.st_mode) and

@@ -1,4 +1,4 @@
-"""`sluice status` and `sluice serve --metrics`, asked from outside. Run by ctest with the program as the last argument."""
+"""`sluice status` and `sluice serve --metrics`, as a client sees them. Run by ctest with the program as the last argument."""
 
 import contextlib
 import json
@@ -55,7 +55,7 @@ class Observed(unittest.TestCase):
 
     @contextlib.contextmanager
     def client(self, port):
-        """A session that stays, having put a file of 5,000 bytes and fetched it."""
+        """Starts a session that stays connected, after it has put a file of 5,000 bytes and fetched it."""
         (self.scratch / "file").write_bytes(b"x" * 5000)
         process = subprocess.Popen(["smbclient", "-p", str(port), "//127.0.0.1/files", "-U", "u%p"], cwd=self.scratch,
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -73,7 +73,7 @@ class Observed(unittest.TestCase):
 
 class Status(Observed):
     @HAS_SMBCLIENT
-    def test_it_tells_who_is_there_and_what_was_done(self):
+    def test_it_shows_clients_and_their_traffic(self):
         with self.server() as (port, _), self.client(port):
             said = self.document()
             self.assertEqual((said["format"], said["version"]), ("sluice-status", 1))
@@ -91,7 +91,7 @@ class Status(Observed):
             self.assertRegex(text, rf"(?m)^u +127\.0\.0\.1:\d+ +3\.1\.1 +valid +files +0 +5\.0 kB +5\.0 kB$")
             self.assertLessEqual(max(map(len, text.splitlines())), 80)
 
-    def test_every_limit_of_the_server_is_told_and_none_that_is_not(self):
+    def test_exactly_the_limits_of_the_server_are_reported(self):
         declared = re.findall(r"^inline constexpr [\w:]+ (\w+)[\s={]", LIMITS.read_text(), re.MULTILINE)
         self.assertGreater(len(declared), 20)
         with self.server():
@@ -155,13 +155,13 @@ class Status(Observed):
             self.assertEqual(stat.S_IMODE(path.parent.stat().st_mode), 0o700)
         self.assertEqual(self.sockets(), [])
 
-    @unittest.skipUnless(os.geteuid() == 0, "needs root, to ask as somebody else")
-    def test_another_account_is_told_nothing_even_where_it_reaches_the_socket(self):
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to connect as another user")
+    def test_another_account_is_refused_even_if_it_can_access_the_socket(self):
         path = self.scratch / "status"
         with self.server("--status-socket", str(path)):
             for place in (self.scratch, path):
                 place.chmod(0o777)
-            child = os.fork()  # a program of its own might not be allowed to be run by that account
+            child = os.fork()  # that account might not be allowed to execute a separate program
             if child == 0:
                 os.setgroups([])
                 os.setgid(NOBODY)
@@ -178,14 +178,14 @@ class Status(Observed):
             self.assertEqual(self.sockets(), [])
             self.assertEqual(self.status().returncode, 1)
 
-    def test_servers_are_told_apart_by_their_ports_and_the_dead_are_passed_over(self):
+    def test_servers_are_distinguished_by_their_ports_and_dead_ones_are_skipped(self):
         with self.server(end="kill"):
             pass
         left, = self.sockets()
-        self.wait_until_nobody_answers(str(left))
+        self.wait_until_no_server_answers(str(left))
         done = self.status()
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("no server of this account runs", done.stderr)
+        self.assertIn("no running servers found", done.stderr)
         with self.server() as (first, _), self.server() as (second, _):
             done = self.status("--json")
             seen = [json.loads(line)["server"]["addresses"] for line in done.stdout.splitlines()]
@@ -195,8 +195,8 @@ class Status(Observed):
         self.assertEqual(done.returncode, 1)
         self.assertIn("no server answers at", done.stderr)
 
-    def wait_until_nobody_answers(self, path):
-        """The kernel closes what io_uring was at work on some moments after the process has gone."""
+    def wait_until_no_server_answers(self, path):
+        """After the end of a process, the kernel may take a moment to close descriptors that io_uring was using."""
         for _ in range(1000):
             with socket.socket(socket.AF_UNIX) as asking:
                 try:
@@ -210,18 +210,18 @@ class Status(Observed):
         path = str(self.scratch / "status")
         with self.server("--status-socket", path, end="kill"):
             pass
-        self.wait_until_nobody_answers(path)
+        self.wait_until_no_server_answers(path)
         with self.server("--status-socket", path):
             self.assertEqual(self.document("--socket", path)["version"], 1)
 
-    def test_a_socket_that_was_asked_for_and_cannot_be_had_is_an_error(self):
+    def test_a_requested_socket_that_cannot_be_opened_is_an_error(self):
         done = subprocess.run([PROGRAM, "serve", str(self.folder), "--port", "0", "--listen", "127.0.0.1:0", "--users-file",
                                str(self.scratch / "users"), "--status-socket", "/no/such/folder/x"],
                               capture_output=True, text=True, timeout=60, env=self.environment)
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("--status-socket", done.stderr)
 
-    def test_a_question_that_is_none_is_refused_and_one_that_never_ends_is_not_waited_for(self):
+    def test_an_unknown_request_is_refused_and_an_endless_one_is_not_awaited(self):
         with self.server() as (port, _):
             for question in (b"status everything\n", b"x" * 10_000):
                 with socket.socket(socket.AF_UNIX) as asking:
@@ -232,14 +232,14 @@ class Status(Observed):
                     with contextlib.suppress(ConnectionResetError):
                         while piece := asking.recv(65536):
                             answer += piece
-                    self.assertIn("not understood", json.loads(answer)["error"])
-            with socket.socket(socket.AF_UNIX) as silent:  # holds up nobody, not even the server's end
+                    self.assertIn("unknown request", json.loads(answer)["error"])
+            with socket.socket(socket.AF_UNIX) as silent:  # blocks neither other clients nor the end of the server
                 silent.connect(str(self.sockets()[0]))
                 self.assertEqual(self.document()["version"], 1)
 
 
 class Load(Observed):
-    def test_what_the_load_generator_says_it_did_is_what_the_server_has_counted(self):
+    def test_the_load_generator_and_the_server_count_the_same_operations(self):
         with self.server() as (port, _):
             def bench(workload, *arguments):
                 done = subprocess.run([PROGRAM, "bench", "smb", f"smb://u@127.0.0.1:{port}/files", "--json", "--workload",
@@ -271,13 +271,13 @@ class Metrics(Observed):
             return answer.read().decode()
 
     def samples(self, text):
-        """Checks the form, as promtool does, and gives name and labels -> value."""
+        """Checks the form, as promtool does, and returns a map from name and labels to value."""
         self.assertTrue(text.endswith("\n"))
         types, helps, found = {}, set(), {}
         for line in text.splitlines():
             if line.startswith("# HELP "):
                 name, words = line.split(" ", 3)[2:]
-                self.assertNotIn(name, helps, "explained twice")
+                self.assertNotIn(name, helps, "described twice")
                 self.assertTrue(words.endswith("."), line)
                 helps.add(name)
             elif line.startswith("# TYPE "):
@@ -290,8 +290,8 @@ class Metrics(Observed):
                 match = SAMPLE.fullmatch(line)
                 self.assertIsNotNone(match, line)
                 name, labels, value = match.groups()
-                self.assertEqual(name, list(types)[-1], "samples stand below their type")
-                self.assertNotIn(name + (labels or ""), found, "told twice")
+                self.assertEqual(name, list(types)[-1], "samples follow their type")
+                self.assertNotIn(name + (labels or ""), found, "reported twice")
                 found[name + (labels or "")] = float(value)
         for name, kind in types.items():
             self.assertEqual(kind == "counter", name.endswith("_total"), name)
@@ -313,7 +313,7 @@ class Metrics(Observed):
             self.assertAlmostEqual(seen["sluice_smb_start_time_seconds"], time.time(), delta=60)
             self.assertGreater(seen["process_cpu_seconds_total"], 0)
 
-    def test_a_port_alone_is_one_of_this_machine_only(self):
+    def test_a_port_alone_listens_on_the_loopback_interface_only(self):
         with self.server("--metrics", "0") as (_, banner):
             self.assertTrue(self.url_of(banner).startswith("http://127.0.0.1:"))
         with self.server("--metrics", "[::1]:0") as (_, banner):
@@ -321,7 +321,7 @@ class Metrics(Observed):
         with self.server() as (_, banner):
             self.assertNotIn("Metrics", banner)
 
-    def test_other_paths_and_methods_are_refused_as_http_has_it(self):
+    def test_other_paths_and_methods_are_refused_with_the_status_of_http(self):
         with self.server("--metrics", "0") as (_, banner):
             url = self.url_of(banner)
             for request, expected in ((url + "/x", 404), (urllib.request.Request(url, method="PUT"), 405)):
@@ -332,7 +332,7 @@ class Metrics(Observed):
             with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=30) as head:
                 self.assertGreater(int(head.headers["Content-Length"]), 1000)
 
-    def test_more_askers_than_are_answered_at_once_do_not_keep_others_from_being_answered_later(self):
+    def test_clients_beyond_the_limit_do_not_block_later_ones(self):
         with self.server("--metrics", "0") as (_, banner):
             host, port = re.search(r"//(.+):(\d+)/", self.url_of(banner)).groups()
             idle = [socket.create_connection((host, int(port))) for _ in range(20)]
@@ -343,15 +343,15 @@ class Metrics(Observed):
                     self.samples(self.fetch(self.url_of(banner)))
                     return
                 time.sleep(0.1)
-            self.fail("nobody is answered any more")
+            self.fail("no request is answered any more")
 
-    def test_an_address_that_is_none_is_refused(self):
+    def test_an_invalid_address_is_refused(self):
         for where in "metrics", "localhost:1", "unix:/tmp/x", "70000":
             done = subprocess.run([PROGRAM, "serve", str(self.folder), "--listen", "127.0.0.1:0", "--users-file",
                                    str(self.scratch / "users"), "--metrics", where], capture_output=True, text=True,
                                   timeout=60, env=self.environment)
             self.assertEqual(done.returncode, 1, where)
-            self.assertIn(f"--metrics '{where}' is neither", done.stderr)
+            self.assertIn(f"invalid --metrics '{where}'", done.stderr)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ namespace {
 
 [[nodiscard]] std::string counts(const json_value& of) {
     return fmt::format(
-        "Clients     {}, {}\nFiles       {} open {}; {}, {}, {}; {} opens without client\n",
+        "Clients     {}, {}\nFiles       {} open {}; {}, {}, {}; {} opens without a client\n",
         plural(of["connections"].count(), "connection", "connections"),
         plural(of["sessions"].count(), "session", "sessions"), of["files"].count(),
         plural(of["opens"].count(), "time", "times"), plural(of["locks"].count(), "lock", "locks"),
@@ -96,7 +96,7 @@ namespace {
 }
 
 [[nodiscard]] std::string user_text(const json_value& session) {
-    if (session["anonymous"].is_true()) return "(nobody)";
+    if (session["anonymous"].is_true()) return "(anonymous)";
     return session["user"].text() + (session["guest"].is_true() ? " (guest)" : "");
 }
 
@@ -153,7 +153,7 @@ namespace {
     return table.text();
 }
 
-// Only if there were any.
+// Returns the rejections, if there were any.
 [[nodiscard]] std::string rejections(const json_value& list) {
     text_table table({{"LIMIT REACHED"}, {"TIMES", column_kind::number}});
     for (const json_value& one : list.elements())

@@ -6,8 +6,8 @@
 
 namespace sluice::cli {
 
-/// What `sluice status` shows of a server's document: tables for people, 80 columns wide. What a document of
-/// another version has besides is left out.
+/// Returns the output of `sluice status` for the document of a server: tables for people, 80
+/// columns wide. Additions in documents of another version are ignored.
 [[nodiscard]] std::string status_text(const json_value& document);
 
 }  // namespace sluice::cli

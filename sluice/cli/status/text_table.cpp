@@ -16,12 +16,12 @@ namespace {
     return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
 }
 
-// Characters, which are columns of a terminal well enough.
+// Returns the number of characters, an approximation of the columns on a terminal.
 [[nodiscard]] std::size_t width_of(std::string_view text) noexcept {
     return static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
 }
 
-// Of paths the end tells more.
+// Keeps the end of the text, which is the more informative part of a path.
 [[nodiscard]] std::string last_of(const std::string& text, std::size_t width) {
     const std::size_t all = width_of(text);
     if (all <= width) return text;

@@ -6,14 +6,14 @@
 
 namespace sluice::cli {
 
-/// How wide tables may be.
+/// The maximum width of tables.
 inline constexpr std::size_t table_width = 80;
 
 enum class column_kind : unsigned char { text, number, stretched };
 
-/// Rows below a heading, in columns: numbers to the right; of `stretched` ones the beginnings of texts are
-/// cut off where lines would not stay within table_width otherwise, the last column first. Empty if there are
-/// no rows. Whatever would move the cursor is shown as a question mark.
+/// Rows below a heading, in columns; numbers are right-aligned. If lines would exceed table_width,
+/// the beginnings of texts in `stretched` columns are cut, the last column first. Empty if there
+/// are no rows. Characters that would move the cursor are shown as question marks.
 class text_table {
 public:
     struct column {

@@ -19,7 +19,7 @@ TEST(text_table, columns_are_aligned_by_characters_and_lines_do_not_end_in_space
               "x      12345  y\n");
 }
 
-TEST(text_table, without_rows_there_is_nothing) {
+TEST(text_table, without_rows_the_text_is_empty) {
     EXPECT_EQ(text_table({{"NAME"}}).text(), "");
 }
 
@@ -31,13 +31,13 @@ TEST(text_table, a_stretched_column_is_cut_at_its_beginning_so_that_lines_fit) {
     EXPECT_EQ(line, "0123456789  …" + std::string(64, 'x') + "end\n");
 }
 
-TEST(text_table, what_would_move_the_cursor_is_not_printed) {
+TEST(text_table, control_characters_are_not_printed) {
     text_table table({{"A"}});
     table.add({"a\x1b[2J\nb"});
     EXPECT_EQ(table.text(), "A\na?[2J?b\n");
 }
 
-TEST(bytes_text, three_digits_and_a_unit_say_how_much) {
+TEST(bytes_text, numbers_have_three_digits_and_a_unit) {
     EXPECT_EQ(bytes_text(0), "0 B");
     EXPECT_EQ(bytes_text(999), "999 B");
     EXPECT_EQ(bytes_text(1000), "1.0 kB");
@@ -46,7 +46,7 @@ TEST(bytes_text, three_digits_and_a_unit_say_how_much) {
     EXPECT_EQ(bytes_text(1.8e19), "18.0 EB");
 }
 
-TEST(time_text, tells_times_that_files_and_logs_have_and_none_that_no_year_has) {
+TEST(time_text, formats_times_of_files_and_logs_and_rejects_years_out_of_range) {
     EXPECT_EQ(utc_text(iso_seconds, 0), "1970-01-01T00:00:00");
     EXPECT_EQ(utc_text("%Y-%m-%d %H:%M", -11'644'473'600), "1601-01-01 00:00");  // where FILETIME begins
     EXPECT_EQ(utc_text(iso_seconds, INT64_MAX), "?");

@@ -5,13 +5,13 @@
 
 namespace sluice::cli {
 
-/// A time as a pattern of strftime(3) tells it, on the clock of this machine; "?" if its year does not fit.
-/// Short of <fmt/chrono.h>, which a source compiles seconds longer for.
+/// Formats a time with a pattern of strftime(3), in the local time zone; "?" if its year is out of
+/// range. It avoids <fmt/chrono.h>, which takes seconds to compile.
 [[nodiscard]] std::string local_time_text(const char* pattern, std::time_t when);
-/// The same in UTC.
+/// Formats a time in UTC.
 [[nodiscard]] std::string utc_text(const char* pattern, std::time_t when);
 
-/// A pattern for both, as ISO 8601 has it, to the second and without a zone.
+/// The pattern of ISO 8601, with seconds and without a time zone.
 inline constexpr const char* iso_seconds = "%Y-%m-%dT%H:%M:%S";
 
 }  // namespace sluice::cli

@@ -1,4 +1,4 @@
-// Uses a little of every installed component: what is missing from the package shows when this is built.
+// Uses a little of every installed component: building it shows whether the package is complete.
 
 #include <array>
 #include <cstddef>
