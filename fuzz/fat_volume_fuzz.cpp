@@ -1,6 +1,6 @@
-// A volume that somebody damaged, and random calls on it. The input: how many patches, each an offset of
-// three bytes and a byte; then calls, of two bytes each. Nothing stops or stalls, and what was mounted is
-// mounted again.
+// Random calls on a damaged volume. The input: the number of patches, each an offset of three bytes and a
+// byte; then calls, of two bytes each. No call stops the program or hangs, and a volume that was mounted can
+// be mounted again.
 
 #include <algorithm>
 #include <array>
@@ -23,7 +23,7 @@ using fat::file_system;
 constexpr std::size_t image_bytes = 160 << 10;
 constexpr std::array names{"a", "b/c", "b/A long name for a file", "b", "b/d/e", "b/d", "NEW"};
 
-// Something to be damaged, made once.
+// Returns the volume to damage, created once.
 const std::vector<std::byte>& sound_image() {
     static const std::vector<std::byte> made = [] {
         fat::memory_device image(image_bytes);
@@ -99,7 +99,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto patches = input.take<le8>();
     if (not patches) return 0;
     for (unsigned i = 0; i < patches->value(); ++i) {
-        const auto where = input.take<le32>();  // three bytes of offset, one of what stands there then
+        const auto where = input.take<le32>();  // three bytes of offset, one of the new value
         if (not where) break;
         // The table and the root directory come first.
         image.bytes()[(where->value() & 0xff'ffffU) % image_bytes] =
