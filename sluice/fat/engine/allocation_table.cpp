@@ -206,8 +206,10 @@ result<void> allocation_table::link(std::uint32_t cluster, std::uint32_t next,
     ENSURE(not made or *made <= flushes_, "a cluster was chained up before");
     const auto in = load(cluster);
     if (not in) return failure(in.error());
+    const std::uint32_t before = value_in(**in, cluster);
+    if (before == free_entry) return failure({EIO, "link to a free cluster"});
     // The first change knows what is on the device.
-    if (made != flushes_) links_.try_emplace(cluster, value_in(**in, cluster));
+    if (made != flushes_) links_.try_emplace(cluster, before);
     return put({.first = cluster, .length = 1}, [&](std::uint32_t) { return next; });
 }
 

@@ -102,7 +102,7 @@ result<void> allocator::allocate(const allocation_request& wanted, reservation& 
 void allocator::undo(const std::vector<cluster_extent>& taken) noexcept {
     const std::scoped_lock guard(mutex_);
     for (const cluster_extent& each : taken)
-        map_.give(each);
+        map_.give_if_taken(each);
     ENSURE(reserved_ <= map_.count() - map_.free_count(), "reserved clusters are not free");
 }
 
@@ -123,7 +123,7 @@ std::vector<cluster_extent> allocator::take_released() {
 void allocator::reuse(const std::vector<cluster_extent>& freed, std::uint32_t asked) noexcept {
     const std::scoped_lock guard(mutex_);
     for (const cluster_extent& each : freed)
-        map_.give(each);
+        map_.give_if_taken(each);
     ENSURE(asked <= released_count_);
     released_count_ -= asked;
 }

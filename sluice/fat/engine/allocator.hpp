@@ -57,15 +57,16 @@ public:
     /// Complexity: O(1) while the reservation lasts; else as free_map.
     [[nodiscard]] result<void> allocate(const allocation_request& wanted, reservation& own,
                                         std::vector<cluster_extent>& taken);
-    /// Gives back at once what was taken and never written down anywhere.
+    /// Frees at once what was taken and is part of no file. What is free already stays so: on a damaged
+    /// volume, another file that claims the clusters may have freed them.
     void undo(const std::vector<cluster_extent>& taken) noexcept;
 
     /// A file needs them no more.
     void release(cluster_extent what);
     /// What has been released so far; the caller makes that durable, then calls reuse() with it.
     [[nodiscard]] std::vector<cluster_extent> take_released();
-    /// Of `asked` clusters taken by take_released(), those of `freed` are free now. The others were not the
-    /// caller's to give back: of a damaged volume, a second file can have had them.
+    /// Of `asked` clusters taken by take_released(), those of `freed` are free now, if they were not already.
+    /// The others were not the caller's to free: on a damaged volume, a second file can have had them.
     void reuse(const std::vector<cluster_extent>& freed, std::uint32_t asked) noexcept;
 
     [[nodiscard]] std::uint32_t free_count() noexcept;

@@ -157,21 +157,29 @@ result<void> cluster_chain::append(std::span<const cluster_extent> more) noexcep
         if (not found) return failure(found.error());
         tail = *found;
     }
-    // Of a damaged volume, another file that had it, too, may have given it up.
-    if (tail != 0 and not tail_made_) {
+    // On a damaged volume, another file that had it may have freed it. Then it can even be one of `more`.
+    if (tail != 0) {
         const auto free = table_.is_free(tail);
         if (not free) return failure(free.error());
         if (*free) return broken();
     }
     const auto made = chain_up(more);
-    if (not made) return failure(made.error());
-    if (tail != 0) {
-        if (const auto done = table_.link(tail, more.front().first, tail_made_); not done) return done;
-    } else {
-        first_ = more.front().first;
+    auto done = made ? result<void>() : failure(made.error());
+    if (done and tail != 0) done = table_.link(tail, more.front().first, tail_made_);
+    if (not done) {
+        unchain(more);
+        return done;
     }
+    if (tail == 0) first_ = more.front().first;
     map(more, *made);
     return {};
+}
+
+// Reverts a chain_up() of clusters that the caller frees. Otherwise a damaged link to one of them would find
+// a chain of clusters that are free in the allocator.
+void cluster_chain::unchain(std::span<const cluster_extent> more) noexcept {
+    for (const cluster_extent& each : more)
+        (void)table_.free_up(each);
 }
 
 // Joins the clusters, the last of which ends the chain. Returns when.
@@ -205,8 +213,7 @@ result<std::vector<cluster_extent>> cluster_chain::replace(std::span<const clust
     const auto made = chain_up(with);
     auto gone = made ? cut(0) : result<cut_off>(failure(made.error()));
     if (not gone) {
-        for (const cluster_extent& each : with)
-            (void)table_.free_up(each);
+        unchain(with);
         return failure(gone.error());
     }
     first_ = with.front().first;

@@ -74,6 +74,7 @@ private:
 
     [[nodiscard]] result<void> map_to(std::uint32_t file_cluster, may_wait waits) noexcept;
     [[nodiscard]] result<allocation_table::moment> chain_up(std::span<const cluster_extent> more) noexcept;
+    void unchain(std::span<const cluster_extent> more) noexcept;
     void map(std::span<const cluster_extent> more, allocation_table::moment made) noexcept;
     [[nodiscard]] result<place> walk(place from, std::uint32_t file_cluster, may_wait waits) noexcept;
     [[nodiscard]] result<cluster_run> locate_by_walking(std::uint32_t file_cluster, may_wait waits) noexcept;

@@ -103,8 +103,11 @@ private:
 ///   4. What changed an item's entry is in it before the item is in dirty_items_; what it gave up is released
 ///      after that. So a commit that takes the released before the entries writes no entry that leads to
 ///      what it frees.
-///   5. A cluster is freed only if the table has it as taken, and what it has as free is made part of a chain
-///      only by who was given it: two files of a damaged volume that share one do not free it twice.
+///   5. A cluster is freed only if the table has it as taken. A cluster that is free in the table becomes
+///   part
+///      of a chain only for the file that it was allocated to, and gets no link before. So two files of a
+///      damaged volume that share a cluster do not free it twice, and neither continues after a cluster that
+///      the other has freed.
 ///   6. What is lent (lend()) nobody else is given before it comes back, and what ever was lent not before
 ///      the host has forgotten its pages. So who was lent a file's bytes, or has taken their pages by
 ///      reference, sees bytes of that file, of whatever time, and never another's.

@@ -56,6 +56,16 @@ void free_map::give(cluster_extent what) noexcept {
     free_ += what.length;
 }
 
+void free_map::give_if_taken(cluster_extent what) noexcept {
+    for_each_word(what, [&](std::uint64_t& word, std::uint64_t mask, std::uint32_t& free_in, std::uint32_t) {
+        const auto fresh = static_cast<std::uint32_t>(std::popcount(mask & ~word));
+        word |= mask;
+        free_in += fresh;
+        free_ += fresh;
+    });
+    ENSURE(free_ <= count_, "each bit is counted once");
+}
+
 std::uint32_t free_map::free_bits_from(std::uint32_t index, std::uint32_t most) const noexcept {
     std::uint32_t found = 0;
     while (found < most and index < count_) {

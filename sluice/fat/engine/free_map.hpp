@@ -35,6 +35,8 @@ public:
     void take(cluster_extent what) noexcept;
     /// All of `what` is free now: it was taken before.
     void give(cluster_extent what) noexcept;
+    /// All of `what` is free now, whatever it was before.
+    void give_if_taken(cluster_extent what) noexcept;
 
     /// How many from `first` on are free, up to `most`. Nothing outside is.
     [[nodiscard]] std::uint32_t free_from(std::uint32_t first, std::uint32_t most) const noexcept;
