@@ -108,6 +108,11 @@ std::uint64_t overlay_device::bytes_of(std::uint32_t block) const noexcept {
     return std::min<std::uint64_t>(binding_.layout.block_bytes, binding_.layout.image_bytes - offset);
 }
 
+std::uint32_t overlay_device::block_at(std::uint64_t offset) const noexcept {
+    ENSURE(offset < binding_.layout.image_bytes, "a byte of the image");
+    return static_cast<std::uint32_t>(offset / binding_.layout.block_bytes);
+}
+
 std::uint32_t overlay_device::slot_of(std::uint32_t block) const noexcept {
     // With the stores in set_slot.
     const leaf* const in = map_[block / leaf_blocks].load(std::memory_order_acquire);
@@ -170,7 +175,7 @@ void overlay_device::publish(std::uint32_t block, slot_run in) {
 overlay_device::stretch overlay_device::stretch_at(std::uint64_t offset, std::uint64_t most) const noexcept {
     ENSURE(most != 0, "the transfer is not empty");
     const std::uint32_t block_bytes = binding_.layout.block_bytes;
-    auto block = static_cast<std::uint32_t>(offset / block_bytes);
+    std::uint32_t block = block_at(offset);
     stretch found{.bytes = block_bytes - offset % block_bytes, .slot = slot_of(block)};
     std::uint32_t slot = found.slot;
     while (found.bytes < most) {
@@ -222,130 +227,6 @@ result<bool> overlay_device::try_read_at(std::uint64_t offset, std::span<std::by
         offset += part.size();
     }
     return true;
-}
-
-// Whole blocks that have no slots. Nobody else transfers them meanwhile, so no lock is needed.
-result<std::uint64_t> overlay_device::write_new(std::uint64_t offset,
-                                                std::span<const std::byte> bytes) noexcept {
-    const std::uint32_t block_bytes = binding_.layout.block_bytes;
-    const auto block = static_cast<std::uint32_t>(offset / block_bytes);
-    ENSURE(offset % block_bytes == 0 and not bytes.empty(), "a block gets a slot as a whole");
-    const auto run = take_slots(static_cast<std::uint32_t>((bytes.size() + block_bytes - 1) / block_bytes));
-    if (not run) return failure(run.error());
-    const std::uint64_t length =
-        std::min<std::uint64_t>(bytes.size(), std::uint64_t{run->count} * block_bytes);
-    const auto done = store_.write_at(binding_.layout.slot_offset(run->first),
-                                      bytes.first(static_cast<std::size_t>(length)));
-    if (not done) {
-        give_back(*run);
-        return failure(done.error());
-    }
-    publish(block, *run);
-    return length;
-}
-
-// A part of one block, which gets a slot if it has none.
-result<void> overlay_device::write_part(std::uint64_t offset, std::span<const std::byte> bytes) noexcept {
-    const std::uint32_t block_bytes = binding_.layout.block_bytes;
-    const auto block = static_cast<std::uint32_t>(offset / block_bytes);
-    ENSURE(offset % block_bytes + bytes.size() <= bytes_of(block), "a part of one block");
-    const std::scoped_lock guard(first_[block % lock_count]);
-    if (const std::uint32_t slot = slot_of(block); slot != no_slot)
-        return store_.write_at(place_in_store(slot, offset), bytes);
-    std::vector<std::byte> room(static_cast<std::size_t>(bytes_of(block)));
-    if (const auto read = image_.read_at(offset - offset % block_bytes, room); not read) return read;
-    std::ranges::copy(bytes, room.begin() + static_cast<std::ptrdiff_t>(offset % block_bytes));
-    const auto done = write_new(offset - offset % block_bytes, room);
-    return done ? result<void>() : failure(done.error());
-}
-
-result<void> overlay_device::write_piece(std::uint64_t offset, std::span<const std::byte> bytes) noexcept {
-    const std::uint32_t block_bytes = binding_.layout.block_bytes;
-    while (not bytes.empty()) {
-        const stretch into = stretch_at(offset, bytes.size());
-        const bool is_whole =
-            offset % block_bytes == 0 and (into.bytes >= block_bytes or offset + into.bytes == size_bytes());
-        std::uint64_t length = into.bytes;
-        if (into.slot != no_slot) {
-            const auto done = store_.write_at(place_in_store(into.slot, offset),
-                                              bytes.first(static_cast<std::size_t>(length)));
-            if (not done) return done;
-        } else if (is_whole) {
-            if (offset + length != size_bytes()) length -= length % block_bytes;
-            const auto done = write_new(offset, bytes.first(static_cast<std::size_t>(length)));
-            if (not done) return failure(done.error());
-            length = *done;
-        } else {
-            length = std::min(length, block_bytes - offset % block_bytes);
-            const auto done = write_part(offset, bytes.first(static_cast<std::size_t>(length)));
-            if (not done) return done;
-        }
-        ENSURE(length != 0 and length <= bytes.size(), "the transfer makes progress");
-        bytes = bytes.subspan(static_cast<std::size_t>(length));
-        offset += length;
-    }
-    return {};
-}
-
-result<void> overlay_device::write_at(std::uint64_t offset, io::const_buffers_type pieces) noexcept {
-    if (not is_writable()) return failure({EBADF, "write to an overlay opened for reading"});
-    const std::uint64_t wanted = bytes_in(pieces);
-    if (const auto inside = check_inside({offset, wanted}, "write past the end of the image"); not inside)
-        return inside;
-    if (wanted == 0) return {};
-    if (const stretch whole = stretch_at(offset, wanted); whole.slot != no_slot and whole.bytes == wanted)
-        return store_.write_at(place_in_store(whole.slot, offset), pieces);
-    for (const io::const_buffer& each : pieces) {
-        if (const auto done = write_piece(offset, each.bytes()); not done) return done;
-        offset += each.size();
-    }
-    return {};
-}
-
-// Whole blocks become holes of the store, with an entry that says so; the rest is written.
-result<void> overlay_device::punch_hole(byte_extent range) noexcept {
-    if (not is_writable()) return failure({EBADF, "write to an overlay opened for reading"});
-    if (const auto inside = check_inside(range, "hole past the end of the image"); not inside) return inside;
-    static constexpr std::array<std::byte, 4096> zeros{};
-    while (range.length != 0) {
-        const stretch into = stretch_at(range.offset, range.length);
-        const std::uint32_t block_bytes = binding_.layout.block_bytes;
-        std::uint64_t length = into.bytes;
-        result<void> done;
-        if (into.slot != no_slot) {
-            done = store_.punch_hole({place_in_store(into.slot, range.offset), length});
-        } else if (range.offset % block_bytes == 0 and length >= block_bytes) {
-            const auto cleared = clear_new(range.offset, length - length % block_bytes);
-            if (cleared)
-                length = *cleared;
-            else
-                done = failure(cleared.error());
-        } else {
-            length = std::min({length, block_bytes - range.offset % block_bytes, zeros.size()});
-            done = write_part(range.offset, std::span(zeros).first(static_cast<std::size_t>(length)));
-        }
-        if (not done) return done;
-        ENSURE(length != 0 and length <= range.length, "the hole makes progress");
-        range.offset += length;
-        range.length -= length;
-    }
-    return {};
-}
-
-result<std::uint64_t> overlay_device::clear_new(std::uint64_t offset, std::uint64_t length) noexcept {
-    const std::uint32_t block_bytes = binding_.layout.block_bytes;
-    ENSURE(offset % block_bytes == 0 and length >= block_bytes, "a block gets a slot as a whole");
-    const auto run = take_slots(static_cast<std::uint32_t>(
-        std::min<std::uint64_t>(length / block_bytes, overlay_layout::slots_per_group)));
-    if (not run) return failure(run.error());
-    const std::uint64_t cleared = std::uint64_t{run->count} * block_bytes;
-    const auto done = store_.punch_hole({binding_.layout.slot_offset(run->first), cleared});
-    if (not done) {
-        give_back(*run);
-        return failure(done.error());
-    }
-    publish(static_cast<std::uint32_t>(offset / block_bytes), *run);
-    return cleared;
 }
 
 result<void> overlay_device::barrier(io::barrier_kind kind) noexcept {
