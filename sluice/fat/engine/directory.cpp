@@ -51,8 +51,12 @@ result<void> directory::read_clusters(cluster_chain& chain) {
         const auto run = chain.locate(at, hint);
         if (not run) {
             // The end is told from damage by asking how many there are.
-            is_damaged_ = not chain.count().has_value();
+            const auto count = chain.count();
+            is_damaged_ = not count.has_value();
             if (at == 0) return failure({EIO, "read directory"});
+            // The chain is longer, so the device has failed for a moment, and this is only a part of the
+            // names.
+            if (count and *count != at) return failure(run.error());
             break;
         }
         std::uint32_t length = 0;
