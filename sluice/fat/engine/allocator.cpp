@@ -120,7 +120,7 @@ std::vector<cluster_extent> allocator::take_released() {
     return std::exchange(released_, {});
 }
 
-void allocator::reuse(const std::vector<cluster_extent>& freed, std::uint32_t asked) noexcept {
+void allocator::reuse(const std::vector<cluster_extent>& freed, std::uint64_t asked) noexcept {
     const std::scoped_lock guard(mutex_);
     for (const cluster_extent& each : freed)
         map_.give_if_taken(each);
@@ -131,7 +131,8 @@ void allocator::reuse(const std::vector<cluster_extent>& freed, std::uint32_t as
 std::uint32_t allocator::free_count() noexcept {
     const std::scoped_lock guard(mutex_);
     // Of a damaged volume, a cluster may have been released twice.
-    return std::min(map_.count(), map_.free_count() + reserved_ + released_count_);
+    const std::uint64_t all = released_count_ + map_.free_count() + reserved_;
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(map_.count(), all));
 }
 
 std::uint32_t allocator::next() noexcept {

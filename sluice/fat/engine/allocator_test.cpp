@@ -59,7 +59,7 @@ TEST(free_map, random_takes_and_gives_agree_with_an_array) {
     EXPECT_FALSE(map.is_free(0) or map.is_free(1) or map.is_free(count + 2) or map.is_free(UINT32_MAX));
 }
 
-TEST(free_map, gives_only_what_was_taken_if_told_so) {
+TEST(free_map, give_if_taken_skips_free_bits) {
     free_map map(2, 200);
     map.give({.first = 60, .length = 10});
     map.give_if_taken({.first = 50, .length = 100});
@@ -164,7 +164,7 @@ TEST(allocator, what_was_released_is_not_to_be_had_before_it_is_durable) {
 }
 
 // On a damaged volume, two files release the same clusters.
-TEST(allocator, what_is_freed_twice_is_free_once) {
+TEST(allocator, clusters_that_are_freed_twice_are_free_once) {
     allocator from(all_free(10), 2);
     reservation own(from);
     std::vector<cluster_extent> taken;
@@ -176,6 +176,22 @@ TEST(allocator, what_is_freed_twice_is_free_once) {
     }
     from.undo({{.first = 3, .length = 3}});
     EXPECT_EQ(from.free_count(), 4U);
+}
+
+// 2^32 clusters are released, of 2^27: 32 files have the same.
+TEST(allocator, releases_of_the_same_clusters_are_counted_beyond_32_bits) {
+    constexpr std::uint32_t count = 1U << 27;
+    allocator from(free_map(2, count), 2);
+    for (int i = 0; i < 32; ++i)
+        from.release({.first = 2, .length = count});
+    EXPECT_EQ(from.free_count(), count);
+    reservation own(from);
+    std::vector<cluster_extent> taken;
+    EXPECT_EQ(from.allocate({.wanted = 1}, own, taken).error().code(), EAGAIN);
+    const auto released = from.take_released();
+    from.reuse({released.front()}, std::uint64_t{count} * 32);
+    EXPECT_EQ(from.free_count(), count);
+    EXPECT_TRUE(from.allocate({.wanted = 1}, own, taken));
 }
 
 TEST(allocator, nobody_gets_what_another_has_over_random_calls) {

@@ -340,14 +340,14 @@ private:
         std::vector<cut> cuts;
         std::vector<cluster_extent> rest;   // not yet free in the table
         std::vector<cluster_extent> freed;  // free there, and to be had once that is durable
-        std::uint32_t asked = 0;            // how many were given up to free those
+        std::uint64_t asked = 0;            // how many were given up to free those
         [[nodiscard]] bool is_empty() const noexcept { return cuts.empty() and rest.empty() and asked == 0; }
     };
     [[nodiscard]] given_up take_given_up();
     [[nodiscard]] result<void> free_given_up(given_up& what) noexcept;
     [[nodiscard]] byte_extent on_device(cluster_extent what) const noexcept;
     void discard(std::vector<cluster_extent>& freed) noexcept;
-    void make_available(std::vector<cluster_extent> freed, std::uint32_t asked) noexcept;
+    void make_available(std::vector<cluster_extent> freed, std::uint64_t asked) noexcept;
     void ask_for_loans() noexcept;
     [[nodiscard]] std::shared_ptr<extent_pin_table> loans();
     [[nodiscard]] std::shared_ptr<extent_pin_table> loans_so_far() noexcept;

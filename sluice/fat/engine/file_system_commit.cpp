@@ -16,9 +16,10 @@ constexpr std::size_t queued_items_max = 4096;
 // The largest pieces a commit discards: a deleted file in very many pieces does not hold it up.
 constexpr std::size_t discards_max = 1024;
 
-std::uint32_t clusters_in(const std::vector<cluster_extent>& pieces) noexcept {
-    return std::accumulate(pieces.begin(), pieces.end(), std::uint32_t{0},
-                           [](std::uint32_t sum, const cluster_extent& each) { return sum + each.length; });
+// In 64 bits: of a damaged volume, many files can have the same clusters.
+std::uint64_t clusters_in(const std::vector<cluster_extent>& pieces) noexcept {
+    return std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, const cluster_extent& each) { return sum + each.length; });
 }
 
 // The same clusters in as few pieces as can be.
@@ -162,7 +163,7 @@ void file_system::discard(std::vector<cluster_extent>& freed) noexcept {
 
 // Free on the disk, durably: to be had again, but for what somebody may still look at (invariant 6), which a
 // later commit asks about again. `asked` clusters were given up for it.
-void file_system::make_available(std::vector<cluster_extent> freed, std::uint32_t asked) noexcept {
+void file_system::make_available(std::vector<cluster_extent> freed, std::uint64_t asked) noexcept {
     const std::shared_ptr<extent_pin_table> book = loans_so_far();
     std::vector<cluster_extent> available;
     std::vector<cluster_extent> forgotten;
@@ -187,7 +188,7 @@ void file_system::ask_for_loans() noexcept {
     if (lent_.empty()) return;
     auto asked = std::exchange(lent_, {});
     ENSURE(loans_so_far() != nullptr, "pinned extents are in the pin table");
-    const std::uint32_t count = clusters_in(asked);
+    const std::uint64_t count = clusters_in(asked);
     make_available(std::move(asked), count);
 }
 
