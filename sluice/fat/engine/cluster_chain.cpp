@@ -166,20 +166,10 @@ result<void> cluster_chain::append(std::span<const cluster_extent> more) noexcep
     const auto made = chain_up(more);
     auto done = made ? result<void>() : failure(made.error());
     if (done and tail != 0) done = table_.link(tail, more.front().first, tail_made_);
-    if (not done) {
-        unchain(more);
-        return done;
-    }
+    if (not done) return done;
     if (tail == 0) first_ = more.front().first;
     map(more, *made);
     return {};
-}
-
-// Reverts a chain_up() of clusters that the caller frees. Otherwise a damaged link to one of them would find
-// a chain of clusters that are free in the allocator.
-void cluster_chain::unchain(std::span<const cluster_extent> more) noexcept {
-    for (const cluster_extent& each : more)
-        (void)table_.free_up(each);
 }
 
 // Joins the clusters, the last of which ends the chain. Returns when.
@@ -212,10 +202,7 @@ result<std::vector<cluster_extent>> cluster_chain::replace(std::span<const clust
     if (const auto counted = count(); not counted) return failure(counted.error());
     const auto made = chain_up(with);
     auto gone = made ? cut(0) : result<cut_off>(failure(made.error()));
-    if (not gone) {
-        unchain(with);
-        return failure(gone.error());
-    }
+    if (not gone) return failure(gone.error());
     first_ = with.front().first;
     ENSURE(*count_ == 0 and gone->last == 0, "the chain is empty");
     map(with, *made);

@@ -295,6 +295,7 @@ private:
     [[nodiscard]] result<void> for_each_piece(item& of, run_list::hint& hint, byte_extent where,
                                               Transfer transfer, may_wait waits) noexcept;
     [[nodiscard]] result<void> zero_on_device(item& of, byte_extent where) noexcept;
+    void put_back(const std::vector<cluster_extent>& taken) noexcept;
     [[nodiscard]] result<void> make_clusters(item& of, std::uint64_t size_bytes) noexcept;
     [[nodiscard]] result<void> try_make_clusters(item& of, std::uint64_t size_bytes) noexcept;
     [[nodiscard]] sync::range_guard lock_to_read(item& of, byte_extent where, may_wait waits) noexcept;

@@ -171,10 +171,18 @@ result<void> file_system::try_make_clusters(item& of, std::uint64_t size_bytes) 
     if (const auto done = (*from)->allocate(request, *of.reserved, taken); not done) return done;
     ENSURE(not taken.empty() and (request.goal == 0 or shape_.is_cluster(request.goal - 1)));
     if (const auto done = of.chain.append(taken); not done) {
-        (*from)->undo(taken);
+        put_back(taken);
         return done;
     }
     return {};
+}
+
+// Frees clusters that were taken for a file and did not become part of it. First in the table, which may have
+// them chained up: a damaged file that leads to one of them could free it once more. Where that fails they
+// stay taken: lost clusters.
+void file_system::put_back(const std::vector<cluster_extent>& taken) noexcept {
+    for (const cluster_extent& each : taken)
+        if (table_.free_up(each)) clusters_.load()->undo({each});
 }
 
 result<void> file_system::make_clusters(item& of, std::uint64_t size_bytes) noexcept {

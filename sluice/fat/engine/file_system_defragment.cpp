@@ -129,7 +129,7 @@ result<file_system::run_counts> file_system::defragment(item& of) noexcept {
     auto done = copy_to(of, *room);
     if (done) done = move_to_clusters(of, *room);
     if (not done) {
-        clusters_.load()->undo(*room);
+        put_back(*room);
         return failure(done.error());
     }
     if (done = commit(); not done) return failure(done.error());

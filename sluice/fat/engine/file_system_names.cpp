@@ -75,7 +75,7 @@ result<void> file_system::grow_directory(item& which, directory& in) {
     const std::unique_lock guard(which.mutex);
     if (done) done = which.chain.append(std::span(&*taken, 1));
     if (not done) {
-        (*from)->undo({*taken});
+        put_back({*taken});
         return done;
     }
     in.grow(offset);
@@ -125,7 +125,7 @@ result<std::uint32_t> file_system::make_directory_cluster(const item& parent) {
     const auto written = device_.write_at(shape_.cluster_offset(cluster), bytes);
     const auto ended = written ? table_.chain_up(*taken, end_entry(shape_.type)) : failure(written.error());
     if (ended) return cluster;
-    (*from)->undo({*taken});
+    put_back({*taken});
     return failure(ended.error());
 }
 
