@@ -58,6 +58,7 @@ std::expected<void, std::string> overlay_device::load(std::uint64_t present_byte
         if (offset >= present_bytes or present_bytes - offset < overlay_layout::page_bytes) break;
         if (const auto loaded = load_group(group, present_bytes); not loaded) return loaded;
     }
+    ENSURE(held_ + free_.size() == next_, "a slot that was used is a block's, or free");
     return {};
 }
 
@@ -131,6 +132,7 @@ void overlay_device::set_slot(std::uint32_t block, std::uint32_t slot) {
     }
     ++held_;
     ENSURE(held_ <= binding_.layout.block_count(), "each block is held once");
+    ENSURE(held_ + free_.size() <= next_, "a slot is a block's, free, or a writer's");
     (*in)[block % leaf_blocks].store(slot, std::memory_order_release);  // with the load in slot_of
 }
 
@@ -160,6 +162,7 @@ void overlay_device::give_back(slot_run which) {
     ENSURE(which.first <= next_ and which.count <= next_ - which.first, "only allocated slots are released");
     for (std::uint32_t i = 0; i < which.count; ++i)
         free_.push_back(which.first + i);
+    ENSURE(held_ + free_.size() <= next_, "a slot is a block's, free, or a writer's");
 }
 
 void overlay_device::publish(std::uint32_t block, slot_run in) {
@@ -169,6 +172,7 @@ void overlay_device::publish(std::uint32_t block, slot_run in) {
         set_slot(block + i, in.first + i + 1);
         unwritten_.push_back(block + i);
     }
+    ENSURE(unwritten_.size() <= held_, "an entry is of a block that is held");
 }
 
 // As much from `offset` on as can be transferred at once, at most `most` bytes.
@@ -188,7 +192,6 @@ overlay_device::stretch overlay_device::stretch_at(std::uint64_t offset, std::ui
 }
 
 std::uint64_t overlay_device::place_in_store(std::uint32_t slot, std::uint64_t offset) const noexcept {
-    ENSURE(slot != no_slot, "the block is in the store");
     return binding_.layout.slot_offset(slot - 1) + offset % binding_.layout.block_bytes;
 }
 
@@ -242,6 +245,7 @@ result<void> overlay_device::barrier(io::barrier_kind kind) noexcept {
     if (done) return store_.barrier(kind);
     const std::scoped_lock guard(slots_);
     unwritten_.insert(unwritten_.end(), blocks.begin(), blocks.end());
+    ENSURE(unwritten_.size() <= held_, "an entry is of a block that is held");
     return done;
 }
 
@@ -267,6 +271,7 @@ result<void> overlay_device::write_entries(std::vector<std::uint32_t>& blocks) n
 
 result<void> overlay_device::copy_to(device& image, const std::function<void(std::uint64_t)>& progress) {
     std::vector<std::byte> room(binding_.layout.block_bytes);
+    std::uint32_t copied = 0;
     for (std::uint32_t block = 0; block < binding_.layout.block_count(); ++block) {
         if (slot_of(block) == no_slot) continue;
         const std::uint64_t offset = std::uint64_t{block} * binding_.layout.block_bytes;
@@ -275,7 +280,9 @@ result<void> overlay_device::copy_to(device& image, const std::function<void(std
         if (const auto done = image.write_at(offset, std::span<const std::byte>(bytes)); not done)
             return done;
         progress(bytes.size());
+        ++copied;
     }
+    ENSURE(copied == held_blocks(), "the blocks that are held are those with slots");
     return image.barrier(io::barrier_kind::wait_all);
 }
 

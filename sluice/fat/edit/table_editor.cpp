@@ -39,7 +39,6 @@ void table_editor::find_led_to() {
 
 std::optional<std::uint32_t> table_editor::allocate() {
     if (is_led_to_.empty()) find_led_to();
-    ENSURE(is_led_to_.size() == std::size_t{shape_.last_cluster()} + 1, "each cluster has its bit");
     for (; next_free_ <= shape_.last_cluster(); ++next_free_) {
         if (entry(next_free_).kind != entry_kind::free or is_led_to_[next_free_]) continue;
         end_chain(next_free_);

@@ -75,7 +75,6 @@ result<void> allocator::allocate(const allocation_request& wanted, reservation& 
         const bool has_hope = map_.free_count() + released_count_ >= wanted.wanted;
         return failure({has_hope ? EAGAIN : ENOSPC, "allocate clusters"});
     }
-    ENSURE(own.held_.length == 0, "the old reservation was released");
     std::uint32_t left = wanted.wanted;
     // On behind the file's end, as far as it goes: what was reserved lies there.
     if (wanted.goal != 0) {
@@ -96,6 +95,7 @@ result<void> allocator::allocate(const allocation_request& wanted, reservation& 
         reservations_.insert(&own);
         next_ = own.held_.first + own.held_.length;
     }
+    ENSURE(reserved_ <= map_.count() - map_.free_count(), "reserved clusters are taken");
     return {};
 }
 
@@ -117,6 +117,7 @@ void allocator::release(cluster_extent what) {
 
 std::vector<cluster_extent> allocator::take_released() {
     const std::scoped_lock guard(mutex_);
+    ENSURE(clusters_in(released_) <= released_count_, "released clusters are counted");
     return std::exchange(released_, {});
 }
 

@@ -140,7 +140,6 @@ result<std::uint32_t> cluster_chain::last() noexcept {
             return failure(mapped.error());
         return runs_.tail()->disk_cluster;
     }
-    ENSURE(strategy_ != lookup_strategy::runs and runs_.mapped() == 0, "only one strategy keeps runs");
     if (last_ and last_->file_cluster == *count_ - 1) return last_->disk_cluster;
     const auto found = walk({.file_cluster = 0, .disk_cluster = first_}, *count_ - 1, may_wait::yes);
     if (not found) return failure(found.error());
@@ -195,6 +194,8 @@ void cluster_chain::map(std::span<const cluster_extent> more, allocation_table::
     }
     tail_made_ = made;
     last_ = {.file_cluster = *count_ - 1, .disk_cluster = more.back().first + more.back().length - 1};
+    ENSURE(strategy_ != lookup_strategy::runs or runs_.tail()->disk_cluster == last_->disk_cluster,
+           "the chain ends where its last run does");
 }
 
 result<std::vector<cluster_extent>> cluster_chain::replace(std::span<const cluster_extent> with) noexcept {

@@ -341,7 +341,7 @@ private:
         std::vector<cut> cuts;
         std::vector<cluster_extent> rest;   // not yet free in the table
         std::vector<cluster_extent> freed;  // free there, and to be had once that is durable
-        std::uint64_t asked = 0;            // how many were given up to free those
+        std::uint64_t asked = 0;            // how many were released for those
         [[nodiscard]] bool is_empty() const noexcept { return cuts.empty() and rest.empty() and asked == 0; }
     };
     [[nodiscard]] given_up take_given_up();

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace sluice::fat {
@@ -14,6 +15,9 @@ struct cluster_extent {
     [[nodiscard]] friend constexpr bool operator==(const cluster_extent&,
                                                    const cluster_extent&) noexcept = default;
 };
+
+/// How many clusters they have together, each as often as it occurs. Complexity: linear.
+[[nodiscard]] std::uint64_t clusters_in(std::span<const cluster_extent> extents) noexcept;
 
 /// One bit per thing that may be taken, numbered from `first()`: clusters.
 ///
