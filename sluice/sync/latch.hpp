@@ -4,9 +4,13 @@
 
 namespace sluice::sync {
 
-/// Keeps threads out of a few dozen instructions: spins for a moment, then sleeps.
+/// A small mutex for short critical sections, which make no call of the kernel but for memory: it spins for a
+/// moment, then sleeps.
 ///
-/// Invariant: `word_` is `free`, or one thread holds it; it is `contended` whenever somebody may be asleep.
+/// Invariants:
+///   1. `word_` is `free` unless a thread holds the latch.
+///   2. While threads sleep, `word_` is `contended`, or a thread that was woken is about to make it so: it
+///      takes the latch as `contended`, whether others sleep or not.
 /// Thread safety: any thread. Blocks: while another thread holds it. Not fair: what must be fair is decided
 /// under it. std-like, for std::lock_guard. Size: four bytes.
 template <class Atomics>
@@ -38,8 +42,8 @@ private:
                                             std::memory_order_relaxed))
                 return;
         }
-        // From here on unlock() must wake somebody, perhaps in vain. acquire: pairs with the release of
-        // unlock().
+        // From here on unlock() must wake a thread, although there may be none (invariant 2). acquire: pairs
+        // with the release of unlock().
         while (word_.exchange(contended, std::memory_order_acquire) != free)
             Atomics::wait(word_, contended, Atomics::time_point::max());
     }

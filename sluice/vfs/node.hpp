@@ -66,13 +66,13 @@ public:
     /// Allocates: the coroutine.
     [[nodiscard]] virtual io::task<result<void>> co_flush(io::call_withdrawal* by = nullptr) noexcept = 0;
 
-    /// The parts; null if the node does not have one. The parts of a node are fixed when it is found, so any
-    /// thread may ask for them at any time. After become_link, the calls of a part that no longer fits fail,
-    /// and a caller that needs the parts of the new kind finds the node again. Lifetime: the node's.
-    /// Allocates: nothing. Complexity: constant.
+    /// The parts; null if the node does not have one. Every node has a name. The parts of a node are fixed
+    /// when it is found, so any thread may ask for them at any time. After become_link, the calls of a part
+    /// that no longer fits fail, and a caller that needs the parts of the new kind finds the node again.
+    /// Lifetime: the node's. Allocates: nothing. Complexity: constant.
     /// @{
     [[nodiscard]] virtual node_data* data() noexcept = 0;          ///< the bytes of a file or a stream
-    [[nodiscard]] virtual node_names* names() noexcept = 0;        ///< rename, link, remove
+    [[nodiscard]] virtual node_names* names() noexcept = 0;        ///< rename, link, remove; never null
     [[nodiscard]] virtual node_attached* attached() noexcept = 0;  ///< streams, EAs, security, link targets
     [[nodiscard]] virtual node_children* children() noexcept = 0;  ///< the names in a directory
     /// @}

@@ -23,7 +23,7 @@ struct private_attributes {
 /// Whoever changes an attribute changes the change time with it, but for two changes within one tick of the
 /// kernel's clock. So what was asked when the last change was some ticks ago, which is what note() is to be
 /// told, holds as long as that time does; also when the number now is another file's, which is younger.
-/// Monitor, of several stripes with a mutex each. Allocates: nothing. Complexity: O(1); entries displace each
+/// Monitor, of several stripes with a latch each. Allocates: nothing. Complexity: O(1); entries displace each
 /// other.
 class attribute_memory {
 public:
