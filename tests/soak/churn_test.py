@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Clients connect and disconnect for minutes; at the end, the server must hold no more than soon after the start.
+"""Clients connect and disconnect for minutes; at the end, the server must not hold more memory and descriptors than early on.
 
     tests/soak/churn_test.py build/release/sluice/cli/sluice --seconds 600
     tests/soak/churn_test.py build/release/sluice/cli/sluice --seconds 20
