@@ -10,21 +10,22 @@ SERVE ?= serve demo=build/demo
 
 help:
 	@echo 'make test          build and run every test: release, then ASan and UBSan, then TSan'
+	@echo 'make build         build the program and the libraries in build/program'
 	@echo 'make serve         build the program and serve a demo folder (SERVE="arguments" instead)'
-	@echo 'make build         build everything in build/release'
 	@echo 'make bench         run every benchmark; results in build/release/bench/results.jsonl'
 	@echo 'make docs          make the reference of the API, in build/docs/html'
 	@echo 'make asan, tsan    one sanitizer stage of make test'
 	@echo 'make fuzz          run every fuzz target for FUZZ_SECONDS (now $(FUZZ_SECONDS))'
 	@echo 'make format        lay the sources out with clang-format'
-	@echo 'make install-deps  install the Debian packages that are missing (every target does)'
+	@echo 'make install-deps  install the Debian packages that are missing (every target installs those it needs)'
 
 install-deps:
 	@tools/install-deps
 
-build: install-deps
-	@cmake --preset release
-	@cmake --build --preset release
+build:
+	@tools/install-deps program
+	@cmake --preset program
+	@cmake --build --preset program
 
 test: install-deps
 	@tools/run-tests release asan tsan
@@ -32,13 +33,13 @@ test: install-deps
 asan tsan: install-deps
 	@tools/run-tests $@
 
-serve: install-deps
-	@cmake --preset release
-	@cmake --build --preset release --target sluice
+serve: build
 	@tools/make-demo build/demo
-	@build/release/sluice/cli/sluice $(SERVE)
+	@build/program/sluice/cli/sluice $(SERVE)
 
-bench: build
+bench: install-deps
+	@cmake --preset release
+	@cmake --build --preset release
 	@tools/run-benchmarks build/release/bench
 
 docs: install-deps

@@ -1,7 +1,7 @@
-// Measures calls that cross from a program into libsluice.so. One source, linked with the archives and
-// with the library in turn; bench/abi_boundary.py runs the programs in pairs and compares them.
+// Measures calls that cross from a program into libsluice.so. One source, linked with the archives
+// and with the library; bench/abi_boundary.py runs the programs in pairs and compares them.
 //
-//   abi_boundary SECONDS    prints "WORKLOAD nanoseconds" per operation, of this thread's CPU time
+//   abi_boundary SECONDS    prints "WORKLOAD nanoseconds" per operation, in CPU time of this thread
 
 #include <algorithm>
 #include <array>
@@ -34,8 +34,8 @@ double nanoseconds_of_this_thread() {
     return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
-/// Repeats rounds for so long, and prints what one operation costs in the fastest of them: everything else
-/// that runs on the machine makes a round slower, never faster.
+/// Repeats rounds for the given time, and prints the cost of one operation in the fastest of them:
+/// other work on the machine makes a round slower, never faster.
 template <class Round>
 void measure(const char* workload, double seconds, Round&& round) {
     double fastest = 1e18;
@@ -75,7 +75,7 @@ void measure_files(double seconds) {
             [&](std::uint64_t left) { sync_wait(*multiplexer, read_by_coroutine(file, left)); });
 }
 
-// One byte there and back through one pipe.
+// One byte in each direction through one pipe.
 void measure_pipes(double seconds) {
     const auto multiplexer = best_available().value();
     auto pipe = pipe_handle::anonymous().value();
@@ -111,7 +111,7 @@ struct counted_item final : posted_item {
     void invoke() noexcept override { ++invoked; }
 };
 
-// No system call: nothing but the calls.
+// No system call: only the calls.
 void measure_memory(double seconds) {
     const auto multiplexer = best_available().value();
     counted_item item;

@@ -2,10 +2,10 @@
 """Compares calls of libsluice.so with calls of the archives, and measures the compile time of the headers.
 
     cmake --build --preset release --target abi_boundary_programs
-    bench/abi_boundary.py build/release calls [ROUNDS]      the calls; 30 rounds by default
-    bench/abi_boundary.py build/release headers [HEADER…]   the headers; by default each that is installed
+    bench/abi_boundary.py build/release calls [ROUNDS]      the calls [default: 30 rounds]
+    bench/abi_boundary.py build/release headers [HEADER…]   the headers [default: all installed ones]
 
-Calls: the programs run in turn, ROUNDS times, on one processor. A ratio is the median of the ratios of one round.
+Calls: the programs run alternately, ROUNDS times, on one CPU. A ratio is the median of the ratios of one round.
 Headers: CPU time of the compiler (-O2) for a program that includes one header and has an empty main, and for the first
 program of README.md; the least of three.
 """
@@ -22,12 +22,12 @@ import tempfile
 PROGRAMS = {"archives": "io", "libsluice.so": "shared", "exports all": "bench_exports_all"}
 SECONDS = "0.05"
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# For comparison.
+# The headers of other libraries, for comparison.
 OTHERS = ("liburing.h", "uv.h", "expected", "asio.hpp")
 
 
 def measured(program):
-    """Nanoseconds for each workload."""
+    """Returns the nanoseconds of each workload."""
     output = subprocess.run(["taskset", "-c", "0", program, SECONDS], check=True, text=True, stdout=subprocess.PIPE).stdout
     return {line.split()[0]: float(line.split()[1]) for line in output.splitlines()}
 

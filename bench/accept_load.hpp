@@ -5,24 +5,24 @@
 
 namespace sluice::bench {
 
-/// Who connects: a thread on the last processor that opens TCP connections over loopback, `burst` of them at
-/// a time, and goes on once the server has closed them all.
+/// The connecting side: a thread on the last CPU that opens TCP connections over loopback, `burst`
+/// of them at a time, and continues once the server has closed them all.
 ///
-/// The server closes by resetting, which accepted connections inherit from the listener: so none of the
-/// thousands of connections lingers in TIME_WAIT.
+/// The server closes with a reset, an option that accepted connections inherit from the listener.
+/// So none of the thousands of connections stays in TIME_WAIT.
 class accept_load {
 public:
-    /// As many connections as a multiple of `burst` holds up to `connections`.
+    /// Makes the largest multiple of `burst` up to `connections` connections.
     accept_load(unsigned burst, std::uint64_t connections);
     accept_load(const accept_load&) = delete;
     accept_load& operator=(const accept_load&) = delete;
     ~accept_load();
 
-    /// A non-blocking listener; the caller closes it.
+    /// Returns a non-blocking listener; the caller closes it.
     [[nodiscard]] int release_listener() noexcept;
     [[nodiscard]] std::uint64_t connections() const noexcept { return connections_; }
 
-    /// Begins to connect.
+    /// Starts to connect.
     void begin();
 
 private:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The rows of NFS and 9p in docs/benchmarks/atomicity.md: `sluice probe atomicity` in a virtual machine.
+"""Prints the rows of NFS and 9p in docs/benchmarks/atomicity.md: `sluice probe atomicity` in a virtual machine.
 
     bench/atomicity_vm.py build/release [--volume nfs4.2-ext4] [--time 500] > rows.jsonl
 
-The machine is that of tests/interop: qemu without KVM, a kernel of Debian's, two processors. NFS is mounted from a server
-in the machine itself; 9p is a folder of this host, shared by virtio. One boot for each volume, about two minutes. Prints a
-line for each run of the probe, and the mount options on standard error. Needs qemu-system-x86 busybox-static kmod cpio
+The machine is that of tests/interop: qemu without KVM, a Debian kernel, two CPUs. NFS is mounted from a server in the
+machine itself; 9p is a directory of this host, shared by virtio. One boot for each volume, about two minutes. Prints a line
+for each run of the probe, and the mount options on standard error. Needs qemu-system-x86 busybox-static kmod cpio
 e2fsprogs and gcc.
 """
 
@@ -50,7 +50,7 @@ def devices_of(scratch, shared):
 
 
 def rows_of(volume, shown):
-    """What the probe printed, a dictionary for each run."""
+    """Returns the output of the probe, a dictionary for each run."""
     for arguments, text, status in re.findall(r"^BEGIN ?([^\n]*)\n(.*?)^END (\d+)$", shown, re.MULTILINE | re.DOTALL):
         if status != "0":
             print(f"{volume}: sluice probe atomicity {arguments}: status {status}: {text}", file=sys.stderr)
@@ -59,7 +59,7 @@ def rows_of(volume, shown):
 
 
 def measure(volume, kernel, initrd, options):
-    """Boots for one volume, and prints its rows. Returns whether there are as many as there should be."""
+    """Boots for one volume, and prints its rows. Returns whether it has the expected number of rows."""
     with tempfile.TemporaryDirectory(prefix="sluice-atomicity-", dir=options.share) as folder:
         scratch = pathlib.Path(folder)
         shared = scratch / "shared"
@@ -78,11 +78,11 @@ def measure(volume, kernel, initrd, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build", type=pathlib.Path, help="the build folder")
-    parser.add_argument("--volume", action="append", dest="volumes", choices=VOLUMES, help="default: all")
-    parser.add_argument("--time", type=int, default=500, help="milliseconds for each size")
-    parser.add_argument("--max", type=int, default=64 << 20, help="the largest write, in bytes")
-    parser.add_argument("--share", type=pathlib.Path, help="where the folder that 9p shares is; default: $TMPDIR")
+    parser.add_argument("build", type=pathlib.Path, help="the build directory")
+    parser.add_argument("--volume", action="append", dest="volumes", choices=VOLUMES, help="volume to measure (repeatable) [default: all]")
+    parser.add_argument("--time", type=int, default=500, help="milliseconds for each size [default: 500]")
+    parser.add_argument("--max", type=int, default=64 << 20, help="the largest write, in bytes [default: 64 MiB]")
+    parser.add_argument("--share", type=pathlib.Path, help="directory for the share of 9p [default: $TMPDIR]")
     options = parser.parse_args()
     program = options.build.resolve() / "sluice" / "cli" / "sluice"
     try:

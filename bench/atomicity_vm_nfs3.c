@@ -1,4 +1,4 @@
-// For atomicity_vm.init: what NFS 3 needs besides the kernel, so that the machine needs no rpcbind and no mountd.
+// For atomicity_vm.init: the parts that NFS 3 needs besides the kernel, so that the machine needs no rpcbind and no mountd.
 //
 //     atomicity_vm_nfs3 portmap         answers yes to all that the kernel registers; does not return
 //     atomicity_vm_nfs3 mount FOLDER    mounts the export whose number is 0 on 127.0.0.1
@@ -51,7 +51,7 @@ static int portmap(void) {
     }
 }
 
-// By the binary form of the options, which has the file handle that mountd would be asked for.
+// Uses the binary form of the options, which has the file handle that mountd would return.
 static int mount_export(const char* folder) {
     struct nfs_mount_data data = {.version = 6, .flags = NFS_MOUNT_TCP | NFS_MOUNT_VER3 | NFS_MOUNT_NONLM};
     data.addr.sin_family = AF_INET;

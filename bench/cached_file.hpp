@@ -8,8 +8,8 @@
 
 namespace sluice::bench {
 
-/// A file of `bytes` zeros, whole MiB, in the page cache and written to the disk; in the current directory,
-/// and removed with the program.
+/// Returns a file of `bytes` zeros, a multiple of 1 MiB, in the page cache and written to the disk.
+/// It is in the current directory, and removed when the program ends.
 [[nodiscard]] inline io::file_handle make_cached_file(std::uint64_t bytes) {
     auto made = io::file_handle::temp_inode({}, io::caching::all).value();
     static std::array<std::byte, 1 << 20> block{};

@@ -4,8 +4,8 @@
 
 namespace sluice::bench {
 
-/// The other end of a TCP connection over loopback, with a thread on the last processor that takes whatever
-/// comes and drops it, or sends without end. Ends with the connection.
+/// The other end of a TCP connection over loopback, with a thread on the last CPU that discards all
+/// received bytes, or sends without end. Ends with the connection.
 class copy_partner {
 public:
     enum class does { receive, send };
@@ -16,7 +16,7 @@ public:
     ~copy_partner();
 
     [[nodiscard]] int socket() const noexcept { return ours_; }
-    /// Gives our end to somebody who will close it before this goes.
+    /// Returns our end. The caller closes it before this object is destroyed.
     [[nodiscard]] int release() noexcept;
 
 private:

@@ -15,7 +15,8 @@
 namespace sluice::bench {
 namespace {
 
-// Cubic, whatever the machine's default: others (BBR) pace with timers, which is not what is measured here.
+// Cubic, whatever the machine's default: others (BBR) pace with timers, which this does not
+// measure.
 void set_options(int socket) {
     const int on = 1;
     ENSURE(setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0);
@@ -76,7 +77,7 @@ void echo_load::converse_alone() const {
     }
 }
 
-// As many bytes on every connection, so that a server may take them in turn.
+// The same number of bytes on every connection, so that a server may serve them in sequence.
 void echo_load::converse() const {
     const int poller = epoll_create1(EPOLL_CLOEXEC);
     ENSURE(poller >= 0);

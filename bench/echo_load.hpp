@@ -6,19 +6,19 @@
 
 namespace sluice::bench {
 
-/// Two ends of a TCP connection over loopback, without Nagle's delay, by cubic.
+/// Two ends of a TCP connection over loopback, with TCP_NODELAY and cubic.
 struct tcp_pair {
     int server;
     int client;
 };
 [[nodiscard]] tcp_pair connected_over_loopback();
 
-/// The other side of an echo server: TCP connections over loopback, each with one byte on its way, and a
-/// thread on the last processor that sends a byte back as soon as its echo has come.
+/// The other side of an echo server: TCP connections over loopback, each with one byte in flight,
+/// and a thread on the last CPU that sends a byte as soon as its echo has arrived.
 ///
-/// After `echoes` of them, equally many on each connection (what does not divide is left out), it shuts its
-/// sides down, so that every server session ends by reading the end of file. The server's ends are blocking;
-/// they belong to whoever takes them.
+/// After `echoes` of them, equally many on each connection (rounded down), it shuts its sides down,
+/// so that every server session ends by reading the end of file. The server's ends are blocking;
+/// the caller owns them.
 class echo_load {
 public:
     echo_load(unsigned connections, std::uint64_t echoes);
@@ -26,10 +26,10 @@ public:
     echo_load& operator=(const echo_load&) = delete;
     ~echo_load();
 
-    /// The server's ends, in order; the caller closes them.
+    /// Returns the server's ends, in order; the caller closes them.
     [[nodiscard]] const std::vector<int>& server_ends() const noexcept { return server_ends_; }
 
-    /// Begins to send.
+    /// Starts to send.
     void begin();
 
 private:

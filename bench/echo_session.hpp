@@ -10,8 +10,8 @@
 
 namespace sluice::bench {
 
-/// One connection of an echo server: its read's completion starts its write, and the other way round, on
-/// whatever thread.
+/// One connection of an echo server: the completion of its read starts its write, and vice versa,
+/// on any thread.
 class echo_session {
 public:
     echo_session(int descriptor, io::io_multiplexer& multiplexer)

@@ -1,4 +1,4 @@
-// What a FAT volume costs beyond the transfers it takes: data, look-ups, names.
+// The cost of a FAT volume beyond the transfers: data, lookups, names.
 
 #include <algorithm>
 #include <string_view>
@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
     using namespace sluice::bench;
     const bool is_quick =
         std::any_of(argv, argv + argc, [](std::string_view argument) { return argument == "--quick"; });
-    benchmark all("fat", "What does a file on a FAT volume cost beyond the bytes it moves?");
+    benchmark all("fat", "What does a file on a FAT volume cost beyond its transfers?");
     add_sequential(all, is_quick);
     add_random(all, is_quick);
     add_appends(all, is_quick);

@@ -7,7 +7,7 @@
 #include "sluice/fat/device/sparse_device.hpp"
 #include "sluice/io/path/path_handle.hpp"
 
-// The price of a journal and of an overlay.
+// The cost of a journal and of an overlay.
 
 namespace sluice::bench {
 namespace {
@@ -22,7 +22,7 @@ std::unique_ptr<fat::sparse_device> fresh_file(const char* folder, std::uint64_t
     return fat::sparse_device::over(std::move(file), bytes_max).value();
 }
 
-// A volume that is mounted, with what is kept aside in a new file beside the image.
+// A mounted volume, with its journal or overlay in a new file next to the image.
 class volume_with {
 public:
     volume_with(aside what, const fat_image& image, const char* folder) : image_(image.device()) {
@@ -42,7 +42,7 @@ public:
             on = overlay_.get();
         }
         system_ = fat::file_system::mount(*on, shape, clock_, {.discards = false}).value();
-        put("first", std::span(transfer_buffer()).first(1));  // looks through the table for what is free
+        put("first", std::span(transfer_buffer()).first(1));  // searches the table for free clusters
         remove("first");
         system_->commit().value();
     }
@@ -54,7 +54,7 @@ public:
             system_->write(*file, hint, content, i * content.size()).value();
     }
     void remove(const std::string& path) { system_->remove(*system_->find(path).value()).value(); }
-    /// All durable, and in the image what goes there.
+    /// Makes everything durable, in the image where it belongs there.
     void finish() {
         system_->unmount().value();
         if (journal_ != nullptr) journal_->recover().value();
@@ -87,7 +87,7 @@ void put_all(run& repeat, const fat_image& image, const what_is_put& how, aside 
             volume.finish();
         });
     }
-    if (what == aside::overlay) return;  // the image is as it was
+    if (what == aside::overlay) return;  // the image is unchanged
     volume_with volume(aside::nothing, image, how.folder);
     for (std::uint64_t i = 0; i != how.files; ++i)
         volume.remove(path(i));

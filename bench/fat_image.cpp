@@ -81,7 +81,7 @@ result<void> counting_device::punch_hole(byte_extent range) noexcept {
 fat_image::fat_image(std::uint64_t bytes, const fat::format_options& how, const char* folder)
     : file_(made_image(bytes, folder)) {
     const auto plan = fat::plan_format(bytes, how);
-    ENSURE(plan.has_value(), "the workload's size and options go together");
+    ENSURE(plan.has_value(), "the size of the workload fits its options");
     shape_ = plan->shape;
     auto on = device();
     fat::format(on, *plan).value();

@@ -14,12 +14,12 @@
 
 namespace sluice::bench {
 
-/// A device that counts how often the one below is asked; one that is a file makes one system call each time.
+/// A device that counts the requests to the one below; a file makes one system call for each.
 class counting_device final : public fat::device {
 public:
     explicit counting_device(fat::file_device below) noexcept : below_(std::move(below)) {}
 
-    /// Reads, writes and holes so far.
+    /// Returns the number of reads, writes and holes so far.
     [[nodiscard]] std::uint64_t calls() const noexcept { return calls_.load(std::memory_order_relaxed); }
 
     [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return below_.size_bytes(); }
@@ -40,15 +40,15 @@ private:
     std::atomic<std::uint64_t> calls_ = 0;  // relaxed: a tally
 };
 
-/// An image without a name, on tmpfs unless another folder is given: it goes with the program, whatever ends
-/// it. All its pages are there before anything is measured, so that nobody pays for making them; so mounts
-/// discard nothing.
+/// An image without a name, on tmpfs unless another directory is given: it is freed with the
+/// program, however that ends. All its pages are allocated before the measurements, so that no
+/// subject pays for them; so mounts discard nothing.
 class fat_image {
 public:
     fat_image(std::uint64_t bytes, const fat::format_options& how, const char* folder = "/dev/shm");
 
     [[nodiscard]] int descriptor() const noexcept { return file_.descriptor(); }
-    /// For other programs, while this one lives.
+    /// Returns a path for other programs, valid while this object exists.
     [[nodiscard]] std::string path() const;
     [[nodiscard]] const fat::geometry& shape() const noexcept { return shape_; }
     [[nodiscard]] fat::file_device device() const;
@@ -58,7 +58,7 @@ private:
     fat::geometry shape_;
 };
 
-/// A volume that is mounted. The handles taken from it go first.
+/// A mounted volume. Its handles are destroyed first.
 class mounted_fat {
 public:
     explicit mounted_fat(const fat_image& image, fat::lookup_strategy strategy = fat::lookup_strategy::runs);
@@ -69,10 +69,10 @@ public:
     [[nodiscard]] std::uint64_t steps() const noexcept { return system_->counters().steps.load(); }
 
     [[nodiscard]] fat::item_handle make(const std::string& path) const;
-    /// Makes a file of so many bytes, which is_at() recognises, by requests of `request_bytes`.
+    /// Creates a file of `bytes` bytes, which is_at() recognises, by requests of `request_bytes`.
     fat::item_handle put(const std::string& path, std::uint64_t bytes, std::size_t request_bytes) const;
     void remove(const std::string& path) const;
-    /// Has the table looked through for what is free, as the first write to a volume does.
+    /// Makes the volume search its table for free clusters, as the first write does.
     void look_for_free() const;
 
 private:
@@ -81,10 +81,11 @@ private:
     std::unique_ptr<fat::file_system> system_;
 };
 
-/// What all transfer to and from: 1 MiB, aligned to pages.
+/// Returns the buffer of all transfers: 1 MiB, aligned to pages.
 [[nodiscard]] std::span<std::byte> transfer_buffer() noexcept;
 
-/// What the subjects of one workload share: made by the first of them, gone when another workload begins.
+/// The state shared by the subjects of one workload: created by the first of them, destroyed when
+/// another workload begins.
 template <class Stage, class... Arguments>
 Stage& stage_of(const std::string& workload, const Arguments&... arguments) {
     static std::string of;
@@ -97,10 +98,11 @@ Stage& stage_of(const std::string& workload, const Arguments&... arguments) {
     return *stage;
 }
 
-/// Runs a program to its end, its output thrown away, as what a repeat measures: its own processor time is
-/// what counts. Skips the subject if the program is not installed; failing is a failure of the benchmark.
+/// Runs a program to its end and discards its output, as the work that a repeat measures: the
+/// program's own CPU time counts. Skips the subject if the program is not installed; a failure of
+/// the program is a failure of the benchmark.
 void measure_program(run& repeat, const std::vector<std::string>& command);
-/// The same unmeasured; its exit status.
+/// Runs it without a measurement. Returns its exit status.
 int run_program(const std::vector<std::string>& command);
 
 }  // namespace sluice::bench

@@ -18,7 +18,8 @@ std::string long_name(std::uint64_t number) {
     return "A long name, number " + std::string(6 - digits.size(), '0') + digits + ".text";
 }
 
-// A volume of clusters as small as they can be, with an empty directory; and files outside, for who copies.
+// A volume of clusters of the minimum size, with an empty directory; and files outside, for
+// programs that copy.
 class names_stage {
 public:
     names_stage() : image_(64 * mebi, {.type = fat::fat_type::fat32, .cluster_bytes = 512}) {
@@ -38,7 +39,7 @@ public:
 
     [[nodiscard]] const fat_image& image() const noexcept { return image_; }
 
-    // A program is told its names as well, before it starts.
+    // The names are also arguments of a program, prepared before it starts.
     void prepare(std::uint64_t names) {
         for (std::uint64_t i = paths_.size(); i < names; ++i)
             paths_.push_back("d/" + long_name(i));
@@ -73,7 +74,8 @@ private:
     std::vector<std::string> paths_;
 };
 
-// The data of each file with a call of its own, as ours, and the directory's bytes at once.
+// Writes the data of each file with a separate call, like our subject, and the directory's bytes at
+// once.
 void create_raw(run& repeat, names_stage& on) {
     constexpr std::uint64_t set_bytes = 128;  // an entry and three of its name
     const int file = on.image().descriptor();
@@ -117,7 +119,7 @@ void create_mtools(run& repeat, names_stage& on) {
     (void)run_program(on.mdel());
 }
 
-// Of files that we made.
+// Removes files that our library created.
 void remove_mtools(run& repeat, names_stage& on) {
     {
         on.prepare(repeat.operations());
@@ -131,7 +133,7 @@ void remove_mtools(run& repeat, names_stage& on) {
 }  // namespace
 
 void add_names(benchmark& to, bool is_quick) {
-    // The harness does a tenth of them with --quick.
+    // The harness uses a tenth of them with --quick.
     const auto options_of = [=](const char* series, std::uint64_t names) {
         return workload_options{.name = std::string(series) + '_' + std::to_string(names),
                                 .series = workload_series{series, "names", static_cast<double>(names)},
@@ -139,7 +141,7 @@ void add_names(benchmark& to, bool is_quick) {
     };
     const std::vector<std::uint64_t> counts =
         is_quick ? std::vector<std::uint64_t>{200, 1'000} : std::vector<std::uint64_t>{200, 1'000, 10'000};
-    // A volume for each: others' deleted names would slow whoever looks through them.
+    // A volume for each: deleted names of another subject would slow a search.
     const auto stage_for = [](const std::string& workload) {
         return [=]() -> names_stage& { return stage_of<names_stage>(workload); };
     };
@@ -150,7 +152,8 @@ void add_names(benchmark& to, bool is_quick) {
             .subject("limit", [=](run& r) { create_raw(r, stage()); })
             .subject("sluice.fat", [=](run& r) { create_ours(r, stage()); });
     }
-    // What mcopy takes grows faster than with the square of their number: 10,000 would take minutes at least.
+    // The time of mcopy grows faster than the square of their number: 10,000 would take minutes at
+    // least.
     workload_options few = options_of("create_names", counts.front());
     few.name += "_mtools";
     few.repeats_max = 3;

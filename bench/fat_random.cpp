@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t mebi = 1U << 20;
 constexpr std::size_t block_bytes = 4096;  // a request, and a cluster
 
-/// How a file of so many MiB lies.
+/// The layout of a file of `mib` MiB.
 struct file_shape {
     std::uint64_t mib;
     bool is_in_pieces;
@@ -26,15 +26,15 @@ struct file_shape {
 
 using block = std::array<std::byte, block_bytes>;
 
-// What stands at the start of each block: its number in the file.
+// Returns the number at the start of a block: its number in the file.
 std::uint32_t number_in(const block& of) {
     std::uint32_t number = 0;
     std::memcpy(&number, of.data(), sizeof number);
     return number;
 }
 
-// A volume with a file whose blocks tell their number, and where each of them is; and a mount for each
-// strategy, which keeps what it has learnt from one repeat to the next.
+// A volume with a file whose blocks have their number, and the position of each; and a mount for
+// each strategy, which keeps its caches between repeats.
 class random_stage {
 public:
     explicit random_stage(file_shape shape)
@@ -71,7 +71,8 @@ public:
     }
 
 private:
-    // Two chains exchange what follows, at each of their clusters: both stay whole, in pieces of one cluster.
+    // Two chains exchange their successors at each of their clusters: both stay complete, in pieces
+    // of one cluster.
     void interleave(std::uint32_t a, std::uint32_t b) const {
         const auto lead = [&](std::uint32_t from, std::uint32_t to) {
             const le32 entry(to);
@@ -105,7 +106,8 @@ private:
     std::map<fat::lookup_strategy, std::unique_ptr<mounted_fat>> mounts_;
 };
 
-// Others each time: who came second to the same blocks would find them in the processor's cache.
+// Different blocks each time: a second subject with the same blocks would find them in the CPU's
+// cache.
 class random_blocks {
 public:
     explicit random_blocks(const file_shape& of) : lots_(++last_seed), pick_(0, of.blocks() - 1) {}
@@ -131,7 +133,7 @@ void by_pread(run& repeat, random_stage& on) {
 }
 
 void by_strategy(run& repeat, random_stage& on, fat::lookup_strategy strategy) {
-    // Who walks is slow enough for fewer to be exact.
+    // Walking a chain is slow enough for fewer operations to be exact.
     if (strategy != fat::lookup_strategy::runs)
         repeat.did(std::max<std::uint64_t>(repeat.operations() / 200, 1));
     const mounted_fat& volume = on.mounted(strategy);
@@ -171,7 +173,7 @@ public:
     }
     [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
     [[nodiscard]] const fat_image& image() const noexcept { return image_; }
-    /// Where nobody's data is.
+    /// Returns an offset without data.
     [[nodiscard]] std::uint64_t free_place() const noexcept {
         return image_.shape().data_offset + bytes_ + 8 * mebi;
     }
@@ -191,7 +193,8 @@ void append_raw(run& repeat, append_stage& on) {
     });
 }
 
-// The first one, which follows the chain to its end, is not measured. Nothing is committed meanwhile.
+// The first append, which follows the chain to its end, is not measured. Nothing is committed
+// during the measurement.
 void append_ours(run& repeat, append_stage& on) {
     const mounted_fat volume(on.image());
     const auto file = volume->find("f").value();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long `sluice fat repair` and fsck.fat take for a volume with many lost chains.
+"""Measures how long `sluice fat repair` and fsck.fat take for a volume with many lost chains.
 
     bench/fat_repair.py build/release/sluice/cli/sluice [--chains 1000 8000 32000] [--repeats 5] [--limit 30]
 
@@ -10,7 +10,7 @@ are interleaved, each with a copy of the same image:
     sluice_undo    the same with --undo
     fsck           fsck.fat -a -f: saves each chain as a file
 
-A program that takes more than --limit seconds is stopped, and not measured with more chains.
+A program that takes more than --limit seconds is stopped, and is not measured with more chains.
 
 One row of JSON per program and number of chains on standard output: median, minimum and maximum of the wall-clock time in
 seconds, which includes the start of the process, the exit status, and the number of files on the volume afterwards.

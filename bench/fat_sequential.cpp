@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t mebi = 1U << 20;
 
-// How many MiB, and how many of such files a repeat moves.
+// The size of a file in MiB, and the number of such files per repeat.
 struct file_size {
     std::uint64_t mib;
     std::uint64_t files;
@@ -19,7 +19,8 @@ struct file_size {
     [[nodiscard]] std::uint64_t bytes() const noexcept { return mib * mebi; }
 };
 
-// A volume with a file of that size, and room for as many more as a repeat writes; and the same file outside.
+// A volume with a file of that size, and space for as many more as a repeat writes; and the same
+// file outside.
 class sequential_stage {
 public:
     explicit sequential_stage(file_size size)
@@ -31,7 +32,7 @@ public:
         volume
             ->for_each_extent(*file, {.offset = 0, .length = size.bytes()},
                               [&](const auto& piece) {
-                                  ENSURE(piece.length == size.bytes(), "it lies in one piece");
+                                  ENSURE(piece.length == size.bytes(), "the file is in one piece");
                                   place_ = *piece.place;
                                   return true;
                               })
@@ -41,7 +42,7 @@ public:
     [[nodiscard]] const file_size& size() const noexcept { return size_; }
     [[nodiscard]] const fat_image& image() const noexcept { return image_; }
     [[nodiscard]] std::uint64_t place() const noexcept { return place_; }
-    /// A file outside with the same bytes, made when somebody needs it.
+    /// Returns a file outside with the same bytes, created on the first call.
     [[nodiscard]] std::string outside() {
         if (not outside_) {
             outside_ = io::file_handle::temp_inode(io::path_handle::open("/dev/shm").value()).value();
@@ -70,7 +71,7 @@ void by_pread(run& repeat, sequential_stage& on) {
     });
 }
 
-// Into the free space, where the file system puts what is new; and durable.
+// Writes into the free space, where the file system allocates new data, durably.
 void by_pwrite(run& repeat, sequential_stage& on) {
     std::uint64_t place = on.place() + on.size().bytes();
     repeat.measure([&] {
@@ -105,7 +106,7 @@ void note_calls(run& repeat, const sequential_stage& on, std::uint64_t calls) {
                 static_cast<double>(calls) / static_cast<double>(repeat.operations() * on.size().mib));
 }
 
-// Mounted, but with nothing in memory: finding the file and following its chain is part of it.
+// Mounted, but without any cached state: finding the file and following its chain is included.
 void read_ours(run& repeat, sequential_stage& on) {
     const mounted_fat volume(on.image());
     repeat.measure([&] {
@@ -119,9 +120,10 @@ void read_ours(run& repeat, sequential_stage& on) {
     note_calls(repeat, on, volume.device_calls());
 }
 
-// Of a file that takes so long that the machine meanwhile changes its speed: a turn each, of consecutive
-// pieces. Of the same ones, for how fast they are read depends on where in memory they lie, three to one; and
-// of so many that no cache has any left of them when the other comes. Each pass begins with finding the file.
+// The file takes so long that the machine changes its speed in the meantime. So the subjects
+// alternate, with consecutive pieces. They read the same pieces, because the speed depends on their
+// position in memory by a factor of three, and so many that no cache has any of them left for the
+// other. Each pass begins with finding the file.
 constexpr std::uint64_t turn_bytes = 105 * mebi;  // 39 make 4,095 MiB
 
 void read_in_turns(turns& subjects, sequential_stage& on) {
@@ -155,8 +157,8 @@ void read_in_turns(turns& subjects, sequential_stage& on) {
     subjects.measure(both);
 }
 
-// From making the names to having everything durable, in order. The volume has been written to before, so its
-// table was looked through for what is free.
+// From creating the names to having everything durable, in order. The volume has been written to
+// before, so the search of its table for free clusters is over.
 void write_ours(run& repeat, sequential_stage& on) {
     const mounted_fat volume(on.image());
     volume.look_for_free();
@@ -173,7 +175,7 @@ void write_ours(run& repeat, sequential_stage& on) {
     volume->unmount().value();
 }
 
-// A program for each repeat, so one file however many the others do.
+// A program for each repeat, so one file, however many the others use.
 void by_program(run& repeat, const std::vector<std::string>& command) {
     repeat.did(1);
     measure_program(repeat, command);

@@ -3,7 +3,7 @@
 #include "bench/fat_image.hpp"
 #include "bench/fat_workloads.hpp"
 
-// The measurement that this file system began with: a file made and read in requests of one cluster.
+// The first measurement of this file system: a file created and read in requests of one cluster.
 
 namespace sluice::bench {
 namespace {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How long a directory of many small files takes to leave a FAT image, and to enter it: `sluice fat get` and mcopy, `sluice
-fat put`, alternately.
+"""Measures how long it takes to copy a directory of many small files out of a FAT image, and into it: `sluice fat get` and
+mcopy, `sluice fat put`, alternately.
 
     bench/fat_tree.py build/release/sluice/cli/sluice [--quick] [--only get] [--folder /dev/shm --folder /var/tmp]
                       [--repeats 9] [--before PROGRAM] [--calls build/release/bench/tools/fat_tree_calls]
@@ -8,11 +8,12 @@ fat put`, alternately.
 A directory of 10,000 files of 1 to 4,096 bytes, in a sparse image of 32 GiB that also has a file of 1 GiB after them, so
 that the data of the image is one long run. mcopy (mtools) copies with -m, so that both keep the times of files. mcopy has
 no row for put: its time per name grows with the number of names. One row of JSON per workload and subject on standard
-output; ratio_to_mcopy and ratio_to_before are the medians of the ratios of neighbouring runs, with their extremes. A ratio of 0.5 is half the time.
-With --calls there are rows for the bare system calls that create the files, on two threads and without an image to read: a lower limit for any copy.
+output; ratio_to_mcopy and ratio_to_before are the medians of the ratios of neighbouring runs, with their extremes. A ratio
+of 0.5 is half the time. With --calls there are rows for the bare system calls that create the files, on two threads and
+without an image to read: a lower bound for any copy.
 
-Each copy goes to a new directory. On tmpfs it is removed before the next one, so that all have the same memory; elsewhere at the
-end, because ext4 spends more on new files for minutes after files were removed.
+Each copy goes to a new directory. On tmpfs it is removed before the next one, so that all have the same memory. Elsewhere it
+is removed at the end, because ext4 spends more on new files for minutes after files were removed.
 """
 
 import argparse
@@ -31,7 +32,7 @@ import time
 IMAGE_BYTES = "32g"
 OTHER_DATA = "1g"
 FILES = 10_000
-COPY_BYTES = 100 << 20  # more than a copy takes of memory, with its inodes
+COPY_BYTES = 100 << 20  # exceeds the memory of a copy, with its inodes
 
 
 def run(*command):
@@ -39,7 +40,7 @@ def run(*command):
 
 
 class Folder:
-    """A directory of the host on one file system, with the image and what is copied to it."""
+    """A directory of the host on one file system, with the image and the copies."""
 
     def __init__(self, program, folder, files):
         self.path = folder
@@ -109,7 +110,7 @@ def workloads(options):
     if shutil.which("mcopy"):
         get["mcopy"] = mcopy_get
     else:
-        print("fat_tree: mcopy is not installed (Debian package mtools): no rows of it", file=sys.stderr)
+        print("fat_tree: mcopy is not installed (Debian package mtools): skipping it", file=sys.stderr)
     if options.calls:
         get["calls"] = bare_calls(options.calls)
     if options.before:
@@ -119,7 +120,7 @@ def workloads(options):
 
 
 def touch_memory(total):
-    """In a virtual machine, memory that was never used before is slow once."""
+    """Touches memory once, because unused memory of a virtual machine is slow on first use."""
     with mmap.mmap(-1, total) as memory:
         for offset in range(0, total, mmap.PAGESIZE):
             memory[offset] = 1
@@ -171,12 +172,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=pathlib.Path, help="the sluice program, of a release build")
     parser.add_argument("--before", type=pathlib.Path, metavar="PROGRAM", help="another sluice program to compare with")
-    parser.add_argument("--calls", type=pathlib.Path, metavar="PROGRAM", help="the program fat_tree_calls of the same build")
+    parser.add_argument("--calls", type=pathlib.Path, metavar="PROGRAM", help="program fat_tree_calls of the same build")
     parser.add_argument("--quick", action="store_true", help="1,000 files, three repeats")
-    parser.add_argument("--only", action="append", help="get or put; may be repeated")
-    parser.add_argument("--folder", action="append", help="where the image and the copies are; may be repeated "
+    parser.add_argument("--only", action="append", help="get or put (repeatable)")
+    parser.add_argument("--folder", action="append", help="directory for the image and the copies (repeatable) "
                                                           "[default: /dev/shm and /var/tmp]")
-    parser.add_argument("--repeats", type=int, help="how often each is measured (9)")
+    parser.add_argument("--repeats", type=int, help="repeats of each measurement [default: 9]")
     options = parser.parse_args()
     options.program = options.program.resolve()
     options.repeats = options.repeats or (3 if options.quick else 9)

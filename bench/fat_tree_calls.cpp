@@ -1,9 +1,10 @@
-// The lower limit in bench/fat_tree.py: the system calls that create the files of a tree, and nothing else.
+// The lower bound in bench/fat_tree.py: only the system calls that create the files of a tree.
 //
 //     fat_tree_calls SOURCE TARGET THREADS
 //
-// Reads the files of the directory SOURCE into memory. Then THREADS threads create them in the new directory
-// TARGET, by the calls that every copy needs (openat, pwrite, utimensat, close). Prints the elapsed seconds.
+// Reads the files of the directory SOURCE into memory. Then THREADS threads create them in the new
+// directory TARGET, with the calls that every copy needs (openat, pwrite, utimensat, close). Prints
+// the elapsed seconds.
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -70,7 +71,7 @@ int main(int argc, char** argv) {
         std::vector<std::jthread> running;
         for (unsigned i = 0; i != threads; ++i)
             running.emplace_back([&] {
-                // relaxed: each number once, and nothing else is shared.
+                // relaxed: each number is used once, and nothing else is shared.
                 for (std::size_t at = 0; (at = next.fetch_add(1, std::memory_order_relaxed)) < files.size();)
                     make(folder, files[at]);
             });

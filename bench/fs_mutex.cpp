@@ -1,5 +1,6 @@
-// Locks between processes: the seed's tables. 1, 2, 4 and 8 processes lock and unlock 1, 2, 4 or 8 entities,
-// all the same ones or each its own, on a disk and in memory. `sluice bench fsmutex` runs the same contest.
+// Locks between processes: the throughput tables of docs/benchmarks/fs_mutex.md. 1, 2, 4 and 8
+// processes lock and unlock 1, 2, 4 or 8 entities, all the same ones or each its own, on a disk and
+// in memory. `sluice bench fsmutex` runs the same benchmark.
 
 #include <cstdlib>
 #include <string>
@@ -36,7 +37,7 @@ void add_cell(benchmark& all, const std::string& volume, const cell& where, cons
 
 int main(int argc, char** argv) {
     using namespace sluice::bench;
-    benchmark locks("fs_mutex", "How many times a second do processes lock and unlock a set of entities?");
+    benchmark locks("fs_mutex", "How many times per second do processes lock and unlock a set of entities?");
     const char* const chosen = std::getenv("TMPDIR");
     const std::string disk = chosen != nullptr ? chosen : ".";
     for (const auto& [volume, folder] :

@@ -1,5 +1,5 @@
-// Locks between processes: how long is it from the release of a lock until a request that sleeps has it? By a
-// thread that waits, and by a coroutine, whose loop must not.
+// Locks between processes: the time from the release of a lock until a sleeping request has it. By
+// a thread that waits, and by a coroutine, whose loop must not.
 
 #include <atomic>
 #include <chrono>
@@ -30,8 +30,8 @@ using fsmutex::fs_mutex_guard;
 using fsmutex::shared_fs_mutex;
 using std::chrono::steady_clock;
 
-// For so long the lock is held. By then all who stay awake for a moment sleep, and those who poll have their
-// longest pauses.
+// The time for which the lock is held. By then all waiters that stay awake for a moment sleep, and
+// polling ones have their longest pauses.
 constexpr auto held_for = std::chrono::milliseconds(20);
 
 std::unique_ptr<shared_fs_mutex> open(algorithm which, const std::string& folder) {
@@ -50,7 +50,7 @@ std::unique_ptr<shared_fs_mutex> open(algorithm which, const std::string& folder
     std::abort();
 }
 
-// The two threads take turns: an odd number is the waiter's turn.
+// The two threads alternate: an odd number is the waiter's turn.
 class turns_of_two {
 public:
     void wait_for(unsigned turn) const noexcept {
@@ -115,7 +115,7 @@ waiter in_a_coroutine(algorithm which, const std::string& folder, std::unique_pt
     };
 }
 
-// A futex, and nothing locked: what a thread that sleeps needs to be woken.
+// A futex without a lock: the time to wake a sleeping thread.
 void add_limit(workload& work) {
     work.subject("limit", [](run& repeat) {
         std::atomic<unsigned> word = 0;
@@ -162,7 +162,7 @@ void add_algorithm(benchmark& all, const std::string& volume, const std::string&
 int main(int argc, char** argv) {
     using namespace sluice::bench;
     benchmark all("fs_mutex_hand_over",
-                  "How long is it from the release of a lock until a request that sleeps has it?");
+                  "How long does it take from the release of a lock until a sleeping request has it?");
     const char* const chosen = std::getenv("TMPDIR");
     const std::string disk = chosen != nullptr ? chosen : ".";
     for (const auto& [volume, folder] :

@@ -1,5 +1,5 @@
-// What a server spends on each connection it accepts, knows the peer of, and closes. Most of it is the
-// kernel's: making the socket, and resetting the connection.
+// The cost of each connection that a server accepts, identifies the peer of, and closes. Most of it
+// is the kernel's: creating the socket, and resetting the connection.
 
 #include <memory>
 #include <string>
@@ -20,7 +20,7 @@ using namespace sluice::io;
 struct closer {
     std::uint64_t* left;
     void set_value(result<accepted>&& outcome) noexcept {
-        if (outcome) --*left;  // and with it the connection goes
+        if (outcome) --*left;  // the connection closes with it
     }
     void set_done() noexcept {}
 };

@@ -55,7 +55,7 @@ struct asio_server {
 void accept_asio(run& repeat, unsigned burst) {
     accept_load load(burst, repeat.operations());
     repeat.did(load.connections());
-    asio::io_context context(1);  // one thread: it may leave its locks out
+    asio::io_context context(1);  // one thread: it can omit its locks
     asio_server server{
         .acceptor = asio::ip::tcp::acceptor(context, asio::ip::tcp::v4(), load.release_listener()),
         .left = load.connections()};
@@ -76,7 +76,7 @@ void accept_multishot(run& repeat, unsigned burst, bool asks) {
     parameters.cq_entries = 4096;
     if (io_uring_queue_init_params(64, &ring, &parameters) < 0) {
         (void)close(listener);
-        return repeat.skip("io_uring is refused here");
+        return repeat.skip("io_uring is not permitted");
     }
     ENSURE(io_uring_register_ring_fd(&ring) == 1);
     load.begin();
@@ -98,7 +98,7 @@ void accept_multishot(run& repeat, unsigned burst, bool asks) {
                 if (entry->res < 0) continue;
                 sockaddr_storage peer;
                 socklen_t length = sizeof peer;
-                // Fails if the client has gone already.
+                // Fails if the client has already closed the connection.
                 if (asks) (void)getpeername(entry->res, reinterpret_cast<sockaddr*>(&peer), &length);
                 (void)close(entry->res);
                 --left;

@@ -8,7 +8,7 @@ namespace sluice::bench::peers {
 void accept_calls(run& repeat, unsigned burst);
 /// Asio's async_accept, one after the other.
 void accept_asio(run& repeat, unsigned burst);
-/// One multishot ACCEPT. It does not say who has connected: `asks` does, by getpeername.
+/// One multishot ACCEPT. Its completion does not name the peer: with `asks`, getpeername does.
 void accept_multishot(run& repeat, unsigned burst, bool asks);
 
 }  // namespace sluice::bench::peers

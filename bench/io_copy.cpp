@@ -1,9 +1,10 @@
-// A file to a socket and back, by each way the kernel offers: what our calls add to the bare ones, and which
-// way is the cheapest at which size. A response is a header of 84 bytes (as of an SMB2 READ) and the data.
+// A file to a socket and back, with each interface of the kernel: the overhead of our calls
+// compared with the bare ones, and the cheapest interface for each size. A response is a header of
+// 84 bytes (like an SMB2 READ) and the data.
 //
-// Both take turns of some milliseconds on the same sockets, pipes and memory: the aim is less than 3 %, and
-// with sockets of their own two runs of the very same calls differ by more. A guard protects the thread from
-// SIGPIPE, as it should one that sends files.
+// Both take turns of some milliseconds on the same sockets, pipes and memory. The target is less
+// than 3%, and with separate sockets two runs of the very same calls differ by more. A guard
+// protects the thread from SIGPIPE, as in a program that sends files.
 
 #include <fcntl.h>
 #include <sys/sendfile.h>
@@ -38,8 +39,8 @@ file_handle& cached_file() {
     return file;
 }
 
-// Has both subjects move consecutive pieces of the file, round and round, each a turn at a time. Nobody gets
-// a piece whose memory a cache still holds from the other.
+// Both subjects move consecutive pieces of the file, in a circle, in alternating turns. No subject
+// gets a piece whose memory a cache still has from the other.
 template <class Raw, class Ours>
 void take_turns(turns& subjects, std::size_t size, Raw raw, Ours ours) {
     std::uint64_t offset = 0;
@@ -139,7 +140,7 @@ void by_splice(turns& subjects, std::size_t size) {
 
 // --- to a file
 
-// With as much memory as ours: what a larger block costs the caches is not what is asked here.
+// With as much memory as ours: the effect of a larger block on the caches is not the question here.
 void receive_write(turns& subjects, std::size_t size) {
     copy_partner peer(copy_partner::does::send);
     auto socket = socket_handle::adopt(peer.release()).value();
@@ -199,7 +200,7 @@ struct way {
 
 int main(int argc, char** argv) {
     using namespace sluice::bench;
-    benchmark copy("io_copy", "What do our calls add to the kernel's ways from a file to a socket and back?");
+    benchmark copy("io_copy", "What do our calls add to the kernel's transfers between a file and a socket?");
     static constexpr way ways[] = {
         {"read_send", "sluice.read_write", read_send},
         {"sendfile", "sluice.send_file_to", by_sendfile},
@@ -210,7 +211,7 @@ int main(int argc, char** argv) {
     struct piece {
         const char* name;
         std::size_t bytes;
-        std::uint64_t per_turn;  // some milliseconds: long enough for the clock, too short for the weather
+        std::uint64_t per_turn;  // some milliseconds: long for the clock, short for the machine
     };
     for (const piece& size : {piece{"4k", 4096, 512}, piece{"64k", 65536, 64}, piece{"1m", 1 << 20, 5},
                               piece{"8m", 8 << 20, 1}}) {

@@ -1,5 +1,5 @@
-// Random reads of 4 KiB from a file that is cached: what a library adds to pread(2) for one at a time, and
-// what it saves for 32 at a time.
+// Random reads of 4 KiB from a cached file: the overhead of a library over pread(2) for one at a
+// time, and its savings for 32 at a time.
 
 #include <fcntl.h>
 #include <sys/uio.h>
@@ -27,7 +27,8 @@ namespace {
 
 using namespace sluice::io;
 
-// The file, made once and removed with the program: in the current directory, which should be on ext4 or XFS.
+// Returns the file, created once and removed with the program: in the current directory, which
+// should be on ext4 or XFS.
 file_handle& cached_file() {
     static file_handle file = [] {
         auto made = make_cached_file(random_reads::file_bytes);
@@ -37,7 +38,7 @@ file_handle& cached_file() {
     return file;
 }
 
-// A handle of its own on the same file, so that each subject attaches it where it wants.
+// Returns a separate handle on the same file, so that each subject can attach it anywhere.
 file_handle another_handle() {
     native_handle native = cached_file().native();
     native.descriptor = fcntl(native.descriptor, F_DUPFD_CLOEXEC, 0);
@@ -57,7 +58,7 @@ void by_pread(run& repeat) {
     });
 }
 
-// What asking the kernel not to wait costs by itself: what start() has to do to keep its promise.
+// The cost of asking the kernel not to wait: start() must do this to keep its contract.
 void by_preadv2_nowait(run& repeat) {
     const int file = cached_file().descriptor();
     random_reads next;
@@ -66,7 +67,7 @@ void by_preadv2_nowait(run& repeat) {
         for (auto left = repeat.operations(); left != 0; --left) {
             const iovec piece{.iov_base = block.data(), .iov_len = block.size()};
             const auto at = static_cast<off_t>(next.offset());
-            // The kernel may have taken the page away again, on machines that reclaim what is little used.
+            // The kernel may have reclaimed the page, on machines that reclaim seldom-used ones.
             if (preadv2(file, &piece, 1, at, RWF_NOWAIT) != random_reads::bytes)
                 ENSURE(pread(file, block.data(), block.size(), at) == random_reads::bytes);
         }
@@ -85,7 +86,7 @@ void by_blocking_read(run& repeat) {
     });
 }
 
-// The same bytes out of a map: the copy into the caller's block is all there is.
+// Reads the same bytes from a map: the only cost is the copy into the caller's block.
 void by_mapped_read(run& repeat) {
     auto file = mapped_file_handle::map(another_handle()).value();
     random_reads next;
@@ -95,7 +96,7 @@ void by_mapped_read(run& repeat) {
             const auto got = file.read(io_request<bytes_type>{block, next.offset()});
             ENSURE(got.bytes_transferred() == random_reads::bytes);
             std::memcpy(block.data(), (*got).data(), block.size());
-            asm volatile("" : : "r"(block.data()) : "memory");  // somebody wants it
+            asm volatile("" : : "r"(block.data()) : "memory");  // keeps the copy
         }
     });
 }
@@ -142,7 +143,7 @@ void by_coroutine(run& repeat, bool assume_in_memory) {
     repeat.measure([&] { sync_wait(*multiplexer, read_by_coroutine(file, repeat.operations())); });
 }
 
-// Starts the next read, batched with those of its neighbours, while there are any to start.
+// Starts the next read, batched with those of its neighbours, while any remain.
 struct next_read {
     void* self = nullptr;
     std::uint64_t* unstarted = nullptr;
@@ -167,14 +168,15 @@ void by_ring(run& repeat) {
     alignas(random_reads::bytes) static std::array<std::byte, random_reads::bytes> block;
     peers::uring_reader ring(cached_file().descriptor(), block);
     if (ring.is_refused()) {
-        repeat.skip("io_uring is refused here");
+        repeat.skip("io_uring is not permitted");
         return;
     }
     random_reads next;
     repeat.measure([&] { ring.read(repeat.operations(), next); });
 }
 
-// Thirty-two at a time, into the same blocks for all: which memory it is makes more of a difference than how.
+// Thirty-two at a time, into the same blocks for all: the choice of memory matters more than the
+// interface.
 void in_turns(turns& subjects) {
     constexpr std::size_t in_flight = 32;
     const auto multiplexer = best_available().value();

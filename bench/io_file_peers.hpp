@@ -11,7 +11,7 @@ struct io_uring;
 
 namespace sluice::bench {
 
-/// The same sequence of offsets for every subject.
+/// A sequence of offsets, the same for every subject.
 class random_reads {
 public:
     static constexpr std::uint64_t file_bytes = 64U << 20;
@@ -29,7 +29,8 @@ static_assert((std::uint64_t{0xffff'ffffU} >> 18) * random_reads::bytes < random
 
 namespace peers {
 
-/// A ring by hand, as fast as it goes: single issuer, deferred task work, registered file and buffers.
+/// A hand-written ring, as fast as possible: single issuer, deferred task work, registered file and
+/// buffers.
 class uring_reader {
 public:
     /// Reads the file into the blocks of `memory`, as many at a time as it has.

@@ -1,6 +1,6 @@
-// How long one read takes, up to the 99.9999th percentile, in each form. The reads are one byte from a
-// pipe that is never empty, 4 KiB from a cached file, and 4 KiB from a block device, past the cache.
-
+// The duration of one read, up to the 99.9999th percentile, in each form. The reads are one byte
+// from a pipe that is never empty, 4 KiB from a cached file, and 4 KiB from a block device, past
+// the cache.
 #include <fcntl.h>
 
 #include <array>
@@ -46,7 +46,7 @@ private:
     io_handle handle_;
 };
 
-// The file in the current directory that is cached; its blocks are written to the disk, too.
+// Returns the cached file in the current directory; its blocks are also written to the disk.
 file_handle& cached_file() {
     static file_handle file = make_cached_file(random_reads::file_bytes);
     return file;
@@ -59,8 +59,8 @@ file_handle open_cached() {
     return file_handle(native);
 }
 
-// The block device that SLUICE_BENCH_DEVICE names, at least 64 MiB, which is only read; without one the
-// blocks of the file, read past the cache.
+// Opens the block device of SLUICE_BENCH_DEVICE, at least 64 MiB, which is only read; without one,
+// the blocks of the file, read past the cache.
 file_handle open_device() {
     const char* const device = std::getenv("SLUICE_BENCH_DEVICE");
     const std::string file = "/proc/self/fd/" + std::to_string(cached_file().descriptor());
@@ -115,7 +115,7 @@ void by_blocking_call(run& repeat) {
     });
 }
 
-// A source on the best multiplexer there is.
+// A source on the best available multiplexer.
 template <class Source>
 struct attached {
     std::unique_ptr<io_multiplexer> multiplexer = best_available().value();
@@ -232,7 +232,7 @@ int released(file_handle file) {
 int main(int argc, char** argv) {
     using namespace sluice::bench;
     benchmark latency("io_latency", "How long does one read take, up to the 99.9999th percentile?");
-    // Nine repeats make more than 10^6 samples, without which the last percentile is the maximum.
+    // Nine repeats have more than 10^6 samples, without which the last percentile is the maximum.
     add_forms<pipe_bytes>(latency, "pipe", 1'200'000)
         .subject("libasio-dev", peers::asio_latency)
         .subject("libuv1-dev", peers::uv_pipe_latency);

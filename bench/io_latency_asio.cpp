@@ -1,4 +1,5 @@
-// Asio reads files only over io_uring, which it then uses for these alone: its pipes stay with epoll.
+// Asio reads files only over io_uring, which it then uses for files alone: its pipes stay with
+// epoll.
 
 #include <array>
 #include <asio.hpp>
@@ -32,7 +33,7 @@ struct asio_file_reader {
 }  // namespace
 
 void asio_file_latency(run& repeat, int descriptor) {
-    asio::io_context context(1);  // one thread: it may leave its locks out
+    asio::io_context context(1);  // one thread: it can omit its locks
     asio_file_reader reader{
         .file = asio::random_access_file(context, descriptor), .timed = repeat, .left = repeat.operations()};
     repeat.measure([&] {

@@ -22,7 +22,7 @@ struct uv_reader {
     explicit uv_reader(run& repeat) : timed(&repeat), left(repeat.operations()) {
         ENSURE(uv_loop_init(&loop) == 0);
     }
-    // Whether there are more to read.
+    // Returns whether there are more to read.
     bool note() {
         timed->record(watch.lap());
         return --left != 0;
@@ -58,7 +58,7 @@ struct uv_file_reader : uv_reader {
 
 }  // namespace
 
-// libuv reads on by itself until told to stop, so its buffer is made one byte long.
+// libuv continues to read until it is stopped, so its buffer has only one byte.
 void uv_pipe_latency(run& repeat) {
     pipe_source source;
     uv_pipe_reader reader(repeat);

@@ -4,8 +4,8 @@
 
 namespace sluice::bench::peers {
 
-/// Reads one at a time, each timed, as the peers' documentation does it: the completion of a read starts the
-/// next. They close `descriptor`.
+/// Reads one at a time, each timed, as in the peers' documentation: the completion of a read starts
+/// the next. They close `descriptor`.
 void uv_pipe_latency(run& repeat);
 void uv_file_latency(run& repeat, int descriptor);
 void asio_file_latency(run& repeat, int descriptor);

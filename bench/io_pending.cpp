@@ -1,6 +1,6 @@
-// P2052's central argument: what it costs to complete one operation while many others are pending. In each
-// round a read is started on a socket, a byte is sent to it, and the read is driven until it completes; the
-// others never become ready.
+// P2052's central argument: the cost of completing one operation while many others are pending. In
+// each round a read is started on a socket, a byte is sent to it, and the read is driven until it
+// completes; the others never become ready.
 
 #include <deque>
 #include <string>
@@ -61,7 +61,7 @@ void complete_one_of(run& repeat, std::size_t pending, make_multiplexer make, Dr
     std::byte byte{};
     socket_handle& active = attach(sockets, reads.active(), multiplexer);
     auto read = connect(async_read(active, io_request<bytes_type>{{&byte, 1}}), no_news{});
-    // A few passes, after which the kernel knows of all.
+    // A few passes, after which the kernel has all of them.
     for (int pass = 0; pass < 8; ++pass)
         ENSURE(multiplexer.complete_io().value() <= 0);
 

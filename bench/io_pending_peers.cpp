@@ -19,7 +19,7 @@ pending_reads::pending_reads(std::size_t count) {
     if (quiet > descriptors_max) reads_on_each_ = count / descriptors_max;
     for (std::size_t i = 0; i < quiet; i += reads_on_each_) {
         quiet_.push_back(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-        ENSURE(quiet_.back() >= 0, "allow some more than 10,000 open files: ulimit -n");
+        ENSURE(quiet_.back() >= 0, "the limit of open files exceeds 10,000 (ulimit -n)");
     }
     std::array<int, 2> ends{};
     ENSURE(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
@@ -67,7 +67,7 @@ void pending_by_hand(run& repeat, std::size_t pending, bool asks) {
 void pending_asio(run& repeat, std::size_t pending, bool sleeps) {
     using datagram_socket = asio::local::datagram_protocol::socket;
     const pending_reads reads(pending);
-    asio::io_context context(1);  // one thread: it may leave its locks out
+    asio::io_context context(1);  // one thread: it can omit its locks
     const auto stays = asio::make_work_guard(context);
     std::deque<datagram_socket> quiet;
     std::array<char, 1> unread;

@@ -7,9 +7,9 @@
 
 namespace sluice::bench {
 
-/// The pending operations are reads on silent datagram sockets, and one on a socket that gets a byte
-/// each round. A descriptor for each read, up to `descriptors_max`, which a usual limit of open files allows;
-/// beyond that several reads share a socket.
+/// The pending operations: reads on silent datagram sockets, and one on a socket that receives a
+/// byte each round. A descriptor for each read, up to `descriptors_max`, which a usual limit of
+/// open files allows; beyond that several reads share a socket.
 class pending_reads {
 public:
     static constexpr std::size_t descriptors_max = 10'000;
@@ -19,11 +19,11 @@ public:
     pending_reads& operator=(const pending_reads&) = delete;
     ~pending_reads();
 
-    /// The silent sockets, and the one that gets bytes; the caller closes them.
+    /// Returns the silent sockets, and the one that receives bytes; the caller closes them.
     [[nodiscard]] const std::vector<int>& quiet() const noexcept { return quiet_; }
     [[nodiscard]] std::size_t reads_on_each() const noexcept { return reads_on_each_; }
     [[nodiscard]] int active() const noexcept { return active_; }
-    /// Has the active socket's read become ready.
+    /// Makes the active socket's read ready.
     void send_byte() const noexcept;
 
 private:
@@ -35,8 +35,8 @@ private:
 
 namespace peers {
 
-/// The system calls of such a round by hand: send and recv, and, with `asks`, an epoll_wait between them that
-/// watches all sockets.
+/// The bare system calls of such a round: send and recv, and, with `asks`, an epoll_wait between
+/// them that watches all sockets.
 void pending_by_hand(run& repeat, std::size_t pending, bool asks);
 void pending_asio(run& repeat, std::size_t pending, bool sleeps);
 

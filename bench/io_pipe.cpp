@@ -1,5 +1,5 @@
-// P2052's benchmark: writers keep a pipe full; a reader reads ONE byte, and its completion starts the next
-// read. What is measured is what a library adds to read(2).
+// P2052's benchmark: writers keep a pipe full; a reader reads ONE byte, and its completion starts
+// the next read. The result is the overhead of a library over read(2).
 
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 using namespace sluice::io;
 
-// The reading end as one of our handles, on the best multiplexer there is.
+// The read end as one of our handles, on the best available multiplexer.
 struct our_reader {
     std::unique_ptr<io_multiplexer> multiplexer = best_available().value();
     io_handle handle;
@@ -37,7 +37,7 @@ struct our_reader {
     }
 };
 
-// Starts the next read from the done signal, while there are any to start.
+// Starts the next read from the done signal, while any remain.
 struct next_read {
     void* self = nullptr;
     std::uint64_t* unstarted = nullptr;
@@ -202,7 +202,7 @@ int main(int argc, char** argv) {
         .subject("sluice.complete_io", [=](run& r) { by_chain(r, 32, initiation::batched, complete_io); })
         .subject("liburing-dev", [](run& r) { peers::uring_read(r, 32); });
 
-    // Ten times nine million samples and more: the last percentile needs 10^8 of them.
+    // More than ten times nine million samples: the last percentile needs 10^8 of them.
     pipe.add({.name = "latency", .operations = 12'000'000, .cpu = cpu_clock::thread})
         .subject("limit", latency_of_raw_read)
         .subject("sluice.poll", latency_by_poll)

@@ -31,7 +31,7 @@ struct asio_reader {
 
 void read_by_asio(run& repeat, bool timed) {
     pipe_source source;
-    asio::io_context context(1);  // one thread: it may leave its locks out
+    asio::io_context context(1);  // one thread: it can omit its locks
     asio_reader reader{asio::posix::stream_descriptor(context, source.release()), timed ? &repeat : nullptr,
                        repeat.operations()};
     repeat.measure([&] {
@@ -57,7 +57,7 @@ void asio_latency(run& repeat) {
     read_by_asio(repeat, true);
 }
 
-// libuv reads on by itself until told to stop, so its buffer is made one byte long.
+// libuv continues to read until it is stopped, so its buffer has only one byte.
 void uv_read(run& repeat) {
     pipe_source source;
     uv_reader reader{};
@@ -82,14 +82,14 @@ void uv_read(run& repeat) {
     ENSURE(uv_loop_close(&reader.loop) == 0);
 }
 
-// By hand, as fast as the ring goes: single issuer, deferred task work, registered file.
+// A hand-written ring, as fast as possible: single issuer, deferred task work, registered file.
 void uring_read(run& repeat, unsigned in_flight) {
     pipe_source source;
     io_uring ring{};
     if (const int failed =
             io_uring_queue_init(256, &ring, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN);
         failed < 0) {
-        repeat.skip("io_uring is refused here");
+        repeat.skip("io_uring is not permitted");
         return;
     }
     const int descriptor = source.reader();

@@ -8,7 +8,7 @@
 
 namespace sluice::bench {
 
-/// The time since the last lap, in nanoseconds; some 30 ns of it are its own.
+/// Measures the time since the last lap, in nanoseconds; about 30 ns of it are its own.
 class stopwatch {
 public:
     std::uint64_t lap() noexcept {
@@ -30,7 +30,7 @@ private:
 
 namespace peers {
 
-/// The same work by others, each the way its own documentation does it: the completion of a read starts the
+/// The same work by peers, each as in its own documentation: the completion of a read starts the
 /// next.
 void asio_read(run& repeat);
 void asio_latency(run& repeat);

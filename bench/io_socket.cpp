@@ -1,6 +1,6 @@
-// One byte echoed on many connections. What is measured is the server's thread alone: the processor time an
-// echo costs it. TCP itself is most of that, and over loopback includes what the client's kernel does on
-// receiving, which runs where the sender called; `recv_and_send` tells how much.
+// One byte echoed on many connections. Measures the CPU time of the server's thread alone for an
+// echo. TCP itself is most of that. Over loopback it includes the client's kernel work on
+// receiving, which runs on the sender's CPU; `recv_and_send` shows how much.
 
 #include <deque>
 #include <string>
@@ -21,7 +21,8 @@ namespace {
 
 using namespace sluice::io;
 
-// As echo_session, with one receive that continues, into the buffers of a pool that all connections share.
+// Like echo_session, with one receive that continues, into the buffers of a pool that all
+// connections share.
 class streaming_session {
 public:
     streaming_session(int descriptor, io_multiplexer& multiplexer, receive_pool& pool)
@@ -126,9 +127,10 @@ int main(int argc, char** argv) {
             .subject("libuv1-dev", [=](run& r) { peers::echo_uv(r, connections); })
             .subject("liburing-dev", [=](run& r) { peers::echo_uring(r, connections); });
     }
-    // The same in CPU time, most of which is that of falling asleep and waking up. Three limits of a loop:
-    // `limit.epoll` asks which socket is ready before it receives; `limit.epoll_trying` tries to receive
-    // first, as an operation of P2052 may inside start(); `limit.io_uring` has a ring receive.
+    // The same in CPU time, most of which is for sleeping and waking up. Three lower bounds of a
+    // loop: `limit.epoll` polls for the ready socket before it receives; `limit.epoll_trying` tries
+    // to receive first, as an operation of P2052 may inside start(); `limit.io_uring` receives with
+    // a ring.
     echo.add({.name = "one_connection",
               .metric = metric::cpu_per_operation,
               .operations = 20'000,

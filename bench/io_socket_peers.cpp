@@ -48,7 +48,7 @@ void echo_epoll(run& repeat, unsigned connections) {
                 if (recv(socket, &byte, 1, MSG_DONTWAIT) == 1) {
                     ENSURE(send(socket, &byte, 1, MSG_NOSIGNAL) == 1);
                 } else {
-                    (void)close(socket);  // takes it out of the poller too
+                    (void)close(socket);  // also removes it from the poller
                     --open;
                 }
             }
@@ -98,7 +98,7 @@ void echo_in_turn(run& repeat, unsigned connections) {
 
 void echo_asio(run& repeat, unsigned connections) {
     echo_load load(connections, repeat.operations());
-    asio::io_context context(1);  // one thread: it may leave its locks out
+    asio::io_context context(1);  // one thread: it can omit its locks
     std::deque<asio_session> sessions;
     for (const int each : load.server_ends()) {
         sessions.push_back({asio::ip::tcp::socket(context, asio::ip::tcp::v4(), each)});
@@ -118,7 +118,8 @@ struct uv_session {
     char byte;
 };
 
-// libuv may read again before it reports a write, so each write has a request of its own, as in its guide.
+// libuv may read again before it reports a write, so each write has a separate request, as in its
+// guide.
 struct uv_echoed {
     uv_write_t request;
     char byte;
@@ -162,7 +163,7 @@ void echo_uv(run& repeat, unsigned connections) {
     ENSURE(uv_loop_close(&loop) == 0);
 }
 
-// By hand: single issuer, deferred task work, registered files, one enter per pass.
+// A hand-written ring: single issuer, deferred task work, registered files, one enter per pass.
 void echo_uring(run& repeat, unsigned connections) {
     echo_load load(connections, repeat.operations());
     io_uring ring{};
@@ -170,7 +171,7 @@ void echo_uring(run& repeat, unsigned connections) {
     parameters.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_CQSIZE;
     parameters.cq_entries = 4096;
     const bool refused = io_uring_queue_init_params(1024, &ring, &parameters) < 0;
-    if (refused) repeat.skip("io_uring is refused here");
+    if (refused) repeat.skip("io_uring is not permitted");
     load.begin();
     const auto& ends = load.server_ends();
     if (not refused) {
@@ -215,8 +216,8 @@ void echo_uring(run& repeat, unsigned connections) {
         (void)close(each);
 }
 
-// By hand, the calls that sluice.run makes: the ring receives, and does not try before it waits; a call
-// sends.
+// The calls of sluice.run, hand-written: the ring receives, and does not try before it waits; a
+// call sends.
 void echo_uring_and_send(run& repeat) {
     echo_load load(1, repeat.operations());
     const int socket = load.server_ends()[0];
@@ -224,7 +225,7 @@ void echo_uring_and_send(run& repeat) {
     io_uring_params parameters{};
     parameters.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN;
     const bool refused = io_uring_queue_init_params(1024, &ring, &parameters) < 0;
-    if (refused) repeat.skip("io_uring is refused here");
+    if (refused) repeat.skip("io_uring is not permitted");
     load.begin();
     if (not refused) {
         ENSURE(io_uring_register_files(&ring, &socket, 1) == 0 and io_uring_register_ring_fd(&ring) == 1);

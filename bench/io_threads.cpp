@@ -1,6 +1,5 @@
-// One byte echoed on many connections by a server that several threads run, and a client on its own thread.
-// It measures the CPU time of the server's threads for an echo, and how many echoes there are
-// in a second.
+// One byte echoed on many connections by a server with several threads, and a client on its own
+// thread. Measures the CPU time of the server's threads for an echo, and the echoes per second.
 
 #include <pthread.h>
 
@@ -60,9 +59,8 @@ std::unique_ptr<io_multiplexer> make_epoll(run_by how) {
 int main(int argc, char** argv) {
     using namespace sluice::bench;
     using sluice::io::run_by;
-    benchmark echo(
-        "io_threads",
-        "What does the echo of one byte cost a server that 1 to 8 threads run, and how many are there?");
+    benchmark echo("io_threads",
+                   "What does the echo of one byte cost a server with 1 to 8 threads, and what is its rate?");
     constexpr unsigned connections = 64;
     for (const unsigned threads : {1U, 2U, 4U, 8U}) {
         for (const metric by : {metric::cpu_per_operation, metric::operations_per_second}) {

@@ -28,7 +28,7 @@ double thread_time_ns() {
     return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
-// The constructor of the load has left this process on one processor.
+// The constructor of the load has pinned this process to one CPU.
 void unpin() {
     cpu_set_t all;
     std::memset(&all, 0xff, sizeof all);
@@ -71,7 +71,7 @@ void echo_epoll_threads(run& repeat, unsigned connections, unsigned threads) {
         [&] {
             epoll_event event{};
             while (open.load() != 0) {
-                // Now and then, to see that another thread has closed the last connection.
+                // At intervals, to notice that another thread has closed the last connection.
                 if (epoll_wait(poller, &event, 1, 10) != 1) continue;
                 const int socket = event.data.fd;
                 char byte = 0;

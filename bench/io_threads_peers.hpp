@@ -6,8 +6,8 @@
 
 namespace sluice::bench::peers {
 
-/// Measures a server that so many threads run: `begin` on one, then `serve` on each. The CPU time counted is
-/// the sum of theirs, without the client's.
+/// Measures a server with `threads` threads: `begin` on one, then `serve` on each. The CPU time
+/// counted is the sum of theirs, without the client's.
 void run_threads(run& repeat, unsigned threads, const std::function<void()>& begin,
                  const std::function<void()>& serve);
 

@@ -1,8 +1,8 @@
-// What does a send without a copy save where the network device really does without one? A file in memory is
-// read into a buffer and sent behind a header of 84 bytes, as a signed or encrypted READ's reply is, by our
-// calls over io_uring: `limit` with the copy, and so by way of one buffer, the other without, by as many as
-// are on their way. Over a loopback the kernel copies whatever it is asked to, so this needs a device that
-// does not, and root to make one (silent_network.hpp); otherwise it is left out.
+// The savings of a zero-copy send on a network device that needs no copy. A file in memory is read
+// into a buffer and sent after a header of 84 bytes, like a signed or encrypted READ's reply, by
+// our calls over io_uring. `limit` copies, and so needs only one buffer; the other is zero-copy,
+// with as many buffers as replies in flight. Over loopback the kernel always copies, so this needs
+// a device that does not, and root to create one (silent_network.hpp); otherwise it is skipped.
 
 #include <array>
 #include <deque>
@@ -33,7 +33,7 @@ file_handle& cached_file() {
     return file;
 }
 
-// A reply: read, sent, and free again once it is done.
+// A reply: read, sent, and reused once it is sent.
 struct reply {
     explicit reply(buffer_pool& pool, std::size_t size)
         : head(pool.take(header_bytes)), data(pool.take(size)) {
@@ -113,7 +113,7 @@ void send(run& repeat, std::size_t size, const uring_options& options) {
 
 int main(int argc, char** argv) {
     using namespace sluice::bench;
-    benchmark sends("io_uncopied", "What does a send without a copy save where the device does without one?");
+    benchmark sends("io_uncopied", "What does a zero-copy send save on a device that needs no copy?");
     struct piece {
         const char* name;
         std::size_t bytes;

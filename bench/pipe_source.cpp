@@ -21,7 +21,7 @@ void pin_to(int processor) {
 }
 
 pipe_source::pipe_source(int writers) {
-    (void)signal(SIGPIPE, SIG_IGN);  // how the writers learn that it is over
+    (void)signal(SIGPIPE, SIG_IGN);  // the writers end with EPIPE
     std::array<int, 2> ends{};
     ENSURE(pipe2(ends.data(), O_CLOEXEC) == 0);
     reader_ = ends[0];
@@ -38,7 +38,7 @@ pipe_source::pipe_source(int writers) {
         });
     }
     pin_to(0);
-    // Measuring begins with the pipe full.
+    // The measurement begins with a full pipe.
     std::array<char, 1> first{};
     ENSURE(read(reader_, first.data(), 1) == 1);
 }

@@ -1,6 +1,7 @@
-// What does a lock on ranges cost, alone, beside others, and when ranges are in each other's way? Ours, no
-// lock at all (limit), and the peers of bench/range_lock_peers. Repeats are bounded by time: what the harness
-// calls operations is milliseconds until a repeat tells how many pairs of lock and unlock it did.
+// The cost of a lock on ranges: alone, next to others, and with conflicts. Subjects are ours, no
+// lock at all (limit), and the peers of bench/range_lock_peers. Repeats are bounded by time: the
+// harness's number of operations is milliseconds until a repeat reports its number of pairs of lock
+// and unlock.
 
 #include <string>
 #include <string_view>
@@ -14,8 +15,8 @@
 namespace sluice::bench::range_locks {
 namespace {
 
-constexpr std::uint64_t milliseconds = 100;             // of a repeat; a tenth with --quick
-constexpr std::uint64_t milliseconds_starvation = 600;  // for the wide request to be granted at all
+constexpr std::uint64_t milliseconds = 100;             // per repeat; a tenth with --quick
+constexpr std::uint64_t milliseconds_starvation = 600;  // enough for the wide request to be granted
 
 workload_options options(const std::string& series, const std::string& parameter, std::uint64_t value) {
     return {.name = series + "_" + std::to_string(value),
@@ -64,7 +65,7 @@ void add_overlapping(benchmark& bench) {
     }
 }
 
-// A count of conflicts makes this quadratic, and takes minutes for the longest queues only to build them.
+// A count of conflicts makes this quadratic. Building the longest queues alone takes minutes.
 template <class Lock>
 constexpr std::size_t queue_max = 100'000;
 template <>
@@ -102,8 +103,8 @@ void add_height(benchmark& bench) {
     }
 }
 
-// Of the resource of W1: a lock that is made, one that many have just used, and a range that is held. What
-// pools keep in reserve is not in it.
+// For the resource of W1: a new lock, one recently used by many threads, and a range that is held.
+// Reserves of pools are not included.
 void add_memory(benchmark& bench) {
     workload& made = bench.add({.name = "memory_of_a_lock", .metric = metric::bytes});
     workload& hot =
@@ -119,8 +120,9 @@ void add_memory(benchmark& bench) {
 }
 
 void add_all(benchmark& bench) {
-    // First, while the nodes of the list locks come from their pool in the order of their addresses: a list
-    // of 20,000 nodes that others have used before is walked several times more slowly.
+    // First, while the nodes of the list locks come from their pool in the order of their
+    // addresses: a list of 20,000 nodes that others have used before is walked several times more
+    // slowly.
     add_held(bench, 1);
     add_held(bench, 2);
     add_disjoint<1>(bench, "w1", under_lock::write);
@@ -144,7 +146,8 @@ void add_all(benchmark& bench) {
 int main(int argc, char** argv) {
     using namespace sluice::bench;
     if (argc > 1 and std::string_view(argv[1]) == "--once") return range_locks::run_once(argc, argv);
-    benchmark bench("range_lock", "What does a lock on ranges cost, alone, beside others, and in their way?");
+    benchmark bench("range_lock",
+                    "What does a lock on ranges cost alone, next to others, and with conflicts?");
     range_locks::add_all(bench);
     return bench.main(argc, argv);
 }

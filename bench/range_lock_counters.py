@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Instructions and first-level cache misses per pair of lock and unlock, where the processor's counters cannot be read.
+"""Counts instructions and first-level cache misses per pair of lock and unlock, where CPU counters are unavailable.
 
     bench/range_lock_counters.py build/release/bench/range_lock [--only NAME]
 
-Runs each subject and workload of `range_lock --once` under callgrind, which counts what one thread does: once with few
-pairs, once with more. The difference is that of the pairs alone, without the start of the program and what was held
-before. The misses are those of callgrind's model of a cache (that of this machine's size), not the processor's own.
-Prints JSON Lines as the benchmarks do, for tools/plot.
+Runs each subject and workload of `range_lock --once` under callgrind, which counts the operations of one thread: once with
+few pairs, once with more. The difference is that of the pairs alone, without the start of the program and the ranges held
+before. The misses are those of callgrind's model of a cache (of this machine's size), not the CPU's own. Prints JSON Lines
+like the benchmarks, for tools/plot.
 """
 
 import argparse
@@ -19,14 +19,14 @@ import sys
 import tempfile
 
 FEW, MANY = 2_000, 22_000
-EVENTS = {  # in the rows: (metric, unit, how it is made of callgrind's events)
+EVENTS = {  # in the rows: (metric, unit, function of callgrind's events)
     "instructions": ("instructions/op", lambda count: count["Ir"]),
     "l1_data_misses": ("misses/op", lambda count: count["D1mr"] + count["D1mw"]),
 }
 
 
 def events_of(text):
-    """Of a callgrind file: {event: count} over the whole program."""
+    """Parses a callgrind file. Returns {event: count} over the whole program."""
     names = re.search(r"^events: (.*)$", text, re.MULTILINE)
     counts = re.search(r"^(?:totals|summary): (.*)$", text, re.MULTILINE)
     if not names or not counts:
@@ -58,16 +58,16 @@ def rows_of(program, subject, workload):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", help="the benchmark program range_lock")
-    parser.add_argument("--only", default="", help='only where "SUBJECT WORKLOAD" contains it')
+    parser.add_argument("--only", default="", help='run only if "SUBJECT WORKLOAD" contains this')
     options = parser.parse_args()
     if not shutil.which("valgrind"):
         sys.exit("valgrind is not installed (Debian package valgrind)")
     listed = subprocess.run([options.program, "--once"], capture_output=True, text=True, check=True)
     chosen = [line.split() for line in listed.stdout.splitlines() if options.only in line]
     if not chosen:
-        sys.exit(f"no subject and workload has {options.only} in its name")
+        sys.exit(f"no subject and workload name contains '{options.only}'")
     with tempfile.TemporaryDirectory(prefix="sluice-counters-") as folder:
-        # Debian's valgrind gives up on the debug information that clang 19 writes.
+        # Debian's valgrind fails on the debug information of clang 19.
         stripped = pathlib.Path(folder) / "range_lock"
         subprocess.run(["strip", "--strip-debug", "-o", stripped, options.program], check=True)
         for subject, workload in sorted(chosen, key=lambda each: each[1]):

@@ -42,8 +42,8 @@ struct alignas(64) share {
     std::optional<hardware_counters::counts> counted;
 };
 
-// To one of the processors we may use: the kernel leaves threads that have just begun on one processor for
-// longer than a repeat takes, and then nobody contends.
+// Pins to one of the available CPUs: the kernel leaves new threads on one CPU for longer than a
+// repeat takes, and then there is no contention.
 void pin_this_thread(unsigned number) {
     cpu_set_t allowed;
     ENSURE(sched_getaffinity(0, sizeof(allowed), &allowed) == 0);
@@ -106,7 +106,7 @@ void tell(run& repeat, std::span<const share> shares, double seconds) {
 std::byte* area() {
     static void* const mapped = mmap(nullptr, slot_bytes * slot_count, PROT_READ | PROT_WRITE,
                                      MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    ENSURE(mapped != MAP_FAILED, "there is memory for the area");
+    ENSURE(mapped != MAP_FAILED, "the area is mapped");
     return static_cast<std::byte*>(mapped);
 }
 

@@ -38,7 +38,7 @@ pairs_of held_pairs(std::size_t count) {
     };
 }
 
-// By "SUBJECT WORKLOAD".
+// Returns all subjects and workloads by "SUBJECT WORKLOAD".
 std::map<std::string, pairs_of> all_that_runs_once() {
     std::map<std::string, pairs_of> all;
     for_each_subject([&]<class Lock>(const char* name) {
@@ -66,9 +66,10 @@ int run_once(int argc, const char* const* argv) {
     const auto parsed = std::from_chars(number.data(), number.data() + number.size(), pairs);
     const auto chosen = argc == 5 ? all.find(std::string(argv[2]) + " " + argv[3]) : all.end();
     if (chosen == all.end() or parsed.ec != std::errc() or parsed.ptr != number.data() + number.size()) {
-        std::fprintf(stderr,
-                     "usage: %s --once [SUBJECT WORKLOAD PAIRS]; without them tells which there are\n",
-                     argv[0]);
+        std::fprintf(
+            stderr,
+            "usage: %s --once [SUBJECT WORKLOAD PAIRS]; without arguments, lists subjects and workloads\n",
+            argv[0]);
         return 2;
     }
     chosen->second(pairs);

@@ -2,9 +2,10 @@
 
 namespace sluice::bench::range_locks {
 
-/// `range_lock --once SUBJECT WORKLOAD PAIRS`: so many pairs in this one thread, and nothing measured, for
-/// tools that count what a program does (bench/range_lock_counters.py); `range_lock --once` alone tells the
-/// subjects and workloads there are, one per line and "SUBJECT WORKLOAD". The exit status.
+/// Implements `range_lock --once SUBJECT WORKLOAD PAIRS`: runs this number of pairs in this thread,
+/// without a measurement, for tools that count the operations of a program
+/// (bench/range_lock_counters.py). `range_lock --once` alone lists the subjects and workloads, one
+/// "SUBJECT WORKLOAD" per line. Returns the exit status.
 int run_once(int argc, const char* const* argv);
 
 }  // namespace sluice::bench::range_locks

@@ -8,12 +8,12 @@
 #include "bench/range_lock_workloads.hpp"
 #include "sluice/base/ensure.hpp"
 
-// Long queues for one place, on one thread: how much a grant costs when so many wait.
+// Long queues for one range, on one thread: the cost of a grant with many waiters.
 
 namespace sluice::bench::range_locks {
 
-/// The queue of a lock that a thread can ask without waiting for it: `ask` and `is_granted` of entries, and
-/// `release` of granted ones. Others have none.
+/// The queue of a lock with requests that do not block a thread: `ask` and `is_granted` of entries,
+/// and `release` of granted ones. Other locks have none.
 template <class Lock>
 class waiting_line;
 
@@ -56,7 +56,8 @@ private:
 template <class Lock>
 inline constexpr bool has_queue = requires { typename waiting_line<Lock>::entry; };
 
-/// What those in the queue want: one range; ranges with one byte in common; one range, nine of ten readers.
+/// The ranges of the queue: one range; ranges with one byte in common; one range, nine of ten
+/// readers.
 enum class queued { equal, unequal, readers };
 
 [[nodiscard]] inline std::vector<drawn_request> draw_queue(queued what) {
@@ -73,7 +74,8 @@ enum class queued { equal, unequal, readers };
     return drawn;
 }
 
-/// The oldest of a queue releases its range, which grants others, and asks again behind all. A pair is that.
+/// The oldest of a queue releases its range, which grants others, and requests it again after all
+/// others. That is one pair.
 template <class Lock>
 void rotate_queue(run& repeat, std::size_t waiting, queued what) {
     using entry = typename waiting_line<Lock>::entry;

@@ -8,18 +8,19 @@
 #include "sluice/sync/range_lock.hpp"
 #include "sluice/sync/skiplist/skiplist_range_lock.hpp"
 
-// Whom the benchmark of range locks compares, and by what names.
+// The subjects of the benchmark of range locks, and their names.
 
 namespace sluice::bench::range_locks {
 
-/// What a lock of ours allocated beside itself, if it is one that ever does.
+/// Returns the allocated bytes of one of our locks, if it ever allocates.
 template <class Lock>
 [[nodiscard]] std::size_t bytes_allocated_by(Lock& lock) noexcept {
     if constexpr (requires { lock.bytes_allocated(); }) return lock.bytes_allocated();
     return 0;
 }
 
-/// The holder of a lock of ours: a guard that is made where it stays, since to move one may mean work.
+/// The holder of one of our locks: a guard constructed in its final place, because moving one may
+/// be expensive.
 template <class Guard>
 struct guard_holder {
     union {
@@ -92,7 +93,7 @@ private:
     sync::skiplist_range_lock lock_;
 };
 
-/// What can be asked of a subject beyond the concept range_lock.
+/// The features of a subject beyond the concept range_lock.
 template <class Lock>
 inline constexpr bool excludes = true;
 template <>
@@ -104,7 +105,7 @@ inline constexpr bool has_ranges = true;
 template <>
 inline constexpr bool has_ranges<one_mutex> = false;
 
-/// Whether resource::height_max means anything to it.
+/// Whether it uses resource::height_max.
 template <class Lock>
 inline constexpr bool has_height = false;
 template <>

@@ -11,22 +11,23 @@
 #include "bench/range_lock_load.hpp"
 #include "sluice/base/random.hpp"
 
-// What the benchmark of range locks has its subjects do. Each is compiled for each subject, so that no call
-// by pointer stands between a loop and a lock.
+// The workloads of the benchmark of range locks. Each is compiled for each subject, so that there
+// is no call by pointer between a loop and a lock.
 
 namespace sluice::bench::range_locks {
 
-/// What is done under the lock of a slot.
+/// The work done under the lock of a slot.
 enum class under_lock { nothing, write };
 
 inline void use(const extent& where, under_lock what) noexcept {
     if (what == under_lock::write) std::memset(area() + where.begin, 0x5a, where.end - where.begin);
-    // The compiler must neither leave out the memory nor join what is done under two locks.
+    // The compiler must neither omit the memory accesses nor merge those under two locks.
     asm volatile("" : : "r"(where.begin) : "memory");
 }
 
-/// W1 and W2 of T.-D. Nguyen, "Concurrent Range Lock" (thesis, TU Munich 2024): takes the next `batch` slots
-/// of a queue, one by one, uses all, gives all back. A lock that is one for everything is taken once.
+/// W1 and W2 of T.-D. Nguyen, "Concurrent Range Lock" (thesis, TU Munich 2024): locks the next
+/// `batch` slots of a queue, one by one, uses all, releases all. A lock with one range for
+/// everything is taken once.
 template <class Lock, std::size_t batch>
 class batches {
 public:
@@ -53,7 +54,7 @@ private:
     std::array<typename Lock::holder, batch> holders_;
 };
 
-constexpr std::uint64_t pairs_between_looks = 16;  // whether it is over
+constexpr std::uint64_t pairs_between_looks = 16;  // checks whether it is over
 
 template <class Lock, std::size_t batch>
 std::uint64_t run_batches(Lock& lock, std::span<const extent> queue, under_lock what,
@@ -72,7 +73,7 @@ template <class Lock>
     return static_cast<double>(Lock(the_area).object_bytes());
 }
 
-/// After eight threads did W2 for a while.
+/// Called after eight threads ran W2 for a while.
 template <class Lock>
 [[nodiscard]] double object_bytes_when_hot(run& repeat) {
     Lock lock(the_area);
@@ -91,14 +92,14 @@ void disjoint(run& repeat, unsigned threads, under_lock what) {
     });
 }
 
-/// So many ranges held for all the time: even slots, evenly spread.
+/// Holds `count` ranges all the time: even slots, evenly spread.
 template <class Lock>
 class long_held {
 public:
     long_held(Lock& lock, std::size_t count)
         : lock_(lock), count_(count), holders_(std::make_unique<typename Lock::holder[]>(count)) {
         const std::size_t step = slot_count / 2 / count;
-        for (std::size_t i = count; i-- != 0;)  // backwards, which no list has to walk for
+        for (std::size_t i = count; i-- != 0;)  // backwards, which no list must walk for
             lock_.lock(holders_[i], slot(2 * step * i), access::exclusive);
     }
     long_held(const long_held&) = delete;
@@ -114,7 +115,7 @@ private:
     std::unique_ptr<typename Lock::holder[]> holders_;
 };
 
-/// W1 without the writes, in slots that are free, while others are held.
+/// W1 without the writes, in free slots, while others are held.
 template <class Lock>
 void held(run& repeat, unsigned threads, std::size_t count, unsigned height_max = 16) {
     resource shape = the_area;
@@ -159,7 +160,7 @@ struct drawing {
     unsigned shared_percent;
 };
 
-/// Requests for ranges that begin and end anywhere; a number of its own for each thread.
+/// Returns requests for ranges that begin and end anywhere; a different seed for each thread.
 [[nodiscard]] inline std::vector<drawn_request> draw(const drawing& from, std::uint64_t seed) {
     seeded_random random(seed + 1);
     std::vector<drawn_request> drawn(4096);
@@ -172,7 +173,7 @@ struct drawing {
     return drawn;
 }
 
-/// Ranges that overlap, some readers', some writers'.
+/// Overlapping ranges, some shared, some exclusive.
 template <class Lock>
 void overlapping(run& repeat, unsigned threads, const drawing& from) {
     Lock lock({.bytes = words::count * slot_bytes});
@@ -192,9 +193,9 @@ void overlapping(run& repeat, unsigned threads, const drawing& from) {
     if (from.shared_percent != 0 and not Lock::has_readers) repeat.note("all_exclusive", 1);
 }
 
-/// Eight threads that each hold one slot of its own window for 200 us, again and again, and a ninth that
-/// wants all windows, a millisecond after it had them. Counted are the grants to the wide one, or to the
-/// small ones; the rest is in the notes.
+/// Eight threads that each repeatedly hold one slot of their own window for 200 µs, and a ninth
+/// that requests all windows, a millisecond after it had them. Counts the grants to the wide one,
+/// or to the small ones; the rest is in the notes.
 enum class whom { wide, small, small_alone };
 template <class Lock>
 void starvation(run& repeat, whom counted) {

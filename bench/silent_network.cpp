@@ -45,7 +45,7 @@ int open_tun() {
     return tun;
 }
 
-// Once for the process, which has a network of its own from then on.
+// Called once for the process, which has its own network from then on.
 int tun_of_own_network() {
     static const int tun = [] {
         if (::unshare(CLONE_NEWNET) != 0) return -1;
@@ -112,7 +112,7 @@ sockaddr_in address(in_addr of, std::uint16_t port) {
     return {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = of, .sin_zero = {}};
 }
 
-// Established, as far as this kernel knows.
+// Establishes the connection, as far as this kernel knows.
 void establish(int socket, std::uint16_t port) {
     set(socket, TCP_REPAIR, int{TCP_REPAIR_ON});
     number(socket, TCP_SEND_QUEUE, first_sent);
@@ -134,7 +134,8 @@ void establish(int socket, std::uint16_t port) {
                           .rcv_wup = first_received});
     set(socket, TCP_REPAIR, int{TCP_REPAIR_OFF_NO_WP});
     set(socket, TCP_NODELAY, 1);
-    // What a socket grows to by itself, by default (net.ipv4.tcp_wmem), but from the beginning.
+    // The size to which a socket's buffer grows by default (net.ipv4.tcp_wmem), but from the
+    // beginning.
     constexpr int room_bytes = 4 << 20;
     ENSURE(::setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, &room_bytes, sizeof room_bytes) == 0);
     constexpr char control[] = "cubic";  // others pace
@@ -153,7 +154,7 @@ silent_connection::silent_connection() {
     port_ = next_port++;
     socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     establish(socket_, port_);
-    // The segment's size is worked out anew when the device's changes.
+    // The segment size is recomputed when the device's changes.
     ENSURE(std::system(port_ % 2 == 0 ? "ip link set silent mtu 1499" : "ip link set silent mtu 1500") == 0);
     thread_ = std::thread([this] {
         pin_to(-1);
@@ -165,11 +166,12 @@ silent_connection::silent_connection() {
 silent_connection::~silent_connection() {
     is_over_.store(true, std::memory_order_relaxed);
     thread_.join();
-    set(socket_, TCP_REPAIR, int{TCP_REPAIR_ON});  // so that closing it says nothing to anybody
+    set(socket_, TCP_REPAIR, int{TCP_REPAIR_ON});  // so that closing it sends nothing
     (void)::close(socket_);
 }
 
-// Without the socket's lock as long as it goes on: a sender that has it would have to wake who waits for it.
+// As long as possible without the socket's lock: a sender that holds it would have to wake the
+// waiter.
 void silent_connection::acknowledge() noexcept {
     std::uint64_t acknowledged = 0;
     for (int quiet = 0; not is_over_.load(std::memory_order_relaxed);) {

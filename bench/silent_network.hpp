@@ -7,14 +7,15 @@
 
 namespace sluice::bench {
 
-/// A TCP connection whose segments a network device takes without a copy and drops, as a network card does
-/// once it has sent them, and whose acknowledgements a thread on the last processor invents.
+/// A TCP connection over a network device that takes segments without a copy and drops them, like a
+/// network card after sending. A thread on the last CPU generates the acknowledgements.
 ///
-/// The connection is made by TCP_REPAIR, without a peer, over an `ifb`; the acknowledgements come in by a
-/// `tun`; all of that in a network namespace of this process. Thread safety: one thread sends.
+/// The connection is created by TCP_REPAIR, without a peer, over an `ifb`; the acknowledgements
+/// come through a `tun`; all of that in a network namespace of this process. Thread safety: one
+/// thread sends.
 class silent_connection {
 public:
-    /// Nothing without the rights (root), the devices or `ip`.
+    /// Returns false without the rights (root), the devices or `ip`.
     [[nodiscard]] static bool is_possible();
 
     silent_connection();
@@ -23,7 +24,7 @@ public:
     ~silent_connection();
 
     [[nodiscard]] int socket() const noexcept { return socket_; }
-    /// To be told how much the socket has taken: only that can be acknowledged.
+    /// Records that the socket has accepted bytes: only those can be acknowledged.
     void sent(std::uint64_t bytes) noexcept { sent_.fetch_add(bytes, std::memory_order_relaxed); }
 
 private:

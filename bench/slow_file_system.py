@@ -1,6 +1,6 @@
 """A file system for benchmarks with a delay that a file sets: `slow_file_system.py SOURCE MOUNTPOINT CONTROL`.
 
-It shows the directory SOURCE. Before each call, it reads CONTROL: a number of seconds that the call takes, or `hang`, which
+It shows the directory SOURCE. Before each call, it reads CONTROL: the duration of the call in seconds, or `hang`, which
 blocks the call until CONTROL has another content. Needs Debian's packages python3-fusepy and fuse (or fuse3).
 """
 
@@ -19,7 +19,7 @@ SPACE = ("f_bavail", "f_bfree", "f_blocks", "f_bsize", "f_favail", "f_ffree", "f
 
 
 class SlowFileSystem(Operations):
-    """Each operation of the source directory, after the delay."""
+    """A file system that forwards each operation to the source directory, after the delay."""
 
     def __init__(self, source, control):
         self._source, self._control = source, pathlib.Path(control)

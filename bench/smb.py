@@ -1,36 +1,37 @@
 #!/usr/bin/env python3
-"""What serving costs: CPU time of `sluice serve` and of Samba's smbd, with the same clients, files and options, in turns.
+"""Measures the CPU time of `sluice serve` and of Samba's smbd, interleaved, with the same clients, files and options.
 
     bench/smb.py build/release/sluice/cli/sluice [--quick] [--only read] [--folder /dev/shm] [--repeats 3] [--seconds 1]
 
-Big files: CPU seconds per gigabyte that smbclient reads or writes, unsigned, signed, encrypted. Small files: CPU time
-per file of 4 KiB that is put, listed, fetched, deleted. Single operations: per log-on, per echo, per open and close, the
-last two from smbtorture's benchmarks. It is the servers' CPU time that is compared, not the rate: the clients take as
-much of the machine as a server does. One row of JSON per workload and subject on standard output, of the form the
-other benchmarks have; progress and what is missing on standard error. Needs smbclient; without smbd there are no rows
-of Samba, without smbtorture neither echo nor open_close.
+Big files: CPU seconds per gigabyte (10^9 bytes) that smbclient reads or writes, unsigned, signed, encrypted. Small files: CPU
+time per file of 4 KiB that is put, listed, fetched, deleted. Single operations: per logon, per echo, per open and close, the
+last two from smbtorture's benchmarks. The servers' CPU time is compared, not the rate: the clients take as much of the
+machine as a server does. One row of JSON per workload and subject on standard output, in the form of the other benchmarks;
+progress and missing programs on standard error. Needs smbclient; without smbd there are no rows of Samba, without smbtorture
+neither echo nor open_close.
 
 The workloads named bench_ are those of `sluice bench smb`, which takes less of the machine than smbclient does, has many
-requests under way, never sleeps, and throws what it reads away unlooked at where that is not encrypted, so that no server
-is kept waiting: transfers of 4 KiB to 8 MiB over one and four channels of a session, and small operations. There the
-processor time is that of the load alone, without connecting and making files. Of eight small operations under way, the
-default, a quick server waits for the next again and again, and is woken: what that costs is the machine's rather than its
-own. So they are there with as many under way as keep every server busy, too (_busy).
+requests in flight, never sleeps, and discards read data unchecked unless it is encrypted, so that no server waits for it:
+transfers of 4 KiB to 8 MiB over one and four channels of a session, and small operations. There the CPU time is that of the
+load alone, without connecting and creating files. With eight small operations in flight, the default, a quick server
+repeatedly waits for the next one, and is woken: that is a cost of the machine rather than of the server. So there are also
+workloads with enough operations in flight to keep every server busy (_busy).
 
-get_1024m, cat_1024m: seconds for a file of 1 GiB by each one's own client, `sluice get` from sluice and smbclient from Samba,
-into a new file; `sluice cat` and smbclient into /dev/null, which leaves out what a new file's memory costs. idle_memory:
-KiB of a server's memory for each of 1,000 sessions that do nothing. beside_idle: how many times as much an echo and a READ of
-64 active sessions take beside 1,000 idle ones. loops_: gigabytes a second over four channels by one loop and by two, which
-is no more than what the client leaves of this machine; busiest_loop_: CPU time of the busiest loop for a gigabyte,
-or for an operation of two sessions, each with a folder of its own. It bounds the rate of a server whose clients are fast enough.
+get_1024m, cat_1024m: seconds for a file of 1 GiB with the client of each project, `sluice get` and smbclient, into a new file;
+`sluice cat` and smbclient into /dev/null, which excludes the cost of a new file's memory. idle_memory: KiB of a server's
+memory for each of 1,000 idle sessions. beside_idle: the cost of an echo and a READ of 64 active sessions next to 1,000 idle
+ones, as a multiple of the cost without those. loops_: gigabytes per second over four channels with one loop and with two,
+limited by the share of this machine that the client leaves. busiest_loop_: CPU time of the busiest loop for a gigabyte, or
+for an operation of two sessions, each with its own directory. It bounds the rate of a server with fast enough clients.
 
 With --before, two programs are measured alternately, and ratio_to_before is the median of the ratios of their costs, pair by
 pair; ratio_min and ratio_max are the extremes, and the quartiles are between them. ratio_median_low and ratio_median_high
-are the limits between which the median lies with a probability of 95%, whatever the noise is like; they need six pairs or more. --argument passes an option to the servers of the first program only, so that
-`--before` with the same program shows what the option costs.
+are the limits of the median with a probability of 95%, for any distribution of the noise; they need six pairs or more.
+--argument passes an option to the servers of the first program only, so that `--before` with the same program shows the cost
+of the option.
 
-Rows tell the congestion control of TCP here: bbr sends by a timer, over loopback, too, which costs every server more, and
-leaves a connection slow now and then. Debian's default is cubic.
+Rows contain the congestion control of TCP on this machine: bbr sends by a timer, also over loopback, which costs every server
+more, and sometimes makes a connection slow. Debian's default is cubic.
 """
 
 import argparse
@@ -58,16 +59,16 @@ PROTECTIONS = {"unsigned": "off", "signed": "sign", "encrypted": "encrypt"}
 LOAD_PROTECTIONS = {"unsigned": ["--no-signing"], "signed": [], "encrypted": ["--encrypt"]}
 SMALL_FILE_BYTES = 4096
 LISTINGS = 20
-BUSY_DEPTH = 64  # requests under way that keep a server from waiting for a client: no server has nothing to do meanwhile
+BUSY_DEPTH = 64  # requests in flight that keep a server busy: no server waits for a client
 LOG_ONS = 30
 CLIENT_SECONDS_MAX = 120
 CONGESTION_CONTROL = pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control")
 BEFORE = "before."  # prefix of the subjects of --before
-SETTLE_SECONDS = 0.2  # for a server's last work for a client that has gone
+SETTLE_SECONDS = 0.2  # for a server's last work for a client that has disconnected
 
 
 class Sluice(served.Server):
-    """Signing offered, not required, as Samba has it: the client decides."""
+    """`sluice serve` with signing offered, not required, as in Samba: the client decides."""
 
     def __init__(self, program, folder, multiplexer, name=None, arguments=()):
         super().__init__(program, folder, multiplexer, ["--no-signing", *arguments])
@@ -77,7 +78,7 @@ class Sluice(served.Server):
 
 
 class Samba:
-    """Debian's smbd on the same kind of folder, as the same account, with its defaults but for `settings`."""
+    """Debian's smbd on a directory on the same file system, with the same account, with its defaults except for `settings`."""
 
     def __init__(self, folder, name="samba", settings=()):
         self.name = name
@@ -107,7 +108,7 @@ class Samba:
         user, password = self.account.split("%")
         subprocess.run(["smbpasswd", "-c", str(configuration), "-a", "-s", user], input=f"{password}\n{password}\n",
                        text=True, check=True, stdout=subprocess.DEVNULL)
-        # A session of its own: smbd has a process per client, and all of them end with it.
+        # A separate session: smbd has a process per client, and all of them end with it.
         self._process = subprocess.Popen(["smbd", "--foreground", "--no-process-group", "-s", str(configuration)],
                                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                          stderr=subprocess.DEVNULL, start_new_session=True)
@@ -129,12 +130,12 @@ class Samba:
         return self._process.pid
 
     def cpu_seconds(self):
-        """Of smbd, what it has for clients now, and those whose client has gone."""
+        """Returns the CPU time of smbd, its processes for current clients, and those of disconnected clients."""
         total = 0
         for folder in pathlib.Path("/proc").glob("[0-9]*"):
             try:
                 fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
-            except (OSError, IndexError):  # it ended meanwhile
+            except (OSError, IndexError):  # it has ended
                 continue
             if int(fields[3]) == self._process.pid:  # the session
                 total += sum(map(int, fields[11:13]))
@@ -145,7 +146,7 @@ class Samba:
 
 @dataclass(frozen=True)
 class Done:
-    """What a load generator has measured itself: how much was done, and what the server and the clock took for it."""
+    """The measurements of a load generator: the amount of work, and its CPU time and duration."""
 
     amount: float
     cpu_seconds: float
@@ -154,13 +155,13 @@ class Done:
 
 @dataclass(frozen=True)
 class Workload:
-    """What a client does, in `unit`s of which a second of CPU time has `per_second`; or `metric` is what else is told."""
+    """The work of a client, in `unit`s of which a second of CPU time has `per_second`; or another `metric`."""
 
     name: str
     unit: str
     per_second: int
-    prepare: object  # (server) -> None: what has to be there, not measured
-    work: object     # (server) -> how much was done, or Done
+    prepare: object  # (server) -> None: preparation, not measured
+    work: object     # (server) -> the amount of work, or Done
     subjects: tuple = ("sluice.io_uring", "sluice.epoll", "samba")
     metric: str = "server_cpu"
     better: str = "lower"
@@ -168,7 +169,7 @@ class Workload:
 
 @dataclass
 class Samples:
-    """Of one subject, a number per repeat."""
+    """The measurements of one subject, a number per repeat."""
 
     costs: list = field(default_factory=list)
     rates: list = field(default_factory=list)
@@ -183,7 +184,7 @@ def run_smbclient(server, commands, local, protection="off"):
 
 
 def run_smbtorture(server, benchmark, seconds):
-    """How many operations it counted; it prints a rate of each second."""
+    """Returns the number of operations of smbtorture, which prints a rate for each second."""
     done = subprocess.run(["smbtorture", f"//127.0.0.1/{server.share}", "-p", str(server.port), "-U", server.account,
                            f"--option=torture:timelimit={seconds}", "--option=torture:nprocs=2",
                            "--option=torture:qdepth=4", f"smb2.bench.{benchmark}"],
@@ -196,7 +197,7 @@ def run_smbtorture(server, benchmark, seconds):
 
 
 def run_load(program, server, workload, protection, *arguments):
-    """One run of `sluice bench smb`, which tells what the server used meanwhile."""
+    """Runs `sluice bench smb` once, which measures the server at the same time."""
     user, password = server.account.split("%")
     done = subprocess.run([program, "bench", "smb", f"smb://{user}@127.0.0.1:{server.port}/{server.share}", "--json", "--keep",
                            "--spin", "--discard", "--workload", workload, "--server-pid", str(server.pid), "--subject", server.name,
@@ -209,7 +210,7 @@ def run_load(program, server, workload, protection, *arguments):
 
 
 def bench_loads(options, local):
-    """Transfers of every size, and small operations, by our own load generator."""
+    """Transfers of every size, and small operations, with our own load generator."""
     def nothing(server):
         pass
 
@@ -248,7 +249,7 @@ def bench_loads(options, local):
 
 
 def big_files(options, local):
-    """Gigabytes read and written; the file is there once it was written."""
+    """Gigabytes read and written; the file exists after the first write."""
     def put_once(server):
         if not (server.folder / "big").exists():
             run_smbclient(server, "put big", local)
@@ -290,7 +291,7 @@ def small_files(options, local):
 
 
 def single_operations(options, local):
-    """Log-ons, echoes, and opens that are closed at once."""
+    """Logons, echoes, and opens that are closed at once."""
     def nothing(server):
         pass
 
@@ -301,20 +302,20 @@ def single_operations(options, local):
 
     yield Workload("log_on", "us/log-on", 1_000_000, nothing, log_on)
     if not shutil.which("smbtorture"):
-        print("smb: smbtorture is not installed (Debian package samba-testsuite): no echo, no open_close", file=sys.stderr)
+        print("smb: smbtorture is not installed (Debian package samba-testsuite): skipping echo and open_close", file=sys.stderr)
         return
     known = subprocess.run(["smbtorture", "--list"], capture_output=True, text=True, check=False).stdout
     for name, benchmark, unit in (("echo", "echo", "us/echo"), ("open_close", "path-contention-shared", "us/open"),
                                   ("torture_read_4k", "read", "us/read"), ("torture_log_on", "session-setup", "us/log-on")):
         if f"smb2.bench.{benchmark}" not in known:
-            print(f"smb: this smbtorture has no bench.{benchmark}, newer ones have: no {name}", file=sys.stderr)
+            print(f"smb: smbtorture is too old for bench.{benchmark}: skipping {name}", file=sys.stderr)
             continue
         yield Workload(name, unit, 1_000_000, nothing,
                        lambda server, benchmark=benchmark: run_smbtorture(server, benchmark, options.seconds))
 
 
 def whole_files(options, local):
-    """A large file by each one's own client: seconds."""
+    """Fetches a large file with the client of each project: seconds."""
     def put_once(server):
         (local / "gigabyte").unlink(missing_ok=True)
         path = server.folder / "gigabyte"
@@ -330,7 +331,8 @@ def whole_files(options, local):
             began = time.monotonic()
             if isinstance(server, Sluice):
                 url = f"smb://{served.USER}@127.0.0.1:{server.port}/{server.share}/gigabyte"
-                # A pipe's end tells at once that it has gone; without one Python looks every 50 ms.
+                # The end of a pipe shows at once that the client has ended; otherwise Python polls
+                # every 50 ms.
                 subprocess.run([server.program, command, *LOAD_PROTECTIONS[protection], url, *([target] * (command == "get"))],
                                check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=CLIENT_SECONDS_MAX,
                                env=os.environ | {"SLUICE_PASSWORD": served.PASSWORD})
@@ -347,12 +349,12 @@ def whole_files(options, local):
 
 
 def idle_sessions(options, local):
-    """Memory of sessions that have come to rest, in KiB each."""
+    """Memory of idle sessions, in KiB each."""
     count = 100 if options.quick else 1000
     resting = {}
 
     def hold(server):
-        before = resting.setdefault(server.name, server.memory_bytes())  # what is freed later is kept for the next
+        before = resting.setdefault(server.name, server.memory_bytes())  # memory that is freed later is kept for the next sessions
         with subprocess.Popen([options.program, "bench", "smb", f"smb://{served.USER}@127.0.0.1:{server.port}/{server.share}",
                                "--workload", "echo", "--connections", str(count), "--depth", "1", "--seconds", "0.5"],
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
@@ -369,8 +371,8 @@ def idle_sessions(options, local):
 
 
 def active_beside_idle(options, local):
-    """Single operations of 64 sessions beside 1,000 others that are connected: the server's processor time of each, as a multiple of
-    what it takes without those, measured right before or behind."""
+    """Single operations of 64 sessions next to 1,000 idle ones: the server's CPU time of each, as a multiple of the time without
+    those, measured directly before or after."""
     idle_sessions = 100 if options.quick else 1000
 
     def cost(server, workload, idle):
@@ -424,7 +426,7 @@ def loop_counts(options, local):
 
 
 def measure(workload, servers, repeats):
-    """Subject -> Samples. The servers take turns, and each is first as often as last."""
+    """Returns subject -> Samples. The order of the servers alternates, so that each is first as often as last."""
     samples = {server.name: Samples() for server in servers}
     for repeat in range(repeats):
         for server in servers if repeat % 2 == 0 else servers[::-1]:
@@ -475,7 +477,7 @@ def median_rank(count):
 
 
 def make_subjects(options, scratch):
-    """The servers, not started, each with a folder of its own."""
+    """Returns the servers, not started, each with its own directory."""
     both = ["--loops", str(options.loops)] if options.loops else []
     made = sluice_subjects("", options.program, [*both, *(options.argument or [])])
     if options.before:
@@ -484,7 +486,7 @@ def make_subjects(options, scratch):
         made += [Samba, lambda folder: Samba(folder, "samba.sendfile", ("use sendfile = yes", "aio read size = 0")),
                  lambda folder: Samba(folder, "samba.io_uring", ("vfs objects = io_uring",))]
     else:
-        print("smb: smbd is not installed (Debian package samba): no rows of Samba", file=sys.stderr)
+        print("smb: smbd is not installed (Debian package samba): skipping Samba", file=sys.stderr)
     for number, make in enumerate(made):
         folder = scratch / f"served-{number}"
         folder.mkdir()
@@ -492,7 +494,7 @@ def make_subjects(options, scratch):
 
 
 def sluice_subjects(prefix, program, arguments):
-    """Functions that make the subjects of a program, each from a folder."""
+    """Returns functions that create the subjects of a program, each from a directory."""
     def subject(name, multiplexer, *more):
         return lambda folder: Sluice(program, folder, multiplexer, f"{prefix}sluice.{name}", [*more, *arguments])
 
@@ -517,14 +519,14 @@ def main():
     parser.add_argument("program", type=pathlib.Path, help="the sluice program, of a release build")
     parser.add_argument("--before", type=pathlib.Path, metavar="PROGRAM",
                         help="another sluice program to compare with, instead of Samba")
-    parser.add_argument("--argument", action="append", help="passed to `sluice serve` of the first program; may be repeated")
+    parser.add_argument("--argument", action="append", help="passed to `sluice serve` of the first program (repeatable)")
     parser.add_argument("--loops", type=int, metavar="N",
                         help="event loops of the servers; with one, the client has the other CPU, and ratios vary less")
-    parser.add_argument("--quick", action="store_true", help="less of everything: a minute")
-    parser.add_argument("--only", action="append", help="workloads whose name has this in it; may be repeated")
-    parser.add_argument("--folder", default="/dev/shm", help="where the shares are made")
-    parser.add_argument("--repeats", type=int, help="how often each is measured (5)")
-    parser.add_argument("--seconds", type=float, dest="load_seconds", help="how long each load lasts (1)")
+    parser.add_argument("--quick", action="store_true", help="fewer files and repeats: about a minute")
+    parser.add_argument("--only", action="append", help="only workloads whose name contains this (repeatable)")
+    parser.add_argument("--folder", default="/dev/shm", help="directory for the shares [default: /dev/shm]")
+    parser.add_argument("--repeats", type=int, help="repeats of each measurement [default: 5]")
+    parser.add_argument("--seconds", type=float, dest="load_seconds", help="duration of each load [default: 1]")
     options = parser.parse_args()
     options.megabytes, options.times, options.files, options.seconds, options.get_megabytes = \
         (256, 1, 300, 1, 256) if options.quick else (500, 2, 1000, 2, 1024)
@@ -535,7 +537,7 @@ def main():
     families = [big_files, small_files, single_operations, bench_loads, whole_files, idle_sessions, active_beside_idle,
                 loop_counts]
     if not shutil.which("smbclient"):
-        print("smb: smbclient is not installed (Debian package smbclient): nothing to measure with", file=sys.stderr)
+        print("smb: smbclient is not installed (Debian package smbclient)", file=sys.stderr)
         return 0
     with tempfile.TemporaryDirectory(prefix="sluice-bench-", dir=options.folder) as folder, \
             contextlib.ExitStack() as running:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How much an attacker slows down an honest client of `sluice serve`.
+"""Measures how much an attacker slows down an honest client of `sluice serve`.
 
     bench/smb_attacked.py build/release/sluice/cli/sluice [--only locks] [--pairs 5] [--seconds 3] [--folder /dev/shm]
 
 The honest client is `sluice bench smb --workload get` at 127.0.0.1: it opens a file, which returns its attributes, reads and
 closes it, one request at a time. Its p99 latency is measured without and with an attack, interleaved. The attacker is a
-process of its own at 127.0.0.2, under SCHED_IDLE, because an attacker has a machine of its own. An attack continues
-while the latency is measured:
+separate process at 127.0.0.2, under SCHED_IDLE, because a real attacker has a separate machine. An attack continues while
+the latency is measured:
 
     idle_connections     connects, sends nothing, and connects again when the server closes a connection
     unfinished_sessions  starts sessions and never authenticates
@@ -56,7 +56,7 @@ DIRECTORY_FILE = 1
 
 
 class Attacker:
-    """A connection that speaks as much SMB 3.0.2 as an attack needs, unsigned."""
+    """A connection that implements as much of SMB 3.0.2 as an attack needs, unsigned."""
 
     def __init__(self, port, timeout=5):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout,
@@ -115,7 +115,7 @@ class Attacker:
         return status
 
     def prove(self, user=None):
-        """Authenticates with a wrong password of a user; anonymously without one."""
+        """Authenticates with a wrong password of a user, or anonymously without a user name."""
         name = (user or "").encode("utf-16-le")
         blob = b"\1\1" + bytes(6) + bytes(8) + os.urandom(8) + bytes(8)
         proof = os.urandom(16) + blob if user else b""
@@ -139,7 +139,7 @@ class Attacker:
         return self
 
     def create(self, name, options=0):
-        """Returns the file ID; None if the server rejects that."""
+        """Returns the file ID, or None if the server rejects the open."""
         text = name.encode("utf-16-le")
         body = struct.pack("<HBBIQQIIIIIHHII", 57, 0, 0, 2, 0, 0, GENERIC_ALL, 0, 7, OPEN_IF, options, 120, len(text), 0,
                            0) + text
@@ -253,7 +253,7 @@ ATTACKS = (idle_connections, unfinished_sessions, passwords, opens, locks, watch
 
 def attack(options):
     """Runs until it is killed. Prints a line once the attack has its full effect."""
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))  # runs only on an idle processor
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))  # runs only on an idle CPU
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     announced = []
@@ -318,7 +318,7 @@ def main():
     parser.add_argument("--only", action="append", choices=[each.__name__ for each in ATTACKS])
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3)
-    parser.add_argument("--folder", help="for the files that are served [default: the system's temporary directory]")
+    parser.add_argument("--folder", help="directory for the served files [default: the system's temporary directory]")
     parser.add_argument("--attack", help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -1,7 +1,7 @@
-// What do signing and sealing an SMB message cost per byte? A message is a header of 80 bytes (as of an SMB2
-// READ response) and the data, in two parts for ours. The limit is OpenSSL through EVP with a context that is
-// kept, on the message in one piece: what ours rests on, but for GCM and GMAC on processors with VAES
-// (docs/decisions/0012-own-gcm.md).
+// The cost of signing and sealing an SMB message per byte. A message is a header of 80 bytes (like
+// an SMB2 READ response) and the data, in two parts for ours. The limit is OpenSSL through EVP with
+// a reused context, on the message in one piece: the base of our implementation, except for GCM and
+// GMAC on CPUs with VAES (docs/decisions/0012-own-gcm.md).
 
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
@@ -24,7 +24,7 @@ using namespace sluice::smb::auth;
 
 constexpr std::size_t header_bytes = 80;
 
-// A message in one piece, and the same in the parts in which a server has it.
+// A message in one piece, and in the parts that a server has.
 struct message {
     explicit message(std::size_t data_bytes) : whole(header_bytes + data_bytes, std::byte{0x5a}) {}
     std::vector<std::byte> whole;
@@ -154,7 +154,7 @@ struct piece {
 };
 constexpr piece pieces[] = {{"100", 100}, {"4k", 4096}, {"64k", 65536}, {"1m", 1 << 20}};
 
-// So many messages that a repeat takes some tens of milliseconds.
+// A number of messages such that a repeat takes some tens of milliseconds.
 workload_options options_for(const std::string& what, const piece& size, double gigabytes_per_second) {
     const double ns_per_message = 400 + static_cast<double>(size.bytes) / gigabytes_per_second;
     return {.name = what + "_" + size.name,

@@ -1,9 +1,9 @@
-// What would it save to sign (GMAC) or encrypt (GCM) a READ's reply straight from a mapping of the file,
-// rather than from a buffer it was read into, as the server does? From a file in memory to a socket that
-// throws everything away: a header of 84 bytes and the data. `limit` is what an unsigned reply takes, a
-// splice. Of the ways that map, `mapped_anew` does so in each turn, as for a file that is read once: each
-// page then costs its share of a fault. What they leave out is what a server would need besides: nobody may
-// write to the file or cut it meanwhile (docs/algorithms/data-path.md).
+// The savings of signing (GMAC) or encrypting (GCM) a READ's reply directly from a mapping of the
+// file, instead of from the buffer into which the server reads it. From a file in memory to a
+// socket that discards everything: a header of 84 bytes and the data. `limit` is the cost of an
+// unsigned reply, a splice. `mapped_anew` maps in each turn, as for a file that is read once: each
+// page then costs its share of a fault. The mapping subjects omit a requirement of a server: no
+// process may write to the file or truncate it in the meantime (docs/algorithms/data-path.md).
 
 #include <sys/mman.h>
 
@@ -55,7 +55,7 @@ private:
     void* begin_;
 };
 
-// What all ways share: the connection, and the keys.
+// The shared state of all subjects: the connection, and the keys.
 class sender {
 public:
     explicit sender(std::size_t size)
@@ -134,7 +134,8 @@ private:
     std::uint64_t messages_ = 0;
 };
 
-// Consecutive pieces of the file, round and round, so that nobody gets a piece a cache still holds.
+// Consecutive pieces of the file, in a circle, so that no subject gets a piece that is still in a
+// cache.
 class place {
 public:
     explicit place(std::size_t size) noexcept : size_(size) {}
@@ -149,7 +150,7 @@ private:
     std::uint64_t at_ = 0;
 };
 
-// A turn with one mapping that all turns share, or with its own.
+// A turn with one mapping shared by all turns, or with its own.
 template <class Work>
 turns::turn turn_of(place& where, Work work) {
     return [&where, work](std::uint64_t operations) mutable {
@@ -199,7 +200,7 @@ void compare_sealed(turns& subjects, std::size_t size) {
 int main(int argc, char** argv) {
     using namespace sluice::bench;
     benchmark ways("smb_mapped_read",
-                   "What would it save to sign or encrypt READs from a mapping of the file?");
+                   "What does signing or encrypting READs from a mapping of the file save?");
     struct piece {
         const char* name;
         std::size_t bytes;

@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""How much clients wait while the file system of another share is slow, or hangs.
+"""Measures how long clients wait while the file system of another share is slow, or hangs.
 
     bench/smb_slow_share.py build/release/sluice/cli/sluice [--quick] [--only hung] [--seconds 3] [--folder /var/tmp]
 
-One server has the share "fast" and others, which lie on FUSE file systems. Two clients of "fast" do one operation after the
-other, each on a connection of its own: open, stat, read, write, flush, list, rename, delete. Meanwhile, clients of the other
-shares open, read and close files:
+One server has the share "fast" and others, which are on FUSE file systems. Two clients of "fast" do one operation after the
+other, each on a separate connection: open, stat, read, write, flush, list, rename, delete. In the meantime, clients of the
+other shares open, read and close files:
 
-    calm          the other file system is as fast as FUSE is
+    calm          the other file system has no delay
     slow_200ms    each of its calls takes 200 ms
     hung          none of its calls returns
     eight_hung    the same of eight shares
     mount_inside  "fast" remains; in the directory of another local share, a file system is mounted whose calls take 200 ms
 
 Then the server gets SIGTERM. Subjects are sluice and Debian's smbd, which has a process for each connection. One row of JSON
-per variant, subject and operation on standard output; a row `all`: the part of the time that clients spent in operations of
-more than 20 ms, since a client that waits sends few requests in that time; and a row `stop`: the seconds until the server has ended, and whether
-its log names a hung share. An operation that takes longer than 10 s ends the variant, and counts as 10 s. Needs root or a
-user who may mount FUSE, and python3-fusepy.
+per variant, subject and operation on standard output; a row `all`: the share of time that clients spent in operations of more
+than 20 ms, because a client that waits sends few requests in that time; and a row `stop`: the seconds until the server has
+ended, and whether its log names a hung share. An operation that takes longer than 10 s ends the variant, and counts as 10 s.
+Needs root or a user that may mount FUSE, and python3-fusepy.
 """
 
 import argparse
@@ -38,7 +38,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "interop"))
-import smb_attacked  # noqa: E402  (its client is all that is needed)
+import smb_attacked  # for its client
 
 CREATE, CLOSE, FLUSH, READ, WRITE, QUERY_DIRECTORY, QUERY_INFO, SET_INFO = 5, 6, 7, 8, 9, 14, 16, 17
 RENAME_INFORMATION, DISPOSITION_INFORMATION, ALL_INFORMATION = 10, 13, 18
@@ -103,7 +103,7 @@ class Client(smb_attacked.Attacker):
 
 
 def do_round(client, number, into):
-    """Each operation once. Returns the seconds of each, also if one fails."""
+    """Does each operation once. Returns the seconds of each, also if one fails."""
     name = f"file {number}"
     directory = file = None
 
@@ -131,7 +131,7 @@ def do_round(client, number, into):
 
 
 def load_share(port, share, path):
-    """Opens, reads and closes one file again and again, as a process of its own."""
+    """Opens, reads and closes one file repeatedly, in a separate process."""
     try:
         client = Client(port, share, timeout=600)
         while True:
@@ -143,7 +143,7 @@ def load_share(port, share, path):
 
 
 class SlowMount:
-    """A file system that is as slow as `set` says, while the `with` block runs."""
+    """A file system with the delay of `set`, while the `with` block runs."""
 
     def __init__(self, scratch, name, mount_point=None):
         self.source, self.control = scratch / f"{name}.source", scratch / f"{name}.control"
@@ -173,7 +173,7 @@ class SlowMount:
         return self
 
     def __exit__(self, *_):
-        self.set("0")  # so that no call is left in the kernel
+        self.set("0")  # releases calls in the kernel
         self._process.kill()
         self._process.wait()
         unmount = shutil.which("fusermount") or shutil.which("fusermount3")
@@ -261,7 +261,7 @@ class Samba(Server):
 
 
 def percentile(values, share):
-    """The smallest value that at least this share of all does not exceed."""
+    """Returns the smallest value that at least this share of all values does not exceed."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
@@ -271,13 +271,13 @@ def print_row(row):
 
 
 def share_of_long_waits(took):
-    """Which part of the time the clients spent in operations of more than 20 ms: quick ones in between do not hide it."""
+    """Returns the share of time in operations of more than 20 ms: quick ones in between do not hide it."""
     all_seconds = [seconds for each in took.values() for seconds in each]
     return sum(seconds for seconds in all_seconds if seconds > 0.02) / sum(all_seconds)
 
 
 def measure(server, clients, seconds):
-    """Returns the seconds of each operation of the clients, which take turns; each does one round at least."""
+    """Returns the seconds of each operation of the clients, which take turns; each does at least one round."""
     took = {name: [] for name in OPERATIONS}
     ends = time.monotonic() + seconds
     number = 0
@@ -351,9 +351,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=pathlib.Path, help="the sluice program, of a release build")
     parser.add_argument("--quick", action="store_true", help="one slow and one hung share, for a second each")
-    parser.add_argument("--only", action="append", choices=VARIANTS, help="a variant; may be repeated")
-    parser.add_argument("--seconds", type=float, help="how long each is measured (3)")
-    parser.add_argument("--folder", help="where the shares are [default: the system's temporary directory]")
+    parser.add_argument("--only", action="append", choices=VARIANTS, help="only this variant (repeatable)")
+    parser.add_argument("--seconds", type=float, help="duration of each measurement [default: 3]")
+    parser.add_argument("--folder", help="directory for the shares [default: the system's temporary directory]")
     parser.add_argument("--no-samba", action="store_true", help="sluice only")
     options = parser.parse_args()
     options.seconds = options.seconds or (1 if options.quick else 3)
@@ -361,7 +361,7 @@ def main():
     if not options.no_samba and shutil.which("smbd"):
         subjects.append(Samba)
     elif not options.no_samba:
-        print("smb_slow_share: smbd is not installed (Debian package samba): no rows of Samba", file=sys.stderr)
+        print("smb_slow_share: smbd is not installed (Debian package samba): skipping Samba", file=sys.stderr)
     for variant in options.only or (("slow_200ms", "hung") if options.quick else VARIANTS):
         for make in subjects:
             print(f"smb_slow_share: {variant}, {make.name}", file=sys.stderr, flush=True)

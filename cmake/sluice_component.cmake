@@ -30,7 +30,8 @@ endfunction()
 
 # sluice_component(io SOURCES a.cpp LINK PRIVATE uring): the library sluice::io in this folder. What it builds on is in
 # sluice-components.cmake.
-# PRECOMPILE <sluice/io/a.hpp>: what most of its sources include, parsed ahead in the sanitizers' builds.
+# PRECOMPILE <sluice/io/a.hpp>: headers that most of its sources include, precompiled in the builds of the sanitizers and
+# of the program alone.
 # INTERNAL a.hpp: headers that only the component's own sources include. They are not installed, and what they declare is
 # not part of the ABI.
 function(sluice_component name)
@@ -48,9 +49,9 @@ function(sluice_component name)
   target_include_directories(sluice_${name} PUBLIC
     "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>" "$<INSTALL_INTERFACE:include>")
   target_link_libraries(sluice_${name} PRIVATE $<BUILD_INTERFACE:sluice_options>)
-  if(SLUICE_DEVELOPER AND SLUICE_SANITIZE AND arg_PRECOMPILE)
+  if(SLUICE_PRECOMPILE AND arg_PRECOMPILE AND (SLUICE_SANITIZE OR NOT SLUICE_DEVELOPER))
     sluice_precompile(sluice_${name} ${arg_PRECOMPILE})
-  elseif(SLUICE_DEVELOPER)
+  elseif(SLUICE_PRECOMPILE)
     target_precompile_headers(sluice_${name} REUSE_FROM sluice_precompiled_for_components)
   endif()
   foreach(dependency IN LISTS sluice_${name}_depends)

@@ -29,10 +29,10 @@ def junit(**tests):
 def report(*results):
     """A GoogleTest report with one case per word."""
     cases = {"passed": {"status": "RUN", "result": "COMPLETED"},
-             "failed": {"status": "RUN", "result": "COMPLETED", "failures": [{}]},
+             "failed": {"name": "opens", "status": "RUN", "result": "COMPLETED", "failures": [{"failure": "it did not"}]},
              "skipped": {"status": "RUN", "result": "SKIPPED"},
              "filtered": {"status": "NOTRUN", "result": "SUPPRESSED"}}
-    return {"testsuites": [{"testsuite": [cases[result] for result in results]}]}
+    return {"testsuites": [{"name": "file", "testsuite": [cases[result] for result in results]}]}
 
 
 class Counting(unittest.TestCase):
@@ -61,7 +61,12 @@ class Counting(unittest.TestCase):
         self.assertEqual(tool.reasons_to_skip(text), ["go skipped: go is not installed"])
 
     def test_cases_that_were_filtered_out_are_not_counted(self):
-        self.assertEqual(tool.count_cases(report("passed", "filtered")), tool.Count(passed=1))
+        self.assertEqual(tool.count_cases("io", report("passed", "filtered")), tool.Count(passed=1))
+
+    def test_each_failure_is_named_with_its_message(self):
+        count = tool.count_stage(junit(io="fail", tidy="fail"), {"io": report("passed", "failed")})
+        self.assertEqual(count.failures,
+                         ["failed: io file.opens\n    it did not", "failed: tidy, without a failing case"])
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@
 namespace sluice::bench {
 namespace {
 
-// Constant-initialised, because the first malloc comes before any constructor. Relaxed: a count orders
-// nothing. One counter for all threads costs a benchmark that allocates from several of them some cache
-// misses, which is little beside the allocations it is there to find.
+// Constant-initialised, because the first malloc comes before any constructor. Relaxed: a count
+// orders nothing. One counter for all threads costs a benchmark that allocates from several of them
+// some cache misses, which is little compared with the allocations that it should find.
 constinit std::atomic<std::uint64_t> count{0};
 
 void note_one() noexcept {
@@ -34,7 +34,7 @@ std::uint64_t allocations() noexcept {
 
 #ifdef SLUICE_SANITIZER_OWNS_MALLOC
 
-// A sanitizer has already taken the place of malloc; it tells whoever asks.
+// A sanitizer has already replaced malloc; it notifies these hooks.
 extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*)(const volatile void*, std::size_t),
                                                          void (*)(const volatile void*));
 
@@ -47,7 +47,8 @@ namespace {
 
 #else
 
-// Names of the program come before those of the C library, whose own allocator stays reachable under these.
+// Symbols of the program take precedence over those of the C library, whose own allocator remains
+// reachable under these.
 extern "C" {
 void* __libc_malloc(std::size_t bytes);
 void* __libc_calloc(std::size_t number, std::size_t bytes);

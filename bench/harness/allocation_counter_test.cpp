@@ -17,7 +17,7 @@ namespace {
 #define __has_feature(x) 0
 #endif
 
-// Keeps the optimiser from removing an allocation that nobody looks at.
+// Keeps the optimiser from removing an unused allocation.
 void keep(void* block) {
     asm volatile("" : : "g"(block) : "memory");
 }
@@ -44,9 +44,9 @@ TEST(allocation_counter, sees_malloc_and_its_family) {
               1u);
 }
 
-TEST(allocation_counter, sees_what_asks_for_an_alignment) {
+TEST(allocation_counter, sees_aligned_allocations) {
 #if __has_feature(thread_sanitizer)
-    GTEST_SKIP() << "TSan does not tell of these";
+    GTEST_SKIP() << "TSan does not report these";
 #endif
     EXPECT_EQ(allocations_in([] {
                   void* block = std::aligned_alloc(64, 128);
@@ -71,7 +71,7 @@ TEST(allocation_counter, sees_operator_new_also_for_aligned_types) {
     EXPECT_EQ(allocations_in([] { keep(std::make_unique<wide>().get()); }), 1u);
 }
 
-TEST(allocation_counter, does_not_count_what_only_frees_or_computes) {
+TEST(allocation_counter, does_not_count_code_that_only_frees_or_computes) {
     auto* value = new int(3);
     keep(value);
     EXPECT_EQ(allocations_in([&] { delete value; }), 0u);

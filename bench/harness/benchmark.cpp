@@ -16,7 +16,7 @@
 
 namespace sluice::bench {
 
-// Null in a program that does not link the counter; then there is no such field.
+// Null in a program that does not link the counter; then the row has no such field.
 [[gnu::weak]] std::uint64_t allocations() noexcept;
 
 namespace {
@@ -29,7 +29,7 @@ constexpr unsigned rounds_of_turns_quick = 40;
 
 double now_ns(clockid_t clock) {
     timespec time{};
-    ENSURE(clock_gettime(clock, &time) == 0, "the thread given to cpu_of() must still run");
+    ENSURE(clock_gettime(clock, &time) == 0, "the thread passed to cpu_of() still runs");
     return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
 }
 
@@ -105,7 +105,7 @@ void run::cpu_of(pthread_t thread) {
 
 void turns::measure(std::span<const turn> of) {
     ENSURE(measured_.empty(), "measure() is called once");
-    constexpr unsigned seed = 1;  // the same lots each time: two runs differ in what they measure alone
+    constexpr unsigned seed = 1;  // the same order in each run, so that runs are comparable
     constexpr unsigned warming_up = 2;
     std::minstd_rand lots(seed);
     std::vector<std::size_t> order(of.size());
@@ -128,7 +128,7 @@ workload& workload::subject(std::string name, std::function<void(run&)> body) {
 
 workload& workload::subjects_in_turns(const std::vector<std::string>& names,
                                       std::function<void(turns&)> body) {
-    ENSURE(contenders_.empty(), "a workload's subjects take turns all or none");
+    ENSURE(contenders_.empty(), "all subjects of a workload take turns, or none");
     for (const std::string& name : names)
         (void)subject(name, {});
     in_turns_ = std::move(body);
@@ -153,13 +153,13 @@ workload::sample workload::sample_of(std::uint64_t done, const measurement& meas
             result.value = result.cpu_ns_per_operation;
             break;
         case metric::operations_per_second:
-            result.value = static_cast<double>(done) / seconds;  // none, for all we know
+            result.value = static_cast<double>(done) / seconds;  // none, as far as this measures
             break;
         case metric::gigabytes_per_second:
             result.value = operations * static_cast<double>(options_.bytes_per_operation) / 1e9 / seconds;
             break;
         case metric::bytes:
-            break;  // what the subject said
+            break;  // the subject's own value
     }
     return result;
 }
@@ -185,7 +185,7 @@ bool workload::repeat(contender& who, std::uint64_t operations, bool keep) {
     measured.cpu_ns = current.cpu_spent_ns_.value_or(measured.cpu_ns);
     sample& kept = who.samples.emplace_back(sample_of(current.operations_, measured));
     if (options_.metric == metric::bytes) {
-        ENSURE(current.bytes_.has_value(), "a subject says how many bytes it occupies, or calls skip()");
+        ENSURE(current.bytes_.has_value(), "a subject calls occupies() or skip()");
         kept.value = *current.bytes_;
     }
     who.latencies.merge(current.latencies_);
@@ -197,9 +197,9 @@ bool workload::repeat(contender& who, std::uint64_t operations, bool keep) {
 void workload::repeat_turns(unsigned rounds) {
     turns all(options_.operations, rounds, clock());
     in_turns_(all);
-    ENSURE(all.measured_.size() == rounds, "what takes turns calls turns::measure()");
+    ENSURE(all.measured_.size() == rounds, "subjects that take turns call turns::measure()");
     for (const std::vector<measurement>& these : all.measured_) {
-        ENSURE(these.size() == contenders_.size(), "a turn for each name");
+        ENSURE(these.size() == contenders_.size(), "one turn for each name");
         for (std::size_t who = 0; who != these.size(); ++who)
             contenders_[who].samples.push_back(sample_of(options_.operations, these[who]));
     }
@@ -294,7 +294,7 @@ int benchmark::main(int argc, const char* const* argv) {
                 question_.c_str(), argv[0], repeats_quick, repeats);
             return 0;
         } else {
-            std::fprintf(stderr, "%s: %s is not understood; see --help\n", argv[0], argv[i]);
+            std::fprintf(stderr, "%s: unknown argument '%s'; see --help\n", argv[0], argv[i]);
             return 2;
         }
     }
@@ -308,7 +308,7 @@ int benchmark::main(int argc, const char* const* argv) {
         good = run_workload(what, only, quick, isatty(STDERR_FILENO) == 1) and good;
     }
     if (not any)
-        std::fprintf(stderr, "%s: no subject or workload has %s in its name\n", argv[0], only.data());
+        std::fprintf(stderr, "%s: no subject or workload name contains '%s'\n", argv[0], only.data());
     return good and any ? 0 : 1;
 }
 

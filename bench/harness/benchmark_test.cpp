@@ -22,7 +22,7 @@ struct outcome {
     std::vector<std::string> rows;
 };
 
-// Standard output of a benchmark, by lines.
+// Returns the standard output of a benchmark, by lines.
 outcome run_with(benchmark& bench, std::vector<const char*> arguments) {
     arguments.insert(arguments.begin(), "bench");
     testing::internal::CaptureStdout();
@@ -60,7 +60,7 @@ TEST(benchmark, a_workload_may_have_fewer_repeats) {
     EXPECT_THAT(done.rows, ElementsAre(HasSubstr("\"n\":1")));
 }
 
-TEST(benchmark, subjects_in_turns_do_their_operations_in_an_order_drawn_anew_each_time) {
+TEST(benchmark, interleaved_subjects_do_their_operations_in_a_new_random_order_each_time) {
     std::string order;
     benchmark bench("b", "?");
     bench.add({.name = "w", .operations = 3}).subjects_in_turns({"limit", "sluice.x"}, [&](turns& both) {
@@ -76,7 +76,7 @@ TEST(benchmark, subjects_in_turns_do_their_operations_in_an_order_drawn_anew_eac
     EXPECT_THAT(done.rows, ElementsAre(HasSubstr("\"n\":40"), HasSubstr("\"ratio_to_limit\":")));
 }
 
-TEST(benchmark, of_subjects_in_turns_naming_one_runs_both_and_prints_that_one) {
+TEST(benchmark, naming_one_of_two_interleaved_subjects_runs_both_and_prints_that_one) {
     benchmark bench("b", "?");
     int begun = 0;
     bench.add({.name = "w"}).subjects_in_turns({"limit", "sluice.x"}, [&](turns& both) {
@@ -184,7 +184,7 @@ TEST(benchmark, counts_the_cpu_time_of_the_thread_the_subject_names) {
     EXPECT_LT(cpu_ns, 40e6);  // the busy thread alone used 50 ms
 }
 
-TEST(benchmark, counts_the_cpu_time_the_threads_of_a_subject_say_they_spent) {
+TEST(benchmark, counts_the_cpu_time_reported_by_the_threads_of_a_subject) {
     benchmark bench("b", "?");
     bench.add({.name = "w", .metric = metric::cpu_per_operation, .operations = 100})
         .subject("limit", [](run& r) {
@@ -196,7 +196,7 @@ TEST(benchmark, counts_the_cpu_time_the_threads_of_a_subject_say_they_spent) {
     EXPECT_THAT(done.rows[0], HasSubstr(R"("median":7,"min":7,"max":7,"n":3,"cpu_ns_per_op":7)"));
 }
 
-TEST(benchmark, memory_is_what_the_subject_says_it_occupies) {
+TEST(benchmark, memory_is_the_value_reported_by_the_subject) {
     benchmark bench("b", "?");
     bench.add({.name = "w", .metric = metric::bytes}).subject("limit", [](run& r) { r.occupies(64); });
     const outcome done = run_with(bench, {"--quick"});
@@ -204,7 +204,7 @@ TEST(benchmark, memory_is_what_the_subject_says_it_occupies) {
     EXPECT_THAT(done.rows[0], HasSubstr(R"("metric":"memory","unit":"B","better":"lower","median":64,)"));
 }
 
-TEST(benchmark, a_workload_of_a_series_tells_its_place_in_it) {
+TEST(benchmark, a_workload_of_a_series_prints_its_place_in_it) {
     benchmark bench("b", "?");
     bench.add({.name = "read_4", .series = {{.name = "read", .parameter = "threads", .value = 4}}})
         .subject("limit", [](run& r) { r.measure([] {}); });

@@ -7,10 +7,10 @@
 
 namespace sluice::bench {
 
-/// What the processor counts of one thread in user space: cycles, instructions, and loads that missed the L1
-/// data cache, by perf_event_open(2). Virtual machines often have no such counters; then there are no
-/// figures, and callgrind is the way (bench/range_lock_counters.py).
-/// Thread safety: the thread that makes it.
+/// The CPU's counters for one thread in user space: cycles, instructions, and loads that missed the
+/// L1 data cache, by perf_event_open(2). Virtual machines often have no such counters; then there
+/// are no figures, and callgrind is an alternative (bench/range_lock_counters.py). Thread safety:
+/// the thread that constructs it.
 class hardware_counters {
 public:
     struct event {
@@ -25,14 +25,15 @@ public:
     };
 
     hardware_counters() noexcept;
-    /// Others instead of the three, for the test on machines without them.
+    /// Counts other events instead of the three, for the test on machines without them.
     explicit hardware_counters(const std::array<event, count>& events) noexcept;
     hardware_counters(const hardware_counters&) = delete;
     hardware_counters& operator=(const hardware_counters&) = delete;
     ~hardware_counters();
 
     void start() noexcept;
-    /// Since start(). Empty if this machine, or its administrator, does not let us count.
+    /// Returns the counts since start(), or std::nullopt if this machine, or its administrator,
+    /// does not permit counting.
     [[nodiscard]] std::optional<counts> stop() noexcept;
 
 private:

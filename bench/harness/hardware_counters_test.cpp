@@ -15,16 +15,16 @@ std::chrono::nanoseconds processor_time() {
     return std::chrono::seconds(spent.tv_sec) + std::chrono::nanoseconds(spent.tv_nsec);
 }
 
-/// By this thread's own clock: on a machine that is busy otherwise, it may get little of a span of time.
+/// Measured by this thread's own clock: on a busy machine, it may get little of a time span.
 void busy_for(std::chrono::milliseconds time) {
     const auto end = processor_time() + time;
     while (processor_time() < end) {}
 }
 
-// A clock of the kernel's stands for all three: it counts everywhere, in nanoseconds.
+// A kernel clock replaces all three: it counts everywhere, in nanoseconds.
 constexpr hardware_counters::event task_clock{.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_TASK_CLOCK};
 
-TEST(hardware_counters, count_what_this_thread_does_between_start_and_stop) {
+TEST(hardware_counters, count_the_work_of_this_thread_between_start_and_stop) {
     hardware_counters counters({task_clock, task_clock, task_clock});
     busy_for(std::chrono::milliseconds(20));
     counters.start();
@@ -36,7 +36,7 @@ TEST(hardware_counters, count_what_this_thread_does_between_start_and_stop) {
     EXPECT_GT(counted->l1_misses, 1e6);
 }
 
-TEST(hardware_counters, of_what_cannot_be_counted_there_are_no_figures) {
+TEST(hardware_counters, return_no_figures_for_unavailable_events) {
     hardware_counters counters({task_clock, {.type = PERF_TYPE_SOFTWARE, .config = 1'000'000}, task_clock});
     counters.start();
     EXPECT_FALSE(counters.stop().has_value());

@@ -9,7 +9,8 @@
 namespace sluice::bench {
 namespace {
 
-// The shortest form of `value` rounded to six significant digits: 1234570 and not 1.23457e+06.
+// Returns the shortest form of `value` rounded to six significant digits: 1234570 and not
+// 1.23457e+06.
 std::string rounded(double value) {
     if (!std::isfinite(value)) return "null";
     std::array<char, 32> text{};

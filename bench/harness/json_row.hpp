@@ -7,8 +7,9 @@
 
 namespace sluice::bench {
 
-/// One line of JSON Lines: a flat object, its fields in the order in which they were added.
-/// Numbers keep six significant digits, more than any measurement here has; what is not finite becomes null.
+/// One line of JSON Lines: a flat object, its fields in the order in which they were added. Numbers
+/// keep six significant digits, more than any measurement here has; a number that is not finite
+/// becomes null.
 class json_row {
 public:
     json_row& add(std::string_view name, std::string_view value);
@@ -18,7 +19,7 @@ public:
         return add_raw(name, std::to_string(value));
     }
 
-    /// The object, without a line end.
+    /// Returns the object, without a line end.
     [[nodiscard]] std::string text() const { return '{' + fields_ + '}'; }
 
 private:

@@ -7,10 +7,10 @@
 
 namespace sluice::bench {
 
-/// Counts durations in buckets whose width grows with the duration: each is at most 1/64 of what it holds,
-/// from one nanosecond to five centuries, in 30 KiB that are part of the object. So recording one allocates
-/// nothing and costs a few instructions, and the tail is kept however long the run. Thread safety: one
-/// thread; merge() joins.
+/// A histogram of durations in buckets whose width grows with the duration: each is at most 1/64 of
+/// its values, from one nanosecond to five centuries, in 30 KiB that are part of the object. So
+/// recording one allocates nothing and costs a few instructions, and the tail is complete however
+/// long the run. Thread safety: one thread; merge() joins.
 class latency_histogram {
 public:
     /// Complexity: constant.
@@ -25,17 +25,18 @@ public:
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
     [[nodiscard]] std::uint64_t max() const noexcept { return max_; }
 
-    /// The duration that `fraction` of the records (0.99 for p99) do not exceed, rounded up to the end of its
-    /// bucket but never past max(). Zero when nothing was recorded.
+    /// Returns the duration that `fraction` of the records (0.99 for p99) do not exceed, rounded up
+    /// to the end of its bucket but never past max(). Returns zero without records.
     [[nodiscard]] std::uint64_t percentile(double fraction) const noexcept;
 
-    /// Whether the tail above `fraction` holds at least one record: without one, that percentile is only
-    /// max().
+    /// Returns whether the tail above `fraction` has at least one record: without one, that
+    /// percentile is only max().
     [[nodiscard]] bool resolves(double fraction) const noexcept;
 
 private:
-    // A value of up to `exact_bits` bits has a bucket of its own. Of a longer one the leading `exact_bits`
-    // bits choose among half as many buckets (the first bit is always set), and its length chooses the group.
+    // A value of up to `exact_bits` bits has its own bucket. The leading `exact_bits` bits of a
+    // longer one select among half as many buckets (the first bit is always set), and its length
+    // selects the group.
     static constexpr unsigned exact_bits = 7;
     static constexpr std::size_t exact = std::size_t{1} << exact_bits;
     static constexpr std::size_t bucket_count = exact + (64 - exact_bits) * (exact / 2);

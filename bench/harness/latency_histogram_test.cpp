@@ -70,7 +70,7 @@ TEST(latency_histogram, merging_adds_the_records_up) {
     EXPECT_EQ(a.max(), 40u);
 }
 
-TEST(latency_histogram, an_empty_one_answers_zero) {
+TEST(latency_histogram, an_empty_one_returns_zero) {
     EXPECT_EQ(latency_histogram().percentile(0.99), 0u);
 }
 

@@ -5,7 +5,7 @@
 
 namespace sluice::bench {
 
-/// The middle of the repeats and how far they strayed. Minimum and maximum rather than a deviation: the
+/// The median of the repeats and their range. Minimum and maximum rather than a deviation: the
 /// repeats of a benchmark are few, and disturbed in one direction only.
 struct summary {
     double median = 0;
@@ -14,11 +14,12 @@ struct summary {
     std::size_t n = 0;
 };
 
-/// Of no values: all zero. Allocates: a copy of the values.
+/// Returns the summary of `values`: all zero if there are none. Allocates: a copy of the values.
 [[nodiscard]] summary summarise(std::span<const double> values);
 
-/// The median of values[i] / base[i]. Paired, because a disturbance that lasts longer than one repeat then
-/// slows both sides and cancels out, while a ratio of two medians keeps it. The spans have the same size.
+/// Returns the median of values[i] / base[i]. Paired, because a disturbance that lasts longer than
+/// one repeat then slows both sides and cancels out, while a ratio of two medians keeps it. The
+/// spans have the same size.
 [[nodiscard]] double paired_ratio(std::span<const double> values, std::span<const double> base);
 
 }  // namespace sluice::bench

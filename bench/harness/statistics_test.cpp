@@ -15,7 +15,7 @@ TEST(statistics, the_median_of_an_odd_number_is_the_middle_value) {
     EXPECT_EQ(s.n, 3u);
 }
 
-TEST(statistics, the_median_of_an_even_number_lies_between_the_middle_two) {
+TEST(statistics, the_median_of_an_even_number_is_between_the_middle_two) {
     EXPECT_EQ(summarise(std::array{1.0, 9.0, 2.0, 4.0}).median, 3);
 }
 

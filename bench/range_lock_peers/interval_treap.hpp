@@ -10,16 +10,16 @@ namespace sluice::bench::range_locks {
 /// A range in an interval_treap.
 struct interval_treap_node {
     extent where;
-    std::uint64_t end_max = 0;  // of the subtree
+    std::uint64_t end_max = 0;  // in the subtree
     interval_treap_node* parent = nullptr;
     interval_treap_node* left = nullptr;
     interval_treap_node* right = nullptr;
     std::uint32_t priority = 0;
 };
 
-/// Ranges, equal and overlapping ones too, sorted by their first byte, in which overlaps are found: the
-/// interval tree of the kernel's lib/interval_tree with another way to keep balance (drawn priorities instead
-/// of colours). Complexity: O(log n) expected, plus the overlaps.
+/// Ranges, also equal and overlapping ones, sorted by their first byte, with a search for overlaps:
+/// the interval tree of the kernel's lib/interval_tree with another balancing (random priorities
+/// instead of colours). Complexity: O(log n) expected, plus the overlaps.
 class interval_treap {
 public:
     using node = interval_treap_node;
@@ -55,7 +55,7 @@ public:
         }
     }
 
-    /// Calls `visit(node)` for each that overlaps.
+    /// Calls `visit(node)` for each overlap.
     template <class Visit>
     void for_each_overlap(const extent& where, Visit&& visit) const {
         visit_below(root_, where, visit);

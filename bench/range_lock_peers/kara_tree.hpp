@@ -11,10 +11,10 @@ namespace sluice::bench::range_locks {
 /// The fair reader-writer range lock on an interval tree under a spin lock: J. Kara, "lib: Implement range
 /// locks" (Linux kernel mailing list, 2013), with the readers of D. Bueso (2017).
 ///
-/// Who asks counts the ranges in the tree that are in its way, held or waiting, puts its own into it, and
-/// sleeps until the count is 0. Who gives back takes its range out and counts down all that overlap: they
-/// came later. The node is the holder's, so nothing is allocated. The kernel wakes a task by its name; here
-/// it is a futex, after a moment of spinning.
+/// A request counts the conflicting ranges in the tree, held or waiting, inserts its own, and
+/// sleeps until the count is 0. A release removes its range and decrements the count of all
+/// overlapping ones: they came later. The node belongs to the holder, so nothing is allocated. The
+/// kernel wakes a task; here it is a futex, after a moment of spinning.
 class kara_tree {
 public:
     static constexpr bool has_readers = true;
@@ -41,7 +41,8 @@ public:
         }
         held.is_waiting.wait(1, std::memory_order_acquire);
     }
-    /// Asks without waiting. Returns whether it is held; otherwise it will be, when is_granted().
+    /// Requests without waiting. Returns whether it is held; otherwise it will be, when
+    /// is_granted().
     [[nodiscard]] bool ask(holder& held, const extent& where, access how) {
         const std::lock_guard holding(latch_);
         held.how = how;
@@ -90,8 +91,8 @@ private:
         });
         return blockers;
     }
-    // release: pairs with the acquire of lock(). After it the holder may be gone; waking needs its address
-    // only.
+    // release: pairs with the acquire of lock(). After it the holder may be destroyed; waking only
+    // needs its address.
     static void wake(holder& waiting) noexcept {
         waiting.is_waiting.store(0, std::memory_order_release);
         waiting.is_waiting.notify_one();

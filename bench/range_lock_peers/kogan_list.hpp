@@ -4,14 +4,14 @@
 
 namespace sluice::bench::range_locks {
 
-/// The exclusive range lock on a sorted list: A. Kogan, D. Dice, S. Issa, "Scalable Range Locks for Scalable
-/// Address Spaces and Beyond", EuroSys 2020. With `has_fast_path` the lock of an empty list is one
-/// compare-and-swap of the head, and so is giving it back.
+/// The exclusive range lock on a sorted list: A. Kogan, D. Dice, S. Issa, "Scalable Range Locks for
+/// Scalable Address Spaces and Beyond", EuroSys 2020. With `has_fast_path`, locking an empty list
+/// is one compare-and-swap of the head, and so is its release.
 ///
-/// Invariant: live nodes are disjoint and sorted. A range is locked by the compare-and-swap that links it
-/// between two neighbours it overlaps neither of: it fails if either came, went or is going. It is released
-/// by the mark in its own link; whoever comes along unlinks it. Waiting leaves the walk, so a range that is
-/// held for long does not stop reclamation.
+/// Invariant: live nodes are disjoint and sorted. A range is locked by the compare-and-swap that
+/// links it between two neighbours without an overlap: it fails if either was inserted or removed,
+/// or is being removed. It is released by the mark in its own link; the next walk unlinks it.
+/// Waiting leaves the walk, so a range that is held for long does not stop reclamation.
 template <bool has_fast_path>
 class kogan_list {
 public:
@@ -52,7 +52,7 @@ private:
         return fresh;
     }
 
-    // False if a range is in the way and stays there while we look `looks` times.
+    // Returns false if a conflicting range remains for `looks` polls.
     [[nodiscard]] bool enter(kogan_node& fresh, kogan_pools::pool& pool, unsigned looks) {
         const kogan_pools::walk walking(pool);
         kogan_place place = head_.begin();

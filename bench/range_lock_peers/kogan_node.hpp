@@ -8,11 +8,11 @@
 
 namespace sluice::bench::range_locks {
 
-/// A range in a list lock, and the links such a list is made of.
+/// A range in a list lock, and the links of such a list.
 ///
-/// A link is the address of a node, or 0, plus a mark in the lowest bit. In a node, the mark says that the
-/// node is released; its link does not change any more. In the head, it says that the list is but one node,
-/// taken by the fast path, which its holder may simply take out again.
+/// A link is the address of a node, or 0, plus a mark in the lowest bit. In a node, the mark shows
+/// that the node is released; its link does not change any more. In the head, it shows that the
+/// list is a single node, taken by the fast path, which its holder may remove directly.
 struct alignas(64) kogan_node {
     std::atomic<std::uintptr_t> next{0};
     extent where;
@@ -27,11 +27,12 @@ struct alignas(64) kogan_node {
     }
     [[nodiscard]] std::uintptr_t link() const noexcept { return reinterpret_cast<std::uintptr_t>(this); }
 
-    // Order of all links: sequential consistency, which node_pools needs and which costs nothing here: loads
-    // and read-modify-writes are as they would be on x86, and no link is stored after others can see it.
+    // Order of all links: sequential consistency, which node_pools needs and which costs nothing
+    // here: loads and read-modify-writes are as they would be on x86, and no link is stored after
+    // others can see it.
 
-    /// By the holder, once. An addition, because a range may be linked behind this one at the same time; a
-    /// load and a store would lose it.
+    /// Called once, by the holder. An addition, because a range may be linked after this one
+    /// concurrently; a load and a store would lose it.
     void release() noexcept { next.fetch_add(mark, std::memory_order_seq_cst); }
     [[nodiscard]] bool is_released() const noexcept {
         return is_marked(next.load(std::memory_order_seq_cst));
@@ -41,7 +42,7 @@ struct alignas(64) kogan_node {
 using kogan_pools = node_pools<kogan_node>;
 using kogan_link = std::atomic<std::uintptr_t>;
 
-/// A place in a list: a link, and what it held when we looked.
+/// A place in a list: a link, and its value when it was read.
 struct kogan_place {
     kogan_link* from;
     std::uintptr_t link;
@@ -52,12 +53,12 @@ struct kogan_place {
         from = &node()->next;
         look();
     }
-    /// Puts `fresh` in front of what was here, unless that changed; then it looks again.
+    /// Inserts `fresh` before the current node, unless the link changed; then reads it again.
     [[nodiscard]] bool insert(kogan_node& fresh, std::uintptr_t link_to_fresh) noexcept {
-        fresh.next.store(link, std::memory_order_relaxed);  // nobody sees it yet
+        fresh.next.store(link, std::memory_order_relaxed);  // not visible to others yet
         return from->compare_exchange_strong(link, link_to_fresh, std::memory_order_seq_cst);
     }
-    /// Takes out the node that is here, which is released; looks again.
+    /// Removes the current node, which is released; reads the link again.
     void unlink(kogan_pools::pool& pool) noexcept {
         kogan_node& released = *node();
         const std::uintptr_t behind = released.next.load(std::memory_order_seq_cst) & ~kogan_node::mark;
@@ -67,7 +68,7 @@ struct kogan_place {
     }
 };
 
-/// The head of a list lock. Gives the nodes that are left back when it goes: no range is held then.
+/// The head of a list lock. The destructor returns the remaining nodes: no range is held then.
 class kogan_head {
 public:
     kogan_head() noexcept = default;
@@ -88,16 +89,17 @@ public:
         return place;
     }
     [[nodiscard]] bool is_at(const kogan_place& place) const noexcept { return place.from == &first_; }
-    /// The node we stand on is released: begins anew. Or the head is marked: then the one node becomes a
-    /// common one.
+    /// The current node is released: starts again. Or the head is marked: then the single node
+    /// becomes an ordinary one.
     void leave_marked(kogan_place& place) noexcept {
         if (is_at(place))
             first_.compare_exchange_strong(place.link, place.link & ~kogan_node::mark,
                                            std::memory_order_seq_cst);
         place = begin();
     }
-    /// Takes out a node that the fast path put in, and gives it back: nobody follows a marked head without
-    /// taking the mark off first, so nobody has reached the node. False: it is a common one.
+    /// Removes a node that the fast path inserted, and returns it to the pool. No thread follows a
+    /// marked head without first removing the mark, so no thread has reached the node. Returns
+    /// false if it is an ordinary one.
     [[nodiscard]] bool take_out(kogan_node& alone) noexcept {
         std::uintptr_t link = alone.link() | kogan_node::mark;
         if (first_.load(std::memory_order_relaxed) != link or

@@ -7,12 +7,12 @@ namespace sluice::bench::range_locks {
 /// The reader-writer form of the list lock of Kogan, Dice and Issa (EuroSys 2020; see kogan_list), with the
 /// fast path for an empty list.
 ///
-/// Readers may overlap and are sorted by their first byte. So a range that fits between its neighbours may
-/// still overlap a reader further ahead that reaches far. Hence the second look after the link: a reader
-/// walks on from its own node over all that begin before it ends, and waits for the writers among them; a
-/// writer walks from the head to its own node, and if a reader in front reaches into it, marks itself
-/// released and begins anew. Of two that link at the same time, the later sees the earlier, and only the
-/// writer gives way: writers can starve.
+/// Readers may overlap and are sorted by their first byte. So a range that fits between its
+/// neighbours may still overlap an earlier reader with a late end. Hence a second check after the
+/// link: a reader walks on from its own node over all that begin before it ends, and waits for the
+/// writers among them; a writer walks from the head to its own node, and if an earlier reader
+/// reaches into it, marks itself released and starts again. If two link concurrently, the later
+/// sees the earlier, and only the writer yields: writers can starve.
 class kogan_reader_writer_list {
 public:
     static constexpr bool has_readers = true;
@@ -71,7 +71,7 @@ private:
         return fresh;
     }
 
-    // What `fresh` has to do at its neighbour `next`.
+    // The action of `fresh` at its neighbour `next`.
     enum class order { advance, insert, wait };
     [[nodiscard]] static order compare(const kogan_node* next, const kogan_node& fresh) noexcept {
         if (next == nullptr or next->where.begin >= fresh.where.end) return order::insert;
@@ -115,13 +115,14 @@ private:
         while (not no_writer_follows(mine, pool))
             pause.wait();
     }
-    // Among those that begin before `mine` ends. Stops at the first: from there on it is that one's turn.
+    // Checks the nodes that begin before `mine` ends. Stops at the first: from there on it is that
+    // one's turn.
     [[nodiscard]] bool no_writer_follows(kogan_node& mine, kogan_pools::pool& pool) {
         const kogan_pools::walk walking(pool);
         kogan_place place{.from = &mine.next, .link = 0};
         place.look();
         for (;;) {
-            if (kogan_node::is_marked(place.link)) {  // a reader we stand on was released; ours is not
+            if (kogan_node::is_marked(place.link)) {  // the current reader was released; ours is not
                 place.from = &mine.next;
                 place.look();
                 continue;

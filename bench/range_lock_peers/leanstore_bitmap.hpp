@@ -10,12 +10,13 @@
 
 namespace sluice::bench::range_locks {
 
-/// The exclusive range lock of a bit for each block: L.-D. Nguyen, V. Leis, "Why Files If You Have a DBMS?",
+/// The exclusive range lock with a bit for each block: L.-D. Nguyen, V. Leis, "Why Files If You
+/// Have a DBMS?",
 /// ICDE 2024 (LeanStore's shared aliasing area).
 ///
-/// The bits of a range are set word by word; where one is set already, the words taken so far are given back.
-/// The paper's then takes another range, which its caller does not mind; here the range is the caller's, so
-/// it tries again. Exact only for ranges that are made of whole blocks.
+/// The bits of a range are set word by word; where one is set already, the words taken so far are
+/// released. The paper's version then takes another range, which its caller allows. Here the caller
+/// determines the range, so it tries again. Exact only for ranges of whole blocks.
 class leanstore_bitmap {
 public:
     static constexpr bool has_readers = false;
@@ -62,7 +63,7 @@ public:
 private:
     static constexpr std::size_t word_bits = 64;
 
-    // What of a range lies in one word.
+    // The part of a range in one word.
     struct piece {
         std::size_t word;
         std::size_t end;
@@ -74,7 +75,7 @@ private:
         const std::uint64_t ones = ~std::uint64_t{0} >> (word_bits - (end - block));
         return {.word = word, .end = end, .bits = ones << block % word_bits};
     }
-    // All of the bits or none.
+    // Sets all of the bits or none.
     [[nodiscard]] static bool set(std::atomic<std::uint64_t>& word, std::uint64_t bits) noexcept {
         std::uint64_t seen = word.load(std::memory_order_relaxed);
         while ((seen & bits) == 0)

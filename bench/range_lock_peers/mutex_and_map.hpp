@@ -10,7 +10,7 @@
 
 namespace sluice::bench::range_locks {
 
-/// The exclusive range lock one writes first: a std::map of the held ranges under a std::mutex, without a
+/// The obvious exclusive range lock: a std::map of the held ranges under a std::mutex, without a
 /// source. The map's nodes are kept for the next range, so that it does not pay for malloc.
 class mutex_and_map {
     using held_ranges = std::map<std::uint64_t, std::uint64_t>;  // from begin to end

@@ -4,7 +4,7 @@
 
 namespace sluice::bench::range_locks {
 
-/// No lock at all: what the work costs without one.
+/// No lock at all: the cost of the work without one.
 class no_lock {
 public:
     static constexpr bool has_readers = true;

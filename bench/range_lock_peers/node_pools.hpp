@@ -15,14 +15,14 @@
 
 namespace sluice::bench::range_locks {
 
-/// Where the nodes of the list locks come from and when they may be used again, after the reclamation of
-/// Kogan, Dice and Issa (EuroSys 2020): a pool for each thread, and a counter for each thread that is odd
-/// while it walks a list.
+/// The allocation and reclamation of the nodes of the list locks, after Kogan, Dice and Issa
+/// (EuroSys 2020): a pool for each thread, and a counter for each thread that is odd while it walks
+/// a list.
 ///
-/// A node that was unlinked waits in the pool of the thread that unlinked it, until every thread that walked
-/// at that time has stopped or begun anew. Unlike the paper's, a thread whose nodes all wait does not wait
-/// with them: it takes others, up to `waiting_max`. Memory is given back when the program ends. For all locks
-/// with this kind of node together.
+/// A node that was unlinked waits in the pool of the thread that unlinked it, until every thread
+/// that walked at that time has stopped or started again. Unlike in the paper, a thread whose nodes
+/// all wait does not wait with them: it allocates others, up to `waiting_max`. Memory is freed when
+/// the program ends. Shared by all locks with this kind of node.
 ///
 /// Invariant: a node is reused only after each counter that was odd when it had been unlinked has changed.
 /// Walkers make theirs odd before they read a link, reclaimers read the counters after they changed the link,
@@ -45,7 +45,7 @@ private:
     static constexpr std::size_t waiting_max = 64 * batch;
 
     struct alignas(64) walk_counter {
-        // Written by one thread only, hence no read-modify-write but for the order it brings.
+        // Written by one thread only, so the read-modify-write is only needed for its order.
         void store_odd() noexcept {
             value.exchange(value.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
         }
@@ -74,7 +74,7 @@ private:
         }
     };
 
-    // What all threads share, under the mutex but for the counters.
+    // The shared state of all threads, guarded by the mutex except for the counters.
     struct global {
         std::array<walk_counter, threads_max> counters;
         std::atomic<std::size_t> counters_used{0};
@@ -129,14 +129,15 @@ public:
         pool(const pool&) = delete;
         pool& operator=(const pool&) = delete;
 
-        /// A node that nobody else knows. Not within a walk. Allocates: while the pools grow, at first.
+        /// Returns a node that no other thread knows. Not within a walk. Allocates: while the pools
+        /// grow, at first.
         [[nodiscard]] Node& take() {
             if (ready_.first == nullptr) refill();
             return ready_.pop();
         }
-        /// One that never was in a list, or that nobody can have reached.
+        /// Returns a node that never was in a list, or that no thread can have reached.
         void give_back(Node& unused) noexcept { ready_.push(unused); }
-        /// One that this thread has unlinked.
+        /// Returns a node that this thread has unlinked.
         void retire(Node& unlinked) noexcept { retired_.push(unlinked); }
 
     private:
@@ -144,7 +145,7 @@ public:
 
         void refill() {
             collect();
-            if (ready_.first == nullptr) collect();  // if nobody walks, what was retired just now is ready
+            if (ready_.first == nullptr) collect();  // if no thread walks, recently retired nodes are ready
             while (ready_.first == nullptr and waiting_.count + retired_.count > waiting_max) {
                 std::this_thread::yield();
                 collect();
@@ -154,7 +155,8 @@ public:
             if (ready_.first == nullptr) shared().fill(ready_);
         }
 
-        // Makes ready what has waited long enough, and lets what was retired since begin to wait.
+        // Makes the nodes ready that have waited long enough, and starts the wait of those retired
+        // since.
         void collect() noexcept {
             if (waiting_.count != 0) {
                 if (not has_passed()) return;
@@ -172,7 +174,8 @@ public:
         }
         bool has_passed() const noexcept {
             for (std::size_t i = 0; i != seen_.size(); ++i) {
-                // acquire: pairs with the release of store_even(); what the walker read, it read before.
+                // acquire: pairs with the release of store_even(); all reads of the walker came
+                // before.
                 const bool was_walking = seen_[i] % 2 == 1;
                 if (was_walking and shared().counters[i].value.load(std::memory_order_acquire) == seen_[i])
                     return false;
@@ -187,7 +190,7 @@ public:
         std::vector<std::uint64_t> seen_;  // the counters at look()
     };
 
-    /// While it lives, no node that this thread reaches through a list is reused. Not nested.
+    /// While it exists, no node that this thread reaches through a list is reused. Not nested.
     class walk {
     public:
         explicit walk(pool& mine) noexcept : counter_(mine.counter_) { counter_.store_odd(); }

@@ -6,7 +6,7 @@
 
 namespace sluice::bench::range_locks {
 
-/// One std::mutex for everything, whatever the range. Who holds one range cannot take another.
+/// One std::mutex for all ranges. A thread that holds one range cannot take another.
 class one_mutex {
 public:
     static constexpr bool has_readers = false;

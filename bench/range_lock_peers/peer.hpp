@@ -4,12 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 
-// What the peers of the range lock have in common. Each is written from its paper's description, in a form as
-// fast as we could make it: nodes come from pools, so that none pays for malloc while it is measured.
+// The common part of the peers of the range lock. Each is written from the description in its
+// paper, as fast as we could make it: nodes come from pools, so that none pays for malloc during
+// the measurement.
 
 namespace sluice::bench::range_locks {
 
-/// The bytes from `begin` up to `end`, which is not one of them: begin < end < 2^63.
+/// The bytes from `begin` to `end`, exclusive: begin < end < 2^63.
 struct extent {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
@@ -21,8 +22,7 @@ struct extent {
 
 enum class access : unsigned char { shared, exclusive };
 
-/// The resource whose ranges are locked. A peer looks at what its structure needs to know and at nothing
-/// else.
+/// The resource whose ranges are locked. A peer only uses the members that its structure needs.
 struct resource {
     std::uint64_t bytes = 0;
     std::uint64_t segment_bytes =
@@ -30,9 +30,10 @@ struct resource {
     unsigned height_max = 16;  // of skip lists
 };
 
-/// A range lock as the benchmark and the test use it. `holder` is what one held range needs on its holder's
-/// side; it stays where it is from lock() to unlock(). A lock without readers takes `shared` for `exclusive`.
-/// `held_bytes` is the memory of one held range, holder included; object_bytes() that of the lock itself.
+/// A range lock as used by the benchmark and the test. `holder` is the holder's state of one held
+/// range; it is not moved between lock() and unlock(). A lock without readers treats `shared` as
+/// `exclusive`. `held_bytes` is the memory of one held range, including the holder; object_bytes()
+/// that of the lock itself.
 template <class Lock>
 concept range_lock = std::constructible_from<Lock, const resource&> and
                      requires(Lock& lock, typename Lock::holder& held, const extent& where, access how) {

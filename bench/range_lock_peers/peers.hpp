@@ -1,6 +1,6 @@
 #pragma once
 
-// All peers of the range lock, in the order in which the benchmark tells of them.
+// All peers of the range lock, in the order of the benchmark's rows.
 
 #include "bench/range_lock_peers/kara_tree.hpp"
 #include "bench/range_lock_peers/kogan_list.hpp"

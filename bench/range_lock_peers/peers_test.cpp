@@ -1,6 +1,6 @@
-// That no peer wins by being wrong: threads check who is in each byte of a small resource, and a single
-// thread compares with a list of what is held. A port of the list lock that was published lost ranges; this
-// found it.
+// Checks that no peer wins by an error: threads check the holders of each byte of a small resource,
+// and a single thread compares with a list of the held ranges. This found lost ranges in a
+// published port of the list lock.
 
 #include "bench/range_lock_peers/peers.hpp"
 
@@ -36,7 +36,7 @@ struct request {
     return wanted;
 }
 
-// Who is in each byte, and beside it plain memory that TSan watches.
+// The holders of each byte, and next to it plain memory that TSan watches.
 class owners {
 public:
     void enter(const request& one) {
@@ -102,7 +102,7 @@ template <class Lock>
     return true;
 }
 
-// What is held according to plain reason.
+// The ranges held according to a simple model.
 template <class Lock>
 class model {
 public:
@@ -140,7 +140,7 @@ using ranged_peers =
                    pnova_segments, leanstore_bitmap, mutex_and_map, sluice_range_lock>;
 TYPED_TEST_SUITE(range_lock_peer, ranged_peers);
 
-TYPED_TEST(range_lock_peer, excludes_whoever_is_in_the_way_in_eight_threads) {
+TYPED_TEST(range_lock_peer, excludes_conflicting_holders_in_eight_threads) {
     static_assert(range_lock<TypeParam>);
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
         TypeParam lock(guarded);
@@ -151,7 +151,7 @@ TYPED_TEST(range_lock_peer, excludes_whoever_is_in_the_way_in_eight_threads) {
     }
 }
 
-TYPED_TEST(range_lock_peer, grants_a_try_exactly_if_nothing_held_is_in_the_way) {
+TYPED_TEST(range_lock_peer, grants_a_try_if_and_only_if_no_held_range_conflicts) {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
         seeded_random random(seed);
         TypeParam lock(guarded);
@@ -170,7 +170,7 @@ TYPED_TEST(range_lock_peer, grants_a_try_exactly_if_nothing_held_is_in_the_way) 
     }
 }
 
-// In lists the two pass each other: the reader comes in at the front while the writer is on its way to the
+// In lists the two pass each other: the reader starts at the front while the writer walks to the
 // end.
 template <class Lock>
 class range_lock_peer_with_readers : public testing::Test {};
@@ -178,7 +178,7 @@ using peers_with_readers =
     testing::Types<kogan_reader_writer_list, kara_tree, pnova_segments, sluice_range_lock>;
 TYPED_TEST_SUITE(range_lock_peer_with_readers, peers_with_readers);
 
-TYPED_TEST(range_lock_peer_with_readers, keeps_a_reader_of_all_and_a_writer_at_the_end_apart) {
+TYPED_TEST(range_lock_peer_with_readers, excludes_a_reader_of_all_and_a_writer_at_the_end) {
     TypeParam lock(guarded);
     owners inside;
     std::array<typename TypeParam::holder, bytes - 2> others;
@@ -203,15 +203,15 @@ TYPED_TEST(range_lock_peer_with_readers, keeps_a_reader_of_all_and_a_writer_at_t
         lock.unlock(held);
 }
 
-TEST(one_mutex, excludes_all_whatever_their_range) {
+TEST(one_mutex, excludes_all_regardless_of_their_range) {
     static_assert(range_lock<one_mutex>);
     one_mutex lock(guarded);
     EXPECT_EQ(violations_of(lock, 1, 3000), 0);
 }
 
-// Otherwise the test above could not fail. TSan would stop at it, and rightly.
+// Without this, the test above could not fail. TSan would correctly stop at it.
 #if not defined(__has_feature) or not __has_feature(thread_sanitizer)
-TEST(owners, see_that_no_lock_excludes_nobody) {
+TEST(owners, detect_that_no_lock_does_not_exclude_threads) {
     static_assert(range_lock<no_lock>);
     no_lock lock(guarded);
     EXPECT_GT(violations_of(lock, 1, 3000), 0);

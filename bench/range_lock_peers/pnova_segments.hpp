@@ -12,9 +12,9 @@ namespace sluice::bench::range_locks {
 /// The reader-writer range lock of segment words: J.-H. Kim, J. Kim, H. Kang, C.-G. Lee, S. Park, Y. Kim,
 /// "pNOVA: Optimizing Shared File I/O Operations of NVM File System on Manycore Servers", APSys 2019.
 ///
-/// A resource of known size is cut into segments with a word each: the highest bit for a writer, the others
-/// count the readers. A range takes its words in ascending order, so nobody waits in a circle. Exact only for
-/// ranges that are made of whole segments; others get in each other's way where they need not.
+/// A resource of known size is divided into segments with a word each: the highest bit for a
+/// writer, the others count the readers. A range takes its words in ascending order, so threads do
+/// not wait in a circle. Exact only for ranges of whole segments; others conflict unnecessarily.
 class pnova_segments {
 public:
     static constexpr bool has_readers = true;

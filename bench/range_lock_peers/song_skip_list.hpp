@@ -14,12 +14,12 @@ namespace sluice::bench::range_locks {
 /// The exclusive range lock on a skip list under a spin lock: X. Song, J. Shi, R. Liu, J. Yang, H. Chen,
 /// "Parallelizing Live Migration of Virtual Machines", VEE 2013.
 ///
-/// A held range is two keys: an odd one where it begins, at a drawn height (p = 1/4, at most 16 levels, at
-/// most one more than are in use), and an even one where it ends, at the bottom. Of a range that begins where
-/// another ends the key is the greater. So a range is free if the key before its first is no beginning, and
-/// the next one comes after its end. Who finds it taken lets the other threads run and tries again; who gives
-/// it back searches for it. The paper's gets its nodes from the kernel while it holds the lock; here they
-/// come from lists of the lock's own.
+/// A held range is two keys: an odd one for its begin, at a random height (p = 1/4, at most 16
+/// levels, at most one more than are in use), and an even one for its end, at the bottom. If a
+/// range begins where another ends, its key is greater. So a range is free if the key before its
+/// first is not a begin, and the next one comes after its end. A request for a taken range lets
+/// other threads run and tries again; a release searches for the range. The paper's version gets
+/// its nodes from the kernel while it holds the lock; here they come from the lock's own lists.
 class song_skip_list {
 public:
     static constexpr bool has_readers = false;
@@ -119,7 +119,7 @@ private:
         give_back(spare_ends_, end);
     }
 
-    // Marsaglia's xorshift. Each pair of zero bits at the end is a level more.
+    // Marsaglia's xorshift. Each pair of zero bits at the end adds a level.
     [[nodiscard]] unsigned draw_levels() noexcept {
         random_ ^= random_ << 13;
         random_ ^= random_ >> 7;

@@ -5,7 +5,7 @@
 
 namespace sluice::bench::range_locks {
 
-/// Tells the processor that a loop only waits.
+/// Notifies the CPU that this is a waiting loop.
 inline void relax() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -14,8 +14,8 @@ inline void relax() noexcept {
 #endif
 }
 
-/// How the peers wait for each other: a moment on the processor, then behind the other threads. In a kernel,
-/// where some of them come from, a holder is not preempted and spinning alone is enough; here it may be.
+/// The wait of the peers for each other: a moment of spinning, then yielding. In a kernel, where
+/// some of them come from, a holder is not preempted and spinning alone is enough; here it may be.
 class backoff {
 public:
     void wait() noexcept {

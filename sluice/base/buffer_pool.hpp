@@ -17,21 +17,21 @@ namespace sluice {
 
 class buffer_pool;
 
-/// The bytes of the buffers that were taken on one account, for example by one connection.
+/// The bytes of the buffers in use for one account, for example for one connection.
 /// Lifetime: outlives the buffers taken on it (ENSURE). Thread safety: that of the pool; bytes() any thread.
 class buffer_account {
 public:
     buffer_account() noexcept = default;
     buffer_account(const buffer_account&) = delete;
     buffer_account& operator=(const buffer_account&) = delete;
-    ~buffer_account() { ENSURE(bytes() == 0, "an account outlives the buffers taken on it"); }
+    ~buffer_account() { ENSURE(bytes() == 0, "account destroyed before its buffers"); }
 
-    /// As reserved, which is up to twice the requested size.
+    /// Returns the reserved bytes, which are up to twice the requested size.
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
 
 private:
     friend class buffer_pool;
-    // One thread writes: a load and a store will do, and nothing is ordered by it.
+    // Only one thread writes, so a load and a store suffice. The counter orders nothing.
     void count(std::size_t more) noexcept {
         bytes_.store(bytes_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
     }
@@ -44,7 +44,8 @@ struct aligned_delete {
 };
 using aligned_memory = std::unique_ptr<std::byte[], aligned_delete>;
 
-/// Memory of a buffer_pool, given back when dropped. `size()` is what was asked for, not what was reserved.
+/// A buffer of a buffer_pool, which the destructor returns to the pool. `size()` is the requested
+/// size, not the reserved one.
 class pool_buffer {
 public:
     pool_buffer() noexcept = default;
@@ -73,7 +74,7 @@ public:
     [[nodiscard]] const std::byte* data() const noexcept { return memory_; }
     [[nodiscard]] std::span<std::byte> bytes() noexcept { return {memory_, size_}; }
     [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {memory_, size_}; }
-    /// Gives up what lies behind the first `size` bytes.
+    /// Releases the bytes after the first `size` bytes.
     void shrink(std::size_t size) noexcept {
         ENSURE(size <= size_);
         size_ = size;
@@ -81,11 +82,11 @@ public:
 
 private:
     friend class buffer_pool;
-    // Most buffers that end have been moved from: only that is worth inlining everywhere.
+    // Most destroyed buffers have been moved from, so only that case is inlined.
     void reset() noexcept {
         if (memory_ != nullptr) give_back();
     }
-    void give_back() noexcept;  // in a source: were it inlined here, nothing else would be
+    void give_back() noexcept;  // in a source file: inlined here, it would keep callers from being inlined
 
     buffer_pool* pool_ = nullptr;
     std::byte* memory_ = nullptr;  // owned
@@ -94,21 +95,21 @@ private:
     unsigned class_ = 0;
 };
 
-/// Buffers for frames and payloads, kept for the next request in classes of powers of two. What came back
-/// last goes out first: it is the likeliest to be in the processor's cache.
+/// Buffers for frames and payloads, kept for the next request in size classes of powers of two. The
+/// buffer returned last is reused first, because it is most likely to be in the CPU's cache.
 ///
-/// Holds at most `kept_bytes_max` that nobody uses; what comes back beyond that is freed. The bytes of a
-/// buffer are whatever its last user left: they are overwritten before anything is sent.
-/// Thread safety: one thread; taken() any. Outlives its buffers. Allocates: when none of the class is kept.
+/// Keeps at most `kept_bytes_max` of unused buffers and frees the others. A buffer has the content
+/// of its last user: it is overwritten before anything is sent. Thread safety: one thread; taken()
+/// any. Outlives its buffers. Allocates: when no buffer of the class is kept.
 class buffer_pool {
 public:
     explicit buffer_pool(std::size_t kept_bytes_max = 64U << 20) noexcept : kept_bytes_max_(kept_bytes_max) {}
     buffer_pool(const buffer_pool&) = delete;
     buffer_pool& operator=(const buffer_pool&) = delete;
-    ~buffer_pool() { ENSURE(taken() == 0, "buffers are given back before their pool goes"); }
+    ~buffer_pool() { ENSURE(taken() == 0, "pool destroyed while buffers are in use"); }
 
-    /// An empty one if there is no memory, or more is asked for than a frame can need. On `account`, if not
-    /// null.
+    /// Returns a buffer, or an empty one if there is no memory or a frame cannot need that many
+    /// bytes. Counted for `account`, if that is not null.
     [[nodiscard]] pool_buffer take(std::size_t bytes, buffer_account* account = nullptr) noexcept {
         const unsigned size_class = class_of(bytes);
         if (size_class >= classes) return {};
@@ -130,11 +131,11 @@ public:
         return taken;
     }
 
-    /// What it holds that nobody uses. Thread safety: the one thread.
+    /// Returns the bytes of unused buffers. Thread safety: the one thread.
     [[nodiscard]] std::size_t kept_bytes() const noexcept { return kept_bytes_; }
-    /// Buffers in use.
+    /// Returns the number of buffers in use.
     [[nodiscard]] std::size_t taken() const noexcept { return taken_.load(std::memory_order_relaxed); }
-    /// Their bytes, as reserved. Any thread, as taken().
+    /// Returns their reserved bytes. Any thread, as taken().
     [[nodiscard]] std::size_t taken_bytes() const noexcept { return all_.bytes(); }
 
 private:
@@ -150,15 +151,16 @@ private:
         return std::size_t{1} << (size_class + smallest_bits);
     }
 
-    // One thread writes: a load and a store will do, and nothing is ordered by it.
+    // Only one thread writes, so a load and a store suffice. The counters order nothing.
     void count(std::size_t more, std::size_t more_bytes, buffer_account* account) noexcept {
         taken_.store(taken_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
         all_.count(more_bytes);
         if (account != nullptr) account->count(more_bytes);
     }
 
-    // Not where malloc puts what is large, 16 bytes into a page: there the processor's copy (`rep movsb`, by
-    // which the kernel moves file data) takes five times as long (docs/algorithms/data-path.md).
+    // Not where malloc stores large blocks, 16 bytes into a page: there the CPU's copy (`rep
+    // movsb`, with which the kernel copies file data) takes five times as long
+    // (docs/algorithms/data-path.md).
     [[nodiscard]] static aligned_memory allocate(std::size_t bytes) noexcept {
         constexpr std::size_t page_bytes = 4096;
         return aligned_memory(
@@ -179,7 +181,7 @@ private:
     buffer_account all_;
 };
 
-/// Takes buffers of a pool on an account, or on none. Thread safety: as the pool.
+/// Takes buffers from a pool for an account, or for none. Thread safety: as the pool.
 class buffer_source {
 public:
     // Not explicit: a pool is a source without an account.

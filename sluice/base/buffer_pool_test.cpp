@@ -12,7 +12,7 @@ namespace {
     return reinterpret_cast<std::uintptr_t>(buffer.data()) % to_bytes == 0;
 }
 
-TEST(buffer_pool, gives_what_was_asked_for_and_not_what_it_reserved) {
+TEST(buffer_pool, returns_the_requested_size_and_not_the_reserved_one) {
     buffer_pool pool;
     const pool_buffer buffer = pool.take(700);
     ASSERT_TRUE(buffer);
@@ -31,14 +31,14 @@ TEST(buffer_pool, buffers_of_a_page_and_more_begin_on_a_page) {
     EXPECT_TRUE(is_aligned(pool.take(513), 1024)) << "smaller ones on their own size";
 }
 
-TEST(buffer_pool, the_one_given_back_last_is_given_out_first) {
+TEST(buffer_pool, reuses_the_last_returned_buffer_first) {
     buffer_pool pool;
     pool_buffer first = pool.take(1U << 20);
     pool_buffer second = pool.take(1U << 20);
     const std::byte* const hot = first.data();
     second = {};
     first = {};
-    EXPECT_EQ(pool.take(600'000).data(), hot) << "it is the one in the processor's cache";
+    EXPECT_EQ(pool.take(600'000).data(), hot) << "it is the one in the CPU's cache";
 }
 
 TEST(buffer_pool, more_than_a_frame_can_need_is_refused) {
@@ -49,7 +49,7 @@ TEST(buffer_pool, more_than_a_frame_can_need_is_refused) {
     EXPECT_EQ(pool.taken(), 0U);
 }
 
-TEST(buffer_pool, counts_what_is_out) {
+TEST(buffer_pool, counts_the_buffers_in_use) {
     buffer_pool pool;
     {
         pool_buffer one = pool.take(10);
@@ -59,13 +59,13 @@ TEST(buffer_pool, counts_what_is_out) {
         EXPECT_FALSE(one);  // NOLINT: that is the question
         EXPECT_EQ(pool.taken(), 2U) << "moving takes nothing";
         other = std::move(moved);
-        EXPECT_EQ(pool.taken(), 1U) << "what is assigned to gives back what it had";
+        EXPECT_EQ(pool.taken(), 1U) << "assignment returns the previous buffer";
         EXPECT_EQ(other.size(), 10U);
     }
     EXPECT_EQ(pool.taken(), 0U);
 }
 
-TEST(buffer_pool, keeps_no_more_than_it_may) {
+TEST(buffer_pool, keeps_no_more_than_its_limit) {
     buffer_pool pool(8192);
     std::vector<pool_buffer> many;
     for (int i = 0; i != 5; ++i)
@@ -97,7 +97,7 @@ TEST(buffer_pool, counts_the_bytes_of_each_account_until_the_buffers_come_back) 
     EXPECT_EQ(pool.taken_bytes(), 512U);
 }
 
-TEST(buffer_pool, a_shrunk_buffer_goes_back_whole) {
+TEST(buffer_pool, a_shrunk_buffer_is_returned_with_its_full_size) {
     buffer_pool pool;
     pool_buffer buffer = pool.take(8192);
     const std::byte* const where = buffer.data();

@@ -83,7 +83,7 @@ TEST(byte_writer, writes_from_front_to_back) {
     EXPECT_EQ(room[10], std::byte{0xee});
 }
 
-TEST(byte_writer, fills_its_room_to_the_last_byte) {
+TEST(byte_writer, fills_its_buffer_to_the_last_byte) {
     std::array<std::byte, 4> room;
     byte_writer writer(room);
     writer.put(le32(1));
@@ -92,7 +92,7 @@ TEST(byte_writer, fills_its_room_to_the_last_byte) {
     EXPECT_EQ(writer.finish()->size(), 4u);
 }
 
-TEST(byte_writer, what_does_not_fit_is_not_written_nor_anything_after_it) {
+TEST(byte_writer, a_value_that_does_not_fit_is_not_written_nor_any_later_one) {
     std::array<std::byte, 3> room{};
     byte_writer writer(room);
     writer.put(le8(1));
@@ -135,7 +135,7 @@ TEST(byte_writer, patching_after_an_overflow_does_nothing) {
     EXPECT_FALSE(writer.finish());
 }
 
-TEST(byte_writer, claims_room_for_the_caller_to_fill) {
+TEST(byte_writer, claims_bytes_for_the_caller_to_fill) {
     std::array<std::byte, 4> room{};
     byte_writer writer(room);
     writer.put(le8(1));
@@ -147,7 +147,7 @@ TEST(byte_writer, claims_room_for_the_caller_to_fill) {
     EXPECT_TRUE(writer.overflowed());
 }
 
-TEST(byte_writer, without_room_takes_nothing_but_nothing) {
+TEST(byte_writer, without_a_buffer_accepts_only_empty_values) {
     byte_writer writer{mutable_bytes()};
     writer.put_bytes({});
     writer.put_zeros(0);
@@ -157,7 +157,7 @@ TEST(byte_writer, without_room_takes_nothing_but_nothing) {
     EXPECT_FALSE(writer.finish());
 }
 
-TEST(byte_cursor, what_was_written_reads_back_the_same) {
+TEST(byte_cursor, written_values_read_back_the_same) {
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
         seeded_random random(seed);
         std::vector<std::byte> room(random.below(400));

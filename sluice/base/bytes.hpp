@@ -11,21 +11,21 @@
 
 #include "sluice/base/ensure.hpp"
 
-// Bytes somebody else wrote, and how to take them apart without trusting them.
+// Untrusted bytes, and their safe decoding.
 //
-// Whatever can fail here fails in one way, "outside", and says so with an empty optional or false. An error
-// code would have to be translated at once: what the failure means (truncated header, bad data offset) is
-// known to the decoder alone, whose own enum says it.
+// Every failure here has one cause, "outside", and is reported by an empty optional or false. An
+// error code would have to be translated at once: only the decoder knows the meaning of the failure
+// (truncated header, bad data offset), and its own enum states it.
 
 namespace sluice {
 
-/// A part of a buffer as a message names it; neither number is trusted.
+/// A part of a buffer as stated in a message; neither number is trusted.
 struct byte_extent {
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
 };
 
-/// Sum and product in 64 bits; nothing if they do not fit.
+/// Return the sum and the product in 64 bits, or std::nullopt if they do not fit.
 [[nodiscard]] constexpr std::optional<std::uint64_t> checked_add(std::uint64_t a, std::uint64_t b) noexcept {
     std::uint64_t sum = 0;
     if (__builtin_add_overflow(a, b, &sum)) return std::nullopt;
@@ -37,17 +37,18 @@ struct byte_extent {
     return product;
 }
 
-/// What may be copied out of and into raw bytes: every bit pattern is a value, wherever it stands. Alignment
-/// 1 leaves structs of endian fields and byte arrays, and keeps out integers in the machine's order,
-/// pointers, and structs with padding, whose bytes would leak.
+/// A type that can be copied from and to raw bytes: every bit pattern is a value, at any address.
+/// Alignment 1 allows structs of endian fields and byte arrays. It excludes integers in the
+/// machine's byte order, pointers, and structs with padding, whose bytes would leak.
 template <class T>
 concept wire_type = std::is_trivially_copyable_v<T> and std::default_initializable<T> and alignof(T) == 1 and
                     !std::same_as<T, bool> and !std::is_enum_v<T>;
 
-/// A view of bytes, checked wherever an offset or a length comes from outside. `bytes_view` reads;
-/// `mutable_bytes` also writes, for what is changed in place (decryption, a signature field). Owns nothing:
-/// the buffer outlives the view and all that is taken from it. Allocates: nothing. Complexity: O(1), take
-/// O(sizeof(T)). Thread safety: a value; the bytes are the owner's.
+/// A view of bytes, with checks wherever an offset or a length comes from outside. `bytes_view`
+/// reads; `mutable_bytes` also writes, for changes in place (decryption, a signature field). Owns
+/// nothing: the buffer outlives the view and all views derived from it. Allocates: nothing.
+/// Complexity: O(1), take O(sizeof(T)). Thread safety: a value; the owner of the bytes synchronises
+/// access.
 template <class Byte>
 class basic_bytes {
 public:
@@ -56,7 +57,8 @@ public:
     constexpr basic_bytes() noexcept = default;
     constexpr basic_bytes(Byte* data, std::size_t size) noexcept : data_(data), size_(size) {}
 
-    /// From whatever a span converts from: arrays, vectors, spans of std::byte; mutable to const.
+    /// Converts from the same types as a span: arrays, vectors, spans of std::byte; mutable to
+    /// const.
     template <class Source>
         requires(!std::same_as<std::remove_cvref_t<Source>, basic_bytes> and
                  std::convertible_to<Source, std::span<Byte>>)
@@ -72,14 +74,16 @@ public:
     [[nodiscard]] constexpr Byte* end() const noexcept { return data_ + size_; }
     [[nodiscard]] constexpr std::span<Byte> span() const noexcept { return {data_, size_}; }
 
-    /// For an index the caller has checked; a wrong one stops the program.
+    /// Returns the byte at an index that the caller has checked; an index outside stops the
+    /// program.
     [[nodiscard]] constexpr Byte& operator[](std::size_t index) const noexcept {
         ENSURE(index < size_);
         return data_[index];
     }
 
-    /// The part `extent` names; nothing if any of it lies outside. The one place where an untrusted offset
-    /// meets an untrusted length: subtracting what is known to fit cannot wrap, adding the two could.
+    /// Returns the part at `extent`, or std::nullopt if any of it is outside. The only place that
+    /// combines an untrusted offset with an untrusted length: subtracting a number that is known to
+    /// fit cannot wrap, but adding the two could.
     [[nodiscard]] constexpr std::optional<basic_bytes> slice(byte_extent extent) const noexcept {
         if (extent.offset > size_) return std::nullopt;
         if (extent.length > size_ - extent.offset) return std::nullopt;
@@ -87,19 +91,19 @@ public:
         return basic_bytes(data_ + static_cast<std::size_t>(extent.offset),
                            static_cast<std::size_t>(extent.length));
     }
-    /// The first `length` bytes; nothing if there are fewer.
+    /// Returns the first `length` bytes, or std::nullopt if there are fewer.
     [[nodiscard]] constexpr std::optional<basic_bytes> first(std::uint64_t length) const noexcept {
         return slice({.offset = 0, .length = length});
     }
-    /// All from `offset` on, possibly no byte; nothing if `offset` lies outside.
+    /// Returns all bytes from `offset` on, possibly none, or std::nullopt if `offset` is outside.
     [[nodiscard]] constexpr std::optional<basic_bytes> from(std::uint64_t offset) const noexcept {
         if (offset > size_) return std::nullopt;
         return slice({.offset = offset, .length = size_ - offset});
     }
 
-    /// Copies out the `T` at the front; nothing if there are too few bytes. A copy, because the buffer need
-    /// neither be aligned nor hold a `T` in the eyes of the language, and because nobody can change it after
-    /// the check.
+    /// Copies the `T` at the front, or returns std::nullopt if there are too few bytes. A copy,
+    /// because the buffer need not be aligned, does not contain a `T` according to the language,
+    /// and might change after the check.
     template <wire_type T>
     [[nodiscard]] std::optional<T> take() const noexcept {
         if (sizeof(T) > size_) return std::nullopt;
@@ -115,7 +119,7 @@ public:
         return part->template take<T>();
     }
 
-    /// Compares the bytes, not where they stand. Complexity: linear.
+    /// Compares the bytes, not their addresses. Complexity: linear.
     [[nodiscard]] friend constexpr bool operator==(basic_bytes a, basic_bytes b) noexcept {
         return std::equal(a.begin(), a.end(), b.begin(), b.end());
     }
@@ -128,7 +132,7 @@ private:
 using bytes_view = basic_bytes<const std::byte>;
 using mutable_bytes = basic_bytes<std::byte>;
 
-/// The bytes of a wire struct, which must outlive the view.
+/// Returns the bytes of a wire struct, which must outlive the view.
 template <wire_type T>
 [[nodiscard]] bytes_view bytes_of(const T& wire) noexcept {
     return {reinterpret_cast<const std::byte*>(&wire), sizeof(T)};

@@ -42,7 +42,7 @@ std::vector<std::byte> numbered(std::size_t size) {
     return bytes;
 }
 
-TEST(checked_arithmetic, gives_nothing_exactly_when_64_bits_do_not_suffice) {
+TEST(checked_arithmetic, returns_no_value_if_and_only_if_64_bits_do_not_suffice) {
     EXPECT_EQ(checked_add(u64_max - 1, 1), u64_max);
     EXPECT_EQ(checked_add(u64_max, 1), std::nullopt);
     EXPECT_EQ(checked_add(u64_max, u64_max), std::nullopt);
@@ -62,7 +62,7 @@ TEST(bytes, a_slice_within_the_bytes_is_that_part) {
     EXPECT_TRUE(all.slice({.offset = 0, .length = 10}));
 }
 
-TEST(bytes, an_empty_slice_may_stand_at_the_end_but_not_behind_it) {
+TEST(bytes, an_empty_slice_may_be_at_the_end_but_not_after_it) {
     const auto buffer = numbered(10);
     const bytes_view all = buffer;
     EXPECT_TRUE(all.slice({.offset = 10, .length = 0}));
@@ -104,7 +104,7 @@ TEST(bytes, take_copies_a_wire_struct_from_any_place) {
     EXPECT_FALSE(all.first(5)->take<header>());
 }
 
-TEST(bytes, what_was_taken_does_not_change_with_the_buffer) {
+TEST(bytes, a_taken_value_does_not_change_with_the_buffer) {
     auto buffer = numbered(4);
     const auto taken = bytes_view(buffer).take<le16>();
     buffer[0] = std::byte{0xff};
@@ -154,7 +154,7 @@ TEST(bytes, slices_agree_with_128_bit_arithmetic_near_every_edge) {
     }
 }
 
-TEST(bytes, are_equal_by_what_they_hold_wherever_they_stand) {
+TEST(bytes, are_equal_by_content_at_any_address) {
     const auto here = numbered(4);
     auto there = numbered(5);
     EXPECT_FALSE(bytes_view(here) == bytes_view(there));

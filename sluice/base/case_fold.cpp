@@ -9,7 +9,7 @@
 namespace sluice {
 namespace {
 
-constexpr char32_t stray_byte = 0x110000;  // the first value that is no code point
+constexpr char32_t stray_byte = 0x110000;  // the first value that is not a code point
 
 bool is_high_surrogate(char32_t unit) noexcept {
     return unit >= 0xD800 and unit <= 0xDBFF;
@@ -42,14 +42,14 @@ void append_utf8(std::string& text, char32_t point) {
 
 constexpr std::uint64_t in_each_byte = 0x0101'0101'0101'0101;
 
-// Eight bytes of text, or what is left of it and zeros.
+// Returns eight bytes of text, or the remaining ones and zeros.
 std::uint64_t word_of(std::string_view text) noexcept {
     std::uint64_t word = 0;
     std::memcpy(&word, text.data(), std::min(text.size(), sizeof word));
     return word;
 }
 
-// Of bytes that are ASCII each: no sum carries into the next one.
+// Upcases eight ASCII bytes: no sum carries into the next byte.
 std::uint64_t upcase_ascii(std::uint64_t word) noexcept {
     const std::uint64_t from_a = word + in_each_byte * (0x80 - 'a');
     const std::uint64_t behind_z = word + in_each_byte * (0x80 - ('z' + 1));
@@ -61,7 +61,8 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) noexcept {
     return hash ^ hash >> 32;
 }
 
-// What a hash begins with: no word of ASCII takes it away again, as it would the length itself.
+// Returns the initial value of a hash: no ASCII word cancels it, as one could cancel the length
+// itself.
 std::uint64_t begun(std::size_t length) noexcept {
     return ~std::uint64_t{length};
 }

@@ -31,12 +31,12 @@ TEST(upcase, twice_is_the_same_as_once_for_every_code_unit) {
     }
 }
 
-TEST(upcase, makes_no_ascii_out_of_anything_else) {
+TEST(upcase, maps_no_other_character_to_ascii) {
     for (unsigned unit = 0x80; unit <= 0xFFFF; ++unit)
         EXPECT_GE(upcase(static_cast<char16_t>(unit)), char16_t{0x80}) << std::hex << unit;
 }
 
-TEST(upcase, leaves_the_supplementary_planes_alone) {
+TEST(upcase, does_not_change_the_supplementary_planes) {
     EXPECT_EQ(upcase(char32_t{0x10428}), char32_t{0x10428});
 }
 
@@ -48,10 +48,10 @@ TEST(equal_ignoring_case, compares_whole_names_in_either_encoding) {
     EXPECT_FALSE(equal_ignoring_case("name"sv, "names"sv));
     EXPECT_FALSE(equal_ignoring_case("names"sv, "name"sv));
     EXPECT_FALSE(equal_ignoring_case("ı"sv, "I"sv));
-    EXPECT_FALSE(equal_ignoring_case("\xE4"sv, "\xC4"sv)) << "bytes of Latin-1 are no letters";
+    EXPECT_FALSE(equal_ignoring_case("\xE4"sv, "\xC4"sv)) << "bytes of Latin-1 are not letters";
 }
 
-TEST(character_at, reads_whole_characters_and_lets_stray_bytes_stand_alone) {
+TEST(character_at, reads_complete_characters_and_stray_bytes_one_by_one) {
     EXPECT_EQ(character_at("é"sv, 0).length, 2u);
     EXPECT_EQ(character_at("😀"sv, 0).point, char32_t{0x1F600});
     EXPECT_EQ(character_at(u"😀"sv, 0).point, char32_t{0x1F600});
@@ -64,7 +64,7 @@ TEST(character_at, reads_whole_characters_and_lets_stray_bytes_stand_alone) {
     EXPECT_EQ(character_at(u"\xD83Dx"sv, 0).length, 1u);
 }
 
-TEST(fold, gives_one_key_to_exactly_the_names_that_are_equal_ignoring_case) {
+TEST(fold, returns_one_key_exactly_for_names_that_are_equal_ignoring_case) {
     const std::vector<std::string_view> pieces = {"a",    "A",    "é", "É", "ß",  "\xE4",
                                                   "\xC3", "\x80", "ⱥ", "Ⱥ", "😀", "\xED\xA0\xBD"};
     seeded_random random(1);
@@ -83,7 +83,7 @@ TEST(fold, gives_one_key_to_exactly_the_names_that_are_equal_ignoring_case) {
     }
 }
 
-TEST(hash_ignoring_case, is_one_for_all_spellings_and_others_for_others) {
+TEST(hash_ignoring_case, is_the_same_for_all_spellings_and_differs_between_names) {
     std::string every;
     for (char each = 1; each != 127; ++each)
         every.push_back(each);

@@ -8,18 +8,18 @@
 
 namespace sluice {
 
-/// What time it is: the seam through which timers, deadlines and time stamps arrive, so that a simulation can
-/// replay an hour in a millisecond. Handed over by reference at construction; the user never owns it.
-/// Allocates: nothing. Blocks: never. Thread safety: any thread.
+/// A clock. Timers, deadlines and time stamps get it by dependency injection, so that a simulation
+/// can replay an hour in a millisecond. Passed by reference to constructors; the user never owns
+/// it. Allocates: nothing. Blocks: never. Thread safety: any thread.
 class clock_source {
 public:
     using duration = std::chrono::nanoseconds;
     using steady_time = std::chrono::time_point<std::chrono::steady_clock, duration>;
     using utc_time = std::chrono::time_point<std::chrono::system_clock, duration>;
 
-    /// Never goes back; its zero means nothing. For timers and deadlines.
+    /// Returns a time that never goes back; its zero has no meaning. For timers and deadlines.
     [[nodiscard]] virtual steady_time steady_now() const noexcept = 0;
-    /// The date; an administrator may set it back at any moment. For time stamps.
+    /// Returns the date, which an administrator may set back at any moment. For time stamps.
     [[nodiscard]] virtual utc_time utc_now() const noexcept = 0;
 
     clock_source(const clock_source&) = delete;
@@ -38,8 +38,8 @@ public:
     [[nodiscard]] utc_time utc_now() const noexcept override;
 };
 
-/// Clocks that stand still until the test or simulation that owns them moves them. Both begin at fixed times
-/// other than zero, so that a forgotten clock shows.
+/// Clocks that do not advance until the test or simulation that owns them advances them. Both begin
+/// at fixed times other than zero, so that uninitialised times are noticed.
 class simulated_clock final : public clock_source {
 public:
     simulated_clock() noexcept = default;
@@ -47,12 +47,12 @@ public:
     [[nodiscard]] steady_time steady_now() const noexcept override;
     [[nodiscard]] utc_time utc_now() const noexcept override;
 
-    /// Time passes, on both clocks. Never negative.
+    /// Advances both clocks. Never negative.
     void advance(duration elapsed) noexcept;
-    /// Time passes until the steady clock shows `when`; at once if that is now or past. For a simulation that
-    /// jumps to its next timer; one thread only.
+    /// Advances both clocks until the steady clock shows `when`; does nothing if that is now or
+    /// past. For a simulation that jumps to its next timer; one thread only.
     void advance_to(steady_time when) noexcept;
-    /// Somebody sets the date, forward or back; no time passes.
+    /// Sets the date, forward or back, without advancing the time.
     void step_utc(duration by) noexcept;
 
 private:

@@ -11,11 +11,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A deadline takes the times of the seam as they are.
+// A deadline accepts the times of a clock_source without conversion.
 static_assert(std::is_same_v<clock_source::steady_time, std::chrono::steady_clock::time_point>);
 static_assert(std::is_same_v<clock_source::utc_time, std::chrono::system_clock::time_point>);
 
-TEST(simulated_clock, stands_still_until_advanced) {
+TEST(simulated_clock, does_not_move_until_advanced) {
     simulated_clock clock;
     const auto steady = clock.steady_now();
     const auto utc = clock.utc_now();
@@ -33,7 +33,7 @@ TEST(simulated_clock, advances_to_a_time_but_never_back) {
     EXPECT_EQ(clock.steady_now(), steady + 1h);
 }
 
-TEST(simulated_clock, setting_the_date_leaves_the_steady_clock_alone) {
+TEST(simulated_clock, setting_the_date_does_not_change_the_steady_clock) {
     simulated_clock clock;
     const auto steady = clock.steady_now();
     const auto utc = clock.utc_now();
@@ -51,7 +51,7 @@ TEST(simulated_clock_death, going_back_stops_the_program) {
     EXPECT_DEATH(simulated_clock().advance(-1ns), "does not go back");
 }
 
-TEST(system_clock_source, shows_what_the_machine_shows) {
+TEST(system_clock_source, shows_the_time_of_the_machine) {
     const system_clock_source clock;
     const auto before = std::chrono::steady_clock::now();
     const auto seen = clock.steady_now();

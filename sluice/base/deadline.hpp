@@ -5,11 +5,11 @@
 
 namespace sluice {
 
-/// When to give up: never (the default), at once (zero: do not wait), after a duration, or at a point in time
-/// of the steady or of the system clock.
+/// The deadline of an operation: none (the default), at once (zero: do not wait), after a duration,
+/// or at a point in time of the steady or of the system clock.
 ///
-/// A relative deadline begins when the operation starts, not when the deadline is made. Always the last
-/// parameter. Thread safety: a value.
+/// A relative deadline begins when the operation starts, not when the deadline is constructed.
+/// Always the last parameter. Thread safety: a value.
 class deadline {
 public:
     using duration = std::chrono::nanoseconds;
@@ -18,10 +18,11 @@ public:
 
     enum class kind : unsigned char { none, relative, steady, utc };
 
-    /// Waits for ever.
+    /// Waits indefinitely.
     constexpr deadline() noexcept = default;
 
-    /// After `within`, counted from the start of the operation; zero or less means do not wait.
+    /// Ends after `within`, counted from the start of the operation; zero or less means do not
+    /// wait.
     template <class Rep, class Period>
     constexpr deadline(std::chrono::duration<Rep, Period> within) noexcept  // NOLINT: meant to convert
         : when_(within > std::chrono::duration<Rep, Period>::zero() ? clamped(within) : duration::zero()),
@@ -31,7 +32,7 @@ public:
     constexpr deadline(system_clock::time_point when) noexcept  // NOLINT: meant to convert
         : when_(when.time_since_epoch()), kind_(kind::utc) {}
 
-    /// Fail rather than wait.
+    /// Fails rather than waits.
     [[nodiscard]] static constexpr deadline zero() noexcept { return {duration::zero()}; }
 
     [[nodiscard]] constexpr bool is_none() const noexcept { return kind_ == kind::none; }
@@ -40,8 +41,8 @@ public:
     }
     [[nodiscard]] constexpr kind which() const noexcept { return kind_; }
 
-    /// The time left, given what the two clocks say now: never negative; `duration::max()` for no deadline.
-    /// `started` is when the operation began.
+    /// Returns the time left, given the current times of the two clocks: never negative;
+    /// `duration::max()` for no deadline. `started` is when the operation began.
     [[nodiscard]] constexpr duration remaining(steady_clock::time_point started, steady_clock::time_point now,
                                                system_clock::time_point utc_now) const noexcept {
         switch (kind_) {
@@ -57,9 +58,9 @@ public:
         return duration::zero();
     }
 
-    /// The steady time at which an operation started at `started` gives up; time_point::max() for never.
-    /// A utc deadline is converted with the clocks as they stand: a later step of the system clock is not
-    /// followed.
+    /// Returns the steady time at which an operation started at `started` times out;
+    /// time_point::max() for never. A UTC deadline is converted with the current clocks: a later
+    /// step of the system clock has no effect.
     [[nodiscard]] constexpr steady_clock::time_point steady_end(
         steady_clock::time_point started, system_clock::time_point utc_now) const noexcept {
         const duration left = remaining(started, started, utc_now);
@@ -68,7 +69,7 @@ public:
     }
 
 private:
-    // A duration too long for 64 bits of nanoseconds is as good as for ever.
+    // A duration too long for 64 bits of nanoseconds is equivalent to no deadline.
     template <class Rep, class Period>
     static constexpr duration clamped(std::chrono::duration<Rep, Period> within) noexcept {
         using seconds = std::chrono::duration<long double>;

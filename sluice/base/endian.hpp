@@ -7,12 +7,14 @@
 
 namespace sluice {
 
-/// An unsigned integer as it stands on the wire or on disk: bytes in a fixed order, alignment 1, so that a
-/// struct of such fields has the layout of the specification's table and can be copied out of any buffer.
+/// An unsigned integer as stored on the wire or on disk: bytes in a fixed order, alignment 1, so
+/// that a struct of such fields has the layout of the specification's table and can be copied out
+/// of any buffer.
 ///
-/// `value()` is the only way out and `le32(n)` the only way in. There is no conversion and no comparison with
-/// integers, since forgetting the byte order compiles silently with either. Two fields of one type compare
-/// for equality (the bytes do). Zero by default. Thread safety: a value.
+/// Only `value()` converts to an integer, and only `le32(n)` from one. There is no implicit
+/// conversion and no comparison with integers, because both would compile silently when the byte
+/// order is forgotten. Two fields of one type compare for equality of their bytes. Zero by default.
+/// Thread safety: a value.
 template <class Integer, std::endian Order>
 class wire_integer {
 public:

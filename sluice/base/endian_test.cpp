@@ -17,7 +17,7 @@ concept ordered = requires(Field field, Other other) { field < other; };
 template <class Field, class Other>
 concept assignable = requires(Field field, Other other) { field = other; };
 
-// What must not compile, for each field type.
+// Checks that invalid uses of a field type do not compile.
 template <class Field>
 consteval bool is_strict() {
     using integer = typename Field::value_type;
@@ -59,7 +59,7 @@ TEST(endian, big_endian_fields_put_the_greatest_byte_first) {
     EXPECT_EQ(bytes_of(be64(0x0102030405060708)), "\x01\x02\x03\x04\x05\x06\x07\x08");
 }
 
-TEST(endian, value_returns_what_was_put_in) {
+TEST(endian, value_returns_the_stored_number) {
     EXPECT_EQ(le16(0xfffe).value(), 0xfffe);
     EXPECT_EQ(be16(0xfffe).value(), 0xfffe);
     EXPECT_EQ(le64(0xfedcba9876543210).value(), 0xfedcba9876543210);

@@ -8,9 +8,9 @@ namespace sluice {
 
 }  // namespace sluice
 
-/// Stops the program if a condition that only a programming error can break does not hold. On in release
-/// builds: going on with a broken invariant is how data is lost. `ENSURE(condition)` or `ENSURE(condition,
-/// "what to do")`.
+/// Stops the program if a condition does not hold that only a programming error can break. Enabled
+/// in release builds, because continuing with a broken invariant loses data. `ENSURE(condition)` or
+/// `ENSURE(condition, "the violated invariant")`.
 #define ENSURE(condition, ...)              \
     (static_cast<bool>(condition) ? void(0) \
                                   : ::sluice::ensure_failed(#condition, "" __VA_ARGS__, __FILE__, __LINE__))

@@ -9,8 +9,10 @@ namespace sluice {
 namespace {
 
 // One remembered path, a sequence lock. Invariants:
-//   1. `number` is `writing` while a thread fills the words, else the number of the note that stands in them.
-//   2. A reader that sees the same number before and after copying has copied that note whole.
+//   1. `number` is `writing` while a thread fills the words, else the number of the note stored in
+//      them.
+//   2. A reader that sees the same number before and after copying has a complete copy of that
+//      note.
 // The words are atomic because a reader may copy while a writer of a later note stores.
 struct note {
     static constexpr std::uint32_t writing = 0xffff'ffff;
@@ -34,7 +36,8 @@ std::uint32_t remember(std::string_view path) noexcept {
     std::memcpy(words.data(), path.data() + (path.size() - kept), kept);
 
     entry.number.store(note::writing, std::memory_order_relaxed);
-    // Pairs with the acquire fence in recall(): whoever sees one of the words below sees `writing` or later.
+    // Pairs with the acquire fence in recall(): a reader that sees one of the words below sees
+    // `writing` or later.
     std::atomic_thread_fence(std::memory_order_release);
     for (std::size_t i = 0; i < words.size(); ++i)
         entry.words[i].store(words[i], std::memory_order_relaxed);

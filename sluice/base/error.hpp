@@ -8,17 +8,17 @@
 
 namespace sluice {
 
-/// Why an operation failed: the cause (an errno value), the operation, and what it was applied to.
+/// The reason for a failure: the cause (an errno value), the operation, and its subject.
 ///
-/// Two words, trivially copyable, so that a result is as cheap as an integer. A path does not fit; it is
-/// noted in a process-wide ring of the last `noted_paths` failures, and the error keeps its number. When the
-/// ring has wrapped since, the message says so instead of naming a wrong path. Thread safety: a value; noting
-/// a path and reading it back are safe from any thread.
+/// Two words, trivially copyable, so that a result is as cheap as an integer. A path does not fit:
+/// it is stored in a process-wide ring of the last `noted_paths` failures, and the error has its
+/// number. If the ring has wrapped since, the message states that instead of naming a wrong path.
+/// Thread safety: a value; storing a path and reading it back are safe from any thread.
 class error {
 public:
     static constexpr int no_descriptor = -1;
-    static constexpr unsigned noted_paths = 256;       // how many failures with a path are remembered
-    static constexpr unsigned noted_path_bytes = 248;  // of a longer path the end is kept: it tells more
+    static constexpr unsigned noted_paths = 256;       // the number of remembered failures with a path
+    static constexpr unsigned noted_path_bytes = 248;  // a longer path keeps only its end
 
     /// `operation` must be a string literal or otherwise outlive the error.
     constexpr error(int code, const char* operation, int descriptor = no_descriptor) noexcept
@@ -26,10 +26,10 @@ public:
     constexpr error(std::errc code, const char* operation, int descriptor = no_descriptor) noexcept
         : error(static_cast<int>(code), operation, descriptor) {}
 
-    /// An error about a path. Allocates: nothing (the path is copied into the ring).
+    /// Returns an error about a path. Allocates: nothing (the path is copied into the ring).
     [[nodiscard]] static error with_path(int code, const char* operation, std::string_view path) noexcept;
 
-    /// The calling thread's errno, as the cause.
+    /// Returns an error with the calling thread's errno as the cause.
     [[nodiscard]] static error last(const char* operation, int descriptor = no_descriptor) noexcept {
         return {errno, operation, descriptor};
     }
@@ -40,8 +40,8 @@ public:
         return subject_ >= 0 ? subject_ : no_descriptor;
     }
 
-    /// "openat /srv/x: No such file or directory", or "read on descriptor 7: Input/output error".
-    /// Allocates: the string.
+    /// Returns "openat /srv/x: No such file or directory", or "read on descriptor 7: Input/output
+    /// error". Allocates: the string.
     [[nodiscard]] std::string message() const;
 
     /// Explicit, because the operation and the path are lost.

@@ -41,7 +41,7 @@ TEST(result, carries_either_a_value_or_an_error) {
     EXPECT_EQ(none.error(), std::errc::no_such_file_or_directory);
 }
 
-TEST(result, throws_an_exception_that_says_the_operation_the_path_and_the_cause) {
+TEST(result, throws_an_exception_that_names_the_operation_the_path_and_the_cause) {
     const result<int> none = failure(error::with_path(ENOENT, "openat", "/srv/x"));
     try {
         (void)none.value();
@@ -56,7 +56,7 @@ TEST(result, throws_an_exception_that_says_the_operation_the_path_and_the_cause)
     }
 }
 
-TEST(result, throws_what_the_standard_library_documents) {
+TEST(result, throws_the_exception_that_the_standard_library_documents) {
     result<void> none = failure({EIO, "fsync", 7});
     try {
         none.value();

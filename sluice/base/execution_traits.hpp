@@ -3,16 +3,16 @@
 #include <type_traits>
 #include <utility>
 
-// What our senders need of an implementation of std::execution (P2300), of stdexec, or of anything shaped
-// like them, without including one.
+// The requirements of our senders on an implementation of std::execution (P2300), of stdexec, or of
+// a library with the same interface, without including one.
 
-/// Declares the struct `name`, which tells how an implementation spells things.
+/// Declares the struct `name`, which describes the names in an implementation.
 /// `execution` is the namespace of senders and receivers, `queries` that of get_stop_token; for the standard
 /// `std::execution` and `std`, for stdexec twice `stdexec`. `suffix` ends the names of the concept tags: `_t`
 /// in P2300R10, `_tag` in later drafts (stdexec has both).
 ///
-/// An implementation that can ask for the completion behaviour of a sender is told it by a struct derived
-/// from this one, with `template <class Signal> using get_completion_behavior` and `static constexpr auto
+/// For an implementation that can query the completion behaviour of a sender, derive a struct from
+/// this one with `template <class Signal> using get_completion_behavior` and `static constexpr auto
 /// asynchronous`.
 #define SLUICE_EXECUTION_TRAITS(name, execution, queries, suffix)                       \
     struct name {                                                                       \
@@ -32,13 +32,13 @@
 
 namespace sluice {
 
-/// The stop token in the environment of a receiver; if there is none, one that never stops.
+/// Returns the stop token in the environment of a receiver; if there is none, one that never stops.
 template <class Execution, class Receiver>
 [[nodiscard]] auto stop_token_of(const Receiver& to) noexcept {
     return typename Execution::get_stop_token{}(typename Execution::get_env{}(to));
 }
 
-/// What calls a `Callback` when a stop is requested of that token.
+/// The callback type that calls a `Callback` when a stop is requested of that token.
 template <class Execution, class Receiver, class Callback>
 using stop_callback_of = typename std::remove_cvref_t<decltype(stop_token_of<Execution>(
     std::declval<const Receiver&>()))>::template callback_type<Callback>;

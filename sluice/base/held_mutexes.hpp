@@ -4,8 +4,8 @@
 
 #include "sluice/base/ensure.hpp"
 
-// Defined to 1 to check the order of mutexes in every build of the project that looks for errors: debug,
-// sanitizers, simulation.
+// Defined to 1 to check the order of mutexes in every build of the project that searches for
+// errors: debug, sanitizers, simulation.
 #if not defined(SLUICE_CHECKS_MUTEXES)
 #if not defined(NDEBUG)
 #define SLUICE_CHECKS_MUTEXES 1
@@ -18,14 +18,15 @@ namespace sluice {
 
 /// The ranks of the mutexes that the calling thread holds, as bits.
 ///
-/// Invariant: a thread acquires ranks in ascending order, and at most one mutex of a rank; so no cycle of
-/// threads that wait for mutexes exists. Thread safety: each thread has its own. Allocates: nothing.
+/// Invariant: a thread acquires ranks in ascending order, and at most one mutex of a rank; so there
+/// is no cycle of threads that wait for mutexes. Thread safety: each thread has its own. Allocates:
+/// nothing.
 class held_mutexes {
 public:
     static constexpr unsigned ranks_max = 32;
 
-    /// The thread is about to lock a mutex of this rank. Stops the program if it holds one of the same or a
-    /// greater rank.
+    /// Records that the thread is about to lock a mutex of this rank. Stops the program if it holds
+    /// one of the same or a greater rank.
     static void add(unsigned rank) noexcept {
         ENSURE(rank < ranks_max and ranks_ >> rank == 0, "mutexes are locked in ascending order of ranks");
         ranks_ |= 1U << rank;

@@ -10,16 +10,16 @@ class list_hook;
 template <class T, list_hook<T> T::* Link>
 class intrusive_list;
 
-/// The place of a `T` in an `intrusive_list`; a member of the element. Destroying it while it is linked stops
-/// the program: the list would be left pointing at freed memory. Neither copied nor moved: neighbours hold
-/// the element's address. Thread safety: as the list it is in.
+/// The link of a `T` in an `intrusive_list`; a member of the element. Destroying it while it is
+/// linked stops the program, because the list would point to freed memory. Neither copied nor
+/// moved: neighbours store the element's address. Thread safety: as its list.
 template <class T>
 class list_hook {
 public:
     list_hook() noexcept = default;
     list_hook(const list_hook&) = delete;
     list_hook& operator=(const list_hook&) = delete;
-    ~list_hook() { ENSURE(!is_linked(), "take the element out of its list before destroying it"); }
+    ~list_hook() { ENSURE(!is_linked(), "list element destroyed while linked"); }
 
     [[nodiscard]] bool is_linked() const noexcept { return next_ != nullptr; }
 
@@ -31,15 +31,17 @@ private:
     T* previous_ = nullptr;
 };
 
-/// A first-in first-out list of elements that live with the caller: `intrusive_list<waiter, &waiter::link>`.
+/// A first-in first-out list of elements that the caller owns:
+/// `intrusive_list<waiter, &waiter::link>`.
 ///
-/// Owns nothing; an element outlives its membership. Two hooks let one element be in two lists. The list is
-/// one word and may be moved. It must be empty when destroyed. Allocates: nothing. Complexity: every
-/// operation O(1). Thread safety: none of its own.
+/// Owns nothing; an element outlives its membership. Two hooks let one element be in two lists. The
+/// list is one word and may be moved. It must be empty when destroyed. Allocates: nothing.
+/// Complexity: every operation O(1). Thread safety: none.
 ///
 /// Invariants:
 ///   1. The elements form a ring; `first_` is its oldest, and `first_`'s previous is the newest.
-///   2. A hook is linked exactly when its two pointers are not null (one alone points at its own element).
+///   2. A hook is linked if and only if its two pointers are not null (a single element points at
+///      itself).
 template <class T, list_hook<T> T::* Link>
 class intrusive_list {
 public:
@@ -48,17 +50,17 @@ public:
     intrusive_list() noexcept = default;
     intrusive_list(intrusive_list&& from) noexcept : first_(from.first_) { from.first_ = nullptr; }
     intrusive_list& operator=(intrusive_list&& from) noexcept {
-        ENSURE(empty() or this == &from, "assigning would lose the elements");
+        ENSURE(empty() or this == &from, "a list is assigned to while it has elements");
         T* const taken = from.first_;
         from.first_ = nullptr;
         first_ = taken;
         return *this;
     }
-    ~intrusive_list() { ENSURE(empty(), "elements of a list must leave before it goes"); }
+    ~intrusive_list() { ENSURE(empty(), "list destroyed while it has elements"); }
 
     [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
 
-    /// The oldest and the newest element; null when empty.
+    /// Return the oldest and the newest element, or null if the list is empty.
     [[nodiscard]] T* front() const noexcept { return first_; }
     [[nodiscard]] T* back() const noexcept { return first_ != nullptr ? (first_->*Link).previous_ : nullptr; }
 
@@ -68,15 +70,15 @@ public:
         first_ = &element;
     }
 
-    /// Removes and returns the oldest element; null when empty.
+    /// Removes and returns the oldest element, or null if the list is empty.
     T* pop_front() noexcept {
         T* const oldest = first_;
         if (oldest != nullptr) erase(*oldest);
         return oldest;
     }
 
-    /// Removes `element`, which must be in this very list; another list's is only caught when it is alone
-    /// there.
+    /// Removes `element`, which must be in this list. The check for another list only detects a
+    /// single element.
     void erase(T& element) noexcept {
         list_hook<T>& hook = element.*Link;
         ENSURE(hook.is_linked() and first_ != nullptr);
@@ -91,7 +93,7 @@ public:
         hook.next_ = hook.previous_ = nullptr;
     }
 
-    /// Moves all of `from`, in order, behind the elements here.
+    /// Moves all of `from`, in order, to the end of this list.
     void append(intrusive_list&& from) noexcept {
         ENSURE(this != &from);
         if (from.empty()) return;
@@ -108,8 +110,8 @@ public:
         from.first_ = nullptr;
     }
 
-    /// Oldest first. Only erasing the element the iterator stands on invalidates it, so step before erasing;
-    /// while iterating, push to the back only.
+    /// Oldest first. Only erasing the iterator's current element invalidates it, so step before
+    /// erasing; while iterating, push to the back only.
     [[nodiscard]] iterator begin() const noexcept { return {this, first_}; }
     [[nodiscard]] iterator end() const noexcept { return {this, nullptr}; }
 
@@ -140,7 +142,7 @@ public:
     [[nodiscard]] T* operator->() const noexcept { return at_; }
     iterator& operator++() noexcept {
         T* const next = (at_->*Link).next_;
-        at_ = next == list_->first_ ? nullptr : next;  // round the ring once
+        at_ = next == list_->first_ ? nullptr : next;  // once around the ring
         return *this;
     }
     iterator operator++(int) noexcept {

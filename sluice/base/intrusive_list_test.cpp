@@ -60,7 +60,7 @@ TEST(intrusive_list, pops_in_the_order_of_push_back) {
     EXPECT_TRUE(list.empty());
 }
 
-TEST(intrusive_list, a_hook_knows_whether_it_is_linked_even_when_alone) {
+TEST(intrusive_list, a_hook_knows_whether_it_is_linked_even_as_the_only_one) {
     item a(1);
     item_list list;
     EXPECT_FALSE(a.link.is_linked());
@@ -176,7 +176,7 @@ TEST(intrusive_list_death, misuse_stops_the_program) {
             item a(1);
             list.push_back(a);
         },
-        "before destroying it");
+        "destroyed while linked");
     EXPECT_DEATH(
         {
             item a(1);
@@ -191,7 +191,7 @@ TEST(intrusive_list_death, misuse_stops_the_program) {
             item_list list;
             list.push_back(a);
         },
-        "must leave before it goes");
+        "destroyed while it has elements");
     EXPECT_DEATH(
         {
             item a(1);

@@ -39,7 +39,7 @@ TEST(intrusive_mpsc_queue, pops_in_the_order_of_push) {
     EXPECT_TRUE(queue.empty());
 }
 
-TEST(intrusive_mpsc_queue, only_a_push_to_an_empty_queue_asks_for_a_wake_up) {
+TEST(intrusive_mpsc_queue, only_a_push_to_an_empty_queue_requests_a_wake_up) {
     message a(1), b(2);
     message_queue queue;
     EXPECT_TRUE(queue.push(a));
@@ -119,7 +119,7 @@ TEST(intrusive_mpsc_queue_death, misuse_stops_the_program) {
             message a(1);
             queue.push(a);
         },
-        "before destroying it");
+        "destroyed while linked");
     EXPECT_DEATH(
         {
             message a(1);

@@ -74,8 +74,8 @@ TEST(intrusive_mpsc_queue_threads, draining_keeps_the_order_of_each_producer_and
     EXPECT_TRUE(queue.empty());
 }
 
-// The rule from the header: wake when push() says so, sleep only when empty() after pop() gave null. A lost
-// wake-up shows as a hang.
+// The rule from the header: wake when push() returned true, sleep only if empty() after pop()
+// returned null. A lost wake-up causes a hang.
 TEST(intrusive_mpsc_queue_threads, a_sleeping_consumer_is_woken_for_every_element) {
     message_queue queue;
     checker check;
@@ -99,9 +99,9 @@ TEST(intrusive_mpsc_queue_threads, a_sleeping_consumer_is_woken_for_every_elemen
     EXPECT_TRUE(queue.empty());
 }
 
-// Few elements going round keep the queue at the edge between one element and none, where the hand-over
-// between the two paths of push() happens.
-TEST(intrusive_mpsc_queue_threads, running_empty_again_and_again_loses_nothing) {
+// A few elements that are pushed repeatedly keep the queue between one element and none, where
+// push() alternates between its two paths.
+TEST(intrusive_mpsc_queue_threads, repeatedly_running_empty_loses_nothing) {
     struct ball {
         std::uint32_t throws = 0;
         std::atomic<bool> returned{true};

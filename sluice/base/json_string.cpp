@@ -21,7 +21,7 @@ void append_ascii(std::string& into, char c) {
     into += c;
 }
 
-// character_at takes a surrogate for a character: host names may have them, JSON may not.
+// character_at accepts a surrogate as a character: host names may have them, JSON may not.
 [[nodiscard]] bool is_unicode(char32_t point) noexcept {
     return point < 0xd800 or (point > 0xdfff and point <= 0x10'ffff);
 }

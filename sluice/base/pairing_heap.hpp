@@ -12,15 +12,15 @@ class heap_hook;
 template <class T, heap_hook<T> T::* Link, class Before>
 class pairing_heap;
 
-/// The place of a `T` in a `pairing_heap`; a member of the element. Destroying it while it is linked stops
-/// the program. Neither copied nor moved. Thread safety: as the heap it is in.
+/// The links of a `T` in a `pairing_heap`; a member of the element. Destroying it while it is
+/// linked stops the program. Neither copied nor moved. Thread safety: as its heap.
 template <class T>
 class heap_hook {
 public:
     heap_hook() noexcept = default;
     heap_hook(const heap_hook&) = delete;
     heap_hook& operator=(const heap_hook&) = delete;
-    ~heap_hook() { ENSURE(!is_linked(), "take the element out of its heap before destroying it"); }
+    ~heap_hook() { ENSURE(!is_linked(), "heap element destroyed while linked"); }
 
     [[nodiscard]] bool is_linked() const noexcept { return previous_ != nullptr; }
 
@@ -30,34 +30,35 @@ private:
 
     T* child_ = nullptr;     // the first child
     T* next_ = nullptr;      // the next sibling
-    T* previous_ = nullptr;  // the previous sibling; of a first child its parent; of the root itself
+    T* previous_ = nullptr;  // the previous sibling, for a first child its parent, for the root itself
 };
 
-/// A priority queue of elements that live with the caller, the first by `Before` on top:
-/// `pairing_heap<timer, &timer::link, earlier>`. `Before` is a strict weak ordering, noexcept and stateless.
-/// What it compares must not change while an element is linked: erase, change, push. Elements equal under it
-/// come out in any order, but the same one for the same sequence of operations.
+/// A priority queue of elements that the caller owns, the first by `Before` on top:
+/// `pairing_heap<timer, &timer::link, earlier>`. `Before` is a strict weak ordering, noexcept and
+/// stateless. The compared values must not change while an element is linked: erase, change, push.
+/// Equal elements come out in any order, but in the same one for the same sequence of operations.
 ///
-/// A pairing heap, because it needs three words per element and no array that grows, and the timers of a
-/// server are mostly pushed and erased before they expire. No recursion: the tree may be as deep as it has
-/// elements. Owns nothing; must be empty when destroyed. Allocates: nothing. Complexity: push and top O(1),
-/// pop and erase O(log n) amortised over the operations, O(n) at worst. Thread safety: none of its own.
+/// A pairing heap, because it needs three words per element and no array that grows, and the timers
+/// of a server are mostly pushed and erased before they expire. No recursion: the tree may be as
+/// deep as the number of elements. Owns nothing; must be empty when destroyed. Allocates: nothing.
+/// Complexity: push and top O(1), pop and erase O(log n) amortised over the operations, O(n) at
+/// worst. Thread safety: none.
 ///
 /// Invariants:
 ///   1. No element comes before its parent.
-///   2. `root_` has no sibling; its `previous_` is itself. An element is linked exactly when `previous_` is
-///   not null.
+///   2. `root_` has no sibling; its `previous_` is itself. An element is linked if and only if
+///      `previous_` is not null.
 template <class T, heap_hook<T> T::* Link, class Before>
 class pairing_heap {
 public:
     pairing_heap() noexcept = default;
     pairing_heap(const pairing_heap&) = delete;
     pairing_heap& operator=(const pairing_heap&) = delete;
-    ~pairing_heap() { ENSURE(empty(), "elements of a heap must leave before it goes"); }
+    ~pairing_heap() { ENSURE(empty(), "heap destroyed while it has elements"); }
 
     [[nodiscard]] bool empty() const noexcept { return root_ == nullptr; }
 
-    /// The element no other comes before; null when empty.
+    /// Returns an element that no other comes before, or null if the heap is empty.
     [[nodiscard]] T* top() const noexcept { return root_; }
 
     void push(T& element) noexcept {
@@ -65,15 +66,15 @@ public:
         make_root(root_ != nullptr ? merge(root_, &element) : &element);
     }
 
-    /// Removes and returns the top; null when empty.
+    /// Removes and returns the top, or null if the heap is empty.
     T* pop() noexcept {
         T* const popped = root_;
         if (popped != nullptr) erase(*popped);
         return popped;
     }
 
-    /// Removes `element`, which must be in this very heap; another heap's is only caught when it is on top
-    /// there.
+    /// Removes `element`, which must be in this heap. The check for another heap only detects its
+    /// top.
     void erase(T& element) noexcept {
         heap_hook<T>& gone = hook(element);
         ENSURE(gone.is_linked() and root_ != nullptr);
@@ -98,7 +99,7 @@ private:
         hook(*element).previous_ = element;
     }
 
-    // Takes a child out of its parent's list; its own fields are left to the caller.
+    // Removes a child from its parent's list; its own fields are left to the caller.
     static void cut(T& element) noexcept {
         heap_hook<T>& gone = hook(element);
         heap_hook<T>& before = hook(*gone.previous_);
@@ -106,8 +107,8 @@ private:
         if (gone.next_ != nullptr) hook(*gone.next_).previous_ = gone.previous_;
     }
 
-    // Makes the later of two trees the first child of the other and returns that; `a` on a tie. The siblings
-    // of both are ignored, and the winner's sibling fields left to the caller.
+    // Makes the later of two trees the first child of the other and returns that; `a` on a tie. The
+    // siblings of both are ignored, and the winner's sibling fields are left to the caller.
     static T* merge(T* a, T* b) noexcept {
         static_assert(std::is_nothrow_invocable_r_v<bool, Before, const T&, const T&>);
         if (Before{}(static_cast<const T&>(*b), static_cast<const T&>(*a))) {

@@ -28,7 +28,7 @@ TEST(pairing_heap, is_empty_when_made_and_pops_null) {
     EXPECT_EQ(heap.pop(), nullptr);
 }
 
-TEST(pairing_heap, pops_the_least_first_whatever_the_order_of_pushes) {
+TEST(pairing_heap, pops_the_least_first_for_any_order_of_pushes) {
     timer a(3), b(1), c(2), d(1);
     timer_heap heap;
     for (timer* each : {&a, &b, &c, &d})
@@ -41,7 +41,7 @@ TEST(pairing_heap, pops_the_least_first_whatever_the_order_of_pushes) {
     EXPECT_TRUE(heap.empty());
 }
 
-TEST(pairing_heap, a_hook_knows_whether_it_is_linked_even_when_alone) {
+TEST(pairing_heap, a_hook_knows_whether_it_is_linked_even_as_the_only_one) {
     timer a(1);
     timer_heap heap;
     EXPECT_FALSE(a.link.is_linked());
@@ -125,7 +125,7 @@ TEST(pairing_heap_death, misuse_stops_the_program) {
             timer a(1);
             heap.push(a);
         },
-        "before destroying it");
+        "destroyed while linked");
     EXPECT_DEATH(
         {
             timer a(1);

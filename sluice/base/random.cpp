@@ -24,8 +24,9 @@ std::uint64_t splitmix64(std::uint64_t& counter) noexcept {
 
 std::uint64_t random_source::below(std::uint64_t bound) noexcept {
     ENSURE(bound != 0);
-    // 2^64 is rarely a multiple of `bound`: the first 2^64 mod `bound` draws are thrown away, or the least
-    // results would be a little likelier. They are fewer than half of all, so the loop ends soon.
+    // 2^64 is rarely a multiple of `bound`: the first 2^64 mod `bound` numbers are discarded,
+    // because otherwise the least results would be a little likelier. They are fewer than half of
+    // all, so the loop ends soon.
     const std::uint64_t surplus = (0 - bound) % bound;
     for (;;) {
         const std::uint64_t drawn = next_u64();
@@ -33,12 +34,13 @@ std::uint64_t random_source::below(std::uint64_t bound) noexcept {
     }
 }
 
-// getrandom rather than std::random_device: that throws, may be a processor instruction alone, and allocates.
+// getrandom rather than std::random_device, which throws, may use only a CPU instruction, and
+// allocates.
 void system_random::fill(std::span<std::byte> bytes) noexcept {
     while (!bytes.empty()) {
         const ssize_t filled = ::getrandom(bytes.data(), bytes.size(), 0);
         if (filled < 0 and errno == EINTR) continue;
-        ENSURE(filled > 0, "the kernel has no random numbers; going on would make guessable secrets");
+        ENSURE(filled > 0, "the kernel has no random numbers; continuing would create guessable secrets");
         bytes = bytes.subspan(static_cast<std::size_t>(filled));
     }
 }

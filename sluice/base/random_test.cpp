@@ -26,7 +26,7 @@ std::vector<std::uint64_t> draw(random_source& random, int count) {
 
 // The authors' xoshiro256starstar.c prints these for the state 1, 2, 3, 4. The first ones can be checked by
 // hand: rotl(2 * 5, 7) * 9 = 11520; after that step the second word is 2 ^ (3 ^ 1) = 0, hence 0.
-TEST(seeded_random, draws_the_published_numbers_of_xoshiro256) {
+TEST(seeded_random, returns_the_published_numbers_of_xoshiro256) {
     seeded_random random(seeded_random::state{1, 2, 3, 4});
     EXPECT_THAT(draw(random, 10),
                 ElementsAre(11520u, 0u, 1509978240u, 1215971899390074240u, 1216172134540287360u,
@@ -55,14 +55,14 @@ TEST(seeded_random, fills_bytes_with_the_same_numbers_least_byte_first) {
     EXPECT_EQ(numbers.next_u64(), bytes.next_u64());
 }
 
-TEST(seeded_random, neighbouring_seeds_draw_different_numbers) {
+TEST(seeded_random, neighbouring_seeds_return_different_numbers) {
     std::set<std::uint64_t> first;
     for (std::uint64_t seed = 0; seed < 1000; ++seed)
         first.insert(seeded_random(seed).next_u64());
     EXPECT_EQ(first.size(), 1000u);
 }
 
-// Ends after a script of draws.
+// A source of given numbers, which ends after them.
 class scripted final : public random_source {
 public:
     explicit scripted(std::vector<std::uint64_t> script) : script_(std::move(script)) {}
@@ -76,7 +76,7 @@ private:
 };
 
 // 2^64 mod 3 is 1: the draws 1 to 2^64 - 1 make whole rounds of three, and 0 is left over.
-TEST(random_source, below_throws_away_the_draws_that_would_favour_small_numbers) {
+TEST(random_source, below_discards_the_numbers_that_would_favour_small_results) {
     scripted random({0, 1, 2, 3, UINT64_MAX});
     EXPECT_EQ(random.below(3), 1u);
     EXPECT_EQ(random.used(), 2u);
@@ -85,13 +85,13 @@ TEST(random_source, below_throws_away_the_draws_that_would_favour_small_numbers)
     EXPECT_EQ(random.below(3), 0u);
 }
 
-TEST(random_source, below_a_power_of_two_never_draws_twice) {
+TEST(random_source, below_a_power_of_two_never_needs_two_numbers) {
     scripted random({0, UINT64_MAX});
     EXPECT_EQ(random.below(1), 0u);
     EXPECT_EQ(random.below(std::uint64_t{1} << 63), UINT64_MAX >> 1);
 }
 
-TEST(random_source, below_draws_every_number_about_equally_often) {
+TEST(random_source, below_returns_every_number_about_equally_often) {
     seeded_random random(1);
     std::array<int, 7> seen{};
     for (int i = 0; i < 70'000; ++i)

@@ -5,7 +5,7 @@
 namespace sluice {
 
 recycled_memory::~recycled_memory() {
-    ENSURE(in_use_ == 0, "what was made in this memory goes before it");
+    ENSURE(in_use_ == 0, "memory destroyed while blocks are in use");
     for (block* first : kept_)
         while (first != nullptr) {
             block* const next = first->next;
@@ -26,7 +26,7 @@ void* recycled_memory::do_allocate(std::size_t bytes, std::size_t alignment) {
 }
 
 void recycled_memory::do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) {
-    ENSURE(in_use_ != 0, "given back more often than taken");
+    ENSURE(in_use_ != 0, "more blocks released than allocated");
     --in_use_;
     if (not is_kept(bytes, alignment)) {
         ::operator delete(memory, std::align_val_t(alignment));

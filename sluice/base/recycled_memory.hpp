@@ -17,13 +17,13 @@
 
 namespace sluice {
 
-/// Memory of small things that come and go by the thousand, and of containers of them: a block given back is
-/// kept for the next of its size. `std::pmr` containers and `std::allocate_shared` take it.
+/// Memory for small, short-lived objects, and for containers of them: a released block is kept for
+/// the next allocation of its size. For `std::pmr` containers and `std::allocate_shared`.
 ///
-/// Keeps at most `kept_bytes_max` that nobody uses; what comes back beyond that, and everything larger than
-/// `block_bytes_max`, goes to the heap. AddressSanitizer has it keep nothing, so that a use of what is gone
-/// is seen. Thread safety: one thread at a time. Allocates: when none of the size is kept. Complexity: O(1).
-/// Outlives what is made in it (ENSURE).
+/// Keeps at most `kept_bytes_max` of unused blocks. Other blocks, and those larger than
+/// `block_bytes_max`, return to the heap. With AddressSanitizer it keeps nothing, so that a use
+/// after free is detected. Thread safety: one thread at a time. Allocates: when no block of the
+/// size is kept. Complexity: O(1). Outlives all objects in it (ENSURE).
 class recycled_memory final : public std::pmr::memory_resource {
 public:
     static constexpr std::size_t block_bytes_max = 2048;
@@ -34,7 +34,7 @@ public:
     recycled_memory& operator=(const recycled_memory&) = delete;
     ~recycled_memory() override;
 
-    /// What it holds that nobody uses.
+    /// Returns the bytes of unused blocks.
     [[nodiscard]] std::size_t kept_bytes() const noexcept { return kept_bytes_; }
 
 private:

@@ -11,20 +11,20 @@
 namespace sluice {
 namespace {
 
-TEST(recycled_memory, gives_out_again_what_came_back_of_that_size) {
+TEST(recycled_memory, reuses_a_released_block_of_the_same_size) {
     recycled_memory memory;
     void* const first = memory.allocate(100);
     void* const other = memory.allocate(500);
     memory.deallocate(first, 100);
     memory.deallocate(other, 500);
-    if (not SLUICE_RECYCLES_MEMORY) GTEST_SKIP() << "nothing is kept from AddressSanitizer";
+    if (not SLUICE_RECYCLES_MEMORY) GTEST_SKIP() << "no blocks are kept under AddressSanitizer";
     EXPECT_GE(memory.kept_bytes(), 600U);
     void* const again = memory.allocate(101);
     EXPECT_EQ(again, first) << "which has room for that, too";
     memory.deallocate(again, 101);
 }
 
-TEST(recycled_memory, keeps_no_more_than_it_may) {
+TEST(recycled_memory, keeps_no_more_than_its_limit) {
     recycled_memory memory(1024);
     std::vector<void*> taken;
     for (int i = 0; i != 100; ++i)
@@ -35,7 +35,7 @@ TEST(recycled_memory, keeps_no_more_than_it_may) {
     EXPECT_EQ(memory.kept_bytes() == 0, not SLUICE_RECYCLES_MEMORY);
 }
 
-TEST(recycled_memory, leaves_what_is_large_or_aligned_otherwise_to_the_heap) {
+TEST(recycled_memory, leaves_large_or_overaligned_blocks_to_the_heap) {
     recycled_memory memory;
     void* const large = memory.allocate(recycled_memory::block_bytes_max + 1);
     void* const aligned = memory.allocate(64, 64);
@@ -45,7 +45,7 @@ TEST(recycled_memory, leaves_what_is_large_or_aligned_otherwise_to_the_heap) {
     EXPECT_EQ(memory.kept_bytes(), 0U);
 }
 
-TEST(recycled_memory, gives_no_block_to_two_at_a_time) {
+TEST(recycled_memory, allocates_no_block_twice_at_a_time) {
     recycled_memory memory(4096);
     std::map<std::byte*, std::size_t> taken;  // with their sizes
     std::uint64_t state = 1;
@@ -75,7 +75,7 @@ TEST(recycled_memory, gives_no_block_to_two_at_a_time) {
         memory.deallocate(at, bytes);
 }
 
-TEST(recycled_memory, serves_containers_and_what_is_in_them) {
+TEST(recycled_memory, serves_containers_and_their_elements) {
     recycled_memory memory;
     std::pmr::map<int, std::pmr::string> names(&memory);
     for (int i = 0; i != 100; ++i)
@@ -84,13 +84,13 @@ TEST(recycled_memory, serves_containers_and_what_is_in_them) {
         EXPECT_EQ(names.at(i).size(), 40U);
 }
 
-TEST(recycled_memory_death_test, stops_when_it_goes_before_what_is_in_it) {
+TEST(recycled_memory_death_test, stops_when_it_is_destroyed_before_its_blocks) {
     EXPECT_DEATH(
         {
             recycled_memory memory;
             (void)memory.allocate(8);
         },
-        "goes before it");
+        "blocks are in use");
 }
 
 }  // namespace

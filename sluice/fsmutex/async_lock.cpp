@@ -178,8 +178,8 @@ void lock_wait::look_again() noexcept {
 
 int lock_wait::finish(result<fs_mutex_guard> outcome) noexcept {
     attempt_.reset();
-    outcome_ = std::move(outcome);
-    return outcome_ ? 0 : outcome_.error().code();
+    const result<fs_mutex_guard>& known = outcome_.emplace(std::move(outcome));
+    return known ? 0 : known.error().code();
 }
 
 }  // namespace detail

@@ -107,7 +107,12 @@ public:
               deadline within) noexcept
         : loop_(loop), mutex_(mutex), wanted_(wanted), within_(within) {}
 
-    [[nodiscard]] result<fs_mutex_guard> take_outcome() noexcept { return std::move(outcome_); }
+    /// Moves the outcome out. `code`: how the operation ended; one that was cancelled before it began has no
+    /// other outcome.
+    [[nodiscard]] result<fs_mutex_guard> take_outcome(int code) noexcept {
+        if (not outcome_) return failure({code, "lock entities"});
+        return *std::move(outcome_);
+    }
 
 private:
     // What wakes us between two polls.
@@ -144,7 +149,7 @@ private:
     std::recursive_mutex lock_;
     std::optional<lock_attempt> attempt_;
     std::optional<sleep_connection> sleep_;
-    result<fs_mutex_guard> outcome_;
+    std::optional<result<fs_mutex_guard>> outcome_;  // none until it is known
     bool is_ended_ = false;
     bool is_complete_ = false;
     bool is_signalled_ = false;  // the sleep has given its value, and not its done signal
@@ -167,7 +172,9 @@ public:
         // The deadline is the attempt's own: it decides how long a sleep may be.
         io::configure_external(configured, *loop_, waiting_.emplace(*loop_, *mutex_, wanted_, within_), {});
     }
-    [[nodiscard]] result_type collect(const io::operation&) noexcept { return (*waiting_).take_outcome(); }
+    [[nodiscard]] result_type collect(const io::operation& completed) noexcept {
+        return (*waiting_).take_outcome(io::code_of(completed));
+    }
 
 private:
     io::io_multiplexer* loop_;

@@ -1,4 +1,4 @@
-// Locks that tasks and receivers wait for on a multiplexer that several threads run. Runs under
+// Locks that tasks and receivers await on a multiplexer that several threads run. Runs under
 // ThreadSanitizer.
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using io::test_kit::crew;
 
 class async_locks_by_threads : public on_each_algorithm {
 protected:
-    // Each algorithm on both back ends.
+    // Runs a test for each algorithm on both back ends.
     template <class Test>
     void on_each_back_end(Test&& test) {
         for (const char* const name : io::test_kit::back_ends_for_threads()) {
@@ -87,7 +87,7 @@ TEST_P(async_locks_by_threads, exclude_tasks_and_are_granted_once_each) {
     });
 }
 
-TEST_P(async_locks_by_threads, are_asked_for_polled_and_given_up_by_any_thread) {
+TEST_P(async_locks_by_threads, are_requested_polled_and_cancelled_by_any_thread) {
     struct receiver {
         counts* came;
         std::atomic<int>* dones;

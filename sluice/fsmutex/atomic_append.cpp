@@ -21,8 +21,8 @@ using kernel_lock::kind;
 
 namespace {
 
-// Some twenty microseconds, which is what it costs to sleep and to be woken, or as long as a few requests
-// take: where each look is a system call, and on tmpfs locks the page that others write.
+// About 20 µs, the cost of sleeping and being woken, or as long as a few requests take. Each poll
+// is a system call there, and on tmpfs it locks the page that others write.
 constexpr int looks_with_other_processors = 1000;
 constexpr int looks_per_long_look = 25;
 constexpr unsigned relaxes_between_long_looks = 100;
@@ -33,37 +33,37 @@ std::uint64_t this_processor() noexcept {
 
 }  // namespace
 
-/// All that one request needs; used again by later ones.
+/// The state of one request. Later requests reuse it.
 struct atomic_append::lane {
-    // A slot of somebody who died.
+    // A slot of a dead process.
     struct dead_slot {
         queue_scan::obstacle where;
-        slot rest;  // what of it is news for others still when we have repaired what we get
+        slot rest;  // the part to report to others after we have repaired the data of our entities
         std::unique_ptr<dead_slot> next;
     };
 
     explicit lane(std::uint64_t seed) noexcept : ids(seed) {}
 
-    seeded_random ids;    // asking the kernel each time would be one more system call
+    seeded_random ids;    // a random number from the kernel would cost a system call each time
     int descriptor = -1;  // opened with O_APPEND; its locks are the request's
     std::uint64_t id = 0;
-    std::uint64_t ids_locked = 0;  // that one, and those behind it
+    std::uint64_t ids_locked = 0;  // that one, and the following ones
     std::uint64_t place = 0;
     std::size_t slots = 0;
     std::size_t slots_room = 0;
     std::unique_ptr<std::byte[]> bytes;  // as appended
     queue_scan scan;
     std::optional<queue_scan::obstacle> contended;
-    std::optional<queue_scan::obstacle> neighbour;  // of our processor, and in the way
+    std::optional<queue_scan::obstacle> neighbour;  // a conflicting slot with the same CPU
     std::unique_ptr<dead_slot> dead;
-    lock_threads::wait* waiting = nullptr;  // for the lock of the contended one
+    lock_threads::wait* waiting = nullptr;  // for the lock of the contended slot
     bool owner_died = false;
     bool is_granted = false;
     bool is_patient = false;
     bool has_waited = false;
     bool has_yielded = false;
     bool has_looked = false;
-    bool has_contended = false;  // its lock, that is: it is out of the way
+    bool has_contended = false;  // its lock: it no longer conflicts
     bool has_locks_of_others = false;
     std::unique_ptr<lane> next_idle;
 
@@ -75,7 +75,7 @@ result<void> atomic_append::lane::note_dead(const slot& found, std::span<const e
     std::unique_ptr<dead_slot> node(new (std::nothrow)
                                         dead_slot{.where = *contended, .rest = {}, .next = nullptr});
     if (node == nullptr) return failure({ENOMEM, "lock entities"});
-    // Readers have changed nothing, and repair nothing.
+    // Shared holders have changed nothing, and repair nothing.
     node->rest = with_only(found, [&](entity of_dead) {
         return of_dead.is_exclusive() and std::find(wanted.begin(), wanted.end(), of_dead) == wanted.end();
     });
@@ -86,15 +86,15 @@ result<void> atomic_append::lane::note_dead(const slot& found, std::span<const e
 
 void atomic_append::lane::repair(queue_file& file) noexcept {
     const queue_file::append_pause pause(file, descriptor);
-    if (pause.error_code() != 0) return;  // so it is told again
+    if (pause.error_code() != 0) return;  // the death is reported again
     for (; dead != nullptr; dead = std::move(dead->next)) {
         const auto now = queue_scan::look_again(file, dead->where);
         if (not now or not now->is_live()) continue;
         const auto others = dead->rest.entities();
         const slot rest = with_only(
             *now, [&](entity each) { return std::find(others.begin(), others.end(), each) != others.end(); });
-        // Of two who do this at once, without a pause, one may tell again what the other had repaired: that
-        // does no harm.
+        // If two processes do this at once, without a pause, one may report a death again that the
+        // other has repaired. That is harmless.
         file.rewrite(dead->where.offset, rest);
     }
 }
@@ -105,7 +105,7 @@ public:
         : descriptors_(original, O_RDWR | O_APPEND), chance_(chance) {
         head_.kind = slot_kind::head;
         head_.process_id = self.id;
-        // Its last byte stays zero, which erase() wants.
+        // Its last byte stays zero, as erase() requires.
         self.host_name().copy(head_.host.data(), head_.host.size() - 1);
     }
     ~lanes() {
@@ -147,7 +147,7 @@ public:
         used.next_idle = std::move(idle_);
         idle_.reset(&used);
     }
-    /// What the heads of all our requests have in common.
+    /// The common part of the heads of all our requests.
     [[nodiscard]] const slot& head() const noexcept { return head_; }
 
 private:
@@ -194,11 +194,12 @@ result<void> atomic_append::draw_id(lane& mine) noexcept {
     while (mine.ids_locked == 0) {
         mine.id = (mine.ids.next_u64() & queue_bytes::drawn_mask) | this_processor()
                                                                         << queue_bytes::count_bits;
-        // Locked before anybody can read it: a slot whose lock is free is a dead one's, always.
+        // Locked before another process can read it: a slot with a free lock always belongs to a
+        // dead process.
         const auto several = queue_bytes::of_requests_from(mine.id);
         const int code = kernel_lock::try_lock(mine.descriptor, several, kind::exclusive);
         if (code != 0 and code != EAGAIN) return failure({code, "lock a request", mine.descriptor});
-        if (code == 0) mine.ids_locked = several.length;  // otherwise somebody else has drawn it
+        if (code == 0) mine.ids_locked = several.length;  // else another process has the same id
     }
     return {};
 }
@@ -224,7 +225,8 @@ result<void> atomic_append::append(lane& mine, std::span<const entity> wanted) n
     return {};
 }
 
-// Looks before appending, so that a request that will not wait leaves no trace if it would have to.
+// Checks before appending, so that a request that does not wait leaves no trace if it would have
+// to.
 result<bool> atomic_append::is_free(lane& mine, std::span<const entity> wanted) noexcept {
     const auto end = file_->end();
     if (not end) return failure(end.error());
@@ -240,20 +242,21 @@ result<bool> atomic_append::is_free(lane& mine, std::span<const entity> wanted) 
     }
 }
 
-// If two of one processor stand in the queue, each turn of theirs is a switch between processes, and since
-// all come back in the order in which they came, it stays so. So who stood behind another of its processor
-// lets that one run before it asks again: then they are in the queue one at a time. That one would have to
-// run first in any case, so this does not wait in vain, however long it takes; and it needs no deadline,
-// unlike a request. As long as one of them stands in the queue the others would only make turns of it again.
+// If the queue has two requests of one CPU, each of their turns is a switch between processes. That
+// does not change, because all come back in the order in which they came. So a thread that was
+// queued after another one of its CPU lets that one run before its next request: then they are in
+// the queue one at a time. The other would have to run first in any case, so this wait is never
+// wasted, however long it takes, and needs no deadline, unlike a request. While one of them is in
+// the queue, the others would only cause such switches again.
 void atomic_append::let_neighbours_ask(lane& mine, std::span<const entity> wanted, patience how) noexcept {
     if (how != patience::endless or not met_neighbour_.load(std::memory_order_relaxed)) return;
     met_neighbour_.store(false, std::memory_order_relaxed);
     yielding_.let_others_ask(clock(), [&] { return has_neighbour(mine, wanted); });
 }
 
-// Whether somebody of our processor stands in the queue whom we would have to wait for.
+// Returns whether the queue has a conflicting request of our CPU.
 bool atomic_append::has_neighbour(lane& mine, std::span<const entity> wanted) noexcept {
-    // On a file system of a server, reading the slot takes a message.
+    // On a file system with a server, reading the slot takes a message.
     if (file_->method() != queue_file::append_method::atomic) return false;
     const auto end = file_->end();
     if (not end) return false;
@@ -289,7 +292,7 @@ result<bool> atomic_append::enter(std::span<const entity> wanted, ticket& mine, 
     return granted;
 }
 
-// Whether what was in the way is so no more; if it died, that is noted.
+// Returns whether the contended slot no longer conflicts; if its process died, records that.
 result<bool> atomic_append::is_past(lane& own, std::span<const entity> wanted) noexcept {
     if (not own.has_contended) {
         const auto before = own.scan.look_again_and_ahead(*file_, *own.contended);
@@ -300,13 +303,14 @@ result<bool> atomic_append::is_past(lane& own, std::span<const entity> wanted) n
         if (code == EAGAIN) return false;
         if (code != 0) return failure({code, "wait for a request", own.descriptor});
     }
-    // Once granted, this lock stays until we leave: whoever had it takes another, so it is in nobody's way.
+    // Once granted, this lock stays until we leave. It conflicts with no request, because the
+    // previous holder uses another id.
     own.has_contended = false;
     own.has_locks_of_others = true;
     const auto seen = own.scan.look_again_and_ahead(*file_, *own.contended);
     if (not seen) return failure(seen.error());
     if (not seen->is_live()) return true;
-    // Its lock is free, yet it did not erase its slot: it died.
+    // Its lock is free, but the slot is not erased: the process died.
     own.scan.note_remains(*own.contended);
     if (auto noted = own.note_dead(*seen, wanted); not noted) return failure(noted.error());
     own.owner_died = own.owner_died or own.contended->was_exclusive;
@@ -329,27 +333,29 @@ result<bool> atomic_append::poll(std::span<const entity> wanted, ticket& mine) n
         if (own.neighbour) met_neighbour_.store(true, std::memory_order_relaxed);
         own.has_waited = true;
         own.has_looked = false;
-        // It was there a moment ago: who can wait for it, waits before it asks the kernel for its lock.
+        // It was there a moment ago: a request that can wait does so before it requests the lock
+        // from the kernel.
         if (own.is_patient) return false;
     }
-    // Otherwise the file was cut, and slots of holders may be gone, too.
+    // Otherwise the file was truncated, and slots of holders may be gone as well.
     if (own.has_waited and not has_place(own))
-        return failure({EBADMSG, "lock entities by a mutex file that was cut", file_->descriptor()});
+        return failure({EBADMSG, "lock entities with a truncated mutex file", file_->descriptor()});
     own.is_granted = true;
     mine.owner_died = own.owner_died;
     return true;
 }
 
-// Whether its slot is where it was appended. No user takes it away, but a program that cuts the file does.
+// Returns whether its slot is where it was appended. No user removes it, but a program that
+// truncates the file does.
 bool atomic_append::has_place(const lane& own) const noexcept {
-    // Where the volume is shared with other hosts, reading the slot takes a message to the server.
+    // Where other hosts share the volume, reading the slot takes a message to the server.
     if (file_->method() != queue_file::append_method::atomic) return true;
     return own.scan.is_there(*file_, {.offset = own.place, .id = own.id, .was_exclusive = false});
 }
 
-// As memory_map does, and for its reasons.
+// Does the same as memory_map, for the same reasons.
 void atomic_append::stay_awake(lane& own, steady_time end) noexcept {
-    // Where others come by way of a server, each look is a message.
+    // Where other hosts access the file through a server, each poll is a message.
     if (file_->method() != queue_file::append_method::atomic) return;
     if (own.neighbour and not std::exchange(own.has_yielded, true)) (void)yielding_.yield(clock(), end);
     if (own.neighbour and not own.scan.is_there(*file_, *own.neighbour)) own.neighbour.reset();
@@ -366,12 +372,12 @@ void atomic_append::wait(std::span<const entity>, ticket& mine, steady_time end)
     if (own.has_looked and not own.scan.is_there(*file_, *own.contended)) return;
     if (end != steady_time::max() or not file_->wakes_waiters())
         return backoff(mine.mark).sleep(clock(), random(), end);
-    // Any failure shows again, and is reported, when polling.
+    // A failure recurs, and is reported, when polling.
     const auto& before = own.neighbour ? *own.neighbour : *own.contended;
     const int code = kernel_lock::lock(own.descriptor, queue_bytes::of_request(before.id), kind::shared);
     if (code == 0) own.has_locks_of_others = true;
     if (before.offset == own.contended->offset) own.has_contended = code == 0;
-    own.neighbour.reset();  // it is gone, or no help
+    own.neighbour.reset();  // it is gone, or does not help
 }
 
 bool atomic_append::begin_wait(std::span<const entity>, ticket& mine,
@@ -386,8 +392,8 @@ bool atomic_append::begin_wait(std::span<const entity>, ticket& mine,
 void atomic_append::end_wait(ticket& mine) noexcept {
     lane& own = *static_cast<lane*>(mine.state);
     const int code = threads_.end(std::exchange(own.waiting, nullptr));
-    // One that was ended early may have got the lock in the last moment. Other failures show again, and are
-    // reported, when polling.
+    // A wait that was ended early may have got the lock in the last moment. Other failures recur,
+    // and are reported, when polling.
     if (code == 0 or code == ECANCELED) own.has_locks_of_others = true;
     own.has_contended = code == 0;
 }
@@ -397,18 +403,18 @@ void atomic_append::unlock_ids(lane& mine) noexcept {
     kernel_lock::unlock(mine.descriptor, queue_bytes::all_requests);
 }
 
-// Those who wait for this request go on; the next one has an id that is locked already.
+// The waiters for this request continue; the next one has an id that is locked already.
 void atomic_append::unlock_id(lane& mine) noexcept {
     kernel_lock::unlock(mine.descriptor, queue_bytes::of_request(mine.id));
     ++mine.id;
     --mine.ids_locked;
 }
 
-// Erases the slots, and then unlocks those who wait for them. Returns false if the file was cut.
+// Erases the slots, and then unlocks the waiters. Returns false if the file was truncated.
 //
-// In a file that was cut, another request's slots may be at our place, and the slots of our waiters may be
-// gone. A search for our slot costs a page fault if we have not waited. So the last byte, if it is zero, is
-// not written: then the file ends before it if it was cut.
+// In a truncated file, another request's slots may be at our position, and the slots of our waiters
+// may be gone. Checking our slot costs a page fault if we have not waited. So the last byte is not
+// written if it is zero: then a truncated file ends before it.
 bool atomic_append::erase(lane& own) noexcept {
     const std::uint64_t end = own.place + own.slots * slot_bytes;
     const bool shows_cuts = own.bytes[own.slots * slot_bytes - 1] == std::byte{};
@@ -429,19 +435,20 @@ bool atomic_append::erase(lane& own) noexcept {
 
 void atomic_append::leave(ticket& mine) noexcept {
     lane& own = *static_cast<lane*>(mine.state);
-    // The dead stay until he who was told of them is done: should he die, too, the next one finds them.
-    // Without a grant they are the next one's anyway.
+    // The slots of the dead stay until the holder that got the report is done: if it also dies, the
+    // next one finds them. Without a grant, the next one gets the report anyway.
     if (own.is_granted and own.dead != nullptr) own.repair(*file_);
     while (own.dead != nullptr)
         own.dead = std::move(own.dead->next);
-    // First the slot, then the lock: never a free lock with a slot of somebody alive.
+    // First the slot, then the lock: a live process never has a slot with a free lock.
     const bool is_whole = erase(own);
     if (not is_whole and own.is_granted) mine.problem = EBADMSG;
     if (own.is_granted and is_whole) {
         const std::uint64_t seen = own.scan.dead_before();
         file_->note_dead_before(seen == own.place ? own.place + own.slots * slot_bytes : seen);
     }
-    // Whoever has the first slot of a page tidies up; if he died, whoever has that of the next one.
+    // The request with the first slot of a page tidies up; if its process died, the request with
+    // the first slot of the next page does.
     const std::uint64_t page = own.place / page_bytes;
     const std::uint64_t within = own.place % page_bytes;
     if (within == 0 or within + own.slots * slot_bytes > page_bytes)
@@ -451,7 +458,7 @@ void atomic_append::leave(ticket& mine) noexcept {
 
 result<void> atomic_append::check(const ticket& mine) noexcept {
     if (has_place(*static_cast<const lane*>(mine.state))) return {};
-    return failure({EBADMSG, "hold entities by a mutex file that was cut", file_->descriptor()});
+    return failure({EBADMSG, "hold entities with a truncated mutex file", file_->descriptor()});
 }
 
 void atomic_append::drop_copy(ticket& mine) noexcept {
@@ -486,7 +493,7 @@ result<std::vector<listed_request>> atomic_append::list() noexcept {
             auto& entities = found.back().entities;
             entities.insert(entities.end(), each.entities().begin(), each.entities().end());
         }
-        // Behind somebody alive who came first and wants the same: it waits.
+        // After a live process with an earlier conflicting request: it waits.
         for (auto one = found.begin(); one != found.end(); ++one)
             if (one->what == listed_request::standing::holds and
                 std::any_of(found.begin(), one, [&](const listed_request& earlier) {

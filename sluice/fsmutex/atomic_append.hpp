@@ -13,36 +13,39 @@ namespace sluice::fsmutex {
 
 class queue_file;
 
-/// A queue in a file: a request is a record at the end of it, and waits for the records before it that want
-/// one of its entities, in order, and for nothing else. Cost does not depend on the number of entities.
+/// A queue in a file. A request appends a record to the file and waits only for earlier records
+/// that conflict with one of its entities, in order. The cost does not depend on the number of
+/// entities.
 ///
-/// First come, first served; of those who ask again and again, some of each processor ask a time slice later.
-/// Who waits lets those of its processor who come first run, once, or looks for some microseconds if they are
-/// all elsewhere, at its page of the file as mapped memory; then it sleeps in the kernel, on a lock that its
-/// nearest predecessor holds until it is done or dead; with a deadline, or where other hosts can come and may
-/// not wake it, it looks every 8 to 16 ms. Deaths are reported (owner_died); a request that died waiting
-/// cannot be distinguished from a holder and is reported, too. Works between hosts where the file system
-/// locks byte ranges between them. The last user removes the file. (The idea is that of ordered locking by
-/// one total order, as in lock managers; the record is Lamport's time stamp. On-disk form and reasons:
-/// docs/formats/fs_mutex_file.md, docs/algorithms/fs_mutex.md.)
+/// Requests are granted in order of arrival. A thread that repeats its requests on a CPU with other
+/// such threads may be delayed by a time slice. A waiter first yields once to earlier requests of
+/// its CPU. If those are all on other CPUs, it polls its page of the file, as mapped memory, for
+/// some microseconds. Then it sleeps in the kernel, on a lock that its nearest predecessor holds
+/// until it is done or dead. With a deadline, or where other hosts can share the volume and might
+/// not wake it, it polls every 8 to 16 ms. Deaths are reported (owner_died). A request that died
+/// while it waited cannot be distinguished from a holder and is reported as well. Works between
+/// hosts where the file system locks byte ranges between them. The last user removes the file. (The
+/// idea is ordered locking by one total order, as in lock managers; the record is Lamport's time
+/// stamp. On-disk format and reasons: docs/formats/fs_mutex_file.md, docs/algorithms/fs_mutex.md.)
 ///
-/// Errors: ENOSPC, EDQUOT, EFBIG, EIO when appending; EBADMSG if the file is damaged, or was cut before or
-/// while this waited, and then unlock() and check() of holders report it, too; EMFILE, ENFILE; ENOLCK.
-/// Allocates: a lane for as many requests as were ever outstanding at once. Complexity: four system calls if
-/// nobody else comes.
+/// Errors: ENOSPC, EDQUOT, EFBIG, EIO when appending; EBADMSG if the file is damaged, or was
+/// truncated before or during the wait, in which case unlock() and check() of holders also report
+/// it; EMFILE, ENFILE; ENOLCK. Allocates: a lane for each request of the largest number outstanding
+/// at once. Complexity: four system calls without contention.
 ///
-/// Signals: the first request of a process installs a handler of SIGBUS, as the first memory_map does (see
+/// Signals: the first request of a process installs a handler of SIGBUS, as the first memory_map
+/// does (see there), so that a waiter that reads mapped memory survives the truncation of the file.
 /// there), so that a waiter that reads mapped memory survives that the file is cut.
 class atomic_append final : public shared_fs_mutex {
 public:
-    /// Opens or creates the file. Errors: as file_handle::open; EBADMSG if it is something else; ETIMEDOUT if
-    /// somebody was stopped while opening it. Allocates: the mutex.
+    /// Opens or creates the file. Errors: as file_handle::open; EBADMSG if it has another format;
+    /// ETIMEDOUT if another process is stopped while opening it. Allocates: the mutex.
     [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open(
         const io::path_handle& base, io::path_view path,
         const seams& from = seams::of_this_machine()) noexcept {
         return open_with_access(base, path, from, {});
     }
-    /// The same, with the permissions of a file that is created: lock_file.hpp. Errors: also ELOOP, EMLINK
+    /// The same, with the permissions of a created file (lock_file.hpp). Errors: also ELOOP, EMLINK
     /// and EPERM for a file that another user may have planted.
     [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open_with_access(
         const io::path_handle& base, io::path_view path, const seams& from,
@@ -87,7 +90,7 @@ private:
     std::unique_ptr<lanes> lanes_;
     lock_threads threads_;  // for requests that wait without a thread
     int looks_;
-    // relaxed: a hint, of a request not long ago.
+    // relaxed: a hint from a recent request.
     std::atomic<bool> met_neighbour_ = false;
     yielding yielding_;
 };

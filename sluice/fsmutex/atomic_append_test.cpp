@@ -1,5 +1,6 @@
-// What atomic_append does beyond what every mutex does. The first thirteen are the faults of the
-// implementation it took its idea from, each as a test that this one would fail if it had it.
+// The behaviour of atomic_append beyond the contract of every mutex. The first thirteen tests are
+// the faults of the implementation that gave it its idea. Each fails if this implementation has the
+// fault.
 
 #include "sluice/fsmutex/atomic_append.hpp"
 
@@ -29,7 +30,7 @@ protected:
     [[nodiscard]] std::unique_ptr<shared_fs_mutex> open(const seams& from = seams::of_this_machine()) const {
         return atomic_append::open(directory.anchor(), "queue", from).value();
     }
-    // Of what stands there now.
+    // Returns the current header.
     [[nodiscard]] header current_header() const {
         const std::string text = directory.content("queue");
         return decode_header({reinterpret_cast<const std::byte*>(text.data()), page_bytes}).value();
@@ -52,7 +53,7 @@ protected:
         for (int i = 0; i != rounds; ++i)
             ASSERT_TRUE(mutex.lock(what));
     }
-    // Empty, and used round and round.
+    // Makes the file an empty ring.
     void make_ring(std::uint32_t pages) const {
         std::array<std::byte, page_bytes> page;
         encode({.created_s = 1'800'000'000, .ring_pages = pages}, page);
@@ -69,7 +70,7 @@ protected:
         }
         return count;
     }
-    // By this process so far.
+    // Returns the bytes that this process has read so far.
     static std::uint64_t bytes_read() {
         std::ifstream counters("/proc/self/io");
         std::string name;
@@ -81,8 +82,9 @@ protected:
     io::test_directory directory{std::filesystem::current_path().string()};
 };
 
-// Fault 1: the guard of the file was lost, and the next to open it cut the live queue off.
-TEST_F(a_queue_file, is_not_begun_anew_by_who_opens_it_while_it_is_in_use) {
+// Fault 1: the guard of the file was lost, and the next process to open it truncated the live
+// queue.
+TEST_F(a_queue_file, is_not_recreated_by_an_open_while_it_is_in_use) {
     const auto one = open();
     const auto held = one->lock(entity(1)).value();
     process other([&] {
@@ -95,15 +97,16 @@ TEST_F(a_queue_file, is_not_begun_anew_by_who_opens_it_while_it_is_in_use) {
     EXPECT_FALSE(second->try_lock(entity(1)));
 }
 
-// Fault 2: unlocking read the same 6 KiB again and again while somebody else's older lock stood before them.
-TEST_F(a_queue_file, lets_go_at_once_though_an_older_lock_stands_before_many_others) {
+// Fault 2: unlocking read the same 6 KiB repeatedly while an older lock of another process was
+// before them.
+TEST_F(a_queue_file, unlocks_at_once_while_an_older_lock_is_before_many_others) {
     const auto one = open();
     const auto held = one->lock(entity(1)).value();
     process other([&] { churn(*open(), 500); });
     EXPECT_TRUE(other.join());
 }
 
-// Fault 3: who waited polled, because the owner's own lock was dropped as soon as it was granted.
+// Fault 3: a waiter polled, because the owner's own lock was dropped as soon as it was granted.
 TEST_F(a_queue_file, lets_waiters_sleep_while_the_lock_is_held) {
     const auto one = open();
     auto held = one->lock(entity(1)).value();
@@ -117,7 +120,7 @@ TEST_F(a_queue_file, lets_waiters_sleep_while_the_lock_is_held) {
     EXPECT_TRUE(waiter.join());
 }
 
-// Fault 4: a holder that died while others had the file open was never noticed.
+// Fault 4: a holder that died while others had the file open was not noticed.
 TEST_F(a_queue_file, is_freed_of_a_dead_holder_at_once_while_others_have_it_open) {
     const auto one = open();
     process other = process_that_holds([&] { return open(); }, entity(1));
@@ -131,13 +134,13 @@ TEST_F(a_queue_file, is_freed_of_a_dead_holder_at_once_while_others_have_it_open
     const auto granted = std::chrono::steady_clock::now();
     killer.join();
     EXPECT_TRUE(held.owner_died());
-    EXPECT_LT(granted - died, 5s);  // a twentieth of a second on a machine that is not busy
+    EXPECT_LT(granted - died, 5s);  // 50 ms on a machine that is not busy
     held.unlock();
     EXPECT_TRUE(live_slots().empty());
 }
 
 // Fault 5: a finite deadline failed at once with "operation not supported".
-TEST_F(a_queue_file, honours_a_finite_deadline_and_leaves_no_request_behind) {
+TEST_F(a_queue_file, honours_a_finite_deadline_and_leaves_no_request) {
     const auto one = open();
     const auto held = one->lock(entity(1)).value();
     const auto began = std::chrono::steady_clock::now();
@@ -146,8 +149,9 @@ TEST_F(a_queue_file, honours_a_finite_deadline_and_leaves_no_request_behind) {
     EXPECT_EQ(live_slots().size(), 1);
 }
 
-// Fault 6: without hashes, two requests for the same at the same time took each other's record for their own.
-TEST_F(a_queue_file, tells_requests_apart_that_ask_for_the_same_at_the_same_time) {
+// Fault 6: without hashes, two concurrent requests for the same entity took each other's record for
+// their own.
+TEST_F(a_queue_file, distinguishes_concurrent_requests_for_the_same_entity) {
     const shared_memory<std::atomic<int>> inside;
     std::vector<process> workers;
     for (int i = 0; i != 2; ++i)
@@ -163,43 +167,43 @@ TEST_F(a_queue_file, tells_requests_apart_that_ask_for_the_same_at_the_same_time
         EXPECT_TRUE(each.join());
 }
 
-// Fault 7: no hole was ever punched, so every lock cost 128 bytes of disk for good.
-TEST_F(a_queue_file, gives_the_blocks_of_what_is_over_back) {
+// Fault 7: no hole was ever punched, so every lock cost 128 bytes of disk permanently.
+TEST_F(a_queue_file, frees_the_blocks_of_finished_requests) {
     const auto one = open();
     churn(*one, 24'000);
     EXPECT_GE(status().st_size, 24'000 * 128);
     EXPECT_LE(status().st_blocks * 512, 2 << 20);
-    const auto held = one->lock(entity(1)).value();  // and so it is behind a lock held for long
+    const auto held = one->lock(entity(1)).value();  // a lock held for long is before them
     churn(*one, 24'000);
     EXPECT_LE(status().st_blocks * 512, 2 << 20);
 }
 
-// Fault 8: one lock held for long made every later one look through all that had come since.
-TEST_F(a_queue_file, is_not_looked_through_from_a_lock_held_for_long_on) {
+// Fault 8: one lock held for long made every later one read all slots since then.
+TEST_F(a_queue_file, is_not_scanned_back_to_a_lock_held_for_long) {
     const auto one = open();
     const auto held = one->lock(entity(1)).value();
     churn(*one, 4000);
     const auto before = bytes_read();
     churn(*one, 320);
-    EXPECT_LE((bytes_read() - before) / 320, 20U << 10);  // 4000 slots are half a million
+    EXPECT_LE((bytes_read() - before) / 320, 20U << 10);  // 4000 slots are half a million bytes
     EXPECT_EQ(current_header().elders.size(), 1);
     EXPECT_FALSE(one->try_lock(entity(1))) << "and it is still held";
     EXPECT_FALSE(open()->try_lock(entity(1)));
 }
 
-TEST_F(a_queue_file, is_not_looked_through_before_the_oldest_lock_that_was_seen) {
+TEST_F(a_queue_file, is_not_scanned_before_the_oldest_live_lock_seen) {
     const auto one = open();
     auto held = one->lock(entity(0)).value();
     const auto before = bytes_read();
     constexpr std::uint64_t rounds = 1000;
     for (std::uint64_t i = 1; i != rounds; ++i)
         held = one->lock(entity(i)).value();
-    EXPECT_LT((bytes_read() - before) / rounds, 1500) << "two slots, and a page now and then";
-    EXPECT_FALSE(one->try_lock(entity(rounds - 1))) << "what was seen alive must be found again";
+    EXPECT_LT((bytes_read() - before) / rounds, 1500) << "two slots, and sometimes a page";
+    EXPECT_FALSE(one->try_lock(entity(rounds - 1))) << "a live slot must be found again";
 }
 
-// Fault 9: an append flag, set and cleared on a descriptor that threads share, turned their erasing into
-// appending.
+// Fault 9: an append flag, set and cleared on a descriptor that threads share, made their erasing
+// append.
 TEST_F(a_queue_file, is_used_from_threads_of_one_object_without_erasing_at_the_end) {
     const auto one = open();
     {
@@ -212,7 +216,7 @@ TEST_F(a_queue_file, is_used_from_threads_of_one_object_without_erasing_at_the_e
 }
 
 // Fault 10: it was never removed.
-TEST_F(a_queue_file, is_removed_by_its_last_user_and_by_nobody_else) {
+TEST_F(a_queue_file, is_removed_by_its_last_user_and_no_other) {
     auto one = open();
     auto two = open();
     one.reset();
@@ -223,9 +227,9 @@ TEST_F(a_queue_file, is_removed_by_its_last_user_and_by_nobody_else) {
     EXPECT_FALSE(directory.exists("queue"));
 }
 
-// Fault 11: the header was written from old copies, so that it could go back, and a dead record at the wrong
-// place kept it from going on.
-TEST_F(a_queue_file, has_a_header_that_only_goes_forward_and_past_a_dead_slot) {
+// Fault 11: the header was written from old copies, so that it could go backwards, and a dead
+// record at the wrong position prevented its progress.
+TEST_F(a_queue_file, has_a_header_that_only_advances_and_passes_a_dead_slot) {
     const auto one = open();
     const auto dies = [&](std::uint64_t what) {
         process other([&] {
@@ -244,7 +248,7 @@ TEST_F(a_queue_file, has_a_header_that_only_goes_forward_and_past_a_dead_slot) {
     for (int i = 0; i != 50; ++i) {
         const std::string text = directory.content("queue");
         const auto now = decode_header({reinterpret_cast<const std::byte*>(text.data()), page_bytes});
-        if (not now) continue;  // just being written
+        if (not now) continue;  // is being written
         EXPECT_GE(now->first_known_good, before);
         before = now->first_known_good;
     }
@@ -259,7 +263,7 @@ TEST_F(a_queue_file, has_a_header_that_only_goes_forward_and_past_a_dead_slot) {
     EXPECT_TRUE(current_header().elders.empty());
 }
 
-// Fault 12: twelve entities at most, a try that left a trace, and ids nobody checked.
+// Fault 12: twelve entities at most, a try that left a trace, and unchecked ids.
 TEST_F(a_queue_file, takes_more_than_twelve_entities_in_slots_that_follow_each_other) {
     const auto one = open();
     std::vector<entity> many;
@@ -277,7 +281,7 @@ TEST_F(a_queue_file, is_not_changed_by_a_try_that_fails) {
     EXPECT_FALSE(open()->try_lock(std::vector{entity(0), entity(1)}));
     EXPECT_EQ(directory.content("queue"), before);
 }
-TEST_F(a_queue_file, has_no_two_requests_of_one_id_even_if_chance_repeats_itself) {
+TEST_F(a_queue_file, has_no_two_requests_of_one_id_even_if_random_numbers_repeat) {
     seeded_random chance(1);
     seeded_random same_chance(1);
     const auto one = open({.clock = seams::of_this_machine().clock, .random = &chance});
@@ -295,7 +299,7 @@ TEST_F(a_queue_file, is_given_a_new_id_for_each_request_that_others_could_wait_f
     for (int request = 0; request != 40; ++request) {
         auto held = one->lock(entity(1)).value();
         ids.push_back(live_slots().front().id);
-        // Behind it, so that it is not the last one when it goes.
+        // After it, so that it is not the last one when it is released.
         const auto behind = two->lock(entity(2)).value();
         held.unlock();
     }
@@ -311,13 +315,13 @@ TEST_F(a_queue_file, has_no_lock_left_of_a_request_that_was_waited_for) {
     std::this_thread::sleep_for(50ms);  // by then it sleeps in the kernel, on a lock of its own
     held.unlock();
     waiter.join();
-    // One of everybody who has the file open.
+    // One shared lock for each process that has the file open.
     if (shared_locks_from(0) == 0) GTEST_SKIP() << "/proc/locks does not show this file's";
     EXPECT_EQ(shared_locks_from(std::uint64_t{1} << 62), 0);
 }
 
 // Fault 13: file systems without an atomic append.
-TEST_F(a_queue_file, of_a_network_file_system_is_appended_to_under_a_lock) {
+TEST_F(a_queue_file, is_appended_to_under_a_lock_on_a_network_file_system) {
     make_ring(ring_pages_usual);
     const shared_memory<std::atomic<int>> inside;
     std::vector<process> workers;
@@ -334,11 +338,11 @@ TEST_F(a_queue_file, of_a_network_file_system_is_appended_to_under_a_lock) {
     for (process& each : workers)
         EXPECT_TRUE(each.join());
     EXPECT_EQ(status().st_size, static_cast<off_t>(page_bytes + 4 * 300 * slot_bytes))
-        << "no two in one place";
+        << "no two at one position";
 }
 
-// Fault 7, where no blocks can be given back.
-TEST_F(a_queue_file, that_is_a_ring_does_not_grow_whatever_is_held_meanwhile) {
+// Fault 7, where no blocks can be freed.
+TEST_F(a_queue_file, that_is_a_ring_does_not_grow_while_locks_are_held) {
     make_ring(2);
     const auto one = open();
     process other([&] {
@@ -365,7 +369,7 @@ TEST_F(a_queue_file, that_is_a_ring_does_not_grow_whatever_is_held_meanwhile) {
     EXPECT_TRUE(live_slots().empty());
     EXPECT_TRUE(current_header().elders.empty());
 }
-TEST_F(a_queue_file, that_is_a_ring_has_no_room_for_more_requests_at_once_than_it_has_slots) {
+TEST_F(a_queue_file, that_is_a_ring_holds_no_more_requests_than_it_has_slots) {
     make_ring(1);
     const auto one = open();
     std::vector<shared_fs_mutex::guard> held;
@@ -377,16 +381,16 @@ TEST_F(a_queue_file, that_is_a_ring_has_no_room_for_more_requests_at_once_than_i
     std::vector<entity> many;
     for (std::uint64_t i = 0; i != head_entities_max + 1; ++i)
         many.emplace_back(1000 + i);
-    EXPECT_EQ(one->lock(many).error(), std::errc::no_space_on_device) << "two slots behind each other";
+    EXPECT_EQ(one->lock(many).error(), std::errc::no_space_on_device) << "two consecutive slots";
     held.pop_back();
     held.pop_back();
     EXPECT_TRUE(one->lock(many));
     EXPECT_EQ(status().st_size, 2 * page_bytes);
 }
 
-// And what was not seen there.
+// Properties without a fault there.
 
-TEST_F(a_queue_file, says_who_waits_since_when) {
+TEST_F(a_queue_file, lists_waiters_with_their_start_times) {
     const auto one = open();
     const auto held = one->lock(entity(1)).value();
     const auto live = live_slots();
@@ -396,7 +400,7 @@ TEST_F(a_queue_file, says_who_waits_since_when) {
     EXPECT_LT(live[0].when_us, 60'000'000U);
 }
 
-TEST_F(a_queue_file, keeps_the_news_of_a_death_for_those_who_ask_for_the_rest_of_what_was_held) {
+TEST_F(a_queue_file, reports_a_death_again_to_requests_for_the_other_entities_held) {
     process other([&] {
         const auto own = open();
         const auto held = own->lock(std::vector{entity(1), entity(2), entity(3, lock_mode::shared)}).value();
@@ -412,7 +416,7 @@ TEST_F(a_queue_file, keeps_the_news_of_a_death_for_those_who_ask_for_the_rest_of
     EXPECT_TRUE(live_slots().empty());
 }
 
-TEST_F(a_queue_file, goes_on_after_an_append_that_was_cut_short) {
+TEST_F(a_queue_file, continues_after_an_incomplete_append) {
     const auto one = open();
     process other([&] {
         ::signal(SIGXFSZ, SIG_IGN);

@@ -23,11 +23,11 @@ result<algorithm_choice> choose_by_content(const io::path_handle& base, io::path
     if (not got) return failure(got.error());
     const bytes_view seen(got->data(), got->size());
     if (const auto version = seen.take<le64>(); version and version->value() == mapped::version_1)
-        return algorithm_choice{algorithm::memory_map, "the file is a mapped one already", true};
+        return algorithm_choice{algorithm::memory_map, "the file is a mapped mutex", true};
     const auto version = seen.take_at<le64>(offsetof(queue_format::header_record, version));
     if (version and version->value() == queue_format::version_3)
-        return algorithm_choice{algorithm::atomic_append, "the file is a queue already", true};
-    return failure({ENOENT, "tell a mutex by its file"});
+        return algorithm_choice{algorithm::atomic_append, "the file is a queue", true};
+    return failure({ENOENT, "detect the algorithm of a mutex file"});
 }
 
 result<algorithm_choice> choose_by_volume(const io::path_handle& base, std::string_view path) {
@@ -45,7 +45,7 @@ result<algorithm_choice> choose_by_volume(const io::path_handle& base, std::stri
         return algorithm_choice{algorithm::atomic_append,
                                 "other hosts can have this " + type + " volume mounted"};
     return algorithm_choice{algorithm::atomic_append,
-                            "it is not known who can have this volume (" + type + ") mounted"};
+                            "other hosts may have this volume (" + type + ") mounted"};
 }
 
 }  // namespace

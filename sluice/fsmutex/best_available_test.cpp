@@ -15,7 +15,7 @@ protected:
     io::test_directory directory{"/dev/shm"};
 };
 
-TEST_F(the_best_algorithm, maps_memory_where_no_other_host_can_come_and_says_why) {
+TEST_F(the_best_algorithm, maps_memory_where_no_other_host_can_mount_the_volume_and_reports_why) {
     const auto choice = best_available(directory.anchor(), "new").value();
     EXPECT_EQ(choice.which, algorithm::memory_map);
     EXPECT_NE(choice.reason.find("tmpfs"), std::string::npos) << choice.reason;
@@ -31,7 +31,7 @@ TEST_F(the_best_algorithm, is_the_one_that_others_use_already) {
     }
 }
 
-TEST_F(the_best_algorithm, of_a_folder_that_is_not_there_is_an_error) {
+TEST_F(the_best_algorithm, reports_an_error_for_a_missing_directory) {
     EXPECT_EQ(best_available(directory.anchor(), "none/new").error(), std::errc::no_such_file_or_directory);
 }
 

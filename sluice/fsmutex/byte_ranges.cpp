@@ -60,8 +60,8 @@ result<std::unique_ptr<shared_fs_mutex>> byte_ranges::open_with_access(const io:
     return made;
 }
 
-// In a ticket, `place` is the entity contended last, by its index, `mark` the pauses made, and
-// `state` the wait of a thread for that one.
+// In a ticket, `place` is the index of the last contended entity, `mark` the number of pauses, and
+// `state` the wait of a thread for that entity.
 
 result<bool> byte_ranges::enter(std::span<const entity> wanted, ticket& mine, patience) noexcept {
     const auto descriptor = files_->requests.take();
@@ -73,14 +73,15 @@ result<bool> byte_ranges::enter(std::span<const entity> wanted, ticket& mine, pa
 }
 
 result<bool> byte_ranges::poll(std::span<const entity> wanted, ticket& mine) noexcept {
-    // First the one that was contended, for which one may have slept; then round in order.
+    // Begins with the contended entity, for which the request may have slept, and continues in a
+    // circle.
     std::size_t index = mine.place;
     for (std::size_t left = wanted.size(); left != 0; --left) {
         const int code =
             kernel_lock::try_lock(mine.descriptor, byte_of(wanted[index]), kind_of(wanted[index]));
         if (code != 0) {
             if (code != EAGAIN) return failure({code, "lock an entity's byte", mine.descriptor});
-            // Nothing is held while waiting, or two could wait for each other.
+            // A waiter holds nothing; otherwise two could wait for each other.
             if (left != wanted.size()) kernel_lock::unlock(mine.descriptor, everything);
             mine.place = index;
             return false;
@@ -93,7 +94,7 @@ result<bool> byte_ranges::poll(std::span<const entity> wanted, ticket& mine) noe
 void byte_ranges::wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept {
     const entity contended = wanted[mine.place];
     if (end == steady_time::max() and files_->wakes_waiters)
-        // Any failure shows again, and is reported, when polling.
+        // A failure recurs, and is reported, when polling.
         (void)kernel_lock::lock(mine.descriptor, byte_of(contended), kind_of(contended));
     else
         backoff(mine.mark).sleep(clock(), random(), end);
@@ -107,7 +108,8 @@ bool byte_ranges::begin_wait(std::span<const entity> wanted, ticket& mine,
     return mine.state != nullptr;
 }
 
-// Whatever it has got of the lock is unlocked when polling fails, or by leave(); a failure shows again there.
+// A lock that it has acquired is unlocked when polling fails, or by leave(); a failure recurs
+// there.
 void byte_ranges::end_wait(ticket& mine) noexcept {
     (void)files_->threads.end(static_cast<lock_threads::wait*>(std::exchange(mine.state, nullptr)));
 }

@@ -8,16 +8,19 @@
 
 namespace sluice::fsmutex {
 
-/// Locks one byte of a file for each entity, with the kernel's byte-range locks: all of them, or none and a
-/// wait for the one that was contended. The file stays empty and stays.
+/// Locks one byte of a file for each entity with the kernel's byte-range locks. A request acquires
+/// all of them, or none, and then waits for the one that was contended. The file stays empty and is
+/// not removed.
 ///
-/// What dies lets go at once, and nobody can tell: owner_died() is never true. Nobody who waits holds
-/// anything, so requests do not deadlock; but they are not granted in order, and a request for many entities
-/// can be overtaken again and again. Hosts exclude each other where the file system's locks do (NFSv4,
-/// CephFS). A wait without a deadline sleeps in the kernel; one with a deadline looks every 8 to 16 ms, since
-/// the kernel has no timed wait, and so does each where other hosts can come, since they may not wake us.
-/// Errors: EMFILE, ENFILE if no file description can be opened for a request; ENOLCK; EOPNOTSUPP. Allocates:
-/// nothing per request. Complexity: a system call per entity, one to unlock.
+/// The kernel releases the locks of a process that dies at once and does not report the death:
+/// owner_died() is never true. A waiter holds nothing, so requests do not deadlock. They are not
+/// granted in order, however, and a request for many entities can be overtaken repeatedly. Hosts
+/// exclude each other where the file system's locks do (NFSv4, CephFS). A wait without a deadline
+/// sleeps in the kernel. A wait with a deadline polls every 8 to 16 ms, because the kernel has no
+/// timed wait. So does every wait where other hosts can share the volume, because they might not
+/// wake the waiter. Errors: EMFILE, ENFILE if no file description can be opened for a request;
+/// ENOLCK; EOPNOTSUPP. Allocates: nothing per request. Complexity: a system call per entity, one to
+/// unlock.
 class byte_ranges final : public shared_fs_mutex {
 public:
     /// Opens or creates the file. Errors: as file_handle::open. Allocates: the mutex.
@@ -26,7 +29,7 @@ public:
         const seams& from = seams::of_this_machine()) noexcept {
         return open_with_access(base, path, from, {});
     }
-    /// The same, with the permissions of a file that is created: lock_file.hpp. Errors: also ELOOP, EMLINK
+    /// The same, with the permissions of a created file (lock_file.hpp). Errors: also ELOOP, EMLINK
     /// and EPERM for a file that another user may have planted.
     [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open_with_access(
         const io::path_handle& base, io::path_view path, const seams& from,

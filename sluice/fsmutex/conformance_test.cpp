@@ -257,21 +257,18 @@ TEST_P(every_mutex, goes_on_waiting_when_a_signal_interrupts) {
 TEST_P(every_mutex, grants_in_the_order_of_requests_if_it_is_fair) {
     if (not open()->is_fair()) return;
     const auto mutex = open();
-    const shared_memory<std::atomic<int>> arrivals;
     const shared_memory<std::atomic<int>> grants;
     auto held = mutex->lock(std::vector{entity(1), entity(2)}).value();
     std::vector<process> waiters;
     for (int i = 0; i != 5; ++i) {
         waiters.emplace_back([&, i] {
             const auto own = open();
-            arrivals->fetch_add(1);
             const auto granted = own->lock(std::vector{entity(1), entity(2 + i)});
             if (not granted) complain(granted.error().operation());
             if (grants->fetch_add(1) != i) complain("granted out of order");
         });
-        ASSERT_TRUE(eventually([&] { return arrivals->load() == i + 1; }));
-        std::this_thread::sleep_for(50ms);  // from "about to ask" to asleep
-        ASSERT_TRUE(eventually([&] { return is_asleep(waiters.back().id()); }));
+        // Listed, it has its place in the queue.
+        ASSERT_TRUE(eventually([&] { return mutex->list().value().size() == waiters.size() + 1; }));
     }
     EXPECT_FALSE(mutex->try_lock(entity(6))) << "somebody waits for it, and came first";
     held.unlock();

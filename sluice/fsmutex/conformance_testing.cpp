@@ -42,7 +42,7 @@ on_each_algorithm::on_each_algorithm() : directory(folder_of(std::get<1>(GetPara
 }
 
 std::unique_ptr<shared_fs_mutex> on_each_algorithm::open(const seams& from) const {
-    // Processes forked one after the other begin with the same count, and have numbers one after the other.
+    // Processes forked in sequence begin with the same count, and have consecutive numbers.
     const std::size_t mount = openings_.fetch_add(1) + static_cast<std::size_t>(::getpid());
     auto opened = tested().open(anchor(mount), "locks", from);
     if (not opened) throw std::runtime_error(opened.error().message());

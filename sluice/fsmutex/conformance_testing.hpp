@@ -12,7 +12,8 @@
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
 #include "sluice/io/path/volume_test.hpp"
 
-// For tests: what every algorithm promises, tested once for all (conformance_test.cpp), and how to open each.
+// For tests: the contract of every algorithm, tested once for all (conformance_test.cpp), and how
+// to open each.
 namespace sluice::fsmutex {
 
 struct tested_algorithm {
@@ -26,8 +27,9 @@ struct tested_algorithm {
 
 [[nodiscard]] const std::vector<tested_algorithm>& tested_algorithms();
 
-/// A fixture run for each algorithm on a disk and in memory. With SLUICE_SECOND_MOUNT, the path of another
-/// mount of the volume that TMPDIR names, every other opening is by way of that: as if from another host.
+/// A fixture that runs for each algorithm on a disk and in memory. If SLUICE_SECOND_MOUNT has the
+/// path of another mount of the volume of TMPDIR, every second open goes through that mount, like
+/// an open from another host.
 class on_each_algorithm : public testing::TestWithParam<std::tuple<std::size_t, const char*>> {
 protected:
     on_each_algorithm();
@@ -35,7 +37,7 @@ protected:
         return tested_algorithms()[std::get<0>(GetParam())];
     }
     [[nodiscard]] std::unique_ptr<shared_fs_mutex> open(const seams& from = seams::of_this_machine()) const;
-    /// The directory as the first mount shows it, or the second.
+    /// Returns the directory as seen through the first mount or the second.
     [[nodiscard]] const io::path_handle& anchor(std::size_t mount) const {
         return second_anchor and mount % 2 != 0 ? *second_anchor : directory.anchor();
     }

@@ -1,5 +1,5 @@
-// Another process cuts the file of atomic_append: no user crashes, no lock is granted by slots that are gone,
-// and users get errors.
+// Another process truncates the file of atomic_append: no user crashes, no lock is granted because
+// slots are missing, and users get errors.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ protected:
     }
     [[nodiscard]] mutex_pointer open() const { return try_to_open().value(); }
     void cut(std::uint64_t size) const { std::filesystem::resize_file(directory.path_of("queue"), size); }
-    // Behind one slot, that of the holder.
+    // Returns whether the waiter waits after one slot, that of the holder.
     [[nodiscard]] bool waits(const process& waiter) const {
         return eventually([&] {
             return std::filesystem::file_size(directory.path_of("queue")) == page_bytes + 2 * slot_bytes and
@@ -72,7 +72,7 @@ const std::array<named_form, 4> forms{{
      }},
 }};
 
-// A waiter in a process of its own, since a signal would end this one.
+// A waiter in its own process, because a signal would end this one.
 class every_waiter_of_a_cut_queue_file : public a_cut_queue_file,
                                          public testing::WithParamInterface<std::size_t> {
 protected:
@@ -80,7 +80,7 @@ protected:
         return process([this] {
             const auto own = open();
             const auto got = forms[GetParam()].wait(*own, entity(1));
-            if (got) complain("granted by slots that are gone");
+            if (got) complain("granted because slots are missing");
             if (got.error() != damaged) complain(got.error().message().c_str());
         });
     }
@@ -118,28 +118,28 @@ TEST_F(a_cut_queue_file, is_an_error_for_a_holder_that_checks_or_unlocks) {
     EXPECT_TRUE(held.unlock()) << "again";
 }
 
-TEST_F(a_cut_queue_file, is_an_error_for_who_polls_though_it_is_still_held) {
+TEST_F(a_cut_queue_file, is_an_error_for_a_polling_waiter_while_it_is_still_held) {
     const auto mutex = open();
     const auto held = mutex->lock(entity(1)).value();
     process waiter([&] {
-        if (open()->lock(entity(1), 1h).error() != damaged) complain("the cut was not noticed");
+        if (open()->lock(entity(1), 1h).error() != damaged) complain("the truncation was not noticed");
     });
     ASSERT_TRUE(waits(waiter));
     cut(page_bytes);
     EXPECT_TRUE(waiter.join());
 }
 
-// Whose slot is where the slot of the waiter was.
+// The slot is at the previous position of the waiter's slot.
 TEST_F(a_cut_queue_file, keeps_the_slot_of_a_request_that_came_after_the_cut) {
     const auto mutex = open();
     auto held = mutex->lock(entity(1)).value();
     process waiter([&] {
-        if (open()->lock(entity(1)).error() != damaged) complain("the cut was not noticed");
+        if (open()->lock(entity(1)).error() != damaged) complain("the truncation was not noticed");
     });
     ASSERT_TRUE(waits(waiter));
     cut(page_bytes + slot_bytes);
     const auto fresh = mutex->lock(entity(2)).value();
-    EXPECT_TRUE(held.unlock()) << "its own slot is there still";
+    EXPECT_TRUE(held.unlock()) << "its own slot is still in the file";
     EXPECT_TRUE(waiter.join());
     EXPECT_FALSE(open()->try_lock(entity(2))) << "it is held";
 }
@@ -165,7 +165,7 @@ TEST_F(a_cut_queue_file, is_refused_while_others_have_it_open) {
     EXPECT_TRUE(open()->lock(entity(1)));
 }
 
-TEST_F(a_cut_queue_file, crashes_no_user_whenever_it_is_cut) {
+TEST_F(a_cut_queue_file, crashes_no_user_at_any_time_of_truncation) {
     std::vector<process> workers;
     for (int i = 0; i != 2; ++i)
         workers.emplace_back([&] {
@@ -181,7 +181,7 @@ TEST_F(a_cut_queue_file, crashes_no_user_whenever_it_is_cut) {
             }
         });
     for (int i = 0; i != 200; ++i) {
-        std::error_code absent;  // now and then
+        std::error_code absent;  // sometimes
         std::filesystem::resize_file(directory.path_of("queue"), i % 3 * slot_bytes + i % 2 * page_bytes,
                                      absent);
         ::usleep(500);

@@ -1,5 +1,5 @@
-// An attacker writes to the file of memory_map and cuts it: nothing crashes, nothing hangs, and users get
-// errors.
+// An attacker writes to the file of memory_map and truncates it: no user crashes or hangs, and
+// users get errors.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ constexpr auto damaged = std::errc::bad_message;
 constexpr std::array<std::uint32_t, 8> hostile_values{0,      1,           2,           5,
                                                       32'768, 0x7fff'ffff, 0x8000'0000, 0xffff'ffff};
 
-// Each reading advances it by a second, so that a wait that is too long ends at once.
+// Each read advances it by a second, so that a wait that is too long ends at once.
 class hasty_clock final : public clock_source {
 public:
     [[nodiscard]] steady_time steady_now() const noexcept override {
@@ -76,7 +76,7 @@ TEST_F(a_damaged_map, is_an_error_for_holder_and_waiter_when_it_is_cut_to_nothin
     EXPECT_TRUE(held.check());
     std::jthread waiter([&] { EXPECT_EQ(other->lock(entity(1)).error(), damaged); });
     std::jthread timed_waiter([&] { EXPECT_EQ(other->lock(entity(1), 1h).error(), damaged); });
-    std::this_thread::sleep_for(10ms);  // whether they sleep already makes no difference
+    std::this_thread::sleep_for(10ms);  // whether they already sleep makes no difference
     cut(0);
     EXPECT_EQ(held.check().error(), damaged);
     waiter.join();
@@ -105,7 +105,7 @@ TEST_F(a_damaged_map, is_an_error_when_it_is_unlocked_after_it_was_cut) {
     EXPECT_EQ(held.unlock().error(), damaged);
 }
 
-TEST_F(a_damaged_map, crashes_no_user_wherever_it_is_cut) {
+TEST_F(a_damaged_map, crashes_no_user_at_any_truncated_length) {
     for (std::uint64_t size = 0; size <= sizeof(mapped::memory); size += size < 90'000 ? 2'000 : 50'000) {
         auto mutex = open(in_haste());
         auto other = open(in_haste());
@@ -130,7 +130,7 @@ TEST_F(a_damaged_map, is_refused_until_all_have_closed_it_and_then_created_again
     auto held = mutex->lock(entity(1)).value();
     write(offset_of_link(0, offsetof(mapped::link, is_queued) - 3), 0);
     EXPECT_EQ(held.unlock().error(), damaged);
-    EXPECT_EQ(other->try_lock(entity(1)).error(), damaged) << "the others learn it";
+    EXPECT_EQ(other->try_lock(entity(1)).error(), damaged) << "the others notice it";
     EXPECT_EQ(try_to_open(seams::of_this_machine()).error(), damaged);
     other.reset();
     mutex.reset();
@@ -152,7 +152,7 @@ TEST_F(a_damaged_map, is_created_again_after_all_its_users_were_killed) {
     }
 }
 
-TEST_F(a_damaged_map, stays_usable_when_it_is_made_longer) {
+TEST_F(a_damaged_map, stays_usable_when_it_is_extended) {
     const auto mutex = open();
     auto held = mutex->lock(entity(1)).value();
     cut(sizeof(mapped::memory) + 12'345);
@@ -187,7 +187,7 @@ TEST_F(a_damaged_map, ends_a_wait_for_a_latch_that_a_living_process_has_for_too_
     auto mutex = open(in_haste());
     const auto other = open(in_haste());
     auto held = mutex->lock(entity(1)).value();
-    // The second place, in its first generation: `other`, which has it open.
+    // The second instance, in its first generation: `other`, which has it open.
     const std::uint32_t generation = [&] {
         const std::string content = directory.content("map");
         std::uint32_t word = 0;
@@ -201,15 +201,16 @@ TEST_F(a_damaged_map, ends_a_wait_for_a_latch_that_a_living_process_has_for_too_
     EXPECT_EQ(mutex->try_lock(entity(2)).error(), std::errc::device_or_resource_busy);
     EXPECT_EQ(held.unlock().error(), std::errc::device_or_resource_busy);
     write(offsetof(mapped::memory, latch), 0);
-    EXPECT_FALSE(other->try_lock(entity(1))) << "it could not be released";
+    EXPECT_FALSE(other->try_lock(entity(1))) << "the release failed";
     EXPECT_TRUE(other->try_lock(entity(2)));
     mutex.reset();
     const auto next = other->try_lock(entity(1));
     EXPECT_TRUE(next and next->owner_died()) << "it is released when the mutex is destroyed";
 }
 
-// With a holder, a waiter, and a request of several records, each word of what they use takes each value.
-TEST_F(a_damaged_map, crashes_no_user_whichever_word_is_replaced) {
+// With a holder, a waiter, and a request of several records, each word that they use takes each
+// value.
+TEST_F(a_damaged_map, crashes_no_user_if_any_word_is_replaced) {
     std::vector<std::uint64_t> offsets;
     for (std::uint64_t at = 0; at != offsetof(mapped::memory, last_of_processor) + 64; at += 4)
         offsets.push_back(at);
@@ -251,7 +252,7 @@ TEST_F(a_damaged_map, crashes_no_user_whichever_word_is_replaced) {
     EXPECT_GT(found, offsets.size()) << "of " << offsets.size() * hostile_values.size();
 }
 
-// The queue alone, in memory whose ends a sanitizer guards.
+// The queue alone, in memory with ends that a sanitizer guards.
 class a_damaged_queue : public testing::Test {
 protected:
     a_damaged_queue() {
@@ -295,7 +296,7 @@ TEST_F(a_damaged_queue, is_found_where_a_queue_is_a_circle) {
 
 TEST_F(a_damaged_queue, is_found_where_a_bucket_is_a_circle) {
     link_of(holder).bucket_next = name_of(holder);
-    // An entity of the same bucket that is not there.
+    // An entity in the same bucket that is not queued.
     std::uint64_t other = 100;
     const auto bucket = [](std::uint64_t number) { return (number * 0x9e37'79b9'7f4a'7c15) >> 52; };
     while (bucket(other) != bucket(1))
@@ -378,7 +379,7 @@ TEST_F(a_damaged_queue, is_bounded_when_the_entities_of_requests_that_share_reco
 }
 
 // Each word in use takes each value before all operations.
-TEST_F(a_damaged_queue, stays_in_bounds_whichever_word_is_replaced) {
+TEST_F(a_damaged_queue, stays_in_bounds_if_any_word_is_replaced) {
     mapped_queue::wake_list ignored;
     (void)enter({entity(5)}, 7);
     mapped_queue(*memory).bury(7, ignored);  // a tombstone
@@ -413,7 +414,7 @@ TEST_F(a_damaged_queue, stays_in_bounds_whichever_word_is_replaced) {
 
 enum class end : unsigned char { well, by_sigbus, otherwise };
 
-// How a process ends.
+// Returns how a process ends.
 end end_of(const std::function<void()>& body) {
     const process child(body);
     siginfo_t seen{};
@@ -426,7 +427,7 @@ std::atomic<int> handled{0};
 
 class a_handler_of_sigbus : public a_damaged_map {
 protected:
-    // A page of another file, cut: touching it is a fault that is not ours.
+    // Touches a page of another, truncated file: a fault that is not ours.
     void touch_another_file() const {
         directory.write("other", std::string(4096, 'x'));
         const int file = ::open(directory.path_of("other").c_str(), O_RDWR | O_CLOEXEC);
@@ -460,7 +461,7 @@ TEST_F(a_handler_of_sigbus, lets_a_signal_that_was_sent_end_the_process) {
         ::signal(SIGBUS, SIG_DFL);
         const auto mutex = open();
         ::raise(SIGBUS);
-        complain("it lived on");
+        complain("it survived");
     });
     EXPECT_EQ(seen, end::by_sigbus);
 }
@@ -478,14 +479,14 @@ TEST_F(a_handler_of_sigbus, passes_on_to_the_handler_before_it) {
         ::raise(SIGBUS);
         auto held = mutex->lock(entity(1)).value();
         cut(0);
-        if (held.unlock()) complain("the cut file was not noticed");
+        if (held.unlock()) complain("the truncation was not noticed");
         if (handled.load() != 1) complain("a signal was lost, or was not its own");
         touch_another_file();
     });
     EXPECT_EQ(seen, end::well);
 }
 
-TEST_F(a_damaged_map, is_not_made_of_a_fifo_a_device_or_a_link_to_one) {
+TEST_F(a_damaged_map, is_not_created_over_a_fifo_a_device_or_a_link_to_one) {
     ASSERT_EQ(::mkfifo(directory.path_of("map").c_str(), 0600), 0);
     EXPECT_EQ(try_to_open(in_haste()).error(), std::errc::no_such_device_or_address);
     std::filesystem::remove(directory.path_of("map"));

@@ -18,13 +18,13 @@ result<int> descriptor_pool::take_slowly() noexcept {
         const std::lock_guard holding(latch_);
         if (idle_count_ != 0) return idle_[--idle_count_];
     }
-    // By its descriptor: its name may lead to another file by now.
+    // By its descriptor: its name may now lead to another file.
     std::array<char, 40> path{};
     std::snprintf(path.data(), path.size(), "/proc/self/fd/%d", original_);
     for (;;) {
         const int opened = ::open(path.data(), flags_ | O_CLOEXEC);
         if (opened >= 0) return opened;
-        if (errno != EINTR) return failure(error::last("open the lock file anew", original_));
+        if (errno != EINTR) return failure(error::last("reopen the lock file", original_));
     }
 }
 

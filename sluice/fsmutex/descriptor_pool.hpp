@@ -11,26 +11,29 @@
 
 namespace sluice::fsmutex {
 
-/// Internal to fsmutex. Open file descriptions of one file, one for each request outstanding.
+/// Internal to fsmutex. Open file descriptions of one file, one for each outstanding request.
 ///
-/// The kernel's locks belong to a description: those of one do not exclude each other. So two threads that
-/// share a mutex must not share a description, and with one each the kernel excludes them like two processes.
-/// Thread safety: any thread. Blocks: for a latch held for a few instructions, and to open.
+/// The kernel's locks belong to a description, and locks of one description do not exclude each
+/// other. So two threads that share a mutex must not share a description; with one each, the kernel
+/// excludes them like two processes. Thread safety: any thread. Blocks: for a latch held for a few
+/// instructions, and to open.
 class descriptor_pool {
 public:
-    /// Opens what `original` has open anew, with `flags` as of open(2). `original` outlives the pool.
+    /// Opens the file of `original` again, with `flags` as of open(2). `original` outlives the
+    /// pool.
     descriptor_pool(int original, int flags) noexcept : original_(original), flags_(flags) {}
     descriptor_pool(const descriptor_pool&) = delete;
     descriptor_pool& operator=(const descriptor_pool&) = delete;
     ~descriptor_pool();
 
-    /// A description that holds no lock. Errors: EMFILE, ENFILE, ENOMEM; ENOENT without /proc.
+    /// Returns a description that holds no lock. Errors: EMFILE, ENFILE, ENOMEM; ENOENT without
+    /// /proc.
     [[nodiscard]] result<int> take() noexcept {
-        // relaxed, and below: a number; what was done with the descriptor is ordered by the kernel.
+        // relaxed, and below: only a number; the kernel orders the uses of the descriptor.
         if (const int spare = spare_.exchange(none, std::memory_order_relaxed); spare != none) return spare;
         return take_slowly();
     }
-    /// One that take() gave and that holds no lock any more.
+    /// Returns to the pool a description that take() returned and that no longer holds a lock.
     void give_back(int descriptor) noexcept {
         int expected = none;
         if (not spare_.compare_exchange_strong(expected, descriptor, std::memory_order_relaxed))
@@ -45,7 +48,7 @@ private:
 
     int original_;
     int flags_;
-    std::atomic<int> spare_ = none;  // of those that come and go one at a time, without the latch
+    std::atomic<int> spare_ = none;  // fast path for one request at a time: no latch
     sync::basic_latch<sync::real_atomics> latch_;
     std::size_t idle_count_ = 0;
     std::array<int, limits::pooled_descriptions_max> idle_{};

@@ -8,7 +8,7 @@
 namespace sluice::fsmutex {
 namespace {
 
-// By number, exclusive first: so of equal numbers the first is the one to keep.
+// By number, exclusive first, so that the first of equal numbers is the one to keep.
 constexpr bool comes_before(entity a, entity b) noexcept {
     return a.number() != b.number() ? a.number() < b.number() : a.is_exclusive() and not b.is_exclusive();
 }
@@ -20,7 +20,7 @@ entity entity::of_bytes(bytes_view name, lock_mode mode) noexcept {
 }
 
 result<entity_set> entity_set::of(std::span<const entity> wanted) noexcept {
-    if (wanted.empty()) return failure({EINVAL, "lock no entity"});
+    if (wanted.empty()) return failure({EINVAL, "lock an empty set of entities"});
     entity_set made;
     entity* sorted = made.inline_.data();
     if (wanted.size() > made.inline_.size()) {
@@ -48,7 +48,7 @@ bool conflict(std::span<const entity> a, std::span<const entity> b) noexcept {
     auto right = b.begin();
     while (left != a.end() and right != b.end()) {
         if (left->conflicts_with(*right)) return true;
-        // Of equal numbers both go.
+        // Both advance if the numbers are equal.
         const bool left_goes = left->number() <= right->number();
         const bool right_goes = right->number() <= left->number();
         left += left_goes;

@@ -15,31 +15,32 @@ namespace sluice::fsmutex {
 
 enum class lock_mode : bool { shared, exclusive };
 
-/// What can be locked: a number of 63 bits, which stands for whatever its users agree on, and how it is
-/// wanted. Thread safety: a value.
+/// A lockable entity and the mode in which a request locks it. The entity is a 63-bit number; its
+/// users agree on the meaning. Thread safety: a value.
 class entity {
 public:
     static constexpr std::uint64_t exclusive_bit = std::uint64_t{1} << 63;
 
     constexpr entity() noexcept = default;
-    /// The top bit of `number` does not count.
+    /// The top bit of `number` is ignored.
     constexpr explicit entity(std::uint64_t number, lock_mode mode = lock_mode::exclusive) noexcept
         : bits_(with_mode(number, mode)) {}
 
-    /// The entity of a name, the same on every machine and in every release: 63 bits of its SipHash-2-4 with
-    /// the key zero. Two names may share an entity, with a probability of 2^-63, and then exclude each other.
-    /// Who can choose names can make that happen; the mutex stays one.
+    /// Returns the entity of a name, the same on every machine and in every release: 63 bits of its
+    /// SipHash-2-4 with the key zero. Two names share an entity with a probability of 2^-63, and
+    /// then exclude each other. A user that can choose names can cause that; mutual exclusion still
+    /// holds.
     [[nodiscard]] static entity of_bytes(bytes_view name, lock_mode mode = lock_mode::exclusive) noexcept;
     [[nodiscard]] static entity of_name(std::string_view name,
                                         lock_mode mode = lock_mode::exclusive) noexcept {
         return of_bytes({reinterpret_cast<const std::byte*>(name.data()), name.size()}, mode);
     }
-    /// One that nobody else has, for all practical purposes.
+    /// Returns an entity that no other caller has, for all practical purposes.
     [[nodiscard]] static entity random(secret_random_source& from,
                                        lock_mode mode = lock_mode::exclusive) noexcept {
         return entity(from.next_u64(), mode);
     }
-    /// From bits(), as stored.
+    /// Returns the entity with the given bits().
     [[nodiscard]] static constexpr entity from_bits(std::uint64_t bits) noexcept {
         return entity(bits, (bits & exclusive_bit) != 0 ? lock_mode::exclusive : lock_mode::shared);
     }
@@ -48,7 +49,7 @@ public:
     [[nodiscard]] constexpr bool is_exclusive() const noexcept { return (bits_ & exclusive_bit) != 0; }
     [[nodiscard]] constexpr std::uint64_t bits() const noexcept { return bits_; }
 
-    /// Whether one of the two has to wait for the other.
+    /// Returns whether one of the two must wait for the other.
     [[nodiscard]] constexpr bool conflicts_with(entity other) const noexcept {
         return number() == other.number() and (is_exclusive() or other.is_exclusive());
     }
@@ -61,12 +62,12 @@ private:
     std::uint64_t bits_ = 0;
 };
 
-/// The entities of one request as every algorithm gets them: in order of their numbers, each once, exclusive
-/// if it was wanted so anywhere. Allocates: if there are more than limits::entities_inline. Thread safety: a
-/// value.
+/// The entities of one request in the form that every algorithm receives: in order of their
+/// numbers, each once, exclusive if any occurrence was exclusive. Allocates: if there are more than
+/// limits::entities_inline. Thread safety: a value.
 class entity_set {
 public:
-    /// Errors: EINVAL if there is none; ENOMEM. Complexity: O(n log n).
+    /// Returns the set of `wanted`. Errors: EINVAL if it is empty; ENOMEM. Complexity: O(n log n).
     [[nodiscard]] static result<entity_set> of(std::span<const entity> wanted) noexcept;
 
     [[nodiscard]] std::span<const entity> view() const noexcept {
@@ -81,10 +82,11 @@ private:
     std::size_t size_ = 0;
 };
 
-/// Whether `wanted` is as entity_set would make it. Complexity: linear.
+/// Returns whether `wanted` has the form of an entity_set. Complexity: linear.
 [[nodiscard]] bool is_in_order(std::span<const entity> wanted) noexcept;
 
-/// Whether requests for `a` and `b`, both as of entity_set, exclude each other. Complexity: linear.
+/// Returns whether requests for `a` and `b`, both in the form of an entity_set, exclude each other.
+/// Complexity: linear.
 [[nodiscard]] bool conflict(std::span<const entity> a, std::span<const entity> b) noexcept;
 
 }  // namespace sluice::fsmutex

@@ -12,7 +12,7 @@ namespace {
 
 constexpr auto shared = lock_mode::shared;
 
-TEST(sip_hash, gives_what_its_authors_published) {
+TEST(sip_hash, returns_the_published_test_vectors) {
     std::array<std::byte, 15> input{};
     for (std::size_t i = 0; i != input.size(); ++i)
         input[i] = static_cast<std::byte>(i);
@@ -22,7 +22,7 @@ TEST(sip_hash, gives_what_its_authors_published) {
     EXPECT_EQ(sip_hash_128({}, key)[1], 0x9302'55c7'1472'f66d);
 }
 
-TEST(an_entity, keeps_63_bits_of_its_number_and_its_mode_beside_them) {
+TEST(an_entity, keeps_63_bits_of_its_number_and_its_mode) {
     constexpr entity all(~std::uint64_t{0}, shared);
     EXPECT_EQ(all.number(), ~std::uint64_t{0} >> 1);
     EXPECT_FALSE(all.is_exclusive());
@@ -36,10 +36,10 @@ TEST(an_entity, is_the_same_for_the_same_name_in_every_release) {
     EXPECT_EQ(entity::of_name("printer").bits(), entity::of_name("printer").bits());
     EXPECT_EQ(entity::of_name("printer", shared).number(), entity::of_name("printer").number());
     EXPECT_NE(entity::of_name("printer").number(), entity::of_name("printer2").number());
-    EXPECT_EQ(entity::of_name("").number(), 0x1e92'4b9d'7377'00d7);  // stored in files: may never change
+    EXPECT_EQ(entity::of_name("").number(), 0x1e92'4b9d'7377'00d7);  // stored in files: must not change
 }
 
-TEST(an_entity, of_chance_differs_from_the_next) {
+TEST(an_entity, if_random_differs_from_the_next) {
     predictable_secrets_for_simulation chance(1);
     EXPECT_NE(entity::random(chance).number(), entity::random(chance).number());
 }
@@ -51,7 +51,7 @@ TEST(an_entity_set, is_sorted_without_repetitions_and_takes_the_stronger_mode) {
     EXPECT_TRUE(std::equal(set.view().begin(), set.view().end(), expected.begin(), expected.end()));
 }
 
-TEST(an_entity_set, is_not_needed_for_what_is_in_order_already) {
+TEST(an_entity_set, is_not_needed_for_ordered_entities) {
     EXPECT_TRUE(is_in_order(std::vector{entity(1)}));
     EXPECT_TRUE(is_in_order(std::vector{entity(1), entity(3, shared), entity(9)}));
     EXPECT_FALSE(is_in_order({}));
@@ -70,7 +70,7 @@ TEST(an_entity_set, of_nothing_is_refused_and_of_thousands_is_not) {
     EXPECT_EQ(moved.view().front(), entity(1));
 }
 
-TEST(two_requests, conflict_over_a_common_entity_that_one_wants_alone) {
+TEST(two_requests, conflict_over_a_common_entity_that_one_requests_exclusively) {
     const std::vector readers{entity(1, shared), entity(5, shared), entity(7, shared)};
     const std::vector others{entity(0), entity(2), entity(5, shared), entity(8)};
     const std::vector writer{entity(2), entity(7)};

@@ -1,7 +1,7 @@
-// A process is stepped through locking and unlocking, instruction by instruction. Whenever the file has
-// changed, a copy of it is what a kill at that moment would leave behind, its kernel locks gone: whoever
-// opens the copy must be able to lock everything, and get a report of the death if something was held. The
-// same for a process that takes out the requests of a dead one.
+// A process is stepped through locking and unlocking, instruction by instruction. Whenever the file
+// has changed, a copy of it is the state after a kill at that moment, without its kernel locks. A
+// process that opens the copy must be able to lock everything, and get a report of the death if
+// something was held. The same applies to a process that removes the requests of a dead one.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -29,8 +29,8 @@ using namespace std::chrono_literals;
 using open_function = result<std::unique_ptr<shared_fs_mutex>> (*)(const io::path_handle&, io::path_view,
                                                                    const seams&);
 
-// Steps a process that waits to be traced, until `is_over()` or a test has failed. False if it cannot be
-// traced.
+// Steps a process that waits to be traced, until `is_over()` or a test has failed. Returns false if
+// it cannot be traced.
 bool step(const process& child, const std::function<bool()>& is_over, const std::function<void()>& look) {
     int status = 0;
     EXPECT_EQ(::waitpid(child.id(), &status, 0), child.id());
@@ -38,7 +38,7 @@ bool step(const process& child, const std::function<bool()>& is_over, const std:
     while (not is_over() and not testing::Test::HasFailure()) {
         EXPECT_EQ(::ptrace(PTRACE_SINGLESTEP, child.id(), nullptr, nullptr), 0);
         EXPECT_EQ(::waitpid(child.id(), &status, 0), child.id());
-        EXPECT_TRUE(WIFSTOPPED(status)) << "it ended before its time";
+        EXPECT_TRUE(WIFSTOPPED(status)) << "it ended early";
         look();
     }
     return true;
@@ -52,16 +52,16 @@ enum phase : int { before, inside, holding, leaving, after };
 
 struct stepped_run {
     open_function open;
-    std::size_t compared_bytes;  // of the front of the file, where everything happens
+    std::size_t compared_bytes;  // at the start of the file, where all changes are
     std::vector<entity> wanted;
-    unsigned states_min;  // that the file goes through at least
+    unsigned states_min;  // the least number of states of the file
 };
 
 class every_step : public testing::Test {
 protected:
     void run(const stepped_run& what) {
         process child([&] { be_stepped(what); });
-        int file = -1;  // there once the process is
+        int file = -1;  // created by the process
         std::vector<char> last(what.compared_bytes);
         std::vector<char> now(what.compared_bytes);
         unsigned states = 0;
@@ -91,7 +91,7 @@ private:
         held->unlock();
         at->store(after);
     }
-    // What the next to come finds, if it was killed just now.
+    // Checks the state that the next process finds after a kill at this moment.
     void judge(const stepped_run& what, int file, bool was_held) {
         const off_t size = ::lseek(file, 0, SEEK_END);
         std::string content(static_cast<std::size_t>(size), '\0');
@@ -115,21 +115,21 @@ private:
     io::test_directory directory{"/dev/shm"};
 };
 
-TEST_F(every_step, of_a_mapped_mutex_can_be_the_last_of_its_process) {
+TEST_F(every_step, on_a_mapped_mutex_can_be_the_last_of_its_process) {
     run({.open = memory_map::open,
          .compared_bytes = 80 << 10,
          .wanted = {entity(1), entity(2, lock_mode::shared)},
          .states_min = 25});
 }
 
-TEST_F(every_step, of_a_mapped_mutex_with_a_request_of_several_records_can_be_the_last) {
+TEST_F(every_step, on_a_mapped_mutex_with_a_request_of_several_records_can_be_the_last) {
     std::vector<entity> wanted;
     for (std::uint64_t i = 0; i != 11; ++i)
         wanted.emplace_back(i);
     run({.open = memory_map::open, .compared_bytes = 80 << 10, .wanted = wanted, .states_min = 100});
 }
 
-TEST_F(every_step, of_a_queue_file_can_be_the_last_of_its_process) {
+TEST_F(every_step, on_a_queue_file_can_be_the_last_of_its_process) {
     std::vector<entity> wanted;
     for (std::uint64_t i = 0; i != 12; ++i)  // more than one slot
         wanted.emplace_back(i);
@@ -142,7 +142,7 @@ protected:
     static constexpr std::uint32_t dead = 7;
     static constexpr std::uint32_t alive = 1;
 
-    // Three records: one whose entities are all news, one without news, and one with some.
+    // Three records: one of tombstones only, one without, and one with some.
     [[nodiscard]] static std::vector<entity> entities_of_three_records() {
         std::vector<entity> wanted;
         for (std::uint64_t i = 0; i != 19; ++i)
@@ -183,7 +183,7 @@ TEST_F(every_step_of_a_burial, may_be_the_last_for_a_request_with_several_record
     const std::array another{entity(100)};
     const auto leaves = queue.enter({.instance = alive}, another).value();
     ASSERT_TRUE(queue.enter({.instance = dead}, entities_of_three_records()));
-    queue.leave(leaves, true, ignored);  // a free record, which a record that is freed names
+    queue.leave(leaves, true, ignored);  // a free record that another freed record names
     process undertaker([&] {
         wait_to_be_traced();
         queue.bury(dead, ignored);

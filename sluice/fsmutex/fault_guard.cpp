@@ -13,7 +13,7 @@
 namespace sluice::fsmutex {
 
 struct fault_guard::entry {
-    // Where the map begins, and in the bits that are zero there how many units it has. Zero: free. Claimed:
+    // The address of the map, and in its low zero bits the number of units. Zero: free. Claimed:
     // not described yet.
     std::atomic<std::uint64_t> map;
     std::atomic<volatile std::uint32_t*> flag;
@@ -24,12 +24,12 @@ namespace {
 constexpr std::uint64_t unit_bytes = 4096;  // pages are multiples of it
 constexpr std::uint64_t claimed = 1;        // one unit at address zero, where nothing is mapped
 
-// A handler has no argument of ours, so these are the process'. Constant initialisation: there before any
-// code.
+// A handler has no argument of ours, so these belong to the process. Constant initialisation:
+// before any code.
 constinit std::array<fault_guard::entry, limits::guarded_maps_max> entries{};
 constinit struct sigaction previous{};
 
-// Whether the address is in a guarded map, which is replaced then.
+// Returns whether the address is in a guarded map, and then replaces the map.
 bool absorb(const void* address) noexcept {
     const auto where = reinterpret_cast<std::uint64_t>(address);
     for (const fault_guard::entry& each : entries) {
@@ -38,7 +38,7 @@ bool absorb(const void* address) noexcept {
         const std::uint64_t begin = map / unit_bytes * unit_bytes;
         const std::uint64_t bytes = map % unit_bytes * unit_bytes;
         if (begin == 0 or where < begin or where - begin >= bytes) continue;
-        // The whole map: otherwise old content, zeros, and new changes of others would mix.
+        // The whole map: otherwise old content, zeros, and later changes of others would mix.
         auto* const memory = reinterpret_cast<std::byte*>(begin);
         if (::mmap(memory, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
             MAP_FAILED)
@@ -49,8 +49,8 @@ bool absorb(const void* address) noexcept {
     return false;
 }
 
-// Acts as the kernel does without a handler. A fault happens again when this returns; a signal that was
-// sent is raised again, and arrives when it is no longer blocked.
+// Does the same as the kernel without a handler. A fault recurs when this returns. A signal that
+// was sent is raised again, and is delivered when it is no longer blocked.
 void end_process(int signal, bool is_fault) noexcept {
     ::signal(signal, SIG_DFL);
     if (not is_fault) ::raise(signal);
@@ -63,13 +63,13 @@ void pass_on(int signal, siginfo_t* what, void* context, bool is_fault) noexcept
         end_process(signal, is_fault);
     else if (previous.sa_handler != SIG_IGN)
         previous.sa_handler(signal);
-    else if (is_fault)  // which the kernel does not ignore
+    else if (is_fault)  // the kernel does not ignore faults
         end_process(signal, is_fault);
 }
 
 void on_bus_error(int signal, siginfo_t* what, void* context) noexcept {
     const int code = errno;
-    // Other codes belong to signals that a process sent, or to memory that is not being accessed.
+    // Other codes belong to signals that a process sent, or to memory errors without an access.
     const bool is_fault = what->si_code == BUS_ADRERR or what->si_code == BUS_ADRALN or
                           what->si_code == BUS_OBJERR or what->si_code == BUS_MCEERR_AR;
     if (not is_fault or not absorb(what->si_addr)) pass_on(signal, what, context, is_fault);
@@ -77,12 +77,12 @@ void on_bus_error(int signal, siginfo_t* what, void* context) noexcept {
 }
 
 int install() noexcept {
-    // Before ours can be called.
+    // Before our handler can be called.
     if (::sigaction(SIGBUS, nullptr, &previous) != 0) return errno;
     struct sigaction ours{};
     ours.sa_sigaction = on_bus_error;
     ours.sa_mask = previous.sa_mask;
-    // On the stack that the handler before expects.
+    // On the stack that the previous handler expects.
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | (previous.sa_flags & (SA_RESTART | SA_NODEFER));
     return ::sigaction(SIGBUS, &ours, nullptr) != 0 ? errno : 0;
 }
@@ -97,7 +97,7 @@ result<fault_guard> fault_guard::over(std::span<std::byte> map, volatile std::ui
     ENSURE(begin != 0 and begin % unit_bytes == 0 and units < unit_bytes);
     for (entry& each : entries) {
         std::uint64_t free = 0;
-        // relaxed: nothing is read that depends on it.
+        // relaxed: no other data depends on it.
         if (each.map.load(std::memory_order_relaxed) != 0 or
             not each.map.compare_exchange_strong(free, claimed, std::memory_order_relaxed))
             continue;
@@ -110,7 +110,7 @@ result<fault_guard> fault_guard::over(std::span<std::byte> map, volatile std::ui
 }
 
 fault_guard::~fault_guard() {
-    // release: our accesses to the map come before another guard can have the entry.
+    // release: our accesses to the map come before another guard can claim the entry.
     if (entry_ != nullptr) entry_->map.store(0, std::memory_order_release);
 }
 

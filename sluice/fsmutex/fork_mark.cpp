@@ -14,7 +14,8 @@ result<fork_mark> fork_mark::of_this_process() noexcept {
         ::mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) return failure(error::last("map a page"));
     fork_mark made(static_cast<std::uint32_t*>(page));
-    if (::madvise(page, page_bytes, MADV_WIPEONFORK) != 0) return failure(error::last("notice a fork"));
+    if (::madvise(page, page_bytes, MADV_WIPEONFORK) != 0)
+        return failure(error::last("mark a page as zeroed on fork"));
     *made.page_ = 1;
     return made;
 }

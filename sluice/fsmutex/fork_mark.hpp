@@ -7,14 +7,15 @@
 
 namespace sluice::fsmutex {
 
-/// Internal to fsmutex. Tells whether this process is the one that made the mark, or a child forked from it.
+/// Internal to fsmutex. A mark that distinguishes the process that created it from its forked
+/// children.
 ///
-/// The kernel zeroes the page of the mark in children (MADV_WIPEONFORK). So no process id is compared, which
-/// could be that of another process by now, and checking it costs one load. Move-only. Thread safety: any
-/// thread may check.
+/// The kernel zeroes the page of the mark in children (MADV_WIPEONFORK). So no process id is
+/// compared, which another process may have by now, and a check costs one load. Move-only. Thread
+/// safety: any thread may check.
 class fork_mark {
 public:
-    /// Errors: ENOMEM; EINVAL before Linux 4.14. Allocates: a page.
+    /// Creates a mark of this process. Errors: ENOMEM; EINVAL before Linux 4.14. Allocates: a page.
     [[nodiscard]] static result<fork_mark> of_this_process() noexcept;
     fork_mark(fork_mark&& other) noexcept : page_(std::exchange(other.page_, nullptr)) {}
     fork_mark& operator=(fork_mark&&) = delete;

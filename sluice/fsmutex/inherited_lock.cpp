@@ -11,7 +11,7 @@
 namespace sluice::fsmutex {
 namespace {
 
-// mapped_file.cpp has the same byte: inherited_lock_test.cpp tells if one of them changes it.
+// mapped_file.cpp has the same byte: inherited_lock_test.cpp fails if one of them changes.
 constexpr kernel_lock::range in_use = queue_bytes::in_use;
 
 constexpr kernel_lock::range byte_of(entity one) noexcept {
@@ -62,7 +62,7 @@ result<inherited_lock> inherited_lock::beside(const shared_fs_mutex& mutex,
     ENSURE(original >= 0);
     const bool is_directory = mutex.which() == algorithm::lock_files;
     const int flags = O_CLOEXEC | (is_directory ? O_RDONLY | O_DIRECTORY : O_RDWR);
-    // By its descriptor: its name may lead to another file by now.
+    // By its descriptor: its name may now lead to another file.
     const int opened = ::open(io::descriptor_path(original).c_str(), flags);
     if (opened < 0) return failure(error::last("reopen the lock file", original));
     inherited_lock made(opened);
@@ -106,7 +106,7 @@ result<bool> inherited_lock::try_acquire() noexcept {
             if (code == 0) code = kernel_lock::try_lock(descriptor_, byte_of(one), kind_of(one));
     }
     if (code == 0) return true;
-    release();  // nothing of it, or two could wait for each other
+    release();  // hold nothing while waiting, or two could wait for each other
     if (code != EAGAIN) return failure({code, "lock the file for its inheritors", descriptor_});
     return false;
 }

@@ -10,16 +10,16 @@
 
 namespace sluice::fsmutex {
 
-/// A lock of the kernel that belongs to an open file description, so that processes which inherit the
-/// descriptor hold it together: it ends when the last of them has closed it, or with release().
+/// A kernel lock that belongs to an open file description. Processes that inherit the descriptor
+/// hold it together: it ends when the last of them has closed it, or with release().
 ///
-/// It complements a request of a mutex whose locks need a living process. Each user acquires it after the
-/// request was granted, so it is contended only if a previous holder died and left processes running, or if
-/// a program uses flock(2).
+/// It complements a request of a mutex whose locks need a living process. Each user acquires it
+/// after the request was granted. So it is contended only if a previous holder died and left
+/// processes running, or if a program uses flock(2).
 ///
 /// Invariants:
-/// 1. A request for the whole file (entity::of_name("") alone), on a volume of this host, is flock(2) of the
-///    file. So it excludes programs that know flock(2) alone.
+/// 1. A request for the whole file (entity::of_name("") alone), on a volume of this host, is
+///    flock(2) of the file. So it excludes programs that use only flock(2).
 /// 2. Any other request locks one byte for each entity, at its number modulo 2^61: the mutex files use the
 ///    bytes from 2^61 on. flock(2) on a network file system locks all bytes, so it is not used there.
 /// 3. While the description is open, or until allow_removal(), no user of the mutex removes the file:
@@ -28,11 +28,13 @@ namespace sluice::fsmutex {
 /// Move-only. Thread safety: one thread at a time.
 class inherited_lock {
 public:
-    /// Opens a description of the file of `mutex` for a request for `wanted` that it granted. Errors: EMFILE,
-    /// ENFILE, ENOMEM; ENOENT without /proc; those of locking. Allocates: the entities.
+    /// Opens a description of the file of `mutex` for a request for `wanted` that it granted.
+    /// Errors: EMFILE, ENFILE, ENOMEM; ENOENT without /proc; those of locking. Allocates: the
+    /// entities.
     [[nodiscard]] static result<inherited_lock> beside(const shared_fs_mutex& mutex,
                                                        std::span<const entity> wanted) noexcept;
-    /// flock(2) of whatever `descriptor` has open. Takes ownership of it.
+    /// Returns a lock that is flock(2) of the file of `descriptor`. Takes ownership of the
+    /// descriptor.
     [[nodiscard]] static inherited_lock of_whole_file(int descriptor, lock_mode how) noexcept;
 
     inherited_lock(inherited_lock&& other) noexcept
@@ -45,20 +47,22 @@ public:
     /// Closes the descriptor. The lock goes with it, unless another process has it open.
     ~inherited_lock();
 
-    /// Errors: ETIMEDOUT if not granted in time, and then nothing is locked; ENOLCK, EOPNOTSUPP, EBADF and
-    /// others of flock(2) and fcntl(2). Blocks: until granted or the deadline passes (within 16 ms).
+    /// Acquires the lock. Errors: ETIMEDOUT if not granted in time, and then nothing is locked;
+    /// ENOLCK, EOPNOTSUPP, EBADF and others of flock(2) and fcntl(2). Blocks: until granted or the
+    /// deadline passes (within 16 ms).
     [[nodiscard]] result<void> acquire(deadline within, const seams& from) noexcept;
-    /// Unlocks, for all processes that have inherited it, too.
+    /// Unlocks, also for all processes that have inherited the lock.
     void release() noexcept;
-    /// Lets the last user of the mutex remove the file, unless another program has locked it by flock(2).
-    /// Call after release(), and before the mutex is destroyed; this is destroyed last, because flock(2)
-    /// waits for it and then sees that the file has no name.
+    /// Lets the last user of the mutex remove the file, unless another program has locked it by
+    /// flock(2). Call it after release() and before the mutex is destroyed. Destroy this lock last:
+    /// another flock(2) waits for it and then finds that the file has no name.
     void allow_removal() noexcept;
 
     [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
-    /// Whether it is flock(2) of the whole file.
+    /// Returns whether the lock is flock(2) of the whole file.
     [[nodiscard]] bool is_of_whole_file() const noexcept { return whole_file_.has_value(); }
-    /// Whether acquire() locks anything. If not, the descriptors of the mutex do: descriptors_of().
+    /// Returns whether acquire() locks anything. If not, the descriptors of the mutex do:
+    /// descriptors_of().
     [[nodiscard]] bool locks() const noexcept { return whole_file_.has_value() or bytes_.has_value(); }
 
 private:
@@ -73,11 +77,12 @@ private:
     int descriptor_;
     std::optional<lock_mode> whole_file_;
     std::optional<entity_set> bytes_;
-    bool has_flock_ = false;  // a lock of the whole file is not one of all its bytes
+    bool has_flock_ = false;  // a lock of the whole file is not a lock of all its bytes
     bool keeps_file_ = false;
 };
 
-/// flock(2). Both return 0, or the error: EAGAIN if another description has it (with the first alone).
+/// flock(2). Both return 0 or the error: EAGAIN (the first function only) if another description
+/// has the lock.
 [[nodiscard]] int try_lock_whole_file(int descriptor, lock_mode how) noexcept;
 [[nodiscard]] int lock_whole_file(int descriptor, lock_mode how) noexcept;
 

@@ -39,7 +39,7 @@ TEST_P(an_inherited_lock, on_the_whole_file_lasts_until_the_last_copy_of_its_des
     int copy = -1;
     {
         const auto lock = acquired(whole_file);
-        copy = ::fcntl(lock.descriptor(), F_DUPFD_CLOEXEC, 0);  // what a child inherits
+        copy = ::fcntl(lock.descriptor(), F_DUPFD_CLOEXEC, 0);  // as a child inherits it
     }
     EXPECT_TRUE(is_contended(whole_file));
     EXPECT_TRUE(is_contended(entity(whole_file.number(), lock_mode::shared)));

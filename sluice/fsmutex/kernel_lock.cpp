@@ -17,8 +17,7 @@ int lock(int descriptor, range where, kind how) noexcept {
 
 result<bool> is_locked(int descriptor, range where, kind how) noexcept {
     struct flock asked = described(where, type_of(how));
-    if (not control(descriptor, F_OFD_GETLK, asked))
-        return failure(error::last("ask for a lock", descriptor));
+    if (not control(descriptor, F_OFD_GETLK, asked)) return failure(error::last("query a lock", descriptor));
     return asked.l_type != F_UNLCK;
 }
 
@@ -43,7 +42,7 @@ std::chrono::nanoseconds backoff::next(const clock_source& clock, random_source&
     const auto doubled = limits::pause_min * (std::int64_t{1} << std::min<std::uint64_t>(rounds_, 16));
     const nanoseconds longest = std::min(doubled, longest_);
     ++rounds_;
-    // Between half and all of it, so that two who met do not meet again.
+    // Between half and all of it, so that two waiters that collided do not collide again.
     const nanoseconds pause =
         longest / 2 + nanoseconds(random.below(static_cast<std::uint64_t>(longest.count() / 2)));
     if (end == clock_source::steady_time::max()) return pause;
@@ -54,7 +53,7 @@ void backoff::sleep(const clock_source& clock, random_source& random,
                     clock_source::steady_time end) noexcept {
     const auto pause = next(clock, random, end).count();
     const timespec sleeping{.tv_sec = pause / 1'000'000'000, .tv_nsec = pause % 1'000'000'000};
-    (void)::nanosleep(&sleeping, nullptr);  // a signal only makes us look sooner
+    (void)::nanosleep(&sleeping, nullptr);  // a signal only makes us poll sooner
 }
 
 }  // namespace sluice::fsmutex

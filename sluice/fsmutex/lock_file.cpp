@@ -14,7 +14,7 @@
 namespace sluice::fsmutex {
 namespace {
 
-constexpr unsigned refusals_max = 10;  // with pauses up to 16 ms, some 30 ms
+constexpr unsigned refusals_max = 10;  // with pauses up to 16 ms, about 30 ms
 
 std::string_view directory_part(std::string_view path) noexcept {
     while (path.size() > 1 and path.ends_with('/'))
@@ -52,7 +52,7 @@ result<lock_directory> lock_directory::of(const io::path_handle& base, io::path_
 
 int lock_directory::problem_with(const struct stat& found, const file_access& access) const noexcept {
     if (not is_shared()) return 0;
-    // Another name of a file that others are not to write, or to see removed.
+    // It may be another name of a file that others must not write, or see removed.
     if (not S_ISDIR(found.st_mode) and found.st_nlink > 1) return EMLINK;
     const bool is_sticky = (mode_ & S_ISVTX) != 0;
     const bool is_trusted = found.st_uid == ::geteuid() or found.st_uid == 0 or found.st_uid == owner_;
@@ -68,11 +68,11 @@ result<void> lock_directory::apply_to(int created, const file_access& access,
     if (access.group) mode |= 0060U;
     if (access.group and ::fchown(created, static_cast<uid_t>(-1), *access.group) != 0)
         return failure(error::last("set the group of a lock file", created));
-    // Without membership of that group, the rights would go to another group.
+    // Without membership of that group, another group would get the rights.
     const bool follows_group = not access.group and not access.mode and (mode & 0060U) != 0;
     if (follows_group and ::fchown(created, static_cast<uid_t>(-1), group_) != 0) mode &= ~0060U;
     mode = access.mode.value_or(mode);
-    // Not by the call that created it: the umask would cut it.
+    // Not by the call that created it: the umask would remove bits.
     if (::fchmod(created, is_directory ? of_directory(mode) : mode) != 0)
         return failure(error::last("set the permissions of a lock file", created));
     return {};
@@ -100,7 +100,7 @@ result<io::file_handle> open_existing_in(const lock_directory& directory, const 
     if (not opened) return opened;
     struct stat status{};
     if (::fstat(opened->descriptor(), &status) != 0)
-        return failure(error::last("look at a lock file", opened->descriptor()));
+        return failure(error::last("get the status of a lock file", opened->descriptor()));
     if (not S_ISREG(status.st_mode))
         return failure(error::with_path(ENXIO, "open", path.text()));  // as open(2) of some FIFOs and sockets
     if (not directory.is_shared()) return opened;
@@ -129,7 +129,7 @@ result<io::file_handle> open_lock_file(const io::path_handle& base, io::path_vie
         if (opened or opened.error() != std::errc::no_such_file_or_directory) return opened;
         auto created = create_in(*directory, base, path, access);
         if (created or created.error() != std::errc::file_exists) return created;
-        // A link without a target can neither be opened nor created.
+        // A link without a target can be neither opened nor created.
         struct stat status{};
         const io::terminated_path name(path);
         if (::fstatat(io::directory_of(base), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 and

@@ -45,12 +45,12 @@ private:
     mode_t umask_;
 };
 
-TEST_P(a_lock_file, belongs_to_its_owner_alone_in_a_directory_of_one_user) {
+TEST_P(a_lock_file, is_private_in_a_directory_of_one_user) {
     let_directory_be(0755);
     EXPECT_EQ(mode_after(), 0600U);
 }
 
-TEST_P(a_lock_file, is_writable_for_the_group_that_may_write_the_directory_whatever_the_umask) {
+TEST_P(a_lock_file, is_writable_for_the_group_that_may_write_the_directory_for_any_umask) {
     let_directory_be(0775);
     EXPECT_EQ(mode_after(), 0660U);
 }
@@ -64,7 +64,7 @@ TEST_P(a_lock_file, has_the_group_of_a_setgid_directory) {
     EXPECT_EQ(status().st_mode & 0060, 0060U);
 }
 
-TEST_P(a_lock_file, has_the_group_of_a_group_writable_directory_without_setgid_too) {
+TEST_P(a_lock_file, has_the_group_of_a_group_writable_directory_also_without_setgid) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root may give a directory any group";
     ASSERT_EQ(::chown(directory.path().c_str(), 0, 12345), 0);
     let_directory_be(0770);
@@ -77,17 +77,17 @@ TEST_P(a_lock_file, is_writable_for_all_where_all_may_write) {
     EXPECT_EQ(mode_after(), 0666U);
 }
 
-TEST_P(a_lock_file, belongs_to_its_owner_alone_in_a_sticky_directory) {
+TEST_P(a_lock_file, is_private_in_a_sticky_directory) {
     let_directory_be(01777);
     EXPECT_EQ(mode_after(), 0600U);
 }
 
-TEST_P(a_lock_file, has_exactly_the_mode_that_is_asked_for) {
+TEST_P(a_lock_file, has_exactly_the_requested_mode) {
     let_directory_be(01777);
     EXPECT_EQ(mode_after({.mode = 0666, .group = {}}), 0666U);
 }
 
-TEST_P(a_lock_file, is_writable_for_the_group_that_is_asked_for) {
+TEST_P(a_lock_file, is_writable_for_the_requested_group) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root may give a file any group";
     const auto mutex = opened({.mode = {}, .group = 12345}).value();
     EXPECT_EQ(status().st_gid, 12345U);

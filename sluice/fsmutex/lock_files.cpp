@@ -20,7 +20,7 @@ namespace {
 constexpr kernel_lock::range owner_byte{.first = 0, .length = 1};
 
 struct file_name {
-    // Not by printf, which would take half of the time that is not the kernel's.
+    // Not by printf, which would take half of the time outside the kernel.
     explicit file_name(entity of) noexcept {
         std::uint64_t rest = of.number();
         for (std::size_t digit = 16; digit-- != 0; rest >>= 4)
@@ -29,7 +29,7 @@ struct file_name {
     std::array<char, 17> text{};
 };
 
-// Closes unless taken.
+// Closes the descriptor unless it was taken.
 class descriptor {
 public:
     explicit descriptor(int opened = -1) noexcept : number_(opened) {}
@@ -65,12 +65,12 @@ record record_of(const process_identity& who) noexcept {
 
 struct lock_files::folder {
     io::path_handle directory;
-    record own;                // what our files say
-    std::size_t own_host_end;  // behind the lines of host and boot
+    record own;                // the content of our files
+    std::size_t own_host_end;  // after the lines of host and boot
     bool is_shared_by_hosts;
     unsigned file_mode;  // follows that of the directory
 
-    // What happened to one entity.
+    // The outcome for one entity.
     struct outcome {
         enum { taken, contended, vanished } what;
         descriptor file;
@@ -88,19 +88,19 @@ private:
     [[nodiscard]] result<void> sign(int file) const noexcept;
 };
 
-// Of one request: the files of the entities held, and the one it waits for.
+// The state of one request: the files of the entities held, and the contended one.
 struct lock_files::files {
     explicit files(std::size_t entities) noexcept : held(new(std::nothrow) held_file[entities]) {}
 
     struct held_file {
         entity of;
         descriptor file;
-        bool keeps_news = false;  // its owner died, and whoever gets it next has to be told
+        bool keeps_news = false;  // its owner died, and the next holder gets a report
     };
     std::unique_ptr<held_file[]> held;
     std::size_t held_count = 0;
     descriptor contended;
-    lock_threads::wait* waiting = nullptr;  // for the owner of that one
+    lock_threads::wait* waiting = nullptr;  // for the owner of the contended file
 
     void news_is_told() noexcept {
         for (std::size_t i = 0; i != held_count; ++i)
@@ -110,8 +110,8 @@ struct lock_files::files {
     void give_back(const folder& in) noexcept {
         for (; held_count != 0; --held_count) {
             held_file& last = held[held_count - 1];
-            // While it is locked the name is ours. Closing it would not unlock it for as long as a child
-            // forked meanwhile has the descriptor, too.
+            // While the file is locked, no other process uses the name. Closing it would not unlock
+            // it while a child forked in the meantime also has the descriptor.
             if (not last.keeps_news) ::unlinkat(in.directory.descriptor(), file_name(last.of).text.data(), 0);
             kernel_lock::unlock(last.file.number(), owner_byte);
             last.file = descriptor();
@@ -123,11 +123,11 @@ namespace {
 
 result<struct stat> status_of(int file) noexcept {
     struct stat status{};
-    if (::fstat(file, &status) != 0) return failure(error::last("look at a lock file", file));
+    if (::fstat(file, &status) != 0) return failure(error::last("get the status of a lock file", file));
     return status;
 }
 
-// EINTR: of a network file system, whose server had it wait.
+// EINTR: a network file system whose server made the call wait.
 descriptor open_at(int folder, const file_name& name, int flags) noexcept {
     for (;;) {
         descriptor opened(::openat(folder, name.text.data(), O_RDWR | O_CLOEXEC | flags, 0600));
@@ -137,15 +137,16 @@ descriptor open_at(int folder, const file_name& name, int flags) noexcept {
 
 }  // namespace
 
-// Whether the name leads to a file that we have locked: its owner removes the name while it is locked, and
-// before closing it. Where hosts share the folder (NFS), or a program serves it (FUSE), what was removed
-// while it was open may have a link until it is closed. There it takes a look at the name; and only to make
-// it anew asks the server, since the client of NFS trusts for seconds what it knows of a folder.
+// Returns whether the name leads to a file that we have locked: its owner removes the name while it
+// is locked, and before closing it. Where hosts share the directory (NFS), or a program serves it
+// (FUSE), a file that was removed while open may have a link until it is closed. There the name
+// must be checked. Only creating it queries the server, because the NFS client caches the directory
+// for seconds.
 result<bool> lock_files::folder::is_named(const struct stat& itself, const file_name& name) const noexcept {
     if (itself.st_nlink == 0 or not is_shared_by_hosts) return itself.st_nlink != 0;
     const descriptor made = open_at(at(), name, O_CREAT | O_EXCL);
-    if (made.number() >= 0) return false;  // without a record, so for who comes next: ourselves
-    if (errno != EEXIST) return failure(error::last("make a lock file", at()));
+    if (made.number() >= 0) return false;  // without a record, so for the next attempt: ours
+    if (errno != EEXIST) return failure(error::last("create a lock file", at()));
     const descriptor named = open_at(at(), name, O_NOFOLLOW);
     if (named.number() < 0 and errno == ENOENT) return false;
     if (named.number() < 0) return failure(error::last("open a lock file", at()));
@@ -182,15 +183,15 @@ result<lock_files::folder::outcome> lock_files::folder::take_over(descriptor fil
     if (got < 0) return failure(error::last("read a lock file", file.number()));
     found.size = static_cast<std::size_t>(got);
     if (not may_be_taken_over(found)) return outcome{.what = outcome::contended, .file = std::move(file)};
-    // Never empty in between: that would mean that nobody has died.
+    // Never empty in between: that would mean that no process has died.
     if (const auto signed_it = sign(file.number()); not signed_it) {
-        // A part of a first record would tell of a death that never was.
+        // A part of a first record would report a death that did not happen.
         if (found.size == 0) ::unlinkat(directory.descriptor(), name.text.data(), 0);
         return failure(signed_it.error());
     }
     if (::ftruncate(file.number(), static_cast<off_t>(own.size)) != 0)
-        return failure(error::last("take a lock file over", file.number()));
-    // Without a record it was still being made: nobody has held the entity by it.
+        return failure(error::last("take over a lock file", file.number()));
+    // Without a record, the file was still being created: no process has held the entity with it.
     return outcome{.what = outcome::taken, .file = std::move(file), .owner_died = found.size != 0};
 }
 
@@ -198,17 +199,17 @@ result<lock_files::folder::outcome> lock_files::folder::try_to_take(const file_n
     descriptor file = open_at(at(), name, O_CREAT | O_EXCL);
     const bool is_new = file.number() >= 0;
     if (not is_new) {
-        if (errno != EEXIST) return failure(error::last("make a lock file", at()));
+        if (errno != EEXIST) return failure(error::last("create a lock file", at()));
         file = open_at(at(), name, O_NOFOLLOW);
         if (file.number() < 0 and errno == ENOENT)
             return outcome{.what = outcome::vanished, .file = std::move(file)};
         if (file.number() < 0) return failure(error::last("open a lock file", at()));
     }
-    // The umask does not count. Most directories have one user, and then this is not necessary.
+    // The umask must not matter. Most directories have one user, and then this is not necessary.
     if (is_new and file_mode != 0600 and ::fchmod(file.number(), file_mode) != 0)
         return failure(error::last("set the permissions of a lock file", file.number()));
     const int code = kernel_lock::try_lock(file.number(), owner_byte, kernel_lock::kind::exclusive);
-    // A new one, too: somebody took it for one whose maker died, and locked it first.
+    // Also for a new file: another process took it for one of a dead creator, and locked it first.
     if (code == EAGAIN) return outcome{.what = outcome::contended, .file = std::move(file)};
     if (code != 0) return failure({code, "lock a lock file", file.number()});
     const auto itself = status_of(file.number());
@@ -216,7 +217,8 @@ result<lock_files::folder::outcome> lock_files::folder::try_to_take(const file_n
     const auto named = is_named(*itself, name);
     if (not named) return failure(named.error());
     if (not*named) return outcome{.what = outcome::vanished, .file = std::move(file)};
-    // That somebody may have died since: then a new one has a record, and his death is to be told.
+    // That process may have died since: then a new file has a record, and the death must be
+    // reported.
     const bool has_record = itself->st_size != 0;
     return is_new and not has_record ? take_created(std::move(file), name) : take_over(std::move(file), name);
 }
@@ -228,7 +230,7 @@ result<lock_files::folder::outcome> lock_files::folder::take(entity wanted,
     for (unsigned attempt = 1;; ++attempt) {
         auto tried = try_to_take(name);
         const bool may_go_on = attempt != limits::vanished_file_attempts_max;
-        // Of a file that another host removed its server may know nothing any more.
+        // The server may no longer know a file that another host removed.
         if (not tried and tried.error().code() == ESTALE and may_go_on) continue;
         if (not tried and tried.error().code() == EACCES and refusals.pause(from)) continue;
         if (not tried or tried->what != outcome::vanished) return tried;
@@ -244,11 +246,12 @@ lock_files::~lock_files() {
 
 namespace {
 
-// Whether the path itself, rather than a symbolic link that may be planted, leads to the directory.
+// Checks that the path itself, rather than a symbolic link that may be planted, leads to the
+// directory.
 result<void> check_that_it_is_no_link(const io::path_handle& base, io::path_view path,
                                       const io::path_handle& opened) noexcept {
     std::string_view text = path.text();
-    while (text.size() > 1 and text.ends_with('/'))  // which would follow the link
+    while (text.size() > 1 and text.ends_with('/'))  // a slash at the end would follow the link
         text.remove_suffix(1);
     const io::terminated_path name(text);
     struct stat named{};
@@ -263,7 +266,7 @@ result<void> check_that_it_is_no_link(const io::path_handle& base, io::path_view
     return failure(error::with_path(ELOOP, "open", path.text()));
 }
 
-// Returns the permissions of the files in it: those of the directory.
+// Returns the permissions of the files in the directory, which follow its own.
 result<unsigned> prepare_directory(const io::path_handle& base, io::path_view path,
                                    const io::path_handle& opened, bool is_new,
                                    const file_access& access) noexcept {
@@ -272,7 +275,7 @@ result<unsigned> prepare_directory(const io::path_handle& base, io::path_view pa
     if (around->is_shared())
         if (auto checked = check_that_it_is_no_link(base, path, opened); not checked)
             return failure(checked.error());
-    // fchmod(2) and fchown(2) refuse a descriptor that O_PATH has opened.
+    // fchmod(2) and fchown(2) refuse a descriptor that was opened with O_PATH.
     const descriptor readable(::openat(opened.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (is_new and readable.number() < 0)
         return failure(error::last("open the directory", opened.descriptor()));
@@ -292,7 +295,8 @@ result<std::unique_ptr<shared_fs_mutex>> lock_files::open_with_access(const io::
                                                                       io::path_view path, const seams& from,
                                                                       const file_access& access) noexcept {
     const io::terminated_path name(path);
-    if (name.problem() != 0) return failure(error::with_path(name.problem(), "make a folder", path.text()));
+    if (name.problem() != 0)
+        return failure(error::with_path(name.problem(), "create the directory", path.text()));
     const int at = base.is_valid() ? base.descriptor() : AT_FDCWD;
     const bool is_new = ::mkdirat(at, name.c_str(), 0700) == 0;
     if (not is_new and errno != EEXIST)
@@ -322,7 +326,8 @@ result<std::unique_ptr<shared_fs_mutex>> lock_files::open_with_access(const io::
     return made;
 }
 
-// In a ticket, `state` are the files, `place` is the entity contended last, and `mark` counts the pauses.
+// In a ticket, `state` is the files, `place` is the last contended entity, and `mark` counts the
+// pauses.
 
 result<bool> lock_files::enter(std::span<const entity> wanted, ticket& mine, patience) noexcept {
     auto* const opened = new (std::nothrow) files(wanted.size());
@@ -339,9 +344,9 @@ result<bool> lock_files::enter(std::span<const entity> wanted, ticket& mine, pat
 result<bool> lock_files::poll(std::span<const entity> wanted, ticket& mine) noexcept {
     auto& mine_files = *static_cast<files*>(mine.state);
     mine.owner_died = false;
-    // First the one that was contended, so that little has to be undone if it still is; then round from a
-    // place that is drawn: two that want the same do not get into each other's way at the same place for
-    // ever.
+    // Begins with the contended entity, so that there is little to undo if it still is, and
+    // continues in a circle from a random position: otherwise two requests for the same entities
+    // could conflict at the same position forever.
     const std::size_t count = wanted.size();
     const std::size_t shift = mine.mark != 0 and count > 2 ? random().below(count - 1) : 0;
     for (std::size_t i = 0; i != count; ++i) {
@@ -366,8 +371,8 @@ result<bool> lock_files::poll(std::span<const entity> wanted, ticket& mine) noex
 void lock_files::wait(std::span<const entity>, ticket& mine, steady_time end) noexcept {
     auto& mine_files = *static_cast<files*>(mine.state);
     const int contended = mine_files.contended.number();
-    // With one entity the file's owner wakes us. With several pauses must differ, or two undo each other's
-    // work.
+    // With one entity the file's owner wakes us. With several, pauses must differ, or two requests
+    // undo each other's work.
     if (folder_->is_shared_by_hosts)
         backoff(mine.mark, limits::pause_of_many_messages_max).sleep(clock(), random(), end);
     else if (end == steady_time::max() and contended >= 0)
@@ -389,7 +394,7 @@ bool lock_files::begin_wait(std::span<const entity>, ticket& mine,
 void lock_files::end_wait(ticket& mine) noexcept {
     auto& mine_files = *static_cast<files*>(mine.state);
     (void)threads_.end(std::exchange(mine_files.waiting, nullptr));
-    mine_files.contended = descriptor();  // and with it a lock it may have got
+    mine_files.contended = descriptor();  // releases a lock that it may have got
 }
 
 void lock_files::leave(ticket& mine) noexcept {
@@ -414,7 +419,7 @@ int lock_files::file_descriptor() const noexcept {
 
 namespace {
 
-// The number a file is named by; nothing if it is not one of ours.
+// Returns the number in the name of a lock file, or std::nullopt for other names.
 std::optional<std::uint64_t> number_of(std::string_view name) noexcept {
     std::uint64_t number = 0;
     const auto parsed = std::from_chars(name.data(), name.data() + name.size(), number, 16);
@@ -423,7 +428,7 @@ std::optional<std::uint64_t> number_of(std::string_view name) noexcept {
     return number;
 }
 
-// The rest of the line that begins with `key`.
+// Returns the rest of the line that begins with `key`.
 std::string_view field_of(std::string_view text, std::string_view key) noexcept {
     const auto at = text.find(key);
     if (at == std::string_view::npos) return {};

@@ -9,29 +9,30 @@
 
 namespace sluice::fsmutex {
 
-/// Makes one file for each entity in a directory, named by its 16 hexadecimal digits; who made it, and holds
-/// the kernel's lock on it, holds the entity. For file systems of which little is known, and for people who
-/// want to see with ls what is locked. Exclusive only: who wants to share is alone, too.
+/// Creates one file for each entity in a directory, named by its 16 hexadecimal digits. The process
+/// that created it, and holds the kernel's lock on it, holds the entity. For file systems with few
+/// known guarantees, and for users who want to list the locks with ls. Exclusive only: a shared
+/// request is granted exclusively.
 ///
-/// Invariant: an entity is held by whoever holds the lock on the inode that its name leads to. So a file
-/// whose maker died is taken over by locking it, and there is no moment at which two could break it. It holds
-/// the maker's host, boot, process and start time as text, for people, and because on a file system that
-/// other hosts have mounted only a file of the same host is taken over: the lock of another may not be seen
-/// from here.
+/// Invariant: the process that locks the inode of an entity's name holds the entity. So a process
+/// takes over the file of a dead creator by locking it, and there is no moment at which two could
+/// break it. The file holds the creator's host, boot, process and start time as text. That informs
+/// users, and allows takeover only on the same host where other hosts have mounted the file system:
+/// this host may not see the lock of another host.
 ///
-/// Nobody who waits holds anything; order and pauses are drawn. Not fair. Deaths are reported (owner_died).
-/// Errors: also EACCES, EROFS, ENOSPC, EDQUOT; EMFILE, since each entity held costs a descriptor. Allocates:
-/// per request. Complexity: seven system calls per entity.
+/// A waiter holds nothing; order and pauses are random. Not fair. Deaths are reported (owner_died).
+/// Errors: also EACCES, EROFS, ENOSPC, EDQUOT; EMFILE, because each held entity costs a descriptor.
+/// Allocates: per request. Complexity: seven system calls per entity.
 class lock_files final : public shared_fs_mutex {
 public:
-    /// Opens the directory `path`, or makes it; it stays. Errors: as path_handle::open; ENOTDIR; EACCES,
-    /// EROFS. Allocates: the mutex.
+    /// Opens or creates the directory `path`, which is not removed. Errors: as path_handle::open;
+    /// ENOTDIR; EACCES, EROFS. Allocates: the mutex.
     [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open(
         const io::path_handle& base, io::path_view path,
         const seams& from = seams::of_this_machine()) noexcept {
         return open_with_access(base, path, from, {});
     }
-    /// The same, with the permissions of a file that is created: lock_file.hpp. Errors: also ELOOP, EMLINK
+    /// The same, with the permissions of a created file (lock_file.hpp). Errors: also ELOOP, EMLINK
     /// and EPERM for a file that another user may have planted.
     [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open_with_access(
         const io::path_handle& base, io::path_view path, const seams& from,

@@ -19,12 +19,12 @@
 
 namespace {
 
-std::function<void()> once_a_file_is_made;  // and not yet locked
-unsigned refusals = 0;                      // of opening an existing file for writing, as by its permissions
+std::function<void()> once_a_file_is_made;  // before it is locked
+unsigned refusals = 0;  // of opens of an existing file for writing, as if by its permissions
 
 }  // namespace
 
-// The linker leads openat(2) here.
+// The linker redirects openat(2) to this function.
 extern "C" int __real_openat(int at, const char* path, int flags, ...);
 extern "C" int __wrap_openat(int at, const char* path, int flags, ...) {
     std::va_list more;
@@ -55,7 +55,7 @@ protected:
     [[nodiscard]] bool is_locked() { return not mutex->try_lock(entity(42)); }
 };
 
-TEST_F(lock_files_in, a_folder_are_named_by_16_digits_and_tell_who_holds_them_until_given_back) {
+TEST_F(lock_files_in, a_directory_are_named_by_16_digits_and_name_their_holder_until_unlocked) {
     auto held = mutex->lock(entity(42)).value();
     const std::string text = directory.content(name);
     EXPECT_NE(text.find("\npid " + std::to_string(::getpid()) + "\n"), std::string::npos) << text;
@@ -63,7 +63,7 @@ TEST_F(lock_files_in, a_folder_are_named_by_16_digits_and_tell_who_holds_them_un
     EXPECT_FALSE(directory.exists(name));
 }
 
-TEST_F(lock_files_in, a_folder_are_taken_over_when_nobody_holds_the_lock_and_the_death_is_told_once) {
+TEST_F(lock_files_in, a_directory_are_taken_over_without_a_lock_holder_and_report_the_death_once) {
     directory.write(
         name,
         "host x\nboot y\npid 1\nstart 1\nand a line too long for this version of the program to write\n");
@@ -75,12 +75,12 @@ TEST_F(lock_files_in, a_folder_are_taken_over_when_nobody_holds_the_lock_and_the
     EXPECT_FALSE(mutex->try_lock(entity(42)).value().owner_died());
 }
 
-TEST_F(lock_files_in, a_folder_without_a_record_have_had_no_holder) {
+TEST_F(lock_files_in, a_directory_without_a_record_have_had_no_holder) {
     directory.write(name, "");
     EXPECT_FALSE(mutex->try_lock(entity(42)).value().owner_died());
 }
 
-TEST_F(lock_files_in, a_folder_tell_the_death_of_who_took_a_new_one_before_its_maker_had_it_locked) {
+TEST_F(lock_files_in, a_directory_report_the_death_of_an_owner_that_locked_a_new_one_before_its_creator) {
     once_a_file_is_made = [this] { directory.write(name, "host x\n"); };  // and was killed
     auto held = mutex->try_lock(entity(42)).value();
     EXPECT_TRUE(held.owner_died());
@@ -88,7 +88,7 @@ TEST_F(lock_files_in, a_folder_tell_the_death_of_who_took_a_new_one_before_its_m
     EXPECT_FALSE(mutex->try_lock(entity(42)).value().owner_died());
 }
 
-TEST_F(lock_files_in, a_folder_keep_the_news_of_a_death_while_their_finder_still_waits_for_others) {
+TEST_F(lock_files_in, a_directory_keep_the_report_of_a_death_while_the_new_owner_waits_for_others) {
     directory.write(name, "host x\n");
     {
         const auto in_the_way = mutex->lock(entity(43)).value();
@@ -97,7 +97,7 @@ TEST_F(lock_files_in, a_folder_keep_the_news_of_a_death_while_their_finder_still
     EXPECT_TRUE(mutex->try_lock(entity(42)).value().owner_died());
 }
 
-TEST_F(lock_files_in, a_folder_are_not_broken_while_their_maker_lives_whatever_they_say) {
+TEST_F(lock_files_in, a_directory_are_not_broken_while_their_creator_lives_for_any_content) {
     directory.write(name, "");
     const int file = ::open(directory.path_of(name).c_str(), O_RDWR | O_CLOEXEC);
     ASSERT_EQ(kernel_lock::try_lock(file, {}, kernel_lock::kind::exclusive), 0);
@@ -106,7 +106,7 @@ TEST_F(lock_files_in, a_folder_are_not_broken_while_their_maker_lives_whatever_t
     EXPECT_FALSE(is_locked());
 }
 
-TEST_F(lock_files_in, a_folder_are_given_back_though_a_child_forked_meanwhile_has_their_descriptors) {
+TEST_F(lock_files_in, a_directory_are_released_although_a_forked_child_has_their_descriptors) {
     auto held = mutex->lock(entity(42)).value();
     const shared_memory<std::atomic<bool>> is_granted;
     process child([&] {
@@ -118,14 +118,14 @@ TEST_F(lock_files_in, a_folder_are_given_back_though_a_child_forked_meanwhile_ha
     EXPECT_TRUE(eventually([&] { return is_granted->load(); }, 5s));
 }
 
-TEST_F(lock_files_in, a_folder_are_opened_again_while_their_maker_has_not_yet_opened_them_to_others) {
+TEST_F(lock_files_in, a_directory_are_opened_again_until_their_creator_has_given_others_access) {
     directory.write(name, "");
     refusals = 3;
     EXPECT_TRUE(mutex->try_lock(entity(42)));
     EXPECT_EQ(refusals, 0U);
 }
 
-TEST_F(lock_files_in, a_folder_that_others_may_not_open_are_an_error_in_the_end) {
+TEST_F(lock_files_in, a_directory_that_others_may_not_open_are_an_error_in_the_end) {
     directory.write(name, "");
     refusals = 1000;
     EXPECT_EQ(mutex->try_lock(entity(42)).error(), std::errc::permission_denied);
@@ -133,7 +133,7 @@ TEST_F(lock_files_in, a_folder_that_others_may_not_open_are_an_error_in_the_end)
     refusals = 0;
 }
 
-TEST_F(lock_files_in, a_folder_are_not_made_behind_a_symbolic_link_that_others_may_have_planted) {
+TEST_F(lock_files_in, a_directory_are_not_created_through_a_symbolic_link_that_others_may_have_planted) {
     std::filesystem::create_directory(directory.path_of("target"));
     std::filesystem::create_directory_symlink("target", directory.path_of("link"));
     for (const char* const path : {"link", "link/"}) {
@@ -146,8 +146,9 @@ TEST_F(lock_files_in, a_folder_are_not_made_behind_a_symbolic_link_that_others_m
     EXPECT_TRUE(std::filesystem::is_empty(directory.path_of("target")));
 }
 
-// Two find the same file of a dead maker: only one of them may take it over, at every moment in between.
-TEST_F(lock_files_in, a_folder_are_taken_over_by_one_of_many_that_find_them_dead) {
+// Several processes find the same file of a dead creator: only one of them may take it over, at any
+// moment.
+TEST_F(lock_files_in, a_directory_are_taken_over_by_one_of_many_that_find_them_dead) {
     struct world {
         std::atomic<int> inside;
         std::atomic<int> told;

@@ -8,7 +8,7 @@
 
 namespace sluice::fsmutex {
 
-/// A thread, and what it waits for.
+/// A thread and its wait.
 class lock_threads::wait {
 public:
     wait() noexcept = default;
@@ -16,7 +16,7 @@ public:
     wait& operator=(const wait&) = delete;
     ~wait() = default;
 
-    /// Returns 0, or why there is no thread.
+    /// Returns 0, or the error that prevented the thread.
     [[nodiscard]] int start_thread() noexcept;
     void begin(int descriptor, kernel_lock::range where, kernel_lock::kind how,
                std::shared_ptr<wake_up> told) noexcept;
@@ -34,7 +34,7 @@ private:
     void work();
 
     pthread_t thread_{};
-    std::mutex mutex_;  // guards what follows
+    std::mutex mutex_;  // guards the members below
     std::condition_variable has_news_;
     stage at_ = stage::idle;
     bool stops_ = false;
@@ -47,18 +47,18 @@ private:
 
 namespace {
 
-// Where the thread may be cancelled. That unwinds its stack from inside the system call: so nothing here is
-// noexcept, or has a destructor; and so it is not inlined where something does.
+// Here the thread may be cancelled. That unwinds its stack from inside the system call. So nothing
+// here is noexcept or has a destructor, and the function is not inlined where something does.
 [[gnu::noinline]] int lock_unless_cancelled(int descriptor, kernel_lock::range where, kernel_lock::kind how) {
     struct flock wanted = kernel_lock::described(where, kernel_lock::type_of(how));
     int before = 0;
     ::pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &before);
-    // A request to cancel that came earlier takes effect here.
+    // An earlier cancellation request takes effect here.
     ::pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &before);
     const long outcome = ::syscall(SYS_fcntl, descriptor, F_OFD_SETLKW, &wanted);
     const int code = outcome == 0 ? 0 : errno;
-    // The type first: the signal may arrive after this, and glibc 2.36 then checks the type but not the
-    // state. It would end the thread while it holds a mutex.
+    // The type first: the signal may arrive after this, and glibc 2.36 then checks the type but not
+    // the state. It would end the thread while it holds a mutex.
     ::pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &before);
     ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
     return code;
@@ -101,8 +101,9 @@ int lock_threads::wait::take_outcome() noexcept {
     return code;
 }
 
-// Wherever the thread is: asleep without a wait, it is woken; inside the system call, it is cancelled; on its
-// way into that, it ends as it enters, and on its way out, as it finds that it is to stop.
+// Works wherever the thread is. It is woken if it sleeps without a wait, and cancelled inside the
+// system call. On its way into the call it ends as it enters. On its way out it ends when it finds
+// the stop request.
 void lock_threads::wait::stop_thread() noexcept {
     {
         const std::scoped_lock guard(mutex_);
@@ -146,7 +147,7 @@ void lock_threads::wait::work() {
 lock_threads::lock_threads() noexcept = default;
 
 lock_threads::~lock_threads() {
-    ENSURE(count_ == idle_count_, "waits are ended before their mutex goes");
+    ENSURE(count_ == idle_count_, "all waits ended before their mutex is destroyed");
     while (idle_ != nullptr) {
         idle_->stop_thread();
         idle_ = std::move(idle_->next_idle);

@@ -31,7 +31,7 @@ protected:
     [[nodiscard]] bool is_free_for(int descriptor) const {
         return not kernel_lock::is_locked(descriptor, byte, kind::exclusive).value();
     }
-    // Sleeps on the loop as a request does, until woken.
+    // Sleeps on the loop like a request, until woken.
     [[nodiscard]] bool sleeps_until_woken(const std::shared_ptr<wake_up>& told) {
         struct receiver {
             bool* is_done;
@@ -81,19 +81,20 @@ TEST_F(lock_threads_of_a_file, get_a_lock_when_its_holder_unlocks_and_wake_the_l
     EXPECT_FALSE(is_free_for(holder)) << "the waiter's description has it";
 }
 
-TEST_F(lock_threads_of_a_file, end_a_wait_early_wherever_its_thread_is_and_leave_no_waiter) {
+TEST_F(lock_threads_of_a_file, end_a_wait_early_at_any_point_of_its_thread_and_leave_no_waiter) {
     ASSERT_EQ(kernel_lock::try_lock(holder, byte, kind::exclusive), 0);
     for (int round = 0; round != 300; ++round) {
         const auto told = wake_up::create();
         auto* const one = threads.begin(waiter, byte, kind::shared, told);
         ASSERT_NE(one, nullptr);
-        // Not at all, and up to half a millisecond: before it is in the system call, on its way, and inside.
+        // Not at all, and up to half a millisecond: before it enters the system call, while it
+        // does, and inside.
         if (round % 3 != 0) std::this_thread::sleep_for(std::chrono::microseconds(round * 5 / 3));
         EXPECT_EQ(threads.end(one), ECANCELED);
         EXPECT_FALSE(told->was_woken());
     }
     kernel_lock::unlock(holder, byte);
-    // A waiter that was left behind would have it now.
+    // A remaining waiter would have it now.
     EXPECT_TRUE(is_free_for(holder));
 }
 
@@ -109,7 +110,7 @@ TEST_F(lock_threads_of_a_file, end_a_wait_that_is_granted_at_the_same_moment_wit
         EXPECT_TRUE(code == 0 or code == ECANCELED) << code;
         other.join();
         kernel_lock::unlock(waiter, byte);
-        EXPECT_TRUE(is_free_for(holder)) << "and nothing takes it later";
+        EXPECT_TRUE(is_free_for(holder)) << "and no thread takes it later";
     }
 }
 
@@ -140,7 +141,7 @@ TEST_F(lock_threads_of_a_file, are_not_waited_for_in_a_forked_child) {
     EXPECT_EQ(status, 0);
 }
 
-TEST_F(lock_threads_of_a_file, are_so_many_and_not_more) {
+TEST_F(lock_threads_of_a_file, have_a_limited_number) {
     ASSERT_EQ(kernel_lock::try_lock(holder, byte, kind::exclusive), 0);
     std::vector<lock_threads::wait*> waits;
     for (std::size_t i = 0; i != limits::lock_threads_max; ++i) {
@@ -166,7 +167,8 @@ TEST_F(lock_threads_of_a_file, leave_the_signals_of_the_program_to_its_other_thr
     ASSERT_EQ(kernel_lock::try_lock(holder, byte, kind::exclusive), 0);
     auto* const one = threads.begin(waiter, byte, kind::shared, wake_up::create());
     ASSERT_NE(one, nullptr);
-    // No thread of the program takes it now: so it stays pending, unless a thread of ours handles it.
+    // No other thread of the program takes it now: so it stays pending, unless a thread of ours
+    // handles it.
     sigset_t only;
     ::sigemptyset(&only);
     ::sigaddset(&only, SIGUSR1);

@@ -24,7 +24,7 @@ namespace {
 using kernel_lock::kind;
 using namespace std::chrono_literals;
 
-// Bytes that are locked, behind the memory.
+// Bytes that are locked, after the memory.
 constexpr std::uint64_t first_byte = std::uint64_t{1} << 61;
 constexpr kernel_lock::range in_use_byte{.first = first_byte, .length = 1};
 constexpr kernel_lock::range opening_byte{.first = first_byte + 1, .length = 1};
@@ -39,10 +39,11 @@ constexpr std::uint32_t generations = std::uint32_t{1} << (31 - place_bits);
 static_assert(mapped::instances_max < 1U << place_bits);
 constexpr unsigned damaged_opens_max = 3;
 constexpr int latch_spins = 200;
-// Until the latch's holder is looked after: it holds it for less than a microsecond, if it runs.
+// The pause before a check of the latch's holder, which holds it for less than a microsecond if it
+// runs.
 constexpr std::chrono::milliseconds latch_patience = 10ms;
 
-// How long a process has waited, without the time for which it was itself stopped.
+// The time that a process has waited, without the time for which it was itself stopped.
 class running_time {
 public:
     [[nodiscard]] std::chrono::nanoseconds until_now(const clock_source& clock) noexcept {
@@ -57,8 +58,9 @@ private:
     std::chrono::nanoseconds sum_{};
 };
 
-// Whether what a file has without our version may be cut: nothing, or the zeros of a mutex whose creator died
-// before it wrote the version. Anything else, such as the image of a disk, is another program's.
+// Returns whether content without our version may be truncated: no content, or the zeros of a mutex
+// whose creator died before it wrote the version. Any other content, such as a disk image, belongs
+// to another program.
 result<bool> is_nothing_but_zeros(int descriptor) noexcept {
     std::array<char, 4096> page{};
     for (off_t offset = 0;;) {
@@ -74,10 +76,11 @@ result<bool> is_nothing_but_zeros(int descriptor) noexcept {
 
 result<void> check_that_it_may_be_cut(int descriptor, std::uint64_t version) noexcept {
     struct stat status{};
-    if (::fstat(descriptor, &status) != 0) return failure(error::last("look at a mutex file", descriptor));
+    if (::fstat(descriptor, &status) != 0)
+        return failure(error::last("get the status of a mutex file", descriptor));
     if (status.st_size == 0) return {};
-    const error foreign{EBADMSG, "no mapped mutex of this version", descriptor};
-    // A mutex that was cut or damaged. Its content is useless.
+    const error foreign{EBADMSG, "open a file that is not a mapped mutex of this version", descriptor};
+    // A truncated or damaged mutex. Its content is useless.
     if (version == mapped::version_1 and status.st_size <= static_cast<off_t>(sizeof(mapped::memory)))
         return {};
     if (status.st_size != static_cast<off_t>(sizeof(mapped::memory))) return failure(foreign);
@@ -107,8 +110,8 @@ result<std::unique_ptr<mapped_file>> mapped_file::open(const io::path_handle& ba
             return failure(locked.error());
         struct stat status{};
         if (::fstat(descriptor, &status) != 0)
-            return failure(error::last("look at a mutex file", descriptor));
-        if (status.st_nlink == 0) {  // its last user removed it between our two steps
+            return failure(error::last("get the status of a mutex file", descriptor));
+        if (status.st_nlink == 0) {  // its last user removed it in between
             if (attempts == limits::vanished_mutex_attempts_max)
                 return failure({ESTALE, "open a mutex file"});
             continue;
@@ -116,7 +119,8 @@ result<std::unique_ptr<mapped_file>> mapped_file::open(const io::path_handle& ba
         std::unique_ptr<mapped_file> made(new (std::nothrow) mapped_file(std::move(*file), from));
         if (made == nullptr) return failure({ENOMEM, "open a mutex"});
         if (auto entered = made->enter_file(*self); not entered) {
-            // Without other users it has removed the file. With some, the next attempt fails.
+            // Without other users, it has removed the file. With other users, the next attempt
+            // fails.
             const bool found_damage = made->instance_ != mapped::instances_max and made->is_damaged();
             if (found_damage and ++damaged != damaged_opens_max) continue;
             return failure(entered.error());
@@ -126,7 +130,7 @@ result<std::unique_ptr<mapped_file>> mapped_file::open(const io::path_handle& ba
     }
 }
 
-// While the byte for opening is locked.
+// Called while the byte for opening is locked.
 result<void> mapped_file::enter_file(const process_identity& self) noexcept {
     const auto volume = io::volume_of(file_);
     if (not volume) return failure(volume.error());
@@ -139,7 +143,8 @@ result<void> mapped_file::enter_file(const process_identity& self) noexcept {
     return claim_instance(self);
 }
 
-// Writes the first page, of zeros but for what tells whose it is, if the file is empty or of an earlier boot.
+// Writes the first page, which is zero except for the identity of the mutex, if the file is empty
+// or of an earlier boot.
 result<void> mapped_file::prepare(const process_identity& self) noexcept {
     const int descriptor = file_.descriptor();
     struct {
@@ -156,22 +161,22 @@ result<void> mapped_file::prepare(const process_identity& self) noexcept {
     if (got < 0 or ::fstat(descriptor, &status) != 0)
         return failure(error::last("read a mutex file", descriptor));
     if (got != 0 and (got < identity_bytes or (first.version != mapped::version_1 and first.version != 0)))
-        return failure({EBADMSG, "no mapped mutex of this version", descriptor});
+        return failure({EBADMSG, "open a file that is not a mapped mutex of this version", descriptor});
     const std::string_view boot(first.boot_id.data(), self.boot().size());
     const bool is_sound =
         first.is_damaged == 0 and status.st_size >= static_cast<off_t>(sizeof(mapped::memory));
     if (first.version == mapped::version_1 and boot == self.boot() and is_sound) return {};
 
-    // A file of an earlier boot has no users. Those of a damaged one have to close it first.
+    // A file of an earlier boot has no users. The users of a damaged one must close it first.
     const int code = kernel_lock::try_lock(descriptor, in_use_byte, kind::exclusive);
     if (code == EAGAIN) return failure({EBADMSG, "open a damaged mutex file that is in use", descriptor});
-    if (code != 0) return failure({code, "create a mapped mutex again", descriptor});
+    if (code != 0) return failure({code, "recreate a mapped mutex", descriptor});
     if (auto may_be_cut = check_that_it_may_be_cut(descriptor, first.version); not may_be_cut)
         return may_be_cut;
     constexpr off_t size = sizeof(mapped::memory);
-    // All its blocks now: a hole that cannot be filled later would be a SIGBUS.
+    // Allocates all blocks now: a hole without a free block would later raise SIGBUS.
     if (::ftruncate(descriptor, 0) != 0 or ::fallocate(descriptor, 0, 0, size) != 0) {
-        const error why = error::last("make room for a mapped mutex", descriptor);
+        const error why = error::last("allocate a mapped mutex", descriptor);
         (void)!::ftruncate(descriptor, 0);
         return failure(why);
     }
@@ -186,9 +191,10 @@ result<void> mapped_file::prepare(const process_identity& self) noexcept {
 result<void> mapped_file::map() noexcept {
     const int descriptor = file_.descriptor();
     struct stat status{};
-    if (::fstat(descriptor, &status) != 0) return failure(error::last("look at a mutex file", descriptor));
+    if (::fstat(descriptor, &status) != 0)
+        return failure(error::last("get the status of a mutex file", descriptor));
     if (status.st_size < static_cast<off_t>(sizeof(mapped::memory)))
-        return failure({EBADMSG, "no mapped mutex of this version", descriptor});
+        return failure({EBADMSG, "open a file that is not a mapped mutex of this version", descriptor});
     void* const memory =
         ::mmap(nullptr, sizeof(mapped::memory), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     if (memory == MAP_FAILED) return failure(error::last("map a mutex file", descriptor));
@@ -208,7 +214,7 @@ result<void> mapped_file::claim_instance(const process_identity& self) noexcept 
         if (code != 0) return failure({code, "lock a mutex file", file_.descriptor()});
         instance_ = index;
         mapped::instance& place = memory_->instances[index];
-        // Before the latch: he who had the place before may have died with it.
+        // Before the latch: the previous user of this instance may have died with it.
         const std::uint32_t generation = (place.generation.load(std::memory_order_relaxed) + 1) % generations;
         place.generation.store(generation, std::memory_order_relaxed);
         latch_word_ = generation << place_bits | (index + 1);
@@ -224,11 +230,11 @@ result<void> mapped_file::claim_instance(const process_identity& self) noexcept 
         wake(list);
         return unlocked;
     }
-    return failure({EBUSY, "open a mutex that too many have open", file_.descriptor()});
+    return failure({EBUSY, "open a mutex with too many users", file_.descriptor()});
 }
 
 void mapped_file::release_instance() noexcept {
-    if (not lock()) return;  // to others it died
+    if (not lock()) return;  // others will treat it as dead
     mapped_queue::wake_list list;
     mapped_queue left = queue();
     if (has_orphans_.load(std::memory_order_relaxed)) left.bury(instance_, list);
@@ -241,7 +247,7 @@ mapped_file::~mapped_file() {
     if (instance_ != mapped::instances_max) {
         release_instance();
         remove_if_unused();
-        // A forked child may have the descriptor, too: closing it would not unlock.
+        // A forked child may also have the descriptor: closing it would not unlock.
         kernel_lock::unlock(file_.descriptor(), everything);
     }
     guard_ = fault_guard();
@@ -263,7 +269,7 @@ void mapped_file::remove_if_unused() noexcept {
 std::unexpected<error> mapped_file::report_damage() noexcept {
     constexpr std::uint32_t yes = 1;
     memory_->is_damaged = yes;
-    // If a fault has replaced our memory, that was not the file.
+    // If a fault has replaced our memory, the file is not damaged.
     if (not is_cut()) {
         constexpr off_t offset = offsetof(mapped::memory, is_damaged);
         (void)!::pwrite(file_.descriptor(), &yes, sizeof yes, offset);
@@ -317,9 +323,8 @@ result<void> mapped_file::lock_slow_path() noexcept {
         }
         if (is_damaged()) return report_damage();
         if (waited.until_now(*seams_.clock) >= limits::latch_wait_max)
-            return failure(
-                {EBUSY, "use a mutex file that a stopped process has latched", file_.descriptor()});
-        // From here on somebody has to wake us, and whoever else may sleep.
+            return failure({EBUSY, "use a mutex file latched by a stopped process", file_.descriptor()});
+        // From here on the holder must wake us, and any other sleeper.
         mine = latch_word_ | latch_sleepers;
         if ((seen & latch_sleepers) == 0 and
             not latch.compare_exchange_weak(seen, seen | latch_sleepers, std::memory_order_relaxed))
@@ -328,14 +333,14 @@ result<void> mapped_file::lock_slow_path() noexcept {
         if (sleep(latch, holder, latch_patience)) continue;
         if (not is_latch_word(holder & ~latch_sleepers)) return report_damage();
         if (not has_holder_died(holder & ~latch_sleepers)) continue;
-        // It died with the latch. Of all who see that, one takes it.
+        // It died while it held the latch. One of the waiters that detect this takes it over.
         seen = holder;
         if (latch.compare_exchange_strong(seen, mine, std::memory_order_acquire, std::memory_order_relaxed))
             return take_over_latch();
     }
 }
 
-// Makes the queue whole again, since its holder died in the middle of something.
+// Rebuilds the queue, because its holder died during an operation.
 result<void> mapped_file::take_over_latch() noexcept {
     mapped_queue::wake_list list;
     mapped_queue left = queue();
@@ -368,12 +373,12 @@ void mapped_file::wake(const mapped_queue::wake_list& list) noexcept {
 // --- the dead
 
 bool mapped_file::is_dead(std::uint32_t other) const noexcept {
-    // The kernel gives the lock back when its last descriptor is closed, whatever the reason.
+    // The kernel releases the lock when its last descriptor is closed, whatever the reason.
     const auto is_alive =
         kernel_lock::is_locked(file_.descriptor(), byte_of_instance(other), kind::exclusive);
     if (not is_alive) return false;
     if (not*is_alive) return true;
-    // A child it forked may keep the descriptor.
+    // A child that it forked may keep the descriptor.
     const mapped::instance& who = memory_->instances[other];
     return who.namespaces == namespaces_ and who.is_used != 0 and
            is_surely_dead(who.process_id, who.start_time);
@@ -393,7 +398,7 @@ unsigned mapped_file::bury_the_dead() noexcept {
         mapped_queue::wake_list list;
         mapped_queue left = queue();
         if (not lock()) return count;
-        // Somebody else may have been faster, and the place another's by now.
+        // Another process may have been faster, and the instance may now have a new user.
         if (memory_->instances[index].is_used != 0 and is_dead(index)) {
             left.bury(index, list);
             memory_->instances[index].is_used = 0;

@@ -17,8 +17,8 @@ constexpr std::uint64_t number_of(std::uint64_t bits) noexcept {
 }  // namespace
 
 std::uint32_t& mapped_queue::bucket_of(std::uint64_t bits) const noexcept {
-    // Multiplicative hashing (Knuth): users may count their entities, and the low bits of a product mix
-    // badly.
+    // Multiplicative hashing (Knuth): users may number their entities consecutively, and the low
+    // bits of a product mix badly.
     return at_->heads[(number_of(bits) * 0x9e37'79b9'7f4a'7c15) >> 52];
 }
 static_assert(buckets == 1U << (64 - 52));
@@ -45,7 +45,7 @@ std::uint32_t mapped_queue::links_used(std::uint32_t number) noexcept {
     return std::min(used, links_per_request);
 }
 
-// The first record of the request that a link belongs to.
+// Returns the first record of the request that a link belongs to.
 std::uint32_t mapped_queue::request_of(name one) noexcept {
     const std::uint32_t record = checked(one - 1, links_max) / links_per_request;
     return checked(read_once(at_->requests[record].first_record), requests_max);
@@ -88,7 +88,8 @@ std::uint32_t mapped_queue::take_record() noexcept {
 
 void mapped_queue::free_record(std::uint32_t number) noexcept {
     record& freed = at_->requests[number];
-    // release: what follows must not be seen before it, should we die in between.
+    // release: the stores below must not be visible before this one if this process dies in
+    // between.
     freed.state.store(unused, std::memory_order_release);
     freed.next_record = at_->free_record;
     at_->free_record = number + 1;
@@ -124,7 +125,7 @@ bool mapped_queue::queue(name fresh, std::uint64_t bits) noexcept {
     std::uint32_t& bucket = bucket_of(bits);
     const name in_bucket = read_once(bucket);
     const name head = in_bucket == 0 ? 0 : find_head(bits);
-    link made{};  // stored at once: pieces that are read as a whole would stall
+    link made{};  // stored at once: reading parts together would stall
     made.bits = bits;
     made.tail = fresh;
     made.is_queued = 1;
@@ -146,7 +147,7 @@ bool mapped_queue::queue(name fresh, std::uint64_t bits) noexcept {
     return false;
 }
 
-// Puts the next link, or nothing, in the place of the first.
+// Puts the next link, or none, in the place of the first.
 void mapped_queue::unlink_head(name head, name successor) noexcept {
     const link& leaving = link_at(head);
     const name bucket_next = read_once(leaving.bucket_next);
@@ -166,7 +167,7 @@ void mapped_queue::unlink_head(name head, name successor) noexcept {
             *pointer = successor != 0 ? successor : bucket_next;
             return;
         }
-        pointer = &link_at(seen).bucket_next;  // damaged at the end of the bucket
+        pointer = &link_at(seen).bucket_next;  // damaged if this is the end of the bucket
     }
 }
 
@@ -220,12 +221,12 @@ void mapped_queue::tell_granted(std::uint32_t number, wake_list& wake) noexcept 
     rouse_next(read_once(link_at(name_of(number, 0)).next), wake);
 }
 
-// To wake somebody takes longer than most hold a lock. So who comes next is woken one turn ahead.
+// Waking a process takes longer than most hold a lock. So the next waiter is woken one turn ahead.
 void mapped_queue::rouse_next(name behind, wake_list& wake) noexcept {
     if (behind != 0) rouse(request_of(behind), wake);
 }
 
-// Whose turn it is next on this processor: to wake him takes no interrupt of another processor.
+// Wakes the next request of this CPU: that takes no interrupt of another CPU.
 void mapped_queue::rouse_follower(const record& leaving, wake_list& wake) noexcept {
     const std::uint32_t behind = read_once(leaving.follower);
     if (behind == 0) return;
@@ -239,7 +240,7 @@ void mapped_queue::rouse_follower(const record& leaving, wake_list& wake) noexce
 
 void mapped_queue::rouse(std::uint32_t number, wake_list& wake) noexcept {
     std::uint32_t seen = asleep;
-    // relaxed: it tells nothing but that it is worth looking.
+    // relaxed: only a hint that polling is worthwhile.
     if (at_->requests[number].state.compare_exchange_strong(seen, next_up, std::memory_order_relaxed))
         wake.add(number);
     else if (seen == waiting)
@@ -247,7 +248,7 @@ void mapped_queue::rouse(std::uint32_t number, wake_list& wake) noexcept {
 }
 
 void mapped_queue::remove_tombstone(name of) noexcept {
-    wake_list nobody;  // who stands behind a tombstone does not wait for it
+    wake_list nobody;  // a link after a tombstone does not wait for it
     dequeue(of, nobody);
     link_at(of).is_tombstone = 0;
     const std::uint32_t number = checked(of - 1, links_max) / links_per_request;
@@ -291,7 +292,7 @@ bool mapped_queue::has_neighbour(std::uint32_t number) const noexcept {
     const std::uint32_t neighbour = read_once(mine.neighbour);
     if (neighbour == 0 or neighbour > requests_max) return false;
     const record& before = at_->requests[neighbour - 1];
-    // relaxed: it orders nothing; the place may be another's by now.
+    // relaxed: a hint; another request may have the record by now.
     return before.arrival.load(std::memory_order_relaxed) == mine.neighbour_arrival and
            before.state.load(std::memory_order_relaxed) != unused;
 }
@@ -311,18 +312,18 @@ std::optional<mapped_queue::request_key> mapped_queue::enter(const origin& from,
     mine.owner_died = 0;
     const std::uint64_t arrival = read_once(at_->arrivals) + 1;
     at_->arrivals = arrival;
-    mine.arrival.store(arrival, std::memory_order_relaxed);  // others read it and hold no latch
+    mine.arrival.store(arrival, std::memory_order_relaxed);  // its readers do not hold the latch
     mine.since_ns = from.since_ns;
     const bool is_next = fill(first, wanted);
     note_neighbour(first, from.processor);
     if (is_damaged_) return std::nullopt;
-    // From here on it counts. release: what it consists of is there if it does.
+    // From here on the request is in use. release: its content is visible if this is.
     const std::uint32_t waits_as = is_next ? next_up : waiting;
     mine.state.store(mine.blocked == 0 ? granted : waits_as, std::memory_order_release);
     return request_key{.number = first, .arrival = arrival};
 }
 
-// Queues the links of a request. Returns whether those before them are granted, if they are not themselves.
+// Queues the links of a request. Returns, if they are not granted, whether those before them are.
 bool mapped_queue::fill(std::uint32_t first, std::span<const entity> wanted) noexcept {
     record& mine = at_->requests[first];
     std::uint32_t number = first;
@@ -362,11 +363,11 @@ void mapped_queue::leave(const request_key& whose, bool was_told, wake_list& wak
     const std::uint32_t number = whose.number;
     expect(has(whose, was_told));
     if (is_damaged_) return;
-    // It counts no more. release: so it is if any of what follows happened.
+    // The request is no longer in use. release: so it is if any of the stores below is visible.
     at_->requests[number].state.store(unused, std::memory_order_release);
     const auto leave_link = [&](name each) {
         const link& own = link_at(each);
-        // He who was alone with it has repaired it.
+        // The exclusive holder has repaired the data.
         const name previous = read_once(own.previous);
         if (was_told and is_exclusive(own) and previous != 0 and link_at(previous).is_tombstone != 0)
             remove_tombstone(previous);
@@ -439,7 +440,7 @@ std::size_t mapped_queue::copy_entities(std::uint32_t number, std::vector<entity
 void mapped_queue::bury_link(name of, bool was_granted, wake_list& wake) noexcept {
     link& own = link_at(of);
     if (not was_granted or not is_exclusive(own) or read_once(own.previous) != 0) {
-        dequeue(of, wake);  // behind a tombstone, too: one is enough
+        dequeue(of, wake);  // also after a tombstone: one is enough
         return;
     }
     own.is_tombstone = 1;
@@ -450,8 +451,8 @@ void mapped_queue::bury_link(name of, bool was_granted, wake_list& wake) noexcep
 void mapped_queue::bury_request(std::uint32_t number, wake_list& wake) noexcept {
     const bool was_granted = at_->requests[number].state.load(std::memory_order_relaxed) == granted;
     for_each_link(number, [&](name each) { bury_link(each, was_granted, wake); });
-    // Until its first record says otherwise it counts as it did, and its records are the same, so that this
-    // is begun again should we die.
+    // Until its first record changes state, the request is in use and its records are the same, so
+    // that this starts again if this process dies.
     for_each_record(number, [&](std::uint32_t each) {
         if (each != number and has_tombstones(each))
             at_->requests[each].state.store(abandoned, std::memory_order_release);
@@ -472,7 +473,7 @@ void mapped_queue::bury(std::uint32_t instance, wake_list& wake) noexcept {
 }
 
 struct mapped_queue::survivors {
-    // In order of arrival. Copied, since the order of shared memory may change during the sort.
+    // In order of arrival. Copied, because the order of shared memory may change during the sort.
     std::array<request_key, requests_max> requests;
     std::uint32_t count = 0;
     std::bitset<requests_max> in_use;
@@ -529,7 +530,7 @@ void mapped_queue::rebuild(wake_list& wake) noexcept {
     std::fill_n(at_->heads, buckets, 0);
     for_each([&](std::uint32_t number) {
         if (alive.in_use.test(number)) return;
-        queue_tombstones(number);  // of a request, by now nothing but tombstones counts
+        queue_tombstones(number);  // the request is unused now, except for its tombstones
         alive.in_use.set(number, has_tombstones(number));
     });
     for (std::uint32_t i = 0; i != alive.count and not is_damaged_; ++i)

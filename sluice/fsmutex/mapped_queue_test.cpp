@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t entities = 5;
 
-// The same by looking through everybody who came before: what the queue must agree with.
+// A model that compares each request with all earlier ones. The queue must agree with it.
 struct model {
     struct request {
         std::uint32_t number;
@@ -54,7 +54,8 @@ protected:
 
 std::vector<entity> draw(seeded_random& chance) {
     std::vector<entity> wanted;
-    const std::uint64_t many = chance.below(10) == 0 ? 20 : entities;  // sometimes more than a record holds
+    const std::uint64_t many =
+        chance.below(10) == 0 ? 20 : entities;  // sometimes more than a record can hold
     for (std::uint64_t e = 0; e != many; ++e)
         if (chance.below(2) == 0)
             wanted.emplace_back(e, chance.below(2) == 0 ? lock_mode::shared : lock_mode::exclusive);
@@ -62,7 +63,7 @@ std::vector<entity> draw(seeded_random& chance) {
     return wanted;
 }
 
-TEST_F(a_mapped_queue, grants_what_a_look_through_all_requests_would_grant_also_when_made_anew) {
+TEST_F(a_mapped_queue, grants_the_same_requests_as_a_full_scan_also_after_a_rebuild) {
     for (std::uint64_t seed = 0; seed != 20; ++seed) {
         SCOPED_TRACE(seed);
         seeded_random chance(seed);
@@ -92,7 +93,7 @@ TEST_F(a_mapped_queue, grants_what_a_look_through_all_requests_would_grant_also_
     EXPECT_LE(memory->records_used, 12 * 3) << "records are used again";
 }
 
-TEST_F(a_mapped_queue, wakes_those_granted_that_sleep_and_who_comes_next_and_no_others) {
+TEST_F(a_mapped_queue, wakes_granted_sleepers_and_the_next_waiter_and_no_others) {
     const auto held = enter({entity(1), entity(2)});
     const auto awake = enter({entity(1)});
     const auto asleep = enter({entity(2)});
@@ -109,7 +110,7 @@ TEST_F(a_mapped_queue, wakes_those_granted_that_sleep_and_who_comes_next_and_no_
     EXPECT_EQ(queue.request_at(last).state.load(), mapped::asleep);
 }
 
-TEST_F(a_mapped_queue, says_that_it_grants_more_than_a_list_has_room_for) {
+TEST_F(a_mapped_queue, reports_that_it_grants_more_than_a_list_can_hold) {
     const auto held = enter({entity(1)});
     for (std::size_t i = 0; i != mapped_queue::wake_list::room + 1; ++i)
         queue.request_at(enter({entity(1, lock_mode::shared)})).state.store(mapped::asleep);
@@ -131,7 +132,7 @@ protected:
     }
 };
 
-TEST_F(processors_of_a_mapped_queue, wakes_who_asked_next_on_the_processor_of_one_that_leaves) {
+TEST_F(processors_of_a_mapped_queue, wakes_the_next_request_on_the_processor_of_one_that_leaves) {
     const auto held = enter_on(0, entity(1));
     const auto elsewhere = enter_on(1, entity(1));
     const auto next_elsewhere = enter_on(1, entity(1));
@@ -145,7 +146,7 @@ TEST_F(processors_of_a_mapped_queue, wakes_who_asked_next_on_the_processor_of_on
     (void)next_elsewhere;
 }
 
-TEST_F(processors_of_a_mapped_queue, knows_until_he_leaves_who_asked_before_on_the_same) {
+TEST_F(processors_of_a_mapped_queue, finds_the_previous_request_on_the_same_until_it_leaves) {
     const auto held = enter_on(3, entity(1));
     const auto elsewhere = enter_on(4, entity(1));
     const auto here = enter_on(3, entity(1));
@@ -154,7 +155,7 @@ TEST_F(processors_of_a_mapped_queue, knows_until_he_leaves_who_asked_before_on_t
     EXPECT_TRUE(queue.has_neighbour(here));
     leave(held, true, ignored);
     EXPECT_FALSE(queue.has_neighbour(here));
-    // Whoever takes the place of him who left is somebody else, and leads nobody.
+    // The request that gets the record of the one that left is another one, and has no predecessor.
     const auto fresh = enter_on(3, entity(2));
     ASSERT_EQ(fresh, held);
     EXPECT_FALSE(queue.has_neighbour(here));
@@ -162,7 +163,7 @@ TEST_F(processors_of_a_mapped_queue, knows_until_he_leaves_who_asked_before_on_t
     EXPECT_TRUE(woken_when_leaves(fresh).empty());
 }
 
-TEST_F(processors_of_a_mapped_queue, knows_until_he_leaves_whether_he_who_asked_last_on_one_is_there) {
+TEST_F(processors_of_a_mapped_queue, finds_the_last_request_on_one_until_it_leaves) {
     EXPECT_FALSE(queue.has_asker_of(5));
     const auto holds = enter_on(5, entity(1));
     EXPECT_TRUE(queue.has_asker_of(5));
@@ -174,13 +175,13 @@ TEST_F(processors_of_a_mapped_queue, knows_until_he_leaves_whether_he_who_asked_
     EXPECT_FALSE(queue.has_asker_of(5));
 }
 
-TEST_F(a_mapped_queue, tells_of_a_dead_writer_until_a_writer_who_knows_has_left) {
+TEST_F(a_mapped_queue, reports_a_dead_writer_until_a_notified_writer_has_left) {
     (void)enter({entity(1), entity(2), entity(3, lock_mode::shared)}, 7);
     const auto waits = enter({entity(1)});
     queue.bury(7, ignored);
     EXPECT_TRUE(is_granted(waits));
     EXPECT_TRUE(has_news(waits));
-    leave(waits, false, ignored);  // granted too late: its owner does not know
+    leave(waits, false, ignored);  // granted too late: its owner was not notified
     const auto reader = enter({entity(1, lock_mode::shared)});
     const auto second_reader = enter({entity(1, lock_mode::shared)});
     EXPECT_TRUE(has_news(reader));
@@ -193,10 +194,10 @@ TEST_F(a_mapped_queue, tells_of_a_dead_writer_until_a_writer_who_knows_has_left)
     leave(writer, true, ignored);
     EXPECT_FALSE(has_news(enter({entity(1)})));
     EXPECT_FALSE(has_news(enter({entity(3)}))) << "a dead reader has changed nothing";
-    EXPECT_TRUE(has_news(enter({entity(2)}))) << "and nobody has repaired this";
+    EXPECT_TRUE(has_news(enter({entity(2)}))) << "and no holder has repaired this";
 }
 
-TEST_F(a_mapped_queue, forgets_the_dead_who_only_waited) {
+TEST_F(a_mapped_queue, forgets_dead_processes_that_only_waited) {
     const auto held = enter({entity(1)});
     (void)enter({entity(1)}, 7);
     const auto third = enter({entity(1)});
@@ -217,7 +218,7 @@ TEST_F(a_mapped_queue, remembers_one_death_of_an_entity_not_each) {
     EXPECT_TRUE(queue.is_empty());
 }
 
-TEST_F(a_mapped_queue, refuses_what_it_has_no_room_for_and_is_whole_afterwards) {
+TEST_F(a_mapped_queue, refuses_requests_that_do_not_fit_and_is_consistent_afterwards) {
     std::vector<std::uint32_t> all;
     while (const auto number = queue.enter({.instance = 1}, std::vector{entity(all.size() + 100)}))
         all.push_back(number->number);

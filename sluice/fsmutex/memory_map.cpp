@@ -15,13 +15,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A woken processor takes tens of microseconds to come, one that is still looking a tenth of one. Some twenty
-// microseconds: what it costs to sleep and to be woken.
+// A woken CPU takes tens of microseconds to respond, and one that still polls takes a tenth of one.
+// About 20 µs: the cost of sleeping and being woken.
 constexpr int spins_with_other_processors = 1000;
 // How long a death may go unnoticed.
 constexpr std::chrono::nanoseconds deaths_after = 40ms;
 
-// For listings only, so what the kernel knew at its last tick will do.
+// For listings only, so the time of the kernel's last tick is enough.
 std::uint64_t coarse_date_ns() noexcept {
     timespec now{};
     ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
@@ -32,10 +32,12 @@ std::uint32_t this_processor() noexcept {
     return static_cast<std::uint32_t>(std::max(::sched_getcpu(), 0)) % mapped::processors;
 }
 
-// Whoever grants it has to wake it from here on, unless it is granted already. What it is then.
+// From here on the granting process must wake it, unless it is granted already. Returns the new
+// state.
 std::uint32_t falls_asleep(std::atomic<std::uint32_t>& state) noexcept {
     std::uint32_t seen = state.load(std::memory_order_relaxed);
-    // Again if it becomes the next meanwhile; but it has had its moment.
+    // Also if it becomes the next in the meantime, because it has already stayed awake for a
+    // moment.
     while (seen == mapped::waiting or seen == mapped::next_up)
         if (state.compare_exchange_weak(seen, mapped::asleep, std::memory_order_relaxed))
             seen = mapped::asleep;
@@ -80,9 +82,10 @@ result<std::unique_ptr<shared_fs_mutex>> memory_map::open_with_access(const io::
     return made;
 }
 
-// As atomic_append does, and for its reasons: two of one processor in the queue make a switch between
-// processes of each turn, for ever. So who stood behind one lets that one run before it asks again, and as
-// long as one of them is there.
+// Does the same as atomic_append, for the same reasons: with two requests of one CPU in the queue,
+// each turn is a switch between processes, permanently. So a thread that was queued after another
+// one of its CPU lets that one run before its next request, and as long as one of them is in the
+// queue.
 void memory_map::let_neighbours_ask(patience how) noexcept {
     if (how != patience::endless or not met_neighbour_.load(std::memory_order_relaxed)) return;
     met_neighbour_.store(false, std::memory_order_relaxed);
@@ -104,7 +107,7 @@ result<bool> memory_map::enter(std::span<const entity> wanted, ticket& mine, pat
             mine.mark = entered->arrival * 2;
             return poll(wanted, mine);
         }
-        // It may be the dead who are in the way, or who take up the room.
+        // The conflicting requests, or those that fill the queue, may belong to dead processes.
         if (not std::exchange(may_look_after_deaths, false) or file_->bury_the_dead() == 0)
             return failure({is_refused ? ETIMEDOUT : ENOLCK, "lock entities"});
     }
@@ -112,7 +115,7 @@ result<bool> memory_map::enter(std::span<const entity> wanted, ticket& mine, pat
 
 result<bool> memory_map::poll(std::span<const entity>, ticket& mine) noexcept {
     const mapped::request& own = file_->queue().request_at(static_cast<std::uint32_t>(mine.place));
-    // acquire: pairs with the release of whoever granted it.
+    // acquire: pairs with the release of the granting process.
     const std::uint32_t state = own.state.load(std::memory_order_acquire);
     if (state == mapped::granted) {
         mine.owner_died = own.owner_died != 0;
@@ -123,7 +126,7 @@ result<bool> memory_map::poll(std::span<const entity>, ticket& mine) noexcept {
     return false;
 }
 
-// Whether it was granted before it was time to sleep.
+// Returns whether the request was granted before it was time to sleep.
 bool memory_map::stays_awake(std::uint32_t number, steady_time end) noexcept {
     const auto& state = file_->queue().request_at(number).state;
     if (file_->queue().has_neighbour(number)) {
@@ -131,8 +134,8 @@ bool memory_map::stays_awake(std::uint32_t number, steady_time end) noexcept {
         if (yielding_.yield(clock(), end) and state.load(std::memory_order_relaxed) == mapped::granted)
             return true;
     }
-    // If he is still there, the scheduler runs us in another order than that of the queue: sleeping, and
-    // being woken by him, puts us into our place.
+    // If the other request is still queued, the scheduler runs us in another order than that of the
+    // queue. Sleeping until that request wakes us restores the order.
     if (file_->queue().has_neighbour(number)) return false;
     for (int spin = 0; spin != spins_; ++spin) {
         const std::uint32_t seen = state.load(std::memory_order_relaxed);
@@ -149,10 +152,10 @@ memory_map::wake_word memory_map::prepare_wake(ticket& mine) noexcept {
 }
 
 void memory_map::look_after_deaths(ticket& mine) noexcept {
-    if (file_->is_cut()) (void)file_->report_damage();  // also where it does not touch what is gone
+    if (file_->is_cut()) (void)file_->report_damage();  // also where it does not access the missing pages
     (void)file_->bury_the_dead();
     mapped_queue queue = file_->queue();
-    if (not file_->lock()) return;  // which polling reports
+    if (not file_->lock()) return;  // polling reports the error
     queue.check_waiter(key_of(mine));
     (void)file_->unlock(queue);
 }
@@ -184,7 +187,7 @@ void memory_map::leave(ticket& mine) noexcept {
 }
 
 result<void> memory_map::check(const ticket& mine) noexcept {
-    // A cut file is damaged at the next access.
+    // A truncated file is damaged at the next access.
     if (not file_->is_cut() and not file_->is_damaged() and file_->queue().has(key_of(mine), was_told(mine)))
         return {};
     return file_->report_damage();
@@ -200,7 +203,7 @@ result<std::vector<listed_request>> memory_map::list() noexcept {
     try {
         const auto self = process_identity::of_this_process();
         std::vector<std::pair<std::uint64_t, listed_request>> found;
-        found.reserve(mapped::requests_max);  // nothing may fail while all others are kept out
+        found.reserve(mapped::requests_max);  // nothing may fail while the latch is held
         std::vector<entity> entities;
         entities.reserve(mapped::requests_max * mapped::links_per_request);
         std::vector<std::size_t> counts;

@@ -12,50 +12,51 @@ namespace sluice::fsmutex {
 
 class mapped_file;
 
-/// A queue in a mapped file: locking and unlocking what nobody else wants takes no system call, and who waits
-/// is handed what he waits for, and woken, by who had it. For processes of one host.
+/// A queue in a mapped file. Locking and unlocking without contention takes no system call. The
+/// releasing process grants the lock to a waiter and wakes it. For processes of one host.
 ///
-/// First come, first served; of those who ask again and again, some of each processor ask a time slice later.
-/// Who waits lets those of its processor who come first run, once, or looks for some microseconds if they are
-/// all elsewhere, and then sleeps on a futex. Deaths are reported (owner_died), of holders only; they are
-/// noticed by who waits, within 50 ms, by the lock that the kernel keeps for every open mutex, and also if
-/// the dead has left a forked child, unless that is in another namespace of process ids.
+/// Requests are granted in order of arrival. A thread that repeats its requests on a CPU with other
+/// such threads may be delayed by a time slice. A waiter first yields once to earlier requests of
+/// its CPU, or polls for some microseconds if those are all on other CPUs. Then it sleeps on a
+/// futex. Deaths are reported (owner_died), of holders only. A waiter notices a death within 50 ms,
+/// by the lock that the kernel keeps for every open mutex. That includes a process that left a
+/// forked child, unless the child is in another namespace of process ids.
 ///
-
-/// The file is created with all its blocks, 1.4 MiB, and removed by its last user. After a reboot it is
-/// created again.
+/// The file is created with all its blocks, 1.4 MiB, and removed by its last user. After a reboot
+/// it is created again.
 ///
-/// Damage: the file is untrusted. A process that can write it can keep others out, or let two in. But no user
-/// crashes or waits without end, whatever is written into the file at any moment, and wherever it is cut. A
-/// user that finds damage notes it in the file: then requests and waits fail with EBADMSG within 50 ms,
-/// holders learn it from check() and unlock(), and the file is refused until all its users have closed it.
-/// The last one removes it.
+/// Damage: the file is untrusted. A process that can write it can keep others out, or grant one
+/// lock to two processes. But no user crashes or waits without end, whatever is written into the
+/// file at any moment, and wherever it is truncated. A user that finds damage records it in the
+/// file. Then requests and waits fail with EBADMSG within 50 ms, check() and unlock() report it to
+/// holders, and the file is refused until all its users have closed it. The last one removes it.
 ///
-/// Signals: the first mutex of a process installs a handler of SIGBUS, which stays. It acts on faults in
-/// files mapped by mutexes alone, which are files that were cut, and passes everything else on to the handler
-/// that was there before. A fault still kills the process if the thread blocks SIGBUS, or if the program
-/// installs a handler later that does not pass on. atomic_append installs the same one; other algorithms need
-/// none.
+/// Signals: the first mutex of a process installs a handler of SIGBUS, which stays. It handles only
+/// faults in files mapped by mutexes, caused by truncation, and calls the previous handler for
+/// everything else. A fault still kills the process if the thread blocks SIGBUS, or if the program
+/// later installs a handler that does not call the previous one. atomic_append installs the same
+/// one; other algorithms need none.
 ///
-/// A process stopped (SIGSTOP) within the dozens of nanoseconds in which it has the queue stops the others
-/// until it goes on or dies, also beyond their deadlines, but not longer than limits::latch_wait_max: then
-/// they fail with EBUSY.
+/// A process stopped (SIGSTOP) within the tens of nanoseconds in which it holds the latch of the
+/// queue stops the others until it continues or dies, also beyond their deadlines, but not longer
+/// than limits::latch_wait_max: then they fail with EBUSY.
 ///
-/// Errors: EBADMSG and EBUSY as above; ENOLCK if 4096 requests (of up to 8 entities; longer ones count more)
-/// are outstanding; Allocates: nothing per request. Complexity: O(entities), whatever the length of the
-/// queue.
+/// Errors: EBADMSG and EBUSY as above; ENOLCK if 4096 requests (of up to 8 entities; longer ones
+/// count more) are outstanding. Allocates: nothing per request. Complexity: O(entities), whatever
+/// the length of the queue.
 class memory_map final : public shared_fs_mutex {
 public:
-    /// Opens or creates the file. Errors: as file_handle::open; EOPNOTSUPP on a volume that other hosts can
-    /// have mounted: use atomic_append, as open_best_available does; EBADMSG if it is something else, or
-    /// damaged and still in use; ENOSPC; EBUSY if 1024 have it open, or a stopped process has its latch;
-    /// ENOMEM if the process has limits::guarded_maps_max open. Allocates: the mutex.
+    /// Opens or creates the file. Errors: as file_handle::open; EOPNOTSUPP on a volume that other
+    /// hosts can have mounted: use atomic_append, as open_best_available does; EBADMSG if it has
+    /// another format, or is damaged and still in use; ENOSPC; EBUSY if 1024 have it open, or a
+    /// stopped process holds its latch; ENOMEM if the process has limits::guarded_maps_max open.
+    /// Allocates: the mutex.
     [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open(
         const io::path_handle& base, io::path_view path,
         const seams& from = seams::of_this_machine()) noexcept {
         return open_with_access(base, path, from, {});
     }
-    /// The same, with the permissions of a file that is created: lock_file.hpp. Errors: also ELOOP, EMLINK
+    /// The same, with the permissions of a created file (lock_file.hpp). Errors: also ELOOP, EMLINK
     /// and EPERM for a file that another user may have planted.
     [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open_with_access(
         const io::path_handle& base, io::path_view path, const seams& from,
@@ -85,7 +86,7 @@ private:
 
     std::unique_ptr<mapped_file> file_;
     int spins_;
-    std::atomic<bool> met_neighbour_ = false;  // the last request: somebody of its processor was before it
+    std::atomic<bool> met_neighbour_ = false;  // the last request had an earlier one on its CPU
     yielding yielding_;
 };
 

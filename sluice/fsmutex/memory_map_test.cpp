@@ -54,7 +54,7 @@ TEST(yielding, rests_after_it_was_slow_and_longer_each_time_until_it_is_quick_ag
 TEST_F(a_mapped_mutex, is_refused_in_a_file_with_other_content_which_stays_as_it_is) {
     for (const std::size_t size : {std::size_t{1} << 20, sizeof(mapped::memory)}) {
         std::string content(size, '\0');
-        content[1080] = 'S';  // where ext4 has its signature
+        content[1080] = 'S';  // the offset of ext4's signature
         directory.write("map", content);
         const auto refused = memory_map::open(directory.anchor(), "map");
         EXPECT_EQ(refused.error(), std::errc::bad_message);
@@ -74,13 +74,13 @@ TEST_F(a_mapped_mutex, starts_again_where_its_creator_died_before_it_wrote_the_v
     EXPECT_TRUE(open()->try_lock(entity(1)));
 }
 
-TEST_F(a_mapped_mutex, is_refused_after_a_fork_and_left_alone_by_the_child) {
+TEST_F(a_mapped_mutex, is_refused_after_a_fork_and_unchanged_by_the_child) {
     const auto mutex = open();
     auto held = mutex->lock(entity(1)).value();
     process child([&] {
         if (mutex->lock(entity(2)).error() != std::errc::state_not_recoverable) complain("the child locked");
         held.unlock();
-        if (open()->try_lock(entity(1))) complain("the child gave back what its parent holds");
+        if (open()->try_lock(entity(1))) complain("the child released its parent's lock");
     });
     EXPECT_TRUE(child.join());
     EXPECT_FALSE(open()->try_lock(entity(1)));
@@ -106,8 +106,9 @@ TEST_F(a_mapped_mutex, notices_the_death_of_a_holder_whose_child_lives_on) {
     EXPECT_TRUE(held->owner_died());
 }
 
-// /proc tells the start of a process in the reader's own time, and so not that which the process knows.
-TEST_F(a_mapped_mutex, does_not_take_the_living_for_dead_whose_clock_is_another) {
+// /proc shows the start of a process in the reader's namespace of times, which may differ from that
+// of the process.
+TEST_F(a_mapped_mutex, does_not_treat_a_living_process_with_another_clock_as_dead) {
     const auto mutex = open();
     const shared_memory<std::atomic<int>> begun;
     const process other([&] {
@@ -134,7 +135,7 @@ TEST_F(a_mapped_mutex, is_granted_within_a_tenth_of_a_second_after_its_holder_di
     EXPECT_TRUE(mutex->lock(entity(1)).value().owner_died());
     const auto granted = std::chrono::steady_clock::now();
     killer.join();
-    EXPECT_LT(granted - died, 5s);  // a twentieth of a second on a machine that is not busy
+    EXPECT_LT(granted - died, 5s);  // 50 ms on a machine that is not busy
 }
 
 TEST_F(a_mapped_mutex, is_refused_if_it_is_something_else_and_left_as_it_was) {
@@ -145,7 +146,7 @@ TEST_F(a_mapped_mutex, is_refused_if_it_is_something_else_and_left_as_it_was) {
     }
 }
 
-TEST_F(a_mapped_mutex, is_begun_anew_after_a_reboot) {
+TEST_F(a_mapped_mutex, is_recreated_after_a_reboot) {
     {
         const auto mutex = open();
         const auto held = mutex->lock(entity(1)).value();
@@ -157,15 +158,15 @@ TEST_F(a_mapped_mutex, is_begun_anew_after_a_reboot) {
     EXPECT_FALSE(mutex->try_lock(entity(1)).value().owner_died());
 }
 
-TEST_F(a_mapped_mutex, is_not_made_where_there_is_no_room_for_all_of_it) {
+TEST_F(a_mapped_mutex, is_not_created_without_space_for_all_of_it) {
     process other([&] {
         ::signal(SIGXFSZ, SIG_IGN);
         const rlimit limit{.rlim_cur = 65536, .rlim_max = 65536};
         ::setrlimit(RLIMIT_FSIZE, &limit);
-        if (memory_map::open(directory.anchor(), "map")) complain("it was made");
+        if (memory_map::open(directory.anchor(), "map")) complain("it was created");
     });
     EXPECT_TRUE(other.join());
-    EXPECT_TRUE(open()->try_lock(entity(1))) << "what was left can be begun anew";
+    EXPECT_TRUE(open()->try_lock(entity(1))) << "the remaining file can be recreated";
 }
 
 }  // namespace

@@ -8,7 +8,8 @@ namespace {
 
 [[nodiscard]] kernel_lock::range bytes_of(offset_locks::range which) noexcept {
     ENSURE(which.first <= which.last and which.last <= offset_locks::offset_max);
-    // As far as the last offset there is, the kernel has it as a length of zero: 2^63 is none of off_t.
+    // Up to the largest offset, the kernel expects a length of zero, because off_t cannot represent
+    // 2^63.
     const bool reaches_end = which.last == offset_locks::offset_max;
     return {.first = which.first, .length = reaches_end ? 0 : which.last - which.first + 1};
 }

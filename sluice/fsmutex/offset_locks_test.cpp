@@ -28,14 +28,14 @@ private:
     std::filesystem::path folder_;
 };
 
-TEST_F(offsets, are_in_the_way_of_others_as_their_state_says) {
+TEST_F(offsets, conflict_with_others_according_to_their_state) {
     offset_locks mine = fresh();
     offset_locks theirs = fresh();
     EXPECT_TRUE(mine.set({0, 9}, state::shared).value());
     EXPECT_TRUE(theirs.set({5, 20}, state::shared).value());
     EXPECT_FALSE(theirs.is_settable({9, 9}, state::exclusive).value());
     EXPECT_FALSE(theirs.set({9, 30}, state::exclusive).value());
-    EXPECT_TRUE(mine.is_settable({21, 30}, state::exclusive).value()) << "what was refused changed nothing";
+    EXPECT_TRUE(mine.is_settable({21, 30}, state::exclusive).value()) << "a refused request changed nothing";
     EXPECT_TRUE(mine.set({21, 30}, state::exclusive).value());
     EXPECT_FALSE(theirs.is_settable({30, 31}, state::shared).value());
     EXPECT_TRUE(theirs.is_settable({30, 31}, state::free).value());
@@ -64,7 +64,7 @@ TEST_F(offsets, reach_as_far_as_the_kernel_can_count) {
     EXPECT_FALSE(mine.is_settable({0, 0}, state::shared).value());
 }
 
-TEST_F(offsets, are_free_again_when_who_had_them_goes_or_is_killed) {
+TEST_F(offsets, are_free_again_when_their_holder_is_destroyed_or_killed) {
     offset_locks mine = fresh();
     {
         offset_locks theirs = fresh();

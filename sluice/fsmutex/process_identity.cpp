@@ -25,11 +25,12 @@ result<std::string_view> read_text(const char* path, text_buffer& storage) noexc
 }
 
 struct process_state {
-    char letter;  // as of ps(1)
+    char letter;  // as in ps(1)
     std::uint64_t start_time;
 };
 
-// Of /proc/PID/stat: the third and the 22nd field; the second, a name in parentheses, may hold anything.
+// Parses the third and the 22nd field of /proc/PID/stat. The second, a name in parentheses, may
+// contain anything.
 std::optional<process_state> parse_state(std::string_view line) noexcept {
     const auto name_end = line.rfind(')');
     if (name_end == std::string_view::npos or line.size() < name_end + 3) return std::nullopt;
@@ -64,7 +65,8 @@ result<process_identity> process_identity::of_this_process() noexcept {
     self.start_time = state->start_time;
     struct stat of_ids{};
     if (::stat("/proc/self/ns/pid", &of_ids) != 0) return failure(error::last("stat /proc/self/ns/pid"));
-    // Start times are told in the reader's namespace of times. A kernel without them has one.
+    // Start times are relative to the reader's namespace of times. A kernel without such namespaces
+    // has one.
     struct stat of_times{};
     if (::stat("/proc/self/ns/time", &of_times) != 0) of_times.st_ino = 0;
     self.namespaces = of_ids.st_ino << 32 ^ of_times.st_ino;  // the kernel's inode numbers here have 32 bits
@@ -77,7 +79,7 @@ bool is_surely_dead(std::uint32_t id, std::uint64_t start_time) noexcept {
     std::snprintf(path.data(), path.size(), "/proc/%u/stat", id);
     text_buffer storage;
     const auto line = read_text(path.data(), storage);
-    // Gone meanwhile, or hidden (hidepid): then nobody knows.
+    // Gone in the meantime, or hidden (hidepid): then it is unknown.
     if (not line) return line.error() == std::errc::no_such_process;
     const auto state = parse_state(*line);
     if (not state) return false;

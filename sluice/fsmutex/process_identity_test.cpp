@@ -10,7 +10,7 @@
 namespace sluice::fsmutex {
 namespace {
 
-TEST(a_process, knows_who_it_is_and_is_alive) {
+TEST(a_process, knows_its_identity_and_is_alive) {
     const auto self = process_identity::of_this_process().value();
     EXPECT_EQ(self.id, static_cast<std::uint32_t>(::getpid()));
     EXPECT_FALSE(self.host_name().empty());
@@ -20,7 +20,7 @@ TEST(a_process, knows_who_it_is_and_is_alive) {
 
 TEST(a_process, is_dead_once_killed_even_before_its_parent_looked_or_if_its_id_is_anothers) {
     const auto self = process_identity::of_this_process().value();
-    EXPECT_TRUE(is_surely_dead(self.id, self.start_time + 1)) << "somebody else has the id";
+    EXPECT_TRUE(is_surely_dead(self.id, self.start_time + 1)) << "another process has the id";
     const shared_memory<std::atomic<std::uint64_t>> start_time;
     process other([&] {
         start_time->store(process_identity::of_this_process().value().start_time);

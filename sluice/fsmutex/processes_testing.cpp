@@ -23,7 +23,7 @@
 namespace sluice::fsmutex {
 namespace {
 
-// What follows the name in /proc/PID/stat: the state, and the numbers behind it.
+// Returns the fields after the name in /proc/PID/stat: the state and the numbers.
 std::string status_of(pid_t id) {
     std::ifstream file("/proc/" + std::to_string(id) + "/stat");
     std::string line;
@@ -46,13 +46,13 @@ void unmap_shared(void* memory, std::size_t bytes) {
 
 namespace {
 
-// A raw clone: the child of a process with one thread needs none of what fork adds.
+// A raw clone: the child of a process with one thread needs no part of fork's work.
 pid_t fork_into(namespaces in) {
     if (in == namespaces::shared) return ::fork();
     return static_cast<pid_t>(::syscall(SYS_clone, CLONE_NEWPID | CLONE_NEWNS | SIGCHLD, 0, 0, 0, 0));
 }
 
-// Where /proc shows its own processes.
+// Mounts a /proc that shows the namespace's own processes.
 bool settle_in() {
     return enter_own_times() and ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 and
            ::mount("proc", "/proc", "proc", 0, nullptr) == 0;
@@ -63,7 +63,7 @@ bool settle_in() {
 process::process(const std::function<void()>& body, namespaces in) : id_(fork_into(in)) {
     ENSURE(id_ >= 0);
     if (id_ != 0) return;
-    if (in == namespaces::own and not settle_in()) complain("no namespaces of its own");
+    if (in == namespaces::own and not settle_in()) complain("cannot mount /proc in the new namespaces");
     try {
         body();
     } catch (const std::exception& why) {
@@ -138,7 +138,7 @@ process process_that_holds(const std::function<std::unique_ptr<shared_fs_mutex>(
     process holder([&] {
         const auto own = open();
         const auto held = own->lock(what);
-        if (not held) complain("who is to hold a lock does not get it");
+        if (not held) complain("the lock was not granted to its intended holder");
         holds->store(true);
         std::this_thread::sleep_for(std::chrono::hours(1));
     });

@@ -15,11 +15,11 @@
 // For tests: real processes, and memory they share with the test.
 namespace sluice::fsmutex {
 
-/// Zeroed pages that processes forked from now on share with this one.
+/// Returns zeroed pages that processes forked from now on share with this one.
 [[nodiscard]] void* map_shared(std::size_t bytes);
 void unmap_shared(void* memory, std::size_t bytes);
 
-/// A `T` that they share. Atomics in it work between them.
+/// A `T` that these processes share. Atomics in it work between them.
 template <class T>
 class shared_memory {
 public:
@@ -35,17 +35,18 @@ private:
     T* memory_;
 };
 
-/// Whether a process begins namespaces of its own, of process ids, mounts and times; that takes a privilege.
+/// Whether a process begins its own namespaces of process ids, mounts and times; that takes a
+/// privilege.
 enum class namespaces : bool { shared, own };
-/// Whether this process may begin some.
+/// Returns whether this process may begin namespaces.
 [[nodiscard]] bool may_have_own_namespaces();
 
-/// Moves this process into a namespace of times of its own, 1000 seconds ahead of all others. False without
-/// the privilege. Call before it has threads.
+/// Moves this process into its own namespace of times, 1000 seconds ahead of all others. Returns
+/// false without the privilege. Call it before the process has threads.
 [[nodiscard]] bool enter_own_times();
 
-/// A process forked to run `body`, which ends without destructors or exit handlers: with 0, or, if `body`
-/// calls complain(), with 1. Killed and waited for at the end.
+/// A process forked to run `body`. It ends without destructors or exit handlers: with 0, or with 1
+/// if `body` calls complain(). The destructor kills it and waits for it.
 class process {
 public:
     explicit process(const std::function<void()>& body, namespaces in = namespaces::shared);
@@ -59,7 +60,7 @@ public:
 
     [[nodiscard]] pid_t id() const { return id_; }
     void send(int signal) const;
-    /// Waits for its end; whether it ended well by itself.
+    /// Waits for its end. Returns whether it exited normally with status 0.
     bool join();
     /// Kills it, and waits until it is gone.
     void stop();
@@ -68,26 +69,26 @@ private:
     pid_t id_;
 };
 
-/// A process that has opened a mutex and locked `what`, and holds it until it is stopped. A test whose
-/// process does not get the lock ends here.
+/// Returns a process that has opened a mutex and locked `what`, and holds it until it is stopped. A
+/// test whose process does not get the lock ends here.
 [[nodiscard]] process process_that_holds(const std::function<std::unique_ptr<shared_fs_mutex>()>& open,
                                          entity what);
 
-/// Of a process: says on standard error what is wrong, and ends it.
+/// Prints an error on standard error and ends the process. Called in a forked process.
 [[noreturn]] void complain(const char* what);
 
-/// Whether four processes that open, lock, unlock and close a mutex again and again for that long were never
-/// in together.
+/// Returns whether four processes that repeatedly open, lock, unlock and close a mutex for the
+/// given time never held it at once.
 [[nodiscard]] bool excludes_while_it_comes_and_goes(
     const std::function<std::unique_ptr<shared_fs_mutex>()>& open, std::chrono::milliseconds how_long);
 
-/// Looks every millisecond until `holds()`, for at most that long.
+/// Polls every millisecond until `holds()`, for at most the given time. Returns whether it did.
 [[nodiscard]] bool eventually(const std::function<bool()>& holds,
                               std::chrono::milliseconds within = std::chrono::seconds(20));
 
-/// Processor time of a process until now. Complexity: reads /proc.
+/// Returns the CPU time of a process until now. Complexity: reads /proc.
 [[nodiscard]] std::chrono::milliseconds processor_time_of(pid_t id);
-/// Whether it sleeps in the kernel just now.
+/// Returns whether it currently sleeps in the kernel.
 [[nodiscard]] bool is_asleep(pid_t id);
 
 }  // namespace sluice::fsmutex

@@ -35,7 +35,7 @@ result<void> write_all(int descriptor, std::span<const std::byte> bytes, std::ui
     return {};
 }
 
-// Fewer than asked for at the end.
+// Reads at most `into.size()` bytes; at the end fewer.
 result<bytes_view> read_all(int descriptor, std::span<std::byte> into, std::uint64_t offset) noexcept {
     std::size_t done = 0;
     while (done != into.size()) {
@@ -51,7 +51,8 @@ result<bytes_view> read_all(int descriptor, std::span<std::byte> into, std::uint
 
 result<struct stat> status_of(int descriptor) noexcept {
     struct stat status{};
-    if (::fstat(descriptor, &status) != 0) return failure(error::last("look at a mutex file", descriptor));
+    if (::fstat(descriptor, &status) != 0)
+        return failure(error::last("get the status of a mutex file", descriptor));
     return status;
 }
 
@@ -61,10 +62,11 @@ result<std::uint64_t> size_of(int descriptor) noexcept {
     return static_cast<std::uint64_t>(status->st_size);
 }
 
-// Whether others who open `path` get this file, and do so until somebody removes it. Over NFS, and through
-// some FUSE, a file that was removed while it was open has a link, under another name, until its remover has
-// closed it. So there only the name tells; and only to make it anew asks the server what it leads to: to open
-// it, or look at it, the client of NFS trusts for seconds what it knows of the folder.
+// Returns whether other processes that open `path` get this file, until a process removes it. Over
+// NFS, and through some FUSE file systems, a file that was removed while open has a link, under
+// another name, until its remover has closed it. So there the name must be checked. Only creating
+// it queries the server: for an open or a stat, the NFS client uses a directory cache that may be
+// seconds old.
 result<bool> is_named(const io::file_handle& file, io::volume_reach reach, const io::path_handle& base,
                       io::path_view path, const file_access& access) noexcept {
     const auto itself = status_of(file.descriptor());
@@ -72,7 +74,7 @@ result<bool> is_named(const io::file_handle& file, io::volume_reach reach, const
     if (itself->st_nlink == 0) return false;
     if (reach == io::volume_reach::this_host) return true;
     const auto made = create_lock_file(base, path, access);
-    if (made) return false;  // this one is empty, and for who comes next: ourselves
+    if (made) return false;  // the new file is empty, and for the next attempt: ours
     if (made.error() != std::errc::file_exists) return failure(made.error());
     const auto named = io::file_handle::open(base, path, io::mode::write);
     if (not named and named.error() == std::errc::no_such_file_or_directory) return false;
@@ -82,7 +84,7 @@ result<bool> is_named(const io::file_handle& file, io::volume_reach reach, const
     return there->st_dev == itself->st_dev and there->st_ino == itself->st_ino;
 }
 
-// Of a file that is empty still.
+// Called while the file is empty.
 bool can_have_holes(int descriptor) noexcept {
     return ::fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, page_bytes) == 0 or
            errno != EOPNOTSUPP;
@@ -97,7 +99,7 @@ result<std::unique_ptr<queue_file>> queue_file::open(const io::path_handle& base
                                                      const seams& from, const file_access& access) noexcept {
     for (std::uint64_t stale = 0;;) {
         auto opened = open_once(base, path, from, access);
-        // Of a file that another host removed its server may know nothing any more.
+        // The server may no longer know a file that another host removed.
         const bool is_stale = not opened and opened.error().code() == ESTALE;
         if (is_stale and stale != stale_opens_max)
             backoff(stale).sleep(*from.clock, *from.random, clock_source::steady_time::max());
@@ -106,7 +108,7 @@ result<std::unique_ptr<queue_file>> queue_file::open(const io::path_handle& base
     }
 }
 
-// Nothing if its last user removed it between our steps.
+// Returns null if the last user removed the file in between.
 result<std::unique_ptr<queue_file>> queue_file::open_once(const io::path_handle& base, io::path_view path,
                                                           const seams& from,
                                                           const file_access& access) noexcept {
@@ -126,15 +128,15 @@ result<std::unique_ptr<queue_file>> queue_file::open_once(const io::path_handle&
     if (made == nullptr) return failure({ENOMEM, "open a mutex"});
     const auto entered = made->enter_file(volume->reach);
     if (not entered) {
-        (void)made->file_.close();  // nothing of it is ours to remove
+        (void)made->file_.close();  // this process must not remove the file
         return failure(entered.error());
     }
-    // Another byte than the one in use: giving this back gives nothing else back.
+    // Another byte than the one in use: unlocking this one leaves the others locked.
     kernel_lock::unlock(descriptor, queue_bytes::opening);
     return made;
 }
 
-// While the byte for opening is locked.
+// Called while the byte for opening is locked.
 result<void> queue_file::enter_file(io::volume_reach reach) noexcept {
     if (const int code = kernel_lock::try_lock(descriptor(), queue_bytes::in_use, kind::shared); code != 0)
         return failure({code, "lock a mutex file", descriptor()});
@@ -144,7 +146,8 @@ result<void> queue_file::enter_file(io::volume_reach reach) noexcept {
         if (auto written = begin_anew(reach); not written) return failure(written.error());
     const auto now = read_header();
     if (not now) return failure(now.error());
-    if (not*now) return failure({EBADMSG, "no mutex file of this version", descriptor()});
+    if (not*now)
+        return failure({EBADMSG, "open a file that is not a mutex file of this version", descriptor()});
     created_s_ = (*now)->created_s;
     ring_bytes_ = (*now)->ring_pages * page_bytes;
     method_ = ring_bytes_ != 0 ? append_method::ring : append_method::atomic;
@@ -157,11 +160,12 @@ result<void> queue_file::enter_file(io::volume_reach reach) noexcept {
 }
 
 result<void> queue_file::begin_anew(io::volume_reach reach) noexcept {
-    // If another process has it open, it was cut: it had a header, and perhaps slots of holders.
+    // If another process has it open, it was truncated: it had a header, and perhaps slots of
+    // holders.
     const auto is_used = kernel_lock::is_locked(descriptor(), queue_bytes::in_use, kind::exclusive);
     if (not is_used) return failure(is_used.error());
     if (*is_used)
-        return failure({EBADMSG, "open a mutex file that was cut while it is in use", descriptor()});
+        return failure({EBADMSG, "open a mutex file that was truncated while in use", descriptor()});
     return write_first_header(reach);
 }
 
@@ -178,12 +182,13 @@ result<void> queue_file::write_first_header(io::volume_reach reach) noexcept {
 
 queue_file::~queue_file() {
     if (not file_.is_valid()) return;
-    // Whoever opens it now waits for the first lock, and then finds the file without a name.
+    // A process that opens it now waits for the first lock, and then finds that the file has no
+    // name.
     if (kernel_lock::lock_for_opening(descriptor(), queue_bytes::opening, *seams_.clock, *seams_.random) and
         kernel_lock::try_lock(descriptor(), queue_bytes::in_use, kind::exclusive) == 0 and
         not has_live_slots())
         (void)io::unlink(file_);
-    // A forked child may have the descriptor, too: closing it would not unlock.
+    // A forked child may also have the descriptor: closing it would not unlock.
     kernel_lock::unlock(descriptor(), queue_bytes::everything);
 }
 
@@ -218,7 +223,7 @@ result<bytes_view> queue_file::read(std::uint64_t place, std::span<std::byte> in
             done, std::min<std::uint64_t>(into.size() - done, page_bytes + ring_bytes_ - offset));
         const auto got = read_all(descriptor(), part, offset);
         if (not got) return failure(got.error());
-        std::ranges::fill(part.subspan(got->size()), std::byte{});  // where nobody has written yet
+        std::ranges::fill(part.subspan(got->size()), std::byte{});  // not written yet
         done += part.size();
     }
     return bytes_view(into.data(), into.size());
@@ -237,7 +242,8 @@ result<slot> queue_file::read_slot(std::uint64_t place) const noexcept {
         if (not got) return failure(got.error());
         const slot found = decode_at(place, *got);
         if (found.kind != slot_kind::torn) return found;
-        // Who writes it is through in no time, unless he was kept from running: then it is his turn.
+        // The writer of a torn slot is done in an instant, unless it was preempted: then it needs a
+        // turn.
         if (attempt == 0)
             ::sched_yield();
         else
@@ -251,7 +257,7 @@ result<slot> queue_file::read_slot(std::uint64_t place) const noexcept {
 result<std::optional<header>> queue_file::read_header() const noexcept {
     std::array<std::byte, page_bytes> page;
     std::optional<header> found;
-    // Torn while somebody writes it: at most once or twice.
+    // Torn while another process writes it: at most once or twice.
     for (int attempt = 0; not found and attempt != 8; ++attempt) {
         const auto got = read(0, page);
         if (not got) return failure(got.error());
@@ -292,7 +298,7 @@ result<std::shared_ptr<const queue_view>> queue_file::view_of(const header& now)
         }
         return made;
     } catch (const std::bad_alloc&) {
-        return failure({ENOMEM, "look through a mutex file"});
+        return failure({ENOMEM, "scan a mutex file"});
     }
 }
 
@@ -300,7 +306,8 @@ result<std::shared_ptr<const queue_view>> queue_file::refreshed_view() noexcept 
     const auto before = view();
     const auto now = read_header();
     if (not now) return failure(now.error());
-    // Torn for ever only if the machine stopped while it was written; what was true before still is.
+    // It stays torn only if the machine stopped while it was written; the previous view is still
+    // valid.
     if (not*now or (*now)->generation <= before->generation) return before;
     auto fresh = view_of(**now);
     if (not fresh) return failure(fresh.error());
@@ -316,21 +323,23 @@ result<std::uint64_t> queue_file::append(int lane, std::span<std::byte> slots) n
 }
 
 result<std::uint64_t> queue_file::append_atomically(int lane, std::span<const std::byte> slots) noexcept {
-    // Places only grow, so the next one is not before this, unless the file was cut.
+    // Positions only grow, so the next one is not before this, unless the file was truncated.
     const std::uint64_t place_min = std::max<std::uint64_t>(seen_dead_before(), page_bytes);
     for (unsigned attempt = 0; attempt != append_attempts_max; ++attempt) {
         const ssize_t written = ::write(lane, slots.data(), slots.size());
         if (written < 0 and errno == EINTR) continue;
         if (written < 0) return failure(error::last("append to a mutex file", lane));
-        // The description is this request's alone, so its position is still where the append ended.
+        // The description belongs to this request alone, so its offset is still the end of the
+        // append.
         const off_t end = ::lseek(lane, 0, SEEK_CUR);
         if (end < 0) return failure(error::last("append to a mutex file", lane));
         const std::uint64_t place = static_cast<std::uint64_t>(end - written);
         const bool is_whole = static_cast<std::size_t>(written) == slots.size();
         const bool is_cut = place < place_min;
         if (is_whole and place % slot_bytes == 0 and not is_cut) return place;
-        // A part of it, as on a full disk, means nothing and goes; and so does what stands askew behind the
-        // part of somebody who could not go on. Then the end is brought back to where slots may stand.
+        // An incomplete append, as on a full disk, is invalid and is erased. So is a misaligned
+        // append after the incomplete one of a process that died. Then the end is aligned to slots
+        // again.
         static constexpr std::array<std::byte, slot_bytes> zeros{};
         for (std::uint64_t at = place; at < static_cast<std::uint64_t>(end); at += slot_bytes)
             (void)write_all(descriptor(),
@@ -339,7 +348,7 @@ result<std::uint64_t> queue_file::append_atomically(int lane, std::span<const st
                             at);
         const std::size_t askew = static_cast<std::uint64_t>(end) % slot_bytes;
         if (askew != 0) (void)!::write(lane, zeros.data(), slot_bytes - askew);
-        if (is_cut) return failure({EBADMSG, "append to a mutex file that was cut", lane});
+        if (is_cut) return failure({EBADMSG, "append to a truncated mutex file", lane});
         if (not is_whole) return failure({ENOSPC, "append to a mutex file", lane});
     }
     return failure({EBADMSG, "append to a mutex file", lane});
@@ -368,7 +377,7 @@ queue_file::append_pause::~append_pause() {
 }
 
 result<std::uint64_t> queue_file::append_to_ring(int lane, std::span<std::byte> slots) noexcept {
-    // Of a file that hosts share the lock has made the client ask the server anew.
+    // In a file that hosts share, the lock has made the client query the server again.
     const append_pause mine(*this, lane);
     if (mine.error_code() != 0) return failure({mine.error_code(), "append to a mutex file", lane});
     const auto place = free_place(slots.size());
@@ -379,9 +388,10 @@ result<std::uint64_t> queue_file::append_to_ring(int lane, std::span<std::byte> 
     return *place;
 }
 
-// While nobody else appends, here and below.
+// Called while no other process appends, here and below.
 result<void> queue_file::write_behind(std::uint64_t place, std::span<const std::byte> slots) noexcept {
-    // First the end: a slot is never behind it, though one may be missing before it, of who died in between.
+    // First the end: no slot is ever after it, but one may be missing before it if its process died
+    // in between.
     const le64 end(place + slots.size());
     if (const auto noted = write_all(descriptor(), std::as_bytes(std::span(&end, 1)), ring_end_offset);
         not noted)
@@ -391,11 +401,11 @@ result<void> queue_file::write_behind(std::uint64_t place, std::span<const std::
     return written;
 }
 
-// From the end on, the next place with room; no further than once round.
+// Returns the next position at or after the end with enough free space, at most one round later.
 result<std::uint64_t> queue_file::free_place(std::size_t bytes) const noexcept {
     const auto first = end();
     if (not first) return failure(first.error());
-    // In the first round nobody has been there.
+    // In the first round the bytes have never been used.
     if (*first + bytes <= page_bytes + ring_bytes_) return *first;
     for (std::uint64_t place = *first; place < *first + ring_bytes_;) {
         const std::uint64_t before_the_turn = page_bytes + ring_bytes_ - offset_of(place);
@@ -407,7 +417,7 @@ result<std::uint64_t> queue_file::free_place(std::size_t bytes) const noexcept {
     return failure({ENOSPC, "append to a mutex file", descriptor()});
 }
 
-// How many there are from a place to behind the last slot that is not free.
+// Returns the number of bytes from a position to the end of the last slot that is not free.
 result<std::size_t> queue_file::bytes_in_use(std::uint64_t place, std::size_t bytes) const noexcept {
     std::size_t used = 0;
     std::array<std::byte, page_bytes> page;
@@ -422,7 +432,7 @@ result<std::size_t> queue_file::bytes_in_use(std::uint64_t place, std::size_t by
 
 std::optional<std::uint64_t> queue_file::end_after_erasing(int lane) const noexcept {
     if (method_ != append_method::atomic) return std::nullopt;
-    // What we wrote before is written before we look; pairs with the fence in queue_scan::begin().
+    // Our earlier writes happen before this read; pairs with the fence in queue_scan::begin().
     std::atomic_thread_fence(std::memory_order_seq_cst);
     const off_t end = ::lseek(lane, 0, SEEK_END);
     return end < 0 ? std::nullopt : std::optional(static_cast<std::uint64_t>(end));
@@ -432,8 +442,8 @@ void queue_file::erase(std::uint64_t place, std::size_t bytes) noexcept {
     static constexpr std::array<std::byte, page_bytes> zeros{};
     // Pairs with the fence of slot_window::copy().
     std::atomic_thread_fence(std::memory_order_release);
-    // From the end, page by page: killed in between, it leaves a head without its continuation, which is
-    // found dead; never a continuation that nobody looks for.
+    // From the end, page by page: if the process is killed in between, a head without its
+    // continuation remains, which is found dead, and never a continuation without its head.
     for (std::uint64_t end = place + bytes; end > place;) {
         const std::uint64_t begin = std::max(place, (end - 1) / page_bytes * page_bytes);
         (void)write_all(descriptor(), std::span(zeros).first(end - begin), offset_of(begin));
@@ -449,7 +459,7 @@ void queue_file::rewrite(std::uint64_t place, const slot& with) noexcept {
 
 // --- tidying
 
-// At most a page of slots; what cannot be read counts as alive.
+// Returns whether all slots are dead, at most a page; unreadable ones count as alive.
 bool queue_file::is_dead(std::uint64_t place, std::size_t bytes) const noexcept {
     std::array<std::byte, page_bytes> page;
     const auto got = read(place, std::span(page).first(bytes));
@@ -480,7 +490,7 @@ void queue_file::drop_dead_elders(header& now) const noexcept {
 }
 
 void queue_file::punch_hole(std::uint64_t from, std::uint64_t to) const noexcept {
-    // It can have holes, or it would be a ring.
+    // The file can have holes; otherwise it would be a ring.
     (void)::fallocate(descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
                       static_cast<off_t>(to - from));
 }
@@ -499,7 +509,7 @@ void queue_file::punch(header& now) const noexcept {
 
 void queue_file::tidy(int lane, std::uint64_t limit, bool thorough) noexcept {
     if (kernel_lock::try_lock(lane, queue_bytes::tidying, kind::exclusive) != 0) return;
-    // What was read under this lock is what others have left: nothing goes back.
+    // The header read under this lock is the newest: nothing goes backwards.
     const auto found = read_header();
     if (found and *found) {
         try {
@@ -514,16 +524,17 @@ void queue_file::tidy(int lane, std::uint64_t limit, bool thorough) noexcept {
                 (void)write_all(descriptor(), std::span(page).first(used), 0);
             }
         } catch (const std::bad_alloc&) {
-            // It can be tidied another time.
+            // Another call will tidy the file.
         }
     }
     kernel_lock::unlock(lane, queue_bytes::tidying);
 }
 
 result<std::vector<slot>> queue_file::live_slots() noexcept {
-    // Who only looks sees what the client of a network file system remembers; a lock makes it ask the server.
+    // A plain read returns the cache of a network file system's client; a lock makes it query the
+    // server.
     if (const append_pause fresh(*this, descriptor()); fresh.error_code() != 0)
-        return failure({fresh.error_code(), "look through a mutex file", descriptor()});
+        return failure({fresh.error_code(), "scan a mutex file", descriptor()});
     const auto seen = refreshed_view();
     if (not seen) return failure(seen.error());
     const auto end = this->end();
@@ -545,7 +556,7 @@ result<std::vector<slot>> queue_file::live_slots() noexcept {
         }
         return found;
     } catch (const std::bad_alloc&) {
-        return failure({ENOMEM, "look through a mutex file"});
+        return failure({ENOMEM, "scan a mutex file"});
     }
 }
 

@@ -34,7 +34,7 @@ bool is_zero(bytes_view bytes) noexcept {
 
 namespace {
 
-// Offsets of pages, ascending, and before the first that is looked through anyway.
+// Offsets of pages, ascending, and before the first page that every scan reads.
 bool is_valid(const header& read) noexcept {
     std::uint64_t least = page_bytes;
     for (const std::uint64_t elder : read.elders) {

@@ -52,7 +52,7 @@ TEST(a_slot, of_zeros_is_free_and_any_changed_byte_makes_it_torn) {
         auto changed = whole;
         changed[i] ^= std::byte{1};
         EXPECT_EQ(decode_slot(changed).kind, slot_kind::torn) << i;
-        // Half of it given back already.
+        // Half of it is already released.
         auto half = whole;
         std::fill_n(half.begin(), i + 1, std::byte{});
         EXPECT_EQ(decode_slot(half).kind, i + 1 == slot_bytes ? slot_kind::free : slot_kind::torn) << i;
@@ -60,7 +60,7 @@ TEST(a_slot, of_zeros_is_free_and_any_changed_byte_makes_it_torn) {
     EXPECT_EQ(decode_slot(bytes_view(whole).first(127).value()).kind, slot_kind::torn);
 }
 
-TEST(a_header, comes_back_as_it_was_written_with_its_elders) {
+TEST(a_header, comes_back_as_it_was_written_with_its_live_pages) {
     header written{.generation = 5,
                    .created_s = 1'800'000'000,
                    .first_known_good = 1000 * page_bytes,
@@ -75,9 +75,9 @@ TEST(a_header, comes_back_as_it_was_written_with_its_elders) {
     EXPECT_EQ(encode(written, page), ring_end_offset);
     EXPECT_EQ(decode_header(page), written);
     page[ring_end_offset] ^= std::byte{1};
-    EXPECT_EQ(decode_header(page), written) << "who appends to a ring changes what is behind them";
+    EXPECT_EQ(decode_header(page), written) << "an append to a ring changes the bytes after them";
     page[ring_end_offset - 1] ^= std::byte{1};
-    EXPECT_FALSE(decode_header(page)) << "the hash covers the elders";
+    EXPECT_FALSE(decode_header(page)) << "the hash covers the live pages";
 }
 
 TEST(a_header, that_would_lead_astray_is_refused_even_with_its_hash) {

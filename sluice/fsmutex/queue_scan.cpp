@@ -25,7 +25,7 @@ std::optional<queue_scan::obstacle> obstacle_of(const slot& found, std::uint64_t
 }  // namespace
 
 void queue_scan::begin(queue_file& file, std::uint64_t place) noexcept {
-    // Our slot can be seen before we look: see queue_file::end_after_erasing().
+    // Our slot is visible before this read: see queue_file::end_after_erasing().
     std::atomic_thread_fence(std::memory_order_seq_cst);
     take_view(file, file.view());
     lowest_live_ = place;
@@ -46,7 +46,7 @@ void queue_scan::take_view(queue_file& file, std::shared_ptr<const queue_view> f
 }
 
 void queue_scan::note_remains(const obstacle& found) noexcept {
-    // Those on the elders' pages are listed there.
+    // Slots on live pages are listed there.
     if (found.offset >= floor_) lowest_live_ = std::min(lowest_live_, found.offset);
 }
 
@@ -67,7 +67,7 @@ result<void> queue_scan::read_chunk_before(const queue_file& file, std::uint64_t
     const auto into = std::span(chunk_).first(size);
     if (is_mapped) {
         if (not window_.copy(chunk_begin_, into))
-            return failure({EBADMSG, "look through a mutex file that was cut", file.descriptor()});
+            return failure({EBADMSG, "scan a truncated mutex file", file.descriptor()});
         return {};
     }
     const auto got = file.read(chunk_begin_, into);
@@ -102,7 +102,7 @@ result<std::optional<queue_scan::obstacle>> queue_scan::next_near(queue_file& fi
             if (not seen) return failure(seen.error());
             if (seen->kind == slot_kind::free) continue;
             if (auto found = obstacle_of(*seen, cursor_, wanted)) {
-                chunk_begin_ = cursor_;  // by the time it is out of the way the rest has changed
+                chunk_begin_ = cursor_;  // the rest has changed when it no longer conflicts
                 return found;
             }
             lowest_live_ = cursor_;
@@ -143,7 +143,8 @@ result<std::optional<queue_scan::obstacle>> queue_scan::next_elder(queue_file& f
         const std::uint64_t within = elder_ % slots_per_page * slot_bytes;
         const auto bytes = bytes_view(page.content).slice({.offset = within, .length = slot_bytes});
         const slot known = file.decode_at(page.place + within, *bytes);
-        // What was free stays free; what was live then may be dead by now; what was torn must be looked at.
+        // A free slot stays free. A slot that was live may be dead by now. A torn slot must be read
+        // again.
         if (known.kind == slot_kind::free or (known.is_live() and not conflict(known.entities(), wanted)))
             continue;
         const auto now = file.read_slot(page.place + within);
@@ -158,7 +159,7 @@ result<std::optional<queue_scan::obstacle>> queue_scan::next_elder(queue_file& f
 
 namespace {
 
-// What `now` is of the request `found` belongs to.
+// Returns `now` if it belongs to the request of `found`, otherwise a free slot.
 slot same_or_free(const slot& now, const queue_scan::obstacle& found) noexcept {
     return now.is_live() and now.id == found.id ? now : slot{};
 }
@@ -172,7 +173,7 @@ result<slot> queue_scan::look_again(const queue_file& file, const obstacle& foun
 }
 
 result<slot> queue_scan::look_again_and_ahead(const queue_file& file, const obstacle& found) noexcept {
-    // On an elder's page there is nothing to go on with. (A page may have become one meanwhile.)
+    // A live page has nothing to read ahead. (A page may have become a live page in the meantime.)
     if (found.offset != cursor_ or cursor_ < floor_) return look_again(file, found);
     if (const auto got = read_chunk_before(file, cursor_ + slot_bytes); not got) return failure(got.error());
     const auto now = slot_in_chunk(file, cursor_);

@@ -2,8 +2,8 @@
 
 namespace sluice::fsmutex {
 
-/// Internal to fsmutex: tells the processor so often that this is a loop which waits; some twenty nanoseconds
-/// each.
+/// Internal to fsmutex: notifies the CPU `times` times that this is a waiting loop. Takes about
+/// twenty nanoseconds each time.
 inline void relax(unsigned times = 1) noexcept {
     for (; times != 0; --times) {
 #if defined(__x86_64__)

@@ -21,7 +21,7 @@ std::string_view name_of(algorithm which) noexcept {
 }
 
 seams seams::of_this_machine() noexcept {
-    // Neither has any state: one of each is as good as many.
+    // Neither has any state, so one of each is enough.
     static const system_clock_source clock;
     static system_random random;
     return {.clock = &clock, .random = &random};
@@ -40,7 +40,7 @@ result<std::vector<int>> shared_fs_mutex::descriptors_of(const guard& held) cons
 
 result<fs_mutex_guard> shared_fs_mutex::lock(std::span<const entity> wanted, deadline within) noexcept {
     if (not is_ours()) return refuse_after_fork();
-    // One entity, and several in order, need no copy: that is what most ask for.
+    // One entity, and several in order, need no copy. Most requests are like that.
     if (wanted.size() != 1 and not is_in_order(wanted)) return lock_unordered(wanted, within);
     const auto how = within.is_none()   ? patience::endless
                      : within.is_zero() ? patience::none
@@ -48,7 +48,7 @@ result<fs_mutex_guard> shared_fs_mutex::lock(std::span<const entity> wanted, dea
     result<guard> held;
     auto granted = enter(wanted, held->ticket_, how);
     if (granted) {
-        held->mutex_ = this;  // leaves, should this end without a grant
+        held->mutex_ = this;  // leaves, if this ends without a grant
         if (not*granted) granted = wait_for_grant(wanted, held->ticket_, within);
     }
     if (not granted) held = failure(granted.error());
@@ -64,7 +64,7 @@ result<fs_mutex_guard> shared_fs_mutex::lock_unordered(std::span<const entity> w
 
 result<bool> shared_fs_mutex::wait_for_grant(std::span<const entity> wanted, ticket& mine,
                                              const deadline& within) noexcept {
-    // Those who wait for ever need not know what time it is.
+    // A wait without a deadline does not need the time.
     steady_time end = steady_time::max();
     if (not within.is_none()) end = within.steady_end(clock().steady_now(), clock().utc_now());
     for (;;) {

@@ -28,30 +28,30 @@ class wake_up;
 enum class algorithm : unsigned char { lock_files, byte_ranges, atomic_append, memory_map };
 [[nodiscard]] std::string_view name_of(algorithm which) noexcept;
 
-/// What time it is and where chance comes from; both outlive the mutex they are given to.
+/// The clock and the random source. Both outlive the mutex that uses them.
 struct seams {
     const clock_source* clock;
     random_source* random;  // safe from any thread, if the mutex is used from several
 
-    /// The machine's own.
+    /// Returns those of the machine.
     [[nodiscard]] static seams of_this_machine() noexcept;
 };
 
-/// A request as somebody else sees it.
+/// A request as other processes see it.
 struct listed_request {
     enum class standing : unsigned char {
         holds,
         waits,
-        died,  ///< and whoever comes next is told
+        died,  ///< reported to the next holder
     };
     standing what = standing::holds;
-    std::uint32_t process_id = 0;  // in its own namespace; 0: not known
+    std::uint32_t process_id = 0;  // in its own namespace; 0: unknown
     std::string host;
-    clock_source::utc_time since{};  // when it was asked for
+    clock_source::utc_time since{};  // the time of the request
     std::vector<entity> entities;
 };
 
-/// What an algorithm knows of one request. Only the algorithm looks inside.
+/// The algorithm's record of one request. Only the algorithm uses its members.
 struct ticket {
     void* state = nullptr;
     std::uint64_t place = 0;
@@ -61,10 +61,10 @@ struct ticket {
     bool owner_died = false;
 };
 
-/// Entities that are held, or nothing. Gives them back when it goes.
+/// Entities that are held, or none. The destructor releases them.
 ///
-/// Move-only. Outlived by its mutex. Thread safety: one thread at a time, any one. In a forked child it
-/// holds nothing: see shared_fs_mutex.
+/// Move-only. The mutex outlives it. Thread safety: one thread at a time, any one. In a forked
+/// child it holds nothing: see shared_fs_mutex.
 class fs_mutex_guard {
 public:
     fs_mutex_guard() noexcept = default;
@@ -75,21 +75,23 @@ public:
 
     [[nodiscard]] explicit operator bool() const noexcept { return mutex_ != nullptr; }
 
-    /// Somebody died who held one of these entities exclusively, or who waited for it where that cannot be
-    /// told apart: what it protects may be half changed. Readers are told, too, until somebody who holds the
-    /// entity exclusively unlocks it, having repaired what needs it; if he dies before, the next one is told.
+    /// Returns whether a process died that held one of these entities exclusively, or that waited
+    /// for one where the two cannot be distinguished: the protected data may be inconsistent.
+    /// Shared holders also get this report. It ends when an exclusive holder of the entity unlocks
+    /// it, after it has repaired the data; if that holder dies before, the next one gets the
+    /// report.
     [[nodiscard]] bool owner_died() const noexcept { return ticket_.owner_died; }
 
-    /// Returns whether nothing shows that others may have held these entities at the same time. For a holder
-    /// that works for long, or before it makes its result public. Errors: EBADMSG if the lock file was
-    /// damaged (memory_map) or cut (memory_map; atomic_append on a volume of this host). Blocks: for the file
-    /// system. Complexity: a system call.
+    /// Returns whether nothing shows that others may have held these entities at the same time. For
+    /// a holder that works for long, or before it publishes its result. Errors: EBADMSG if the lock
+    /// file was damaged (memory_map) or truncated (memory_map; atomic_append on a volume of this
+    /// host). Blocks: for the file system. Complexity: a system call.
     [[nodiscard]] result<void> check() const noexcept;
 
-    /// Releases now. Again, or in a forked child: does nothing. Errors: EBADMSG if the lock file was damaged
-    /// or cut while this was held, so that others may have held these entities, too (as check()); EBUSY if it
-    /// could not be released, and then it is when the mutex is destroyed (memory_map). Blocks: for the file
-    /// system, never for another request.
+    /// Releases now. A second call, or a call in a forked child, does nothing. Errors: EBADMSG if
+    /// the lock file was damaged or truncated while this was held, so that others may also have
+    /// held these entities (as check()); EBUSY if the release failed, and then it happens when the
+    /// mutex is destroyed (memory_map). Blocks: for the file system, never for another request.
     result<void> unlock() noexcept;
 
 private:
@@ -101,20 +103,22 @@ private:
     ticket ticket_;
 };
 
-/// Locks sets of entities for everybody who opened the same file (or directory) with the same algorithm, in
-/// whatever process or, where the algorithm and the file system allow, on whatever host.
+/// A lock of sets of entities. It excludes all users that open the same file (or directory) with
+/// the same algorithm, in any process or, where the algorithm and the file system allow, on any
+/// host.
 ///
-/// A request is granted as a whole. Who holds entities and asks for more may deadlock with another who does
-/// the same; nobody detects that, so give a deadline. Thread safety: one mutex may be used from many threads,
-/// which exclude each other like processes. Destroyed after its guards.
+/// A request is granted as a whole. A thread that holds entities and requests more may deadlock
+/// with another that does the same. There is no deadlock detection, so pass a deadline. Thread
+/// safety: one mutex may be used from many threads, which exclude each other like processes.
+/// Destroyed after its guards.
 ///
-/// Fork: all locks stay with the parent. The child holds none, and the mutex that it inherits refuses every
-/// operation with ENOTRECOVERABLE. Unlocking or destroying the child's copies of guards and mutexes, or
-/// ending the child, does not change the file and does not release the parent's locks. A child that needs
-/// locks opens the mutex itself; then it and its parent exclude each other. If the parent dies with a lock,
-/// the kernel keeps that until the child has destroyed its copies, called exec, or ended: they share
-/// descriptors (memory_map alone notices the death). To pass a lock on to a child on purpose:
-/// descriptors_of().
+/// Fork: all locks stay with the parent. The child holds none, and the mutex that it inherits
+/// refuses every operation with ENOTRECOVERABLE. Unlocking or destroying the child's copies of
+/// guards and mutexes, or ending the child, does not change the file and does not release the
+/// parent's locks. A child that needs locks opens the mutex itself; then it and its parent exclude
+/// each other. If the parent dies with a lock, the kernel keeps that until the child has destroyed
+/// its copies, called exec, or ended: they share descriptors (memory_map alone notices the death).
+/// To pass a lock on to a child on purpose: descriptors_of().
 class shared_fs_mutex {
 public:
     using guard = fs_mutex_guard;
@@ -123,61 +127,61 @@ public:
     shared_fs_mutex& operator=(const shared_fs_mutex&) = delete;
     virtual ~shared_fs_mutex() = default;
 
-    /// Waits until all of `wanted` is granted. Order and repetition do not matter; what is wanted both shared
-    /// and exclusive is exclusive.
+    /// Waits until all of `wanted` is granted. Order and repetition do not matter; an entity
+    /// requested both shared and exclusive is exclusive.
     ///
-    /// Errors: ETIMEDOUT if not granted in time, and then nothing is held; EINVAL if nothing is wanted;
-    /// ENOTRECOVERABLE in a forked child;
-    /// ENOMEM; EMFILE, ENFILE, ENOLCK, ENOSPC, EIO and others of the file system, as the algorithm says.
-    /// Allocates: for more than limits::entities_inline entities, and as the algorithm says. Blocks: until
-    /// granted or the deadline passes (within 10 ms), and for the file system.
+    /// Errors: ETIMEDOUT if not granted in time, and then nothing is held; EINVAL if `wanted` is
+    /// empty; ENOTRECOVERABLE in a forked child; ENOMEM; EMFILE, ENFILE, ENOLCK, ENOSPC, EIO and
+    /// others of the file system, as documented for the algorithm. Allocates: for more than
+    /// limits::entities_inline entities, and as documented for the algorithm. Blocks: until granted
+    /// or the deadline passes (within 10 ms), and for the file system.
     [[nodiscard]] result<guard> lock(std::span<const entity> wanted, deadline within = {}) noexcept;
     [[nodiscard]] result<guard> lock(entity wanted, deadline within = {}) noexcept {
         return lock(std::span(&wanted, 1), within);
     }
 
-    /// Takes it or leaves it. Errors: ETIMEDOUT if somebody else holds any of it or waits for it; otherwise
-    /// as lock. Blocks: for the file system only.
+    /// Acquires `wanted` without a wait. Errors: ETIMEDOUT if another request holds any of it or
+    /// waits for it; otherwise as lock. Blocks: for the file system only.
     [[nodiscard]] result<guard> try_lock(std::span<const entity> wanted) noexcept {
         return lock(wanted, deadline::zero());
     }
     [[nodiscard]] result<guard> try_lock(entity wanted) noexcept { return try_lock(std::span(&wanted, 1)); }
 
-    /// Who holds and who waits, in the order in which they came; a moment later it is different.
-    /// Errors: EOPNOTSUPP if the algorithm cannot tell (byte_ranges); ENOMEM; those of reading. Allocates:
+    /// Returns holders and waiters in arrival order. The result is a snapshot. Errors: EOPNOTSUPP
+    /// if the algorithm does not record holders (byte_ranges); ENOMEM; those of reading. Allocates:
     /// the list.
     [[nodiscard]] virtual result<std::vector<listed_request>> list() noexcept {
         return failure({EOPNOTSUPP, "list the holders"});
     }
 
-    /// Returns the descriptor of the lock file, or of the directory of lock_files, or -1 if there is none.
-    /// Lifetime: it is the mutex's own, and open as long as the mutex lives.
+    /// Returns the descriptor of the lock file, or of the directory of lock_files, or -1 if there
+    /// is none. Lifetime: it belongs to the mutex, and is open as long as the mutex exists.
     [[nodiscard]] virtual int file_descriptor() const noexcept { return -1; }
-    /// Returns descriptors that keep `held` locked: as long as any process has one of each open, after this
-    /// process has died, too. Empty where a process must live to hold a lock (memory_map, atomic_append):
-    /// inherited_lock.hpp is for these. Unlocking ends it for all processes. Errors: ENOMEM. Allocates: the
-    /// list. Lifetime: open until `held` is unlocked.
+    /// Returns descriptors that keep `held` locked: as long as any process has one of each open,
+    /// also after this process has died. Returns an empty list where a process must live to hold a
+    /// lock (memory_map, atomic_append): inherited_lock.hpp is for these. Unlocking ends it for all
+    /// processes. Errors: ENOMEM. Allocates: the list. Lifetime: open until `held` is unlocked.
     [[nodiscard]] result<std::vector<int>> descriptors_of(const guard& held) const noexcept;
 
     [[nodiscard]] virtual algorithm which() const noexcept = 0;
-    /// False where every lock is exclusive, however it is wanted.
+    /// Returns false where every lock is exclusive, regardless of the requested mode.
     [[nodiscard]] virtual bool has_shared_mode() const noexcept { return true; }
-    /// Whether requests are granted in the order in which they came.
+    /// Returns whether requests are granted in arrival order.
     [[nodiscard]] virtual bool is_fair() const noexcept = 0;
 
 protected:
     using steady_time = clock_source::steady_time;
     enum class patience : unsigned char { none, some, endless };
-    /// What tells when it is worth polling again.
+    /// A futex word that changes when it is worth polling again.
     struct wake_word {
         std::atomic<std::uint32_t>* word = nullptr;
         std::uint32_t expected = 0;
-        std::chrono::nanoseconds deaths_after{};  // when to call look_after_deaths(), too; zero: never
+        std::chrono::nanoseconds deaths_after{};  // when to call look_after_deaths() also; zero: never
     };
 
     shared_fs_mutex(const seams& from, fork_mark mark) noexcept : seams_(from), mark_(std::move(mark)) {}
 
-    /// False in a child forked from the process that opened the mutex.
+    /// Returns false in a child forked from the process that opened the mutex.
     [[nodiscard]] bool is_ours() const noexcept { return mark_.is_ours(); }
     [[nodiscard]] static std::unexpected<error> refuse_after_fork() noexcept {
         return failure({ENOTRECOVERABLE, "use a mutex that was opened before a fork"});
@@ -190,39 +194,40 @@ private:
     friend class fs_mutex_guard;
     friend class lock_attempt;
 
-    // How an algorithm is written: enter once; until that or poll has said true, wait and poll; leave at
-    // last, also after an error of poll. After an error of enter nothing is left to do.
+    // How to implement an algorithm: enter once; until enter or poll has returned true, wait and
+    // poll; leave at the end, also after an error of poll. An error of enter needs no cleanup.
 
-    /// Takes a place in the order of requests; whether it is granted at once. With patience none, ETIMEDOUT
-    /// if it would have to wait and that can be told beforehand.
+    /// Queues the request. Returns whether it is granted at once. With patience none: ETIMEDOUT if
+    /// it would have to wait and the algorithm can check that beforehand.
     [[nodiscard]] virtual result<bool> enter(std::span<const entity> wanted, ticket& mine,
                                              patience how) noexcept = 0;
-    /// Whether it is granted. Never waits for another request.
+    /// Returns whether the request is granted. Never waits for another request.
     [[nodiscard]] virtual result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept = 0;
     /// Sleeps until it is worth polling again, at most until `end` (time_point::max(): without end).
     virtual void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept = 0;
-    /// For a request that waits without a thread: has `told` woken, once, when it is worth polling again.
-    /// Returns false if the algorithm, the volume, or a lack of threads does not permit that; then nothing
-    /// has begun, and prepare_wake() applies.
+    /// Begins a wait without a thread: `told` is woken, once, when it is worth polling again.
+    /// Returns false if the algorithm, the volume, or a lack of threads does not permit that; then
+    /// nothing has begun, and prepare_wake() applies.
     [[nodiscard]] virtual bool begin_wait(std::span<const entity>, ticket&,
                                           const std::shared_ptr<wake_up>&) noexcept {
         return false;
     }
-    /// Follows each begin_wait() that returned true, woken or not, before the ticket is used again. After it
-    /// nothing is left of the wait.
+    /// Ends a wait. Follows each begin_wait() that returned true, whether woken or not, before the
+    /// ticket is used again. Afterwards the wait uses no resources.
     virtual void end_wait(ticket&) noexcept {}
-    /// For the others without a thread: where to wait, made ready for that; no word if one must poll.
+    /// Prepares the wake word on which other requests without a thread wait. Returns an empty one
+    /// if the caller must poll.
     [[nodiscard]] virtual wake_word prepare_wake(ticket&) noexcept { return {}; }
     virtual void look_after_deaths(ticket&) noexcept {}
-    /// For fs_mutex_guard::check().
+    /// Implements fs_mutex_guard::check().
     [[nodiscard]] virtual result<void> check(const ticket&) noexcept { return {}; }
-    /// For descriptors_of(). May throw std::bad_alloc.
+    /// Implements descriptors_of(). May throw std::bad_alloc.
     virtual void add_descriptors(const ticket&, std::vector<int>&) const {}
-    /// Releases the request, granted or not. Notes in the ticket why it could not.
+    /// Releases the request, granted or not. Records a failure in the ticket.
     virtual void leave(ticket& mine) noexcept = 0;
-    /// In a forked child, instead of leave(): frees the child's copy of a request. Closes its descriptors,
-    /// without unlocking, and changes nothing that the parent has, too. Takes no latch: a thread of the
-    /// parent may have had it.
+    /// Frees a forked child's copy of a request, instead of leave(). Closes its descriptors without
+    /// unlocking, and changes nothing that the parent shares. Takes no latch: a thread of the
+    /// parent may have held it.
     virtual void drop_copy(ticket& mine) noexcept = 0;
     void end(ticket& mine) noexcept {
         if (is_ours())

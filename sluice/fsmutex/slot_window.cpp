@@ -56,7 +56,8 @@ bool slot_window::map(int descriptor, std::uint64_t begin) noexcept {
 bool slot_window::copy(std::uint64_t offset, std::span<std::byte> into) const noexcept {
     ENSURE(covers(offset) and page_ + queue_format::page_bytes - offset >= into.size());
     std::memcpy(into.data(), memory_ + (offset - begin_), into.size());
-    // Pairs with the fence of queue_file::erase(): who finds a slot free sees what its owner did before.
+    // Pairs with the fence of queue_file::erase(): a reader that finds a slot free sees the earlier
+    // writes of its owner.
     std::atomic_thread_fence(std::memory_order_acquire);
     return is_cut_ == 0;
 }
@@ -64,7 +65,7 @@ bool slot_window::copy(std::uint64_t offset, std::span<std::byte> into) const no
 std::optional<std::uint64_t> slot_window::word_at(std::uint64_t offset) const noexcept {
     if (not covers(offset)) return std::nullopt;
     auto& word = *reinterpret_cast<std::uint64_t*>(memory_ + (offset - begin_));
-    // relaxed: a hint; who acts on it reads the slot.
+    // relaxed: a hint; a caller that acts on it reads the slot.
     return std::atomic_ref(word).load(std::memory_order_relaxed);
 }
 

@@ -32,7 +32,7 @@ protected:
     slot_window window;
 };
 
-TEST_F(a_slot_window, shows_what_is_written_meanwhile) {
+TEST_F(a_slot_window, shows_concurrent_writes) {
     window.open(file, page_bytes + 128);
     write(page_bytes, 'b');
     EXPECT_EQ(window.word_at(page_bytes), 0x6262'6262'6262'6262U);
@@ -44,7 +44,8 @@ TEST_F(a_slot_window, shows_what_is_written_meanwhile) {
     EXPECT_EQ(slot[16], std::byte{'a'});
 }
 
-// The blocks of other pages may be freed: to look at a hole takes a block, and kills where there is none.
+// The blocks of other pages may be freed: reading a hole allocates a block, and raises SIGBUS on a
+// full volume.
 TEST_F(a_slot_window, covers_the_page_of_its_request_and_no_other) {
     EXPECT_FALSE(window.covers(page_bytes)) << "before it was opened";
     window.open(file, page_bytes + 128);
@@ -92,7 +93,7 @@ TEST_F(a_slot_window, is_cut_by_a_word_as_by_a_copy) {
     EXPECT_FALSE(window.copy(page_bytes, bytes));
 }
 
-TEST_F(a_slot_window, goes_on_for_mebibytes) {
+TEST_F(a_slot_window, follows_a_file_for_mebibytes) {
     constexpr std::uint64_t far = 5U << 20;
     ASSERT_EQ(::ftruncate(file, far + page_bytes), 0);
     window.open(file, page_bytes);

@@ -1,5 +1,5 @@
-// Kill storms: processes that lock sets of entities drawn at random are killed and stopped at any moment. An
-// oracle in memory they share sees when two hold what only one may.
+// Kill storms: processes that lock random sets of entities are killed and stopped at random
+// moments. An oracle in shared memory detects conflicting holders.
 
 #include <signal.h>
 #include <sys/stat.h>
@@ -24,9 +24,9 @@ using steady = std::chrono::steady_clock;
 
 constexpr std::size_t workers = 8;
 constexpr std::size_t entities = 6;
-constexpr auto longest_sleep = 16ms;  // of who kills: to stop somebody and go on takes two of 8 ms
+constexpr auto longest_sleep = 16ms;  // the killer stops and continues a process in two sleeps of 8 ms
 
-// A life of a worker: its slot, and how many there have lived in it. Never zero.
+// A life of a worker: its slot, and its number among the lives in that slot. Never zero.
 using life = std::uint32_t;
 constexpr life life_of(std::size_t slot, std::uint32_t count) {
     return static_cast<life>(slot + 1) | count << 8;
@@ -35,12 +35,12 @@ constexpr life life_of(std::size_t slot, std::uint32_t count) {
 struct world {
     std::array<std::atomic<life>, entities> writer;
     std::array<std::array<std::atomic<life>, workers>, entities> readers;
-    std::array<std::atomic<std::uint32_t>, workers> deaths;  // of each slot, told before they happen
+    std::array<std::atomic<std::uint32_t>, workers> deaths;  // by slot, counted before they happen
     std::array<std::atomic<std::uint64_t>, workers> grants;
     std::atomic<std::uint64_t> reported_deaths;
 };
 
-// Whoever else is written down as a holder must have been killed: it was told before it was done.
+// Fails unless the other recorded holder was killed: each kill is recorded before it happens.
 void must_be_dead(const world& all, life other, const char* complaint) {
     const std::size_t slot = (other & 0xff) - 1;
     if (all.deaths[slot].load() <= other >> 8) complain(complaint);
@@ -58,7 +58,7 @@ public:
             const life writer = is_written ? all_.writer[e].exchange(self_) : all_.writer[e].load();
             if (writer != 0) {
                 must_be_dead(all_, writer, "a writer holds it as well");
-                if (tells_deaths_ and not owner_died) complain("the death of a writer was not told");
+                if (tells_deaths_ and not owner_died) complain("the death of a writer was not reported");
                 if (not is_written) (void)all_.writer[e].compare_exchange_strong(writer_of(writer), 0);
             }
             if (not is_written) {
@@ -74,7 +74,7 @@ public:
         for (const entity each : held) {
             const std::size_t e = each.number();
             if (each.is_exclusive()) {
-                if (all_.writer[e].exchange(0) != self_) complain("somebody came in between");
+                if (all_.writer[e].exchange(0) != self_) complain("another process came in between");
             } else if (all_.readers[e][slot_].exchange(0) != self_) {
                 complain("a writer came in between");
             }
@@ -101,7 +101,7 @@ std::vector<entity> draw(seeded_random& chance, bool has_shared) {
     return drawn;
 }
 
-// Its date jumps by hours, back and forth: nothing but records for people may depend on it.
+// Its date jumps by hours, back and forth: only records for people may depend on it.
 class jumping_clock final : public clock_source {
 public:
     [[nodiscard]] steady_time steady_now() const noexcept override { return machine_.steady_now(); }
@@ -126,7 +126,7 @@ protected:
         return process([this, slot, self] { work(slot, self); },
                        slot % 2 == 0 ? of_some : namespaces::shared);
     }
-    // On a full volume only once there is room.
+    // Opens the mutex, on a full volume once there is space.
     [[nodiscard]] std::unique_ptr<shared_fs_mutex> open_when_possible(const seams& from,
                                                                       std::size_t slot = 0) const {
         for (;;) {
@@ -166,7 +166,7 @@ protected:
             sum += each.load();
         return sum;
     }
-    // Kills it; a worker that has ended by itself has complained.
+    // Kills it. A worker that has ended by itself has complained.
     void kill(process& victim, std::size_t slot) {
         siginfo_t end{};
         all->deaths[slot].fetch_add(1);
@@ -176,13 +176,13 @@ protected:
         victim.stop();
     }
 
-    // What of the disk the mutex takes just now, but for the files of lock_files.
+    // Returns the disk space that the mutex takes now, without the files of lock_files.
     [[nodiscard]] std::uint64_t disk_bytes() const {
         struct stat seen{};
         if (::stat(directory.path_of("locks").c_str(), &seen) != 0 or not S_ISREG(seen.st_mode)) return 0;
         return static_cast<std::uint64_t>(seen.st_blocks) * 512;
     }
-    // Everything, by somebody who comes when all are dead.
+    // Locks everything, by a new process after all others are dead.
     void lock_all_that_was_left() {
         const auto mutex = open_when_possible(seams::of_this_machine());
         std::vector<entity> every;
@@ -204,11 +204,11 @@ protected:
     bool is_full_at_times = is_wanted("SLUICE_STORM_FULL");
 };
 
-TEST_P(every_storm, sees_nobody_hold_what_another_does_and_nobody_stuck) {
+TEST_P(every_storm, has_no_conflicting_holders_and_no_stuck_process) {
     const char* const chosen = std::getenv("SLUICE_STORM_SECONDS");
     const auto end =
         steady::now() + (chosen != nullptr ? std::chrono::seconds(std::strtoul(chosen, nullptr, 10)) : 2s);
-    // Interrupts whatever call a worker is in, and does nothing else.
+    // Interrupts the current call of a worker, and does nothing else.
     struct sigaction interrupting{};
     interrupting.sa_handler = [](int) {};
     ASSERT_EQ(::sigaction(SIGUSR1, &interrupting, nullptr), 0);
@@ -226,7 +226,8 @@ TEST_P(every_storm, sees_nobody_hold_what_another_does_and_nobody_stuck) {
     std::uint64_t most_of_disk = 0;
     auto longest_call = steady::duration::zero();
     while (steady::now() < end and not HasFailure()) {
-        // Whoever looks was itself kept from running if its last look is long ago: that says nothing.
+        // If the last poll was long ago, this process itself did not run: so at most
+        // `longest_sleep` counts.
         const auto since_last_look = steady::now() - std::exchange(last_look, steady::now());
         const std::uint64_t granted = grants();
         pause = granted != std::exchange(grants_seen, granted)
@@ -250,18 +251,18 @@ TEST_P(every_storm, sees_nobody_hold_what_another_does_and_nobody_stuck) {
         ++kills;
     }
     const std::uint64_t before = grants();
-    // Where each step is some messages to a server there are a few a second.
+    // Where each step sends messages to a server, there are a few per second.
     const std::uint64_t more = second_anchor ? 20 : 200;
-    EXPECT_TRUE(eventually([&] { return grants() > before + more; })) << "somebody is stuck";
+    EXPECT_TRUE(eventually([&] { return grants() > before + more; })) << "a process is stuck";
     for (std::size_t slot = 0; slot != workers; ++slot)
         kill(running[slot], slot);
     lock_all_that_was_left();
-    // Nobody was granted anything for so long: on an idle machine a tenth of a second at most.
+    // The longest time without a grant: on an idle machine at most 100 ms.
     EXPECT_LT(longest_pause, 2s);
     EXPECT_LE(most_of_disk, 4U << 20);
     RecordProperty("disk_kib_max", static_cast<int>(most_of_disk >> 10));
     RecordProperty("longest_pause_ms", static_cast<int>(longest_pause / 1ms));
-    // What the volume itself makes one wait: no lock is asked for there.
+    // The volume's own delay: these calls request no lock.
     RecordProperty("longest_call_ms", static_cast<int>(longest_call / 1ms));
     RecordProperty("kills", static_cast<int>(kills));
     RecordProperty("grants", static_cast<int>(grants()));

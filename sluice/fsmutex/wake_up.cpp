@@ -32,8 +32,8 @@ void wake_up::wake() noexcept {
     if (completes) complete(0);
 }
 
-// If it was woken before, it still completes from the loop, so that waits that begin in the signals of others
-// do not nest.
+// If it was woken before, it still completes from the loop, so that waits that begin inside other
+// operations' completions do not nest.
 std::optional<int> wake_up::begin(bool) noexcept {
     bool completes = false;
     {

@@ -8,19 +8,20 @@
 
 namespace sluice::fsmutex {
 
-/// Internal to fsmutex. What an operation waits for until any thread wakes it: how a request that waits
-/// without a thread of its own is notified that it is worth polling.
+/// Internal to fsmutex. An event that any thread signals and an operation waits for. It notifies a
+/// request without a thread that it is worth polling.
 ///
-/// Shared by the request and by the thread that wakes it. Invariant: `is_waiting_` is true from begin() until
-/// wake(), end() or abandon(), and the one that clears it completes the operation.
+/// Shared by the request and by the thread that wakes it. Invariant: `is_waiting_` is true from
+/// begin() until wake(), end() or abandon(), and the caller that clears it completes the operation.
 class wake_up final : public io::external_work {
 public:
-    /// Returns a new one, or null if there is no memory. Allocates: it.
+    /// Returns a new event, or null if there is no memory. Allocates: the event.
     [[nodiscard]] static std::shared_ptr<wake_up> create() noexcept;
 
-    /// Any thread, at most once. The operation ends with success; if it begins later, then.
+    /// Signals the event. Any thread, at most once. The operation ends with success, also if it
+    /// begins later.
     void wake() noexcept;
-    /// Whether wake() was called. Any thread.
+    /// Returns whether wake() was called. Any thread.
     [[nodiscard]] bool was_woken() noexcept;
 
 private:
@@ -28,7 +29,7 @@ private:
     void end() noexcept override;
     [[nodiscard]] bool abandon() noexcept override;
 
-    std::mutex mutex_;  // guards what follows
+    std::mutex mutex_;  // guards the members below
     bool was_woken_ = false;
     bool is_waiting_ = false;
 };

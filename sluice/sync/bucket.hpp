@@ -11,8 +11,8 @@
 
 namespace sluice::sync {
 
-/// An entry of a bucket: a pointer to a node, with a digest of its segment above. Different digests mean
-/// different segments. A value.
+/// An entry of a bucket: a pointer to a node, with a digest of its segment in the upper bits.
+/// Different digests mean different segments. A value.
 template <class Atomics>
 class bucket_entry {
 public:
@@ -42,8 +42,8 @@ private:
 
 enum class bucket_entering { entered, in_the_way, crowded };
 
-/// The held ranges of some segments, of a bucket_table; see there. A cache line, where atomics are words.
-/// Thread safety: all but `latch` is guarded by it.
+/// The held ranges of some segments of a bucket_table; see there. One cache line if atomics are
+/// plain words. Thread safety: `latch` guards all other members.
 template <class Atomics>
 struct alignas(64) lock_bucket {
     using node = lock_node<Atomics>;
@@ -52,10 +52,10 @@ struct alignas(64) lock_bucket {
 
     bucket_latch<Atomics> latch;
     // Guarded by it:
-    std::uint32_t marks : 23 = 0;  // changed under the lock's latch, too
+    std::uint32_t marks : 23 = 0;  // changed while also holding the lock's latch
     std::uint32_t is_closed : 1 = 1;
-    std::uint32_t leaves : 8 = 0;            // the lowest bits of how many
-    std::array<entry, entries_max> entries;  // those in use come first
+    std::uint32_t leaves : 8 = 0;            // the low bits of their number
+    std::array<entry, entries_max> entries;  // the used ones come first
 
     [[nodiscard]] std::size_t used() const noexcept;
     [[nodiscard]] bool has(entry one) const noexcept;
@@ -74,7 +74,7 @@ bool lock_bucket<Atomics>::has(entry one) const noexcept {
     return std::ranges::find(entries, one) != entries.end();
 }
 
-// If nothing conflicts with it.
+// Adds an entry if nothing conflicts with it.
 template <class Atomics>
 auto lock_bucket<Atomics>::add(entry one) noexcept -> bucket_entering {
     for (entry& each : entries) {
@@ -91,7 +91,7 @@ auto lock_bucket<Atomics>::add(entry one) noexcept -> bucket_entering {
     return bucket_entering::crowded;
 }
 
-// The last one takes its place.
+// Moves the last entry into its place.
 template <class Atomics>
 bool lock_bucket<Atomics>::remove(entry one) noexcept {
     std::size_t at = 0;

@@ -4,9 +4,9 @@
 
 namespace sluice::sync {
 
-/// Keeps threads out of a few dozen instructions that threads seldom meet in. Giving it back is a plain
-/// store, so there is nobody to wake: who waits backs off. Thread safety: any thread. Blocks: while another
-/// thread holds it. Size: four bytes.
+/// A latch around a few dozen instructions, for threads that seldom meet. Releasing it is a plain
+/// store without a wake-up, so a waiting thread backs off. Thread safety: any thread. Blocks: while
+/// another thread holds it. Size: four bytes.
 template <class Atomics>
 class bucket_latch {
 public:
@@ -14,19 +14,20 @@ public:
         if (not try_lock()) [[unlikely]]
             lock_slowly();
     }
-    // release: pairs with the acquire of whoever locks next.
+    // release: pairs with the acquire of the next lock().
     void unlock() noexcept { word_.store(free, std::memory_order_release); }
 
 private:
     enum : std::uint32_t { free, held };
 
-    // Without a look at first: that would bring the cache line once to be read and once more to be written.
+    // Without a load first: that would fetch the cache line once for reading and once more for
+    // writing.
     [[nodiscard]] bool try_lock() noexcept {
         // acquire: pairs with the release of unlock().
         return word_.exchange(held, std::memory_order_acquire) == free;
     }
 
-    // Apart, so that who need not wait has no registers to save for it.
+    // Separate, so that the uncontended path need not save registers for it.
     [[gnu::noinline]] void lock_slowly() noexcept {
         unsigned round = 0;
         do

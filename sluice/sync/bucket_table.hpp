@@ -13,65 +13,73 @@
 
 namespace sluice::sync {
 
-/// Ranges that are held and about which there is no dispute, spread over cache lines by where they are, so
-/// that threads which lock different places do not meet. The numbers of places (segments of 2^shift bytes)
-/// are hashed to buckets; a *narrow* range, one of at most two segments, is entered for each of them.
+/// Held ranges without conflicts, spread over cache lines by their position, so that threads that
+/// lock different parts do not share cache lines. The numbers of segments (of 2^shift bytes) are
+/// hashed to buckets. A *narrow* range, one of at most two segments, is entered for each of them;
+/// others are *wide*.
 ///
 /// Invariants, with `set` the fair_set of the same lock and "the latch" the one that guards it:
-///   1. a range that is entered is held; it conflicts with no other that is entered;
-///   2. a node is entered, or in the set, or both; both means that somebody in the set asked for part of it;
-///   3. a node of the set that is not entered has a mark on each of its buckets, or one on the whole table if
-///      it is wide; what has a mark takes nothing in. So whoever comes after it meets it in the set;
-///   4. an entered node goes into the set under the latch and that of a bucket it is entered in; it leaves
-///      its buckets before its holder looks whether it is in the set;
+///   1. an entered range is held; it conflicts with no other entered range;
+///   2. a node is entered, or in the set, or both; both means that a request in the set conflicts
+///      with it;
+///   3. a node of the set that is not entered has a mark on each of its buckets, or one on the
+///      whole table if it is wide; a marked bucket accepts no entries. So later requests find the
+///      node in the set;
+///   4. an entered node is added to the set under the latch and that of a bucket with its entry; it
+///      leaves its buckets before its holder checks whether it is in the set;
 ///   5. order of latches: the latch, then buckets from the first to the last.
-/// A table is never given back while the lock lives, since threads may be on their way to one that was left:
-/// its buckets are *closed*, which they see under a bucket's latch, and then they take the latch. Thread
-/// safety: any thread, the latch where it says so. Allocates: in make(). Blocks: for the latch of a bucket.
+/// A table is never freed before the lock is destroyed, because threads may still be about to use
+/// an old one. Its buckets are *closed*. A thread detects that under a bucket's latch, and then
+/// acquires the latch. Thread safety: any thread, the latch where stated. Allocates: in make().
+/// Blocks: for the latch of a bucket.
 template <class Atomics>
 class alignas(64) bucket_table {
 public:
     using node = lock_node<Atomics>;
     using set = fair_set<Atomics>;
 
-    /// 2^buckets_log2 buckets, closed. Null: there is no memory. Allocates.
+    /// Creates a table of 2^buckets_log2 closed buckets. Returns null if there is no memory.
+    /// Allocates.
     [[nodiscard]] static bucket_table* make(unsigned buckets_log2, bucket_table* older) noexcept;
-    /// Gives back a table, and those that are older.
+    /// Frees a table and the older ones.
     static void give_back(bucket_table* newest) noexcept;
 
     [[nodiscard]] unsigned buckets_log2() const noexcept { return buckets_log2_; }
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_for(buckets_log2_); }
 
     using entering = bucket_entering;
-    /// Enters a described node if nothing is in its way, or may be, and there is room.
+    /// Enters a described node if nothing conflicts or may conflict with it, and its buckets have
+    /// space.
     [[nodiscard]] entering enter(node& fresh) noexcept;
     enum class leaving { left, left_and_look, disputed, not_here };
-    /// Takes a node out of its buckets. Disputed: it is in the set as well. Not here: it is in the set, or
-    /// the table is closed. `left_and_look`: so did many since the last time it said that.
+    /// Removes a node from its buckets. Returns `disputed` if it is also in the set, and `not_here`
+    /// if it is only in the set, or the table is closed. `left_and_look`: many nodes have left
+    /// since this was last returned.
     [[nodiscard]] leaving leave(node& held) noexcept;
-    /// Puts `to`, described alike, where `from` is entered; false if that is nowhere, or in the set as well.
+    /// Replaces the entries of `from` by `to`, which is described alike. Returns false if `from` is
+    /// not entered, or is also in the set.
     [[nodiscard]] bool relocate(node& from, node& to) noexcept { return relocate_if(from, to, false); }
 
     // Under the latch; complexity linear in the buckets for wide ranges, entries(), open() and close().
 
-    /// How many are in use.
+    /// Returns the number of entries in use.
     [[nodiscard]] std::size_t entries() noexcept;
     [[nodiscard]] bool is_wide(const byte_range& where) const noexcept { return find(where).is_wide; }
     void mark(const byte_range& where) noexcept { add_marks(where, 1); }
     void unmark(const byte_range& where) noexcept { add_marks(where, -1); }
-    /// Brings what is entered and in the way of `wanted`, which is marked, into the set.
+    /// Adds the entered nodes that conflict with `wanted`, which is marked, to the set.
     void gather(const lock_args& wanted, set& into) noexcept;
-    /// Brings an entered node into the set, and marks it instead.
+    /// Moves an entered node to the set, and marks it instead.
     void bring(node& held, set& into) noexcept;
-    /// The same as relocate(), of what is in the set as well.
+    /// The same as relocate(), also for a node in the set.
     void relocate_under_latch(node& from, node& to) noexcept { (void)relocate_if(from, to, true); }
 
-    /// Opens a closed table: what the set holds and nobody waits for is entered, the rest is marked.
+    /// Opens a closed table: held nodes of the set without waiters are entered, the rest is marked.
     void open(set& from) noexcept;
-    /// Closes it: what is entered goes into the set.
+    /// Closes the table: entered nodes are added to the set.
     void close(set& into) noexcept;
 
-    /// Of tables made before.
+    /// The table created before this one.
     bucket_table* const older;
 
 private:
@@ -84,7 +92,7 @@ private:
 
         [[nodiscard]] entry entry_of(const node& one) const noexcept { return entry(one, digest); }
     };
-    // Where a range belongs: the places of its one or two segments, in the order of their buckets.
+    // The buckets of a range: the places of its one or two segments, in bucket order.
     struct places {
         std::array<place, 2> at;
         std::size_t count = 1;
@@ -102,7 +110,7 @@ private:
         [[nodiscard]] bucket& operator[](std::size_t i) const noexcept { return *buckets_[i]; }
 
     private:
-        std::array<bucket*, 2> buckets_;  // the same twice, if there is one
+        std::array<bucket*, 2> buckets_;  // the same twice, if there is only one
     };
 
     bucket_table(unsigned buckets_log2, bucket_table* older_table) noexcept
@@ -118,9 +126,9 @@ private:
     [[nodiscard]] place place_of(std::uint64_t segment) const noexcept;
     [[nodiscard]] entering enter_two(node& fresh) noexcept;
     [[nodiscard]] leaving leave_two(node& held) noexcept;
-    // Whether it is open, and the table still has the shift by which it was found.
+    // Returns whether the bucket is open, and the table still has the shift by which it was found.
     [[nodiscard]] bool is_current(const bucket& one, unsigned shift) const noexcept;
-    // Whether, besides, nothing in the set can be in the way of what is entered in it.
+    // Returns whether, in addition, no node of the set can conflict with an entry of the bucket.
     [[nodiscard]] bool takes_in(const bucket& one, unsigned shift) const noexcept;
     [[nodiscard]] static entering add(const latched& at, const places& where, const node& one) noexcept;
     [[nodiscard]] bool relocate_if(node& from, node& to, bool even_if_in_set) noexcept;
@@ -129,12 +137,13 @@ private:
     void add_marks(const byte_range& where, int count) noexcept;
     static void gather_from(bucket& one, const lock_args& wanted, set& into) noexcept;
 
-    // Read by all, seldom written: under the latch, the table being closed.
+    // Read by all threads, seldom written: under the latch, while the table is closed.
     typename Atomics::template atomic<std::uint32_t> shift_{0};
-    // Written under the latch only; a bucket's latch orders it for whoever enters.
+    // Written under the latch only; a bucket's latch orders it for threads that enter nodes.
     typename Atomics::template atomic<std::uint32_t> wide_marks_{0};
     const unsigned buckets_log2_;
-    // Notes of leaves, counted roughly. On a line of its own: it is written, if rarely.
+    // An approximate number of notes. On a separate cache line, because it is written, though
+    // rarely.
     alignas(64) typename Atomics::template atomic<std::uint32_t> notes_{0};
 };
 
@@ -156,7 +165,7 @@ void bucket_table<Atomics>::give_back(bucket_table* newest) noexcept {
         bucket_table* const next = newest->older;
         for (const bucket& one : newest->all())
             ENSURE(one.marks == 0 and one.entries.front().is_free(),
-                   "guards and requests go before their lock");
+                   "guards and requests destroyed before their lock");
         std::destroy(newest->all().begin(), newest->all().end());
         newest->~bucket_table();
         ::operator delete(newest, std::align_val_t{alignof(bucket_table)});
@@ -224,7 +233,7 @@ auto bucket_table<Atomics>::add(const latched& at, const places& where, const no
     return second;
 }
 
-// The short form for most ranges.
+// The short form, for most ranges.
 template <class Atomics>
 auto bucket_table<Atomics>::enter(node& fresh) noexcept -> entering {
     const unsigned shift = shift_.load(std::memory_order_relaxed);
@@ -320,14 +329,15 @@ void bucket_table<Atomics>::add_marks(const byte_range& where, int count) noexce
     const places found = find(where);
     const auto more = static_cast<std::uint32_t>(count);
     if (found.is_wide) {
-        // release: pairs with the acquire of is_unmarked(), when it gets 0 again.
+        // release: pairs with the acquire of takes_in(), when it is 0 again.
         wide_marks_.store(wide_marks_.load(std::memory_order_relaxed) + more, std::memory_order_release);
         return;
     }
     constexpr std::uint32_t marks_max = (1U << 23) - 1;
     const latched at(*this, found);
     for (std::size_t i = 0; i != found.count; ++i) {
-        ENSURE(count < 0 ? at[i].marks != 0 : at[i].marks != marks_max, "so many wait for one place");
+        ENSURE(count < 0 ? at[i].marks != 0 : at[i].marks != marks_max,
+               "marks of one bucket within their bounds");
         at[i].marks = (at[i].marks + more) & marks_max;
     }
 }

@@ -8,14 +8,15 @@
 
 namespace sluice::sync {
 
-/// A range of the 2^64 bytes that 64-bit offsets can name: any of them, all of them, or none of them at a
-/// place.
+/// A range of the 2^64 bytes that 64-bit offsets can address: any of them, all of them, or an empty
+/// range at an offset.
 ///
-/// A range without bytes lies between two bytes: it overlaps what covers both of them, never another such
-/// ([MS-FSA] 2.1.4.10 has locks like that). The one at offset 0 overlaps nothing.
+/// An empty range is between two bytes. It overlaps ranges that cover both of them, and no other
+/// empty range ([MS-FSA] 2.1.4.10 has such locks). The one at offset 0 overlaps nothing.
 ///
-/// Kept as the first and the last byte, so that the last of all bytes needs no number beyond 64 bits. Without
-/// bytes, `last` is the one before `first`; the rule for an overlap is then the same.
+/// Stored as the first and the last byte, so that the last of all bytes needs no number beyond 64
+/// bits. In an empty range, `last` is the byte before `first`; the rule for an overlap is then the
+/// same.
 /// Thread safety: a value.
 class byte_range {
 public:
@@ -25,16 +26,16 @@ public:
     };
     struct ends {
         std::uint64_t first = 0;
-        std::uint64_t last = 0;  // belongs to the range
+        std::uint64_t last = 0;  // inclusive
     };
 
-    /// Nothing if it would reach past the last byte, 2^64 - 1.
+    /// Returns the range, or std::nullopt if it would reach past the last byte, 2^64 - 1.
     [[nodiscard]] static constexpr std::optional<byte_range> of(extent wanted) noexcept {
         if (wanted.length == 0) return byte_range({wanted.offset, wanted.offset - 1}, true);
         if (wanted.offset > offset_max - (wanted.length - 1)) return std::nullopt;
         return byte_range({wanted.offset, wanted.offset + (wanted.length - 1)}, false);
     }
-    /// From one byte to another, both included; `first` is not behind `last`.
+    /// Returns the range from one byte to another, both inclusive; `first` is not after `last`.
     [[nodiscard]] static constexpr byte_range between(ends wanted) noexcept {
         ENSURE(wanted.first <= wanted.last, "a range begins before it ends");
         return byte_range(wanted, false);
@@ -48,17 +49,17 @@ public:
     }
 
     [[nodiscard]] constexpr std::uint64_t first() const noexcept { return at_.first; }
-    /// The last byte; of a range without bytes, the one before `first()`.
+    /// Returns the last byte; for an empty range, the byte before `first()`.
     [[nodiscard]] constexpr std::uint64_t last() const noexcept { return at_.last; }
     [[nodiscard]] constexpr bool is_empty() const noexcept { return is_empty_; }
-    /// Whether it can overlap nothing at all.
+    /// Returns whether the range cannot overlap any other.
     [[nodiscard]] constexpr bool is_nowhere() const noexcept { return is_empty_ and at_.first == 0; }
 
     [[nodiscard]] constexpr bool overlaps(const byte_range& other) const noexcept {
         return not is_nowhere() and not other.is_nowhere() and at_.first <= other.at_.last and
                other.at_.first <= at_.last;
     }
-    /// Whether every byte of `other`, which has some, is one of this range.
+    /// Returns whether every byte of `other`, which is not empty, is a byte of this range.
     [[nodiscard]] constexpr bool covers(const byte_range& other) const noexcept {
         return not is_empty_ and not other.is_empty_ and at_.first <= other.at_.first and
                other.at_.last <= at_.last;

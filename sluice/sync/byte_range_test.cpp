@@ -15,7 +15,7 @@ TEST(byte_range, reaches_the_last_byte_and_never_past_it) {
     EXPECT_EQ(byte_range::whole().last(), last_byte);
 }
 
-TEST(byte_range, overlaps_what_has_a_byte_in_common) {
+TEST(byte_range, overlaps_ranges_with_a_common_byte) {
     const auto middle = byte_range::between({.first = 10, .last = 19});
     EXPECT_TRUE(middle.overlaps(byte_range::between({.first = 19, .last = 19})));
     EXPECT_TRUE(middle.overlaps(byte_range::between({.first = 0, .last = 10})));
@@ -25,7 +25,7 @@ TEST(byte_range, overlaps_what_has_a_byte_in_common) {
     EXPECT_TRUE(byte_range::from(last_byte).overlaps(byte_range::whole()));
 }
 
-TEST(byte_range, without_bytes_overlaps_what_covers_both_neighbours_and_nothing_else) {
+TEST(byte_range, without_bytes_overlaps_only_ranges_that_cover_both_neighbours) {
     const auto middle = byte_range::between({.first = 10, .last = 19});
     EXPECT_FALSE(middle.overlaps(byte_range::none_at(10)));
     EXPECT_TRUE(middle.overlaps(byte_range::none_at(11)));
@@ -43,7 +43,7 @@ TEST(byte_range, without_bytes_at_the_beginning_is_nowhere) {
     EXPECT_FALSE(byte_range::none_at(1).is_nowhere());
 }
 
-TEST(byte_range, covers_what_lies_within_it) {
+TEST(byte_range, covers_ranges_within_it) {
     const auto middle = byte_range::between({.first = 10, .last = 19});
     EXPECT_TRUE(middle.covers(middle));
     EXPECT_TRUE(middle.covers(byte_range::between({.first = 12, .last = 12})));

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int many = 1'000'000;
 
-// A request whose completion is given to it.
+// A request with a given completion.
 class request_that final : public range_request {
 public:
     request_that() = default;
@@ -35,7 +35,7 @@ private:
     std::function<void(bool)> what_;
 };
 
-// Two requests that hand one range to each other: each asks again for it before it releases it.
+// Two requests that pass one range to each other: each requests it again before it releases it.
 struct hand_offs {
     range_lock lock;
     std::array<request_that, 2> requests;
@@ -121,7 +121,8 @@ TEST(completions, of_coroutines_that_grant_each_other_need_a_bounded_stack) {
     EXPECT_EQ(grants, 10 * coroutines);
 }
 
-// A sender's operation that starts the next one when it completes. Its guard goes first or last.
+// A sender's operation that starts the next one when it completes. Its guard is destroyed first or
+// last.
 struct sender_chain {
     struct receiver {
         using receiver_concept = execution_model::receiver_t;
@@ -184,14 +185,14 @@ TEST(completions, above_the_deepest_level_have_run_when_the_call_that_causes_the
     }
     held.unlock();
     EXPECT_EQ(completed, depth + 3);
-    // The deepest one and those after it saw nothing; each above saw all that came after it.
+    // The deepest one and those after it saw nothing; each above saw all later ones.
     std::vector<int> expected(4, 0);
     for (int i = 0; i != depth - 1; ++i)
         expected.push_back(4 + i);
     EXPECT_EQ(completed_within, expected);
 }
 
-TEST(completions, that_wait_run_first_what_is_queued_on_their_thread) {
+TEST(completions, that_wait_first_run_the_queue_of_their_thread) {
     basic_range_lock<hot_atomics> lock;  // one level
     struct releasing final : basic_range_request<hot_atomics> {
         ~releasing() = default;

@@ -6,42 +6,43 @@
 
 namespace sluice::sync {
 
-/// The ranges of a lock about which there may be a dispute: those held, those waiting, and which node each
-/// waiting one watches. (Wait order by overlap: Kara 2013, Bueso 2017; one watched node instead of a count:
-/// own design.)
+/// The ranges of a lock that may conflict: the held ones, the waiting ones, and the node that each
+/// waiting one watches. (Wait order by overlap: Kara 2013, Bueso 2017; one watched node instead of
+/// a count: own design.)
 ///
 /// Invariants:
-///   1. Nodes have the numbers of their arrival. 0: it is held, and was there before all that it conflicts
-///      with, or overtook them.
-///   2. A node waits while one with a smaller number that conflicts with it is held or waits. So two that are
-///      held never conflict.
+///   1. Nodes are numbered in order of arrival. 0: the node is held, and was there before all that
+///      it conflicts with, or overtook them.
+///   2. A node waits while a conflicting one with a smaller number is held or waits. So two held
+///      nodes never conflict.
 ///   3. A waiting node watches one such node: it is in that node's list of watchers.
-///   4. Which one: the latest that waits; if none waits, one that is held.
-///   5. Whatever may end the conflict of a node with its watchers (it leaves, is downgraded, shrunk or split)
-///      takes its list and lets each of them look again. A wait ends once: there.
+///   4. It watches the latest one that waits; if none waits, one that is held.
+///   5. Any change that may end the conflict of a node with its watchers (it leaves, is downgraded,
+///      shrunk or split) takes its list, and each of them is checked again. A wait ends only there.
 ///
-/// From 4 follows what a wait costs. When the watched node leaves, all earlier ones that conflict with it
-/// have left before it was granted. So a node looks again at most once for each of its blockers that can be
-/// held at the same time, and once for each cancelled one that it watched. Waiting writers of one range form
-/// a chain, in which each release grants the next one.
-/// Complexity: O(log n) expected in the nodes of the set for each search for a node to watch, at most plus
-/// the overlaps (interval_set.hpp); a release is one search for each watcher. Allocates: nothing. Thread
-/// safety: none of its own: a latch guards it.
+/// Invariant 4 bounds the cost of a wait. When the watched node leaves, all earlier conflicting
+/// ones have left before it was granted. So a node is checked again at most once for each of its
+/// blockers that can be held at the same time, and once for each cancelled one that it watched.
+/// Waiting writers of one range form a chain, in which each release grants the next one.
+/// Complexity: O(log n) expected in the nodes of the set for each search for a node to watch, at
+/// most plus the overlaps (interval_set.hpp); a release is one search for each watcher. Allocates:
+/// nothing. Thread safety: guarded by a latch.
 template <class Atomics>
 class fair_set {
 public:
     using node = lock_node<Atomics>;
     using ended = ended_waits<Atomics>;
 
-    /// `overtakes_max`: of range_lock_options.
+    /// `overtakes_max`: see range_lock_options.
     explicit fair_set(std::uint32_t overtakes_max) noexcept : overtakes_max_(overtakes_max) {}
 
     [[nodiscard]] bool is_empty() const noexcept { return held_.is_empty() and waiting_.is_empty(); }
 
-    /// Calls `visit(node)` for what conflicts with `wanted`, by first byte, until it returns false.
+    /// Calls `visit(node)` for each node that conflicts with `wanted`, by first byte, until it
+    /// returns false.
     template <class Visit>
     void for_each_conflict(const lock_args& wanted, Visit&& visit) const;
-    /// Calls `visit(node)` for all, which may take that node out of the set.
+    /// Calls `visit(node)` for all nodes; `visit` may remove that node from the set.
     template <class Visit>
     void for_each(Visit&& visit) const {
         held_.for_each([&](interval_node& one) { visit(node_of(one)); });
@@ -51,19 +52,19 @@ public:
         return waiting_.first_overlap({.where = where}) != nullptr;
     }
 
-    /// Takes in a described node, the latest of all: held if this returns true. Otherwise it waits if it may,
-    /// and is not taken in if not.
+    /// Inserts a described node as the latest. Returns whether it is held. Otherwise it waits if
+    /// `may_wait`, and is not inserted if not.
     [[nodiscard]] bool enter(node& fresh, bool may_wait) noexcept;
-    /// Takes in a held node that was there before all that it conflicts with.
+    /// Inserts a held node that was there before all that it conflicts with.
     void admit(node& held) noexcept { hold(held, earlier_than_all); }
-    /// Takes out a held node that has no watchers.
+    /// Removes a held node that has no watchers.
     void erase(node& one) noexcept {
-        ENSURE(not one.is_waiting() and one.watchers == nullptr, "watchers have to look again");
+        ENSURE(not one.is_waiting() and one.watchers == nullptr, "node erased while it has watchers");
         held_.erase(one);
     }
-    /// Takes out what is held or waits, and lets its watchers look again.
+    /// Removes a node that is held or waits, and checks its watchers again.
     void leave(node& leaving, ended& over) noexcept;
-    /// Ends a wait; false if it was over.
+    /// Ends a wait. Returns false if it was over.
     [[nodiscard]] bool cancel(node& waiting, ended& granted, ended& cancelled) noexcept;
     [[nodiscard]] std::size_t cancel_all(const void* owner, ended& granted, ended& cancelled) noexcept;
 
@@ -76,7 +77,7 @@ public:
     void relocate(node& from, node& to) noexcept;
 
 private:
-    // Numbers that are nobody's arrival.
+    // Numbers that no arrival has.
     static constexpr std::uint64_t earlier_than_all = 0;
     static constexpr std::uint64_t later_than_all = ~std::uint64_t{0};
     static constexpr std::uint32_t without_limit = ~std::uint32_t{0};  // of range_lock_options
@@ -86,7 +87,7 @@ private:
         return {.where = wanted.where,
                 .whom = wanted.mode == lock_mode::shared ? visiting::writers : visiting::all};
     }
-    // The first conflict of a set from `at` on.
+    // Returns the first conflict of a set, from `at` on.
     [[nodiscard]] static node* skip_allowed(interval_node* at, const overlap_query& overlaps,
                                             const lock_args& wanted) noexcept {
         while (at != nullptr and not node_of(*at).is_in_the_way_of(wanted))
@@ -99,8 +100,8 @@ private:
         one.watch_link = nullptr;
         held_.insert(one, number, priorities_.draw());
     }
-    // One that is held and that a request of that number has to wait for, or null. A later one that is held
-    // although an earlier one waits is a reader on its own owner's writer.
+    // Returns a held node that a request with that number must wait for, or null. A later one that
+    // is held while an earlier one waits is a reader that overlaps its own owner's writer.
     [[nodiscard]] node* holder_against(const lock_args& wanted, std::uint64_t number) const noexcept {
         const overlap_query overlaps = conflicts_of(wanted);
         interval_node* at = held_.first_overlap(overlaps);
@@ -165,7 +166,8 @@ void fair_set<Atomics>::for_each_conflict(const lock_args& wanted, Visit&& visit
     }
 }
 
-// One that a request of that number has to wait for, by the rule of invariant 4, or null.
+// Returns a node that a request with that number must wait for, by the rule of invariant 4, or
+// null.
 template <class Atomics>
 auto fair_set<Atomics>::blocker_of(const lock_args& wanted, std::uint64_t number) const noexcept -> node* {
     interval_node* const latest =
@@ -202,7 +204,7 @@ void fair_set<Atomics>::grant(node& waiting, std::uint64_t number, ended& over) 
     over.add(waiting);
 }
 
-// A list of nodes whose watched one has left, or has changed: grants them, or finds them another one.
+// Grants the nodes of a list whose watched node has left or changed, or finds them another one.
 template <class Atomics>
 void fair_set<Atomics>::look_again(node*& watchers, ended& over) noexcept {
     while (watchers != nullptr) {
@@ -217,7 +219,7 @@ void fair_set<Atomics>::look_again(node*& watchers, ended& over) noexcept {
     }
 }
 
-// A node that waits no longer, and was not granted. Its watchers go to a list, to look again.
+// Removes a waiting node that was not granted. Moves its watchers to a list, to check them again.
 template <class Atomics>
 void fair_set<Atomics>::take_out(node& waiting, node*& watchers) noexcept {
     unlink(waiting);
@@ -238,7 +240,7 @@ void fair_set<Atomics>::leave(node& leaving, ended& over) noexcept {
     let_overtake(leaving.where(), over);
 }
 
-// Whether nothing held conflicts, and none of the earlier ones that wait was overtaken too often.
+// Returns whether no held node conflicts, and no earlier waiting one was overtaken too often.
 template <class Atomics>
 bool fair_set<Atomics>::may_overtake(const lock_args& wanted, std::uint64_t number) const noexcept {
     if (overtakes_max_ == 0 or holder_against(wanted, number) != nullptr) return false;
@@ -250,7 +252,8 @@ bool fair_set<Atomics>::may_overtake(const lock_args& wanted, std::uint64_t numb
     });
 }
 
-// Those that came before `number` and conflict will wait for `by` as if it had come before them.
+// Counts an overtake of the conflicting nodes before `number`. They will wait for `by` as if it had
+// come before them.
 template <class Atomics>
 void fair_set<Atomics>::count_overtaken(const node& by, std::uint64_t number) noexcept {
     (void)waiting_.for_each_overlap({.where = by.where()}, [&](interval_node& other) {
@@ -260,8 +263,8 @@ void fair_set<Atomics>::count_overtaken(const node& by, std::uint64_t number) no
     });
 }
 
-// Grants, in the order of arrival, what waits for part of `where`, where something changed, and conflicts
-// with nothing held.
+// Grants, in order of arrival, the nodes that wait for part of `where`, where something changed,
+// and that conflict with no held node.
 template <class Atomics>
 void fair_set<Atomics>::let_overtake(const byte_range& where, ended& over) noexcept {
     if (overtakes_max_ == 0) return;
@@ -283,7 +286,7 @@ bool fair_set<Atomics>::cancel(node& waiting, ended& granted, ended& cancelled) 
     return true;
 }
 
-// All leave before any watcher looks again, so that none is granted because another one left.
+// All leave before any watcher is checked again, so that none is granted because another one left.
 template <class Atomics>
 std::size_t fair_set<Atomics>::cancel_all(const void* owner, ended& granted, ended& cancelled) noexcept {
     std::size_t count = 0;
@@ -337,7 +340,7 @@ void fair_set<Atomics>::shrink(node& held, const byte_range& kept, ended& over) 
     let_overtake(before, over);
 }
 
-// A request between both parts, without bytes, waits for neither from now on.
+// An empty request between both parts waits for neither from now on.
 template <class Atomics>
 void fair_set<Atomics>::split(node& held, const byte_range& kept, node& rest, const byte_range& rest_where,
                               ended& over) noexcept {

@@ -21,8 +21,8 @@ interval_node* interval_tree::next(interval_node& node) noexcept {
     return child->parent_;
 }
 
-// If a range of the left subtree reaches and none of it overlaps, that one begins too late, and so does all
-// that comes after it. So nobody has to come back from there.
+// If a range of the left subtree ends late enough and none of it overlaps, that one begins too
+// late, and so do all later ones. So the search never returns from there.
 interval_node* interval_tree::first_overlap_below(interval_node* node, const overlap_query& wanted) noexcept {
     while (node != nullptr and reaches(*node, wanted)) {
         if (node->left_ != nullptr and reaches(*node->left_, wanted)) {

@@ -6,8 +6,8 @@
 
 namespace sluice::sync {
 
-/// An element of an interval_set: a range, whether it is a writer's, and a number. Lives with the caller.
-/// Thread safety: none of its own.
+/// An element of an interval_set: a range, whether it is a writer's, and a number. The caller owns
+/// it. Thread safety: none.
 class interval_node {
 public:
     interval_node() noexcept = default;
@@ -16,7 +16,7 @@ public:
 
     /// Sets the range and the mode, while the node is in no set.
     void describe(const byte_range& where, bool is_writer) noexcept {
-        ENSURE(not is_in_set_, "a set relies on the ranges of its nodes");
+        ENSURE(not is_in_set_, "range changed while the node is in a set");
         where_ = where;
         is_writer_ = is_writer;
     }
@@ -25,23 +25,24 @@ public:
     [[nodiscard]] bool is_writer() const noexcept { return is_writer_; }
     [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
     [[nodiscard]] bool is_in_set() const noexcept { return is_in_set_; }
-    /// Of a node that is or was in a set.
+    /// Returns the priority of a node that is or was in a set.
     [[nodiscard]] std::uint32_t priority() const noexcept { return priority_; }
 
 protected:
-    ~interval_node() { ENSURE(not is_in_set_, "a node leaves its set before it is destroyed"); }
+    ~interval_node() { ENSURE(not is_in_set_, "node destroyed while it is in a set"); }
 
 private:
     friend class interval_tree;
     template <bool is_numbered>
     friend class basic_interval_set;
 
-    // These have a meaning in a set only, and are not initialised elsewhere: every lock constructs a node.
+    // These have a meaning only in a set. Otherwise they are not initialised, because every lock
+    // constructs a node.
     std::uint64_t number_;
     interval_node* parent_;
     interval_node* left_;
     interval_node* right_;
-    // Of the subtree whose root this is: the last bytes, of all ranges and of the writers', and the numbers.
+    // Summary of the subtree: the last bytes, of all ranges and of the writers', and the numbers.
     std::uint64_t last_max_;
     std::uint64_t writer_last_max_;  // valid if has_writer_
     std::uint64_t number_min_;       // this and the next one: in a numbered set
@@ -50,7 +51,7 @@ private:
     std::uint32_t has_writer_ : 1;
 
 protected:
-    std::uint32_t spare_;  // for derived classes: where padding would be
+    std::uint32_t spare_;  // for derived classes, in place of padding
 
 private:
     [[no_unique_address]] byte_range where_ = byte_range::none_at(0);
@@ -58,23 +59,22 @@ private:
     bool is_in_set_ = false;
 };
 
-/// Which ranges are of interest: those that overlap `where`, of all nodes or of the writers. A range that is
-/// nowhere overlaps nothing.
+/// The nodes of interest: those that overlap `where`, all of them or only the writers. A range that
+/// is nowhere overlaps nothing.
 enum class visiting { all, writers };
 struct overlap_query {
     byte_range where;
     visiting whom = visiting::all;
 };
 
-/// The source of the priorities of nodes. They cannot be predicted outside the process: a client that
-/// chooses the ranges could otherwise choose them so that a tree becomes a list. Thread safety: none of its
-/// own.
+/// The source of the priorities of nodes. They are unpredictable outside the process: otherwise a
+/// client could choose the ranges so that a tree degenerates to a list. Thread safety: none.
 class priority_source {
 public:
-    /// Seeds it with a secret of this process and the address of this object. Blocks: the first one in a
-    /// process makes one system call, getrandom(2); the others make none.
+    /// Seeds it with a secret of this process and the address of this object. Blocks: the first one
+    /// in a process makes one system call, getrandom(2); the others make none.
     priority_source() noexcept;
-    /// Gives the same priorities for the same seed. For tests.
+    /// Returns the same priorities for the same seed. For tests.
     explicit priority_source(std::uint64_t seed) noexcept;
     priority_source(const priority_source&) = delete;
     priority_source& operator=(const priority_source&) = delete;
@@ -86,23 +86,23 @@ private:
     std::uint64_t state_;  // never zero, which would stay zero
 };
 
-/// What the sets of ranges have in common: the search for overlaps in a treap by first byte and number. Each
-/// subtree has the furthest last byte of all its ranges (an interval tree, Cormen et al. 14.3) and of its
-/// writers.
+/// The common base of the sets of ranges: the search for overlaps in a treap by first byte and
+/// number. Each subtree has the furthest last byte of all its ranges (an interval tree, Cormen et
+/// al. 14.3) and of its writers.
 ///
 /// Invariants:
 ///   1. in order, (first byte, number) grows;
 ///   2. no node's priority is greater than its parent's; priorities are random, so the depth is O(log n);
 ///   3. the summary of a node (last_max_ to number_max_, has_writer_) is that of the node and its children.
-/// Complexity: O(log n) expected, plus the overlaps that are visited. Allocates: nothing. Thread safety: none
-/// of its own.
+/// Complexity: O(log n) expected, plus the overlaps that are visited. Allocates: nothing. Thread
+/// safety: none.
 class interval_tree {
 public:
     interval_tree(const interval_tree&) = delete;
     interval_tree& operator=(const interval_tree&) = delete;
 
     [[nodiscard]] bool is_empty() const noexcept { return root_ == nullptr; }
-    /// Whether the set has `a` before `b`.
+    /// Returns whether the set has `a` before `b`.
     [[nodiscard]] static bool is_before(const interval_node& a, const interval_node& b) noexcept {
         if (a.where_.first() != b.where_.first()) return a.where_.first() < b.where_.first();
         return a.number_ < b.number_;
@@ -116,8 +116,8 @@ public:
     /// O(log n) plus their number.
     [[nodiscard]] static interval_node* next_overlap(interval_node& node,
                                                      const overlap_query& wanted) noexcept;
-    /// Calls `visit(node)` for the overlaps in order, until it returns false. Returns whether it never did.
-    /// The set does not change meanwhile.
+    /// Calls `visit(node)` for the overlaps in order, until it returns false. Returns whether it
+    /// never did. `visit` does not change the set.
     template <class Visit>
     bool for_each_overlap(const overlap_query& wanted, Visit&& visit) const {
         for (interval_node* node = first_overlap(wanted); node != nullptr; node = next_overlap(*node, wanted))
@@ -136,9 +136,9 @@ public:
 
 protected:
     interval_tree() noexcept = default;
-    ~interval_tree() { ENSURE(root_ == nullptr, "a set is empty before it is destroyed"); }
+    ~interval_tree() { ENSURE(root_ == nullptr, "set destroyed while it has nodes"); }
 
-    // Whether a range of the subtree ends late enough to overlap.
+    // Returns whether a range of the subtree ends late enough to overlap.
     [[nodiscard]] static bool reaches(const interval_node& node, const overlap_query& wanted) noexcept {
         if (wanted.whom == visiting::all) return node.last_max_ >= wanted.where.first();
         return node.has_writer_ != 0 and node.writer_last_max_ >= wanted.where.first();
@@ -157,7 +157,7 @@ private:
 };
 
 /// A set of ranges. If it is numbered, each subtree also has its smallest and its largest number.
-/// Complexity: O(log n) expected, where nothing else is said. Otherwise as interval_tree.
+/// Complexity: O(log n) expected, unless stated otherwise. Otherwise as interval_tree.
 template <bool is_numbered>
 class basic_interval_set : public interval_tree {
 public:
@@ -165,13 +165,13 @@ public:
     /// comes from another set may keep its own.
     void insert(interval_node& node, std::uint64_t number, std::uint32_t priority) noexcept;
     void erase(interval_node& node) noexcept;
-    /// Puts `to`, which is in no set and was described alike, in the place of `from`.
+    /// Replaces `from` by `to`, which is in no set and was described alike.
     void relocate(interval_node& from, interval_node& to) noexcept;
-    /// Makes a writer a reader or the other way round.
+    /// Makes a writer a reader or the reverse.
     void set_writer(interval_node& node, bool is_writer) noexcept;
 
-    // Complexity of these: O(log n) expected where the ranges are equal, or where all overlaps have such a
-    // number, and if nothing overlaps; otherwise O(log n) plus the overlaps at most.
+    // Complexity of these: O(log n) expected where the ranges are equal, or where all overlaps have
+    // such a number, and if nothing overlaps; otherwise O(log n) plus the overlaps at most.
 
     /// Returns the overlap with the largest number below `before` for which `is_meant(node)`, or null.
     template <class IsMeant>
@@ -205,7 +205,7 @@ private:
             const bool is_later = best == nullptr or node->number_ > best->number_;
             if (is_later and node->number_ < before and is_overlap(*node, wanted) and is_meant(*node))
                 best = node;
-            // The child with the largest number first: what is found there excludes the most.
+            // The child with the largest number first: an overlap there excludes the most nodes.
             const bool is_right_first =
                 node->left_ == nullptr or
                 (node->right_ != nullptr and node->right_->number_max_ > node->left_->number_max_);

@@ -87,7 +87,8 @@ std::vector<std::uint32_t> some_of(priority_source& from) {
     return drawn;
 }
 
-// Whoever knows the priorities in advance, and chooses the ranges, can make the tree a list.
+// A client that knows the priorities in advance, and chooses the ranges, can make the tree
+// degenerate to a list.
 TEST(interval_set, has_priorities_that_differ_from_one_source_to_the_next) {
     priority_source one;
     priority_source other;
@@ -100,7 +101,7 @@ TEST(interval_set, has_priorities_that_differ_from_one_source_to_the_next) {
     EXPECT_NE(some_of(unlike), expected);
 }
 
-TEST(interval_set, visits_every_node_once_in_order_and_stops_when_told_to) {
+TEST(interval_set, visits_every_node_once_in_order_and_stops_on_request) {
     interval_set set;
     priority_source priorities;
     std::array<held_node, 10> nodes;

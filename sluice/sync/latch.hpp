@@ -4,11 +4,11 @@
 
 namespace sluice::sync {
 
-/// Keeps threads out of a few dozen instructions: spins for a moment, then sleeps.
+/// A latch around a few dozen instructions: spins for a moment, then sleeps.
 ///
-/// Invariant: `word_` is `free`, or one thread holds it; it is `contended` whenever somebody may be asleep.
-/// Thread safety: any thread. Blocks: while another thread holds it. Not fair: what must be fair is decided
-/// under it. std-like, for std::lock_guard. Size: four bytes.
+/// Invariant: `word_` is `free`, or one thread holds it; it is `contended` whenever a thread may be
+/// asleep. Thread safety: any thread. Blocks: while another thread holds it. Not fair: decisions
+/// that must be fair are made under it. std-like, for std::lock_guard. Size: four bytes.
 template <class Atomics>
 class basic_latch {
 public:
@@ -21,7 +21,7 @@ public:
         lock_slowly();
     }
     void unlock() noexcept {
-        // release: pairs with the acquire of whoever locks next.
+        // release: pairs with the acquire of the next lock().
         if (word_.exchange(free, std::memory_order_release) == contended) Atomics::wake_one(word_);
     }
 
@@ -38,8 +38,8 @@ private:
                                             std::memory_order_relaxed))
                 return;
         }
-        // From here on unlock() must wake somebody, perhaps in vain. acquire: pairs with the release of
-        // unlock().
+        // From here on unlock() must wake a thread, perhaps unnecessarily. acquire: pairs with the
+        // release of unlock().
         while (word_.exchange(contended, std::memory_order_acquire) != free)
             Atomics::wait(word_, contended, Atomics::time_point::max());
     }

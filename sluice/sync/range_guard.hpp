@@ -19,16 +19,16 @@ class basic_range_lock;
 template <class Atomics>
 class basic_range_request;
 
-/// A lock that is held, or nothing. Its destructor releases the lock.
+/// A lock that is held, or none. Its destructor releases the lock.
 ///
-/// Contains all that the lock needs to remember: it allocates nothing, and memory is that of the guards.
-/// Thread safety: one thread at a time; any thread may release it. The lock outlives it.
+/// Contains all state that the lock needs for it: the lock allocates nothing for a range. Thread
+/// safety: one thread at a time; any thread may release it. The lock outlives it.
 template <class Atomics>
 class basic_range_guard {
 public:
     basic_range_guard() noexcept = default;
-    /// Waits as `lock.lock(wanted)` does, for a guard that is made in its final place: to move a guard
-    /// that holds something, the lock has to search for it. Blocks: until it is granted.
+    /// Waits like `lock.lock(wanted)`, for a guard that is constructed in its final place: to move
+    /// a guard that holds a range, the lock must search for it. Blocks: until it is granted.
     basic_range_guard(basic_range_lock<Atomics>& lock, const lock_args& wanted) noexcept {
         lock.lock_into(*this, wanted, deadline());
     }
@@ -47,24 +47,24 @@ public:
     [[nodiscard]] explicit operator bool() const noexcept { return lock_ != nullptr; }
     [[nodiscard]] const byte_range& where() const noexcept { return node_.where(); }
 
-    /// Releases the lock, and wakes the waiters that waited for nothing else. Again: does nothing.
-    /// Complexity: O(log n) expected in held and waiting ranges for each request that watches this one
-    /// (fair_set.hpp): one, if all want this range exclusively.
+    /// Releases the lock, and wakes the waiters that waited for nothing else. A second call does
+    /// nothing. Complexity: O(log n) expected in held and waiting ranges for each request that
+    /// watches this one (fair_set.hpp): one, if all request this range exclusively.
     void unlock() noexcept {
         if (lock_ != nullptr) std::exchange(lock_, nullptr)->unlock(node_);
     }
-    /// Makes an exclusive lock shared. The guard holds something.
+    /// Makes an exclusive lock shared. The guard holds a range.
     void downgrade() noexcept { lock_->downgrade(node_); }
-    /// Makes a shared lock exclusive if no other guard holds or awaits any of it; otherwise returns false and
-    /// leaves it shared. Never waits: two that did would wait for each other.
+    /// Makes a shared lock exclusive if no other guard holds or awaits any of it; otherwise returns
+    /// false and leaves it shared. Never waits: two threads that did would wait for each other.
     [[nodiscard]] bool try_upgrade() noexcept { return lock_->try_upgrade(node_); }
-    /// Releases all but `kept`, which lies within the held range.
+    /// Releases all except `kept`, which is within the held range.
     void shrink(const byte_range& kept) noexcept {
-        ENSURE(where().covers(kept), "the kept range lies within the held one");
+        ENSURE(where().covers(kept), "the kept range is within the held one");
         lock_->shrink(node_, kept);
     }
-    /// Moves the bytes from `at` on to `rest`, which holds nothing, in one step. `at` is one of
-    /// the bytes, not the first.
+    /// Moves the bytes from `at` on to `rest`, which holds nothing, in one step. `at` is one of the
+    /// bytes, not the first.
     void split(std::uint64_t at, basic_range_guard& rest) noexcept;
 
 private:
@@ -81,8 +81,8 @@ private:
     lock_node<Atomics> node_;
 };
 
-/// Waits for a lock without a thread: see basic_range_lock::lock_async(). Stays where it is, and lives until
-/// completed() is called. Thread safety: as a guard.
+/// A lock request without a thread: see basic_range_lock::lock_async(). It is not moved, and exists
+/// until completed() is called. Thread safety: as a guard.
 template <class Atomics>
 class basic_range_request {
 public:
@@ -90,7 +90,7 @@ public:
     basic_range_request(const basic_range_request&) = delete;
     basic_range_request& operator=(const basic_range_request&) = delete;
 
-    /// The lock, once it is granted; nothing after a cancel.
+    /// Returns the lock, once it is granted, or an empty guard after a cancel.
     [[nodiscard]] basic_range_guard<Atomics> take() noexcept { return std::move(guard_); }
 
 protected:
@@ -99,8 +99,8 @@ protected:
                "a request lives until it is completed");
     }
 
-    /// Has completed() called for a request that does not wait, like that of one that did: now, or once the
-    /// completion that this thread runs has returned.
+    /// Calls completed() for a request that does not wait, like that of one that did: now, or after
+    /// the completion that this thread runs has returned.
     void complete(bool is_granted) noexcept {
         guard_.node_.request = this;
         completions<Atomics>::of_this_thread().run(
@@ -111,10 +111,10 @@ private:
     friend class basic_range_lock<Atomics>;
     friend class completions<Atomics>;
 
-    /// Called once, when a wait ends: on the thread that ended it, without any latch held, as the last thing
-    /// done to this object. It may use locks, release ranges and start requests; completions that it causes
-    /// nest up to a bound (completions.hpp). It should not wait: what it waits for may depend on others that
-    /// this thread has yet to complete.
+    /// Called once, when a wait ends: on the thread that ended it, without any latch held, as the
+    /// last access to this object. It may use locks, release ranges and start requests; completions
+    /// that it causes nest up to a bound (completions.hpp). It should not wait, because that may
+    /// depend on other requests that this thread has yet to complete.
     virtual void completed(bool is_granted) noexcept = 0;
 
     void complete_now(bool is_granted) noexcept {

@@ -8,7 +8,7 @@
 
 namespace sluice::sync {
 
-/// How long ranges are, as powers of two. Thread safety: none of its own.
+/// The lengths of ranges, as powers of two. Thread safety: none.
 class range_lengths {
 public:
     static constexpr unsigned log2_max = 63;
@@ -19,8 +19,9 @@ public:
         ++counts_[log2 < log2_max ? log2 : log2_max];
         ++total_;
     }
-    /// The exponent of the least power of two that three quarters of the ranges do not exceed, or a few less
-    /// where there are few: one that is much longer than the others does not count. 0 without ranges.
+    /// Returns the exponent of the least power of two that three quarters of the ranges do not
+    /// exceed, or a few less where there are few: a single much longer one does not count. Returns
+    /// 0 without ranges.
     [[nodiscard]] unsigned usual_log2() const noexcept {
         if (total_ == 0) return 0;
         const std::uint64_t rank = (total_ - 1) * 3 / 4;

@@ -9,45 +9,48 @@
 #include "sluice/sync/latch.hpp"
 #include "sluice/sync/range_guard.hpp"
 
-// Locks on ranges of a resource: readers share, writers do not, and who comes first gets it first.
+// Locks on ranges of a resource: readers share, writers do not, and requests are granted in order
+// of arrival.
 
 namespace sluice::sync {
 
 struct range_lock_options {
     static constexpr std::uint32_t without_limit = ~std::uint32_t{0};
 
-    /// How often a request that waits may be overtaken by later ones that could run beside all who hold. 0:
-    /// never; then, with [1,3] held and [2,7] waiting, [4,5] waits for nothing but its turn. Without limit
-    /// only what is held is ever in the way, as of files ([MS-FSA] 2.1.4.10), and a wide request can starve.
-    /// Other than 0, a release looks at all that wait for part of the range, and with a limit at their
-    /// conflicts.
+    /// How often a waiting request may be overtaken by later ones that do not conflict with any
+    /// holder. 0: never; then, with [1,3] held and [2,7] waiting, [4,5] waits only for its turn.
+    /// Without limit, only held ranges conflict, as for files ([MS-FSA] 2.1.4.10), and a wide
+    /// request can starve. Unless it is 0, a release checks all requests that wait for part of the
+    /// range, and with a limit also their conflicts.
     std::uint32_t overtakes_max = 0;
-    /// Whether it may take memory to spread over buckets. What is seldom held beside much else needs none;
-    /// and who asks more for what is in the way than for locks is better off without.
+    /// Whether it may allocate memory to spread over buckets. A lock that is seldom held for many
+    /// ranges at once needs none. A lock with more queries for conflicts than requests is faster
+    /// without.
     bool spreads = true;
 };
 
-/// A reader-writer lock on the ranges of one resource, strictly fair: a request waits for those that came
-/// before it and are in its way, held or waiting, and for no others; so nobody starves, and disjoint requests
-/// never wait for one another.
+/// A reader-writer lock on the ranges of one resource, strictly fair. A request waits for earlier
+/// requests that conflict with it, held or waiting, and for no others. So no request starves, and
+/// disjoint requests never wait for one another.
 ///
-/// It grows with its use. At rest it is one word; one range that is held alone is the word. A second one, or
-/// a dispute, goes under a latch into a set of ranges that knows who waits for whom (fair_set.hpp). Once many
-/// were granted beside others, those without a dispute are spread over buckets (bucket_table.hpp), until one
-/// thread is alone again. docs/algorithms/range_lock.md has it all.
+/// Its form depends on its use. At rest it is one word; a single held range is stored in the word.
+/// A second range, or a conflict, is stored under a latch in a set of ranges with their wait order
+/// (fair_set.hpp). Once many were granted next to others, those without conflicts are spread over
+/// buckets (bucket_table.hpp), until one thread is alone again. See docs/algorithms/range_lock.md.
 ///
 /// Invariants; `word_` is one of
 ///   idle      nothing is held, the set is empty;
-///   a node    that one is held, the set is empty; its holder, or whoever has the latch, takes it away;
-///   in_set    all that is held or waits is in the set;
-///   a table   and it is in that, or in the set, as bucket_table.hpp says;
-/// and who has the latch finds one of the last two.
-/// Complexity: constant while nothing conflicts; otherwise O(log n) expected in the ranges in the set, where
-/// many want one range; plus those that overlap at most (fair_set.hpp); for a range longer than two segments
-/// of a table, plus its buckets. Thread safety: any thread. Allocates: a table of some KiB when many are
-/// granted beside others, and larger ones for thousands; goes on without if there is no memory; keeps them
-/// while it lives. Blocks: for latches held for some dozen instructions, or while a table changes, and where
-/// it says so. Outlives its guards and requests.
+///   a node    that one is held, the set is empty; its holder or the latch's removes it;
+///   in_set    all held or waiting nodes are in the set;
+///   a table   a node is in the table, or in the set, as bucket_table.hpp states;
+/// and the holder of the latch finds one of the last two.
+/// Complexity: constant without conflicts; otherwise O(log n) expected in the ranges in the set,
+/// where many request one range; plus those that overlap at most (fair_set.hpp); for a range longer
+/// than two segments of a table, plus its buckets. Thread safety: any thread. Allocates: a table of
+/// some KiB when many ranges are granted next to others, and larger ones for thousands; works
+/// without if there is no memory; keeps them until it is destroyed. Blocks: for latches held for
+/// some dozen instructions, or while a table changes, and where stated. Outlives its guards and
+/// requests.
 template <class Atomics>
 class basic_range_lock {
 public:
@@ -61,19 +64,20 @@ public:
     basic_range_lock& operator=(const basic_range_lock&) = delete;
     ~basic_range_lock() {
         const std::uint64_t word = word_.load(std::memory_order_relaxed);
-        ENSURE(word == idle or table_of(word) != nullptr, "guards and requests go before their lock");
+        ENSURE(word == idle or table_of(word) != nullptr, "guards and requests destroyed before their lock");
         table::give_back(tables_);
     }
 
-    /// Waits until it is granted. Empty only if cancel_all() ended the wait. Blocks: until then.
+    /// Waits until the lock is granted. Returns an empty guard only if cancel_all() ended the wait.
+    /// Blocks: until then.
     [[nodiscard, gnu::always_inline]] guard lock(const lock_args& wanted) noexcept {
         return try_lock(wanted, deadline());
     }
-    /// Empty if anything is in the way, be it only a request that came first and waits.
+    /// Returns an empty guard if anything conflicts, even an earlier request that waits.
     [[nodiscard, gnu::always_inline]] guard try_lock(const lock_args& wanted) noexcept {
         return try_lock(wanted, deadline::zero());
     }
-    /// Empty if it was not granted in time. Blocks: until the deadline.
+    /// Returns an empty guard if the lock was not granted in time. Blocks: until the deadline.
     [[nodiscard, gnu::always_inline]] guard try_lock(const lock_args& wanted, deadline until) noexcept {
         guard made;
         lock_into(made, wanted, until);
@@ -86,22 +90,24 @@ public:
                                        deadline::steady_clock::time_point when) noexcept {
         return try_lock(wanted, when);
     }
-    /// All or nothing, at once: `guards` holds them in the order of `wanted` if it says true. Those of one
-    /// call can be in each other's way like any others.
+    /// Locks all ranges or none, without a wait. If it returns true, `guards` has them in the order
+    /// of `wanted`. Ranges of one call can conflict with each other like any others.
     [[nodiscard]] bool try_lock_all(std::span<const lock_args> wanted, std::span<guard> guards) noexcept;
 
-    /// Asks without waiting. True: granted, and completed() will not be called. False: completed() will be.
+    /// Requests a lock without a wait. Returns true if it is granted; then completed() is not
+    /// called. Otherwise completed() will be.
     [[nodiscard]] bool lock_async(request& by, const lock_args& wanted) noexcept;
-    /// Ends a wait: completed(false) is called before this returns true, unless a completion at the deepest
-    /// level of this thread calls it (completions.hpp): then after that one. So destroy the request in
-    /// completed() or after it, not because of what this returns. False if it was over already.
+    /// Ends a wait. completed(false) is called before this returns true, unless a completion at the
+    /// deepest level of this thread calls it (completions.hpp): then after that one. So destroy the
+    /// request in completed() or after it, not because of the result. Returns false if the wait was
+    /// over.
     bool cancel(request& waiting) noexcept;
-    /// The same for all that wait on behalf of an owner, in whatever form; how many there were.
-    /// Complexity: O(n) in the ranges held and waited for.
+    /// The same for all waits on behalf of an owner, in any form. Returns their number. Complexity:
+    /// O(n) in the ranges held and waited for.
     std::size_t cancel_all(const void* owner) noexcept;
 
-    /// What would be in the way of `wanted`, without asking for it: in order of the first byte, until `visit`
-    /// returns false. `visit` does not use the lock.
+    /// Visits the ranges that would conflict with `wanted`, without a request: in order of the
+    /// first byte, until `visit` returns false. `visit` does not use the lock.
     template <class Visit>
     void for_each_conflict(const lock_args& wanted, Visit&& visit);
     [[nodiscard]] std::optional<lock_conflict> first_conflict(const lock_args& wanted) {
@@ -113,7 +119,7 @@ public:
         return found;
     }
 
-    /// What it takes beside this object: its tables. Blocks: as above.
+    /// Returns the size of the allocated tables. Blocks: as above.
     [[nodiscard]] std::size_t bytes_allocated() noexcept;
 
 private:
@@ -124,7 +130,7 @@ private:
     using time_point = typename Atomics::time_point;
     using tuning = typename Atomics::tuning;
 
-    // Of `word_`; addresses of nodes and tables end in four zeros.
+    // Values of `word_`; addresses of nodes and tables end in four zeros.
     static constexpr std::uint64_t idle = 0;
     static constexpr std::uint64_t in_set = 1;
     static constexpr std::uint64_t table_tag = 2;
@@ -135,7 +141,8 @@ private:
         return (word & table_tag) == 0 ? nullptr : reinterpret_cast<table*>(word & ~table_tag);
     }
 
-    // Has the latch, and all that is held in the set or in a table.
+    // While it exists, this thread holds the latch, and all held ranges are in the set or in a
+    // table.
     class holding {
     public:
         explicit holding(basic_range_lock& lock) noexcept : lock_(lock) { lock.begin_holding(); }
@@ -147,15 +154,15 @@ private:
         basic_range_lock& lock_;
     };
 
-    // With what it calls part of the caller, the cheapest lock is a few stores and a compare-and-swap:
-    // nothing is written to memory in one width to be read again in another, which costs more than either.
+    // Inlined into the caller, the cheapest lock is a few stores and a compare-and-swap: no memory
+    // is written in one width and read again in another, which costs more than either.
     [[gnu::always_inline]] void lock_into(guard& made, const lock_args& wanted, deadline until) noexcept {
         made.lock_ = this;
         made.node_.describe(wanted);
         if (not take_the_word(made.node_) and not take_beside_others(made.node_, until)) made.lock_ = nullptr;
     }
 
-    // Without the latch.
+    // For callers that do not hold the latch.
     [[nodiscard]] bool take_the_word(node& fresh) noexcept;
     [[nodiscard]] bool take_from_table(node& fresh) noexcept;
     [[nodiscard]] bool take_beside_others(node& fresh, deadline until) noexcept;
@@ -169,7 +176,7 @@ private:
     void begin_holding() noexcept;
     void look() noexcept;
 
-    // Of guards.
+    // For guards.
     void unlock(node& held) noexcept;
     void unlock_beside_others(node& held) noexcept;
     void unlock_slowly(node& held) noexcept;
@@ -179,7 +186,7 @@ private:
     void split(node& held, const byte_range& kept, node& rest, const byte_range& rest_where) noexcept;
     void relocate(node& from, node& to) noexcept;
 
-    // Under the latch.
+    // For callers that hold the latch.
     enum class placed { held, waiting, refused };
     [[nodiscard]] placed place(node& fresh, bool may_wait) noexcept;
     [[nodiscard]] bool place_in_table(node& fresh) noexcept;
@@ -194,28 +201,28 @@ private:
 
     typename Atomics::template atomic<std::uint64_t> word_{idle};
     static constexpr std::uint32_t heat_never = ~std::uint32_t{0};
-    // The rest under the latch.
+    // The latch guards the members below.
     basic_latch<Atomics> latch_;
-    std::uint32_t heat_ = 0;                       // grants beside others, less how often all were gone
-    [[no_unique_address]] fair_set<Atomics> set_;  // the next one is where its padding would be
+    std::uint32_t heat_ = 0;                       // grants next to others, minus how often all were released
+    [[no_unique_address]] fair_set<Atomics> set_;  // the next one uses its padding
     std::uint32_t heat_limit_;
-    table* tables_ = nullptr;          // all there are, the newest first
+    table* tables_ = nullptr;          // all tables, the newest first
     std::uint16_t crowding_ = 0;       // requests that found a bucket full
-    std::uint16_t wide_requests_ = 0;  // since the last look
+    std::uint16_t wide_requests_ = 0;  // since the last check
     std::uint32_t lonely_looks_ = 0;
-    const void* last_looker_ = nullptr;  // stands for a thread
+    const void* last_looker_ = nullptr;  // identifies a thread
 };
 
 using range_lock = basic_range_lock<real_atomics>;
 using range_guard = basic_range_guard<real_atomics>;
 using range_request = basic_range_request<real_atomics>;
 
-// acquire, release: changes made under a range are visible to the next holder, by whatever form; and the
+// acquire, release: changes made under a range are visible to the next holder, in any form. The
 // thread that takes the node out of the word sees its contents.
 template <class Atomics>
 [[gnu::always_inline]] inline bool basic_range_lock<Atomics>::take_the_word(node& fresh) noexcept {
     if (fresh.where().is_nowhere()) [[unlikely]]
-        return true;  // in nobody's way, so there is nothing to remember
+        return true;  // conflicts with no other range, so there is nothing to store
     std::uint64_t word = word_.load(std::memory_order_relaxed);
     return word == idle and word_.compare_exchange_strong(word, word_of(fresh), std::memory_order_acq_rel,
                                                           std::memory_order_relaxed);
@@ -228,7 +235,7 @@ inline bool basic_range_lock<Atomics>::take_from_table(node& fresh) noexcept {
     return in_use != nullptr and in_use->enter(fresh) == table::entering::entered;
 }
 
-// Whether it is held.
+// Returns whether the range is held.
 template <class Atomics>
 bool basic_range_lock<Atomics>::take_beside_others(node& fresh, deadline until) noexcept {
     return take_from_table(fresh) or take(fresh, until);
@@ -308,7 +315,7 @@ void basic_range_lock<Atomics>::for_each_conflict(const lock_args& wanted, Visit
     if (in_use != nullptr) in_use->unmark(wanted.where);
 }
 
-// The members that no lock without company needs are in range_lock_slow.hpp.
+// The members that an uncontended lock does not need are in range_lock_slow.hpp.
 extern template class basic_range_lock<real_atomics>;
 
 }  // namespace sluice::sync

@@ -1,4 +1,4 @@
-// Counts every allocation of this program: a test program of its own, because malloc is replaced.
+// Counts every allocation of this program, which is a separate one because it replaces malloc.
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ void ask_in_every_form(range_lock& lock, std::uint64_t rounds) {
     }
 }
 
-TEST(range_lock, allocates_nothing_before_many_were_granted_beside_others_and_once_it_has_buckets) {
+TEST(range_lock, allocates_nothing_before_many_grants_next_to_others_and_once_it_has_buckets) {
     range_lock lock;
     const std::uint64_t before = bench::allocations();
     ask_in_every_form(lock, 10);

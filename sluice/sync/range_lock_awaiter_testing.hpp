@@ -6,7 +6,7 @@
 
 namespace sluice::sync {
 
-/// Awaits a lock without a multiplexer: the coroutine goes on inside completed(), on whatever thread that is.
+/// Awaits a lock without a multiplexer: the coroutine continues inside completed(), on any thread.
 /// For tests of completions; tasks use sluice/io/task/range_lock_sender.hpp.
 class awaited_lock final : public range_lock::request {
 public:

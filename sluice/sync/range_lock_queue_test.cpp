@@ -1,4 +1,5 @@
-// Long queues for one place. Each of these tests takes minutes if a grant costs as much as there are waiters.
+// Long queues for one range. Each of these tests takes minutes if the cost of a grant is linear in
+// the number of waiters.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +16,8 @@ namespace {
 
 constexpr std::size_t many = 100'000;
 
-// Requests that wait until all have asked, and then hold and release in the order of the grants.
+// Requests that wait until all have been made, and then hold and release in the order of the
+// grants.
 template <class Atomics>
 class queue {
 public:

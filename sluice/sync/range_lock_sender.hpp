@@ -6,8 +6,8 @@
 #include "sluice/base/execution_traits.hpp"
 #include "sluice/sync/range_lock.hpp"
 
-// Range locks as senders of std::execution (P2300), of stdexec, or of anything shaped like them; for the
-// traits see sluice/base/execution_traits.hpp.
+// Range locks as senders of std::execution (P2300), of stdexec, or of any library with the same
+// interface; for the traits see sluice/base/execution_traits.hpp.
 //
 //     SLUICE_EXECUTION_TRAITS(my_execution, stdexec, stdexec, _t);
 //
@@ -21,10 +21,11 @@ namespace detail {
 /// The operation state of async_lock(): the request, and the guard until it is handed on.
 ///
 /// Invariants:
-///   1. of start() and completed() the second to arrive at `has_one_arrived_` completes: a lock granted on
-///      another thread, while start() is still about to listen for stop requests, must not end the state;
-///   2. a canceller runs only before the completion: finish() waits for one on another thread. It may find
-///      the wait over, and then does nothing.
+///   1. the second of start() and completed() to arrive at `has_one_arrived_` completes: a lock
+///      granted on another thread, while start() is still about to register for stop requests, must
+///      not end the state;
+///   2. a canceller runs only before the completion: finish() waits for one on another thread. It
+///      may find the wait over, and then does nothing.
 template <class Execution, class Atomics, class Receiver>
 class lock_operation final : private basic_range_request<Atomics> {
 public:
@@ -47,7 +48,7 @@ private:
         void operator()() const noexcept { (void)self->lock_.cancel(*self); }  // may end `self`
     };
 
-    // No other thread knows of the request, and nothing listens for stops.
+    // No other thread knows of the request, and no stop callback is registered.
     void complete_at_once(bool is_granted) noexcept {
         is_at_once_ = true;
         this->complete(is_granted);
@@ -56,7 +57,7 @@ private:
         is_granted_ = is_granted;
         if (is_at_once_ or is_second()) finish();
     }
-    // acquire and release: the second sees what the first has done.
+    // acquire and release: the second sees the writes of the first.
     [[nodiscard]] bool is_second() noexcept {
         return has_one_arrived_.exchange(1, std::memory_order_acq_rel) != 0;
     }
@@ -80,7 +81,8 @@ private:
 
 }  // namespace detail
 
-/// What async_lock() returns. A value; refers to the lock, which outlives the operations.
+/// The sender that async_lock() returns. A value; refers to the lock, which outlives the
+/// operations.
 template <class Execution, class Atomics>
 class lock_sender {
 public:
@@ -101,13 +103,15 @@ private:
     lock_args wanted_;
 };
 
-/// A sender of the lock: set_value(guard) when it is granted; set_stopped() if a stop was requested before,
-/// or cancel_all() ended the wait. A stop request that comes too late changes nothing: the guard is given.
+/// Returns a sender of the lock: set_value(guard) when it is granted; set_stopped() if a stop was
+/// requested before, or cancel_all() ended the wait. A stop request that comes too late has no
+/// effect: the guard is sent.
 ///
-/// Completes once: inside start() if nothing conflicts, and otherwise on the thread that released the range
-/// or requested the stop. Completions that start each other nest up to a bound (completions.hpp), so one that
-/// start() would cause may come after start() has returned, on the same thread. Suspends: until then. The
-/// operation may be started, and stops requested, on any thread. Allocates: nothing of its own.
+/// Completes once: inside start() if nothing conflicts, and otherwise on the thread that released
+/// the range or requested the stop. Completions that start each other nest up to a bound
+/// (completions.hpp), so one that start() would cause may come after start() has returned, on the
+/// same thread. Suspends: until then. The operation may be started, and stops requested, on any
+/// thread. Allocates: nothing of its own.
 template <class Execution, class Atomics>
 [[nodiscard]] auto async_lock(basic_range_lock<Atomics>& lock, const lock_args& wanted) noexcept {
     return lock_sender<Execution, Atomics>(lock, wanted);

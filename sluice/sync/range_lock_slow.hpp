@@ -5,7 +5,7 @@
 
 #include "sluice/sync/range_lock.hpp"
 
-// The members of basic_range_lock that are called when ranges meet: range_lock.hpp documents them, and their
+// The members of basic_range_lock for contended ranges: range_lock.hpp documents them and their
 // invariants. range_lock_slow.cpp needs them, and so does every lock with other atomics.
 
 namespace sluice::sync {
@@ -34,7 +34,7 @@ void basic_range_lock<Atomics>::end_holding() noexcept {
     latch_.unlock();
 }
 
-// Whether it is held.
+// Returns whether the range is held.
 template <class Atomics>
 bool basic_range_lock<Atomics>::take(node& fresh, deadline until) noexcept {
     placed how = placed::refused;
@@ -64,8 +64,8 @@ auto basic_range_lock<Atomics>::place(node& fresh, bool may_wait) noexcept -> pl
     return placed::refused;
 }
 
-// Whether it is held. If not, all that may be in its way is in the set, and who comes later will meet it
-// there.
+// Returns whether the range is held. If not, all nodes that may conflict are in the set, and later
+// requests will find it there.
 template <class Atomics>
 bool basic_range_lock<Atomics>::place_in_table(node& fresh) noexcept {
     auto how = current()->enter(fresh);
@@ -88,7 +88,7 @@ void basic_range_lock<Atomics>::unmark(node& one) noexcept {
     current()->unmark(one.where());
 }
 
-// Takes away what is held, or still waits, wherever it is.
+// Removes a node that is held or still waits, wherever it is.
 template <class Atomics>
 void basic_range_lock<Atomics>::release(node& held, ended& over) noexcept {
     if (table* const in_use = current(); in_use != nullptr) (void)in_use->leave(held);
@@ -107,7 +107,7 @@ void basic_range_lock<Atomics>::unlock_slowly(node& held) noexcept {
     tell_granted(over);
 }
 
-// Makes a table, or takes the one laid aside, if it is no smaller.
+// Creates a table, or uses the one set aside, if it is no smaller.
 template <class Atomics>
 void basic_range_lock<Atomics>::spread(unsigned buckets_log2) noexcept {
     heat_ = 0;
@@ -121,7 +121,8 @@ void basic_range_lock<Atomics>::spread(unsigned buckets_log2) noexcept {
     word_.store(reinterpret_cast<std::uintptr_t>(tables_) | table_tag, std::memory_order_release);
 }
 
-// It takes more to be spread again: who changes between the two all the time pays for it ever less often.
+// Raises the limit for the next time, so that a lock that alternates between the two forms pays
+// ever less often.
 template <class Atomics>
 void basic_range_lock<Atomics>::lay_aside(table& from) noexcept {
     constexpr std::uint32_t heat_limit_max = 1U << 20;
@@ -132,7 +133,8 @@ void basic_range_lock<Atomics>::lay_aside(table& from) noexcept {
     wide_requests_ = 0;
 }
 
-// Whether there is more room than before. More buckets help only if they are full all over.
+// Returns whether there are more buckets than before. More buckets help only if all of them are
+// full.
 template <class Atomics>
 bool basic_range_lock<Atomics>::relieve(table& crowded) noexcept {
     if (++crowding_ < tuning::crowding_max) return false;
@@ -144,7 +146,7 @@ bool basic_range_lock<Atomics>::relieve(table& crowded) noexcept {
     return true;
 }
 
-// Whether buckets are still of use: they are not to one thread that holds one range at a time.
+// Checks whether buckets are still useful: they are not if one thread holds one range at a time.
 template <class Atomics>
 void basic_range_lock<Atomics>::look() noexcept {
     static thread_local constexpr char here = 0;
@@ -176,7 +178,8 @@ void basic_range_lock<Atomics>::tell(ended& over, std::uint32_t how) noexcept {
             completions<Atomics>::of_this_thread().run(*one, how);
         } else {
             auto& state = one->state;
-            // release: pairs with the acquire of who waits; what was done under the range is seen.
+            // release: pairs with the acquire of the waiter; writes made under the range are
+            // visible.
             if (state.exchange(how, std::memory_order_release) == node::asleep) Atomics::wake_one(state);
         }
     }
@@ -188,7 +191,7 @@ auto basic_range_lock<Atomics>::end_of(deadline until) noexcept -> time_point {
     return until.steady_end(Atomics::now(), deadline::system_clock::now());
 }
 
-// Until somebody has ended the wait: whether it was granted.
+// Waits until another thread has ended the wait. Returns whether it was granted.
 template <class Atomics>
 bool basic_range_lock<Atomics>::settle(node& waiting) noexcept {
     for (;;) {
@@ -222,7 +225,7 @@ bool basic_range_lock<Atomics>::wait(node& waiting, time_point until) noexcept {
     }
 }
 
-// True if it was granted meanwhile.
+// Returns true if it was granted in the meantime.
 template <class Atomics>
 bool basic_range_lock<Atomics>::give_up(node& waiting) noexcept {
     ended over;
@@ -232,7 +235,7 @@ bool basic_range_lock<Atomics>::give_up(node& waiting) noexcept {
         still_waits = waiting.is_in_set() and waiting.is_waiting();
         if (still_waits) release(waiting, over);
     }
-    if (not still_waits) return settle(waiting);  // somebody is about to tell it
+    if (not still_waits) return settle(waiting);  // another thread is about to notify it
     waiting.state.store(node::cancelled, std::memory_order_relaxed);
     tell_granted(over);
     return false;
@@ -241,7 +244,7 @@ bool basic_range_lock<Atomics>::give_up(node& waiting) noexcept {
 template <class Atomics>
 bool basic_range_lock<Atomics>::try_lock_all(std::span<const lock_args> wanted,
                                              std::span<guard> guards) noexcept {
-    ENSURE(wanted.size() == guards.size(), "a guard for each range");
+    ENSURE(wanted.size() == guards.size(), "one guard for each range");
     ended over;
     std::size_t count = 0;
     {
@@ -294,7 +297,7 @@ std::size_t basic_range_lock<Atomics>::cancel_all(const void* owner) noexcept {
     return count;
 }
 
-// Has what is held in the set, where it can change.
+// Moves a held node to the set, where it can be changed.
 template <class Atomics>
 void basic_range_lock<Atomics>::bring(node& held) noexcept {
     if (table* const in_use = current(); in_use != nullptr) in_use->bring(held, set_);

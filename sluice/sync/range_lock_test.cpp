@@ -19,7 +19,7 @@ namespace {
 
 using remembered = basic_remembered_request<real_atomics>;
 
-TEST(range_lock, lets_readers_share_and_writers_have_their_bytes_alone) {
+TEST(range_lock, lets_readers_share_and_writers_exclude_all_others) {
     range_lock lock;
     const range_guard reader = lock.try_lock(shared(0, 9));
     EXPECT_TRUE(reader);
@@ -55,12 +55,12 @@ TEST(range_lock, stacks_shared_locks_of_an_owner_on_its_exclusive_one_and_nothin
     EXPECT_FALSE(lock.try_lock(mine));
 }
 
-TEST(range_lock, lets_nobody_overtake_who_came_first_and_waits) {
+TEST(range_lock, lets_no_request_overtake_an_earlier_waiting_one) {
     range_lock lock;
     range_guard held = lock.try_lock(exclusive(0, 9));
     remembered waiting;
     EXPECT_FALSE(lock.lock_async(waiting, exclusive(5, 14)));
-    EXPECT_FALSE(lock.try_lock(exclusive(12, 20))) << "free, but asked for before";
+    EXPECT_FALSE(lock.try_lock(exclusive(12, 20))) << "free, but requested before";
     EXPECT_TRUE(lock.try_lock(exclusive(15, 20)));
     held.unlock();
     EXPECT_EQ(waiting.completions, 1);
@@ -71,7 +71,7 @@ TEST(range_lock, lets_nobody_overtake_who_came_first_and_waits) {
     EXPECT_TRUE(lock.try_lock(exclusive(0, 20)));
 }
 
-TEST(range_lock, gives_up_at_the_deadline_and_leaves_nothing_behind) {
+TEST(range_lock, times_out_at_the_deadline_and_leaves_no_request) {
     range_lock lock;
     range_guard held = lock.try_lock(exclusive(0, 9));
     EXPECT_FALSE(lock.try_lock_for(exclusive(5, 14), std::chrono::milliseconds(2)));
@@ -79,7 +79,7 @@ TEST(range_lock, gives_up_at_the_deadline_and_leaves_nothing_behind) {
     EXPECT_TRUE(lock.try_lock(exclusive(10, 14)));
 }
 
-TEST(range_lock, ends_waits_on_demand_and_lets_those_behind_go_on) {
+TEST(range_lock, ends_waits_on_demand_and_grants_later_requests) {
     range_lock lock;
     const range_guard held = lock.try_lock(exclusive(0, 9));
     remembered waiting;
@@ -146,11 +146,11 @@ TEST(range_lock, takes_several_ranges_or_none) {
     EXPECT_FALSE(lock.try_lock_all(half_taken, more));
     EXPECT_FALSE(more[0]);
     const std::array overlapping{exclusive(20, 24), exclusive(24, 25)};
-    EXPECT_FALSE(lock.try_lock_all(overlapping, more)) << "in each other's way";
+    EXPECT_FALSE(lock.try_lock_all(overlapping, more)) << "they conflict";
     EXPECT_TRUE(lock.try_lock(exclusive(20, 30)));
 }
 
-TEST(range_lock, downgrades_shrinks_and_splits_for_those_who_wait) {
+TEST(range_lock, downgrades_shrinks_and_splits_for_waiting_requests) {
     range_lock lock;
     range_guard held = lock.try_lock(exclusive(0, 9));
     remembered reader;
@@ -174,7 +174,7 @@ TEST(range_lock, downgrades_shrinks_and_splits_for_those_who_wait) {
         EXPECT_TRUE(one->take());
 }
 
-TEST(range_lock, upgrades_a_reader_only_where_it_is_alone) {
+TEST(range_lock, upgrades_a_reader_only_without_other_holders) {
     range_lock lock;
     range_guard held = lock.try_lock(shared(0, 9));
     {
@@ -185,7 +185,7 @@ TEST(range_lock, upgrades_a_reader_only_where_it_is_alone) {
     EXPECT_FALSE(lock.try_lock(shared(9, 9)));
 }
 
-TEST(range_lock, tells_what_is_in_the_way_without_asking_for_it) {
+TEST(range_lock, reports_conflicts_without_a_request) {
     range_lock lock;
     const int owner = 0;
     lock_args mine = shared(5, 9);
@@ -209,7 +209,7 @@ TEST(range_lock, tells_what_is_in_the_way_without_asking_for_it) {
     EXPECT_TRUE(lock.cancel(waiting));
 }
 
-TEST(range_lock, without_bytes_at_the_beginning_is_in_nobodys_way) {
+TEST(range_lock, without_bytes_at_the_beginning_conflicts_with_no_request) {
     range_lock lock;
     const range_guard all = lock.try_lock({.where = byte_range::whole()});
     range_guard nothing = lock.try_lock({.where = byte_range::none_at(0)});
@@ -233,13 +233,13 @@ TEST(range_lock, takes_memory_for_buckets_only_where_it_may) {
     EXPECT_FALSE(spread.try_lock(exclusive(9, 10)));
 }
 
-TEST(range_lock, lets_a_waiting_request_be_overtaken_as_often_as_it_may) {
+TEST(range_lock, lets_a_waiting_request_be_overtaken_up_to_the_limit) {
     range_lock lock({.overtakes_max = 2});
     range_guard held = lock.try_lock(exclusive(0, 4));
     remembered wide;
     EXPECT_FALSE(lock.lock_async(wide, exclusive(3, 9)));
     for (int i = 0; i != 2; ++i)
-        EXPECT_TRUE(lock.try_lock(exclusive(7, 8))) << "nobody holds it";
+        EXPECT_TRUE(lock.try_lock(exclusive(7, 8))) << "it is not held";
     EXPECT_FALSE(lock.try_lock(exclusive(7, 8))) << "it was overtaken twice";
     EXPECT_FALSE(lock.try_lock(exclusive(0, 0)));
     held.unlock();
@@ -248,7 +248,7 @@ TEST(range_lock, lets_a_waiting_request_be_overtaken_as_often_as_it_may) {
     EXPECT_TRUE(lock.try_lock(exclusive(7, 8)));
 }
 
-TEST(range_lock, has_who_was_overtaken_wait_for_who_overtook_it) {
+TEST(range_lock, makes_an_overtaken_request_wait_for_the_one_that_overtook_it) {
     range_lock lock({.overtakes_max = range_lock_options::without_limit});
     range_guard held = lock.try_lock(exclusive(0, 4));
     remembered wide;
@@ -262,7 +262,7 @@ TEST(range_lock, has_who_was_overtaken_wait_for_who_overtook_it) {
     EXPECT_TRUE(wide.take());
 }
 
-TEST(range_lock, grants_past_one_that_still_waits_what_was_given_back_to_those_behind_it) {
+TEST(range_lock, grants_released_bytes_to_requests_after_one_that_still_waits) {
     range_lock lock({.overtakes_max = 1});
     const range_guard stays = lock.try_lock(exclusive(0, 1));
     range_guard goes = lock.try_lock(exclusive(7, 8));
@@ -294,7 +294,7 @@ TEST(range_lock, lets_a_request_that_was_overtaken_overtake_another) {
     EXPECT_TRUE(second.take());
 }
 
-TEST(range_lock, lets_an_owner_read_what_it_waits_to_write_and_then_write_it) {
+TEST(range_lock, lets_an_owner_read_a_range_while_it_waits_to_write_it) {
     range_lock lock;
     const int owner = 0;
     range_guard held = lock.try_lock(exclusive(0, 9));
@@ -307,11 +307,11 @@ TEST(range_lock, lets_an_owner_read_what_it_waits_to_write_and_then_write_it) {
     const range_guard reader = lock.try_lock(wanted);
     EXPECT_TRUE(reader) << "never waits for its own owner's exclusive lock";
     held.unlock();
-    EXPECT_TRUE(writer.is_granted) << "does not wait for what came later";
+    EXPECT_TRUE(writer.is_granted) << "does not wait for later requests";
     EXPECT_TRUE(writer.take());
 }
 
-TEST(range_lock_death, stops_the_program_if_a_lock_goes_before_its_guards_in_whatever_form) {
+TEST(range_lock_death, stops_the_program_if_a_lock_is_destroyed_before_its_guards_in_any_form) {
     const auto go_with_guards = [](std::size_t count) {
         auto lock = std::make_unique<basic_range_lock<hot_atomics>>();
         std::vector<basic_range_guard<hot_atomics>> held(count);
@@ -323,7 +323,7 @@ TEST(range_lock_death, stops_the_program_if_a_lock_goes_before_its_guards_in_wha
         EXPECT_DEATH(go_with_guards(count), "before") << count << " guards";
 }
 
-// A coroutine that runs at once and is over when it is over.
+// A coroutine that runs at once and destroys itself at its end.
 struct detached {
     struct promise_type {
         [[nodiscard]] detached get_return_object() const noexcept { return {}; }
@@ -357,7 +357,7 @@ TEST(range_lock, suspends_a_coroutine_until_it_is_granted_or_cancelled) {
     EXPECT_EQ(story, "a-b");
 }
 
-// What the lock must do, said once more as simply as can be: a list of all requests in the order they came.
+// The specification of the lock, in the simplest form: a list of all requests in order of arrival.
 class model {
 public:
     struct request {
@@ -399,7 +399,7 @@ private:
     }
 };
 
-// The lock and its model, given the same to do.
+// The lock and its model, with the same operations.
 template <class Atomics>
 class pair_under_test {
 public:
@@ -433,7 +433,7 @@ public:
         }
     }
 
-    // Every request is held here exactly if it is held there.
+    // Every request is held by the lock if and only if the model holds it.
     void compare() {
         expected_.settle();
         for (held& one : held_) {
@@ -536,7 +536,7 @@ private:
         lock_args other = args;
         other.where = byte_range::between({.first = at, .last = args.where.last()});
         args.where = byte_range::between({.first = args.where.first(), .last = at - 1});
-        // As old as the part it was: right behind it.
+        // As old as the part it came from: directly after it.
         const auto place = std::ranges::find(expected_.requests, one.id, &model::request::id) + 1;
         expected_.requests.insert(place, {.id = ++ids_, .args = other, .is_held = true});
         held_.push_back({.id = ids_, .guard = std::move(rest), .request = nullptr});
@@ -575,11 +575,11 @@ void expect_what_the_model_says() {
     }
 }
 
-TEST(range_lock, does_what_a_list_of_all_requests_in_order_says) {
+TEST(range_lock, does_the_same_as_a_list_of_all_requests_in_order) {
     expect_what_the_model_says<real_atomics>();
 }
 
-TEST(range_lock, does_so_while_it_changes_its_form_all_the_time) {
+TEST(range_lock, does_so_while_it_constantly_changes_its_form) {
     expect_what_the_model_says<hot_atomics>();
 }
 

@@ -13,7 +13,7 @@ namespace sluice::sync {
     return {.where = byte_range::between({.first = first, .last = last}), .mode = lock_mode::shared};
 }
 
-/// Has a lock change its form all the time.
+/// Makes a lock change its form constantly.
 struct hot_tuning {
     static constexpr std::uint32_t heat_max = 1;
     static constexpr unsigned buckets_log2_first = 1;
@@ -29,7 +29,7 @@ struct hot_atomics : real_atomics {
     using tuning = hot_tuning;
 };
 
-/// A request that remembers how it ended.
+/// A request that records its outcome.
 template <class Atomics>
 class basic_remembered_request final : public basic_range_request<Atomics> {
 public:

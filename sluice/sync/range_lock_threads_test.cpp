@@ -10,8 +10,8 @@
 #include "sluice/base/random.hpp"
 #include "sluice/sync/range_lock_testing.hpp"
 
-// Every byte of a small resource says who has it: a writer, or how many readers. Plain words beside it, so
-// that a lock that forgets to order memory is seen by TSan.
+// Every byte of a small resource has its holders: a writer, or the number of readers. Plain words
+// next to it let TSan detect a lock that does not order memory.
 
 namespace sluice::sync {
 namespace {
@@ -59,12 +59,12 @@ template <class Atomics>
 class signalled final : public basic_range_request<Atomics> {
 public:
     ~signalled() = default;
-    // 0 until it is over; 1 granted, 2 cancelled
+    // 0 until the wait is over; 1 granted, 2 cancelled
     std::atomic<int> outcome{0};
 
 private:
     void completed(bool is_granted) noexcept override {
-        // release: pairs with the acquire of who waits for the outcome.
+        // release: pairs with the acquire of the thread that waits for the outcome.
         outcome.store(is_granted ? 1 : 2, std::memory_order_release);
     }
 };
@@ -106,7 +106,7 @@ template <class Atomics>
     }
 }
 
-// What a holder does with its lock, once in a while. What it holds at last is in `held`.
+// An occasional operation of a holder on its lock. `held` has its final range.
 template <class Atomics>
 void change(basic_range_guard<Atomics>& held, resource& guarded, lock_mode mode, seeded_random& random) {
     const byte_range before = held.where();
@@ -181,7 +181,7 @@ TEST(range_lock, excludes_threads_that_lock_wait_time_out_and_cancel_at_random) 
     expect_exclusion<real_atomics>({});
 }
 
-TEST(range_lock, excludes_them_while_it_changes_its_form_all_the_time) {
+TEST(range_lock, excludes_them_while_it_constantly_changes_its_form) {
     expect_exclusion<hot_atomics>({});
 }
 
@@ -210,7 +210,7 @@ TEST(range_lock, grants_a_wide_range_while_small_ones_are_taken_without_end) {
         one.join();
 }
 
-// Asks for one range again and again; each completion counts, and releases.
+// Requests one range repeatedly; each completion counts, and releases.
 template <class Atomics>
 class counting_request final : public basic_range_request<Atomics> {
 public:

@@ -15,12 +15,13 @@ namespace {
 
 thread_local bool has_identity_of_account = false;
 
-// For this thread alone: the C library's setgroups would change every thread.
+// Sets the groups of this thread only. The C library's setgroups would change every thread.
 bool set_groups_of_thread(const std::vector<gid_t>& groups) noexcept {
     return ::syscall(SYS_setgroups, groups.size(), groups.data()) == 0;
 }
 
-// These calls report no failure, only what held before; so they are made twice.
+// Sets the user of this thread. These calls do not report failures, only the previous value, so
+// each is called twice.
 bool set_user_of_thread(uid_t user) noexcept {
     (void)::setfsuid(user);
     return static_cast<uid_t>(::setfsuid(user)) == user;
@@ -54,7 +55,8 @@ result<account_ptr> account_identity::create(unix_account account) {
     return created;
 }
 
-// The user comes last and goes first: with it go the capabilities that override permissions.
+// The user is set last and restored first, because the capabilities that override permissions
+// change with it.
 account_identity::use::use(const account_identity& who) noexcept : who_(who) {
     ENSURE(not has_identity_of_account, "a thread acts for one account at a time");
     ENSURE(set_groups_of_thread(who.account_.groups));

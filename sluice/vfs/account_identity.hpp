@@ -12,24 +12,26 @@ namespace sluice::vfs {
 struct unix_account {
     uid_t user_id = 0;
     gid_t group_id = 0;
-    std::vector<gid_t> groups{};  // besides group_id
+    std::vector<gid_t> groups{};  // in addition to group_id
 };
 
-/// The identity of an account in the file systems of the host, which a thread can take for some calls. Shared
-/// by everything that acts for the account, so that it outlives the session that asked for it.
+/// The identity of an account for file-system calls on the host. A thread can assume it for some
+/// calls. All code that acts for the account shares it, so it outlives the session that requested
+/// it.
 ///
 /// Thread safety: immutable.
 class account_identity {
 public:
-    /// Errors: EPERM if the process may not take the account's identity (CAP_SETUID, CAP_SETGID). Allocates:
-    /// yes.
+    /// Creates the identity. Errors: EPERM if the process may not assume it (CAP_SETUID,
+    /// CAP_SETGID). Allocates: yes.
     [[nodiscard]] static result<std::shared_ptr<const account_identity>> create(unix_account account);
 
     [[nodiscard]] const unix_account& account() const noexcept { return account_; }
 
-    /// The calling thread has the account's identity for as long as this lives, and its own again afterwards.
-    /// Other threads are not affected. Not nested. A thread that continued with the wrong identity would be a
-    /// vulnerability, so a failure stops the program; create() has found out whether it is allowed at all.
+    /// While this exists, the calling thread has the account's identity. Afterwards it has its own
+    /// identity again. Other threads are not affected. Not nested. A thread that continued with the
+    /// wrong identity would be a vulnerability, so a failure stops the program. create() has
+    /// checked whether it is allowed at all.
     class use {
     public:
         explicit use(const account_identity& who) noexcept;
@@ -41,8 +43,8 @@ public:
         const account_identity& who_;
     };
 
-    /// Whether the calling thread has an account's identity. For what is shared between accounts, and must
-    /// ask the kernel for each of them what it knows already.
+    /// Returns whether the calling thread has an account's identity. Code that is shared between
+    /// accounts uses it: it must ask the kernel for each account, even if it knows the answer.
     [[nodiscard]] static bool is_in_use() noexcept;
 
 private:

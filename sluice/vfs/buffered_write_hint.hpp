@@ -8,19 +8,20 @@
 
 namespace sluice::vfs {
 
-/// Whether the file system takes what is written at once, into memory: then a plain call costs a tenth of
-/// what it costs to hand 4 KiB to another thread, which is what io_uring does on ext4, and with them all that
-/// others wait for. A call that did wait (too much is dirty already) has the next ones handed over.
+/// A hint whether the file system writes into memory without waiting. A plain call then costs a
+/// tenth of posting 4 KiB to another thread, which io_uring does on ext4, and of the delay that
+/// this causes for other callers. After a call that had to wait (too many dirty pages), the next
+/// calls are posted.
 /// Thread safety: any thread.
 class buffered_write_hint {
 public:
     using clock = std::chrono::steady_clock;
 
     [[nodiscard]] bool is_prompt(clock::time_point now) const noexcept {
-        // relaxed: a hint, which orders nothing.
+        // relaxed: a hint, which does not order other accesses.
         return now.time_since_epoch().count() >= again_at_.load(std::memory_order_relaxed);
     }
-    /// What a plain call of so many bytes took.
+    /// Records the duration of a plain call that wrote `bytes` bytes.
     void note(clock::time_point began, clock::time_point ended, std::size_t bytes) noexcept {
         const clock::duration expected = std::chrono::milliseconds(1 + (bytes >> 20U));
         if (ended - began > expected) not_before(ended + std::chrono::milliseconds(100));

@@ -11,7 +11,7 @@
 
 namespace sluice::vfs {
 
-/// A watch whose listener is told from a queue.
+/// A watch whose changes are delivered from a queue.
 class queued_watch : public change_watch {
 public:
     [[nodiscard]] change_listener& listener() const noexcept { return listener_; }
@@ -25,23 +25,24 @@ private:
     std::uint64_t last_item_ = 0;  // the number of the item queued last for it
 };
 
-/// The changes that have not been delivered to listeners yet. A listener may drop its watch or others, and
-/// cause changes, so none are delivered while a feed walks its own tables. Thread safety: that of its feed,
-/// which locks it.
+/// The changes that have not been delivered to listeners. A listener may end its watch or others,
+/// and cause changes, so none are delivered while a feed iterates over its own tables. Thread
+/// safety: its feed locks it.
 class change_queue {
 public:
     [[nodiscard]] bool empty() const noexcept { return told_next_.empty(); }
     [[nodiscard]] std::size_t size() const noexcept { return told_next_.size(); }
-    /// Drops a change of attributes that directly follows the making of the same name and was not told apart
-    /// from it: who makes a file sets its attributes as well, and that is no change of its own.
-    /// Complexity: constant, however many watches have changes in the queue.
+    /// Adds a change. Drops a change of attributes that directly follows the creation of the same
+    /// name and was not delivered separately: the creator of a file also sets its attributes, which
+    /// is not a separate change. Complexity: constant, for any number of watches with queued
+    /// changes.
     void add(queued_watch& to, change_kind what, bool is_directory, std::string path);
     void add_overflow(queued_watch& to) { put({.to = &to, .is_overflow = true}); }
     void add_end(queued_watch& to) { put({.to = &to, .is_end = true}); }
 
-    /// The watch goes: what was meant for its listener is dropped.
+    /// Drops all changes for a watch that ends.
     void forget(const queued_watch& gone) noexcept;
-    /// Delivers all changes, including those added in the meantime.
+    /// Delivers all changes, including those added during the call.
     void deliver_all() noexcept;
 
 private:
@@ -57,7 +58,7 @@ private:
     [[nodiscard]] bool is_of_making(const queued_watch& to, std::string_view path) const noexcept;
 
     std::deque<item> told_next_;
-    std::uint64_t told_ = 0;  // items; that with this number came last, and the next one is the front
+    std::uint64_t told_ = 0;  // the number of the item delivered last; the next one is the front
 };
 
 }  // namespace sluice::vfs

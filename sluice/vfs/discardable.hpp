@@ -7,8 +7,8 @@
 
 namespace sluice::vfs {
 
-/// An object that fs_domain::discard() destroys, on a worker if need be. It has its own place in the queue,
-/// so that discarding it allocates nothing.
+/// An object that fs_domain::discard() destroys, on a worker if necessary. It contains its queue
+/// link, so that discarding it allocates nothing.
 class discardable : public io::queued_call {
 public:
     virtual ~discardable() = default;
@@ -27,7 +27,7 @@ private:
         return false;
     }
 
-    std::shared_ptr<const void> kept_;  // what this needs until it is destroyed
+    std::shared_ptr<const void> kept_;  // dependencies that must exist until it is destroyed
 };
 
 }  // namespace sluice::vfs

@@ -17,7 +17,7 @@ result<domain_table::superblock> domain_table::superblock_of(const io::handle& o
         return failure(error::last("statx", open.descriptor()));
     const std::uint64_t device = makedev(raw.stx_dev_major, raw.stx_dev_minor);
     std::vector<mount_entry> mounts = parse_mountinfo(options_.read_mounts());
-    // Kernels before 5.8 do not tell the mount.
+    // Kernels before 5.8 do not report the mount.
     const bool has_id = (raw.stx_mask & STATX_MNT_ID) != 0;
     const auto found = std::ranges::find_if(mounts, [&](const mount_entry& each) {
         return has_id ? each.id == raw.stx_mnt_id : each.device == device;
@@ -72,13 +72,13 @@ result<std::shared_ptr<fs_domain>> domain_table::make_crossing_domain(const std:
 
 bool domain_table::has_mounts_in(std::string_view directory) {
     const std::scoped_lock guard(mutex_);
-    // Asked first: what changes afterwards is found the next time.
+    // The check precedes the read, so that the next call detects later changes.
     if (options_.have_mounts_changed() or not knows_mounts_) {
         mounted_in_.clear();
         const std::string mounts = options_.read_mounts();
         for (const mount_entry& each : parse_mountinfo(mounts))
             mounted_in_.insert(each.where.substr(0, std::max<std::size_t>(1, each.where.rfind('/'))));
-        knows_mounts_ = not mounts.empty();  // otherwise it is read again
+        knows_mounts_ = not mounts.empty();  // otherwise they are read again
     }
     return mounted_in_.contains(directory);
 }

@@ -19,7 +19,7 @@ io::directory_handle open(const char* path) {
     return io::directory_handle::open({}, path).value();
 }
 
-// The mounts of this process as if all of them were of one type.
+// Returns the mounts of this process as if all of them were of one type.
 std::string mounts_of_type(const std::string& type) {
     std::string text;
     for (const mount_entry& each : parse_mountinfo(read_mountinfo()))
@@ -49,7 +49,8 @@ TEST(domain_table, a_domain_ends_with_its_last_owner) {
 TEST(domain_table, type_of_the_file_system_decides_where_calls_start) {
     domain_table remote({.read_mounts = [] { return mounts_of_type("9p"); }});
     EXPECT_EQ(remote.domain_of(open(".")).value()->policy(), call_policy::never_inline);
-    EXPECT_EQ(remote.domain_of(open(".")).value()->figures().threads, 1U) << "started before it is needed";
+    EXPECT_EQ(remote.domain_of(open(".")).value()->figures().threads, 1U)
+        << "the worker must exist before the first call";
     domain_table layered({.read_mounts = [] { return mounts_of_type("overlay"); }});
     const auto domain = layered.domain_of(open(".")).value();
     EXPECT_EQ(domain->policy(), call_policy::starts_offloaded);
@@ -82,15 +83,15 @@ TEST(domain_table, directories_of_mount_points_are_known_until_the_mounts_change
     EXPECT_FALSE(table.has_mounts_in("/a/b"));
 }
 
-TEST(domain_table, kernel_tells_whether_the_mounts_have_changed) {
+TEST(domain_table, kernel_reports_whether_the_mounts_have_changed) {
     const auto have_changed = mount_changes();
     (void)have_changed();
     EXPECT_FALSE(have_changed());
 }
 
-// A domain's measurements of its own calls.
+// The domain's measurements of its own calls.
 
-constinit std::uint64_t sleeps = 0;  // the loop's thread alone uses it
+constinit std::uint64_t sleeps = 0;  // used by the loop's thread only
 
 class measured_domains : public testing::Test {
 protected:
@@ -101,7 +102,7 @@ protected:
                               .threads = {.threads_max = 1, .clock = &clock_},
                               .count_sleeps = []() noexcept { return sleeps; }});
     }
-    // A call that takes as long, asleep or preempted.
+    // Makes a call with this duration, asleep or preempted.
     void call(fs_domain& domain, clock_source::duration takes, bool is_asleep) {
         const auto once = [](fs_domain& on, io::io_multiplexer& loop, simulated_clock& clock,
                              clock_source::duration time, bool asleep) -> io::task<int> {
@@ -118,7 +119,7 @@ protected:
     std::unique_ptr<io::io_multiplexer> loop_ = io::make_epoll_multiplexer(0).value();
 };
 
-TEST_F(measured_domains, slow_calls_that_sleep_offload_and_prompt_ones_return) {
+TEST_F(measured_domains, slow_calls_that_sleep_are_offloaded_until_calls_are_prompt) {
     const auto domain = make(call_policy::starts_inline);
     int calls = 0;
     for (; domain->is_inline() and calls != 1000; ++calls)

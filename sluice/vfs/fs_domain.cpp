@@ -12,7 +12,7 @@ namespace {
 constinit thread_local inline_call_slot slot_of_this_thread;
 constinit thread_local fs_domain* domain_of_this_call = nullptr;
 
-// The measurement of the call that the thread carries out.
+// The measurement of the thread's current call.
 struct measurement {
     inline_judge::measure what = inline_judge::measure::nothing;
     clock_source::steady_time began{};
@@ -22,7 +22,7 @@ constinit thread_local measurement measured;
 
 std::uint32_t next_number() noexcept {
     static constinit std::atomic<std::uint32_t> last{0};
-    return last.fetch_add(1, std::memory_order_relaxed) + 1;  // unique is enough
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;  // only uniqueness matters
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ void fs_domain::note_blocked_call() noexcept {
 }
 
 void fs_domain::begin_inline_call() noexcept {
-    ENSURE(domain_of_this_call == nullptr, "a call is made inside of another");
+    ENSURE(domain_of_this_call == nullptr, "nested call of a domain");
     domain_of_this_call = this;
     const std::uint64_t number = slot_of_this_thread.begin(number_);
     const auto what = judge_.wanted(number);

@@ -28,6 +28,10 @@ enum class call_policy : std::uint8_t {
     never_inline,      ///< on workers: FUSE, network file systems; `offload = always`
 };
 
+/// Whether a call may wait for another call of its domain, as those of a change feed do. Such a call does not
+/// run on a loop while other calls run on workers: the loop would wait with it.
+enum class waits_for_calls : bool { no, yes };
+
 /// By getrusage(2).
 [[nodiscard]] std::uint64_t count_sleeps_of_thread() noexcept;
 
@@ -68,6 +72,9 @@ public:
     [[nodiscard]] bool is_inline() const noexcept {
         return is_inline_.load(std::memory_order_relaxed);  // orders nothing
     }
+    [[nodiscard]] bool is_inline(waits_for_calls waits) const noexcept {
+        return waits == waits_for_calls::yes ? policy() == call_policy::always_inline : is_inline();
+    }
 
     /// No call runs inline from now on: for the share option `offload = always`.
     void offload_always() noexcept;
@@ -80,13 +87,15 @@ public:
     /// void. Inline, it does not suspend. What the call refers to outlives the await, which has no end before
     /// the call's. Suspends. Allocates: nothing here.
     template <std::invocable Call>
-    [[nodiscard]] auto run(io::io_multiplexer& loop, Call call) noexcept;
+    [[nodiscard]] auto run(io::io_multiplexer& loop, Call call,
+                           waits_for_calls waits = waits_for_calls::no) noexcept;
 
     /// The same for a call that is not needed any more once its request is cancelled. Gives a std::optional,
     /// which is empty if `by` has withdrawn the call before it began, also inline. Removals and closes are
     /// not to be withdrawn.
     template <std::invocable Call>
-    [[nodiscard]] auto run(io::io_multiplexer& loop, io::call_withdrawal& by, Call call) noexcept;
+    [[nodiscard]] auto run(io::io_multiplexer& loop, io::call_withdrawal& by, Call call,
+                           waits_for_calls waits = waits_for_calls::no) noexcept;
 
     /// Carries out a call on a worker, inline domain or not: for what may take long. `by` may be null; a call
     /// that it has withdrawn gives the error ECANCELED. Suspends.
@@ -100,6 +109,11 @@ public:
     enum class offloaded : bool { as_calls, yes };
     void discard(std::unique_ptr<discardable> what, std::shared_ptr<const void> needs = {},
                  offloaded where = offloaded::as_calls) noexcept;
+    /// The same for what may wait for another call of the domain.
+    void discard(std::unique_ptr<discardable> what, std::shared_ptr<const void> needs,
+                 waits_for_calls waits) noexcept {
+        discard(std::move(what), std::move(needs), is_inline(waits) ? offloaded::as_calls : offloaded::yes);
+    }
 
     /// Starts a worker if there is none. Without one, the first call that finds none runs on the loop.
     /// Errors: EAGAIN.
@@ -181,11 +195,12 @@ private:
 template <class Awaiter>
 class [[nodiscard]] domain_call_awaiter {
 public:
-    explicit domain_call_awaiter(Awaiter offloaded) noexcept : offloaded_(std::move(offloaded)) {}
+    domain_call_awaiter(Awaiter offloaded, waits_for_calls waits) noexcept
+        : offloaded_(std::move(offloaded)), waits_(waits) {}
 
     [[nodiscard]] bool await_ready() noexcept {
         if (offloaded_.await_ready()) return true;  // withdrawn
-        if (not offloaded_.call().domain().is_inline()) return false;
+        if (not offloaded_.call().domain().is_inline(waits_)) return false;
         offloaded_.complete(offloaded_.call().carry_out_inline());
         return true;
     }
@@ -194,6 +209,7 @@ public:
 
 private:
     Awaiter offloaded_;
+    waits_for_calls waits_;
 };
 
 /// The awaiter that fs_domain::offload creates. May be moved until it is awaited.
@@ -222,13 +238,14 @@ auto fs_domain::offload(io::io_multiplexer& loop, io::call_withdrawal* by, Call 
 }
 
 template <std::invocable Call>
-auto fs_domain::run(io::io_multiplexer& loop, Call call) noexcept {
-    return domain_call_awaiter(workers_.run(loop, placed_call<Call>(*this, std::move(call))));
+auto fs_domain::run(io::io_multiplexer& loop, Call call, waits_for_calls waits) noexcept {
+    return domain_call_awaiter(workers_.run(loop, placed_call<Call>(*this, std::move(call))), waits);
 }
 
 template <std::invocable Call>
-auto fs_domain::run(io::io_multiplexer& loop, io::call_withdrawal& by, Call call) noexcept {
-    return domain_call_awaiter(workers_.run(loop, &by, placed_call<Call>(*this, std::move(call))));
+auto fs_domain::run(io::io_multiplexer& loop, io::call_withdrawal& by, Call call,
+                    waits_for_calls waits) noexcept {
+    return domain_call_awaiter(workers_.run(loop, &by, placed_call<Call>(*this, std::move(call))), waits);
 }
 
 }  // namespace sluice::vfs

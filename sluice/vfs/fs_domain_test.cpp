@@ -62,7 +62,7 @@ protected:
             return 0;
         });
     }
-    // -1: withdrawn.
+    // Returns -1 if the call was withdrawn.
     static io::task<void> number(fs_domain& domain, io::io_multiplexer& loop, io::call_withdrawal& by,
                                  int given, int& got) {
         got = (co_await domain.run(loop, by, [given] { return given; })).value_or(-1);
@@ -139,7 +139,7 @@ TEST_F(domains, withdrawn_call_that_has_not_begun_never_begins) {
     group.spawn(number(*domain, *loop_, cancelled, 1, first));
     group.spawn(number(*domain, *loop_, kept, 2, second));
     cancelled.withdraw();
-    EXPECT_EQ(first, 0) << "withdrawing resumes no coroutine";
+    EXPECT_EQ(first, 0) << "a withdrawal must not resume a coroutine";
     (void)loop_->run();
     EXPECT_EQ(first, -1);
     EXPECT_EQ(domain->figures().queued, 1U);
@@ -179,7 +179,7 @@ TEST_F(domains, withdrawn_inline_call_does_not_run) {
     EXPECT_EQ(got, -1);
 }
 
-// Notes where it is destroyed, and when.
+// Records where and when it is destroyed.
 class noted final : public discardable {
 public:
     noted(std::vector<std::thread::id>& where, std::atomic<int>& count, gate* until) noexcept
@@ -297,7 +297,8 @@ TEST_F(domains, several_loops_share_a_domain) {
     std::vector<std::unique_ptr<io::io_multiplexer>> loops;
     for (int i = 0; i != 3; ++i)
         loops.push_back(io::make_epoll_multiplexer(0).value());
-    const auto domain = make(call_policy::never_inline, 3);  // goes before the loops that its workers wake
+    const auto domain =
+        make(call_policy::never_inline, 3);  // destroyed before the loops that its workers wake
     const auto work = [](fs_domain& on, io::io_multiplexer& loop) -> io::task<int> {
         int right = 0;
         const id home = get_id();

@@ -9,8 +9,8 @@
 
 namespace sluice::vfs {
 
-/// Which transfers a node's data was opened for.
-/// Atomic. Thread safety: any thread. A thread that finds an access sees everything done before its add().
+/// The kinds of transfer for which a node's data was opened. Atomic. Thread safety: any thread. A
+/// thread that observes an access also observes all effects before its add().
 class granted_access {
 public:
     [[nodiscard]] bool can_read() const noexcept { return (load() & read_bit) != 0; }

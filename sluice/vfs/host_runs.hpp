@@ -11,18 +11,20 @@ class file_handle;
 
 namespace sluice::vfs {
 
-/// Bytes that stand in a row in a file of the host; without a place they are zeros that stand nowhere.
+/// Consecutive bytes in a file of the host. Without a place they are zeros that are not stored.
 struct host_run {
-    std::optional<std::uint64_t> place{};  // bytes from the start of the host's file
+    std::optional<std::uint64_t> place{};  // offset in the host's file
     std::uint64_t length = 0;
 };
 
-/// Where a range of a file's bytes stands in a file of the host, in the range's order, cut at the file's end.
+/// The location of a range of a file's bytes in a file of the host, in the range's order, truncated
+/// at the file's end.
 struct host_runs {
-    io::file_handle* file = nullptr;  // lives as long as the node's volume; null if there are only zeros
+    io::file_handle* file = nullptr;  // exists as long as the node's volume; null if there are only zeros
     std::vector<host_run> runs{};
-    /// Keeps the bytes the file's own, whatever becomes of it, until they have been read, or their pages
-    /// taken by reference; may outlive the volume, on any thread. Null: nothing else can come to stand there.
+    /// Prevents the reuse of the bytes' place, even if the file changes or is removed, until they
+    /// were read or their pages were referenced. It may outlive the volume, on any thread. Null:
+    /// the place is never reused.
     std::shared_ptr<const void> kept{};
 };
 

@@ -36,13 +36,13 @@ public:
 
     [[nodiscard]] node& behind() noexcept { return *behind_; }
 
-    // What is known, or open, asks for no rights.
+    // Information that is already known or open needs no rights.
     [[nodiscard]] node_kind kind() const noexcept override { return behind_->kind(); }
     [[nodiscard]] file_key key() const noexcept override { return behind_->key(); }
     [[nodiscard]] std::string path() const override { return behind_->path(); }
     [[nodiscard]] std::string location() const override { return behind_->location(); }
     [[nodiscard]] std::string_view stream_name() const noexcept override { return behind_->stream_name(); }
-    // Has the parts that the node behind it has.
+    // Has the same parts as the underlying node.
     [[nodiscard]] node_data* data() noexcept override { return if_has(behind_->data()); }
     [[nodiscard]] node_names* names() noexcept override { return if_has(behind_->names()); }
     [[nodiscard]] node_attached* attached() noexcept override { return if_has(behind_->attached()); }
@@ -160,8 +160,9 @@ private:
         return call();
     }
 
-    // By a plain call on one thread. A write that the kernel or another thread ends later would be made as
-    // us: no quota would bind it, and a program would keep its set-user-id bit.
+    // Writes with a plain call on one thread. A write that the kernel or another thread completes
+    // would have the server's identity: it would bypass the quota, and a program would keep its
+    // set-user-id bit.
     [[nodiscard]] io::task<result<void>> co_write_as_account(io::file_handle& file,
                                                              std::span<const std::byte> from,
                                                              std::uint64_t offset,

@@ -5,22 +5,23 @@
 
 namespace sluice::vfs {
 
-/// A volume seen with another account's rights: the kernel checks each call as if that account's process had
-/// made it, and what is created is the account's. For a server that runs as root, one of these per session.
+/// A volume with another account's rights. The kernel checks each call as if that account's process
+/// had made it, and new files belong to the account. A server that runs as root uses one per
+/// session.
 ///
-/// The calling thread takes the account's identity for file systems for the length of a call and has its own
-/// back after it; other threads are not touched. Reads need none: what was opened stays open. Writes to a
-/// file of the host are plain calls on one thread, so that quotas and set-user-id bits are the account's
-/// affair: the loop's if calls of the domain run inline, and otherwise a worker. What the volume behind knows
-/// of names (its index) is shared between accounts, and used for an account only in directories that it may
-/// list.
+/// The calling thread assumes the account's identity for file systems for the duration of a call.
+/// Other threads are not affected. Reads do not need the identity, because open files stay open.
+/// Writes to a file of the host are plain calls on one thread, so that quotas and set-user-id bits
+/// apply to the account: on the loop if calls of the domain run inline, otherwise on a worker. The
+/// underlying volume's index of names is shared between accounts. It is used for an account only in
+/// directories that the account may list.
 ///
-/// Immutable. Thread safety: as the volume behind, which outlives it. Lifetime: nodes, listings and watches
-/// made by it share its account, and need only the volume behind.
+/// Immutable. Thread safety: as the underlying volume, which outlives it. Lifetime: nodes, listings
+/// and watches created by it share its account, and need only the underlying volume.
 class impersonated_volume final : public volume {
 public:
-    /// Errors: EPERM if the process may not take the account's identity (CAP_SETUID, CAP_SETGID). Allocates:
-    /// yes.
+    /// Creates the volume. Errors: EPERM if the process may not assume the account's identity
+    /// (CAP_SETUID, CAP_SETGID). Allocates: yes.
     [[nodiscard]] static result<std::unique_ptr<impersonated_volume>> create(volume& behind,
                                                                              unix_account account);
     ~impersonated_volume() override;
@@ -38,7 +39,8 @@ public:
                                           const creation_request& wanted) noexcept override;
     [[nodiscard]] result<found_node> create_in(node& directory, std::string_view name,
                                                const creation_request& wanted) noexcept override;
-    /// Watches report only what the account may list. Only the feed of the volume behind is to be run.
+    /// Returns a feed whose watches report only names that the account may list. Only the feed of
+    /// the underlying volume must be run.
     [[nodiscard]] change_feed* changes() noexcept override;
 
 private:

@@ -29,7 +29,7 @@ int code(const result<T>& of) noexcept {
 class impersonation : public testing::Test {
 protected:
     void SetUp() override {
-        if (::geteuid() != 0) GTEST_SKIP() << "only root may take another's identity";
+        if (::geteuid() != 0) GTEST_SKIP() << "only root may assume another identity";
         ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
         for (const char* name : {"private", "public"})
             ASSERT_EQ(::mkdir(folder.path_of(name).c_str(), 0700), 0);
@@ -44,17 +44,18 @@ protected:
     std::unique_ptr<impersonated_volume> account;
 };
 
-TEST_F(impersonation, the_kernel_refuses_what_the_account_may_not_do) {
+TEST_F(impersonation, the_kernel_denies_operations_without_the_rights_of_the_account) {
     EXPECT_EQ(code(account->find("private/f", follow_links::yes)), EACCES);
     EXPECT_EQ(code(account->create("new", {})), EACCES);
     const auto directory = account->find("private", follow_links::yes).value();
     EXPECT_EQ(code(directory->children()->list()), EACCES);
     EXPECT_EQ(code(directory->names()->rename("other", when_taken::refuse)), EACCES);
     EXPECT_EQ(code(directory->names()->remove()), EACCES);
-    EXPECT_EQ(code(behind->find("private/f", follow_links::yes)), 0) << "as ourselves we may";
+    EXPECT_EQ(code(behind->find("private/f", follow_links::yes)), 0)
+        << "the server's own identity has the right";
 }
 
-TEST_F(impersonation, what_is_created_belongs_to_the_account) {
+TEST_F(impersonation, new_files_belong_to_the_account) {
     const auto file = account->create("public/f", {.dos = dos_attributes::hidden}).value();
     const metadata status = file->status().value();
     EXPECT_EQ(status.user_id, somebody);
@@ -73,7 +74,7 @@ TEST_F(impersonation, rights_are_checked_again_when_data_is_opened) {
     EXPECT_EQ(code(file->data()->open_data({.read = true, .write = true})), EACCES);
 }
 
-TEST_F(impersonation, what_the_account_writes_takes_the_set_user_id_bit_of_a_program) {
+TEST_F(impersonation, writes_of_the_account_clear_the_set_user_id_bit_of_a_program) {
     folder.write("public/program", "#!");
     const std::string program = folder.path_of("public/program");
     ASSERT_EQ(::chmod(program.c_str(), 04777), 0);
@@ -89,12 +90,12 @@ TEST_F(impersonation, what_the_account_writes_takes_the_set_user_id_bit_of_a_pro
         return io::sync_wait(*multiplexer, file->data()->co_write(bytes, 0));
     };
     EXPECT_EQ(code(write(*behind)), 0);
-    EXPECT_EQ(mode(), 04777U) << "root may";
+    EXPECT_EQ(mode(), 04777U) << "root keeps the bit";
     EXPECT_EQ(code(write(*account)), 0);
     EXPECT_EQ(mode(), 0777U);
 }
 
-TEST_F(impersonation, nodes_listings_and_data_keep_the_account_when_its_volume_goes) {
+TEST_F(impersonation, nodes_listings_and_data_keep_the_account_after_its_volume_is_destroyed) {
     const auto file = account->create("public/f", {}).value();
     const auto directory = account->find("public", follow_links::yes).value();
     const auto listing = directory->children()->list().value();
@@ -107,11 +108,11 @@ TEST_F(impersonation, nodes_listings_and_data_keep_the_account_when_its_volume_g
     EXPECT_EQ(file->status().value().user_id, somebody);
 }
 
-TEST_F(impersonation, names_that_others_have_looked_up_stay_unknown_to_an_account_that_may_not_list_them) {
+TEST_F(impersonation, names_in_the_index_are_not_revealed_to_an_account_that_may_not_list_them) {
     ASSERT_EQ(::chmod(folder.path_of("private").c_str(), 0711), 0);
     ASSERT_EQ(code(behind->find("private/F", follow_links::yes)), 0) << "now the names are known";
     EXPECT_EQ(code(account->find("private/F", follow_links::yes)), ENOENT);
-    EXPECT_EQ(code(account->find("private/f", follow_links::yes)), 0) << "it may be named as it is spelled";
+    EXPECT_EQ(code(account->find("private/f", follow_links::yes)), 0) << "an exact lookup is permitted";
     ASSERT_EQ(::chmod(folder.path_of("private").c_str(), 0755), 0);
     EXPECT_EQ(code(account->find("private/F", follow_links::yes)), 0);
 }
@@ -123,7 +124,7 @@ TEST_F(impersonation, files_can_be_put_into_a_directory_that_may_not_be_listed) 
 }
 
 TEST_F(impersonation, a_stream_is_read_and_written_by_accounts_that_may_read_and_write_its_file) {
-    if (not behind->features().has_streams) GTEST_SKIP() << "no extended attributes here";
+    if (not behind->features().has_streams) GTEST_SKIP() << "no extended attributes on this file system";
     folder.write("readable", "x");
     ASSERT_EQ(::chmod(folder.path_of("readable").c_str(), 0644), 0);
     const auto as_root = behind->find("readable", follow_links::yes).value();
@@ -157,7 +158,7 @@ protected:
         ASSERT_EQ(code(begun), 0) << "a directory that may not be listed does not end the watch";
         watch = *std::move(begun);
     }
-    /// The paths that were reported since the last call.
+    /// Returns the paths that were reported since the last call.
     std::vector<std::string> news() {
         EXPECT_TRUE(io::sync_wait(*multiplexer, behind->changes()->co_changed()));
         behind->changes()->tell();
@@ -205,7 +206,7 @@ TEST_F(watching_account, gets_reports_from_a_directory_while_it_may_list_it) {
     EXPECT_THAT(told, Not(Contains("private/below/secret")));
 }
 
-TEST_F(watching_account, has_each_of_its_watches_follow_what_one_change_of_rights_does) {
+TEST_F(watching_account, updates_each_of_its_watches_after_one_change_of_rights) {
     recorder other;
     const auto second = account->changes()->watch(*root, true, other).value();
     const auto of_other =
@@ -231,7 +232,7 @@ TEST_F(watching_account, has_each_of_its_watches_follow_what_one_change_of_right
     EXPECT_THAT(other.paths, Not(Contains("private/secret")));
 }
 
-TEST_F(watching_account, keeps_its_watch_when_its_volume_goes) {
+TEST_F(watching_account, keeps_its_watch_after_its_volume_is_destroyed) {
     account.reset();
     ASSERT_EQ(::mkdir(folder.path_of("later").c_str(), 0700), 0);
     (void)news();

@@ -8,14 +8,14 @@ void inline_judge::note_time(duration took) noexcept {
     const bool looks_slow = slow_samples_ == slow_samples_max;
     if (looks_slow) {
         examined_ = sleeping_ = 0;
-        is_examining_.store(true, std::memory_order_relaxed);  // orders nothing
+        is_examining_.store(true, std::memory_order_relaxed);  // orders no other access
     }
     if (looks_slow or ++samples_ == samples_max) samples_ = slow_samples_ = 0;
 }
 
 bool inline_judge::note_examined(duration took, bool has_slept) noexcept {
     const std::scoped_lock guard(mutex_);
-    if (not is_examining_.load(std::memory_order_relaxed)) return false;  // it has just ended
+    if (not is_examining_.load(std::memory_order_relaxed)) return false;  // the examination has just ended
     if (took > slow_call and has_slept) ++sleeping_;
     const bool is_blocked = sleeping_ == sleeping_calls_max;
     if (is_blocked or ++examined_ == examined_calls_max)

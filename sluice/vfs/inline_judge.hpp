@@ -9,12 +9,12 @@
 
 namespace sluice::vfs {
 
-/// Decides from measurements whether the calls of a domain may run on a loop. A host that is busy preempts
-/// threads, which says nothing of its disks: so a slow call only starts a closer look, which counts calls in
-/// which the thread has slept.
+/// Decides from measurements whether the calls of a domain may run on a loop. On a busy host
+/// threads are preempted, which does not depend on its disks. A slow call therefore only starts an
+/// examination, which counts calls in which the thread has slept.
 ///
-/// Monitor; wanted() is atomic. It measures nothing itself and has no clock. Thread safety:
-/// any thread. Allocates: nothing.
+/// Monitor; wanted() is atomic. The caller measures and passes the times. Thread safety: any
+/// thread. Allocates: nothing.
 class inline_judge {
 public:
     using duration = clock_source::duration;
@@ -22,8 +22,8 @@ public:
 
     static constexpr std::uint64_t calls_per_sample = 16;
     static constexpr duration slow_call = std::chrono::milliseconds(2);
-    static constexpr unsigned samples_max = 16;      // after so many, counting starts again
-    static constexpr unsigned slow_samples_max = 2;  // of them start a closer look
+    static constexpr unsigned samples_max = 16;      // after this number, counting starts again
+    static constexpr unsigned slow_samples_max = 2;  // of them start an examination
     static constexpr unsigned examined_calls_max = 64;
     static constexpr unsigned sleeping_calls_max = 4;  // of them end inline calls
     static constexpr duration offloaded_at_least = std::chrono::seconds(300);
@@ -34,7 +34,7 @@ public:
 
     /// Returns the measurement to make of the inline call with this number.
     [[nodiscard]] measure wanted(std::uint64_t number) const noexcept {
-        if (is_examining_.load(std::memory_order_relaxed)) [[unlikely]]  // orders nothing
+        if (is_examining_.load(std::memory_order_relaxed)) [[unlikely]]  // orders no other access
             return measure::sleep;
         return number % calls_per_sample == 0 ? measure::time : measure::nothing;
     }
@@ -52,7 +52,7 @@ public:
 private:
     std::atomic<bool> is_examining_{false};
 
-    std::mutex mutex_;  // guards what follows
+    std::mutex mutex_;  // guards all following members
     unsigned samples_ = 0;
     unsigned slow_samples_ = 0;
     unsigned examined_ = 0;

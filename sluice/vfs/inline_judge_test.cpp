@@ -24,7 +24,7 @@ TEST(inline_judge, samples_every_sixteenth_call) {
     EXPECT_EQ(sampled, 10);
 }
 
-TEST(inline_judge, two_slow_samples_of_sixteen_start_a_closer_look) {
+TEST(inline_judge, two_slow_samples_of_sixteen_start_an_examination) {
     inline_judge judge;
     for (int i = 0; i != 50; ++i) {
         judge.note_time(i % 16 == 0 ? 3ms : 1ms);
@@ -39,7 +39,7 @@ TEST(inline_judge, preempted_calls_never_offload) {
     look_closer(judge);
     for (int i = 0; i != 64; ++i)
         EXPECT_FALSE(judge.note_examined(50ms, false));
-    EXPECT_EQ(judge.wanted(between_samples), measure::nothing) << "the closer look has ended";
+    EXPECT_EQ(judge.wanted(between_samples), measure::nothing) << "the examination has ended";
 }
 
 TEST(inline_judge, short_sleeps_never_offload) {

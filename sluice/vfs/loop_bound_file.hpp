@@ -5,15 +5,16 @@
 #include "sluice/io/file/file_handle.hpp"
 #include "sluice/io/loop/io_multiplexer.hpp"
 
-// Internal to the volumes: their files and the loops they are used on.
+// Internal to the volumes: their files and the loops that use them.
 
 namespace sluice::vfs {
 
-/// The loop of the calling thread, one of `loops`, which are not none. If none is anybody's yet, the first.
+/// Returns the loop of the calling thread, one of `loops`, which is not empty. If no thread owns a
+/// loop yet, returns the first.
 [[nodiscard]] io::io_multiplexer& loop_here(std::span<io::io_multiplexer* const> loops) noexcept;
 
-/// A file for one transfer: itself, if it belongs to a loop; otherwise its descriptor, lent to a loop for as
-/// long.
+/// A file for one transfer: the file itself, if it belongs to a loop; otherwise its descriptor,
+/// bound to a loop for the duration of the transfer.
 class loop_bound_file {
 public:
     loop_bound_file(io::file_handle& file, io::io_multiplexer& loop) noexcept

@@ -6,7 +6,7 @@
 #include <functional>
 #include <optional>
 
-// What a server needs to know of a file, whatever file system it lies on.
+// The metadata of a file that a server needs, independent of its file system.
 
 namespace sluice::vfs {
 
@@ -14,10 +14,11 @@ enum class node_kind : std::uint8_t {
     file,
     directory,
     symlink,
-    other,  ///< a fifo, a device: can be seen and removed, not opened for data
+    other,  ///< a fifo or a device: can be listed and removed, but not opened for data
 };
 
-/// The attributes FAT has and Unix lacks; the values are FAT's and those of FILE_ATTRIBUTE_*.
+/// The attributes of FAT that Unix does not have. The values are FAT's and those of
+/// FILE_ATTRIBUTE_*.
 enum class dos_attributes : std::uint8_t {
     none = 0,
     read_only = 0x01,
@@ -35,15 +36,15 @@ enum class dos_attributes : std::uint8_t {
     return (set & wanted) != dos_attributes::none;
 }
 
-/// Identifies one file of a server while it is open, whatever it is called and through whatever share: opens
-/// with the same key share one file. A stream of a file has the file's key and a number of its own.
+/// The identity of an open file of a server, independent of its name and share. Opens with the same
+/// key share one file. A stream has its file's key and its own number.
 struct file_key {
-    std::uint64_t image = 0;   // 0: a file of the host; else the number of the disk-image engine
+    std::uint64_t image = 0;   // 0: a file of the host; otherwise the number of the disk-image engine
     std::uint64_t volume = 0;  // on the host, the device; copies of an image have the same serial number here
     std::uint64_t file = 0;
-    std::uint64_t stream = 0;  // 0: the unnamed stream; else a hash of the folded stream name
+    std::uint64_t stream = 0;  // 0: the unnamed stream; otherwise a hash of the folded stream name
 
-    /// The key of the file that a stream belongs to.
+    /// Returns the key of the file that a stream belongs to.
     [[nodiscard]] constexpr file_key whole_file() const noexcept {
         return {.image = image, .volume = volume, .file = file, .stream = 0};
     }
@@ -55,7 +56,7 @@ using time_point = std::chrono::system_clock::time_point;
 struct metadata {
     node_kind kind = node_kind::file;
     std::uint64_t id = 0;      // stable for the life of the file, across renames; unique in its volume
-    std::uint64_t volume = 0;  // of the file system it lies on
+    std::uint64_t volume = 0;  // the id of its file system
     std::uint64_t size_bytes = 0;
     std::uint64_t allocated_bytes = 0;
     std::uint32_t links = 1;
@@ -64,14 +65,14 @@ struct metadata {
     std::uint16_t permission_bits = 0;  // Unix rwxrwxrwx and set-id, sticky
     dos_attributes dos = dos_attributes::none;
     bool is_sparse = false;
-    std::optional<bool> has_security{};  // whether a security descriptor is stored, if that is known
+    std::optional<bool> has_security{};  // whether a security descriptor is stored, if known
     time_point born{};
     time_point accessed{};
     time_point modified{};
-    time_point changed{};  // content, name, owner or attributes
+    time_point changed{};  // time of the last change of content, name, owner or attributes
 };
 
-/// What is to be changed of a file; what is not given stays.
+/// The changes to a file's metadata. Absent fields are not changed.
 struct metadata_change {
     std::optional<time_point> born{};
     std::optional<time_point> accessed{};
@@ -89,7 +90,8 @@ struct metadata_change {
 template <>
 struct std::hash<sluice::vfs::file_key> {
     [[nodiscard]] std::size_t operator()(const sluice::vfs::file_key& key) const noexcept {
-        // Multiplied by odd constants, so that neighbouring inodes do not share buckets with their streams.
+        // The factors are odd constants, so that neighbouring inodes do not share buckets with
+        // their streams.
         return static_cast<std::size_t>(key.file * 0x9e37'79b9'7f4a'7c15ULL ^
                                         key.stream * 0xc2b2'ae3d'27d4'eb4fULL ^
                                         (key.volume ^ key.image) * 0x1656'67b1'9e37'79f9ULL);

@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 21> remote_types{
     "9p",   "afs",    "autofs", "beegfs", "ceph", "cifs",  "coda",     "fuse", "fuseblk", "fusectl", "gfs2",
     "gpfs", "lustre", "ncpfs",  "nfs",    "nfs4", "ocfs2", "orangefs", "smb3", "smbfs",   "virtiofs"};
 
-// Takes what precedes a space, and the space.
+// Consumes the text before a space, and the space.
 std::string_view take_field(std::string_view& rest) noexcept {
     const std::size_t end = std::min(rest.find(' '), rest.size());
     const std::string_view field = rest.substr(0, end);
@@ -40,7 +40,8 @@ std::optional<unsigned> number_of(std::string_view text) noexcept {
     return number;
 }
 
-// The kernel writes space, tab, newline and backslash as three octal digits.
+// Replaces the escapes of space, tab, newline and backslash, which the kernel writes as three octal
+// digits.
 std::string unescaped(std::string_view text) {
     std::string plain;
     for (std::size_t at = 0; at < text.size(); ++at) {
@@ -54,7 +55,8 @@ std::string unescaped(std::string_view text) {
     return plain;
 }
 
-// "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw"; see proc_pid_mountinfo(5).
+// Parses "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw"; see
+// proc_pid_mountinfo(5).
 std::optional<mount_entry> parse_line(std::string_view line) {
     std::string_view rest = line;
     const auto id = number_of(take_field(rest));
@@ -93,7 +95,8 @@ std::string read_mountinfo() {
 }
 
 std::function<bool()> mount_changes() {
-    // Shared by the copies of the function, and opened at once: a server has its descriptors from the start.
+    // Shared by the copies of the function, and opened now, because a server opens its descriptors
+    // at its start.
     auto file = std::make_shared<io::handle>();
     const auto is_open = [file] {
         if (file->is_valid()) return true;

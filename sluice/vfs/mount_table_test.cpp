@@ -6,7 +6,7 @@
 namespace sluice::vfs {
 namespace {
 
-TEST(mount_table, lines_give_mount_superblock_place_and_type) {
+TEST(mount_table, lines_contain_mount_superblock_path_and_type) {
     const auto mounts = parse_mountinfo(
         "36 35 98:3 /sub /mnt1 rw,noatime master:1 propagate_from:2 - ext4 /dev/root rw\n"
         "37 35 0:44 / /mnt/with\\040space\\134 rw - fuse.sshfs user@host:/ rw\n");
@@ -19,7 +19,7 @@ TEST(mount_table, lines_give_mount_superblock_place_and_type) {
     EXPECT_EQ(mounts[1].type, "fuse.sshfs");
 }
 
-TEST(mount_table, lines_of_another_format_are_left_out) {
+TEST(mount_table, lines_in_another_format_are_skipped) {
     EXPECT_TRUE(parse_mountinfo("").empty());
     EXPECT_TRUE(parse_mountinfo("\n36\nx 35 98:0 / /m rw - ext4 d rw\n36 35 98 / /m rw - ext4 d rw\n"
                                 "36 35 98:0 / /m rw ext4 d rw\n36 35 98:99999999999 / /m rw - ext4 d rw")

@@ -9,20 +9,20 @@
 
 namespace sluice::vfs {
 
-/// One name in a directory. `name` is valid until the next call of the listing.
+/// A name in a directory. `name` is valid until the next call of the listing.
 struct listed_name {
     std::string_view name;
     metadata status;
-    bool leads_nowhere = false;  // a symbolic link whose target is missing or outside; `status` is the link's
+    bool leads_nowhere = false;  // a symbolic link with a missing or outside target; `status` is the link's
 };
 
-/// The names of a directory, one after the other; `.` and `..` are not among them. A name that is in the
-/// directory all the time is returned once; a name that is created or removed during the listing may be
-/// returned. Thread safety: one thread at a time. Lifetime: the volume outlives it; the directory's node need
-/// not.
+/// The names of a directory, one after the other, without `.` and `..`. A name that is in the
+/// directory during the complete listing is returned once. A name that is created or removed during
+/// the listing may be returned. Thread safety: one thread at a time. Lifetime: the volume outlives
+/// it; the directory's node need not.
 class directory_listing : public discardable {
 public:
-    /// Returns the next name; null at the end. Symbolic links come with the status of what they lead to.
+    /// Returns the next name; null at the end. A symbolic link has the status of its target.
     /// Errors: EIO and those of the file system. Blocks: for the file system.
     [[nodiscard]] virtual result<const listed_name*> next() noexcept = 0;
 

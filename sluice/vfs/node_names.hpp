@@ -8,10 +8,10 @@
 
 namespace sluice::vfs {
 
-/// The action to take if a new name is taken.
+/// The action if a new name already exists.
 enum class when_taken : std::uint8_t {
     refuse,   ///< EEXIST
-    replace,  ///< a file takes the place of a file; the other lives on while it is open
+    replace,  ///< a file replaces a file; the old one exists as long as it is open
 };
 
 /// The name of a file, directory, link or stream: a part of a node. Errors of every call: EROFS; EACCES,
@@ -22,17 +22,18 @@ public:
     node_names(const node_names&) = delete;
     node_names& operator=(const node_names&) = delete;
 
-    /// Gives it another name. Errors: EEXIST; ENOENT, ENOTDIR as volume::find for the parent; ENOTEMPTY,
-    /// EISDIR, ENOTDIR if the file there cannot be replaced; EINVAL for a directory into itself; EXDEV. For a
-    /// stream, `path` is the new stream name.
+    /// Renames it. Errors: EEXIST; ENOENT, ENOTDIR as volume::find for the parent; ENOTEMPTY,
+    /// EISDIR, ENOTDIR if the existing file cannot be replaced; EINVAL for a directory into itself;
+    /// EXDEV. For a stream, `path` is the new stream name.
     [[nodiscard]] virtual result<void> rename(std::string_view path, when_taken taken) noexcept = 0;
-    /// Takes the name that another node of this stream has given it. Does nothing for other nodes.
-    /// Allocates: the name. Blocks: nothing.
+    /// Updates the name after a rename through another node of this stream. Does nothing for other
+    /// nodes. Allocates: the name. Blocks: nothing.
     virtual void follow_stream_name(std::string_view /*name*/) noexcept {}
-    /// Gives a file one more name. Errors: as rename; EPERM for directories; EMLINK. By default it fails with
-    /// EOPNOTSUPP: streams, and volumes without hard links.
+    /// Adds a name to a file. Errors: as rename; EPERM for directories; EMLINK. The default
+    /// implementation fails with EOPNOTSUPP: streams, and volumes without hard links.
     [[nodiscard]] virtual result<void> link(std::string_view path, when_taken taken) noexcept;
-    /// Removes its name; for a stream, the stream. The node remains usable. Errors: ENOENT, ENOTEMPTY.
+    /// Removes its name; for a stream, the stream. The node remains usable. Errors: ENOENT,
+    /// ENOTEMPTY.
     [[nodiscard]] virtual result<void> remove() noexcept = 0;
 
 protected:

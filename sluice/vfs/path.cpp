@@ -9,10 +9,10 @@
 namespace sluice::vfs {
 namespace {
 
-/// The characters of ASCII that names may have.
+/// The ASCII characters that names may contain.
 class plain_characters {
 public:
-    /// All but those below `least`, and those listed.
+    /// Allows all except those below `least`, and those listed.
     constexpr plain_characters(unsigned char least, std::string_view refused) {
         for (unsigned char each = least; each != 0x80; ++each)
             is_in_[each] = not refused.contains(static_cast<char>(each));
@@ -28,8 +28,8 @@ private:
 constexpr plain_characters plain_in_names(0x20, "\"*/:<>?\\|");
 constexpr plain_characters plain_in_stream_names(1, "/:\\");
 
-// Walks the characters. Two surrogates that form a pair have a proper spelling in UTF-8, and a second
-// spelling of a name would be a second way past a check.
+// Checks all characters. Two surrogates that form a pair are rejected, because they have a proper
+// UTF-8 encoding, and a name with two encodings could bypass a check.
 result<void> check_text(std::string_view text, const plain_characters& plain) noexcept {
     const auto refuse = [&] { return failure(error::with_path(EILSEQ, "check name", text)); };
     std::size_t units = 0;
@@ -53,7 +53,7 @@ result<void> check_text(std::string_view text, const plain_characters& plain) no
     return {};
 }
 
-// "." or "..", also with dots as they are shown where Windows cannot have them (host_name.hpp).
+// Returns whether a name is "." or "..", also with mapped dots (host_name.hpp).
 bool is_dot_or_two(std::string_view name) noexcept {
     constexpr std::string_view shown_dot = "\xef\x80\xa9";
     unsigned dots = 0;

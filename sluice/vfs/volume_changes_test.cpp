@@ -3,7 +3,7 @@
 #include "sluice/io/task/task_group.hpp"
 #include "sluice/vfs/volume_testing.hpp"
 
-// What change feeds promise, on every kind of volume.
+// The contract of change feeds, for every kind of volume.
 
 namespace sluice::vfs {
 namespace {
@@ -20,7 +20,7 @@ public:
         std::string line = marks[static_cast<int>(what.kind)];
         line += what.path;
         if (what.is_directory) line += '/';
-        // How often content changes are told is nobody's promise.
+        // The number of reports for changes of content is not part of the contract.
         if (lines.empty() or lines.back() != line) lines.push_back(line);
         if (drops_on == line) dropped->reset();
     }
@@ -50,7 +50,7 @@ protected:
         EXPECT_EQ(code(made), 0);
         return std::move(*made);
     }
-    // Lets the feed tell everything that has happened.
+    // Delivers all changes so far.
     void settle() {
         const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(30);
         while (std::chrono::steady_clock::now() < until)
@@ -61,14 +61,14 @@ protected:
 };
 SLUICE_TEST_EVERY_VOLUME(volume_changes);
 
-TEST_P(volume_changes, names_made_renamed_and_removed_are_told_in_order) {
+TEST_P(volume_changes, created_renamed_and_removed_names_are_reported_in_order) {
     recorder seen;
     const auto held = watch("", false, seen);
     const auto file = make_file("f");
     ASSERT_EQ(code(file->names()->rename("g", when_taken::refuse)), 0);
     ASSERT_EQ(code(file->names()->remove()), 0);
     make_directory("d");
-    EXPECT_THAT(seen.lines, IsEmpty()) << "never told from inside a call";
+    EXPECT_THAT(seen.lines, IsEmpty()) << "a call must not report changes directly";
     settle();
     std::erase_if(seen.lines, [](const auto& line) { return line.starts_with('@'); });
     EXPECT_THAT(seen.lines, ElementsAre("+f", "<f", ">g", "-g", "+d/"));
@@ -92,7 +92,7 @@ TEST_P(volume_changes, a_listener_that_needs_none_gets_none_and_others_get_all) 
     EXPECT_THAT(satisfied.lines, Contains("+d/later/")) << "directories are followed in between";
 }
 
-TEST_P(volume_changes, content_and_attributes_are_told_apart) {
+TEST_P(volume_changes, changes_of_content_and_attributes_are_distinguished) {
     const auto file = make_file("f");
     recorder seen;
     const auto held = watch("", false, seen);
@@ -107,7 +107,7 @@ TEST_P(volume_changes, content_and_attributes_are_told_apart) {
     EXPECT_THAT(seen.lines, ElementsAre("@f"));
 }
 
-TEST_P(volume_changes, the_attributes_a_file_is_made_with_are_no_change_of_it_and_those_set_later_are) {
+TEST_P(volume_changes, initial_attributes_of_a_file_are_not_a_change_and_later_ones_are) {
     recorder seen;
     const auto held = watch("", false, seen);
     const auto file = make_file("f");
@@ -130,7 +130,7 @@ TEST_P(volume_changes, a_plain_watch_sees_its_own_directory_only) {
     EXPECT_THAT(seen.lines, IsEmpty());
 }
 
-TEST_P(volume_changes, a_recursive_watch_sees_what_is_below_also_of_new_directories) {
+TEST_P(volume_changes, a_recursive_watch_sees_all_levels_and_new_directories) {
     make_directory("a");
     make_directory("a/b");
     recorder seen;
@@ -152,7 +152,7 @@ TEST_P(volume_changes, a_recursive_watch_sees_what_is_below_also_of_new_director
     EXPECT_THAT(seen.lines, Contains("+z/n/h"));
 }
 
-TEST_P(volume_changes, what_was_made_in_a_new_directory_at_once_is_not_missed) {
+TEST_P(volume_changes, files_created_immediately_in_a_new_directory_are_reported) {
     recorder seen;
     const auto held = watch("", true, seen);
     make_directory("n");
@@ -163,7 +163,7 @@ TEST_P(volume_changes, what_was_made_in_a_new_directory_at_once_is_not_missed) {
         EXPECT_THAT(seen.lines, Contains(line));
 }
 
-TEST_P(volume_changes, moves_across_the_border_of_a_watch_come_and_go) {
+TEST_P(volume_changes, moves_across_the_border_of_a_watch_are_additions_and_removals) {
     make_directory("in");
     make_directory("out");
     const auto file = make_file("out/f");
@@ -185,7 +185,7 @@ TEST_P(volume_changes, moves_across_the_border_of_a_watch_come_and_go) {
     EXPECT_THAT(seen.lines, ElementsAre("+f", "+d/", "+d/x", "-f", "-d/"));
 }
 
-TEST_P(volume_changes, several_watches_of_one_directory_are_each_told) {
+TEST_P(volume_changes, several_watches_of_one_directory_get_all_changes) {
     make_directory("d");
     recorder outer;
     recorder inner;
@@ -202,7 +202,7 @@ TEST_P(volume_changes, several_watches_of_one_directory_are_each_told) {
     EXPECT_THAT(inner.lines, Not(Contains("+g")));
 }
 
-TEST_P(volume_changes, a_listener_may_drop_its_watch_while_it_is_told) {
+TEST_P(volume_changes, a_listener_may_end_its_watch_during_its_call) {
     recorder seen;
     auto held = watch("", true, seen);
     seen.drops_on = "+f";
@@ -221,7 +221,8 @@ TEST_P(volume_changes, a_watch_ends_with_its_directory) {
     ASSERT_EQ(code(directory->names()->remove()), 0);
     directory.reset();
     settle();
-    // On a host the kernel tells once nobody, the watch included, has it open: see host_change_feed.hpp.
+    // On a host, the kernel reports this after the last descriptor, including the watch's, is
+    // closed: see host_change_feed.hpp.
     if (const std::string_view name = GetParam().name; not name.ends_with("disk") and name != "tmpfs")
         EXPECT_TRUE(seen.has_ended);
     EXPECT_EQ(code(on().changes()->watch(*make_file("f"), false, seen)), ENOTDIR);

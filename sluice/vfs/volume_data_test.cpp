@@ -4,7 +4,7 @@
 
 #include "sluice/vfs/volume_testing.hpp"
 
-// What data, attributes and streams promise, on every kind of volume.
+// The contract of data, attributes and streams, for every kind of volume.
 
 namespace sluice::vfs {
 namespace {
@@ -45,9 +45,9 @@ TEST_P(volume_data, transfers_need_data_to_be_opened_for_them) {
     EXPECT_EQ(code(open_data(*make_directory("d"), reads)), EISDIR);
 }
 
-TEST_P(volume_data, what_is_found_with_its_status_needs_data_to_be_opened_as_well) {
+TEST_P(volume_data, a_node_found_with_its_status_needs_open_data_too) {
     make_file("f", "some");
-    // Seen for the first time, and again.
+    // The first lookup, and a repeated one.
     for (int i = 0; i != 2; ++i) {
         auto found = on().find_with_status("f", follow_links::yes, writes, name_match::any_case);
         ASSERT_EQ(code(found), 0);
@@ -64,7 +64,7 @@ TEST_P(volume_data, what_is_found_with_its_status_needs_data_to_be_opened_as_wel
     EXPECT_EQ(code(on().find_with_status("missing", follow_links::yes, reads, name_match::any_case)), ENOENT);
 }
 
-TEST_P(volume_data, reads_end_where_the_file_ends_and_writes_lengthen_it) {
+TEST_P(volume_data, reads_end_at_the_end_of_the_file_and_writes_extend_it) {
     const auto file = make_file("f", "0123456789");
     EXPECT_EQ(read(*file, 4).value(), "456789");
     EXPECT_EQ(read(*file, 4, 2).value(), "45");
@@ -81,7 +81,7 @@ TEST_P(volume_data, reads_end_where_the_file_ends_and_writes_lengthen_it) {
     EXPECT_EQ(code(io::sync_wait(*multiplexer_, at("")->co_flush())), 0);
 }
 
-TEST_P(volume_data, zeroing_and_reserving_leave_the_length_alone) {
+TEST_P(volume_data, zeroing_and_reserving_do_not_change_the_length) {
     const std::string full(256 * 1024, 'x');
     const auto file = make_file("f", full);
     ASSERT_EQ(code(file->data()->zero(64 * 1024, 128 * 1024, true)), 0);
@@ -96,7 +96,7 @@ TEST_P(volume_data, zeroing_and_reserving_leave_the_length_alone) {
     EXPECT_EQ(read(*file, 256 * 1024 - 2, 9).value(), std::string_view("x\0", 2));
 }
 
-TEST_P(volume_data, allocated_ranges_leave_holes_out) {
+TEST_P(volume_data, allocated_ranges_exclude_holes) {
     SLUICE_NEEDS(has_sparse_files);
     const auto file = make_file("f", "begin");
     ASSERT_EQ(code(file->data()->truncate(1 << 20)), 0);
@@ -124,7 +124,7 @@ TEST_P(volume_data, cloning_copies_up_to_the_end_of_the_source) {
     if (not on().features().has_block_sharing) EXPECT_EQ(code(shared), EOPNOTSUPP);
 }
 
-TEST_P(volume_data, new_files_have_the_attributes_they_were_given) {
+TEST_P(volume_data, new_files_have_the_requested_attributes) {
     const auto before = make_file("plain")->status().value();
     EXPECT_EQ(before.dos, dos_attributes::none);
     const auto wanted = dos_attributes::archive | dos_attributes::hidden;
@@ -157,13 +157,13 @@ TEST_P(volume_data, times_and_attributes_are_changed_one_by_one) {
     EXPECT_EQ(after.is_sparse, on().features().has_sparse_files);
     EXPECT_GE(after.changed, before.changed);
     EXPECT_EQ(list("").at("f").born, long_ago - 1h);
-    // Some know but the day.
+    // Some volumes store only the day.
     ASSERT_EQ(code(at("f")->change({.accessed = long_ago + 5h})), 0);
     const time_point accessed = at("f")->status().value().accessed;
     EXPECT_TRUE(accessed == long_ago + 5h or accessed == long_ago) << accessed.time_since_epoch().count();
 }
 
-TEST_P(volume_data, streams_hang_on_files_and_directories) {
+TEST_P(volume_data, files_and_directories_have_streams) {
     SLUICE_NEEDS(has_streams);
     const auto file = make_file("f", "main");
     const auto first = stream(*file, "First");
@@ -193,7 +193,7 @@ TEST_P(volume_data, streams_hang_on_files_and_directories) {
     EXPECT_EQ(code(first->attached()->open_stream({.name = "x", .create = true})), EOPNOTSUPP);
 }
 
-TEST_P(volume_data, streams_are_found_in_any_case_and_shared_by_who_has_them_open) {
+TEST_P(volume_data, streams_are_found_in_any_case_and_shared_between_their_nodes) {
     SLUICE_NEEDS(has_streams);
     const auto file = make_file("f");
     EXPECT_EQ(code(file->attached()->open_stream({.name = "s"})), ENOENT);
@@ -222,7 +222,7 @@ TEST_P(volume_data, a_hole_in_a_stream_reads_as_zeros) {
     EXPECT_EQ(read(*one).value(), std::string(60, '\0') + "end");
 }
 
-TEST_P(volume_data, a_removed_stream_is_gone_for_all) {
+TEST_P(volume_data, a_removed_stream_is_missing_for_all_nodes) {
     SLUICE_NEEDS(has_streams);
     const auto file = make_file("f");
     const auto one = stream(*file, "s");
@@ -251,7 +251,7 @@ TEST_P(volume_data, a_stream_can_be_renamed) {
     EXPECT_EQ(left[0].name, "TWO");
 }
 
-TEST_P(volume_data, a_stream_that_has_no_room_says_so) {
+TEST_P(volume_data, a_stream_without_space_reports_an_error) {
     SLUICE_NEEDS(has_streams);
     const auto one = stream(*make_file("f"), "s");
     EXPECT_EQ(code(write(*one, "x", 1ULL << 40)), ENOSPC);
@@ -276,7 +276,7 @@ TEST_P(volume_data, extended_attributes_keep_the_case_of_their_first_name) {
     EXPECT_THAT(file->attached()->streams().value(), IsEmpty());
 }
 
-TEST_P(volume_data, the_security_descriptor_is_kept_as_it_was_given) {
+TEST_P(volume_data, the_security_descriptor_is_stored_unchanged) {
     SLUICE_NEEDS(has_security);
     const auto file = make_file("f");
     EXPECT_THAT(file->attached()->security().value(), IsEmpty());
@@ -288,7 +288,7 @@ TEST_P(volume_data, the_security_descriptor_is_kept_as_it_was_given) {
     EXPECT_THAT(file->attached()->security().value(), IsEmpty());
 }
 
-TEST_P(volume_data, a_volume_tells_how_much_room_it_has) {
+TEST_P(volume_data, a_volume_reports_its_free_space) {
     const auto space = on().space().value();
     EXPECT_GT(space.total_bytes, 0U);
     EXPECT_LE(space.available_bytes, space.total_bytes);

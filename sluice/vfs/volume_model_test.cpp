@@ -15,8 +15,8 @@
 #include "sluice/vfs/node_data.hpp"
 #include "sluice/vfs/node_names.hpp"
 
-// A folder of the host and the volume in memory, given the same random calls, agree on every outcome. The one
-// in memory is simple enough to be read; so it is the model.
+// A directory of the host and the volume in memory get the same random calls and must return the
+// same results. The one in memory is simple enough to be verified by reading, so it is the model.
 
 namespace sluice::vfs {
 namespace {
@@ -26,7 +26,7 @@ int code(const result<T>& of) noexcept {
     return of ? 0 : of.error().code();
 }
 
-// One volume, doing what it is told and answering with what came of it, as text.
+// Executes calls on one volume and returns their results as text.
 class actor {
 public:
     actor(io::io_multiplexer& multiplexer, volume& on) : multiplexer_(multiplexer), volume_(on) {}
@@ -46,7 +46,7 @@ public:
         const auto found = volume_.find(path, follow_links::no);
         if (not found) return std::to_string(code(found));
         const auto done = (*found)->names()->rename(to, taken);
-        // Of several reasons why not, the host may name another.
+        // If several errors apply, the host may return another one.
         return done ? "moved to " + (*found)->path() : "not moved";
     }
     [[nodiscard]] std::string link(const std::string& path, const std::string& to, when_taken taken) {
@@ -83,7 +83,7 @@ public:
         return std::to_string(code((*found)->change({.dos = dos_attributes::hidden})));
     }
 
-    // Everything there is, with what is in it.
+    // Returns all files with their contents.
     [[nodiscard]] std::string picture(const std::string& path = {}) {
         const auto directory = volume_.find(path, follow_links::no).value();
         std::vector<std::string> names;
@@ -126,12 +126,13 @@ private:
     volume& volume_;
 };
 
-// The same call on both.
+// Generates the same call for both.
 class random_calls {
 public:
     explicit random_calls(std::uint64_t seed) : random_(seed) {}
 
-    // Draws one call; what it does to an actor is returned, to be done twice.
+    // Generates one call. The result is a function that executes it on an actor, to be called
+    // twice.
     [[nodiscard]] std::function<std::string(actor&)> next(std::string& said) {
         const std::string path = draw_path();
         const std::string other = draw_path();
@@ -181,7 +182,7 @@ private:
 class volume_model : public testing::TestWithParam<std::uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(seed, volume_model, testing::Range<std::uint64_t>(1, 9));
 
-TEST_P(volume_model, a_folder_of_the_host_does_what_the_model_does) {
+TEST_P(volume_model, a_directory_of_the_host_behaves_like_the_model) {
     const auto multiplexer = io::make_epoll_multiplexer().value();
     const io::test_directory folder("/dev/shm");
     const auto host = host_volume::open(*multiplexer, folder.path()).value();
@@ -199,7 +200,7 @@ TEST_P(volume_model, a_folder_of_the_host_does_what_the_model_does) {
         ASSERT_EQ(call(on_host), wanted) << "call " << i << ": " << said;
         if (i % 50 == 49) ASSERT_EQ(on_host.picture(), on_model.picture()) << "call " << i << ": " << said;
     }
-    EXPECT_GT(successes, 200) << "most calls that fail compare little";
+    EXPECT_GT(successes, 200) << "too few calls succeeded for a comparison";
 }
 
 }  // namespace

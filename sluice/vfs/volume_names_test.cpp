@@ -2,7 +2,7 @@
 
 #include "sluice/vfs/volume_testing.hpp"
 
-// What find, create, rename, link, remove and list promise, on every kind of volume.
+// The contract of find, create, rename, link, remove and list, for every kind of volume.
 
 namespace sluice::vfs {
 namespace {
@@ -22,7 +22,7 @@ TEST_P(volume_names, the_root_is_the_empty_path) {
     EXPECT_EQ(code(root->names()->rename("other", when_taken::refuse)), EBUSY);
 }
 
-TEST_P(volume_names, what_was_created_is_found_in_any_case) {
+TEST_P(volume_names, created_files_are_found_in_any_case) {
     make_directory("Docs");
     const auto made = make_file("Docs/Grüße.txt", "hello");
     EXPECT_EQ(made->path(), "Docs/Grüße.txt");
@@ -34,7 +34,7 @@ TEST_P(volume_names, what_was_created_is_found_in_any_case) {
     EXPECT_EQ(content("DOCS/grüße.txt"), "hello");
 }
 
-TEST_P(volume_names, what_is_missing_is_told_from_a_missing_directory) {
+TEST_P(volume_names, a_missing_file_and_a_missing_directory_have_different_errors) {
     make_file("file");
     EXPECT_EQ(code(find("nothing")), ENOENT);
     EXPECT_EQ(code(find("nothing/below")), ENOTDIR);
@@ -43,7 +43,7 @@ TEST_P(volume_names, what_is_missing_is_told_from_a_missing_directory) {
     EXPECT_EQ(code(on().create("nothing/below", {})), ENOTDIR);
 }
 
-TEST_P(volume_names, a_name_taken_in_other_case_cannot_be_created) {
+TEST_P(volume_names, a_name_that_exists_in_another_case_cannot_be_created) {
     make_file("Name");
     EXPECT_EQ(code(on().create("Name", {})), EEXIST);
     EXPECT_EQ(code(on().create("nAME", {})), EEXIST);
@@ -51,7 +51,7 @@ TEST_P(volume_names, a_name_taken_in_other_case_cannot_be_created) {
     EXPECT_THAT(names(""), ElementsAre("Name"));
 }
 
-TEST_P(volume_names, things_are_made_in_a_directory_that_was_found) {
+TEST_P(volume_names, files_are_created_in_a_found_directory) {
     make_directory("d");
     make_file("f");
     EXPECT_EQ(code(on().find_directory("f")), ENOTDIR);
@@ -75,7 +75,7 @@ TEST_P(volume_names, things_are_made_in_a_directory_that_was_found) {
     EXPECT_EQ(at("below")->kind(), node_kind::directory);
 }
 
-TEST_P(volume_names, paths_that_are_none_are_refused) {
+TEST_P(volume_names, invalid_paths_are_rejected) {
     for (const std::string_view path : {"/",
                                         "/a",
                                         "a/",
@@ -107,13 +107,13 @@ TEST_P(volume_names, paths_that_are_none_are_refused) {
     EXPECT_EQ(code(on().create(std::string(5000, 'n'), {})), ENAMETOOLONG);
 }
 
-TEST_P(volume_names, a_lone_surrogate_is_a_name_like_others) {
+TEST_P(volume_names, a_lone_surrogate_is_a_valid_name) {
     make_file("a\xed\xa0\xbd");
     EXPECT_EQ(code(find("A\xed\xa0\xbd")), 0);
     EXPECT_THAT(names(""), ElementsAre("a\xed\xa0\xbd"));
 }
 
-TEST_P(volume_names, a_listing_gives_each_name_once_with_its_status) {
+TEST_P(volume_names, a_listing_returns_each_name_once_with_its_status) {
     make_directory("d");
     make_file("f", "12345");
     const auto listed = list("");
@@ -141,7 +141,7 @@ TEST_P(volume_names, rename_moves_a_file_and_the_node_follows) {
     EXPECT_EQ(content("to/other"), "content");
 }
 
-TEST_P(volume_names, rename_may_change_nothing_but_the_case) {
+TEST_P(volume_names, rename_may_change_only_the_case) {
     const auto named = make_file("readme.TXT");
     ASSERT_EQ(code(named->names()->rename("README.txt", when_taken::refuse)), 0);
     EXPECT_THAT(names(""), ElementsAre("README.txt"));
@@ -149,7 +149,7 @@ TEST_P(volume_names, rename_may_change_nothing_but_the_case) {
     EXPECT_EQ(code(named->names()->rename("README.txt", when_taken::refuse)), 0) << "to its own name";
 }
 
-TEST_P(volume_names, rename_refuses_or_replaces_what_is_there_in_any_case) {
+TEST_P(volume_names, rename_rejects_or_replaces_an_existing_name_in_any_case) {
     const auto moved = make_file("new", "new content");
     const auto old = make_file("Old", "old content");
     EXPECT_EQ(code(moved->names()->rename("OLD", when_taken::refuse)), EEXIST);
@@ -158,10 +158,10 @@ TEST_P(volume_names, rename_refuses_or_replaces_what_is_there_in_any_case) {
     EXPECT_THAT(names(""), ElementsAre("OLD"));
     EXPECT_EQ(content("old"), "new content");
     ASSERT_EQ(code(old->data()->open_data(reads)), 0);
-    EXPECT_EQ(read(*old).value(), "old content") << "what was replaced lives on while it is held";
+    EXPECT_EQ(read(*old).value(), "old content") << "the replaced file exists while it is open";
 }
 
-TEST_P(volume_names, rename_of_a_directory_takes_what_is_below_along) {
+TEST_P(volume_names, rename_of_a_directory_moves_its_contents) {
     const auto directory = make_directory("a");
     const auto below = make_file("a/f");
     make_directory("b");
@@ -183,13 +183,13 @@ TEST_P(volume_names, rename_does_not_mix_files_and_directories) {
     EXPECT_EQ(code(file->names()->rename("nowhere/f", when_taken::replace)), ENOTDIR);
 }
 
-TEST_P(volume_names, what_is_removed_stays_usable_while_held) {
+TEST_P(volume_names, a_removed_file_is_usable_while_it_is_open) {
     const auto held = make_file("f", "still here");
     ASSERT_EQ(code(held->names()->remove()), 0);
     EXPECT_EQ(code(find("f")), ENOENT);
     EXPECT_EQ(read(*held).value(), "still here");
     EXPECT_EQ(held->status().value().links, 0U);
-    EXPECT_EQ(held->path(), "f") << "as last known";
+    EXPECT_EQ(held->path(), "f") << "the last known path";
     EXPECT_EQ(code(held->names()->remove()), ENOENT);
     const auto again = make_file("f");
     EXPECT_NE(again->key(), held->key());
@@ -204,7 +204,7 @@ TEST_P(volume_names, only_empty_directories_are_removed) {
     EXPECT_THAT(names(""), IsEmpty());
 }
 
-TEST_P(volume_names, a_hard_link_is_one_more_name_of_the_same_file) {
+TEST_P(volume_names, a_hard_link_is_an_additional_name_of_the_same_file) {
     SLUICE_NEEDS(has_hard_links);
     const auto first = make_file("first", "shared");
     ASSERT_EQ(code(first->names()->link("second", when_taken::refuse)), 0);
@@ -229,7 +229,7 @@ TEST_P(volume_names, renaming_one_name_of_a_file_over_another_leaves_one) {
     EXPECT_EQ(first->path(), "second");
 }
 
-TEST_P(volume_names, links_lead_on_as_long_as_they_stay_inside) {
+TEST_P(volume_names, links_are_followed_as_long_as_they_stay_inside) {
     SLUICE_NEEDS(has_symlinks);
     make_directory("d");
     make_file("d/f", "behind a link");
@@ -246,7 +246,7 @@ TEST_P(volume_names, links_lead_on_as_long_as_they_stay_inside) {
     EXPECT_EQ(code(at("d")->attached()->read_link()), EINVAL);
 }
 
-TEST_P(volume_names, links_that_lead_outside_or_round_are_not_followed) {
+TEST_P(volume_names, links_that_lead_outside_or_in_a_circle_are_not_followed) {
     SLUICE_NEEDS(has_symlinks);
     make_link("absolute", "/etc/passwd");
     make_link("up", "../../../../../../etc/passwd");
@@ -260,7 +260,7 @@ TEST_P(volume_names, links_that_lead_outside_or_round_are_not_followed) {
     EXPECT_EQ(code(on().create("NoWhere", {})), EEXIST);
 }
 
-TEST_P(volume_names, a_listing_shows_what_links_lead_to) {
+TEST_P(volume_names, a_listing_contains_the_targets_of_links) {
     SLUICE_NEEDS(has_symlinks);
     make_file("target", "12345");
     make_link("good", "target");
@@ -308,7 +308,7 @@ TEST_P(volume_names, a_file_that_has_a_second_name_does_not_become_a_link) {
     EXPECT_EQ(file->kind(), node_kind::file);
     ASSERT_EQ(code(at("g")->names()->remove()), 0);
     EXPECT_EQ(code(file->attached()->become_link("target")), 0);
-    EXPECT_EQ(code(write(*file, "x")), EBADF) << "the data that was open is gone";
+    EXPECT_EQ(code(write(*file, "x")), EBADF) << "the open data no longer exist";
 }
 
 TEST_P(volume_names, a_node_has_the_parts_of_its_kind) {
@@ -335,7 +335,7 @@ TEST_P(volume_names, a_node_has_the_parts_of_its_kind) {
     EXPECT_EQ(code(stream->attached()->become_link("target")), EOPNOTSUPP);
 }
 
-TEST_P(volume_names, what_becomes_a_link_keeps_its_parts_but_they_fail) {
+TEST_P(volume_names, a_node_that_becomes_a_link_keeps_its_parts_but_they_fail) {
     SLUICE_NEEDS(has_symlinks);
     const auto file = make_file("f");
     node_data* const data = file->data();

@@ -67,7 +67,8 @@ std::map<std::string, metadata> volume_test::list(std::string_view path) {
         const auto next = (*listing)->next();
         EXPECT_EQ(code(next), 0);
         if (not next or *next == nullptr) break;
-        EXPECT_TRUE(listed.emplace((*next)->name, (*next)->status).second) << (*next)->name << " came twice";
+        EXPECT_TRUE(listed.emplace((*next)->name, (*next)->status).second)
+            << (*next)->name << " was returned twice";
     }
     return listed;
 }

@@ -14,10 +14,10 @@
 #include "sluice/vfs/node_names.hpp"
 #include "sluice/vfs/volume.hpp"
 
-// For tests: every implementation of a volume, and short ways to use one.
+// For tests: every implementation of a volume, and helper functions to use one.
 namespace sluice::vfs {
 
-/// A volume under test, and what it needs to live.
+/// A volume under test, and its dependencies.
 class tested_volume {
 public:
     virtual ~tested_volume() = default;
@@ -28,11 +28,11 @@ struct volume_kind {
     const char* name;
     std::unique_ptr<tested_volume> (*make)(io::io_multiplexer& multiplexer);
 };
-/// Those a test program is about: here a folder on a disk, one in memory, and the volume that is in memory
-/// altogether; in others, other implementations.
+/// Returns the kinds of volume that a test program covers. Here they are a directory on a disk, one
+/// in a file system in memory, and the memory volume; other programs have other implementations.
 [[nodiscard]] std::vector<volume_kind> volume_kinds();
 
-/// What every implementation has to pass.
+/// The tests that every implementation must pass.
 class volume_test : public testing::TestWithParam<volume_kind> {
 protected:
     volume_test();
@@ -41,18 +41,18 @@ protected:
     [[nodiscard]] result<node_ptr> find(std::string_view path, follow_links links = follow_links::yes) {
         return on().find(path, links);
     }
-    /// Finds what must be there.
+    /// Finds a node that must exist.
     [[nodiscard]] node_ptr at(std::string_view path, follow_links links = follow_links::yes);
     node_ptr make_file(std::string_view path, std::string_view content = {});
     node_ptr make_directory(std::string_view path);
     node_ptr make_link(std::string_view path, std::string_view target);
     result<void> write(node& to, std::string_view content, std::uint64_t offset = 0);
     [[nodiscard]] result<std::string> read(node& from, std::uint64_t offset = 0, std::size_t bytes = 4096);
-    /// The whole content of what stands at a path.
+    /// Returns the complete content of the file at a path.
     [[nodiscard]] std::string content(std::string_view path);
     [[nodiscard]] std::map<std::string, metadata> list(std::string_view path);
     [[nodiscard]] std::vector<std::string> names(std::string_view path);
-    /// The cause of an error; 0 for success.
+    /// Returns the cause of an error; 0 for success.
     template <class T>
     [[nodiscard]] static int code(const result<T>& of) noexcept {
         return of ? 0 : of.error().code();
@@ -65,9 +65,9 @@ protected:
 inline constexpr data_access reads{.read = true, .write = false};
 inline constexpr data_access writes{.read = true, .write = true};
 
-/// Ends a test here on a volume that cannot what the rest is about.
+/// Skips the rest of a test on a volume without the feature.
 #define SLUICE_NEEDS(feature) \
-    if (not on().features().feature) GTEST_SKIP() << "the volume has none"
+    if (not on().features().feature) GTEST_SKIP() << "the volume does not support it"
 
 #define SLUICE_TEST_EVERY_VOLUME(fixture)                                    \
     INSTANTIATE_TEST_SUITE_P(on, fixture, testing::ValuesIn(volume_kinds()), \

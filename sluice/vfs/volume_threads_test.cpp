@@ -29,10 +29,10 @@ protected:
         }
         on().serve_on(all);
     }
-    // The volume, and with it the workers, which wake loops, go first.
+    // The volume is destroyed first, together with its workers, because they wake loops.
     ~volumes_by_threads() override { tested_.reset(); }
 
-    // Calls `work(which, its loop)` on as many threads at the same time.
+    // Calls `work(number, its loop)` concurrently on several threads.
     template <class Work>
     void run_threads(Work work) {
         std::vector<std::thread> all;
@@ -77,7 +77,7 @@ TEST_P(volumes_by_threads, each_thread_creates_finds_renames_and_removes_its_fil
     EXPECT_TRUE(names("d").empty());
 }
 
-TEST_P(volumes_by_threads, one_of_those_that_create_a_name_has_created_it) {
+TEST_P(volumes_by_threads, exactly_one_creator_of_a_name_succeeds) {
     std::array<std::atomic<int>, rounds> made{};
     run_threads([&](int, io::io_multiplexer&) {
         for (int i = 0; i != rounds; ++i)
@@ -87,7 +87,7 @@ TEST_P(volumes_by_threads, one_of_those_that_create_a_name_has_created_it) {
         EXPECT_EQ(each, 1);
 }
 
-TEST_P(volumes_by_threads, one_node_is_read_and_asked_by_all_while_one_thread_changes_it) {
+TEST_P(volumes_by_threads, one_node_is_read_and_queried_by_all_threads_while_one_changes_it) {
     const node_ptr shared = make_file("shared", "0123456789");
     ASSERT_EQ(code(shared->data()->open_data(writes)), 0);
     std::atomic<int> problems{0};
@@ -117,7 +117,7 @@ TEST_P(volumes_by_threads, one_node_is_read_and_asked_by_all_while_one_thread_ch
     EXPECT_EQ(problems, 0);
 }
 
-TEST_P(volumes_by_threads, one_stream_is_read_by_all_while_one_thread_writes_it) {
+TEST_P(volumes_by_threads, one_stream_is_read_by_all_threads_while_one_writes_it) {
     SLUICE_NEEDS(has_streams);
     const node_ptr file = make_file("file");
     const auto stream = file->attached()->open_stream({.name = "s", .create = true});
@@ -141,7 +141,7 @@ TEST_P(volumes_by_threads, one_stream_is_read_by_all_while_one_thread_writes_it)
     EXPECT_EQ(problems, 0);
 }
 
-TEST_P(volumes_by_threads, a_directory_is_listed_while_names_come_and_go) {
+TEST_P(volumes_by_threads, a_directory_is_listed_while_names_are_created_and_removed) {
     const node_ptr directory = make_directory("d");
     (void)make_file("d/stays");
     std::atomic<int> problems{0};
@@ -202,7 +202,7 @@ TEST_P(volumes_by_threads, watches_begin_and_end_on_any_thread_while_changes_are
     EXPECT_GE(kept.told, threads * rounds);
 }
 
-TEST_P(volumes_by_threads, nodes_are_destroyed_on_other_threads_than_they_were_made_on) {
+TEST_P(volumes_by_threads, nodes_are_destroyed_on_threads_that_did_not_create_them) {
     constexpr std::size_t count = 40;
     std::vector<node_ptr> made;
     for (std::size_t i = 0; i != count; ++i) {

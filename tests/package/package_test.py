@@ -2,6 +2,7 @@
 """Sluice as users get it: installed and found, or added as a subdirectory. Run by ctest with the build directory and
 the compiler as arguments."""
 
+import contextlib
 import json
 import pathlib
 import re
@@ -121,6 +122,27 @@ class Installed(Package):
         self.addCleanup(server.wait)
         self.addCleanup(server.kill)
         self.assertEqual(self.echo_of(b"hello", port=7007), b"hello")
+
+    def test_the_other_programs_of_the_readme_build_as_they_stand_and_run(self):
+        programs = dict(re.findall(r"^### sluice::(sync|fsmutex|fat)$.*?^```cpp\n(.*?)^```",
+                                   (SOURCE / "README.md").read_text(), re.S | re.M))
+        self.assertEqual(set(programs), {"sync", "fsmutex", "fat"})
+        project = self.folder / "others"
+        project.mkdir()
+        lines = ["cmake_minimum_required(VERSION 3.25)", "project(others CXX)",
+                 f"find_package(sluice REQUIRED COMPONENTS {' '.join(programs)})"]
+        for name, text in programs.items():
+            (project / f"{name}.cpp").write_text(text)
+            lines += [f"add_executable({name} {name}.cpp)", f"target_link_libraries({name} PRIVATE sluice::{name})"]
+        (project / "CMakeLists.txt").write_text("\n".join(lines) + "\n")
+        build = self.folder / "build"
+        configure(project, build, f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        run("cmake", "--build", build)
+        self.assertEqual(run(build / "sync"), "busy\n")
+        run(self.prefix / "bin" / "sluice", "fat", "mkfs", "--size", "1440k", self.folder / "disk.img")
+        with contextlib.chdir(self.folder):  # their files are in the current directory
+            self.assertEqual(run(build / "fsmutex"), "locked\n")
+            run(build / "fat")
 
     def echo_of(self, sent, port):
         for _ in range(100):  # until the server listens

@@ -186,7 +186,7 @@ TEST(client, reports_the_reasons_of_the_server) {
     EXPECT_EQ(missing.error().status(), nt_status::object_path_not_found);
     EXPECT_EQ(missing.error().code(), ENOENT);
     EXPECT_EQ(missing.error().message(),
-              "open: a folder on the way does not exist (STATUS_OBJECT_PATH_NOT_FOUND)");
+              "open: a directory in the path does not exist (STATUS_OBJECT_PATH_NOT_FOUND)");
     EXPECT_FALSE(missing.error().is_of_connection());
     EXPECT_FALSE(client.connection->is_broken());
 }

@@ -4,9 +4,13 @@
 #include "sluice/smb/client/remote_file.hpp"
 #include "sluice/smb/client/session.hpp"
 #include "sluice/smb/client/tree.hpp"
+#include "sluice/smb/server/core/limits.hpp"
 #include "tests/smb_simulation/world.hpp"
 
 namespace sluice::smb_client_testing {
+
+/// Tree connections that the server allows a session.
+inline constexpr std::size_t trees_per_session_max = smb::server::limits::trees_per_session_max;
 
 using smb::client::outcome;
 

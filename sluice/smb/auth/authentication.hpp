@@ -14,17 +14,16 @@
 
 namespace sluice::smb::auth {
 
-/// What a server knows of a user.
+/// A user's account on a server.
 struct account {
     nt_hash hash;
     bool is_disabled = false;
-    bool is_guest = false;  // logs on with a password, yet counts as a guest
+    bool is_guest = false;  // logs on with a password, but counts as a guest
 };
 
-/// Where the accounts are. Called once for each attempt to log on, from the thread of the acceptor. Names
-/// are UTF-8 as the client spelled them; whether case matters, and which domains exist, is the source's
-/// business. An attacker can measure how long find() takes, so let it not depend on whether there is such a
-/// user.
+/// The source of accounts. The acceptor's thread calls it once per logon attempt. Names are UTF-8
+/// as the client wrote them. The source decides whether case matters and which domains exist. An
+/// attacker can measure the duration of find(), so it must not depend on whether the user exists.
 class account_source {
 public:
     [[nodiscard]] virtual std::optional<account> find(std::string_view user,
@@ -34,8 +33,8 @@ public:
         std::string_view user;
         std::string_view domain;
     };
-    /// Returns whether both names mean the same account. By default, if users and domains are equal without
-    /// case.
+    /// Returns whether both names identify the same account. The default implementation compares
+    /// users and domains without case.
     [[nodiscard]] virtual bool is_same(const account_name& one, const account_name& other) const noexcept {
         return equal_ignoring_case(one.user, other.user) and equal_ignoring_case(one.domain, other.domain);
     }
@@ -48,25 +47,26 @@ protected:
     ~account_source() = default;
 };
 
-// What became of one step of an exchange, on either side.
+// The results of one step of an exchange, on either side.
 
-/// Send this token and wait for the other side's: a server does so with `more_processing_required`.
+/// Send this token and wait for the peer's token. A server sends it with
+/// `more_processing_required`.
 struct step_continue {
     std::vector<std::byte> token;
 };
 
-/// Both sides know one another. Names are UTF-8.
+/// The exchange succeeded. Names are UTF-8.
 struct step_done {
-    std::vector<std::byte> token;  // a last one to send, if not empty
+    std::vector<std::byte> token;  // a last token to send, if not empty
     session_key key;
     std::string user;
     std::string domain;
     std::string workstation;
     bool is_guest = false;
-    bool is_anonymous = false;  // nobody proved anything: the key is worth nothing, and the caller decides
+    bool is_anonymous = false;  // no proof of identity: the key has no value, and the caller decides
 };
 
-/// It has failed. Answer with this status; the reason is for the log, never for the other side.
+/// The exchange failed. Answer with this status. The reason is for the log, never for the peer.
 struct step_refused {
     wire::nt_status why;
     const char* reason;

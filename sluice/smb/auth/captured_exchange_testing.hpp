@@ -2,9 +2,9 @@
 
 #include <string_view>
 
-/// A session set-up between two Windows machines, as Microsoft published it with the keys it led to ("SMB 2
-/// and SMB 3 security in Windows 10: the anatomy of signing and cryptographic keys", first channel of the SMB
-/// 3.1.1 example). SMB2 messages in hexadecimal, with their headers.
+/// A session setup between two Windows machines, which Microsoft published with the resulting keys
+/// ("SMB 2 and SMB 3 security in Windows 10: the anatomy of signing and cryptographic keys", first
+/// channel of the SMB 3.1.1 example). SMB2 messages in hexadecimal, with their headers.
 namespace sluice::smb::auth::captured {
 
 inline constexpr std::string_view negotiate_request =
@@ -67,7 +67,7 @@ inline constexpr std::string_view preauth_hash_of_session =
 inline constexpr std::string_view exported_session_key = "270e1ba896585eeb7af3472d3b4c75a7";
 inline constexpr std::string_view signing_key = "73fe7a9a77bef0bde49c650d8ccb5f76";
 
-/// Where the security buffers begin in these set-up messages.
+/// The offsets of the security buffers in these messages.
 inline constexpr std::size_t token_offset_in_request = 88;
 inline constexpr std::size_t token_offset_in_response = 72;
 

@@ -37,7 +37,7 @@ result<cipher_context> start_cipher(const cipher_options& options, bytes_view ke
     if (EVP_CipherInit_ex2(cipher.get(), algorithm.get(), nullptr, nullptr, encrypts, nullptr) != 1) {
         return lacks_memory();
     }
-    // Both lengths must be known before the key: CCM sets up its first block from them.
+    // Both lengths must be known before the key, because CCM computes its first block from them.
     if (options.nonce_bytes != 0) {
         ENSURE(EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_AEAD_SET_IVLEN, options.nonce_bytes, nullptr) == 1);
     }

@@ -5,9 +5,9 @@
 namespace sluice::smb::auth::der {
 namespace {
 
-constexpr unsigned long_form = 0x80;          // the length's first byte then counts the bytes of the length
-constexpr unsigned length_bytes_max = 4;      // more than memory; also keeps the sum below in range
-constexpr unsigned multi_byte_number = 0x1f;  // a tag that goes on in the next byte: none of ours
+constexpr unsigned long_form = 0x80;  // the low bits of the first byte are then the number of length bytes
+constexpr unsigned length_bytes_max = 4;      // more than memory; also prevents an overflow of the sum below
+constexpr unsigned multi_byte_number = 0x1f;  // a tag that continues in the next byte: not supported
 
 struct header {
     std::uint8_t tag_number;

@@ -68,7 +68,7 @@ gcm::tag_type gcm::tag() noexcept {
 bool gcm::has_tag(const tag_type& claimed) noexcept {
     ENSURE(direction_ == cipher_direction::decrypt);
     if (wide_ != nullptr) return equal_in_constant_time(wide_->tag(), claimed);
-    tag_type copy = claimed;  // OpenSSL asks for what it may write to
+    tag_type copy = claimed;  // OpenSSL requires a mutable tag
     ENSURE(EVP_CIPHER_CTX_ctrl(openssl_.get(), EVP_CTRL_AEAD_SET_TAG, static_cast<int>(copy.size()),
                                copy.data()) == 1);
     unsigned char nothing_left[16];

@@ -48,7 +48,7 @@ SLUICE_GCM_TARGET lanes cipher_round(lanes state, lanes key) noexcept {
 SLUICE_GCM_TARGET lanes last_round(lanes state, lanes key) noexcept {
     return _mm256_aesenclast_epi128(state, key);
 }
-// Counters stand big-endian behind the nonce; here they are in the processor's order, as is the nonce.
+// Counters are big-endian, after the nonce. Here they are in the CPU's byte order, as is the nonce.
 SLUICE_GCM_TARGET lanes numbered(__m128i nonce, std::uint32_t from) noexcept {
     const auto n = static_cast<int>(from);
     return _mm256_blend_epi32(everywhere(nonce), _mm256_set_epi32(0, 0, 0, n + 1, 0, 0, 0, n), 0x11);

@@ -7,7 +7,7 @@
 #include "sluice/base/random.hpp"
 #include "sluice/smb/auth/hex_testing.hpp"
 
-// Our own code and OpenSSL's are two implementations of one function, so each is the other's test.
+// wide_gcm and OpenSSL are two implementations of one function, so each tests the other.
 
 namespace sluice::smb::auth::detail {
 namespace {
@@ -22,7 +22,7 @@ constexpr const gcm_batches* no_batches = nullptr;
     return made;
 }
 
-// `all` in parts of random lengths, each given to `take` with where it begins.
+// Splits `all` into parts of random lengths and calls `take` with each part and its offset.
 template <class Take>
 void in_parts(seeded_random& random, bytes_view all, std::size_t part_max, Take take) {
     for (std::size_t at = 0; at != all.size();) {
@@ -32,7 +32,8 @@ void in_parts(seeded_random& random, bytes_view all, std::size_t part_max, Take 
     }
 }
 
-// What does whole batches (none: OpenSSL does everything), and the key's bytes.
+// The implementation of complete batches (null: OpenSSL does everything), and the length of the
+// key.
 struct make_of_gcm {
     const gcm_batches* by;
     const char* name;
@@ -42,7 +43,7 @@ struct make_of_gcm {
 class both_gcms : public testing::TestWithParam<make_of_gcm> {
 protected:
     void SetUp() override {
-        if (GetParam().by == nullptr) GTEST_SKIP() << "this processor lacks the instructions";
+        if (GetParam().by == nullptr) GTEST_SKIP() << "this CPU lacks the instructions";
     }
 };
 
@@ -72,7 +73,7 @@ TEST_P(both_gcms, agree_on_messages_of_all_lengths_in_parts_of_all_lengths) {
         ASSERT_EQ(ours.tag(), expected_tag) << "round " << round;
         ASSERT_EQ(made, expected) << "round " << round;
 
-        // Back again, in place, by each; and a tag that is another's is refused by each.
+        // Decrypts in place with each; each rejects another tag.
         for (const auto by : {GetParam().by, no_batches}) {
             gcm back = gcm::create(key, cipher_direction::decrypt, by).value();
             auto wrong_tag = expected_tag;
@@ -89,8 +90,8 @@ TEST_P(both_gcms, agree_on_messages_of_all_lengths_in_parts_of_all_lengths) {
     }
 }
 
-// The last example of the authors of GCM that has both kinds of data and a nonce of 12 bytes.
-TEST_P(both_gcms, give_what_the_specification_says) {
+// The last example in the GCM specification with both kinds of data and a nonce of 12 bytes.
+TEST_P(both_gcms, give_the_results_of_the_specification) {
     const bool is_128 = GetParam().key_bytes == 16;
     bytes key = from_hex("feffe9928665731c6d6a8f9467308308");
     if (not is_128) key.insert(key.end(), key.begin(), key.begin() + 16);
@@ -114,8 +115,8 @@ TEST_P(both_gcms, give_what_the_specification_says) {
     }
 }
 
-// 2^32 blocks are more than a message has, but the counter may begin anywhere within a part.
-TEST_P(both_gcms, count_their_blocks_on_over_a_long_message) {
+// A message has fewer than 2^32 blocks, but the counter may begin anywhere within a part.
+TEST_P(both_gcms, continue_their_block_counter_over_a_long_message) {
     const bytes key(GetParam().key_bytes, std::byte{7});
     const bytes nonce(12, std::byte{9});
     const bytes plain(3'000'017, std::byte{0x3c});

@@ -7,7 +7,7 @@
 namespace sluice::smb::auth {
 namespace {
 
-TEST(md4, gives_the_digests_of_rfc_1320) {
+TEST(md4, computes_the_digests_of_rfc_1320) {
     const auto digest = [](std::string_view text) { return to_hex(md4(as_bytes(text))); };
     EXPECT_EQ(digest(""), "31d6cfe0d16ae931b73c59d7e0c089c0");
     EXPECT_EQ(digest("a"), "bde52cb31de33e46245e05fbdbd6fb24");
@@ -20,7 +20,7 @@ TEST(md4, gives_the_digests_of_rfc_1320) {
               "e33b4ddc9c38f2199c3e7b164fcc0536");
 }
 
-TEST(hmac, gives_the_md5_codes_of_rfc_2202) {
+TEST(hmac, computes_the_md5_codes_of_rfc_2202) {
     const auto code = [](bytes_view key, std::string_view text) {
         const bytes_view part = as_bytes(text);
         return to_hex(hmac_md5(key, std::span(&part, 1)).view());
@@ -32,7 +32,7 @@ TEST(hmac, gives_the_md5_codes_of_rfc_2202) {
               "6b1ab7fe4bd7bf8f0b62e6ce61b9d0cd");
 }
 
-TEST(hmac, gives_the_sha256_codes_of_rfc_4231_again_and_again) {
+TEST(hmac, computes_the_sha256_codes_of_rfc_4231_repeatedly) {
     const hmac_sha256 keyed(from_hex("0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b"));
     const std::array<bytes_view, 3> parts = {as_bytes("Hi "), {}, as_bytes("There")};
     for (int round = 0; round < 3; ++round) {

@@ -9,7 +9,7 @@
 
 namespace sluice::smb::auth {
 
-/// Published examples are in hexadecimal; white space in them is skipped.
+/// Parses the hexadecimal notation of published examples and skips white space.
 [[nodiscard]] inline std::vector<std::byte> from_hex(std::string_view text) {
     std::vector<std::byte> bytes;
     bool is_second = false;

@@ -1,4 +1,4 @@
-// The low-level SHA-256: deprecated in favour of contexts that allocate whenever they start.
+// The low-level SHA-256. It is deprecated, but its replacement allocates for every hash.
 #define OPENSSL_SUPPRESS_DEPRECATED
 
 #include "sluice/smb/auth/hmac.hpp"
@@ -11,11 +11,11 @@
 namespace sluice::smb::auth {
 namespace {
 
-constexpr std::size_t block_bytes = 64;  // of MD5 and of SHA-256
+constexpr std::size_t block_bytes = 64;  // for MD5 and SHA-256
 constexpr std::byte inner_mask{0x36};
 constexpr std::byte outer_mask{0x5c};
 
-// One block: the key filled up with zeros, each byte changed by `mask`.
+// Returns one block: the key padded with zeros, each byte combined with `mask`.
 secret_bytes<block_bytes> padded(bytes_view key, std::byte mask) noexcept {
     ENSURE(key.size() <= block_bytes);
     secret_bytes<block_bytes> block;
@@ -77,7 +77,7 @@ secret_bytes<32> hmac_sha256::code(std::span<const bytes_view> parts) const noex
     SHA256_Final(chars_of(code.mutable_view()), &hash);
     std::memcpy(&hash, outer_.view().data(), sizeof(hash));
     SHA256_Update(&hash, code.view().data(), code.size);
-    SHA256_Final(chars_of(code.mutable_view()), &hash);  // which wipes the state as well
+    SHA256_Final(chars_of(code.mutable_view()), &hash);  // this also wipes the state
     return code;
 }
 
@@ -88,7 +88,7 @@ bool has_md5() noexcept {
 secret_bytes<16> md5(std::span<const bytes_view> parts) noexcept {
     const auto algorithm = find_md5();
     const std::unique_ptr<EVP_MD_CTX, context_deleter> hash(EVP_MD_CTX_new());
-    ENSURE(algorithm and hash, "ask has_md5() before");
+    ENSURE(algorithm and hash, "has_md5() is a precondition");
     ENSURE(EVP_DigestInit_ex2(hash.get(), algorithm.get(), nullptr) == 1);
     for (const bytes_view part : parts)
         ENSURE(EVP_DigestUpdate(hash.get(), part.data(), part.size()) == 1);
@@ -103,7 +103,7 @@ secret_bytes<16> hmac_md5(bytes_view key, std::span<const bytes_view> parts) noe
     const bytes_view short_key = key.size() > block_bytes ? shortened.view() : key;
     const auto algorithm = find_md5();
     const std::unique_ptr<EVP_MD_CTX, context_deleter> hash(EVP_MD_CTX_new());
-    ENSURE(algorithm and hash, "ask has_md5() before");
+    ENSURE(algorithm and hash, "has_md5() is a precondition");
     ENSURE(EVP_DigestInit_ex2(hash.get(), algorithm.get(), nullptr) == 1);
     ENSURE(EVP_DigestUpdate(hash.get(), padded(short_key, inner_mask).view().data(), block_bytes) == 1);
     for (const bytes_view part : parts)

@@ -6,7 +6,7 @@
 namespace sluice::smb::auth {
 namespace {
 
-// A literal's characters with the terminating zero, which the derivation includes.
+// Returns a literal's characters with the terminating zero, which the derivation includes.
 template <std::size_t Size>
 bytes_view with_zero(const char (&text)[Size]) noexcept {
     return {reinterpret_cast<const std::byte*>(text), Size};
@@ -19,7 +19,7 @@ struct session_purposes {
     derivation_purpose application;
 };
 
-// "ServerIn " ends in a space, which makes it as long as "ServerOut".
+// "ServerIn " ends in a space, so that it is as long as "ServerOut".
 session_purposes purposes_of_3_0() noexcept {
     return {.signing = {with_zero("SMB2AESCMAC"), with_zero("SmbSign")},
             .client_to_server = {with_zero("SMB2AESCCM"), with_zero("ServerIn ")},
@@ -63,7 +63,7 @@ session_keys derive_session_keys(const session_key_material& from) noexcept {
     const session_purposes purposes =
         from.preauth_hash ? purposes_of_3_1_1(*from.preauth_hash) : purposes_of_3_0();
 
-    secret_bytes<16> first;  // Session.SessionKey: cut or padded to 16 bytes
+    secret_bytes<16> first;  // Session.SessionKey: truncated or padded to 16 bytes
     const std::size_t given = std::min(from.full_session_key.size(), first.size);
     std::copy_n(from.full_session_key.begin(), given, first.mutable_view().begin());
     const bool is_256_bit = cipher_key::size_for(from.cipher) == 32;

@@ -10,14 +10,16 @@
 
 namespace sluice::smb::auth {
 
-/// What a derived key is for, and so different from all others made of the same secret.
+/// The purpose of a derived key. It makes the key different from others derived from the same
+/// secret.
 struct derivation_purpose {
     bytes_view label;
     bytes_view context;
 };
 
-/// Derives `derived.size()` bytes from `key` by SP 800-108 in counter mode with HMAC-SHA256, a 32-bit counter
-/// in front and the length behind ([MS-SMB2] 3.1.4.2). Terminating zeros are part of label and context.
+/// Derives `derived.size()` bytes from `key` by SP 800-108 in counter mode with HMAC-SHA256, a
+/// 32-bit counter before and the length after the input ([MS-SMB2] 3.1.4.2). Terminating zeros are
+/// part of label and context.
 /// Allocates: nothing.
 void derive_key(bytes_view key, const derivation_purpose& purpose, mutable_bytes derived) noexcept;
 
@@ -57,25 +59,27 @@ private:
 /// The keys of a session, or of a further channel (which uses only `signing`).
 struct session_keys {
     secret_bytes<16> signing;
-    cipher_key client_to_server;  // the client seals with it, the server opens
+    cipher_key client_to_server;  // the client encrypts with it, the server decrypts
     cipher_key server_to_client;
     secret_bytes<16> application;
 };
 
-/// What the keys of an SMB 3 session are made from.
+/// The inputs for the keys of an SMB 3 session.
 struct session_key_material {
-    /// All that authentication gave: NTLM 16 bytes, Kerberos up to 32. A shorter one counts as padded with
-    /// zeros to 16.
+    /// The complete key of the authentication: 16 bytes for NTLM, up to 32 for Kerberos. A shorter
+    /// one is padded with zeros to 16.
     bytes_view full_session_key;
-    /// The cipher the connection agreed on; before 3.1.1 always aes_128_ccm.
+    /// The negotiated cipher of the connection; before 3.1.1 always aes_128_ccm.
     cipher_algorithm cipher = cipher_algorithm::aes_128_ccm;
-    /// With SMB 3.1.1, the hash of this session set-up. Without, the keys of SMB 3.0 and 3.0.2 are made.
+    /// The hash of this session setup, with SMB 3.1.1. Without it, the keys of SMB 3.0 and 3.0.2
+    /// are derived.
     std::optional<preauth_integrity::value_type> preauth_hash;
 };
 
-/// Derives the keys of an SMB 3 session ([MS-SMB2] 3.3.5.5.3). Signing and application keys come from the
-/// first 16 bytes of the session key and have 128 bits with every cipher; a 256-bit cipher gets its keys from
-/// the whole of it. SMB 2.0.2 and 2.1 derive nothing: there the session key itself signs.
+/// Derives the keys of an SMB 3 session ([MS-SMB2] 3.3.5.5.3). Signing and application keys come
+/// from the first 16 bytes of the session key and have 128 bits with every cipher. The keys of a
+/// 256-bit cipher come from the complete session key. SMB 2.0.2 and 2.1 derive nothing: the session
+/// key itself signs.
 /// Allocates: nothing.
 [[nodiscard]] session_keys derive_session_keys(const session_key_material& from) noexcept;
 

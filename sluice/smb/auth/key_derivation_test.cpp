@@ -13,7 +13,7 @@
 namespace sluice::smb::auth {
 namespace {
 
-// OpenSSL's own derivation, to compare with: written by others, and asked in another way.
+// Derives a key with OpenSSL's independent implementation, for comparison.
 std::vector<std::byte> derived_by_openssl(bytes_view key, bytes_view label, bytes_view context,
                                           std::size_t bytes) {
     const auto chars = [](bytes_view part) {
@@ -52,7 +52,7 @@ TEST(derive_key, agrees_with_openssl_for_keys_of_every_length) {
     }
 }
 
-TEST(derive_session_keys, gives_the_keys_microsoft_published_for_smb_3_0) {
+TEST(derive_session_keys, derives_the_keys_that_microsoft_published_for_smb_3_0) {
     const auto root = from_hex("7CD451825D0450D235424E44BA6E78CC");
     const auto keys = derive_session_keys({.full_session_key = root, .preauth_hash = {}});
     EXPECT_EQ(to_hex(keys.signing.view()), "0b7e9c5cac36c0f6ea9ab275298cedce");
@@ -66,7 +66,7 @@ TEST(derive_session_keys, gives_the_keys_microsoft_published_for_smb_3_0) {
         "ba1a17dbbfec349bca105563d598952f");
 }
 
-TEST(derive_session_keys, gives_the_keys_microsoft_published_for_smb_3_1_1) {
+TEST(derive_session_keys, derives_the_keys_that_microsoft_published_for_smb_3_1_1) {
     const auto root = from_hex(captured::exported_session_key);
     const auto keys =
         derive_session_keys({.full_session_key = root,
@@ -78,7 +78,7 @@ TEST(derive_session_keys, gives_the_keys_microsoft_published_for_smb_3_1_1) {
     EXPECT_EQ(to_hex(keys.application.view()), "6d7ad7954e9ec61e907b4d473dc178ff");
 }
 
-TEST(derive_session_keys, gives_256_bit_ciphers_keys_of_the_whole_session_key_and_signs_with_128) {
+TEST(derive_session_keys, derives_256_bit_keys_from_the_complete_session_key_and_signs_with_128) {
     const auto root = from_hex("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f");
     const preauth_integrity::value_type hash{std::byte{7}};
     const bytes_view first = *bytes_view(root).first(16);

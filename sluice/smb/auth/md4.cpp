@@ -10,11 +10,11 @@ namespace sluice::smb::auth {
 namespace {
 
 constexpr std::size_t block_bytes = 64;
-constexpr std::size_t length_bytes = 8;  // of the message, at the end of the last block
+constexpr std::size_t length_bytes = 8;  // length of the message, at the end of the last block
 
 using state = std::array<std::uint32_t, 4>;
 
-// One of the three rounds: which word each step takes, how far it rotates, the constant and the function.
+// One of the three rounds: the word and the rotation of each step, the constant and the function.
 struct round {
     std::array<std::uint8_t, 16> word;
     std::array<int, 4> rotation;
@@ -45,7 +45,7 @@ void absorb(state& current, bytes_view block) noexcept {
     state mixed = current;
     for (const round& each : rounds) {
         for (std::size_t step = 0; step < each.word.size(); ++step) {
-            // The four words take turns: what is `a` in one step is `b` in the next.
+            // The four words rotate: `a` of one step is `b` of the next.
             auto& [a, b, c, d] = mixed;
             const std::uint32_t sum = a + each.mix(b, c, d) + words[each.word[step]] + each.constant;
             mixed = {d, std::rotl(sum, each.rotation[step % 4]), b, c};
@@ -53,7 +53,7 @@ void absorb(state& current, bytes_view block) noexcept {
     }
     for (std::size_t i = 0; i < current.size(); ++i)
         current[i] += mixed[i];
-    wipe({reinterpret_cast<std::byte*>(words.data()), sizeof(words)});  // they were a password
+    wipe({reinterpret_cast<std::byte*>(words.data()), sizeof(words)});  // they contain a password
 }
 
 }  // namespace
@@ -64,7 +64,8 @@ std::array<std::byte, 16> md4(bytes_view message) noexcept {
     for (; rest.size() >= block_bytes; rest = *rest.from(block_bytes))
         absorb(current, *rest.first(block_bytes));
 
-    // The end: a one bit, zeros, and the length in bits; one block, or two if the length no longer fits.
+    // The padding: a one bit, zeros, and the length in bits. It needs one block, or two if the
+    // length does not fit.
     std::array<std::byte, 2 * block_bytes> padded{};
     std::copy(rest.begin(), rest.end(), padded.begin());
     padded[rest.size()] = std::byte{0x80};

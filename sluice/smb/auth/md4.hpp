@@ -6,8 +6,9 @@
 
 namespace sluice::smb::auth {
 
-/// MD4 of `message` (RFC 1320). Broken as a hash; here only because an NT hash is one, and home-made because
-/// OpenSSL 3 hides it in a provider that distributions leave out. Allocates: nothing. Complexity: linear.
+/// Returns the MD4 of `message` (RFC 1320). MD4 is broken as a hash and only used because an NT
+/// hash is one. It is implemented here because OpenSSL 3 has it in a provider that distributions do
+/// not install. Allocates: nothing. Complexity: linear.
 [[nodiscard]] std::array<std::byte, 16> md4(bytes_view message) noexcept;
 
 }  // namespace sluice::smb::auth

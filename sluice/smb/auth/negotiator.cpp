@@ -18,7 +18,7 @@ step_refused refuse(nt_status why, const char* reason) noexcept {
 
 }  // namespace
 
-// --- the server's side
+// --- server side
 
 std::vector<std::byte> negotiator::offer() {
     return spnego::encode_server_offer(ours);
@@ -48,7 +48,7 @@ step_result negotiator::step(bytes_view token) noexcept {
 
 step_result negotiator::begin(bytes_view token) {
     const auto init = spnego::decode_init(token);
-    if (!init) return refuse(nt_status::invalid_parameter, "neither a SPNEGO token nor one of NTLM");
+    if (!init) return refuse(nt_status::invalid_parameter, "neither a SPNEGO token nor an NTLM token");
     if (!init->mechanisms.contains(mechanism::ntlm)) {
         return refuse(nt_status::not_supported, "the client does not offer NTLM");
     }
@@ -56,7 +56,7 @@ step_result negotiator::begin(bytes_view token) {
     const bool is_first_choice = init->mechanisms.all().front() == mechanism::ntlm;
     if (is_first_choice and init->mech_token) return wrap(ntlm_.step(*init->mech_token), {});
 
-    // The token that came, if any, is of another mechanism.
+    // The received token, if any, belongs to another mechanism.
     mic_required_ = !is_first_choice;
     mechanism_was_named_ = true;
     return step_continue{spnego::encode(spnego::neg_token_resp{
@@ -70,7 +70,7 @@ step_result negotiator::go_on(bytes_view token) {
     const auto request = spnego::decode_resp(token);
     if (!request) return refuse(nt_status::invalid_parameter, "malformed SPNEGO token");
     if (request->negotiation_state == spnego::state::reject) {
-        return refuse(nt_status::logon_failure, "the client gave up");
+        return refuse(nt_status::logon_failure, "the client ended the negotiation");
     }
     if (!request->response_token) return refuse(nt_status::invalid_parameter, "a SPNEGO token without NTLM");
     return wrap(ntlm_.step(*request->response_token), *request);
@@ -94,20 +94,23 @@ step_result negotiator::wrap(step_result inner, const spnego::neg_token_resp& re
                                    .response_token = {},
                                    .mech_list_mic = {}};
     if (!ntlm_.can_sign()) {
-        // Nobody, without session security: no MIC can be made (RFC 4178, section 5), and none is missed, for
-        // who changes the list gains nothing that they could not have by logging on as nobody themselves.
+        // An anonymous logon without session security cannot have a MIC (RFC 4178, section 5). None
+        // is required, because an attacker who changes the list gains nothing beyond an own
+        // anonymous logon.
         if (request.mech_list_mic)
-            return refuse(nt_status::invalid_parameter, "a MIC of the mechanisms without session security");
+            return refuse(nt_status::invalid_parameter, "MIC of the mechanism list without session security");
         done->token = spnego::encode(verdict);
         return inner;
     }
     if (mic_required_ and !request.mech_list_mic) {
-        return refuse(nt_status::logon_failure, "no MIC of the mechanisms, of which NTLM was not the first");
+        return refuse(nt_status::logon_failure,
+                      "missing MIC of the mechanism list, in which NTLM was not the first");
     }
     ntlm::message_signer::signature mic;
     if (request.mech_list_mic) {
         if (!ntlm_.verify(mechanism_list_, *request.mech_list_mic)) {
-            return refuse(nt_status::logon_failure, "the list of mechanisms was changed on its way");
+            return refuse(nt_status::logon_failure,
+                          "wrong MIC of the mechanism list: it was changed in transit");
         }
         mic = ntlm_.sign(mechanism_list_);
         verdict.mech_list_mic = mic;
@@ -116,7 +119,7 @@ step_result negotiator::wrap(step_result inner, const spnego::neg_token_resp& re
     return inner;
 }
 
-// --- the client's side
+// --- client side
 
 step_result initiating_negotiator::step(bytes_view token) noexcept {
     const phase now = std::exchange(phase_, phase::over);
@@ -127,7 +130,7 @@ step_result initiating_negotiator::step(bytes_view token) noexcept {
     const auto said = spnego::decode_resp(token);
     if (!said) return refuse(nt_status::invalid_parameter, "malformed SPNEGO token");
     if (said->negotiation_state == spnego::state::reject) {
-        return refuse(nt_status::logon_failure, "the server refused");
+        return refuse(nt_status::logon_failure, "the server rejected the negotiation");
     }
     return now == phase::challenge ? answer(*said) : conclude(*said);
 }
@@ -154,7 +157,7 @@ step_result initiating_negotiator::begin(bytes_view offer) {
 step_result initiating_negotiator::answer(const spnego::neg_token_resp& token) {
     const bool is_ntlm = !token.supported_mechanism or token.supported_mechanism == mechanism::ntlm;
     if (!is_ntlm or !token.response_token) {
-        return refuse(nt_status::invalid_parameter, "the server did not answer NTLM");
+        return refuse(nt_status::invalid_parameter, "the server's token contains no NTLM message");
     }
     step_result inner = ntlm_.step(*token.response_token);
     auto* const done = std::get_if<step_done>(&inner);
@@ -173,10 +176,10 @@ step_result initiating_negotiator::answer(const spnego::neg_token_resp& token) {
 
 step_result initiating_negotiator::conclude(const spnego::neg_token_resp& token) {
     if (token.negotiation_state != spnego::state::accept_completed) {
-        return refuse(nt_status::logon_failure, "the server did not accept");
+        return refuse(nt_status::logon_failure, "the server did not accept the logon");
     }
     if (token.mech_list_mic and !ntlm_.verify(mechanism_list_, *token.mech_list_mic)) {
-        return refuse(nt_status::logon_failure, "the list of mechanisms was changed on its way");
+        return refuse(nt_status::logon_failure, "wrong MIC of the mechanism list: it was changed in transit");
     }
     return std::move(*outcome_);
 }

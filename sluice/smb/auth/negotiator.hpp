@@ -6,12 +6,13 @@
 #include "sluice/smb/auth/ntlm_initiator.hpp"
 #include "sluice/smb/auth/spnego.hpp"
 
-// SPNEGO around NTLM, for both sides. A Kerberos that a client would like better is recognised and declined.
+// SPNEGO around NTLM, for both sides. If a client prefers Kerberos, it is recognised and declined.
 
 namespace sluice::smb::auth {
 
-/// The server's side of a session set-up: takes SPNEGO tokens or bare NTLM ones, whichever the client begins
-/// with. One object serves one attempt to log on. Thread safety, allocation, blocking: as ntlm_acceptor.
+/// The server's side of a session setup. It accepts SPNEGO tokens or bare NTLM tokens, depending on
+/// the client's first token. One object serves one logon attempt. Thread safety, allocation,
+/// blocking: as ntlm_acceptor.
 class negotiator {
 public:
     /// The references outlive the negotiator.
@@ -19,12 +20,12 @@ public:
                const clock_source& clock) noexcept
         : ntlm_(names, accounts, random, clock) {}
 
-    /// What to put into a NEGOTIATE response: the mechanisms there are.
+    /// Returns the token for a NEGOTIATE response: the supported mechanisms.
     [[nodiscard]] static std::vector<std::byte> offer();
 
-    /// Takes the security buffer of the next SESSION_SETUP request. If NTLM was not the client's first
-    /// choice, the mechanisms must be proved unchanged by a MIC (RFC 4178, section 5); otherwise that is
-    /// checked if the client sends one, and then answered with one.
+    /// Processes the security buffer of the next SESSION_SETUP request. If NTLM was not the
+    /// client's first choice, a MIC must protect the mechanism list (RFC 4178, section 5).
+    /// Otherwise a MIC is optional, and is checked and answered if the client sends one.
     [[nodiscard]] step_result step(bytes_view token) noexcept;
 
 private:
@@ -50,8 +51,9 @@ public:
                           const clock_source& clock) noexcept
         : ntlm_(who, random, clock) {}
 
-    /// First with the server's offer, which may be empty; then with each token of the server. step_done
-    /// comes once the server has accepted, and has proved it where it could; it has no token then.
+    /// Processes a token: first the server's offer, which may be empty, then each token of the
+    /// server. The result is step_done, without a token, after the server has accepted and its
+    /// proof, if it can give one, was verified.
     [[nodiscard]] step_result step(bytes_view token) noexcept;
 
 private:
@@ -64,7 +66,7 @@ private:
     ntlm_initiator ntlm_;
     phase phase_ = phase::first;
     std::vector<std::byte> mechanism_list_;
-    std::optional<step_done> outcome_;  // ours, until the server agrees
+    std::optional<step_done> outcome_;  // the client's result, until the server accepts
 };
 
 }  // namespace sluice::smb::auth

@@ -39,7 +39,7 @@ protected:
 
     negotiator server() { return {names, accounts, random, clock}; }
 
-    // Lets both talk until one of them has finished, and gives what the server and the client say.
+    // Exchanges tokens until one side has finished. Returns the results of both sides.
     struct outcome {
         step_result server;
         step_result client;
@@ -47,7 +47,7 @@ protected:
     outcome talk(const credentials& who) {
         auto accepting = server();
         initiating_negotiator initiating(who, random, clock);
-        step_result ours = step_refused{nt_status::success, "nothing said yet"};
+        step_result ours = step_refused{nt_status::success, "no step yet"};
         step_result theirs = initiating.step(negotiator::offer());
         for (int i = 0; i < 8 and std::holds_alternative<step_continue>(theirs); ++i) {
             ours = accepting.step(std::get<step_continue>(theirs).token);
@@ -58,7 +58,7 @@ protected:
         return {std::move(ours), std::move(theirs)};
     }
 
-    // Without SPNEGO.
+    // The same without SPNEGO.
     outcome talk_bare(const credentials& who) {
         auto accepting = server();
         ntlm_initiator initiating(who, random, clock);
@@ -107,7 +107,7 @@ TEST_F(log_on, has_another_key_each_time) {
               to_hex(std::get<step_done>(second.server).key.view()));
 }
 
-TEST_F(log_on, takes_names_and_passwords_outside_of_ascii) {
+TEST_F(log_on, accepts_names_and_passwords_outside_of_ascii) {
     EXPECT_EQ(std::get<step_done>(talk(as("J\u00fcrgen", "Stra\u00dfe")).server).user, "J\u00fcrgen");
 }
 
@@ -117,12 +117,12 @@ TEST_F(log_on, fails_alike_for_a_wrong_password_and_an_unknown_user) {
     EXPECT_EQ(refusal(talk(as("mallory", "")).server), nt_status::logon_failure);
 }
 
-TEST_F(log_on, tells_of_a_disabled_account_only_who_knows_its_password) {
+TEST_F(log_on, reports_a_disabled_account_only_with_the_right_password) {
     EXPECT_EQ(refusal(talk(as("disabled", "secret")).server), nt_status::account_disabled);
     EXPECT_EQ(refusal(talk(as("disabled", "wrong")).server), nt_status::logon_failure);
 }
 
-TEST_F(log_on, says_who_is_a_guest_and_who_is_nobody) {
+TEST_F(log_on, distinguishes_guests_and_anonymous_users) {
     EXPECT_TRUE(std::get<step_done>(talk(as("visitor", "secret")).server).is_guest);
 
     const credentials nobody{
@@ -133,7 +133,7 @@ TEST_F(log_on, says_who_is_a_guest_and_who_is_nobody) {
     EXPECT_EQ(std::get<step_done>(ours).user, "");
 }
 
-// The domain named in the message, yet left out of the key.
+// The message contains the domain, but the key does not.
 TEST_F(log_on, succeeds_for_a_client_that_leaves_the_domain_out_of_the_key) {
     auto accepting = server();
     const auto first = ntlm::encode(ntlm::negotiate_message{.flags = 0xa2080201});
@@ -176,20 +176,21 @@ protected:
     }
 };
 
-TEST_F(odd_answer, of_ntlm_v1_or_lm_is_refused) {
+TEST_F(odd_answer, with_ntlm_v1_or_lm_is_rejected) {
     const std::vector<std::byte> old_answer(24, std::byte{1});
     EXPECT_EQ(refusal(log_on_with(old_answer, old_answer)), nt_status::logon_failure);
     EXPECT_EQ(refusal(log_on_with(old_answer, {})), nt_status::logon_failure);
 }
 
-// The proof and the head of a blob, and then target information that has no end: not a wrong password.
-TEST_F(odd_answer, of_ntlm_v2_that_cannot_be_taken_apart_is_an_invalid_parameter) {
+// The proof and the start of a blob, followed by target information without an end: not a wrong
+// password.
+TEST_F(odd_answer, with_malformed_ntlm_v2_is_an_invalid_parameter) {
     std::vector<std::byte> broken(95, std::byte{0xab});
     broken[16] = broken[17] = std::byte{1};
     EXPECT_EQ(refusal(log_on_with({}, broken)), nt_status::invalid_parameter);
 }
 
-// The client would rather have used Kerberos and sent a token of it; then the list must be proved.
+// The client prefers Kerberos and has sent such a token; then a MIC must protect the list.
 class reselection : public log_on {
 protected:
     step_result finish_with(bool sends_mic, bool changes_list) {
@@ -241,7 +242,7 @@ TEST_F(reselection, fails_without_a_mic_or_with_one_of_another_list) {
     EXPECT_EQ(refusal(finish_with(true, true)), nt_status::logon_failure);
 }
 
-// Samba's clients take session security, signing and key exchange back once they log on as nobody.
+// Samba's clients disable session security, signing and key exchange for an anonymous logon.
 class nobody : public reselection {
 protected:
     step_result log_on(mechanism first_choice, std::optional<bytes_view> mic) {
@@ -276,14 +277,14 @@ TEST_F(nobody, logs_on_without_session_security_and_gets_no_mic) {
     }
 }
 
-TEST_F(nobody, is_refused_with_a_mic_that_no_session_security_can_have_made) {
+TEST_F(nobody, is_rejected_with_a_mic_without_session_security) {
     const std::array<std::byte, 16> made_up{};
     EXPECT_EQ(refusal(log_on(mechanism::ntlm, made_up)), nt_status::invalid_parameter);
     EXPECT_EQ(refusal(log_on(mechanism::kerberos, made_up)), nt_status::invalid_parameter);
 }
 
-// Every bit of the last message, within SPNEGO and NTLM: none may be changed and still be accepted as
-// another.
+// Flips every bit of the last message, within SPNEGO and NTLM. A changed message must not be
+// accepted as another one.
 TEST_F(log_on, with_any_bit_of_the_last_token_flipped_never_gives_another_session) {
     const auto who = as("alice", "secret");
     std::size_t accepted = 0;
@@ -299,7 +300,8 @@ TEST_F(log_on, with_any_bit_of_the_last_token_flipped_never_gives_another_sessio
         last[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
         const auto result = accepting.step(last);
         if (!std::holds_alternative<step_done>(result)) continue;
-        // Only the SPNEGO state, which means nothing in a client's token, is under no MIC.
+        // Only the SPNEGO state, which has no meaning in a client's token, is not protected by a
+        // MIC.
         ++accepted;
         EXPECT_EQ(std::get<step_done>(result).user, "alice") << bit;
         EXPECT_LT(bit / 8, 20u);
@@ -307,7 +309,7 @@ TEST_F(log_on, with_any_bit_of_the_last_token_flipped_never_gives_another_sessio
     EXPECT_LE(accepted, 2u);
 }
 
-TEST_F(log_on, with_the_last_token_cut_short_fails) {
+TEST_F(log_on, with_a_truncated_last_token_fails) {
     const auto who = as("alice", "secret");
     ntlm_initiator client(who, random, clock);
     const auto first = std::get<step_continue>(client.step({})).token;
@@ -334,7 +336,7 @@ TEST_F(log_on, accepts_nothing_after_its_end) {
     EXPECT_EQ(refusal(accepting.step(first)), nt_status::invalid_parameter);
 }
 
-TEST_F(log_on, refuses_what_is_no_token_and_a_client_without_ntlm) {
+TEST_F(log_on, rejects_invalid_tokens_and_clients_without_ntlm) {
     EXPECT_EQ(refusal(server().step({})), nt_status::invalid_parameter);
     EXPECT_EQ(refusal(server().step(as_bytes("hello"))), nt_status::invalid_parameter);
     EXPECT_EQ(refusal(server().step(std::vector<std::byte>(limits::token_bytes_max + 1))),
@@ -343,14 +345,14 @@ TEST_F(log_on, refuses_what_is_no_token_and_a_client_without_ntlm) {
               nt_status::not_supported);
 }
 
-TEST_F(log_on, a_client_refuses_a_server_that_does_not_offer_ntlm) {
+TEST_F(log_on, a_client_rejects_a_server_that_does_not_offer_ntlm) {
     const auto who = as("alice", "secret");
     initiating_negotiator client(who, random, clock);
     EXPECT_EQ(refusal(client.step(spnego::encode_server_offer(std::array{mechanism::kerberos}))),
               nt_status::not_supported);
 }
 
-TEST_F(log_on, a_client_refuses_a_challenge_or_a_name_too_long_to_be_answered) {
+TEST_F(log_on, a_client_rejects_a_challenge_or_a_name_that_is_too_long) {
     const std::vector<std::byte> long_value(60'000);
     const auto info = ntlm::av_pair_writer().add(ntlm::av_id::dns_domain, long_value).finish();
     const auto challenge = ntlm::encode(ntlm::challenge_message{

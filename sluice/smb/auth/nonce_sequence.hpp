@@ -20,19 +20,20 @@ static_assert(sizeof(transform_nonce) == 16 and alignof(transform_nonce) == 1);
 static_assert(offsetof(transform_nonce, lane) == 8 and offsetof(transform_nonce, zeros) == 11);
 static_assert(std::is_trivially_copyable_v<transform_nonce>);
 
-/// Nonces of which no two are equal, also not to those of another lane. A counter rather than random numbers:
-/// eleven random bytes collide too soon, and one collision gives an attacker the key of GCM's tag.
-/// Thread safety: none of its own; each sealer has a lane of its own. Allocates: nothing.
+/// A sequence of nonces without repetitions, also among different lanes. It counts instead of using
+/// random numbers, because eleven random bytes collide too soon, and one collision reveals the key
+/// of GCM's tag. Thread safety: none of its own; each sealer has its own lane. Allocates: nothing.
 class nonce_sequence {
 public:
     struct options {
         std::uint32_t lane = 0;   // less than limits::sealers_per_key_max
-        std::uint64_t start = 0;  // any number; the counter goes on from there, round the end
+        std::uint64_t start = 0;  // any number; the counter continues from there and wraps around
         std::uint64_t count_max = std::numeric_limits<std::uint64_t>::max();
     };
     explicit nonce_sequence(const options& how) noexcept;
 
-    /// The next one; nothing once all have been used, when the key must not seal any more.
+    /// Returns the next nonce; std::nullopt after the last one, when the key must not encrypt any
+    /// more.
     [[nodiscard]] std::optional<transform_nonce> next() noexcept;
 
 private:

@@ -10,7 +10,7 @@
 namespace sluice::smb::auth {
 namespace {
 
-// Not passed through constructors, so that no signer of a simulation can be left out.
+// A global variable instead of a constructor parameter, so that a simulation observes every signer.
 std::atomic<nonce_witness*> witness{nullptr};
 
 }  // namespace

@@ -7,11 +7,11 @@
 
 namespace sluice::smb::auth {
 
-/// The name of a key, from which the key cannot be computed.
+/// An identifier of a key that does not reveal the key.
 using key_fingerprint = std::array<std::byte, 8>;
 
-/// Receives every nonce under which this process signs a message by AES-GMAC, or encrypts one. A simulation
-/// checks that none is used twice; a server has no witness.
+/// An observer of every nonce with which this process signs a message by AES-GMAC, or encrypts one.
+/// A simulation checks that none is used twice. A server has no witness.
 class nonce_witness {
 public:
     /// Thread safety: called by all threads that sign or encrypt.
@@ -21,11 +21,12 @@ protected:
     ~nonce_witness() = default;
 };
 
-/// Replaces the witness; null: none. Not while a message is signed or encrypted.
+/// Replaces the witness; null removes it. Must not be called while a message is signed or
+/// encrypted.
 /// Lifetime: the caller keeps it until it is replaced.
 void set_nonce_witness(nonce_witness* seen_by) noexcept;
 
-/// Returns a name of the key for one algorithm. Allocates: nothing.
+/// Returns an identifier of the key for one algorithm. Allocates: nothing.
 [[nodiscard]] key_fingerprint fingerprint_of(bytes_view key, std::uint16_t algorithm) noexcept;
 
 namespace detail {

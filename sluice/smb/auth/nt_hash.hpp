@@ -7,14 +7,15 @@
 
 namespace sluice::smb::auth {
 
-/// What a server keeps instead of a password: the MD4 of its UTF-16LE spelling ([MS-NLMP] 3.3.1, NTOWFv1).
-/// As good as the password to whoever wants to log on, so it is kept like one: never printed, wiped when
-/// destroyed. Thread safety: a value.
+/// The value that a server stores instead of a password: the MD4 of its UTF-16LE form ([MS-NLMP]
+/// 3.3.1, NTOWFv1). It is equivalent to the password for a logon, so it is protected like one:
+/// never printed, wiped when destroyed. Thread safety: a value.
 class nt_hash {
 public:
-    /// Of a password in UTF-8. Errors: `bad_text` if it is not. Allocates: a buffer, wiped again.
+    /// Returns the hash of a password in UTF-8. Errors: `bad_text` if it is not UTF-8. Allocates: a
+    /// buffer, which is wiped.
     [[nodiscard]] static wire::decoded<nt_hash> of_password(std::string_view utf8) noexcept;
-    /// As it was stored.
+    /// Constructs a stored hash.
     explicit nt_hash(secret_bytes<16> stored) noexcept : bytes_(std::move(stored)) {}
 
     [[nodiscard]] nt_hash copy() const noexcept { return nt_hash(bytes_.copy()); }

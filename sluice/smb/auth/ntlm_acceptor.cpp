@@ -13,7 +13,7 @@ namespace {
 using wire::nt_status;
 namespace flag = ntlm::flag;
 
-// What of the client's wishes is granted, and what is said whether it asked or not.
+// The flags that are granted on request, and the flags that are always set.
 constexpr std::uint32_t grantable = flag::unicode | flag::sign | flag::seal | flag::ntlm | flag::always_sign |
                                     flag::extended_session_security | flag::version | flag::bits_128 |
                                     flag::key_exchange | flag::bits_56 | flag::request_target;
@@ -29,7 +29,7 @@ bytes_view bytes_of_text(const std::string& text) noexcept {
     return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
-// A name of our own, which is well-formed.
+// Converts one of the server's names, which are valid UTF-8.
 std::string utf16(const std::string& utf8) {
     auto spelled = wire::utf16_of(utf8);
     ENSURE(spelled.has_value(), "the server's own names are UTF-8");
@@ -38,10 +38,10 @@ std::string utf16(const std::string& utf8) {
 
 }  // namespace
 
-// An AUTHENTICATE message with its names read.
+// An AUTHENTICATE message with decoded names.
 struct ntlm_acceptor::answer {
     ntlm::authenticate_message message;
-    std::uint32_t flags;  // what both sides said
+    std::uint32_t flags;  // the flags of both sides
     std::string user;
     std::string domain;
     std::string workstation;
@@ -62,7 +62,8 @@ step_result ntlm_acceptor::challenge(bytes_view token) {
     const auto asked = ntlm::decode_negotiate(token);
     if (!asked) return refuse(nt_status::invalid_parameter, "malformed NEGOTIATE message");
     if ((asked->flags & required) != required) {
-        return refuse(nt_status::not_supported, "the client lacks Unicode or extended session security");
+        return refuse(nt_status::not_supported,
+                      "the client does not support Unicode or extended session security");
     }
     offered_flags_ = (asked->flags & grantable) | always_said;
     random_.fill(server_challenge_);
@@ -78,7 +79,7 @@ step_result ntlm_acceptor::challenge(bytes_view token) {
     return step_continue{.token = challenge_token_};
 }
 
-// The time makes clients send a MIC.
+// Returns the target information. The time in it makes clients send a MIC.
 std::vector<std::byte> ntlm_acceptor::target_information() const {
     const le64 now = wire::filetime_of(clock_.utc_now()).wire();
     return ntlm::av_pair_writer()
@@ -98,13 +99,14 @@ step_result ntlm_acceptor::authenticate(bytes_view token) {
                  .user = {},
                  .domain = {},
                  .workstation = {}};
-    // Nobody at all: no name and no answer; some clients send one zero byte for the LM answer.
+    // Anonymous: no name and no response. Some clients send one zero byte as the LM response.
     given.is_anonymous =
         message->user.empty() and message->nt_response.empty() and message->lm_response.size() <= 1;
-    // Some clients take session security back for nobody: there is no secret that it could protect.
+    // Some clients disable session security for an anonymous logon, because there is no secret to
+    // protect.
     const std::uint32_t needed = given.is_anonymous ? flag::unicode : required;
     if ((given.flags & needed) != needed) {
-        return refuse(nt_status::not_supported, "the client took Unicode or session security back");
+        return refuse(nt_status::not_supported, "the client disabled Unicode or session security");
     }
     struct name {
         bytes_view utf16;
@@ -124,8 +126,8 @@ step_result ntlm_acceptor::authenticate(bytes_view token) {
 }
 
 step_result ntlm_acceptor::check(const answer& given, bytes_view token) {
-    // Drawn before it is known whether it is needed, as all below is computed whether it matters or not: the
-    // time it takes must not tell whether there is such a user.
+    // Generated before it is known whether it is needed, and everything below is computed in any
+    // case: the duration must not reveal whether the user exists.
     secret_bytes<16> nobody;
     random_.fill(nobody.mutable_view().span());
     const auto found = accounts_.find(given.user, given.domain);
@@ -133,13 +135,14 @@ step_result ntlm_acceptor::check(const answer& given, bytes_view token) {
 
     const auto response = ntlm::decode_nt_v2_response(given.message.nt_response);
     if (!response) {
-        // Something shorter is an answer of NTLMv1 or LM, which is wrong; this is one of NTLMv2, but broken.
+        // A shorter response is one of NTLMv1 or LM, which counts as wrong. This one is NTLMv2, but
+        // malformed.
         const bool is_broken = given.message.nt_response.size() > ntlm::nt_v1_response_bytes;
-        return is_broken ? refuse(nt_status::invalid_parameter, "malformed answer of NTLMv2")
-                         : refuse(nt_status::logon_failure, "no answer of NTLMv2");
+        return is_broken ? refuse(nt_status::invalid_parameter, "malformed NTLMv2 response")
+                         : refuse(nt_status::logon_failure, "not an NTLMv2 response");
     }
 
-    // Some clients leave the domain out of the key although they name one in the message.
+    // Some clients omit the domain from the key although the message contains one.
     const auto key = ntlm::response_key(hash, given.message.user, given.message.domain);
     const auto key_without_domain = ntlm::response_key(hash, given.message.user, {});
     const auto proof = ntlm::proof_of(key, server_challenge_, response->client_blob);
@@ -163,16 +166,18 @@ step_result ntlm_acceptor::finish(const answer& given, const secret_bytes<16>& k
     session_key exported = key_exchange_key.copy();
     if ((given.flags & flag::key_exchange) != 0) {
         if (given.message.encrypted_session_key.size() != exported.size) {
-            return refuse(nt_status::invalid_parameter, "no session key, though one was to be exchanged");
+            return refuse(nt_status::invalid_parameter,
+                          "missing session key in spite of the key exchange flag");
         }
         exported = ntlm::exchange_key(key_exchange_key, given.message.encrypted_session_key);
     }
     if (mic_required) {
-        if (!given.message.mic) return refuse(nt_status::invalid_parameter, "no room for the MIC announced");
+        if (!given.message.mic)
+            return refuse(nt_status::invalid_parameter, "missing MIC: the message announces one");
         const auto mic = ntlm::mic_of(
             exported, {.negotiate = negotiate_token_, .challenge = challenge_token_, .authenticate = token});
         if (!equal_in_constant_time(mic.view(), *given.message.mic)) {
-            return refuse(nt_status::logon_failure, "wrong MIC: the messages were changed on their way");
+            return refuse(nt_status::logon_failure, "wrong MIC: the messages were changed in transit");
         }
     }
     if ((given.flags & flag::extended_session_security) != 0) {

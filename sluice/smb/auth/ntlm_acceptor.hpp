@@ -11,8 +11,7 @@
 
 namespace sluice::smb::auth {
 
-/// The names by which a server introduces itself, UTF-8. Clients show them and compare them with what they
-/// asked for.
+/// The names of a server, UTF-8. Clients display them and compare them with the requested name.
 struct server_names {
     std::string netbios_computer = "SLUICE";
     std::string netbios_domain = "WORKGROUP";
@@ -20,25 +19,28 @@ struct server_names {
     std::string dns_domain = "";
 };
 
-/// The server's half of NTLMv2, [MS-NLMP] 3.2.5.1: NEGOTIATE, CHALLENGE, AUTHENTICATE. One object serves one
-/// attempt to log on.
+/// The server's half of NTLMv2, [MS-NLMP] 3.2.5.1: NEGOTIATE, CHALLENGE, AUTHENTICATE. One object
+/// serves one logon attempt.
 ///
-/// NTLMv1 and LM answers are refused, whatever account they are for. A client that announces a MIC must have
-/// a right one. An unknown user is checked like a known one, with a hash that nobody knows.
-/// Thread safety: none of its own. Allocates: its messages. Blocks: as the account source does.
+/// NTLMv1 and LM responses are rejected for every account. A client that announces a MIC must send
+/// a valid one. An unknown user is checked like a known one, with a random hash. Thread safety:
+/// none of its own. Allocates: its messages. Blocks: as the account source does.
 class ntlm_acceptor {
 public:
-    /// The references outlive the acceptor. `random` makes the challenge.
+    /// The references outlive the acceptor. `random` generates the challenge.
     ntlm_acceptor(const server_names& names, account_source& accounts, secret_random_source& random,
                   const clock_source& clock) noexcept
         : names_(names), accounts_(accounts), random_(random), clock_(clock) {}
 
-    /// Takes the client's next message. After a result other than step_continue comes nothing more.
+    /// Processes the client's next message. After a result other than step_continue, no further
+    /// message follows.
     [[nodiscard]] step_result step(bytes_view token) noexcept;
 
-    /// After step_done: can the two below be called? Not if nobody logged on, without session security.
+    /// Returns, after step_done, whether the two functions below may be called. They may not after
+    /// an anonymous logon without session security.
     [[nodiscard]] bool can_sign() const noexcept { return server_signatures_.has_value(); }
-    /// Signs, or checks the client's signature of, a SPNEGO mechanism list, each once; after step_done.
+    /// Signs a SPNEGO mechanism list, or verifies the client's signature of it, once each, after
+    /// step_done.
     [[nodiscard]] ntlm::message_signer::signature sign(bytes_view mechanism_list) noexcept;
     [[nodiscard]] bool verify(bytes_view mechanism_list, bytes_view claimed) noexcept;
 

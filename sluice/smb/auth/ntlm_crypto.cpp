@@ -31,8 +31,8 @@ secret_bytes<16> key_with_magic(bytes_view key, std::string_view magic) noexcept
     return md5(parts);
 }
 
-// UTF-16LE in capital letters, unit by unit, as a user's name is hashed ([MS-NLMP] 3.3.2). A last odd byte
-// stays.
+// Converts UTF-16LE to upper case, unit by unit, for the hash of a user's name ([MS-NLMP] 3.3.2). A
+// last odd byte is kept.
 std::vector<std::byte> in_capitals(bytes_view utf16) {
     std::vector<std::byte> capitals(utf16.begin(), utf16.end());
     for (std::size_t at = 0; capitals.size() - at >= sizeof(le16); at += sizeof(le16)) {

@@ -35,7 +35,7 @@ TEST(ntlm_v2, computes_the_example_of_ms_nlmp_4_2_4) {
     EXPECT_EQ(to_hex(exchange_key(base, encrypted.view()).view()), to_hex(random_session_key));
 }
 
-TEST(ntlm_v2, takes_the_user_in_any_case_but_the_domain_as_it_is) {
+TEST(ntlm_v2, ignores_the_case_of_the_user_but_not_of_the_domain) {
     const auto hash = nt_hash::of_password("Password").value();
     const auto lower_user = from_hex("7500730065007200");
     const auto lower_domain = from_hex("64006f006d00610069006e00");
@@ -48,12 +48,13 @@ TEST(ntlm_v2, takes_the_user_in_any_case_but_the_domain_as_it_is) {
     const auto capital_odd = from_hex("410061");
     EXPECT_EQ(to_hex(response_key(hash, odd, domain).view()),
               to_hex(response_key(hash, capital_odd, domain).view()))
-        << "a last odd byte stays as it is";
+        << "a last odd byte is unchanged";
     EXPECT_NE(to_hex(response_key(hash, user, lower_domain).view()), to_hex(example_response_key().view()));
 }
 
-// 4.2.4.4 seals its message first, with the same stream; so the checksum is encrypted with what comes after.
-TEST(message_signer, makes_the_checksum_of_ms_nlmp_4_2_4_4) {
+// 4.2.4.4 encrypts its message first, with the same stream, so later bytes of the stream encrypt
+// the checksum.
+TEST(message_signer, computes_the_checksum_of_ms_nlmp_4_2_4_4) {
     const secret_bytes<16> exported(bytes_view(std::vector<std::byte>(16, std::byte{0x55})));
     const auto message = from_hex("50006c00610069006e007400650078007400");
     message_signer without_sealing(exported, signing_side::client, example_flags & ~flag::key_exchange);
@@ -76,7 +77,7 @@ TEST(message_signer, makes_the_checksum_of_ms_nlmp_4_2_4_4) {
     EXPECT_EQ(to_hex(signature), "01000000" + to_hex(checksum) + "00000000");
 }
 
-TEST(message_signer, refuses_any_flipped_bit_and_the_other_side) {
+TEST(message_signer, rejects_any_flipped_bit_and_the_other_side) {
     const secret_bytes<16> exported(bytes_view(std::vector<std::byte>(16, std::byte{0x55})));
     const auto message = from_hex("300c060a2b06010401823702020a");
     const auto signature = message_signer(exported, signing_side::client, example_flags).sign(message);
@@ -102,7 +103,7 @@ TEST(message_signer, numbers_its_messages) {
     EXPECT_FALSE(receiver.verify(message, first));
 }
 
-// What Windows sent, checked with the key that Microsoft published along with it.
+// The messages of Windows, checked with the key that Microsoft published with them.
 class captured_windows_exchange : public testing::Test {
 protected:
     static std::vector<std::byte> token(std::string_view message, std::size_t offset) {
@@ -124,7 +125,7 @@ protected:
     const secret_bytes<16> exported{array_from_hex<16>(captured::exported_session_key)};
 };
 
-TEST_F(captured_windows_exchange, has_the_mic_that_we_compute) {
+TEST_F(captured_windows_exchange, has_the_computed_mic) {
     const auto init = spnego::decode_init(first).value();
     const auto challenge = spnego::decode_resp(second).value();
     const auto authenticate = spnego::decode_resp(third).value();
@@ -137,7 +138,7 @@ TEST_F(captured_windows_exchange, has_the_mic_that_we_compute) {
     EXPECT_TRUE(decode_nt_v2_response(message.nt_response)->pairs.announce_mic());
 }
 
-TEST_F(captured_windows_exchange, has_the_signatures_of_the_mechanism_list_that_we_compute) {
+TEST_F(captured_windows_exchange, has_the_computed_signatures_of_the_mechanism_list) {
     const auto init = spnego::decode_init(first).value();
     const auto authenticate = spnego::decode_resp(third).value();
     const auto verdict = spnego::decode_resp(fourth).value();

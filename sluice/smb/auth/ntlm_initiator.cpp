@@ -18,7 +18,7 @@ constexpr std::uint32_t wanted = flag::unicode | flag::request_target | flag::si
                                  flag::bits_128 | flag::bits_56;
 constexpr std::uint32_t required = flag::unicode | flag::extended_session_security;
 
-constexpr std::array<std::byte, 16> no_channel{};  // SMB binds to no outer channel
+constexpr std::array<std::byte, 16> no_channel{};  // SMB does not use channel binding
 
 step_refused refuse(nt_status why, const char* reason) noexcept {
     return {.why = why, .reason = reason};
@@ -28,7 +28,7 @@ bytes_view bytes_of_text(const std::string& text) noexcept {
     return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
-// What answers a challenge: the NT response, and the key it leads to.
+// The response to a challenge: the NT response, and the resulting key.
 struct nt_answer {
     std::vector<std::byte> response;
     secret_bytes<16> key_exchange_key;
@@ -45,7 +45,7 @@ struct names {
 nt_answer answer_to(const ntlm::challenge_message& challenge, const ntlm::av_pairs& server_pairs,
                     const nt_hash& hash, const names& spelled, std::uint64_t now,
                     const ntlm::challenge_bytes& client_challenge) {
-    // A server that tells its time expects a MIC; and its own time, whatever ours says.
+    // A server that sends its time expects a MIC, and its own time in the response.
     const auto server_time = server_pairs.find(ntlm::av_id::timestamp);
     const auto told = server_time ? server_time->take<le64>() : std::nullopt;
     const le32 mic_flag(ntlm::av_flag_has_mic);
@@ -89,12 +89,13 @@ step_result ntlm_initiator::authenticate(bytes_view token) {
     const auto challenge = ntlm::decode_challenge(token);
     if (!challenge) return refuse(nt_status::invalid_parameter, "malformed CHALLENGE message");
     if ((challenge->flags & required) != required) {
-        return refuse(nt_status::not_supported, "the server lacks Unicode or extended session security");
+        return refuse(nt_status::not_supported,
+                      "the server does not support Unicode or extended session security");
     }
-    // It comes back in our answer, whose length has 16 bits.
+    // The response contains it, and its length field has 16 bits.
     const auto server_pairs = ntlm::av_pairs::decode(challenge->target_info);
     if (!server_pairs or challenge->target_info.size() > limits::target_information_bytes_max)
-        return refuse(nt_status::invalid_parameter, "malformed or endless target information");
+        return refuse(nt_status::invalid_parameter, "malformed or too long target information");
     const auto user = wire::utf16_of(who_.user);
     const auto domain = wire::utf16_of(who_.domain);
     const auto workstation = wire::utf16_of(who_.workstation);

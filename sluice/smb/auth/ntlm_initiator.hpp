@@ -10,28 +10,31 @@
 
 namespace sluice::smb::auth {
 
-/// Who logs on, and where. All UTF-8.
+/// The credentials for a logon to a server. All are UTF-8.
 struct credentials {
     std::string user;
     std::string domain;
     std::string workstation;
-    std::string target_name;      // "cifs/server", by which a server can tell it was meant
-    std::optional<nt_hash> hash;  // none: anonymously, and then the user is empty
-    bool exchanges_key = true;    // session keys of one's own making, as every client does today
+    std::string target_name;      // "cifs/server", with which a server can check that it is the target
+    std::optional<nt_hash> hash;  // std::nullopt: anonymous, with an empty user
+    bool exchanges_key = true;    // generates its own session key, like all current clients
 };
 
-/// The client's half of NTLMv2, [MS-NLMP] 3.1.5.1. One object serves one attempt to log on.
+/// The client's half of NTLMv2, [MS-NLMP] 3.1.5.1. One object serves one logon attempt.
 /// Thread safety: none of its own. Allocates: its messages.
 class ntlm_initiator {
 public:
-    /// The references outlive the initiator. `random` makes the client's challenge and the session key.
+    /// The references outlive the initiator. `random` generates the client's challenge and the
+    /// session key.
     ntlm_initiator(const credentials& who, secret_random_source& random, const clock_source& clock) noexcept
         : who_(who), random_(random), clock_(clock) {}
 
-    /// First without a token, then with the server's. The AUTHENTICATE message is the last, in step_done.
+    /// Processes a token: the first call without one, the second with the server's. The
+    /// AUTHENTICATE message is the last, in step_done.
     [[nodiscard]] step_result step(bytes_view token) noexcept;
 
-    /// Signs, or checks the server's signature of, a SPNEGO mechanism list, each once; after step_done.
+    /// Signs a SPNEGO mechanism list, or verifies the server's signature of it, once each, after
+    /// step_done.
     [[nodiscard]] ntlm::message_signer::signature sign(bytes_view mechanism_list) noexcept;
     [[nodiscard]] bool verify(bytes_view mechanism_list, bytes_view claimed) noexcept;
 

@@ -19,7 +19,7 @@ struct header {
 };
 static_assert(sizeof(header) == 12 and alignof(header) == 1);
 
-// Where in the message a value stands, and how long it is.
+// The position and length of a value in the message.
 struct payload_field {
     le16 length;
     le16 length_max;  // "SHOULD be ignored", [MS-NLMP] 2.2.1.2
@@ -27,7 +27,7 @@ struct payload_field {
 };
 static_assert(sizeof(payload_field) == 8 and alignof(payload_field) == 1);
 
-// "Windows 10.0, revision 15": the layout is what matters, [MS-NLMP] 2.2.2.10.
+// "Windows 10.0, revision 15": only the layout matters, [MS-NLMP] 2.2.2.10.
 constexpr std::array<std::byte, 8> our_version = {std::byte{10}, {}, {}, {}, {}, {}, {}, std::byte{15}};
 
 struct negotiate_fixed {
@@ -80,7 +80,7 @@ struct av_header {
 };
 static_assert(sizeof(av_header) == 4 and alignof(av_header) == 1);
 
-// The fixed part of a message of that kind.
+// Decodes the fixed part of a message of that kind.
 template <class Fixed>
 wire::decoded<Fixed> take_fixed(bytes_view token, kind expected) noexcept {
     if (!is_ntlm(token)) return std::unexpected(decode_error::bad_protocol_id);
@@ -92,7 +92,8 @@ wire::decoded<Fixed> take_fixed(bytes_view token, kind expected) noexcept {
     return *fixed;
 }
 
-// Fills `value` with what `field` names; an empty one may point anywhere. False if it lies outside.
+// Sets `value` to the bytes at `field`. An empty field may have any offset. Returns false if it is
+// outside.
 bool take_payload(bytes_view token, const payload_field& field, bytes_view& value) noexcept {
     if (field.length.value() == 0) return true;
     const auto found = token.slice({.offset = field.offset.value(), .length = field.length.value()});
@@ -104,7 +105,7 @@ void append(std::vector<std::byte>& bytes, bytes_view more) {
     bytes.insert(bytes.end(), more.begin(), more.end());
 }
 
-// Appends a value to the message and says where it stands.
+// Appends a value to the message and returns its position.
 payload_field append_payload(std::vector<std::byte>& message, bytes_view value) {
     ENSURE(value.size() <= UINT16_MAX);
     const le16 length(static_cast<std::uint16_t>(value.size()));
@@ -177,7 +178,7 @@ bool is_ntlm(bytes_view token) noexcept {
 }
 
 wire::decoded<negotiate_message> decode_negotiate(bytes_view token) noexcept {
-    // Some clients end after the flags.
+    // Messages of some clients end after the flags.
     struct beginning {
         header head;
         le32 flags;
@@ -275,7 +276,8 @@ std::vector<std::byte> encode_client_blob(const client_blob_contents& contents) 
     std::vector<std::byte> bytes;
     append(bytes, bytes_of(fixed));
     append(bytes, contents.pairs);
-    append(bytes, std::array<std::byte, 4>{});  // not in the table of 2.2.2.7, yet in every example of it
+    append(bytes,
+           std::array<std::byte, 4>{});  // absent from the table of 2.2.2.7, but present in all its examples
     return bytes;
 }
 

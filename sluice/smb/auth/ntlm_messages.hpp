@@ -9,7 +9,8 @@
 #include "sluice/base/endian.hpp"
 #include "sluice/smb/wire/decode_error.hpp"
 
-// The three messages of NTLM ([MS-NLMP] 2.2.1) and what they carry. Decoded ones borrow from their bytes.
+// The three messages of NTLM ([MS-NLMP] 2.2.1) and their contents. Decoded messages borrow from
+// their bytes.
 
 namespace sluice::smb::auth::ntlm {
 
@@ -48,17 +49,17 @@ inline constexpr std::uint32_t av_flag_has_mic = 2;
 using challenge_bytes = std::array<std::byte, 8>;
 using mic_bytes = std::array<std::byte, 16>;
 
-/// Target information: a list of named values up to an end mark. Bytes behind it are not looked at.
+/// Target information: a list of named values up to an end mark. Bytes after it are ignored.
 class av_pairs {
 public:
     /// Errors: `truncated`, `missing` (the end mark), `too_many`. Allocates: nothing.
     [[nodiscard]] static wire::decoded<av_pairs> decode(bytes_view bytes) noexcept;
 
-    /// The value of the first such pair.
+    /// Returns the value of the first such pair.
     [[nodiscard]] std::optional<bytes_view> find(av_id which) const noexcept;
-    /// Does the message that carries them have a MIC?
+    /// Returns whether the message with these pairs has a MIC.
     [[nodiscard]] bool announce_mic() const noexcept;
-    /// The pairs without the end mark.
+    /// Returns the pairs without the end mark.
     [[nodiscard]] bytes_view without_end() const noexcept { return pairs_; }
 
 private:
@@ -66,13 +67,13 @@ private:
     bytes_view pairs_;
 };
 
-/// Puts pairs together. Allocates: its bytes.
+/// An encoder of pairs. Allocates: its bytes.
 class av_pair_writer {
 public:
     av_pair_writer& add(av_id which, bytes_view value);
     /// Appends pairs of another list.
     av_pair_writer& add_all(bytes_view pairs);
-    /// The list with its end mark; the writer is used up.
+    /// Returns the list with its end mark. The writer cannot be used afterwards.
     [[nodiscard]] std::vector<std::byte> finish();
 
 private:
@@ -81,7 +82,8 @@ private:
 
 [[nodiscard]] bool is_ntlm(bytes_view token) noexcept;
 
-/// What the client can, [MS-NLMP] 2.2.1.1. The names in it mean nothing to SMB and are not decoded.
+/// The client's capabilities, [MS-NLMP] 2.2.1.1. SMB does not use the names in it, so they are not
+/// decoded.
 struct negotiate_message {
     std::uint32_t flags = 0;
 };
@@ -103,14 +105,15 @@ struct authenticate_message {
     bytes_view user;
     bytes_view workstation;
     bytes_view encrypted_session_key;
-    std::optional<mic_bytes> mic;  // whatever stands in its place, if the message is long enough to have one
+    std::optional<mic_bytes> mic;  // the bytes in its place, if the message is long enough
 };
 inline constexpr std::size_t mic_offset = 72;  // within an AUTHENTICATE message
 
-/// How long an answer of NTLMv1 is, [MS-NLMP] 2.2.2.6: longer ones are of NTLMv2.
+/// The length of an NTLMv1 response, [MS-NLMP] 2.2.2.6. Longer ones are NTLMv2.
 inline constexpr std::size_t nt_v1_response_bytes = 24;
 
-/// The NTLMv2 answer to a challenge, [MS-NLMP] 2.2.2.8: a proof of what follows it.
+/// The NTLMv2 response to a challenge, [MS-NLMP] 2.2.2.8: a proof, followed by the blob that it
+/// authenticates.
 struct nt_v2_response {
     std::array<std::byte, 16> proof{};
     bytes_view client_blob;  // NTLMv2_CLIENT_CHALLENGE, 2.2.2.7
@@ -121,10 +124,10 @@ struct nt_v2_response {
 [[nodiscard]] wire::decoded<negotiate_message> decode_negotiate(bytes_view token) noexcept;
 [[nodiscard]] wire::decoded<challenge_message> decode_challenge(bytes_view token) noexcept;
 [[nodiscard]] wire::decoded<authenticate_message> decode_authenticate(bytes_view token) noexcept;
-/// Errors: `truncated` (as an answer of NTLMv1 is), `bad_value`, and those of av_pairs.
+/// Errors: `truncated` (also for an NTLMv1 response), `bad_value`, and those of av_pairs.
 [[nodiscard]] wire::decoded<nt_v2_response> decode_nt_v2_response(bytes_view response) noexcept;
 
-/// Each allocates the message.
+/// Encode a message. Allocate: the message.
 [[nodiscard]] std::vector<std::byte> encode(const negotiate_message& message);
 [[nodiscard]] std::vector<std::byte> encode(const challenge_message& message);
 [[nodiscard]] std::vector<std::byte> encode(const authenticate_message& message);
@@ -132,7 +135,7 @@ struct nt_v2_response {
 struct client_blob_contents {
     std::uint64_t filetime = 0;
     challenge_bytes client_challenge{};
-    bytes_view pairs;  // with their end mark
+    bytes_view pairs;  // including their end mark
 };
 [[nodiscard]] std::vector<std::byte> encode_client_blob(const client_blob_contents& contents);
 

@@ -22,7 +22,7 @@ TEST(av_pairs, finds_the_first_value_of_a_kind_up_to_the_end_mark) {
     EXPECT_FALSE(pairs.find(av_id::timestamp));
 }
 
-TEST(av_pairs, refuses_a_list_without_an_end_or_with_too_many) {
+TEST(av_pairs, rejects_a_list_without_an_end_or_with_too_many_pairs) {
     EXPECT_EQ(av_pairs::decode({}).error(), decode_error::missing);
     EXPECT_EQ(av_pairs::decode(from_hex("010000")).error(), decode_error::missing);
     EXPECT_EQ(av_pairs::decode(from_hex("01000200ff")).error(), decode_error::truncated);
@@ -36,7 +36,7 @@ TEST(av_pairs, refuses_a_list_without_an_end_or_with_too_many) {
     EXPECT_EQ(av_pairs::decode(longer.finish()).error(), decode_error::too_many);
 }
 
-TEST(authenticate_message, is_read_back_as_it_was_written) {
+TEST(authenticate_message, is_unchanged_by_a_round_trip) {
     const auto value = [](const char* hex) { return from_hex(hex); };
     const auto lm = value("01"), nt = value("0202"), domain = value("03000300"), user = value("0400"),
                workstation = value("05000500"), key = value("06060606060606060606060606060606");
@@ -62,7 +62,7 @@ TEST(authenticate_message, is_read_back_as_it_was_written) {
     EXPECT_FALSE(decode_negotiate(bytes));
 }
 
-TEST(challenge_message, is_read_back_as_it_was_written) {
+TEST(challenge_message, is_unchanged_by_a_round_trip) {
     const auto name = from_hex("41004200");
     const auto info = av_pair_writer().finish();
     const auto bytes = encode(challenge_message{.flags = 7,
@@ -76,7 +76,7 @@ TEST(challenge_message, is_read_back_as_it_was_written) {
     EXPECT_EQ(to_hex(read.target_info), to_hex(info));
 }
 
-TEST(ntlm_messages, refuse_a_payload_outside_of_the_message) {
+TEST(ntlm_messages, with_a_payload_outside_of_the_message_are_rejected) {
     const auto user = from_hex("41004200");
     auto bytes = encode(authenticate_message{.flags = 0,
                                              .lm_response = {},
@@ -95,7 +95,7 @@ TEST(ntlm_messages, refuse_a_payload_outside_of_the_message) {
     }
 }
 
-TEST(ntlm_messages, tell_a_foreign_token_from_one_cut_short) {
+TEST(ntlm_messages, foreign_and_truncated_tokens_have_different_errors) {
     EXPECT_EQ(decode_negotiate(as_bytes("NTLMSSQ")).error(), decode_error::bad_protocol_id);
     EXPECT_EQ(decode_negotiate(from_hex("4e544c4d53535000 01000000 0000")).error(), decode_error::truncated);
     EXPECT_EQ(decode_negotiate(from_hex("4e544c4d53535000 02000000 00000000")).error(),

@@ -11,8 +11,8 @@ void preauth_integrity::add(std::span<const bytes_view> message) noexcept {
         void operator()(EVP_MD_CTX* hash) const noexcept { EVP_MD_CTX_free(hash); }
     };
     const std::unique_ptr<EVP_MD_CTX, deleter> hash(EVP_MD_CTX_new());
-    // SHA-512 is in every OpenSSL, so what fails here is memory: a hash not taken would be a downgrade
-    // missed.
+    // Every OpenSSL has SHA-512, so the only cause of a failure is lack of memory. Without the
+    // hash, a downgrade would not be detected.
     ENSURE(hash and EVP_DigestInit_ex2(hash.get(), EVP_sha512(), nullptr) == 1);
     ENSURE(EVP_DigestUpdate(hash.get(), value_.data(), value_.size()) == 1);
     for (const bytes_view part : message)

@@ -6,15 +6,16 @@
 
 namespace sluice::smb::auth {
 
-/// The running SHA-512 over what was said before the session had keys ([MS-SMB2] 3.1.4.4.1), which SMB 3.1.1
-/// mixes into them, so that whoever changed a message of the negotiation ends up with other keys. A
-/// connection has one; each session set-up goes on from a copy of it. Zero at first.
-/// Thread safety: a value. Allocates: a hash context within add(), freed again.
+/// The running SHA-512 of the messages before the session had keys ([MS-SMB2] 3.1.4.4.1). SMB 3.1.1
+/// derives the keys from it, so that an attacker who changes a message of the negotiation causes
+/// different keys. A connection has one; each session setup continues from a copy of it. It is
+/// initially zero. Thread safety: a value. Allocates: a hash context within add(), which is freed
+/// again.
 class preauth_integrity {
 public:
     using value_type = std::array<std::byte, 64>;
 
-    /// Takes in a whole message, from its SMB2 header on, in parts that stand one after another on the wire.
+    /// Adds a complete message, from its SMB2 header on, in consecutive parts.
     void add(std::span<const bytes_view> message) noexcept;
     void add(bytes_view message) noexcept { add(std::span(&message, 1)); }
 

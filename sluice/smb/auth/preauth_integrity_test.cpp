@@ -37,7 +37,7 @@ TEST(preauth_integrity, is_the_same_for_a_message_in_parts) {
     }
 }
 
-TEST(preauth_integrity, tells_one_message_from_its_halves) {
+TEST(preauth_integrity, differs_for_one_message_and_its_halves) {
     const auto message = from_hex(captured::negotiate_request);
     preauth_integrity whole;
     whole.add(message);

@@ -7,9 +7,9 @@
 
 namespace sluice::smb::auth {
 
-/// The stream cipher RC4, for NTLM's key exchange and its message signatures and for nothing else: it is
-/// broken as a cipher. Holds a key, so it is wiped when destroyed. Allocates: nothing. Thread safety: none of
-/// its own, each call moves the stream on.
+/// The stream cipher RC4. It is broken as a cipher and only used for NTLM's key exchange and
+/// message signatures. It contains a key, so it is wiped when destroyed. Allocates: nothing. Thread
+/// safety: none of its own; each call advances the stream.
 class rc4 {
 public:
     /// `key` has 1 to 256 bytes.
@@ -18,7 +18,7 @@ public:
     rc4(const rc4&) = delete;
     rc4& operator=(const rc4&) = delete;
 
-    /// Enciphers or deciphers, which is the same, in place.
+    /// Encrypts or decrypts in place; both are the same operation.
     void apply(mutable_bytes bytes) noexcept;
 
 private:

@@ -7,7 +7,7 @@
 namespace sluice::smb::auth {
 namespace {
 
-TEST(rc4, gives_the_streams_of_rfc_6229) {
+TEST(rc4, computes_the_streams_of_rfc_6229) {
     const auto stream = [](std::string_view key) {
         std::array<std::byte, 32> zeros{};
         rc4(from_hex(key)).apply(zeros);
@@ -18,7 +18,7 @@ TEST(rc4, gives_the_streams_of_rfc_6229) {
               "9ac7cc9a609d1ef7b2932899cde41b975248c4959014126a6e8a84f11d1a9e1c");
 }
 
-TEST(rc4, goes_on_where_the_last_call_stopped) {
+TEST(rc4, continues_where_the_last_call_stopped) {
     const auto key = from_hex("0102030405");
     std::array<std::byte, 32> at_once{};
     rc4(key).apply(at_once);

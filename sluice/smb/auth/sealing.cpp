@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t tag_bytes = 16;
 
-// What is authenticated beside the message, of a transform header that is as long as it must be.
+// Returns the associated data of a message: the authenticated part of its transform header, which
+// is complete.
 bytes_view associated_part(bytes_view header) noexcept {
     return *header.from(wire::transform_associated_offset);
 }
@@ -50,11 +51,12 @@ result<detail::message_cipher> start(const cipher_key& key, detail::cipher_direc
 std::uint64_t total_bytes(std::span<const bytes_view> parts) noexcept {
     std::uint64_t total = 0;
     for (const bytes_view part : parts)
-        total += part.size();  // each is memory, so the sum fits
+        total += part.size();  // the parts are in memory, so the sum does not overflow
     return total;
 }
 
-// The parts in one piece: the only one itself, or all of them copied into `room`.
+// Returns the contiguous bytes of the parts: a single part itself, or all of them copied into
+// `room`.
 bytes_view in_one_piece(std::span<const bytes_view> parts, mutable_bytes room) noexcept {
     if (parts.size() == 1) return parts.front();
     std::byte* at = room.data();
@@ -65,7 +67,8 @@ bytes_view in_one_piece(std::span<const bytes_view> parts, mutable_bytes room) n
     return room;
 }
 
-// Nonce, header and message through the cipher into `out`. False if CCM finds the message not authentic.
+// Passes nonce, header and message through the cipher into `out`. Returns false if CCM detects that
+// the message is not authentic.
 bool pass_ccm(const detail::cipher_context& cipher, bytes_view associated, std::span<const bytes_view> parts,
               mutable_bytes out) noexcept {
     detail::restart_cipher(cipher, *associated.first(nonce_bytes(cipher_algorithm::aes_128_ccm)));
@@ -98,7 +101,7 @@ detail::gcm::tag_type seal_ccm(const detail::cipher_context& cipher, bytes_view 
     return tag;
 }
 
-// CCM has compared the tag when it is through, and has no more to say in the end.
+// CCM has compared the tag during decryption, so there is no final check.
 bool open_ccm(const detail::cipher_context& cipher, bytes_view associated, std::span<const bytes_view> parts,
               mutable_bytes out, detail::gcm::tag_type claimed) noexcept {
     ENSURE(EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_AEAD_SET_TAG, static_cast<int>(tag_bytes),
@@ -117,7 +120,8 @@ result<void> sealer::seal(std::uint64_t session_id, std::span<const bytes_view> 
     ENSURE(message_bytes != 0 and sealed.size() >= wire::transform_header_bytes and
            sealed.size() - wire::transform_header_bytes == message_bytes);
     const auto nonce = nonces_.next();
-    if (!nonce) return failure(error(std::errc::value_too_large, "seal a message with a used-up key"));
+    if (!nonce)
+        return failure(error(std::errc::value_too_large, "seal a message with a key without unused nonces"));
     detail::report_nonce(fingerprint_, *bytes_view(bytes_of(*nonce)).first(nonce_bytes(algorithm_)));
 
     const mutable_bytes header = *sealed.first(wire::transform_header_bytes);
@@ -164,7 +168,8 @@ bool opener::open(bytes_view header, std::span<const bytes_view> parts, mutable_
 }
 
 result<sealer> sealing_key::make_sealer(secret_random_source& random) noexcept {
-    // relaxed: the number alone matters. Compared before it is taken, so that it cannot run over.
+    // relaxed: only the number matters. It is compared before the increment, so that it cannot
+    // overflow.
     std::uint32_t lane = lanes_used_.load(std::memory_order_relaxed);
     do {
         if (lane == limits::sealers_per_key_max) {

@@ -16,7 +16,7 @@ namespace sluice::smb::auth {
 
 namespace detail {
 
-/// What enciphers one direction: one of the two is there.
+/// The cipher of one direction. One of its members is present.
 struct message_cipher {
     gcm by_gcm{};
     cipher_context by_ccm{};
@@ -24,19 +24,21 @@ struct message_cipher {
 
 }  // namespace detail
 
-/// Encrypts messages. Made by a sealing_key, so that no two have nonces in common.
+/// An encryptor of messages. A sealing_key creates it, so that no two have a nonce in common.
 ///
 /// A channel has its own. Thread safety: none of its own. Allocates: nothing.
 class sealer {
 public:
-    /// Writes the transform header and the encrypted message into `sealed`, which is exactly as long as both.
-    /// The message stands in `parts`, one after another, and is not empty. A part lies either outside of
-    /// `sealed` or just where its encrypted bytes go, as when a message was put together there.
+    /// Writes the transform header and the encrypted message into `sealed`, which is exactly as
+    /// long as both. The message consists of consecutive `parts` and is not empty. A part is either
+    /// outside of `sealed`, or at the position of its encrypted bytes, for example because the
+    /// message was assembled there.
     ///
-    /// GCM encrypts every part straight into its place. CCM wants the message in one piece, so with more
-    /// than one part they are copied together first.
-    /// Errors: `message_size` above limits::sealed_message_bytes_max; `value_too_large` once all nonces of
-    /// this sealer are used: the session must end. Then nothing was written.
+    /// GCM encrypts every part directly into place. CCM requires contiguous bytes, so several parts
+    /// are copied together first.
+    /// Errors: `message_size` above limits::sealed_message_bytes_max; `value_too_large` if all
+    /// nonces of this sealer are used: the session must end. In case of an error nothing is
+    /// written.
     [[nodiscard]] result<void> seal(std::uint64_t session_id, std::span<const bytes_view> parts,
                                     mutable_bytes sealed) noexcept;
 
@@ -54,18 +56,19 @@ private:
     key_fingerprint fingerprint_;
 };
 
-/// Decrypts messages. A channel has its own. Thread safety: none of its own. Allocates: only in create().
+/// A decryptor of messages. A channel has its own. Thread safety: none of its own. Allocates: only
+/// in create().
 class opener {
 public:
     /// Errors: `not_supported` if this OpenSSL lacks the cipher, `not_enough_memory`.
     [[nodiscard]] static result<opener> create(const cipher_key& key) noexcept;
 
-    /// Decrypts into `message`, which is exactly as long as all `parts` of the encrypted bytes. `header` is
-    /// the transform header as it came, found by whoever looked up the session. A part lies outside of
-    /// `message` or just where its plain bytes go.
+    /// Decrypts into `message`, which is exactly as long as all encrypted `parts`. `header` is the
+    /// transform header as received, with which the caller looked up the session. A part is either
+    /// outside of `message` or at the position of its decrypted bytes.
     ///
-    /// False if the message is not authentic or the header contradicts its length, and then `message` is
-    /// zero: nobody gets to see what an attacker made.
+    /// Returns false if the message is not authentic or the header contradicts its length.
+    /// `message` is then zero, so that forged bytes are not exposed.
     [[nodiscard]] bool open(bytes_view header, std::span<const bytes_view> parts,
                             mutable_bytes message) noexcept;
 
@@ -77,21 +80,23 @@ private:
     cipher_algorithm algorithm_;
 };
 
-/// A session's key for one direction, from which every channel gets a sealer. All channels share the key
-/// ([MS-SMB2] 3.3.5.5.3), so they must share the nonces as well; here each sealer gets a part of its own, and
-/// channels need not wait for one another.
+/// A session's key for one direction, from which every channel gets a sealer. All channels share
+/// the key ([MS-SMB2] 3.3.5.5.3), so they share its nonces. Each sealer has its own range of
+/// nonces, so that channels need no synchronisation.
 ///
-/// Invariant: no lane is given out twice.
-/// Thread safety: make_sealer() from any thread. Neither copied nor moved, as that would repeat nonces.
+/// Invariant: no lane is assigned twice.
+/// Thread safety: make_sealer() from any thread. Neither copied nor moved, because that would
+/// repeat nonces.
 class sealing_key {
 public:
     explicit sealing_key(cipher_key key) noexcept : key_(std::move(key)) {}
     sealing_key(const sealing_key&) = delete;
     sealing_key& operator=(const sealing_key&) = delete;
 
-    /// Errors: as opener::create; `value_too_large` after limits::sealers_per_key_max of them.
-    /// Allocates: the sealer's context. `random` says where its counter starts, so that even a key that came
-    /// up twice would hardly meet the same nonces.
+    /// Creates a sealer. Errors: as opener::create; `value_too_large` after
+    /// limits::sealers_per_key_max of them. Allocates: the sealer's context. `random` selects the
+    /// start of its counter, so that even a key that was generated twice is unlikely to repeat
+    /// nonces.
     [[nodiscard]] result<sealer> make_sealer(secret_random_source& random) noexcept;
 
 private:

@@ -27,7 +27,7 @@ std::vector<std::byte> random_bytes(std::size_t size) {
     return bytes;
 }
 
-// A sealed message as Microsoft published it, and what is in it.
+// An encrypted message that Microsoft published, and its content.
 struct published {
     cipher_algorithm algorithm;
     std::string_view key;
@@ -71,7 +71,7 @@ constexpr published examples[] = {
      "0000000000000000000000000000000011000000170000000000000000000000"},
 };
 
-// Opens what seal() wrote, header and ciphertext in one piece.
+// Opens the result of seal(), header and ciphertext in one buffer.
 std::optional<std::vector<std::byte>> opened(opener& with, bytes_view sealed) {
     const bytes_view ciphertext = *sealed.from(wire::transform_header_bytes);
     std::vector<std::byte> message(ciphertext.size());
@@ -87,7 +87,7 @@ TEST(opener, opens_the_messages_microsoft_published) {
     }
 }
 
-TEST(sealer, seals_what_the_opener_opens_whatever_the_cipher_and_the_length) {
+TEST(sealer, round_trips_through_the_opener_for_every_cipher_and_length) {
     system_random secrets;
     for (const cipher_algorithm algorithm : all_ciphers) {
         sealing_key key(numbered_key(algorithm));
@@ -105,7 +105,7 @@ TEST(sealer, seals_what_the_opener_opens_whatever_the_cipher_and_the_length) {
     }
 }
 
-TEST(sealer, takes_a_message_in_parts_and_in_its_own_place) {
+TEST(sealer, accepts_a_message_in_parts_and_in_place) {
     system_random secrets;
     for (const cipher_algorithm algorithm : all_ciphers) {
         sealing_key key(numbered_key(algorithm));
@@ -125,7 +125,7 @@ TEST(sealer, takes_a_message_in_parts_and_in_its_own_place) {
         ASSERT_TRUE(seals.seal(1, std::span(&in_place, 1), sealed));
         EXPECT_EQ(opened(opens, sealed), message);
 
-        // A header put together in place, the data from elsewhere.
+        // A header assembled in place, with data from elsewhere.
         std::copy_n(message.begin(), 64, sealed.begin() + wire::transform_header_bytes);
         const std::array<bytes_view, 2> mixed = {*in_place.first(64), *all.from(64)};
         ASSERT_TRUE(seals.seal(1, mixed, sealed));
@@ -158,7 +158,7 @@ TEST(opener, opens_in_place_and_from_parts) {
     }
 }
 
-TEST(opener, refuses_any_flipped_bit_and_shows_nothing_of_the_message) {
+TEST(opener, rejects_any_flipped_bit_and_exposes_nothing_of_the_message) {
     system_random secrets;
     for (const cipher_algorithm algorithm : all_ciphers) {
         sealing_key key(numbered_key(algorithm));
@@ -168,7 +168,7 @@ TEST(opener, refuses_any_flipped_bit_and_shows_nothing_of_the_message) {
         const bytes_view part = message;
         std::vector<std::byte> sealed(wire::transform_header_bytes + message.size());
         ASSERT_TRUE(seals.seal(1, std::span(&part, 1), sealed));
-        // The protocol id is the decoder's business: it is neither a secret nor authenticated.
+        // The decoder checks the protocol id, which is neither secret nor authenticated.
         for (std::size_t bit = 8 * 4; bit < 8 * sealed.size(); ++bit) {
             auto forged = sealed;
             forged[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
@@ -179,11 +179,11 @@ TEST(opener, refuses_any_flipped_bit_and_shows_nothing_of_the_message) {
                 << bit;
             EXPECT_EQ(plain, std::vector<std::byte>(plain.size())) << bit;
         }
-        EXPECT_EQ(opened(opens, sealed), message);  // and goes on working
+        EXPECT_EQ(opened(opens, sealed), message);  // it still works afterwards
     }
 }
 
-TEST(opener, refuses_a_message_cut_short_or_empty_or_without_a_whole_header) {
+TEST(opener, rejects_a_truncated_or_empty_message_and_an_incomplete_header) {
     system_random secrets;
     sealing_key key(numbered_key(cipher_algorithm::aes_128_gcm));
     auto seals = key.make_sealer(secrets).value();
@@ -199,7 +199,7 @@ TEST(opener, refuses_a_message_cut_short_or_empty_or_without_a_whole_header) {
 }
 
 TEST(sealing_key, never_gives_two_sealers_a_nonce_in_common) {
-    // The same numbers each time, so that only the lane tells the sealers apart.
+    // The same random numbers each time, so that only the lane distinguishes the sealers.
     sealing_key key(numbered_key(cipher_algorithm::aes_128_gcm));
     std::set<std::string> nonces;
     const auto message = random_bytes(16);
@@ -215,7 +215,7 @@ TEST(sealing_key, never_gives_two_sealers_a_nonce_in_common) {
     }
 }
 
-TEST(nonce_sequence, goes_round_the_end_and_stops_before_it_repeats) {
+TEST(nonce_sequence, wraps_around_and_stops_before_it_repeats) {
     nonce_sequence nonces({.lane = 0x030201, .start = UINT64_MAX - 1, .count_max = 3});
     EXPECT_EQ(to_hex(bytes_of(static_cast<const transform_nonce&>(*nonces.next()))).substr(0, 22),
               "feffffffffffffff010203");
@@ -225,7 +225,7 @@ TEST(nonce_sequence, goes_round_the_end_and_stops_before_it_repeats) {
     EXPECT_FALSE(nonces.next());
 }
 
-TEST(sealer, refuses_a_message_longer_than_the_transport_can_carry) {
+TEST(sealer, rejects_a_message_longer_than_the_limit_of_the_transport) {
     system_random secrets;
     sealing_key key(numbered_key(cipher_algorithm::aes_128_gcm));
     auto seals = key.make_sealer(secrets).value();

@@ -12,8 +12,8 @@
 namespace sluice::smb::auth {
 namespace {
 
-// Channels are bound to a session on different threads at once. Every sealer's counter starts at the same
-// number here, so that only the lanes can keep the nonces apart.
+// Different threads bind channels to a session concurrently. Every sealer's counter starts at the
+// same number here, so that only the lanes make the nonces different.
 TEST(sealing_key, gives_sealers_to_many_threads_without_a_nonce_in_common) {
     constexpr int threads = 4;
     constexpr int sealers_per_thread = 100;

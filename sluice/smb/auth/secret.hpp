@@ -7,15 +7,16 @@
 
 namespace sluice::smb::auth {
 
-/// Overwrites with zeros, which the compiler may not leave out however dead the bytes are.
+/// Overwrites with zeros. The compiler must not remove this, even if the bytes are not read again.
 void wipe(mutable_bytes bytes) noexcept;
 
-/// Are they equal? The time taken depends on the lengths alone, so that a guess learns nothing about how far
-/// it was right. Lengths are no secret: different ones compare unequal at once.
+/// Returns whether both are equal. The duration depends on the lengths alone, so that it does not
+/// reveal how many bytes of a guess are right. Lengths are not secret: different ones compare
+/// unequal at once.
 [[nodiscard]] bool equal_in_constant_time(bytes_view a, bytes_view b) noexcept;
 
-/// `Size` bytes that nobody else should see: a key, or what one is made from. Overwritten when destroyed or
-/// moved from, cannot be printed or compared by accident, and copied only where the code says copy().
+/// `Size` secret bytes: a key, or the source of one. They are overwritten when destroyed or moved
+/// from, cannot be printed or compared by accident, and are copied only by an explicit copy().
 /// Thread safety: a value. Allocates: nothing.
 template <std::size_t Size>
 class secret_bytes {
@@ -25,7 +26,7 @@ public:
     /// All zero.
     secret_bytes() noexcept = default;
     explicit secret_bytes(const std::array<std::byte, Size>& bytes) noexcept : bytes_(bytes) {}
-    /// The first `Size` bytes of `from`, which has as many.
+    /// Copies the first `Size` bytes of `from`, which is at least that long.
     explicit secret_bytes(bytes_view from) noexcept {
         ENSURE(from.size() >= Size);
         std::copy_n(from.begin(), Size, bytes_.begin());
@@ -52,7 +53,8 @@ private:
     std::array<std::byte, Size> bytes_{};
 };
 
-/// What authentication agrees on and everything else is derived from. NTLM makes 16 bytes.
+/// The key that authentication agrees on, from which all others are derived. NTLM generates 16
+/// bytes.
 using session_key = secret_bytes<16>;
 
 }  // namespace sluice::smb::auth

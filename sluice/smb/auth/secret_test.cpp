@@ -15,11 +15,11 @@ concept printable = requires(std::ostream& out, const T& value) { out << value; 
 static_assert(!std::is_copy_constructible_v<secret_bytes<16>> and !printable<secret_bytes<16>>);
 static_assert(!std::equality_comparable<secret_bytes<16>>);
 
-TEST(secret_bytes, are_zero_once_they_were_moved_from) {
+TEST(secret_bytes, are_zero_after_a_move) {
     secret_bytes<4> secret(array_from_hex<4>("01020304"));
     const secret_bytes<4> moved = std::move(secret);
     EXPECT_EQ(to_hex(moved.view()), "01020304");
-    EXPECT_EQ(to_hex(secret.view()), "00000000");  // NOLINT: that is what is tested
+    EXPECT_EQ(to_hex(secret.view()), "00000000");  // NOLINT: this is the tested property
 }
 
 TEST(secret_bytes, are_overwritten_when_they_are_destroyed) {

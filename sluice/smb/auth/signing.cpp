@@ -34,7 +34,8 @@ void xor_into(block& target, bytes_view other) noexcept {
         target[i] ^= other[i];
 }
 
-// Multiplies by x in the field of RFC 4493, section 2.3. Without a branch: the input is a secret.
+// Multiplies by x in the field of RFC 4493, section 2.3, without a branch, because the input is
+// secret.
 void double_in_field(bytes_view from, mutable_bytes to) noexcept {
     unsigned carry = 0;
     for (std::size_t i = from.size(); i-- != 0;) {
@@ -45,9 +46,9 @@ void double_in_field(bytes_view from, mutable_bytes to) noexcept {
     to[to.size() - 1] ^= static_cast<std::byte>(0x87 * carry);
 }
 
-// The chain that CMAC is: CBC whose output nobody reads but the last block. Whole runs of blocks go through
-// the cipher at once, which is a third faster than OpenSSL 3.0's own CMAC: that asks block by block. The last
-// block is held back, because only the end of the message tells that it is the last.
+// The chain of CMAC: CBC of which only the last block of output is used. Consecutive blocks go
+// through the cipher in one call, which is a third faster than OpenSSL 3.0's CMAC with a call per
+// block. The last block is held back, because only the end of the message identifies it.
 class cmac_chain {
 public:
     explicit cmac_chain(const detail::cipher_context& cbc) noexcept : cbc_(cbc) {
@@ -137,14 +138,14 @@ void signer::make_cmac_subkeys() noexcept {
     double_in_field(whole_subkey_.view(), padded_subkey_.mutable_view());
 }
 
-// A signer sends for one side only, so the sender needs no set of its own.
+// A signer sends for one side only, so the sender needs no separate set.
 std::optional<signing_permit> signer::permit(const signed_message& which) noexcept {
     if (algorithm_ != signing_algorithm::aes_gmac) return signing_permit(which);
     using enum used_message_ids::claim_result;
     const auto claimed = which.is_cancel
                              ? cancelled_.claim(which.message_id, 1)
                              : used_.claim(which.message_id, std::max<std::uint16_t>(which.ids, 1));
-    ENSURE(claimed != used, "an AES-GMAC nonce was requested twice");
+    ENSURE(claimed != used, "AES-GMAC nonce requested twice");
     if (claimed != fresh) return std::nullopt;
     const gmac_nonce nonce = nonce_of(which);
     detail::report_nonce(fingerprint_, bytes_of(nonce));
@@ -152,7 +153,7 @@ std::optional<signing_permit> signer::permit(const signed_message& which) noexce
 }
 
 message_signature signer::sign(std::span<const bytes_view> parts, signing_permit once) noexcept {
-    ENSURE(once.is_unused_, "a permit to sign was used twice");
+    ENSURE(once.is_unused_, "signing permit used twice");
     return compute(parts, once.which_);
 }
 

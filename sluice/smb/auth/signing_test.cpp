@@ -21,7 +21,7 @@ std::string hex_of_signature(signer& with, bytes_view message, const signed_mess
     return to_hex(with.sign(std::span(&message, 1), which).value());
 }
 
-TEST(signer, gives_the_cmacs_of_rfc_4493) {
+TEST(signer, computes_the_cmacs_of_rfc_4493) {
     auto cmac = make_signer(signing_algorithm::aes_cmac, "2b7e151628aed2a6abf7158809cf4f3c");
     const auto message = from_hex(
         "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51"
@@ -33,14 +33,14 @@ TEST(signer, gives_the_cmacs_of_rfc_4493) {
     EXPECT_EQ(hex_of_signature(cmac, *all.first(64)), "51f0bebf7e3b9d92fc49741779363cfe");
 }
 
-TEST(signer, gives_the_tag_of_the_first_test_case_of_gcm) {
+TEST(signer, computes_the_tag_of_the_first_test_case_of_gcm) {
     auto gmac = make_signer(signing_algorithm::aes_gmac, "00000000000000000000000000000000");
     EXPECT_EQ(hex_of_signature(gmac, {}), "58e2fccefa7e3061367f1d57a4e7455a");
 }
 
-TEST(signer, cuts_hmac_sha256_to_its_first_half) {
+TEST(signer, truncates_hmac_sha256_to_its_first_half) {
     auto with = make_signer(signing_algorithm::hmac_sha256, "4a656665000000000000000000000000");
-    // A short key counts as padded with zeros, so this is the second case of RFC 4231.
+    // A short key is padded with zeros, so this is the second case of RFC 4231.
     EXPECT_EQ(hex_of_signature(with, as_bytes("what do ya want for nothing?")),
               "5bdcc146bf60754e6a042426089575c7");
 }
@@ -53,9 +53,9 @@ TEST(signer, verifies_a_session_setup_response_of_windows) {
     EXPECT_FALSE(cmac.verify(std::array{bytes_view(message)}, {.message_id = 3}, claimed));
 }
 
-// The nonce by hand, the tag by OpenSSL: [MS-SMB2] 3.1.4.1 says which bits they are.
-TEST(signer, makes_the_gmac_nonce_of_message_id_sender_and_cancel) {
-    // One for each, as a signer sends for one side only.
+// The nonce is written manually according to [MS-SMB2] 3.1.4.1, the tag comes from OpenSSL.
+TEST(signer, forms_the_gmac_nonce_from_message_id_sender_and_cancel) {
+    // One for each side, because a signer sends for one side only.
     const auto signed_as = [](bytes_view text, const signed_message& which) {
         auto gmac = make_signer(signing_algorithm::aes_gmac, "000102030405060708090a0b0c0d0e0f");
         return hex_of_signature(gmac, text, which);
@@ -88,7 +88,7 @@ TEST(signer, makes_the_gmac_nonce_of_message_id_sender_and_cancel) {
               tag_with_nonce("010203040506070802000000"));
 }
 
-TEST(signer, signs_the_same_however_a_message_is_cut_up) {
+TEST(signer, signs_the_same_for_every_division_into_parts) {
     seeded_random random(1);
     std::vector<std::byte> message(10'000);
     random.fill(message);
@@ -110,7 +110,7 @@ TEST(signer, signs_the_same_however_a_message_is_cut_up) {
     }
 }
 
-TEST(signer, refuses_a_message_or_a_signature_with_any_bit_flipped) {
+TEST(signer, rejects_a_message_or_a_signature_with_any_bit_flipped) {
     for (const signing_algorithm algorithm : all_algorithms) {
         auto with = make_signer(algorithm, "000102030405060708090a0b0c0d0e0f");
         std::vector<std::byte> message(77, std::byte{0x42});

@@ -11,7 +11,7 @@ namespace {
 
 using der::tag;
 
-// Object identifiers by their encoding.
+// Encoded object identifiers.
 constexpr std::string_view spnego_oid("\x2b\x06\x01\x05\x05\x02", 6);
 struct named_oid {
     mechanism which;
@@ -24,7 +24,7 @@ constexpr named_oid mechanism_oids[] = {
     {mechanism::negoex, {"\x2b\x06\x01\x04\x01\x82\x37\x02\x02\x1e", 10}},
 };
 
-// [MS-SPNG] 2.2.1: the name a server gives when it has none to give.
+// [MS-SPNG] 2.2.1: the placeholder for a server's name.
 constexpr std::string_view no_hint = "not_defined_in_RFC4178@please_ignore";
 constexpr tag general_string{0x1b};
 
@@ -45,7 +45,7 @@ mechanism mechanism_of(bytes_view oid) noexcept {
 std::vector<std::byte> encode_mechanism(mechanism which) {
     const auto* const found =
         std::ranges::find_if(mechanism_oids, [which](const named_oid& each) { return each.which == which; });
-    ENSURE(found != std::end(mechanism_oids), "an unknown mechanism has no spelling");
+    ENSURE(found != std::end(mechanism_oids), "mechanism without an object identifier");
     return der::make(tag::object_identifier, {bytes_of_text(found->oid)});
 }
 
@@ -61,7 +61,7 @@ std::optional<mechanism_list> decode_mechanism_list(bytes_view list_der) noexcep
     return mechanisms;
 }
 
-// An optional member [number] OCTET STRING. False if it is there and is no such thing.
+// Consumes an optional member [number] OCTET STRING. Returns false if it is present and malformed.
 bool take_octets(der::reader& members, tag number, std::optional<bytes_view>& octets) noexcept {
     if (!members.next_is(number)) return true;
     const auto member = members.take(number);
@@ -70,7 +70,7 @@ bool take_octets(der::reader& members, tag number, std::optional<bytes_view>& oc
     return octets.has_value();
 }
 
-// The byte of an optional [number] ENUMERATED.
+// Consumes the byte of an optional [number] ENUMERATED.
 bool take_state(der::reader& members, std::optional<state>& found) noexcept {
     if (!members.next_is(tag::context_0)) return true;
     const auto member = members.take(tag::context_0);
@@ -82,7 +82,7 @@ bool take_state(der::reader& members, std::optional<state>& found) noexcept {
     return true;
 }
 
-// The SEQUENCE within the GSS-API frame of a first token.
+// Returns the SEQUENCE within the GSS-API frame of a first token.
 std::optional<bytes_view> init_members(bytes_view token) noexcept {
     const auto framed = der::only(token, tag::application_0);
     if (!framed) return std::nullopt;
@@ -101,7 +101,7 @@ std::vector<std::byte> frame_init(std::initializer_list<bytes_view> members) {
     return der::make(tag::application_0, {oid, choice});
 }
 
-// An optional [number] OCTET STRING, or nothing.
+// Encodes an optional [number] OCTET STRING, or nothing.
 std::vector<std::byte> encode_octets(tag number, const std::optional<bytes_view>& octets) {
     if (!octets) return {};
     return der::make(number, {der::make(tag::octet_string, {*octets})});
@@ -139,7 +139,7 @@ std::optional<neg_token_init> decode_init(bytes_view token) noexcept {
         .mechanisms = *mechanisms, .mechanism_list_der = *list, .mech_token = {}, .mech_list_mic = {}};
     if (members.next_is(tag::context_1) and !members.take(tag::context_1)) return std::nullopt;  // reqFlags
     if (!take_octets(members, tag::context_2, decoded.mech_token)) return std::nullopt;
-    // [3] is the MIC in a NegTokenInit, and in a NegTokenInit2 the hints, with the MIC behind them.
+    // [3] is the MIC in a NegTokenInit. In a NegTokenInit2 it is the hints, and the MIC follows.
     if (members.next_is(tag::context_3)) {
         const auto member = members.take(tag::context_3);
         if (!member) return std::nullopt;

@@ -9,7 +9,7 @@
 namespace sluice::smb::auth::spnego {
 namespace {
 
-TEST(der, a_value_made_is_read_back_whatever_its_length) {
+TEST(der, a_value_of_any_length_round_trips) {
     for (const std::size_t size : {0, 1, 127, 128, 255, 256, 65535, 65536, 100'000}) {
         const std::vector<std::byte> contents(size, std::byte{7});
         const auto value = der::make(der::tag::octet_string, {contents});
@@ -21,7 +21,7 @@ TEST(der, a_value_made_is_read_back_whatever_its_length) {
     }
 }
 
-TEST(der, refuses_lengths_without_an_end_or_beyond_the_bytes) {
+TEST(der, rejects_indefinite_lengths_and_lengths_beyond_the_bytes) {
     for (const char* const bad :
          {"0480", "04ff", "0485000000000100", "0484ffffffff00", "0402 00", "04", "", "1f01"}) {
         const auto bytes = from_hex(bad);
@@ -30,7 +30,7 @@ TEST(der, refuses_lengths_without_an_end_or_beyond_the_bytes) {
     }
 }
 
-TEST(der, accepts_a_length_spelled_longer_than_need_be) {
+TEST(der, accepts_a_length_longer_than_the_shortest_encoding) {
     EXPECT_EQ(to_hex(*der::only(from_hex("0484000000 01aa"), der::tag::octet_string)), "aa");
 }
 
@@ -57,7 +57,7 @@ TEST(spnego, reads_its_own_offer_with_its_hint) {
     EXPECT_TRUE(text.ends_with("not_defined_in_RFC4178@please_ignore"));
 }
 
-TEST(spnego, reads_back_every_kind_of_token_it_writes) {
+TEST(spnego, round_trips_every_kind_of_token) {
     const std::array mechanisms = {mechanism::negoex, mechanism::ntlm};
     const auto list = encode_mechanism_list(mechanisms);
     const auto some = from_hex("0102030405");
@@ -93,14 +93,14 @@ TEST(spnego, reads_back_every_kind_of_token_it_writes) {
     }
 }
 
-TEST(spnego, refuses_more_mechanisms_than_the_limit_and_a_list_of_none) {
+TEST(spnego, rejects_more_mechanisms_than_the_limit_and_an_empty_list) {
     const std::vector<mechanism> many(limits::mechanisms_max + 1, mechanism::ntlm);
     EXPECT_FALSE(decode_init(encode_server_offer(many)));
     EXPECT_TRUE(decode_init(encode_server_offer(std::span(many).first(limits::mechanisms_max))));
     EXPECT_FALSE(decode_init(encode_server_offer({})));
 }
 
-TEST(spnego, refuses_a_token_cut_short_anywhere_and_one_with_more_behind) {
+TEST(spnego, rejects_a_truncated_token_and_one_with_trailing_bytes) {
     const auto message = from_hex(captured::first_setup_response);
     const bytes_view token = *bytes_view(message).slice({.offset = 72, .length = 0xb3});
     ASSERT_TRUE(decode_resp(token));

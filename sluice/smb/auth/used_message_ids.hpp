@@ -7,15 +7,15 @@
 namespace sluice::smb::auth {
 
 /// The message ids that one AES-GMAC key has signed for one sender, and thus its nonces ([MS-SMB2] 3.1.4.1).
-/// Two messages with one nonce give away the key, so that anyone can forge messages.
+/// Two messages with one nonce reveal the key, so that an attacker can forge messages.
 ///
-/// Replies leave in any order, and some requests wait for hours, so a window of recent ids is not enough. The
-/// set is exact: all ids below the highest, except for a list of gaps, one for each request in between that
-/// has no reply yet.
+/// Replies are sent in any order, and some requests wait for hours, so a window of recent ids is not enough.
+/// The set is exact: all ids below the highest, except for a list of gaps, one for each request in between
+/// that has no reply yet.
 ///
 /// Invariants: gaps are disjoint, not adjacent, in ascending order, and below `next_`; there are at most
 /// limits::unsigned_gaps_max. Beyond that, the oldest gap is dropped: its ids cannot be claimed any more.
-/// Thread safety: none of its own. Allocates: for gaps, as many as there ever were.
+/// Thread safety: none of its own. Allocates: for gaps, up to the largest number so far.
 /// Complexity: claim() in the order of the ids: constant; otherwise O(gaps).
 class used_message_ids {
 public:
@@ -26,10 +26,10 @@ public:
     enum class claim_result : std::uint8_t {
         fresh,    ///< now used
         used,     ///< claimed before
-        unknown,  ///< outside of the range, or in a gap that was dropped: perhaps used
+        unknown,  ///< outside of the range, or in a gap that was dropped: possibly used
     };
 
-    /// Only ids in `allowed` can be claimed.
+    /// Constructs an empty set. Only ids in `allowed` can be claimed.
     explicit used_message_ids(range allowed = {.first = 0,
                                                .end = std::numeric_limits<std::uint64_t>::max()}) noexcept
         : allowed_(allowed), next_(allowed.first) {}
@@ -44,7 +44,7 @@ private:
     void limit_gaps() noexcept;
 
     range allowed_;
-    std::uint64_t next_;         // above all that was claimed
+    std::uint64_t next_;         // above all claimed ids
     std::uint64_t dropped_ = 0;  // gaps below it may have been dropped
     std::vector<range> gaps_;
 };

@@ -50,17 +50,17 @@ TEST(used_message_ids, remember_the_id_of_a_request_that_waits_for_long) {
     EXPECT_EQ(ids.claim(5, 1), claim_result::used);
 }
 
-TEST(used_message_ids, refuse_ids_in_forgotten_gaps) {
+TEST(used_message_ids, reject_ids_in_dropped_gaps) {
     used_message_ids ids;
     for (std::uint64_t id = 1; id < 10 * limits::unsigned_gaps_max; id += 2)
         ASSERT_EQ(ids.claim(id, 1), claim_result::fresh);
     EXPECT_EQ(ids.gaps(), limits::unsigned_gaps_max);
     EXPECT_EQ(ids.claim(0, 1), claim_result::unknown);
-    EXPECT_EQ(ids.claim(1, 1), claim_result::unknown) << "used, but that is forgotten";
+    EXPECT_EQ(ids.claim(1, 1), claim_result::unknown) << "used, but its gap was dropped";
     EXPECT_EQ(ids.claim(10 * limits::unsigned_gaps_max - 2, 1), claim_result::fresh);
 }
 
-TEST(used_message_ids, refuse_ids_outside_of_their_range) {
+TEST(used_message_ids, reject_ids_outside_of_their_range) {
     used_message_ids ids({.first = 5, .end = 8});
     EXPECT_EQ(ids.claim(4, 1), claim_result::unknown);
     EXPECT_EQ(ids.claim(7, 2), claim_result::unknown);
@@ -70,7 +70,7 @@ TEST(used_message_ids, refuse_ids_outside_of_their_range) {
     EXPECT_EQ(ids.claim(6, 1), claim_result::used);
 }
 
-TEST(used_message_ids, make_a_signer_refuse_ids_of_other_signers_of_the_key) {
+TEST(used_message_ids, make_a_signer_reject_ids_of_other_signers_of_the_key) {
     auto with = signer::create(signing_algorithm::aes_gmac, secret_bytes<16>(),
                                used_message_ids({.first = 5, .end = 6}))
                     .value();

@@ -22,13 +22,14 @@ SLUICE_GCM_BLOCK __m128i times(__m128i a, __m128i b) noexcept {
 }
 
 SLUICE_GCM_BLOCK __m128i times_x(__m128i h) noexcept {
-    // Shifted left by one; the bit between the halves is carried, the one that falls out is x^128.
+    // Shifted left by one. The bit between the halves is carried; the bit that is shifted out is
+    // x^128.
     const __m128i carries = _mm_srai_epi32(_mm_shuffle_epi32(h, 0xd3), 31);
     const __m128i what = _mm_set_epi64x(static_cast<long long>(0xc200'0000'0000'0001), 1);
     return _mm_xor_si128(_mm_add_epi64(h, h), _mm_and_si128(carries, what));
 }
 
-// One step of the key's expansion (FIPS 197, 5.2): `by` is what the last word has become.
+// One step of the key expansion (FIPS 197, 5.2). `by` is the transformed last word.
 SLUICE_GCM_BLOCK __m128i expanded(__m128i key, __m128i by) noexcept {
     key = _mm_xor_si128(key, _mm_slli_si128(key, 4));
     key = _mm_xor_si128(key, _mm_slli_si128(key, 8));
@@ -39,7 +40,7 @@ SLUICE_GCM_BLOCK __m128i next_key(__m128i before, __m128i last) noexcept {
     return expanded(before, _mm_shuffle_epi32(_mm_aeskeygenassist_si128(last, RoundConstant), 0xff));
 }
 SLUICE_GCM_BLOCK __m128i next_odd_key(__m128i before,
-                                      __m128i last) noexcept {  // of 256 bits, without a constant
+                                      __m128i last) noexcept {  // for 256 bits, without a constant
     return expanded(before, _mm_shuffle_epi32(_mm_aeskeygenassist_si128(last, 0), 0xaa));
 }
 
@@ -51,7 +52,7 @@ SLUICE_GCM_BLOCK void encipher(const std::byte* keys, unsigned rounds, const std
     store(to, _mm_aesenclast_si128(state, load(keys + block_bytes * rounds)));
 }
 
-// The round keys of AES-128 and AES-256, in order; how many rounds.
+// Writes the round keys of AES-128 and AES-256, in order. Returns the number of rounds.
 SLUICE_GCM_BLOCK unsigned expand(bytes_view key, std::byte* to) noexcept {
     __m128i even = load(key.data());
     store(to, even);
@@ -102,7 +103,7 @@ SLUICE_GCM_BLOCK void make_hash_keys(const std::byte* h, std::byte* keys, std::b
     }
 }
 
-// Up to gcm_powers blocks.
+// Hashes up to gcm_powers blocks.
 SLUICE_GCM_BLOCK void hash_blocks(std::byte* sum, const gcm_keys& keys, const std::byte* from,
                                   std::size_t count) noexcept {
     if (count == 0) return;
@@ -150,13 +151,13 @@ void wide_gcm::start(bytes_view nonce) noexcept {
     first_counter_ = {};
     std::ranges::copy(nonce, first_counter_.begin());
     first_counter_[15] = std::byte{1};
-    counter_ = 2;  // the first is the tag's
+    counter_ = 2;  // the first belongs to the tag
     sum_ = {};
     partial_bytes_ = 0;
     authenticated_bytes_ = ciphered_bytes_ = 0;
 }
 
-// What does not fill a block waits for more of its kind, or for end_part().
+// Hashes a part. Bytes that do not fill a block wait for more of the same kind, or for end_part().
 void wide_gcm::hash_bytes(bytes_view part) noexcept {
     std::byte* const sum = sum_.data();
     if (partial_bytes_ != 0) {
@@ -186,21 +187,22 @@ void wide_gcm::end_part() noexcept {
 }
 
 void wide_gcm::authenticate(bytes_view part) noexcept {
-    ENSURE(ciphered_bytes_ == 0, "what is only authenticated comes first");
+    ENSURE(ciphered_bytes_ == 0, "associated data must precede encrypted data");
     authenticated_bytes_ += part.size();
     hash_bytes(part);
 }
 
 template <bool Encrypts>
 void wide_gcm::mix(bytes_view from, const std::byte* stream, std::byte* to) noexcept {
-    if (not Encrypts) hash_bytes(from);  // it may be overwritten
+    if (not Encrypts) hash_bytes(from);  // the input may be overwritten
     for (std::size_t i = 0; i != from.size(); ++i)
         to[i] = from[i] ^ stream[i];
     if (Encrypts) hash_bytes(bytes_view(to, from.size()));
     ciphered_bytes_ += from.size();
 }
 
-// What is no whole batch: the end of a part, and before it what follows a part that ended within a block.
+// Processes bytes that do not fill a batch: the end of a part, and the start of a part after an
+// incomplete block.
 template <bool Encrypts>
 void wide_gcm::pass_bytes(bytes_view from, std::byte* to) noexcept {
     if (from.empty()) return;
@@ -257,12 +259,12 @@ wide_gcm::block wide_gcm::tag() noexcept {
 }
 
 }  // namespace sluice::smb::auth::detail
-#else  // other processors
+#else  // other CPUs
 
 namespace sluice::smb::auth::detail {
 
 wide_gcm::wide_gcm(bytes_view, const gcm_batches& by) noexcept : by_(&by) {
-    ENSURE(false, "there are batches for this processor, and nothing for its single blocks");
+    ENSURE(false, "batches without single blocks on this CPU");
 }
 wide_gcm::~wide_gcm() = default;
 void wide_gcm::start(bytes_view) noexcept {}

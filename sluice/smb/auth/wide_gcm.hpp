@@ -10,31 +10,31 @@
 
 namespace sluice::smb::auth::detail {
 
-/// AES-GCM with nonces of 12 bytes for processors that do two or four blocks by one instruction (VAES and
-/// VPCLMULQDQ, with AVX2 or AVX-512), where OpenSSL 3.0 does one.
+/// AES-GCM with nonces of 12 bytes for CPUs that process two or four blocks per instruction (VAES
+/// and VPCLMULQDQ, with AVX2 or AVX-512). OpenSSL 3.0 processes one.
 ///
-/// One message after another: start(), then what is only authenticated, then what is encrypted or decrypted,
-/// in parts of any length, then tag(). In constant time: AES and the carry-less product are instructions, and
-/// nothing is looked up in tables. Thread safety: one thread at a time. Allocates: nothing. The key, and all
-/// that follows from it, is wiped when it goes. Source: NIST SP 800-38D; the arithmetic is explained in
-/// docs/algorithms/data-path.md.
+/// For each message call start(), then authenticate() for associated data, then encrypt() or
+/// decrypt() for the message, in parts of any length, then tag(). It runs in constant time, because
+/// AES and the carry-less product are instructions, without lookup tables. Thread safety: one
+/// thread at a time. Allocates: nothing. The key and all values derived from it are wiped on
+/// destruction. Source: NIST SP 800-38D. docs/algorithms/data-path.md explains the arithmetic.
 class wide_gcm {
 public:
     using block = std::array<std::byte, 16>;
 
-    /// `key` has 16 or 32 bytes; `by` does what comes in whole batches.
+    /// `key` has 16 or 32 bytes. `by` processes complete batches.
     wide_gcm(bytes_view key, const gcm_batches& by) noexcept;
     wide_gcm(const wide_gcm&) = default;
     wide_gcm& operator=(const wide_gcm&) = default;
     ~wide_gcm();
 
-    /// Begins a message. `nonce` has 12 bytes, and none is used twice with a key.
+    /// Begins a message. `nonce` has 12 bytes and must not repeat with the same key.
     void start(bytes_view nonce) noexcept;
     void authenticate(bytes_view part) noexcept;
-    /// Into `to`, which has as much room and is `from` itself or apart from it.
+    /// Encrypts into `to`, which is as long as `from` and either equal to it or disjoint.
     void encrypt(bytes_view from, std::byte* to) noexcept;
     void decrypt(bytes_view from, std::byte* to) noexcept;
-    /// Of the whole message; ends it.
+    /// Returns the tag of the complete message and ends it.
     [[nodiscard]] block tag() noexcept;
 
 private:
@@ -56,11 +56,11 @@ private:
     std::array<block, gcm_powers> folded_{};
     unsigned rounds_ = 0;
 
-    block sum_{};  // of what was hashed, in the order of bits that products have
+    block sum_{};  // the hash so far, in the bit order of products
     block first_counter_{};
-    std::uint32_t counter_ = 0;  // of the next block of the key stream
-    block key_stream_{};         // of a block that is not whole yet
-    block partial_{};            // what is not a whole block yet, to be hashed
+    std::uint32_t counter_ = 0;  // number of the next block of the key stream
+    block key_stream_{};         // the rest of an incomplete block
+    block partial_{};            // an incomplete block to be hashed
     std::size_t partial_bytes_ = 0;
     std::uint64_t authenticated_bytes_ = 0;
     std::uint64_t ciphered_bytes_ = 0;

@@ -8,13 +8,13 @@
 
 namespace sluice::smb::client {
 
-/// The keys with which one connection speaks for a session, and when it uses them.
+/// The keys that a connection uses for a session, and the rules for their use.
 struct channel_security {
     std::uint64_t session_id = 0;
     std::optional<auth::signer> signer{};
     std::optional<auth::sealer> sealer{};
     std::optional<auth::opener> opener{};
-    bool signs_all = false;  ///< every request, whether or not one asks for it
+    bool signs_all = false;  ///< signs every request, even if it does not require that
     bool seals_all = false;
 };
 

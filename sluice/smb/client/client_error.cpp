@@ -46,14 +46,14 @@ std::string client_error::message() const {
         case kind::io:
             return text + ": " + std::error_code(code_, std::generic_category()).message();
         case kind::protocol:
-            return text + ": the server broke the protocol: " + rule_;
+            return text + ": protocol error: " + rule_;
         case kind::policy:
             return text + ": " + rule_;
         case kind::status:
             break;
     }
     const status_text& known = text_of(status_);
-    if (known.meaning.empty()) return text + ": the server answered " + name_or_number(status_);
+    if (known.meaning.empty()) return text + ": the server returned " + name_or_number(status_);
     text.append(": ").append(known.meaning).append(" (").append(name_of(status_)).append(")");
     if (not known.remedy.empty()) text.append("; ").append(known.remedy);
     return text;

@@ -8,20 +8,20 @@
 
 namespace sluice::smb::client {
 
-/// Why the client could not do something: what it was doing, and who refused.
+/// The reason why an operation of the client failed: the step, and the party that rejected it.
 ///
-/// Trivially copyable. What it was applied to (host, share, path) is for the caller to add, who knows it.
+/// Trivially copyable. The caller adds the object (host, share, path), which it knows.
 class client_error {
 public:
     enum class kind : std::uint8_t {
         io,        ///< the network, or this machine: code() is the errno value
-        status,    ///< the server said no: status()
-        protocol,  ///< the server said what no server may: rule() names what was broken; the connection is
-                   ///< gone
-        policy,    ///< we refuse: rule() says what was asked of us that is not met, and what to do
+        status,    ///< the server returned an error: status()
+        protocol,  ///< the server violated the protocol: rule() is the violation; the connection is closed
+        policy,    ///< the client refuses: rule() is the requirement that is not met, and a remedy
     };
 
-    /// `step` and `rule` must be string literals or otherwise outlive the error.
+    /// Construct an error. `step` and `rule` must be string literals or otherwise outlive the
+    /// error.
     [[nodiscard]] static constexpr client_error of_io(const char* step, int code) noexcept {
         return {kind::io, step, "", wire::nt_status::success, code};
     }
@@ -37,20 +37,20 @@ public:
     }
 
     [[nodiscard]] constexpr kind which() const noexcept { return kind_; }
-    /// "log on", "open"
+    /// Returns the operation that failed, as in "log on", "open".
     [[nodiscard]] constexpr const char* step() const noexcept { return step_; }
     [[nodiscard]] constexpr const char* rule() const noexcept { return rule_; }
-    /// What the server answered; `success` if it was not the server.
+    /// Returns the server's status; `success` if the server did not report the error.
     [[nodiscard]] constexpr wire::nt_status status() const noexcept { return status_; }
-    /// The nearest errno value, whoever refused.
+    /// Returns the nearest errno value, for errors of any kind.
     [[nodiscard]] constexpr int code() const noexcept { return code_; }
 
-    /// Whether the connection, or the session on it, is of no more use, so that the same may succeed over
-    /// another one.
+    /// Returns whether the connection, or the session on it, is unusable, so that the operation may
+    /// succeed over another connection.
     [[nodiscard]] bool is_of_connection() const noexcept;
 
-    /// "open: no such file or folder (STATUS_OBJECT_NAME_NOT_FOUND)", and what to do where that is known.
-    /// Allocates: the string.
+    /// Returns a text such as "open: no such file or directory (STATUS_OBJECT_NAME_NOT_FOUND)",
+    /// with a remedy if one is known. Allocates: the string.
     [[nodiscard]] std::string message() const;
 
 private:
@@ -65,7 +65,7 @@ private:
     kind kind_;
 };
 
-/// A value or why there is none.
+/// A value, or the reason for its absence.
 template <class T>
 using outcome = std::expected<T, client_error>;
 

@@ -18,7 +18,7 @@ connection::connection(seams world, io::socket_handle socket, connection_options
       last_heard_(world.clock.steady_now()) {}
 
 connection::~connection() {
-    ENSURE(tasks_.size() == 0 and not attendant_called_, "close() a connection before it is destroyed");
+    ENSURE(tasks_.size() == 0 and not attendant_called_, "connection destroyed before close()");
 }
 
 io::task<outcome<owned<connection>>> connection::open(seams world, io::socket_handle socket,
@@ -39,7 +39,7 @@ io::task<outcome<owned<connection>>> connection::open(seams world, io::socket_ha
 io::task<void> connection::close() noexcept {
     break_soon(client_error::of_io("close", ECANCELED));
     co_await tasks_.join();
-    // What has been posted for the attendant comes before this.
+    // The deferred work that was posted earlier runs before this resumes.
     while (attendant_called_)
         co_await io::yield(world_.loop);
     (void)socket_.close();
@@ -49,7 +49,7 @@ void connection::break_soon(client_error why) noexcept {
     if (broken_) return;
     broken_ = why;
     tasks_.cancel();
-    call_attendant();  // the sender may be idle, and waits for no i/o
+    call_attendant();  // the sender may be idle, and does not wait for I/O
 }
 
 io::task<outcome<reply>> connection::refused_for_memory(request_options how) noexcept {
@@ -83,7 +83,7 @@ std::uint32_t connection::charge_of(std::uint64_t payload_bytes) const noexcept 
 
 std::uint32_t connection::payable_bytes() const noexcept {
     if (not agreed_.has_large_mtu()) return 65536;
-    // Half of what there has been, so that two large requests can be under way.
+    // Half of the largest credit balance so far, so that two large requests can be in flight.
     const std::uint32_t credits = std::max(1U, credits_seen_max_ / 2);
     return std::min<std::uint32_t>(credits * 65536U, limits::transfer_bytes_max);
 }
@@ -124,7 +124,7 @@ bool connection::has_ids_for_channels() const noexcept {
     return not needs_ids or credits_ >= limits::binding_ids_per_channel * (options_.channels - 1);
 }
 
-// Resumes those who can pay, in order, up to the first who cannot.
+// Resumes the waiters that have enough credits, in order, up to the first one that has not.
 void connection::serve_credit_waits() noexcept {
     while (credit_wait* const first = credit_waits_.front()) {
         if (broken_ or first->is_cancelled_ or first->charge_ <= credits_) {
@@ -134,9 +134,10 @@ void connection::serve_credit_waits() noexcept {
             first->resume_waiter(first->is_granted_ ? 0 : ECANCELED);
             continue;
         }
-        // Nothing is under way that could bring more.
+        // No request is in flight whose reply could grant more credits.
         if (under_way_ != 0) return;
-        break_soon(client_error::of_protocol("wait for credits", "it grants too few credits to go on"));
+        break_soon(
+            client_error::of_protocol("wait for credits", "the server grants too few credits to continue"));
         return;
     }
 }
@@ -154,13 +155,14 @@ bool credit_wait::begin(std::coroutine_handle<> waiter, io::cancel_scope* scope)
     if (is_refused()) return false;
     wait(waiter, over_.world_.loop);
     over_.credit_waits_.push_back(*this);
-    if (over_.under_way_ == 0) over_.call_attendant();  // it may never get them
+    if (over_.under_way_ == 0) over_.call_attendant();  // the waiter may never get its credits
     return true;
 }
 
 void credit_wait::end() noexcept {
     is_cancelled_ = true;
-    // To the front: it is in nobody's way there.
+    // Credits that arrive later go to the next waiter. This one moves to the front, where it does
+    // not delay others.
     over_.credit_waits_.erase(*this);
     over_.credit_waits_.push_front(*this);
     over_.call_attendant();
@@ -172,7 +174,7 @@ outcome<void> credit_wait::await_resume() noexcept {
     return failed(client_error::of_io("wait for credits", ECANCELED));
 }
 
-// --- requests under way
+// --- requests in flight
 
 exchange::exchange(connection& over, pool_buffer memory, std::size_t message_bytes,
                    const request_options& how) noexcept
@@ -190,7 +192,7 @@ bool exchange::begin(std::coroutine_handle<> waiter, io::cancel_scope* scope) no
         return false;
     }
     if (is_refused()) {
-        // The credits it was given are lost with the connection.
+        // The credits assigned to it are lost with the connection.
         error_ = client_error::of_io(how_.step, ECANCELED);
         over_.break_soon(*error_);
         return false;
@@ -206,7 +208,7 @@ void exchange::end() noexcept {
 
 outcome<reply> exchange::await_resume() noexcept {
     if (not error_) return reply_;
-    // What it was for is its own; why it failed is the connection's.
+    // The purpose is this request's, the reason is the connection's.
     const client_error& why = *error_;
     switch (why.which()) {
         case client_error::kind::io:
@@ -224,7 +226,7 @@ exchange* connection::find(std::uint64_t message_id) noexcept {
     return nullptr;
 }
 
-// --- looking after
+// --- deferred work
 
 void connection::call_attendant() noexcept {
     if (attendant_called_) return;
@@ -239,11 +241,11 @@ void connection::attend() noexcept {
     if (idle_sender_ and has_work) std::exchange(idle_sender_, nullptr).resume();
 }
 
-// The last of the two tasks has ended: nobody touches the requests' memory any more.
+// Completes all requests. Both tasks have ended, so no task accesses the memory of the requests.
 void connection::finish() noexcept {
     ENSURE(broken_.has_value() and running_ == 0);
     while (exchange* const one = sending_.pop_front())
-        if (one->is_answered_) one->resume_waiter(0);  // the answer it has is as good as ever
+        if (one->is_answered_) one->resume_waiter(0);  // the reply that it has is still valid
     while (outbox_.pop_front() != nullptr) {}
     for (table_bucket& bucket : table_) {
         while (exchange* const one = bucket.pop_front()) {
@@ -259,8 +261,8 @@ bool connection::owes_only_async() const noexcept {
     return under_way_ != 0 and under_way_ == async_under_way_;
 }
 
-// Ends the connection when the server owes an answer and has been silent for too long. An operation that it
-// said would take long may; then it is asked whether it lives.
+// Ends the connection when the server owes a reply and has been silent for too long. An operation
+// that the server announced as long may take longer; then an ECHO checks that the server responds.
 io::task<void> connection::watch() noexcept {
     const auto step = std::chrono::duration_cast<std::chrono::milliseconds>(options_.reply_timeout) / 4;
     std::size_t silent_steps = 0;
@@ -270,7 +272,7 @@ io::task<void> connection::watch() noexcept {
         if (not slept or broken_) co_return;
         const bool is_silent = under_way_ != 0 and heard == last_heard_;
         heard = last_heard_;
-        if (is_silent) low_water_.expect(0);  // some of a long reply may have come, over a slow line
+        if (is_silent) low_water_.expect(0);  // a part of a long reply may have arrived, over a slow line
         silent_steps = is_silent ? silent_steps + 1 : 0;
         if (silent_steps == 2 and owes_only_async()) tasks_.spawn(ask_for_life());
         if (silent_steps < 4) continue;
@@ -280,7 +282,7 @@ io::task<void> connection::watch() noexcept {
 
 io::task<void> connection::ask_for_life() noexcept {
     io::task<outcome<reply>> asking =
-        call(wire::command::echo, wire::echo_args{}, {.step = "ask whether the server lives"});
+        call(wire::command::echo, wire::echo_args{}, {.step = "check that the server responds"});
     (void)co_await std::move(asking);
 }
 

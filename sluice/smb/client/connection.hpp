@@ -22,40 +22,42 @@
 
 namespace sluice::smb::client {
 
-/// What a client needs of the world. All outlive it.
+/// The external dependencies of a client. All outlive it.
 struct seams {
     io::io_multiplexer& loop;
     secret_random_source& random;
     const clock_source& clock;
 };
 
-/// Whether requests are encrypted.
+/// The rule for encrypting requests.
 enum class encryption : std::uint8_t {
-    as_server_asks,  ///< where the server or the share wants it
-    required,        ///< always; a server that cannot is refused
+    as_server_asks,  ///< if the server or the share requires it
+    required,        ///< always; servers without encryption are rejected
 };
 
 struct connection_options {
-    std::string server_name;  ///< as the user spelled it: stands in \\name\share and in what NTLM proves
+    std::string server_name;  ///< as the user wrote it: part of \\name\share and of the NTLM proof
     wire::dialect dialect_min = wire::dialect::smb_2_1;
     wire::dialect dialect_max = wire::dialect::smb_3_1_1;
-    bool signs = true;  ///< everything. If not: what must be, and all if the server insists
+    bool signs = true;  ///< signs every request; if false: only requests that must be signed, or all if the
+                        ///< server requires it
     client::encryption encryption = encryption::as_server_asks;
-    /// That the session is to have, this one among them. With AES-GMAC, and two or more, at most that many:
-    /// each needs message ids under which the session's key has signed nothing yet.
+    /// The planned number of channels of the session, including this one. With AES-GMAC and two or
+    /// more channels, it is also the limit: each needs message ids that the session's key has not
+    /// signed yet.
     unsigned channels = 1;
     bool offers_gmac = true;
     std::uint32_t credits_wanted = limits::credits_wanted;
     std::chrono::seconds reply_timeout = limits::reply_timeout;
-    /// The same in every channel of a session. All zero: made up.
+    /// The same in every channel of a session. All zero: generated at random.
     wire::guid client_guid{};
 };
 
-/// What a connection and its server have agreed on in NEGOTIATE.
+/// The parameters that a connection and its server agreed on in NEGOTIATE.
 struct agreement {
     wire::dialect dialect = wire::dialect::smb_2_0_2;
-    wire::capabilities capabilities = wire::capabilities::none;         ///< those of the server that are used
-    wire::capabilities server_capabilities = wire::capabilities::none;  ///< as it said, for validation
+    wire::capabilities capabilities = wire::capabilities::none;  ///< the server's capabilities that are used
+    wire::capabilities server_capabilities = wire::capabilities::none;  ///< as announced, for validation
     wire::security_mode security_mode = wire::security_mode::none;      ///< the server's
     wire::guid server_guid{};
     std::uint32_t transact_bytes_max = 0;
@@ -63,9 +65,9 @@ struct agreement {
     std::uint32_t write_bytes_max = 0;
     auth::signing_algorithm signing = auth::signing_algorithm::hmac_sha256;
     std::optional<auth::cipher_algorithm> cipher{};
-    auth::preauth_integrity preauth{};        ///< of 3.1.1; each session set-up goes on from a copy
+    auth::preauth_integrity preauth{};        ///< for 3.1.1; each session setup continues from a copy
     std::vector<std::byte> security_offer{};  ///< the server's first SPNEGO token
-    // What we said, for VALIDATE_NEGOTIATE_INFO.
+    // The client's parameters, for VALIDATE_NEGOTIATE_INFO.
     wire::guid client_guid{};
     wire::capabilities offered_capabilities = wire::capabilities::none;
     wire::security_mode offered_security_mode = wire::security_mode::none;
@@ -76,29 +78,34 @@ struct agreement {
     }
 };
 
-/// One connection to a server: many requests under way at once, each a coroutine that waits for its reply.
+/// One connection to a server. Many requests can be in flight; each is a coroutine that waits for
+/// its reply.
 ///
-/// Requests go out in the order in which they had credits; those that are made while others are answered
-/// leave in one system call. Data of large WRITEs go from where the caller has them, those of large READs
-/// are received where the caller wants them; nothing received is vouched for until the await has succeeded:
-/// it is verified last. Replies may come in any order. Requests that the server says will take long
-/// (STATUS_PENDING) are waited for as long as they take, while the server answers at all.
+/// Requests are sent in the order in which they got credits. Requests that are created while
+/// replies are processed are sent in one system call. Large WRITEs send the data from the caller's
+/// memory, and large READs receive them into the caller's memory. Received data are not
+/// authenticated until the await has succeeded, because verification is the last step. Replies may
+/// arrive in any order. There is no limit on the duration of a request that the server announced as
+/// long (STATUS_PENDING), while the server responds at all.
 ///
-/// A connection breaks as a whole: by an error of the network, a server that breaks the protocol, silence of
-/// reply_timeout while it owes something, or by cancelling the scope a request is waited for in, since then
-/// nobody would know what became of it. Then every request under way fails, and every later one.
+/// A connection breaks as a whole. The causes are an error of the network, a server that violates
+/// the protocol, silence of reply_timeout while a reply is due, and cancellation of the scope in
+/// which a request is awaited, because the outcome of that request would be unknown. Every request
+/// in flight then fails, and every later one.
 ///
-/// Lifetime: `co_await close()` before it is destroyed. Thread safety: the loop's thread. Allocates: for what
-/// is under way, kept for the next: nothing for a READ or WRITE once as many have been.
+/// Lifetime: `co_await close()` before it is destroyed. Thread safety: the loop's thread.
+/// Allocates: memory for requests in flight, which is reused. A READ or WRITE allocates nothing
+/// once as many have been in flight.
 ///
 /// Invariants:
-///   1. `credits_` are what may be sent now; each granted one is used for one message id, in order.
-///   2. A request is in `table_` from launch until it is answered; all that are, end when it breaks, once
-///      neither the sending nor the receiving task touches their memory any more.
+///   1. `credits_` are available for sending. Each granted credit is used for one message id, in order.
+///   2. A request is in `table_` from launch until it is answered. When the connection breaks, all requests
+///      in it end, after the sending and the receiving task have ended and no longer access their memory.
 class connection {
 public:
-    /// Agrees with the server at the other end of `socket` on a dialect and what goes with it. `socket` is
-    /// attached to the loop. Errors: `policy` if it offers less than asked for; `status`, `io`, `protocol`.
+    /// Negotiates a dialect and its parameters with the server at the other end of `socket`, which
+    /// is attached to the loop. Errors: `policy` if the server does not support the required
+    /// features; `status`, `io`, `protocol`.
     [[nodiscard]] static io::task<outcome<owned<connection>>> open(seams world, io::socket_handle socket,
                                                                    connection_options options) noexcept;
 
@@ -110,17 +117,19 @@ public:
     [[nodiscard]] const connection_options& options() const noexcept { return options_; }
     [[nodiscard]] const seams& world() const noexcept { return world_; }
 
-    /// How much one READ or WRITE may carry: what both sides allow, and the credits can pay.
+    /// Returns the largest length of one READ or WRITE that both sides allow and the credits can
+    /// pay for.
     [[nodiscard]] std::uint32_t read_bytes_max() const noexcept;
     [[nodiscard]] std::uint32_t write_bytes_max() const noexcept;
 
-    /// From now on speaks for a session with these keys.
+    /// Sets the session and its keys for all later requests.
     void secure(channel_security with) noexcept { security_ = std::move(with); }
     [[nodiscard]] channel_security& security() noexcept { return security_; }
 
-    /// Sends one request and waits for its final reply. `args` is encoded before the first suspension.
-    /// The reply's status is success or a warning that comes with a body (`buffer_overflow`,
-    /// `more_processing_required`); every other is the error. Errors: see above. Suspends: also for credits.
+    /// Sends one request and waits for its final reply. `args` is encoded before the first
+    /// suspension. The reply's status is success or a warning that has a body (`buffer_overflow`,
+    /// `more_processing_required`). Every other status is an error. Errors: see above. Suspends:
+    /// also for credits.
     template <class Args>
     [[nodiscard]] io::task<outcome<reply>> call(wire::command code, const Args& args,
                                                 const request_options& how) noexcept {
@@ -130,31 +139,32 @@ public:
         writer.put_zeros(wire::header_bytes);
         encode(writer, args);
         const auto message = writer.finish();
-        ENSURE(message.has_value(), "a request is longer than the room it was given");
+        ENSURE(message.has_value(), "request longer than room_bytes");
         return perform(code, std::move(memory), message->size(), how);
     }
 
-    /// A hash that takes in the next request, as it goes out: of SESSION_SETUP in 3.1.1.
+    /// Sets a hash that includes the next request as it is sent: a SESSION_SETUP in 3.1.1.
     void hash_next_request(auth::preauth_integrity& into) noexcept { hashes_next_ = &into; }
 
-    /// Skips message ids, so that the next request has this one. False if there are too few credits. No
-    /// request is in flight.
+    /// Skips message ids, so that the next request has this one. Returns false if there are too few
+    /// credits. No request is in flight.
     [[nodiscard]] bool skip_to(std::uint64_t message_id) noexcept;
-    /// Uses the skipped ids, if any, with an ECHO. Otherwise the server can grant no more ids.
+    /// Uses the skipped ids, if any, for an ECHO. Otherwise the server cannot grant further ids.
     [[nodiscard]] io::task<void> use_skipped() noexcept;
-    /// Whether all channels that are wanted can be bound with the agreed algorithms.
+    /// Returns whether all planned channels can be bound with the negotiated algorithms.
     [[nodiscard]] bool has_ids_for_channels() const noexcept;
 
     [[nodiscard]] bool is_broken() const noexcept { return broken_.has_value(); }
-    /// Ends it soon; who waits is resumed from the loop.
+    /// Ends the connection soon. Waiters are resumed from the loop.
     void break_soon(client_error why) noexcept;
 
-    /// Ends it and waits until nothing is left of it. Says nothing to the server: see session::log_off().
+    /// Ends the connection and waits until all its tasks have ended. Sends nothing to the server:
+    /// see session::log_off().
     [[nodiscard]] io::task<void> close() noexcept;
 
-    /// Requests waiting for their answers.
+    /// Returns the number of requests that wait for their replies.
     [[nodiscard]] std::size_t under_way() const noexcept { return under_way_; }
-    /// Message ids that could be used now.
+    /// Returns the number of message ids that are available now.
     [[nodiscard]] std::uint32_t credits() const noexcept { return credits_; }
 
 private:
@@ -165,7 +175,7 @@ private:
     static constexpr std::size_t table_size = 256;
     using table_bucket = intrusive_list<exchange, &exchange::table_link_>;
 
-    // Looks after what cannot be done from where it is found out: from the loop, when it has a moment.
+    // Work that must not run where it becomes necessary. The loop executes it later.
     class attendant final : public io::posted_item {
     public:
         explicit attendant(connection& of) noexcept : of_(of) {}
@@ -237,15 +247,15 @@ private:
     channel_security security_;
     auth::preauth_integrity* hashes_next_ = nullptr;
 
-    // Credits and what is under way.
+    // Credits and requests in flight.
     std::uint32_t credits_ = 1;
     std::uint32_t credits_seen_max_ = 1;
-    std::uint32_t charged_ = 0;  // by what is under way
+    std::uint32_t charged_ = 0;  // by requests in flight
     std::uint64_t next_message_id_ = 0;
     std::uint64_t skipped_from_ = 0;
     std::uint32_t skipped_ = 0;
     std::size_t under_way_ = 0;
-    std::size_t direct_readers_ = 0;  // of them, large READs
+    std::size_t direct_readers_ = 0;  // large READs among them
     std::size_t async_under_way_ = 0;
     std::array<table_bucket, table_size> table_;
     intrusive_list<credit_wait, &credit_wait::link_> credit_waits_;
@@ -261,7 +271,7 @@ private:
     std::size_t end_ = 0;
     clock_source::steady_time last_heard_{};
 
-    unsigned running_ = 0;  // of the sending and the receiving task
+    unsigned running_ = 0;  // the sending and the receiving task
     std::optional<client_error> broken_;
 };
 

@@ -13,9 +13,10 @@ namespace {
 constexpr const char* step = "negotiate";
 constexpr std::size_t salt_bytes = 32;
 
-// What we offer, most wanted first. 128-bit GCM is the fastest that is safe.
+// The offered ciphers and algorithms, in order of preference. 128-bit GCM is the fastest secure
+// one.
 constexpr std::array dialects{dialect::smb_2_0_2, dialect::smb_2_1, dialect::smb_3_0, dialect::smb_3_0_2,
-                              dialect::smb_3_1_1};  // in the order [MS-SMB2] lists them
+                              dialect::smb_3_1_1};  // in the order of [MS-SMB2]
 constexpr std::array<le16, 4> ciphers{le16(2), le16(4), le16(1), le16(3)};
 constexpr std::array<le16, 3> signings{le16(2), le16(1), le16(0)};
 
@@ -37,7 +38,7 @@ io::task<outcome<void>> connection::negotiate() noexcept {
         agreed_.offered_dialects.push_back(each);
         offered[count++] = le16(static_cast<std::uint16_t>(each));
     }
-    if (count == 0) co_return failed(client_error::of_policy(step, "there is no dialect in that range"));
+    if (count == 0) co_return failed(client_error::of_policy(step, "the range of dialects is empty"));
     const bool offers_3 = options_.dialect_max >= dialect::smb_3_0;
     agreed_.client_guid = options_.client_guid;
     if (agreed_.client_guid == wire::guid{}) world_.random.fill(agreed_.client_guid.bytes);
@@ -72,7 +73,7 @@ io::task<outcome<void>> connection::negotiate() noexcept {
     if (not answered) co_return failed(answered.error());
     const auto message = wire::message_view::of(answered->message);
     const auto said = wire::decode_negotiate_reply(*message);
-    if (not said) co_return failed(client_error::of_protocol(step, "a NEGOTIATE reply that is damaged"));
+    if (not said) co_return failed(client_error::of_protocol(step, "invalid NEGOTIATE reply"));
     hash.add(answered->message);
     agreed_.preauth = hash;
     co_return settle(*said);
@@ -81,10 +82,12 @@ io::task<outcome<void>> connection::negotiate() noexcept {
 outcome<void> connection::settle(const wire::negotiate_reply& said) noexcept {
     const bool was_offered =
         std::ranges::find(agreed_.offered_dialects, said.dialect) != agreed_.offered_dialects.end();
-    if (not was_offered) return failed(client_error::of_protocol(step, "a dialect that was not offered"));
+    if (not was_offered)
+        return failed(client_error::of_protocol(step, "the server chose a dialect that was not offered"));
     const std::uint32_t least =
         std::min({said.transact_bytes_max, said.read_bytes_max, said.write_bytes_max});
-    if (least < 4096) return failed(client_error::of_protocol(step, "it takes requests of less than 4 KiB"));
+    if (least < 4096)
+        return failed(client_error::of_protocol(step, "the server limits requests to less than 4 KiB"));
     agreed_.dialect = said.dialect;
     agreed_.capabilities = agreed_.server_capabilities = said.capabilities;
     agreed_.security_mode = said.security_mode;
@@ -105,25 +108,27 @@ outcome<void> connection::settle(const wire::negotiate_reply& said) noexcept {
         if (const auto settled = settle_contexts(said.contexts); not settled) return settled;
     }
     if (options_.encryption == encryption::required and not agreed_.cipher)
-        return failed(client_error::of_policy(step, "the server cannot encrypt, and --encrypt asks for it"));
+        return failed(client_error::of_policy(
+            step, "the server does not support encryption, which --encrypt requires"));
     return {};
 }
 
 outcome<void> connection::settle_contexts(const wire::negotiate_contexts& said) noexcept {
     const bool has_hash = said.preauth and said.preauth->hashes.size() == 1 and
                           said.preauth->hashes[0] == wire::hash_algorithm::sha_512;
-    if (not has_hash) return failed(client_error::of_protocol(step, "3.1.1 without SHA-512"));
+    if (not has_hash) return failed(client_error::of_protocol(step, "the server chose no SHA-512 for 3.1.1"));
     if (said.ciphers and said.ciphers->size() == 1 and (*said.ciphers)[0] != wire::cipher::none) {
         const auto chosen = static_cast<auth::cipher_algorithm>((*said.ciphers)[0]);
         if (not is_128_or_256(chosen))
-            return failed(client_error::of_protocol(step, "a cipher that was not offered"));
+            return failed(client_error::of_protocol(step, "the server chose a cipher that was not offered"));
         agreed_.cipher = chosen;
     }
     if (said.signing and said.signing->size() == 1) {
         const auto chosen = static_cast<auth::signing_algorithm>((*said.signing)[0]);
         const auto offered = signings_for(options_);
         if (std::ranges::find(offered, static_cast<std::uint16_t>(chosen), &le16::value) == offered.end())
-            return failed(client_error::of_protocol(step, "a way of signing that was not offered"));
+            return failed(
+                client_error::of_protocol(step, "the server chose a signing algorithm that was not offered"));
         agreed_.signing = chosen;
     }
     return {};

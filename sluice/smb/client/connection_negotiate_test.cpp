@@ -4,7 +4,7 @@
 
 #include "tests/smb_client/rig.hpp"
 
-// NEGOTIATE: what the client accepts of a server.
+// NEGOTIATE: the servers that the client accepts.
 
 namespace sluice::smb_client_testing {
 namespace {
@@ -42,14 +42,14 @@ TEST(client_negotiation, offers_nothing_if_the_range_is_empty) {
     EXPECT_EQ(made.error().which(), client_error::kind::policy);
 }
 
-TEST(client_negotiation, refuses_a_server_that_cannot_encrypt_if_it_must) {
+TEST(client_negotiation, rejects_a_server_without_encryption_if_it_is_required) {
     const auto made =
         negotiate_with_old_server({.server_name = "server", .encryption = encryption::required});
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().which(), client_error::kind::policy);
 }
 
-TEST(client_negotiation, gives_each_client_an_identifier_of_its_own_unless_it_has_one) {
+TEST(client_negotiation, generates_an_identifier_per_client_unless_it_has_one) {
     rig world;
     const smb::wire::guid known{.bytes = {std::byte{7}}};
     for (const smb::wire::guid& wanted : {smb::wire::guid{}, known}) {

@@ -1,5 +1,5 @@
-// What a server sends: frames, staged or received where they belong, and whether to believe them
-// ([MS-SMB2] 3.2.5.1). Nothing here trusts a byte.
+// Receives the server's frames, into a staging buffer or directly into the caller's memory, and
+// authenticates them ([MS-SMB2] 3.2.5.1). All received bytes are untrusted.
 
 #include <algorithm>
 #include <cstring>
@@ -21,7 +21,7 @@ namespace {
 constexpr const char* step = "receive";
 constexpr std::uint64_t unasked_message_id = ~std::uint64_t{0};
 
-// The beginning of a READ reply, up to its data.
+// The length of a READ reply up to its data.
 constexpr std::size_t read_head_bytes = wire::read_reply_data_offset;
 constexpr std::size_t framed_read_head_bytes = wire::frame_prefix_bytes + read_head_bytes;
 
@@ -29,7 +29,7 @@ constexpr std::size_t framed_read_head_bytes = wire::frame_prefix_bytes + read_h
     return client_error::of_protocol(step, rule);
 }
 
-// The fixed fields of a READ reply's body that say where its data are.
+// The fixed fields of a READ reply's body that locate its data.
 struct read_extent {
     std::uint16_t structure_size;
     std::uint8_t data_offset;
@@ -58,7 +58,7 @@ io::task<void> connection::receive_all() noexcept {
     if (--running_ == 0) finish();
 }
 
-// Receives until so many bytes are staged.
+// Receives until `bytes` bytes are staged.
 io::task<outcome<void>> connection::stage(std::size_t bytes) noexcept {
     ENSURE(bytes <= staged_.size());
     while (end_ - begin_ < bytes) {
@@ -68,7 +68,7 @@ io::task<outcome<void>> connection::stage(std::size_t bytes) noexcept {
             end_ -= std::exchange(begin_, 0);
         }
         std::size_t room = staged_.size() - end_;
-        // What is staged of a READ's data has to be copied: take little more than its head.
+        // Staged data of a READ must be copied, so read little more than its header.
         if (direct_readers_ != 0)
             room = std::min(room, bytes - (end_ - begin_) + limits::direct_lookahead_bytes);
         const io::io_request<io::bytes_type> wanted{.buffers = std::span(staged_).subspan(end_, room)};
@@ -86,7 +86,7 @@ io::task<outcome<void>> connection::receive_frame() noexcept {
     if (const auto staged = co_await std::move(staging_prefix); not staged) co_return staged;
     const bytes_view prefix(staged_.data() + begin_, wire::frame_prefix_bytes);
     const auto length = wire::decode_frame_prefix(prefix, frame_bytes_max());
-    if (not length) co_return failed(broken_rule("a frame without a proper length"));
+    if (not length) co_return failed(broken_rule("a frame with an invalid length"));
     if (*length < wire::header_bytes) co_return failed(broken_rule("a frame too short for a message"));
 
     const std::size_t head_bytes = std::min(framed_read_head_bytes, wire::frame_prefix_bytes + *length);
@@ -102,7 +102,7 @@ io::task<outcome<void>> connection::receive_frame() noexcept {
         io::task<outcome<void>> staging = stage(framed_bytes);
         if (const auto staged = co_await std::move(staging); not staged) co_return staged;
         const mutable_bytes frame(staged_.data() + begin_ + wire::frame_prefix_bytes, *length);
-        begin_ += framed_bytes;  // before anybody is resumed; the bytes stay where they are
+        begin_ += framed_bytes;  // before a waiter resumes; the bytes stay in place
         co_return take_frame(frame);
     }
 
@@ -126,8 +126,9 @@ io::task<outcome<void>> connection::receive_frame() noexcept {
     co_return take_frame(frame);
 }
 
-// Who waits for the READ whose head is staged, if its data can go straight to where they are wanted: a plain
-// reply, alone in its frame, with data right behind the head up to the end.
+// Returns the request that waits for the READ whose header is staged, if its data can be received
+// directly into the caller's memory: a plain reply, alone in its frame, with data from the end of
+// the header to the end of the frame.
 exchange* connection::direct_reader(std::size_t frame_bytes) noexcept {
     if (direct_readers_ == 0 or frame_bytes < read_head_bytes + limits::direct_read_bytes_min) return nullptr;
     const bytes_view head(staged_.data() + begin_ + wire::frame_prefix_bytes, read_head_bytes);
@@ -146,14 +147,14 @@ exchange* connection::direct_reader(std::size_t frame_bytes) noexcept {
     return reader;
 }
 
-// The data of a READ whose head has been taken.
+// Receives the data of a READ whose header has been consumed.
 io::task<outcome<void>> connection::receive_data(mutable_bytes data) noexcept {
     const std::size_t data_bytes = data.size();
     std::size_t have = std::min(end_ - begin_, data_bytes);
     std::memcpy(data.data(), staged_.data() + begin_, have);
     begin_ += have;
     while (have != data_bytes) {
-        // All that was staged is used up; what follows the data may come along.
+        // All staged bytes are consumed. Bytes after the data may be received with them.
         begin_ = end_ = 0;
         low_water_.expect(data_bytes - have);
         std::array<io::buffer, 2> pieces{
@@ -173,7 +174,8 @@ io::task<outcome<void>> connection::receive_data(mutable_bytes data) noexcept {
     co_return outcome<void>{};
 }
 
-// The same, of which nothing is wanted. What has not come yet is waited for by reading a little of it.
+// Discards the data instead. The part that has not arrived is awaited by reading a small part of
+// it.
 io::task<outcome<void>> connection::discard_data(std::size_t bytes) noexcept {
     std::size_t left = bytes - std::min(end_ - begin_, bytes);
     begin_ += bytes - left;
@@ -221,13 +223,13 @@ io::task<outcome<void>> connection::receive_direct(exchange& reader, std::size_t
 
 outcome<void> connection::take_frame(mutable_bytes frame) noexcept {
     const auto kind = wire::kind_of_frame(frame);
-    if (not kind) return failed(broken_rule("a frame that is no SMB2 message"));
+    if (not kind) return failed(broken_rule("a frame that is not an SMB2 message"));
     bool was_sealed = false;
     bytes_view messages = frame;
     if (*kind == wire::frame_kind::encrypted) {
         const auto sealed = wire::decode_transform(frame);
         if (not sealed or not security_.opener or sealed->header.session_id != security_.session_id)
-            return failed(broken_rule("an encrypted frame of no session of ours"));
+            return failed(broken_rule("an encrypted frame of another session"));
         const mutable_bytes plain(frame.data() + wire::transform_header_bytes, sealed->ciphertext.size());
         const bytes_view ciphertext = sealed->ciphertext;
         const bytes_view header(frame.data(), wire::transform_header_bytes);
@@ -236,12 +238,12 @@ outcome<void> connection::take_frame(mutable_bytes frame) noexcept {
         messages = plain;
         was_sealed = true;
     } else if (*kind != wire::frame_kind::smb2) {
-        return failed(broken_rule("a frame of a kind that was not agreed on"));
+        return failed(broken_rule("a frame of a kind that was not negotiated"));
     }
     wire::compound_reader reader(messages, limits::messages_per_frame_max);
     while (not reader.done()) {
         const auto message = reader.next();
-        if (not message) return failed(broken_rule("a frame that cannot be taken apart"));
+        if (not message) return failed(broken_rule("a frame with an invalid message"));
         const outcome<void> taken = take_message(*message, was_sealed);
         if (not taken) return taken;
         if (broken_) return failed(*broken_);
@@ -253,21 +255,23 @@ outcome<void> connection::take_frame(mutable_bytes frame) noexcept {
 outcome<void> connection::take_message(const wire::message_view& message, bool was_sealed) noexcept {
     const wire::header& header = message.header();
     if (not wire::has(header.flags, wire::header_flags::response))
-        return failed(broken_rule("a request where a reply belongs"));
+        return failed(broken_rule("a request instead of a reply"));
     if (header.message_id == unasked_message_id) {
-        // We hold no oplocks or leases, so there is nothing to break; other notifications are not for us.
+        // The client holds no oplocks or leases, so there is nothing to break; other notifications
+        // are unexpected.
         if (header.command == wire::command::oplock_break) return {};
-        return failed(broken_rule("a notification that nobody asked for"));
+        return failed(broken_rule("an unexpected notification"));
     }
     exchange* const one = find(header.message_id);
-    if (one == nullptr) return failed(broken_rule("a reply to what was not asked"));
-    if (one->command_ != header.command) return failed(broken_rule("a reply to another command"));
+    if (one == nullptr) return failed(broken_rule("a reply without a request"));
+    if (one->command_ != header.command)
+        return failed(broken_rule("a reply with another command than its request"));
     grant(header.credits);
     const bool is_interim =
         header.status == nt_status::pending and wire::has(header.flags, wire::header_flags::async);
     if (is_interim) {
         if (one->async_id_ != 0) return failed(broken_rule("a second interim reply"));
-        one->async_id_ = header.async_id | 1U;  // never 0, and only asked whether it is
+        one->async_id_ = header.async_id | 1U;  // never 0, and only compared with 0
         ++async_under_way_;
         return {};
     }
@@ -280,14 +284,14 @@ outcome<void> connection::take_message(const wire::message_view& message, bool w
     return {};
 }
 
-// Whether a reply may be believed: it is protected as its request was ([MS-SMB2] 3.2.5.1.1, 3.2.5.1.3).
+// Authenticates a reply: it must be protected as its request was ([MS-SMB2] 3.2.5.1.1, 3.2.5.1.3).
 outcome<void> connection::vouch_for(const exchange& one, const wire::header& header,
                                     std::span<const bytes_view> parts, bool was_sealed) noexcept {
     if (was_sealed) return {};
     if (one.is_sealed_) return failed(broken_rule("a plain reply to an encrypted request"));
     const bool is_signed = wire::has(header.flags, wire::header_flags::signed_message);
-    // The last word of a session set-up is signed with a key that comes of it: session::verify_last() sees to
-    // it.
+    // The final reply of a session setup is signed with a key that the setup derives:
+    // session::verify_last() verifies it.
     const bool ends_set_up =
         header.command == wire::command::session_setup and header.status == nt_status::success;
     if (not one.is_signed_ or ends_set_up) return {};
@@ -295,21 +299,21 @@ outcome<void> connection::vouch_for(const exchange& one, const wire::header& hea
     const bool is_right = security_.signer->verify(
         parts, {.message_id = header.message_id, .sender = auth::message_sender::server, .is_cancel = false},
         header.signature);
-    if (not is_right) return failed(broken_rule("a reply whose signature is wrong"));
+    if (not is_right) return failed(broken_rule("a reply with an invalid signature"));
     return {};
 }
 
 outcome<void> connection::place_read_data(exchange& reader, const wire::message_view& message) noexcept {
     const auto said = wire::decode_read_reply(message);
-    if (not said) return failed(broken_rule("a READ reply that cannot be taken apart"));
+    if (not said) return failed(broken_rule("invalid READ reply"));
     if (said->data.size() > reader.how_.into.size())
-        return failed(broken_rule("more data than were asked for"));
+        return failed(broken_rule("a READ reply with more data than requested"));
     if (not said->data.empty()) std::memcpy(reader.how_.into.data(), said->data.data(), said->data.size());
     reader.reply_.read_bytes = said->data.size();
     return {};
 }
 
-// Ends the wait of a request, if the kernel has let go of it.
+// Ends the wait of a request, if the kernel no longer uses its memory.
 void connection::answer(exchange& one, const reply& with) noexcept {
     bucket_of(one.message_id_).erase(one);
     --under_way_;
@@ -322,7 +326,7 @@ void connection::answer(exchange& one, const reply& with) noexcept {
         one.resume_waiter(0);
         return;
     }
-    // The reply was quicker than the news that the request has gone. Its bytes here will not stay.
+    // The reply arrived before the completion of the send. Its bytes here are reused, so copy them.
     one.kept_reply_ = memory_.take(with.message.size());
     if (not one.kept_reply_) {
         break_soon(client_error::of_io(step, ENOMEM));

@@ -4,14 +4,15 @@
 
 #include "tests/smb_client/rig.hpp"
 
-// The client over connections that die, pause and deliver in pieces: errors, never a hang, never wrong bytes.
+// The client over connections that end, pause and deliver in segments: it reports errors, never
+// hangs, and never returns wrong bytes.
 
 namespace sluice::smb_client_testing {
 namespace {
 
 using namespace smb::client;  // NOLINT: the names of one component
 
-// Some of everything. True if all went well.
+// Uses some of every operation. Returns whether all succeeded.
 [[nodiscard]] io::task<bool> use_share(tree& in) {
     const open_options how{.access = smb::wire::file_generic_read | smb::wire::file_generic_write,
                            .disposition = smb::wire::create_disposition::open_if};
@@ -26,7 +27,7 @@ using namespace smb::client;  // NOLINT: the names of one component
     auto reading = (*file)->co_read(back, 0);
     const auto read = co_await std::move(reading);
     if (not read) co_return false;
-    EXPECT_TRUE(back == data) << "what is read is right, or an error";
+    EXPECT_TRUE(back == data) << "a successful read returned wrong bytes";
     auto listing = list(in, "");
     const auto listed = co_await std::move(listing);
     if (not listed) co_return false;
@@ -63,7 +64,8 @@ io::task<void> note(io::task<bool> what, std::optional<bool>& outcome) {
     outcome = co_await std::move(what);
 }
 
-// The connection dies after so many steps of the loop. Nothing: it did not get that far.
+// Ends the connection after `steps` steps of the loop. Returns std::nullopt if the test ended
+// before.
 std::optional<bool> live_until(int steps) {
     rig world;
     io::socket_handle socket = world.connect();
@@ -77,7 +79,7 @@ std::optional<bool> live_until(int steps) {
     ::shutdown(ours, SHUT_RDWR);
     while (not outcome and world.loop->run().value_or(0) > 0) {}
     ::close(ours);
-    EXPECT_TRUE(outcome) << "it hangs when the connection dies after " << steps
+    EXPECT_TRUE(outcome) << "it hangs when the connection ends after " << steps
                          << " steps: " << world.loop->stalled();
     if (not outcome) {
         running.cancel();
@@ -87,7 +89,7 @@ std::optional<bool> live_until(int steps) {
     return outcome;
 }
 
-TEST(client_faults, a_connection_that_dies_at_any_point_gives_errors_and_no_hang) {
+TEST(client_faults, a_connection_that_ends_at_any_point_causes_errors_and_no_hang) {
     int steps = 0;
     int failures = 0;
     for (std::optional<bool> lived = false; lived; ++steps) {
@@ -95,18 +97,18 @@ TEST(client_faults, a_connection_that_dies_at_any_point_gives_errors_and_no_hang
         if (lived and not*lived) ++failures;
         ASSERT_LT(steps, 2000);
     }
-    EXPECT_GT(steps, 30) << "that cannot have been everything";
+    EXPECT_GT(steps, 30) << "the test covered too few steps";
     EXPECT_GT(failures, steps / 2);
 }
 
-TEST(client_faults, pieces_and_pauses_change_nothing) {
+TEST(client_faults, segments_and_pauses_change_nothing) {
     for (std::uint64_t seed = 1; seed != 20; ++seed) {
         rig world(nullptr, seed, {.seed = seed, .short_transfers = 500, .spurious_waits = 300});
         EXPECT_TRUE(world.wait_for(whole_life(world.seams(), world.connect()))) << "seed " << seed;
     }
 }
 
-TEST(client_faults, a_silent_server_is_given_up) {
+TEST(client_faults, a_silent_server_is_abandoned) {
     rig world;
     auto pair = io::socket_handle::pair().value();
     ASSERT_TRUE(pair.first.set_multiplexer(world.loop.get()));

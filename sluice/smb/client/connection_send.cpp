@@ -1,4 +1,4 @@
-// Requests become frames: header, credits, signature, encryption ([MS-SMB2] 3.2.4.1).
+// Encodes requests as frames: header, credits, signature, encryption ([MS-SMB2] 3.2.4.1).
 
 #include "sluice/io/task/awaitable.hpp"
 #include "sluice/smb/client/connection.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t credits_per_request_max = 8192;
 
-// Where the sender waits while there is nothing to send.
+// The awaitable of the sender while there is nothing to send.
 struct nothing_to_send {
     std::coroutine_handle<>& waiter;
     [[nodiscard]] static bool await_ready() noexcept { return false; }
@@ -43,7 +43,7 @@ wire::header connection::header_for(exchange& one) noexcept {
     return header;
 }
 
-// Everything about a request is settled here, so that message ids go out in order.
+// All properties of a request are fixed here, so that message ids are sent in order.
 void connection::launch(exchange& one) noexcept {
     one.is_sealed_ = security_.sealer.has_value() and (security_.seals_all or one.how_.must_seal);
     one.is_signed_ =
@@ -56,7 +56,7 @@ void connection::launch(exchange& one) noexcept {
     byte_writer writer(*memory.from(wire::frame_prefix_bytes));
     encode(writer, header);
     const bool has_signature = not one.is_signed_ or sign(one);
-    if (hashes_next_ != nullptr) {  // as it goes out: with its signature
+    if (hashes_next_ != nullptr) {  // as it is sent: with its signature
         const bytes_view message = *bytes_view(memory).slice(
             {.offset = wire::frame_prefix_bytes, .length = one.head_bytes_ - wire::frame_prefix_bytes});
         std::exchange(hashes_next_, nullptr)->add(message);
@@ -65,7 +65,7 @@ void connection::launch(exchange& one) noexcept {
     ++under_way_;
     if (one.how_.into.size() >= limits::direct_read_bytes_min) ++direct_readers_;
     if (not has_signature) {
-        break_soon(client_error::of_protocol(one.how_.step, "it has used up the message ids of its key"));
+        break_soon(client_error::of_protocol(one.how_.step, "no message ids are left for the session key"));
         return;
     }
     if (one.is_sealed_ and not seal(one)) {
@@ -76,12 +76,12 @@ void connection::launch(exchange& one) noexcept {
     call_attendant();
 }
 
-// False if the key has signed a message of that id already.
+// Returns false if the key has signed a message with that id.
 bool connection::sign(exchange& one) noexcept {
     const mutable_bytes message = *mutable_bytes(one.memory_.bytes())
                                        .slice({.offset = wire::frame_prefix_bytes,
                                                .length = one.head_bytes_ - wire::frame_prefix_bytes});
-    const std::array parts{bytes_view(message), one.payload_};  // the signature field is zero as yet
+    const std::array parts{bytes_view(message), one.payload_};  // the signature field is still zero
     const auto signature =
         security_.signer->sign(parts, {.message_id = one.message_id_,
                                        .sender = auth::message_sender::client,
@@ -92,7 +92,7 @@ bool connection::sign(exchange& one) noexcept {
     return true;
 }
 
-// Encrypts head and payload into memory of the request's own.
+// Encrypts head and payload into the request's own memory.
 bool connection::seal(exchange& one) noexcept {
     const std::size_t message_bytes = one.head_bytes_ - wire::frame_prefix_bytes + one.payload_.size();
     const std::size_t sealed_bytes = wire::transform_header_bytes + message_bytes;
@@ -141,7 +141,7 @@ io::task<void> connection::send_all() noexcept {
     if (--running_ == 0) finish();
 }
 
-// The kernel has let go of these requests; some may have been answered before we knew.
+// Completes requests whose memory the kernel no longer uses. Some may have been answered earlier.
 void connection::complete_sent() noexcept {
     intrusive_list<exchange, &exchange::send_link_> sent = std::move(sending_);
     while (exchange* const one = sent.pop_front()) {

@@ -24,7 +24,8 @@ io::task<outcome<owned<connection>>> dial(seams world, std::span<const io::socke
         io::task<outcome<owned<connection>>> opening = connection::open(world, std::move(*socket), options);
         outcome<owned<connection>> opened = co_await std::move(opening);
         if (not opened or (*opened)->has_ids_for_channels()) co_return std::move(opened);
-        // Once more, so that the server chooses an algorithm that has no use for different ids.
+        // Connect once more, so that the server chooses an algorithm that does not need separate
+        // ids.
         const std::unique_ptr<connection> given_up = opened->release();
         io::task<void> closing = given_up->close();
         co_await std::move(closing);

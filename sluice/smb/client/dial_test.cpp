@@ -7,7 +7,7 @@
 
 #include "tests/smb_client/rig.hpp"
 
-// tests/interop has the connections to servers that exist.
+// tests/interop has the connections to real servers.
 
 namespace sluice::smb_client_testing {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 using namespace smb::client;  // NOLINT: the names of one component
 using smb::wire::nt_status;
 
-TEST(dial, without_an_address_reports_that_there_is_none) {
+TEST(dial, without_an_address_reports_an_error) {
     rig world;
     const auto opened = world.wait_for(dial(world.seams(), {}, {}));
     ASSERT_FALSE(opened);

@@ -23,18 +23,18 @@ constexpr auto form = wire::file_information_class::full_directory;
             .attributes = fields.attributes};
 }
 
-// Puts the entries of one reply into the list; gives how many there were.
+// Appends the entries of one reply to the list and returns their number.
 [[nodiscard]] outcome<std::size_t> take_entries(bytes_view entries, std::vector<directory_entry>& into) {
     wire::directory_entry_reader reader(entries, form);
     for (std::size_t count = 0;; ++count) {
         const auto next = reader.next();
-        if (not next) return failed(client_error::of_protocol(step, "a listing that cannot be taken apart"));
+        if (not next) return failed(client_error::of_protocol(step, "an invalid list of entries"));
         if (not*next) return count;
         auto name = wire::utf8_of((*next)->name_utf16);
-        if (not name) return failed(client_error::of_protocol(step, "a name that is no text"));
+        if (not name) return failed(client_error::of_protocol(step, "a name that is not valid UTF-16"));
         if (*name == "." or *name == "..") continue;
         if (not is_safe_name(*name))
-            return failed(client_error::of_protocol(step, "it lists a name that would lead elsewhere"));
+            return failed(client_error::of_protocol(step, "an unsafe name in the listing"));
         into.push_back({.name = std::move(*name), .status = status_of((*next)->fields)});
     }
 }
@@ -61,20 +61,19 @@ io::task<outcome<std::vector<directory_entry>>> list(remote_file& folder, std::s
         const outcome<reply> answered = co_await std::move(asking);
         if (not answered) {
             const nt_status status = answered.error().status();
-            // A folder without a single entry is also said so.
+            // Servers also report an empty directory this way.
             if (status == nt_status::no_more_files or status == nt_status::no_such_file)
                 co_return std::move(entries);
             co_return failed(answered.error());
         }
         const auto said = wire::decode_query_directory_reply(*wire::message_view::of(answered->message));
-        if (not said)
-            co_return failed(client_error::of_protocol(step, "a QUERY_DIRECTORY reply that is damaged"));
+        if (not said) co_return failed(client_error::of_protocol(step, "invalid QUERY_DIRECTORY reply"));
         const outcome<std::size_t> taken = take_entries(said->entries, entries);
         if (not taken) co_return failed(taken.error());
         if (*taken == 0) co_return std::move(entries);
         listed += *taken;
     }
-    co_return failed(client_error::of_protocol(step, "a folder without end"));
+    co_return failed(client_error::of_protocol(step, "too many entries in the directory"));
 }
 
 io::task<outcome<std::vector<directory_entry>>> list(tree& in, std::string path) noexcept {

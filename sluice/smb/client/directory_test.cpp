@@ -5,7 +5,7 @@
 #include "tests/smb_client/relay.hpp"
 #include "tests/smb_client/rig.hpp"
 
-// Names and listings that a server may not send.
+// Invalid names and listings of a server.
 
 namespace sluice::smb_client_testing {
 namespace {
@@ -14,7 +14,7 @@ using namespace smb::client;  // NOLINT: the names of one component
 using smb::wire::command;
 using smb::wire::nt_status;
 
-// Says of every folder that it has these names, and goes on saying so.
+// Lists `names` in every directory, repeatedly and without an end.
 [[nodiscard]] relay::editor lists_for_ever(std::vector<std::string> names, int& replies) {
     return [names = std::move(names), &replies](std::vector<std::byte>& message) {
         auto header = smb::wire::decode_header(message).value();
@@ -48,7 +48,7 @@ struct listing {
     co_return co_await std::move(listing);
 }
 
-// No signatures, which would give the relay away.
+// Disables signatures, which would detect the relay.
 [[nodiscard]] listing list_at(std::vector<std::string> names, std::size_t entries_max) {
     rig world;
     listing made{.outcome = std::vector<directory_entry>()};
@@ -61,21 +61,21 @@ struct listing {
     return made;
 }
 
-TEST(endless_folder, ends_at_the_limit) {
+TEST(endless_directory, ends_at_the_limit) {
     const listing made = list_at({"a", "b", "c"}, 10);
     ASSERT_FALSE(made.outcome);
-    EXPECT_EQ(made.outcome.error().message(), "list: the server broke the protocol: a folder without end");
-    EXPECT_EQ(made.replies, 4) << "the twelve names of four replies are the first that are too many";
+    EXPECT_EQ(made.outcome.error().message(), "list: protocol error: too many entries in the directory");
+    EXPECT_EQ(made.replies, 4) << "the twelve names of four replies exceed the limit";
 }
 
-TEST(endless_folder, ends_at_the_limit_if_it_holds_nothing_but_itself) {
+TEST(endless_directory, ends_at_the_limit_if_it_contains_only_itself) {
     const listing made = list_at({".", ".."}, 10);
     ASSERT_FALSE(made.outcome);
     EXPECT_EQ(made.outcome.error().which(), client_error::kind::protocol);
     EXPECT_EQ(made.replies, 6);
 }
 
-TEST(endless_folder, is_told_from_one_that_is_just_at_the_limit) {
+TEST(endless_directory, differs_from_a_directory_with_exactly_the_limit) {
     rig world;
     logged_on client(world);
     ASSERT_FALSE(client.error);
@@ -83,11 +83,11 @@ TEST(endless_folder, is_told_from_one_that_is_just_at_the_limit) {
         ASSERT_TRUE(world.wait_for(client.tree->make_folder(name)));
     const auto listed = world.wait_for(list_root(*client.tree, 5));
     ASSERT_TRUE(listed) << listed.error().message();
-    EXPECT_EQ(listed->size(), 3U) << "besides . and ..";
+    EXPECT_EQ(listed->size(), 3U) << "without . and ..";
     EXPECT_FALSE(world.wait_for(list_root(*client.tree, 4)));
 }
 
-TEST(remote_names, those_that_lead_elsewhere_are_not_safe) {
+TEST(remote_names, names_of_other_places_are_not_safe) {
     for (const std::string_view name :
          {std::string_view(""), std::string_view("."), std::string_view(".."), std::string_view("a/b"),
           std::string_view("..\\x"), std::string_view("a\0b", 3)})

@@ -15,38 +15,40 @@ namespace sluice::smb::client {
 
 class connection;
 
-/// What a server answered. `message` borrows from the connection's memory: it holds until the caller suspends
-/// next, so decode it first.
+/// A server's reply. `message` borrows from the connection's memory and is valid until the caller
+/// suspends, so decode it first.
 struct reply {
     wire::header header;
-    bytes_view message;          ///< from its header on; of a READ whose data came directly only their head
-    std::size_t read_bytes = 0;  ///< of a READ: how many were put where the caller wanted them
+    bytes_view
+        message;  ///< from its header on; if a READ received its data directly, only the part before them
+    std::size_t read_bytes = 0;  ///< number of bytes that a READ stored in the caller's memory
 };
 
-/// How a request is sent; what every command has in common.
+/// The parameters of a request that all commands share.
 struct request_options {
-    const char* step = "";  ///< what it is for, as errors say it
+    const char* step = "";  ///< the operation, for error messages
     std::uint32_t tree_id = 0;
-    std::uint64_t payload_bytes = 0;  ///< sent or asked for, whichever is more: it costs credits
-    bool must_sign = false;           ///< even where the session does not
+    std::uint64_t payload_bytes = 0;  ///< sent or requested, the larger number: determines the credit charge
+    bool must_sign = false;           ///< even if the session does not sign
     bool must_seal = false;
-    bool is_replay = false;  ///< sent before, over a connection that has died
+    bool is_replay = false;  ///< a repetition of a request over a connection that was lost
     std::uint16_t channel_sequence = 0;
-    bool uses_skipped = false;       ///< the message ids of connection::skip_to(), which are paid for
-    std::uint32_t room_bytes = 256;  ///< for the body, unless that is known to be longer
-    bytes_view payload{};            ///< follows the body; stays until the reply is there
-    mutable_bytes into{};            ///< where the data of a READ go; stays likewise
-    /// Of a large READ that is not encrypted: whatever comes is thrown away as it comes, neither copied nor
-    /// verified, and `into` keeps what it has. For load on a server.
+    bool uses_skipped = false;       ///< uses the message ids of connection::skip_to(), which are paid for
+    std::uint32_t room_bytes = 256;  ///< for the body, unless a larger length is known
+    bytes_view payload{};            ///< follows the body; valid until the reply has arrived
+    mutable_bytes into{};            ///< receives the data of a READ; valid until then
+    /// For large unencrypted READs: the data are discarded on arrival, neither copied nor verified,
+    /// and `into` is not changed. For load on a server.
     bool discards = false;
 };
 
-/// One request and the wait for its reply, in the frame of the coroutine that waits: `co_await` it once.
+/// One request and the wait for its reply, in the frame of the waiting coroutine. `co_await` it
+/// once.
 ///
 /// Invariants:
-///   1. From launch to resumption it is in the connection's table; until the kernel has all of it, it or the
-///      write under way refers to its memory, so it is not resumed before.
-///   2. It is resumed by the connection's own tasks, never from inside what it calls.
+///   1. From launch to resumption it is in the connection's table. Until the kernel has sent it, the
+///      request or the pending write refers to its memory, so it is not resumed before.
+///   2. The connection's own tasks resume it, never a function that it calls.
 class exchange final : private io::awaited {
 public:
     exchange(connection& over, pool_buffer memory, std::size_t message_bytes,
@@ -67,24 +69,24 @@ private:
 
     connection& over_;
     request_options how_;
-    pool_buffer memory_;      // four bytes for the frame's length, and the message
-    std::size_t head_bytes_;  // with those four
-    bytes_view payload_;      // sent behind it; none once it is sealed
+    pool_buffer memory_;      // four bytes for the frame's length, then the message
+    std::size_t head_bytes_;  // including those four bytes
+    bytes_view payload_;      // sent after the message; empty if the request is encrypted
     wire::command command_ = {};
     std::uint64_t message_id_ = 0;
-    std::uint64_t async_id_ = 0;  // not 0: the server has said it takes a while
+    std::uint64_t async_id_ = 0;  // not 0: the server has sent an interim reply (STATUS_PENDING)
     bool is_signed_ = false;
     bool is_sealed_ = false;
     bool is_sent_ = false;
     bool is_answered_ = false;
     reply reply_;
-    pool_buffer kept_reply_;  // if it came before the kernel had told us that the request was gone
+    pool_buffer kept_reply_;  // if it arrived before the completion of the send
     std::optional<client_error> error_;
     list_hook<exchange> send_link_;
     list_hook<exchange> table_link_;
 };
 
-/// Waits, in order of arrival, until a connection has credits for a request.
+/// Waits, in order of arrival, until a connection has enough credits for a request.
 class credit_wait final : private io::awaited {
 public:
     credit_wait(connection& over, std::uint32_t charge) noexcept
@@ -95,7 +97,7 @@ public:
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> waiter) noexcept {
         return begin(waiter, io::scope_of(waiter));
     }
-    /// Whether they are there, and taken.
+    /// Returns whether the credits are available, and takes them.
     [[nodiscard]] outcome<void> await_resume() noexcept;
 
 private:

@@ -6,65 +6,66 @@
 
 namespace sluice::smb::client::limits {
 
-/// Credits a connection asks for in all: with 64 KiB each, what may be under way at once. Servers grant what
-/// they like.
+/// The number of credits that a connection requests in total, 64 KiB each. They limit the requests
+/// in flight. Servers may grant fewer.
 inline constexpr std::uint32_t credits_wanted = 1024;
 
-/// More than this are not counted, whatever a server grants.
+/// Credits beyond this number are not counted.
 inline constexpr std::uint32_t credits_max = 32768;
 
-/// Data of one READ or WRITE, however much more the server would take: what one frame can carry with room
-/// for the headers.
+/// Data of one READ or WRITE, even if the server accepts more. One frame can carry them with their
+/// headers.
 inline constexpr std::uint32_t transfer_bytes_max = 8U << 20;
 
-/// A frame of a server is at most a transfer and this: headers, encryption, and what stands beside the data.
+/// The part of a frame that is not data of a transfer: headers, encryption, and other fields.
 inline constexpr std::size_t frame_overhead_bytes_max = 4096;
 
-/// Until a dialect is agreed on, no frame is longer.
+/// The largest frame before a dialect is negotiated.
 inline constexpr std::size_t first_frame_bytes_max = 64U << 10;
 
-/// Small frames are received many at a time into one buffer of this length.
+/// Small frames are received together into one buffer of this length.
 inline constexpr std::size_t staging_bytes = 64U << 10;
 
-/// A READ of at least this much is received where the caller wants it, past the staging buffer.
+/// A READ of at least this length is received directly into the caller's memory.
 inline constexpr std::size_t direct_read_bytes_min = 8U << 10;
 
-/// While such are awaited, no more than this is read ahead: it would have to be copied.
+/// While such a READ is awaited, at most this much is read ahead, because it must be copied.
 inline constexpr std::size_t direct_lookahead_bytes = 256;
 
-/// Memory of messages that a connection keeps for the next ones; what comes back beyond it is freed.
+/// Memory of messages that a connection keeps for reuse. Memory beyond it is freed.
 inline constexpr std::size_t kept_bytes_max = 16U << 20;
 
-/// What goes to the kernel in one call; more requests wait for the next.
+/// The number of buffers in one system call. Further requests wait for the next call.
 inline constexpr std::size_t pieces_per_write_max = 64;
 inline constexpr std::size_t bytes_per_write_max = 256U << 10;
 
-/// Messages a server puts into one frame.
+/// The largest number of messages in a server's frame.
 inline constexpr std::size_t messages_per_frame_max = 64;
 
-/// Rounds of a session set-up by NTLM: so many message ids each binding of a channel needs.
+/// The rounds of a session setup with NTLM, and thus the message ids that the binding of a channel
+/// needs.
 inline constexpr unsigned binding_ids_per_channel = 2;
 
-/// Rounds of a session set-up.
+/// The largest number of rounds of a session setup.
 inline constexpr unsigned log_on_rounds_max = 8;
 
-/// Without a word from the server, while it owes one, for so long: the connection is dead.
+/// If the server is silent for this time while it owes a reply, the connection is considered lost.
 inline constexpr std::chrono::seconds reply_timeout{60};
 
-/// After a channel was lost, a server may refuse what changes something until it has done with what came
-/// before: it is asked again after a pause that doubles, for so long.
+/// After the loss of a channel, a server may reject modifying requests until it has finished the
+/// earlier ones. The client repeats them after a pause that doubles, up to these limits.
 inline constexpr std::chrono::milliseconds repeat_pause_min{1};
 inline constexpr std::chrono::milliseconds repeat_pause_max{100};
 inline constexpr std::chrono::seconds repeat_within{60};
 
-/// The address of one server after the other gets this long to answer.
+/// The time to connect to each address of a server.
 inline constexpr std::chrono::seconds connect_timeout{15};
 
-/// A path on the wire, and what QUERY_DIRECTORY may return at once.
+/// The longest path on the wire, and the largest reply of QUERY_DIRECTORY.
 inline constexpr std::size_t path_bytes_max = 32767;
 inline constexpr std::uint32_t listing_bytes = 64U << 10;
 
-/// A folder with more entries is taken for a server that never stops.
+/// A directory with more entries is considered endless.
 inline constexpr std::size_t listing_entries_max = 16U << 20;
 
 }  // namespace sluice::smb::client::limits

@@ -5,9 +5,9 @@
 
 namespace sluice::smb::client {
 
-/// What a function has made for its caller: a unique_ptr that is not null until it is moved from. (A task
-/// cannot give a result of a plain unique_ptr: libstdc++ 12 would take `frame == nullptr` inside for a
-/// comparison of results.)
+/// A new object that a function returns: a unique_ptr that is not null until it is moved from. (A
+/// task cannot return a result of a plain unique_ptr, because libstdc++ 12 would treat `frame ==
+/// nullptr` inside as a comparison of results.)
 template <class T>
 class [[nodiscard]] owned {
 public:

@@ -15,7 +15,7 @@ using wire::nt_status;
 
 namespace {
 
-// A WRITE whose data follow from where the caller has them.
+// A WRITE whose data are sent from the caller's memory.
 struct write_head {
     const wire::write_args& args;
     std::size_t data_bytes;
@@ -66,14 +66,14 @@ io::task<outcome<std::size_t>> remote_file::co_write(bytes_view from, std::uint6
         }
         const auto said = wire::decode_write_reply(*wire::message_view::of(answered->message));
         if (not said or said->count_bytes > from.size())
-            co_return failed(client_error::of_protocol("write", "a WRITE reply that is damaged"));
+            co_return failed(client_error::of_protocol("write", "invalid WRITE reply"));
         co_return std::size_t{said->count_bytes};
     }
 }
 
 io::task<outcome<void>> remote_file::co_flush() noexcept {
-    io::task<outcome<reply>> asking = over().call(wire::command::flush, wire::flush_args{.file = id_},
-                                                  tree_.request("have the file put on disk"));
+    io::task<outcome<reply>> asking =
+        over().call(wire::command::flush, wire::flush_args{.file = id_}, tree_.request("flush"));
     const outcome<reply> answered = co_await std::move(asking);
     if (not answered) co_return failed(answered.error());
     co_return outcome<void>{};
@@ -85,12 +85,12 @@ io::task<outcome<file_status>> remote_file::co_close() noexcept {
     const outcome<reply> answered = co_await std::move(asking);
     if (not answered) co_return failed(answered.error());
     const auto said = wire::decode_close_reply(*wire::message_view::of(answered->message));
-    if (not said) co_return failed(client_error::of_protocol("close", "a CLOSE reply that is damaged"));
+    if (not said) co_return failed(client_error::of_protocol("close", "invalid CLOSE reply"));
     co_return said->information;
 }
 
 io::task<outcome<file_status>> remote_file::co_status() noexcept {
-    constexpr const char* step = "ask for size and times";
+    constexpr const char* step = "query size and times";
     const wire::query_info_args asked{
         .information_class = static_cast<std::uint8_t>(wire::file_information_class::network_open),
         .output_bytes_max = 56,
@@ -99,9 +99,9 @@ io::task<outcome<file_status>> remote_file::co_status() noexcept {
     const outcome<reply> answered = co_await std::move(asking);
     if (not answered) co_return failed(answered.error());
     const auto envelope = wire::decode_query_info_reply(*wire::message_view::of(answered->message));
-    if (not envelope) co_return failed(client_error::of_protocol(step, "a QUERY_INFO reply that is damaged"));
+    if (not envelope) co_return failed(client_error::of_protocol(step, "invalid QUERY_INFO reply"));
     const auto said = wire::decode_network_open_information(envelope->output);
-    if (not said) co_return failed(client_error::of_protocol(step, "an answer that is damaged"));
+    if (not said) co_return failed(client_error::of_protocol(step, "invalid file information"));
     co_return file_status{.creation_time = said->created,
                           .last_access_time = said->accessed,
                           .last_write_time = said->written,
@@ -185,7 +185,7 @@ io::task<outcome<void>> remote_file::rename(std::string to, bool replaces) noexc
     const auto encoded =
         encode(writer, wire::rename_information{.replace_if_exists = replaces, .target = std::move(target)});
     const auto input = writer.finish();
-    if (not encoded or not input) co_return failed(client_error::of_policy(step, "the new name is no name"));
+    if (not encoded or not input) co_return failed(client_error::of_policy(step, "the new name is invalid"));
     io::task<outcome<void>> setting = set_information(step, wire::file_information_class::rename, *input);
     co_return co_await std::move(setting);
 }

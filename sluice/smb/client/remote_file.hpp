@@ -10,33 +10,34 @@
 
 namespace sluice::smb::client {
 
-/// Times to set; those that are none stay.
+/// The times to set. Absent times are not changed.
 struct file_times {
     wire::filetime created{};
     wire::filetime accessed{};
     wire::filetime written{};
 };
 
-/// A file or folder open on the server. `co_await co_close()` it: else it stays open there until the session
-/// ends. Thread safety: the loop's thread. The tree outlives it.
+/// A file or directory open on the server. `co_await co_close()` it; otherwise it stays open until
+/// the session ends. Thread safety: the loop's thread. The tree outlives it.
 class remote_file {
 public:
     remote_file(tree_connection& in, wire::file_id id, const file_status& status) noexcept
         : tree_(in), id_(id), status_(status) {}
 
-    /// What the server said when it was opened.
+    /// Returns the status that the server reported when it was opened.
     [[nodiscard]] const file_status& status() const noexcept { return status_; }
     [[nodiscard]] wire::file_id id() const noexcept { return id_; }
 
-    /// Reads at `offset_bytes` into `into`, which is not longer than read_bytes_max(); gives how many bytes
-    /// came: fewer at the end of the file, none behind it. `into` stays until then, and its bytes are worth
-    /// nothing if this fails. Errors: `status`, `io`, `protocol`. Allocates: nothing once warm, if the thread
-    /// has an io::frame_pool. Suspends.
+    /// Reads at `offset_bytes` into `into`, which is not longer than read_bytes_max(). Returns the
+    /// number of bytes: fewer at the end of the file, zero after it. `into` must stay valid until
+    /// completion. If this fails, its content is unspecified. Errors: `status`, `io`, `protocol`.
+    /// Allocates: nothing once warm, if the thread has an io::frame_pool. Suspends.
     [[nodiscard]] io::task<outcome<std::size_t>> co_read(mutable_bytes into,
                                                          std::uint64_t offset_bytes) noexcept;
 
-    /// Writes `from`, which is not longer than write_bytes_max() and stays as it is until this is done, at
-    /// `offset_bytes`; gives how many bytes the server took. Errors, Allocates, Suspends: as co_read().
+    /// Writes `from` at `offset_bytes`. `from` is not longer than write_bytes_max() and must not
+    /// change until completion. Returns the number of bytes that the server accepted. Errors,
+    /// Allocates, Suspends: as co_read().
     [[nodiscard]] io::task<outcome<std::size_t>> co_write(
         bytes_view from, std::uint64_t offset_bytes,
         wire::write_flags flags = wire::write_flags::none) noexcept;
@@ -44,20 +45,20 @@ public:
     [[nodiscard]] std::uint32_t read_bytes_max() const noexcept { return over().read_bytes_max(); }
     [[nodiscard]] std::uint32_t write_bytes_max() const noexcept { return over().write_bytes_max(); }
 
-    /// Has the server put what was written on its disk.
+    /// Flushes the written data to the server's disk.
     [[nodiscard]] io::task<outcome<void>> co_flush() noexcept;
 
-    /// Closes it; gives what it had become, if the server says.
+    /// Closes it. Returns the final status, if the server reports it.
     [[nodiscard]] io::task<outcome<file_status>> co_close() noexcept;
 
-    /// What it is now.
+    /// Queries the current status.
     [[nodiscard]] io::task<outcome<file_status>> co_status() noexcept;
-    /// The number of the file on its volume, which a new file of the same name does not have; 0 if the server
-    /// has no such numbers.
+    /// Queries the number of the file on its volume, which differs from that of a new file with the
+    /// same name. Returns 0 if the server does not support such numbers.
     [[nodiscard]] io::task<outcome<std::uint64_t>> co_file_number() noexcept;
     [[nodiscard]] io::task<outcome<void>> set_size(std::uint64_t bytes) noexcept;
     [[nodiscard]] io::task<outcome<void>> set_times(file_times times) noexcept;
-    /// Deletes it when it is closed. Errors: `directory_not_empty`, `cannot_delete`.
+    /// Marks it for deletion on close. Errors: `directory_not_empty`, `cannot_delete`.
     [[nodiscard]] io::task<outcome<void>> delete_on_close() noexcept;
     [[nodiscard]] io::task<outcome<void>> rename(std::string to, bool replaces) noexcept;
 

@@ -49,7 +49,7 @@ TEST_F(open_file, reads_fewer_bytes_at_its_end_and_none_after_it) {
     EXPECT_EQ(world.wait_for(file->co_read(mutable_bytes(room), 1000)), 0U);
 }
 
-TEST_F(open_file, without_the_right_to_write_reports_that_the_server_refuses) {
+TEST_F(open_file, without_the_right_to_write_reports_the_error_of_the_server) {
     (void)open("f");
     const auto file = open("f", {.shares = smb::wire::share_access(7)});
     const auto wrote = write(*file, "x");
@@ -58,7 +58,7 @@ TEST_F(open_file, without_the_right_to_write_reports_that_the_server_refuses) {
     EXPECT_EQ(wrote.error().code(), EACCES);
 }
 
-TEST_F(open_file, is_of_no_use_after_it_was_closed) {
+TEST_F(open_file, is_unusable_after_close) {
     const auto file = open("f");
     ASSERT_EQ(write(*file, "0123"), 4U);
     const auto last = world.wait_for(file->co_close());
@@ -69,7 +69,7 @@ TEST_F(open_file, is_of_no_use_after_it_was_closed) {
     EXPECT_EQ(again.error().status(), nt_status::file_closed);
 }
 
-TEST_F(open_file, that_is_excluded_by_share_modes_reports_who_has_it) {
+TEST_F(open_file, that_is_excluded_by_share_modes_reports_a_sharing_violation) {
     auto alone = to_write;
     alone.shares = smb::wire::share_access::none;
     const auto first = open("f", alone);

@@ -18,7 +18,8 @@ constexpr const char* step = "log on";
     return client_error::of_io("prepare signing and encryption", why);
 }
 
-// Credits that the first message pays more than it has to, so that these ids are left for the bindings.
+// Returns the extra credits that the first message pays for, so that these ids remain for the
+// bindings.
 [[nodiscard]] std::uint64_t spare_ids_of(const connection& over) noexcept {
     const bool needs_ids =
         over.agreed().signing == auth::signing_algorithm::aes_gmac and over.options().channels > 2;
@@ -42,8 +43,8 @@ io::task<outcome<owned<session>>> session::log_on(connection& first, const auth:
     co_return owned(std::move(fresh));
 }
 
-// The last reply of the set-up is kept in the connection's memory: whoever calls this looks at it before
-// anything else is awaited.
+// Exchanges the tokens of a setup. The last reply is in the connection's memory, so the caller
+// inspects it before it awaits anything else.
 io::task<outcome<session::set_up>> session::exchange_tokens(connection& over, const auth::credentials& who,
                                                             bool binds) noexcept {
     auth::initiating_negotiator initiator(who, over.world().random, over.world().clock);
@@ -56,12 +57,13 @@ io::task<outcome<session::set_up>> session::exchange_tokens(connection& over, co
             co_return failed(client_error::of_protocol(step, refused->reason));
         if (auto* const done = std::get_if<auth::step_done>(&next)) {
             if (round == 0 or made.last.header.status != nt_status::success)
-                co_return failed(client_error::of_protocol(step, "it ends the log-on before it has agreed"));
+                co_return failed(
+                    client_error::of_protocol(step, "the logon ended without the server's consent"));
             made.key = std::move(done->key);
             co_return std::move(made);
         }
         if (round != 0 and made.last.header.status == nt_status::success)
-            co_return failed(client_error::of_protocol(step, "it agrees before the log-on has ended"));
+            co_return failed(client_error::of_protocol(step, "the server accepted an incomplete logon"));
         const std::vector<std::byte> mine = std::get<auth::step_continue>(std::move(next)).token;
         const wire::session_setup_args asked{
             .flags = binds ? wire::session_setup_flags::binding : wire::session_setup_flags::none,
@@ -84,12 +86,11 @@ io::task<outcome<session::set_up>> session::exchange_tokens(connection& over, co
             over.secure({.session_id = id_});
         }
         const auto said = wire::decode_session_setup_reply(*wire::message_view::of(answered->message));
-        if (not said)
-            co_return failed(client_error::of_protocol(step, "a SESSION_SETUP reply that is damaged"));
+        if (not said) co_return failed(client_error::of_protocol(step, "invalid SESSION_SETUP reply"));
         made.flags = said->flags;
         token.assign(said->security_blob.begin(), said->security_blob.end());
     }
-    co_return failed(client_error::of_protocol(step, "it goes on asking for ever"));
+    co_return failed(client_error::of_protocol(step, "too many rounds of SESSION_SETUP"));
 }
 
 outcome<auth::signer> session::signer_for(connection& over, const set_up& made) noexcept {
@@ -104,7 +105,7 @@ outcome<auth::signer> session::signer_for(connection& over, const set_up& made) 
     if (over.agreed().dialect >= dialect::smb_3_1_1) from.preauth_hash = made.preauth.value();
     auth::session_keys keys = auth::derive_session_keys(from);
     auth::used_message_ids ids;
-    if (not signs_with_) {  // the first channel's: the ids before are for bindings
+    if (not signs_with_) {  // the first channel: earlier ids are for bindings
         binding_ids_end_ = made.last.header.message_id + 1;
         ids = auth::used_message_ids({.first = binding_ids_end_, .end = ~std::uint64_t{0}});
     }
@@ -120,19 +121,21 @@ outcome<auth::signer> session::signer_for(connection& over, const set_up& made) 
     return std::move(*signer);
 }
 
-// The reply that ends the set-up is signed with the new key: only who knows it can be the server meant.
+// Verifies the signature of the final reply of the setup, which proves that the server knows the
+// new key.
 outcome<void> session::verify_last(connection& over, auth::signer& with, const set_up& made) noexcept {
     const wire::header& header = made.last.header;
     if (not wire::has(header.flags, wire::header_flags::signed_message)) {
         if (over.agreed().dialect < dialect::smb_3_1_1 and not over.options().signs) return {};
-        return failed(client_error::of_protocol(step, "it does not sign its last word"));
+        return failed(client_error::of_protocol(step, "the final SESSION_SETUP reply is not signed"));
     }
     const auto parts = auth::with_zero_signature(made.last.message);
     const bool is_right = with.verify(
         parts, {.message_id = header.message_id, .sender = auth::message_sender::server, .is_cancel = false},
         header.signature);
     if (is_right) return {};
-    return failed(client_error::of_protocol(step, "its signature shows that it does not know the password"));
+    return failed(client_error::of_protocol(
+        step, "invalid signature of SESSION_SETUP: the server does not know the password"));
 }
 
 outcome<void> session::seal_over(connection& over, channel_security& security) noexcept {
@@ -156,20 +159,21 @@ outcome<void> session::take_keys(connection& over, const set_up& made) noexcept 
                 wire::has(made.flags, wire::session_flags::encrypt_data);
     if (is_unauthenticated_) {
         if (encrypts_)
-            return failed(
-                client_error::of_policy(step, "the server let us in as a guest, who cannot encrypt"));
+            return failed(client_error::of_policy(
+                step, "the server accepted the user as a guest, and guests cannot encrypt"));
         if (over.options().signs)
             return failed(client_error::of_policy(
                 step,
-                "the server let us in as a guest, whose data anybody on the way can read and change; "
-                "--no-signing accepts that"));
+                "the server accepted the user as a guest: others can read and change the data in transit; "
+                "use --no-signing to accept that"));
         return {};
     }
     outcome<auth::signer> signer = signer_for(over, made);
     if (not signer) return failed(signer.error());
     if (const auto verified = verify_last(over, *signer, made); not verified) return verified;
     if (encrypts_ and not seals_with_)
-        return failed(client_error::of_protocol(step, "it wants encryption and has agreed on none"));
+        return failed(
+            client_error::of_protocol(step, "the server requires encryption without a common cipher"));
     channel_security security{.session_id = id_};
     security.signer.emplace(std::move(*signer));
     security.signs_all = must_sign;
@@ -178,15 +182,15 @@ outcome<void> session::take_keys(connection& over, const set_up& made) noexcept 
     return {};
 }
 
-// Each binding has ids of its own, so that the session's key signs no two requests, and the server's no two
-// replies, with one nonce.
+// Returns the ids for a binding. Each binding has its own ids, so that neither the session's key
+// signs two requests, nor the server's key two replies, with one nonce.
 outcome<auth::used_message_ids> session::ids_to_bind(connection& further) noexcept {
     if (further.agreed().signing != auth::signing_algorithm::aes_gmac) return auth::used_message_ids();
     const std::uint64_t first = next_binding_id_;
     const std::uint64_t end = first + limits::binding_ids_per_channel;
     if (end > binding_ids_end_ or not further.skip_to(first))
-        return failed(client_error::of_policy(
-            "open another channel", "there are no message ids left that AES-GMAC has signed nothing with"));
+        return failed(
+            client_error::of_policy("open another channel", "no unused message ids are left for AES-GMAC"));
     next_binding_id_ = end;
     return auth::used_message_ids({.first = first, .end = end});
 }
@@ -195,12 +199,13 @@ io::task<outcome<void>> session::bind(connection& further, const auth::credentia
     constexpr const char* binding = "open another channel";
     const agreement& there = first().agreed();
     if (further.agreed().dialect < dialect::smb_3_0 or further.agreed().dialect != there.dialect)
-        co_return failed(client_error::of_policy(binding, "channels need one dialect, 3.0 or later"));
+        co_return failed(
+            client_error::of_policy(binding, "all channels require the same dialect, 3.0 or later"));
     if (is_unauthenticated_ or not signs_with_)
-        co_return failed(client_error::of_policy(binding, "guests have one channel"));
+        co_return failed(client_error::of_policy(binding, "a guest session supports only one channel"));
     if (further.agreed().server_guid != there.server_guid)
-        co_return failed(client_error::of_policy(binding, "another server answers at that address"));
-    // Who binds proves by the session's key that he belongs to it.
+        co_return failed(client_error::of_policy(binding, "another server uses that address"));
+    // A binding is signed with the session's key.
     const auto algorithm = further.agreed().signing;
     outcome<auth::used_message_ids> ids = ids_to_bind(further);
     if (not ids) co_return failed(ids.error());
@@ -260,10 +265,10 @@ bool session::can_repeat(const connection& over, const client_error& after) noex
 io::task<bool> session::co_can_repeat(const connection& over, client_error after, request_options& how,
                                       patience& so_far) noexcept {
     if (can_repeat(over, after)) {
-        how.is_replay = true;  // the server may have done it, and only its answer been lost
+        how.is_replay = true;  // the server may have executed it, and only its reply was lost
         co_return true;
     }
-    // Before any loss, this says something else.
+    // Before the first loss, this status has another meaning.
     if (after.status() != nt_status::file_not_available or channel_sequence_ == 0) co_return false;
     const seams& world = first().world();
     const auto now = world.clock.steady_now();

@@ -26,7 +26,7 @@ protected:
     rig world;
 };
 
-TEST_F(client_session, as_anonymous_is_refused_by_a_server_without_guests) {
+TEST_F(client_session, anonymous_logon_fails_on_a_server_without_guests) {
     const auto over = open();
     auto nameless = rig::who();
     nameless.user.clear();

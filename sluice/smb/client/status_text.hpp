@@ -6,15 +6,16 @@
 
 namespace sluice::smb::client {
 
-/// What a status means to who sits in front of the client.
+/// The meaning of a status for a user of the client.
 struct status_text {
     wire::nt_status status;
     int code;                  ///< the nearest errno value
-    std::string_view meaning;  ///< "no such file or folder"
-    std::string_view remedy;   ///< what to do about it; may be empty
+    std::string_view meaning;  ///< "no such file or directory"
+    std::string_view remedy;   ///< remedy; may be empty
 };
 
-/// Of a status that is not in the table: EIO, and no words. Complexity: linear in the table.
+/// Returns the text of a status. For an unknown status: EIO, and empty texts. Complexity: linear in
+/// the table.
 [[nodiscard]] const status_text& text_of(wire::nt_status status) noexcept;
 
 }  // namespace sluice::smb::client

@@ -14,7 +14,7 @@ TEST(status_text, has_an_errno_value_and_a_meaning) {
     EXPECT_FALSE(text_of(wire::nt_status::sharing_violation).meaning.empty());
 }
 
-TEST(status_text, has_no_words_for_an_unknown_status) {
+TEST(status_text, is_empty_for_an_unknown_status) {
     const status_text& unknown = text_of(wire::nt_status(0xc0de'0001));
     EXPECT_EQ(unknown.code, EIO);
     EXPECT_TRUE(unknown.meaning.empty());

@@ -13,7 +13,7 @@ std::string transfer_error::message() const {
 
 namespace {
 
-// A piece on its way, and who waits for it.
+// A segment in transfer, and its waiter.
 class piece {
 public:
     explicit piece(pool_buffer memory) noexcept : memory_(std::move(memory)) {}
@@ -28,7 +28,7 @@ public:
     }
     [[nodiscard]] bool is_done() const noexcept { return is_done_; }
 
-    // co_await it: what came.
+    // Awaits the result of the transfer.
     [[nodiscard]] bool await_ready() const noexcept { return is_done_; }
     void await_suspend(std::coroutine_handle<> who) noexcept { waiter_ = who; }
     [[nodiscard]] outcome<std::size_t> await_resume() const noexcept { return came_; }
@@ -40,7 +40,7 @@ private:
     bool is_done_ = true;
 };
 
-// Reads until the room is full or the file ends.
+// Reads until `room` is full or the file ends.
 io::task<void> fetch(remote_file& from, piece& into, mutable_bytes room,
                      std::uint64_t offset_bytes) noexcept {
     std::size_t have = 0;
@@ -67,7 +67,8 @@ io::task<void> store(remote_file& to, piece& from, bytes_view data, std::uint64_
             co_return;
         }
         if (*took == 0) {
-            from.finish(failed(client_error::of_protocol("write", "it takes nothing and says all is well")));
+            from.finish(
+                failed(client_error::of_protocol("write", "the write returned 0 bytes without an error")));
             co_return;
         }
         done += *took;
@@ -75,7 +76,7 @@ io::task<void> store(remote_file& to, piece& from, bytes_view data, std::uint64_
     from.finish(done);
 }
 
-// The pieces of one transfer, used one after the other in a circle.
+// The segments of one transfer, used as a ring.
 struct pieces {
     pieces(remote_file& file, std::uint32_t bytes_max, std::uint64_t bytes_left)
         : piece_bytes(bytes_max), tasks(file.in().of().first().world().loop) {
@@ -88,7 +89,7 @@ struct pieces {
             ring.push_back(std::make_unique<piece>(std::move(one)));
         }
     }
-    // With fewer than were wanted it is slower, with none it cannot be done.
+    // Fewer segments make the transfer slower. It needs at least one.
     [[nodiscard]] bool lack_memory() const noexcept { return ring.empty(); }
     [[nodiscard]] piece& at(std::uint64_t index) { return *ring[index % ring.size()]; }
 
@@ -98,7 +99,7 @@ struct pieces {
     io::task_group tasks;
 };
 
-// Ends what is under way before its memory goes; the errors of those do not matter any more.
+// Ends pending requests before their memory is freed. Their errors are irrelevant.
 [[nodiscard]] std::unexpected<transfer_error> because(const client_error& why) {
     return std::unexpected(transfer_error{.remote = why, .local = {}});
 }

@@ -6,7 +6,7 @@
 
 #include "tests/smb_client/rig.hpp"
 
-// Whole files, copied from servers that say one length and have another.
+// Complete files, copied from servers that announce a wrong length.
 
 namespace sluice::smb_client_testing {
 namespace {
@@ -20,7 +20,7 @@ protected:
     transfers() : client(world) {}
     void SetUp() override { ASSERT_FALSE(client.error) << client.error->message(); }
 
-    // Creates a file of this size, and returns it open.
+    // Creates a file of this size and returns it open.
     [[nodiscard]] std::unique_ptr<remote_file> make_file(const std::string& name, std::uint64_t bytes) {
         const open_options how{.access = smb::wire::file_generic_read | smb::wire::file_generic_write |
                                          smb::wire::access_mask::delete_object,
@@ -31,7 +31,8 @@ protected:
         EXPECT_TRUE(world.wait_for(file->set_size(bytes)));
         return file;
     }
-    // Where a download of the bytes up to `end` ended, and how many bytes it gave.
+    // The offset at which a download of the bytes up to `end` ended, and the number of bytes it
+    // returned.
     struct ending {
         std::uint64_t at = 0;
         std::uint64_t given = 0;
@@ -51,11 +52,11 @@ protected:
         return made;
     }
 
-    // The content of the uploaded files: each byte tells where it belongs.
+    // The content of the uploaded files. Each byte depends on its offset.
     [[nodiscard]] static std::byte byte_at(std::uint64_t offset) {
         return static_cast<std::byte>(offset ^ offset >> 8 ^ offset >> 16);
     }
-    // Whether the bytes are those of the file from `offset` on.
+    // Returns whether the bytes are those of the file from `offset` on.
     [[nodiscard]] bool holds(bytes_view bytes, std::uint64_t offset) const {
         return std::ranges::all_of(bytes.span(), [&](std::byte one) {
             return one == (has_content ? byte_at(offset++) : std::byte{0});

@@ -22,7 +22,8 @@ namespace {
 constexpr wire::share_access everybody =
     wire::share_access::read | wire::share_access::write | wire::share_access::remove;
 
-// An older server, which does not know the question, says one of these; its answer is signed.
+// Returns whether an older server returns this status for the unknown control. That reply is
+// signed.
 [[nodiscard]] bool knows_no_validation(nt_status status) noexcept {
     return status == nt_status::not_supported or status == nt_status::invalid_device_request or
            status == nt_status::file_closed or status == nt_status::invalid_parameter;
@@ -36,7 +37,7 @@ io::task<outcome<owned<tree>>> tree::connect(session& in, std::string_view share
     const auto path = wire_path_of("\\\\" + over.options().server_name + "\\" + std::string(share), step);
     if (not path) co_return failed(path.error());
     std::unique_ptr<tree> fresh(new tree(in));
-    // Here the leading separators belong to the name.
+    // Here the leading separators are part of the name.
     const std::string full = std::string("\\\0\\\0", 4) + *path;
     io::task<outcome<reply>> asking = over.call(
         wire::command::tree_connect, wire::tree_connect_args{.path = view(full)},
@@ -44,18 +45,18 @@ io::task<outcome<owned<tree>>> tree::connect(session& in, std::string_view share
     const outcome<reply> answered = co_await std::move(asking);
     if (not answered) co_return failed(answered.error());
     const auto said = wire::decode_tree_connect_reply(*wire::message_view::of(answered->message));
-    if (not said) co_return failed(client_error::of_protocol(step, "a TREE_CONNECT reply that is damaged"));
+    if (not said) co_return failed(client_error::of_protocol(step, "invalid TREE_CONNECT reply"));
     fresh->id_ = answered->header.tree_id;
     fresh->share_ = *said;
     fresh->seals_ = wire::has(said->flags, wire::share_flags::encrypt_data);
     if (said->type != wire::share_type::disk) {
         io::task<void> leaving = fresh->disconnect();
         co_await std::move(leaving);
-        co_return failed(client_error::of_policy(step, "it is not a share of files"));
+        co_return failed(client_error::of_policy(step, "the share does not contain files"));
     }
     if (fresh->seals_ and not over.security().sealer)
-        co_return failed(
-            client_error::of_policy(step, "the share wants encryption, which this session cannot"));
+        co_return failed(client_error::of_policy(
+            step, "the share requires encryption, which this session does not support"));
     const dialect agreed = over.agreed().dialect;
     const bool can_be_tampered_with = agreed < dialect::smb_3_1_1 and
                                       over.options().dialect_max >= dialect::smb_3_0 and
@@ -71,9 +72,10 @@ io::task<outcome<owned<tree>>> tree::connect(session& in, std::string_view share
     co_return owned(std::move(fresh));
 }
 
-// What was said in NEGOTIATE once more, signed ([MS-SMB2] 3.2.5.5). 3.1.1 has it in its keys.
+// Repeats the parameters of NEGOTIATE, signed ([MS-SMB2] 3.2.5.5). In 3.1.1 the keys depend on
+// them.
 io::task<outcome<void>> tree::validate_negotiation() noexcept {
-    constexpr const char* step = "make sure that nobody tampered with the negotiation";
+    constexpr const char* step = "validate the negotiation";
     connection& over = session_.first();
     const agreement& agreed = over.agreed();
     wire::validate_negotiate_request claim{
@@ -105,20 +107,20 @@ io::task<outcome<void>> tree::validate_negotiation() noexcept {
         co_return failed(why);
     }
     const auto envelope = wire::decode_ioctl_reply(*wire::message_view::of(answered->message));
-    if (not envelope) co_return failed(client_error::of_protocol(step, "an IOCTL reply that is damaged"));
+    if (not envelope) co_return failed(client_error::of_protocol(step, "invalid IOCTL reply"));
     const auto said = wire::decode_validate_negotiate_reply(envelope->output);
-    if (not said) co_return failed(client_error::of_protocol(step, "an answer that is damaged"));
+    if (not said) co_return failed(client_error::of_protocol(step, "invalid VALIDATE_NEGOTIATE_INFO reply"));
     const bool is_same = said->capabilities == wire::bits_of(agreed.server_capabilities) and
                          said->server == agreed.server_guid and
                          said->dialect_revision == static_cast<std::uint16_t>(agreed.dialect) and
                          said->security_mode == static_cast<std::uint16_t>(agreed.security_mode);
     if (is_same) co_return outcome<void>{};
-    co_return failed(client_error::of_protocol(step, "somebody on the way changed what was agreed on"));
+    co_return failed(client_error::of_protocol(step, "the negotiation was manipulated"));
 }
 
 namespace {
 
-// In the order of the address's bytes, as the wire has them.
+// The bytes of the address are in network order.
 [[nodiscard]] std::optional<io::socket_address> address_of(const wire::network_interface& from,
                                                            std::uint16_t port) {
     std::string text;
@@ -140,7 +142,7 @@ namespace {
 }  // namespace
 
 io::task<outcome<std::vector<io::socket_address>>> tree::interfaces(std::uint16_t port) noexcept {
-    constexpr const char* step = "ask for the server's interfaces";
+    constexpr const char* step = "query the server's network interfaces";
     constexpr std::uint32_t answer_bytes_max = 65536;
     request_options how = request(step);
     how.payload_bytes = answer_bytes_max;
@@ -153,9 +155,10 @@ io::task<outcome<std::vector<io::socket_address>>> tree::interfaces(std::uint16_
     const outcome<reply> answered = co_await std::move(asking);
     if (not answered) co_return failed(answered.error());
     const auto envelope = wire::decode_ioctl_reply(*wire::message_view::of(answered->message));
-    if (not envelope) co_return failed(client_error::of_protocol(step, "an IOCTL reply that is damaged"));
+    if (not envelope) co_return failed(client_error::of_protocol(step, "invalid IOCTL reply"));
     auto said = wire::decode_network_interfaces(envelope->output);
-    if (not said) co_return failed(client_error::of_protocol(step, "an answer that is damaged"));
+    if (not said)
+        co_return failed(client_error::of_protocol(step, "invalid QUERY_NETWORK_INTERFACE_INFO reply"));
     std::ranges::sort(*said, std::greater<>(), &wire::network_interface::link_speed_bits_per_second);
     std::vector<io::socket_address> addresses;
     for (const wire::network_interface& each : *said)
@@ -180,13 +183,13 @@ io::task<outcome<owned<remote_file>>> tree::open(std::string path, open_options 
     const outcome<reply> answered = co_await std::move(asking);
     if (not answered) co_return failed(answered.error());
     const auto said = wire::decode_create_reply(*wire::message_view::of(answered->message));
-    if (not said) co_return failed(client_error::of_protocol(step, "a CREATE reply that is damaged"));
+    if (not said) co_return failed(client_error::of_protocol(step, "invalid CREATE reply"));
     co_return owned(std::make_unique<remote_file>(*this, said->file, said->information));
 }
 
 namespace {
 
-// Opens and closes; gives what was told on opening. What closing says does not matter.
+// Opens and closes. Returns the status reported on opening, and ignores that of closing.
 io::task<outcome<file_status>> touch(tree& in, std::string path, open_options how) noexcept {
     io::task<outcome<owned<remote_file>>> opening = in.open(std::move(path), how);
     const auto opened = co_await std::move(opening);
@@ -253,7 +256,7 @@ io::task<outcome<void>> tree::rename(std::string from, std::string to, bool repl
 
 io::task<void> tree::disconnect() noexcept {
     io::task<outcome<reply>> leaving = session_.first().call(
-        wire::command::tree_disconnect, wire::tree_disconnect_args{}, request("leave the share"));
+        wire::command::tree_disconnect, wire::tree_disconnect_args{}, request("disconnect from the share"));
     (void)co_await std::move(leaving);
 }
 

@@ -11,7 +11,7 @@
 
 namespace sluice::smb::client {
 
-/// What to open, and how.
+/// The parameters of an open.
 struct open_options {
     wire::access_mask access = wire::file_generic_read;
     wire::share_access shares = wire::share_access::read;
@@ -21,39 +21,42 @@ struct open_options {
     wire::oplock_level oplock = wire::oplock_level::none;
 };
 
-/// A share connected to. Paths are UTF-8, relative to it, with `/` or `\` between names; empty: its root.
+/// A connected share. Paths are UTF-8, relative to it, with `/` or `\` between names. An empty path
+/// is its root.
 ///
-/// Symbolic links are the server's to follow; one it does not follow is an error (`stopped_on_symlink`).
+/// The server follows symbolic links. A link that it does not follow is an error
+/// (`stopped_on_symlink`).
 /// Thread safety: the loop's thread. The session outlives it.
 class tree final : public tree_connection {
 public:
-    /// Connects to \\server\share. With 3.0 and 3.0.2 also makes sure that nobody tampered with NEGOTIATE.
-    /// Errors: `status` (`bad_network_name`, `access_denied`), `policy` if it is no share of files.
+    /// Connects to \\server\share. With 3.0 and 3.0.2 it also validates NEGOTIATE. Errors: `status`
+    /// (`bad_network_name`, `access_denied`), `policy` if the share does not contain files.
     [[nodiscard]] static io::task<outcome<owned<tree>>> connect(session& in, std::string_view share) noexcept;
 
-    /// Opens, or makes, a file or folder. Errors: `status`; `policy` for a name that is not UTF-8 or too
-    /// long.
+    /// Opens or creates a file or directory. Errors: `status`; `policy` for a name that is not
+    /// UTF-8 or too long.
     [[nodiscard]] io::task<outcome<owned<remote_file>>> open(std::string path, open_options how) noexcept;
 
-    /// What is told of a file by opening it for nothing. Errors: as open().
+    /// Returns the status of a file by opening it without access. Errors: as open().
     [[nodiscard]] io::task<outcome<file_status>> status(std::string path) noexcept;
 
-    /// Makes a folder. Errors: as open(): `object_name_collision` if something of the name exists.
+    /// Creates a directory. Errors: as open(): `object_name_collision` if the name exists.
     [[nodiscard]] io::task<outcome<void>> make_folder(std::string path) noexcept;
 
-    /// Removes a file; or a folder, which must be empty. A link itself, not what it leads to. Errors: as
-    /// open(); `directory_not_empty`; `cannot_delete` if it is read-only.
+    /// Removes a file or an empty directory. For a link, removes the link, not its target. Errors:
+    /// as open(); `directory_not_empty`; `cannot_delete` if it is read-only.
     [[nodiscard]] io::task<outcome<void>> remove(std::string path, bool is_of_folder) noexcept;
 
-    /// Gives a file or folder another name in the share. Errors: as open(); `object_name_collision` unless
-    /// `replaces`.
+    /// Renames a file or directory within the share. Errors: as open(); `object_name_collision`
+    /// unless `replaces`.
     [[nodiscard]] io::task<outcome<void>> rename(std::string from, std::string to, bool replaces) noexcept;
 
-    /// The addresses of the server that take further channels, fastest first; none if it says none.
-    /// Errors: `status`, for servers that cannot say. `port` goes with each.
+    /// Returns the addresses of the server for further channels, fastest first; an empty list if
+    /// the server names none. Errors: `status`, for servers that do not support the query. `port`
+    /// is added to each.
     [[nodiscard]] io::task<outcome<std::vector<io::socket_address>>> interfaces(std::uint16_t port) noexcept;
 
-    /// Says that we are done with the share.
+    /// Disconnects from the share.
     [[nodiscard]] io::task<void> disconnect() noexcept;
 
 private:

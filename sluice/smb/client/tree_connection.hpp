@@ -26,10 +26,11 @@ public:
     [[nodiscard]] session& of() const noexcept { return session_; }
     [[nodiscard]] std::uint32_t id() const noexcept { return id_; }
     [[nodiscard]] const wire::tree_connect_reply& share() const noexcept { return share_; }
-    /// Whether requests in this share must be encrypted, although the session does not require it.
+    /// Returns whether requests in this share must be encrypted, although the session does not
+    /// require it.
     [[nodiscard]] bool seals() const noexcept { return seals_; }
 
-    /// The options that requests in this share start with.
+    /// Returns the options that requests in this share start with.
     [[nodiscard]] request_options request(const char* step) const noexcept {
         return {.step = step,
                 .tree_id = id_,

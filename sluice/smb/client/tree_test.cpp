@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "sluice/smb/server/core/limits.hpp"
 #include "tests/smb_client/rig.hpp"
 
 // Tree connections, and what their calls report.
@@ -27,33 +26,33 @@ protected:
     logged_on client;
 };
 
-TEST_F(client_tree, is_refused_for_a_share_that_does_not_exist) {
+TEST_F(client_tree, fails_for_a_share_that_does_not_exist) {
     EXPECT_EQ(refusal(world.wait_for(tree::connect(*client.session, "none"))), nt_status::bad_network_name);
 }
 
-TEST_F(client_tree, is_refused_for_a_share_without_files) {
+TEST_F(client_tree, fails_for_a_share_without_files) {
     // More often than a session may have tree connections.
-    for (std::size_t i = 0; i != smb::server::limits::trees_per_session_max + 1; ++i) {
+    for (std::size_t i = 0; i != trees_per_session_max + 1; ++i) {
         const auto pipes = world.wait_for(tree::connect(*client.session, "IPC$"));
         ASSERT_FALSE(pipes);
         ASSERT_EQ(pipes.error().which(), client_error::kind::policy) << pipes.error().message();
     }
 }
 
-TEST_F(client_tree, refuses_a_path_with_invalid_utf_8) {
+TEST_F(client_tree, rejects_a_path_with_invalid_utf_8) {
     const auto opened = world.wait_for(client.tree->open("\xff", {}));
     ASSERT_FALSE(opened);
     EXPECT_EQ(opened.error().which(), client_error::kind::policy);
 }
 
-TEST_F(client_tree, removes_no_directory_as_a_file) {
+TEST_F(client_tree, does_not_remove_a_directory_as_a_file) {
     ASSERT_TRUE(world.wait_for(client.tree->make_folder("d")));
     EXPECT_EQ(refusal(world.wait_for(client.tree->remove("d", false))), nt_status::file_is_a_directory);
     EXPECT_EQ(refusal(world.wait_for(client.tree->remove("d", true))), nt_status::success);
     EXPECT_EQ(refusal(world.wait_for(client.tree->remove("d", true))), nt_status::object_name_not_found);
 }
 
-TEST_F(client_tree, reports_no_interfaces_of_a_server_that_names_none) {
+TEST_F(client_tree, reports_no_interfaces_if_the_server_names_none) {
     const auto found = world.wait_for(client.tree->interfaces(445));
     ASSERT_TRUE(found) << found.error().message();
     EXPECT_TRUE(found->empty());

@@ -27,15 +27,15 @@ constexpr std::string_view scheme = "smb://";
         const int low = i + 2 < text.size() ? digit_of(text[i + 2]) : -1;
         if (high < 0 or low < 0 or (high == 0 and low == 0))
             return std::unexpected(
-                "a percent sign is followed by two hexadecimal digits, other than 00; "
-                "itself it is written %25");
+                "invalid '%': use '%' and two hexadecimal digits other than 00; "
+                "write '%25' for a percent sign");
         plain += static_cast<char>(high * 16 + low);
         i += 2;
     }
     return plain;
 }
 
-// Takes user and domain off the front, if there are any.
+// Consumes user and domain at the front, if present.
 [[nodiscard]] std::expected<void, std::string> take_user(std::string_view& authority, smb_url& into) {
     const std::size_t at = authority.rfind('@');
     if (at == std::string_view::npos) return {};
@@ -43,8 +43,8 @@ constexpr std::string_view scheme = "smb://";
     authority.remove_prefix(at + 1);
     if (who.contains(':'))
         return std::unexpected(
-            "a password in a URL can be read by everybody on this machine; leave it out, "
-            "and give it when asked, in SLUICE_PASSWORD or by --password-file");
+            "a URL must not contain a password, because other users can read the command line; "
+            "type it, or use SLUICE_PASSWORD or --password-file");
     if (const std::size_t semicolon = who.find(';'); semicolon != std::string_view::npos) {
         auto domain = decoded(who.substr(0, semicolon));
         if (not domain) return std::unexpected(domain.error());
@@ -61,7 +61,7 @@ constexpr std::string_view scheme = "smb://";
     std::string_view port;
     if (authority.starts_with('[')) {
         const std::size_t end = authority.find(']');
-        if (end == std::string_view::npos) return std::unexpected("the bracket of the address is not closed");
+        if (end == std::string_view::npos) return std::unexpected("missing ']' after the address");
         auto address = decoded(authority.substr(1, end - 1));  // %25 before the name of an interface
         if (not address) return std::unexpected(address.error());
         into.host = std::move(*address);
@@ -69,16 +69,16 @@ constexpr std::string_view scheme = "smb://";
     } else {
         const std::size_t colon = authority.find(':');
         if (colon != authority.rfind(':'))
-            return std::unexpected("an IPv6 address stands in brackets: smb://[::1]/share");
+            return std::unexpected("an IPv6 address needs brackets: smb://[::1]/share");
         into.host = authority.substr(0, colon);
         if (colon != std::string_view::npos) port = authority.substr(colon);
     }
-    if (into.host.empty()) return std::unexpected("it names no host");
+    if (into.host.empty()) return std::unexpected("missing host: smb://host/share/path");
     if (port.empty()) return {};
     const char* const end = port.data() + port.size();
     const auto read = std::from_chars(port.data() + 1, end, into.port);
     if (port.front() != ':' or read.ec != std::errc() or read.ptr != end or into.port == 0)
-        return std::unexpected("the port is a number from 1 to 65535");
+        return std::unexpected("invalid port: use a number from 1 to 65535");
     return {};
 }
 
@@ -89,7 +89,7 @@ constexpr std::string_view scheme = "smb://";
         if (not name) return std::unexpected(name.error());
         rest.remove_prefix(slash == std::string_view::npos ? rest.size() : slash + 1);
         if (name->empty()) continue;
-        if (*name == "." or *name == "..") return std::unexpected("names in it cannot be . or ..");
+        if (*name == "." or *name == "..") return std::unexpected("names in the path must not be . or ..");
         if (into.share.empty()) {
             into.share = std::move(*name);
             continue;
@@ -97,7 +97,7 @@ constexpr std::string_view scheme = "smb://";
         if (not into.path.empty()) into.path += '/';
         into.path += *name;
     }
-    if (into.share.empty()) return std::unexpected("it names no share: smb://host/share/path");
+    if (into.share.empty()) return std::unexpected("missing share: smb://host/share/path");
     return {};
 }
 
@@ -122,7 +122,7 @@ bool is_smb_url(std::string_view text) noexcept {
 }
 
 std::expected<smb_url, std::string> parse_url(std::string_view text) {
-    if (not is_smb_url(text)) return std::unexpected("it does not begin with smb://");
+    if (not is_smb_url(text)) return std::unexpected("missing prefix smb://");
     text.remove_prefix(scheme.size());
     const std::size_t slash = text.find('/');
     std::string_view authority = text.substr(0, slash);

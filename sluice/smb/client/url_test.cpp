@@ -5,7 +5,7 @@
 namespace sluice::smb::client {
 namespace {
 
-TEST(smb_url, names_a_place_on_a_server) {
+TEST(smb_url, identifies_a_path_on_a_server) {
     const auto url = parse_url("smb://work;me%40home@server:4450/Share/a%20b/c/");
     ASSERT_TRUE(url) << url.error();
     EXPECT_EQ(*url, (smb_url{.domain = "work",
@@ -17,7 +17,7 @@ TEST(smb_url, names_a_place_on_a_server) {
     EXPECT_EQ(url->text(), "smb://server:4450/Share/a b/c");
 }
 
-TEST(smb_url, takes_addresses_of_both_kinds) {
+TEST(smb_url, accepts_addresses_of_both_kinds) {
     const auto six = parse_url("smb://me@[fe80::1%25eth0]:4450/s");
     ASSERT_TRUE(six) << six.error();
     EXPECT_EQ(six->port, 4450);
@@ -27,7 +27,7 @@ TEST(smb_url, takes_addresses_of_both_kinds) {
     EXPECT_EQ(parse_url("smb://127.0.0.1/s")->port, smb_port);
 }
 
-TEST(smb_url, refuses_what_names_nothing_or_too_much) {
+TEST(smb_url, rejects_missing_parts_and_invalid_ones) {
     for (const char* const text :
          {"file:///x", "smb://", "smb://host", "smb://host/", "smb:///share", "smb://me:secret@host/s",
           "smb://::1/s", "smb://[::1/s", "smb://host:0/s", "smb://host:65536/s", "smb://host:/s",

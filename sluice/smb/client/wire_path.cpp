@@ -17,9 +17,9 @@ outcome<std::string> wire_path_of(std::string_view path, const char* step) {
     if (spelled.size() > limits::path_bytes_max)
         return failed(client_error::of_policy(step, "the path is too long for SMB"));
     if (spelled.find('\0') != std::string::npos)
-        return failed(client_error::of_policy(step, "the path has a NUL in it"));
+        return failed(client_error::of_policy(step, "the path contains a NUL"));
     auto utf16 = wire::utf16_of(spelled);
-    if (not utf16) return failed(client_error::of_policy(step, "the path is not UTF-8, which SMB asks for"));
+    if (not utf16) return failed(client_error::of_policy(step, "the path is not UTF-8, which SMB requires"));
     return std::move(*utf16);
 }
 

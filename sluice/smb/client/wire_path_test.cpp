@@ -23,9 +23,9 @@ TEST(wire_path, has_backslashes_between_names_and_none_at_the_ends) {
     EXPECT_EQ(utf8_path_of("/"), "");
 }
 
-TEST(wire_path, refuses_paths_that_cannot_be_sent) {
-    EXPECT_EQ(utf8_path_of(std::string_view("a\0b", 3)), "open: the path has a NUL in it");
-    EXPECT_EQ(utf8_path_of("\xff"), "open: the path is not UTF-8, which SMB asks for");
+TEST(wire_path, rejects_paths_that_cannot_be_sent) {
+    EXPECT_EQ(utf8_path_of(std::string_view("a\0b", 3)), "open: the path contains a NUL");
+    EXPECT_EQ(utf8_path_of("\xff"), "open: the path is not UTF-8, which SMB requires");
     EXPECT_EQ(utf8_path_of(std::string(limits::path_bytes_max, 'a')).size(), limits::path_bytes_max);
     EXPECT_EQ(utf8_path_of(std::string(limits::path_bytes_max + 1, 'a')),
               "open: the path is too long for SMB");

@@ -106,7 +106,8 @@ io::task<void> smb_server::deliver_changes(vfs::volume& of) noexcept {
         const bool goes_on = co_await unlatched(context_.latch(), std::move(waiting));
         if (not goes_on) co_return;
         loop_activity::begin(std::nullopt);
-        (void)co_await unlatched_call(context_.latch(), of.domain().run(context_.loop(), tell));
+        (void)co_await unlatched_call(context_.latch(),
+                                      of.domain().run(context_.loop(), tell, vfs::waits_for_calls::yes));
     }
 }
 
@@ -261,8 +262,8 @@ io::task<void> smb_server::done() noexcept {
         co_await std::move(joining);
     }
     end_all_opens(context_);
-    io::task<void> telling =
-        latched(context_.latch(), context_.breaks.none_left(context_.latch(), context_.loop()));
+    io::task<void> telling = latched(context_.latch(), context_.loop(),
+                                     context_.breaks.none_left(context_.latch(), context_.loop()));
     co_await std::move(telling);
     context_.background.cancel();
     co_await context_.background.join();

@@ -2,11 +2,12 @@
 
 #include <type_traits>
 
-// Scoped enums whose enumerators are bits. A set from the wire keeps bits that have no name here.
+// Scoped enums whose enumerators are bits. A set that was received keeps bits without an
+// enumerator.
 
 namespace sluice::smb::wire {
 
-/// Specialised to true for an enum of bits, which then has the operators below.
+/// Specialised to true for an enum of bits. Such an enum has the operators below.
 template <class Enum>
 inline constexpr bool is_bit_flags = false;
 
@@ -26,7 +27,7 @@ template <bit_flags Enum>
 [[nodiscard]] constexpr Enum operator&(Enum a, Enum b) noexcept {
     return static_cast<Enum>(bits_of(a) & bits_of(b));
 }
-/// The set without `bits`.
+/// Returns the set without `bits`.
 template <bit_flags Enum>
 [[nodiscard]] constexpr Enum without(Enum set, Enum bits) noexcept {
     return static_cast<Enum>(bits_of(set) & static_cast<std::underlying_type_t<Enum>>(~bits_of(bits)));
@@ -40,12 +41,12 @@ constexpr Enum& operator&=(Enum& a, Enum b) noexcept {
     return a = a & b;
 }
 
-/// Whether all of `bits` are in `set`.
+/// Returns whether all of `bits` are in `set`.
 template <bit_flags Enum>
 [[nodiscard]] constexpr bool has(Enum set, Enum bits) noexcept {
     return (set & bits) == bits;
 }
-/// Whether some of `bits` are in `set`.
+/// Returns whether some of `bits` are in `set`.
 template <bit_flags Enum>
 [[nodiscard]] constexpr bool has_any(Enum set, Enum bits) noexcept {
     return (set & bits) != Enum{};

@@ -18,16 +18,16 @@ public:
     static_assert(std::is_same_v<std::underlying_type_t<Code>, std::uint16_t>);
 
     constexpr code_list() noexcept = default;
-    /// Of fields that stand in memory, to be encoded.
+    /// Constructs a list of codes in memory, for an encoder.
     explicit code_list(std::span<const le16> codes) noexcept : bytes_(std::as_bytes(codes)) {}
-    /// Of bytes received; half a code at the end is ignored.
+    /// Constructs a list of received codes. An incomplete code at the end is ignored.
     explicit code_list(bytes_view bytes) noexcept : bytes_(*bytes.first(bytes.size() / 2 * 2)) {}
 
     [[nodiscard]] std::size_t size() const noexcept { return bytes_.size() / 2; }
     [[nodiscard]] bool empty() const noexcept { return bytes_.empty(); }
     [[nodiscard]] bytes_view bytes() const noexcept { return bytes_; }
 
-    /// The code at `index`, which is less than size().
+    /// Returns the code at `index`, which is less than size().
     [[nodiscard]] Code operator[](std::size_t index) const noexcept {
         const auto code = bytes_.take_at<le16>(index * 2);
         ENSURE(code.has_value());

@@ -5,8 +5,8 @@
 
 namespace sluice::smb::wire {
 
-/// SMB2_FILEID, [MS-SMB2] 2.2.14.1: names an open. The server chooses both parts; the persistent one survives
-/// a reconnection of the client. Also the form on the wire.
+/// SMB2_FILEID, [MS-SMB2] 2.2.14.1: identifies an open. The server chooses both parts. The
+/// persistent part survives a reconnection of the client. Also the wire format.
 struct file_id {
     le64 persistent_part;  // 0
     le64 volatile_part;    // 8
@@ -15,7 +15,8 @@ struct file_id {
 };
 static_assert(sizeof(file_id) == 16 and wire_type<file_id>);
 
-/// In a related compound: the open that the message before this one created or used ([MS-SMB2] 3.3.5.2.7.2).
+/// In a related compound: the open that the preceding message created or used ([MS-SMB2]
+/// 3.3.5.2.7.2).
 inline constexpr file_id file_id_of_previous{.persistent_part = le64(~0ULL), .volatile_part = le64(~0ULL)};
 
 }  // namespace sluice::smb::wire

@@ -7,7 +7,7 @@
 
 namespace sluice::smb::wire {
 
-/// A GUID as it stands on the wire ([MS-DTYP] 2.3.4.2); nobody here looks inside.
+/// A GUID in its wire format ([MS-DTYP] 2.3.4.2). It is opaque to this code.
 struct guid {
     std::array<std::byte, 16> bytes{};
 
@@ -16,7 +16,8 @@ struct guid {
 };
 static_assert(sizeof(guid) == 16 and wire_type<guid>);
 
-/// The client's name for the cache entry a lease protects; opens of one key share the lease.
+/// The client's name for the cache entry that a lease protects. Opens with the same key share the
+/// lease.
 struct lease_key {
     std::array<std::byte, 16> bytes{};
 

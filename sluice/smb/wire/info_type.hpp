@@ -6,10 +6,11 @@
 
 namespace sluice::smb::wire {
 
-/// What QUERY_INFO and SET_INFO are about; it decides what their class means ([MS-SMB2] 2.2.37).
+/// The object of QUERY_INFO and SET_INFO. It determines the meaning of the information class
+/// ([MS-SMB2] 2.2.37).
 enum class info_type : std::uint8_t { file = 1, file_system = 2, security = 3, quota = 4 };
 
-/// Which parts of a security descriptor are asked for or set ([MS-DTYP] 2.4.7).
+/// The requested or modified parts of a security descriptor ([MS-DTYP] 2.4.7).
 enum class security_information : std::uint32_t {
     none = 0,
     owner = 0x00001,

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
-// One list for the enumerators and their names, so that neither can be forgotten: (enumerator, name without
-// STATUS_, value), by value. [MS-ERREF] 2.3.1.
+// One list for the enumerators and their names, so that neither can be omitted: (enumerator, name
+// without STATUS_, value), in ascending order of values. [MS-ERREF] 2.3.1.
 // clang-format off
 #define SLUICE_NT_STATUS_LIST(X) \
     X(success, SUCCESS, 0x00000000) \
@@ -185,19 +185,19 @@
 
 namespace sluice::smb::wire {
 
-/// What a server answers, as it stands in the status field of a response header. Every value a server or
-/// client of ours tells apart; others occur and are kept as they are.
+/// The status field of a response header. The enumerators are the values that the server or client
+/// here distinguishes. Other values are kept unchanged.
 enum class nt_status : std::uint32_t {
 #define SLUICE_ENUMERATOR(enumerator, name, value) enumerator = value,
     SLUICE_NT_STATUS_LIST(SLUICE_ENUMERATOR)
 #undef SLUICE_ENUMERATOR
 };
 
-/// The name in [MS-ERREF], "STATUS_END_OF_FILE"; "STATUS_?" for a value that is not in the list.
-/// Allocates: nothing. Complexity: linear in the list.
+/// Returns the name in [MS-ERREF], as in "STATUS_END_OF_FILE"; "STATUS_?" for a value without an
+/// enumerator. Allocates: nothing. Complexity: linear in the list.
 [[nodiscard]] std::string_view name_of(nt_status status) noexcept;
 
-/// The two upper bits: 0 success, 1 information, 2 warning, 3 error ([MS-ERREF] 2.3).
+/// Returns the two upper bits: 0 success, 1 information, 2 warning, 3 error ([MS-ERREF] 2.3).
 [[nodiscard]] constexpr unsigned severity_of(nt_status status) noexcept {
     return static_cast<std::uint32_t>(status) >> 30;
 }
@@ -207,7 +207,7 @@ enum class nt_status : std::uint32_t {
 [[nodiscard]] constexpr bool is_warning(nt_status status) noexcept {
     return severity_of(status) == 2;
 }
-/// Success or information.
+/// Returns whether the status is a success or an information.
 [[nodiscard]] constexpr bool is_success(nt_status status) noexcept {
     return severity_of(status) < 2;
 }

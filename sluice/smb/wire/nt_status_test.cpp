@@ -12,11 +12,11 @@ TEST(nt_status, is_named_as_in_the_specification) {
     EXPECT_EQ(name_of(nt_status(0xc0000257)), "STATUS_PATH_NOT_COVERED");
 }
 
-TEST(nt_status, a_value_outside_the_list_has_a_placeholder_for_a_name) {
+TEST(nt_status, a_value_without_an_enumerator_has_a_placeholder_name) {
     EXPECT_EQ(name_of(nt_status(0xcafe0000)), "STATUS_?");
 }
 
-TEST(nt_status, severity_tells_errors_from_warnings_and_success) {
+TEST(nt_status, severity_distinguishes_errors_warnings_and_success) {
     EXPECT_TRUE(is_success(nt_status::success));
     EXPECT_TRUE(is_success(nt_status::pending));
     EXPECT_TRUE(is_warning(nt_status::buffer_overflow) and !is_error(nt_status::buffer_overflow));

@@ -29,15 +29,15 @@ void append_utf8(Text& text, std::uint32_t point) {
     }
 }
 
-/// Takes code points off the front of UTF-8. Invariant: `rest_` begins at a code point.
+/// An iterator over the code points of UTF-8. Invariant: `rest_` begins at a code point.
 class utf8_points {
 public:
     explicit utf8_points(std::string_view text) noexcept : rest_(text) {}
 
     [[nodiscard]] bool done() const noexcept { return rest_.empty(); }
 
-    /// The next code point, surrogates included; nothing if the bytes are no UTF-8: cut short, longer than
-    /// needed, or beyond U+10FFFF.
+    /// Returns the next code point, surrogates included. Returns std::nullopt if the bytes are not
+    /// UTF-8: truncated, overlong, or beyond U+10FFFF.
     std::optional<std::uint32_t> next() noexcept {
         const auto lead = static_cast<unsigned char>(rest_[0]);
         if (lead < 0x80) return taken(1, lead);
@@ -63,7 +63,8 @@ private:
     std::string_view rest_;
 };
 
-// Calls `sink(unit)` for every 16-bit unit of `utf8`; false as soon as it turns out not to be WTF-8.
+// Calls `sink(unit)` for every 16-bit unit of `utf8`. Returns false at the first byte that is not
+// WTF-8.
 template <class Sink>
 bool for_each_unit(std::string_view utf8, Sink sink) noexcept {
     bool after_high = false;
@@ -81,7 +82,7 @@ bool for_each_unit(std::string_view utf8, Sink sink) noexcept {
     return true;
 }
 
-// Nearly all names are, and each byte is then a unit.
+// Nearly all names are ASCII, and each byte is then a unit.
 bool is_ascii(std::string_view text) noexcept {
     unsigned char bits = 0;
     for (const char each : text)

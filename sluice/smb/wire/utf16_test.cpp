@@ -20,7 +20,7 @@ struct spelling {
     std::string_view utf16;
 };
 
-// By hand, one per length of a UTF-8 sequence and one per kind of lone surrogate.
+// Manually chosen: one per length of a UTF-8 sequence and one per kind of unpaired surrogate.
 using namespace std::string_view_literals;
 constexpr spelling spellings[] = {
     {""sv, ""sv},
@@ -30,16 +30,16 @@ constexpr spelling spellings[] = {
     {"\xf0\x9f\x98\x80"sv, "\x3d\xd8\x00\xde"sv},          // U+1F600, a pair
     {"\xed\xa0\xbd"sv, "\x3d\xd8"sv},                      // high surrogate at the end
     {"\xed\xa0\xbdx"sv, "\x3d\xd8x\0"sv},                  // high surrogate before a letter
-    {"\xed\xb8\x80\xed\xa0\xbd"sv, "\x00\xde\x3d\xd8"sv},  // low before high: no pair
+    {"\xed\xb8\x80\xed\xa0\xbd"sv, "\x00\xde\x3d\xd8"sv},  // low before high: not a pair
     {"\xed\xa0\xbd\xf0\x9f\x98\x80"sv, "\x3d\xd8\x3d\xd8\x00\xde"sv},
 };
 
-TEST(utf16, is_read_as_utf8_with_lone_surrogates_in_three_bytes) {
+TEST(utf16, decodes_to_utf8_with_unpaired_surrogates_in_three_bytes) {
     for (const spelling& text : spellings)
         EXPECT_EQ(utf8_of(view(text.utf16)), text.utf8);
 }
 
-TEST(utf16, is_written_from_utf8) {
+TEST(utf16, encodes_from_utf8) {
     for (const spelling& text : spellings) {
         EXPECT_EQ(utf16_of(text.utf8), text.utf16);
         EXPECT_EQ(utf16_bytes_of(text.utf8), text.utf16.size());
@@ -50,14 +50,14 @@ TEST(utf16, is_written_from_utf8) {
     }
 }
 
-TEST(utf16, of_an_odd_number_of_bytes_is_refused) {
+TEST(utf16, with_an_odd_number_of_bytes_is_rejected) {
     EXPECT_EQ(utf8_of(view("a\0b"sv)), std::unexpected(decode_error::bad_text));
 }
 
-TEST(utf16, is_not_made_from_bytes_that_are_no_utf8) {
+TEST(utf16, encoding_rejects_bytes_that_are_not_utf8) {
     const std::string_view wrong[] = {
         "\x80",              // continuation without lead
-        "\xc3",              // cut short
+        "\xc3",              // truncated
         "\xe2\x82",          //
         "\xc0\xaf",          // '/' in two bytes
         "\xe0\x80\xaf",      // '/' in three
@@ -65,7 +65,7 @@ TEST(utf16, is_not_made_from_bytes_that_are_no_utf8) {
         "\xf4\x90\x80\x80",  // beyond U+10FFFF
         "\xf8\x88\x80\x80\x80",
         "\xc3(",
-        "\xed\xa0\xbd\xed\xb8\x80",  // a pair spelled as two surrogates
+        "\xed\xa0\xbd\xed\xb8\x80",  // a pair encoded as two surrogates
     };
     for (const std::string_view text : wrong) {
         EXPECT_EQ(utf16_of(text), std::unexpected(decode_error::bad_text)) << testing::PrintToString(text);
@@ -76,12 +76,12 @@ TEST(utf16, is_not_made_from_bytes_that_are_no_utf8) {
     }
 }
 
-TEST(utf16, any_units_at_all_come_back_as_they_were) {
+TEST(utf16, any_units_round_trip) {
     seeded_random random(20);
     for (int round = 0; round < 2000; ++round) {
         std::string units;
         for (std::uint64_t count = random.below(8); count > 0; --count) {
-            // Half of the units are surrogates, or pairs would hardly occur.
+            // Half of the units are surrogates. Otherwise pairs would be rare.
             const std::uint64_t unit =
                 random.below(2) == 0 ? 0xd800 + random.below(0x800) : random.below(0x10000);
             units += static_cast<char>(unit & 0xff);
@@ -93,7 +93,7 @@ TEST(utf16, any_units_at_all_come_back_as_they_were) {
     }
 }
 
-TEST(utf16, that_does_not_fit_overflows_the_writer) {
+TEST(utf16, text_that_does_not_fit_overflows_the_writer) {
     std::array<std::byte, 3> room{};
     byte_writer writer{mutable_bytes(room)};
     EXPECT_TRUE(put_utf16(writer, "ab"));

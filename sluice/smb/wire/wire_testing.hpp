@@ -13,7 +13,7 @@
 #include "sluice/base/endian.hpp"
 #include "sluice/smb/wire/message/header.hpp"
 
-// What the tests of the messages share: messages in memory, and what must hold of every decoder.
+// Helpers of the message tests: messages in memory, and the properties of every decoder.
 
 namespace sluice::smb::wire {
 
@@ -34,7 +34,7 @@ inline bytes_view text_bytes(std::string_view text) {
     return std::as_bytes(std::span(text));
 }
 
-/// A message of a plain header and the body of `args`.
+/// Returns a message of a plain header and the body of `args`.
 template <class Args>
 message_bytes message_of(const Args& args) {
     message_bytes room(64 * 1024);
@@ -52,7 +52,7 @@ message_bytes body_of(const Args& args) {
     return {message.begin() + header_bytes, message.end()};
 }
 
-/// Decodes a message in memory; the header is good.
+/// Decodes a message in memory that has a valid header.
 template <class Decode>
 auto decode_bytes(const message_bytes& message, Decode decode) {
     const auto view = message_view::of(message);
@@ -60,24 +60,24 @@ auto decode_bytes(const message_bytes& message, Decode decode) {
     return decode(*view);
 }
 
-/// decode(encode(args)) == args, and that encodes to the same bytes again.
+/// Checks that decode(encode(args)) == args, and that the result encodes to the same bytes.
 template <class Args, class Decode>
 void expect_round_trip(const Args& args, Decode decode) {
     const message_bytes message = message_of(args);
     const auto again = decode_bytes(message, decode);
     ASSERT_TRUE(again) << name_of(again.error());
-    EXPECT_TRUE(*again == args) << "other arguments come back";
+    EXPECT_TRUE(*again == args) << "decoding returned other arguments";
     EXPECT_EQ(message_of(*again), message);
 }
 
 template <class Decode>
 void expect_refused(const message_bytes& message, decode_error why, Decode decode) {
     const auto refused = decode_bytes(message, decode);
-    ASSERT_FALSE(refused) << "accepted, not refused as " << name_of(why);
+    ASSERT_FALSE(refused) << "accepted instead of rejected with " << name_of(why);
     EXPECT_EQ(name_of(refused.error()), name_of(why));
 }
 
-/// `message` with the bytes at `offset`, counted from the body, replaced by `field`.
+/// Returns `message` with the bytes at `offset`, counted from the body, replaced by `field`.
 template <wire_type Field>
 message_bytes with_field(message_bytes message, std::size_t offset, const Field& field) {
     const auto place =
@@ -88,7 +88,8 @@ message_bytes with_field(message_bytes message, std::size_t offset, const Field&
     return message;
 }
 
-/// Every body shorter than its fixed part is `truncated`, one of another StructureSize is refused.
+/// Checks that every body shorter than its fixed part is `truncated`, and that another
+/// StructureSize is rejected.
 template <class Args, class Decode>
 void expect_fixed_part_checked(const Args& args, std::size_t fixed_bytes, Decode decode) {
     const message_bytes message = message_of(args);
@@ -104,15 +105,15 @@ void expect_fixed_part_checked(const Args& args, std::size_t fixed_bytes, Decode
     }
 }
 
-/// The fields of an offset and a length in a body.
+/// Fields of an offset and a length in a body.
 template <wire_type Offset, wire_type Length>
 struct range_fields {
     std::size_t offset_at = 0;
     std::size_t length_at = 0;
 };
 
-/// The range that `fields` name is refused as soon as any of it lies outside of the variable part, and taken,
-/// wherever it begins, if it is empty. `args` has at least two bytes there.
+/// Checks that the range in `fields` is rejected as soon as any byte of it is outside the variable
+/// part, and accepted at any offset if it is empty. `args` has at least two bytes there.
 template <class Offset, class Length, class Args, class Decode>
 void expect_range_checked(const Args& args, range_fields<Offset, Length> fields, Decode decode) {
     const message_bytes message = message_of(args);

@@ -2,24 +2,25 @@
 
 #include <cstdint>
 
-// One word that leads from a node of the skip list to the next one.
+// One word that links a node of the skip list to the next one.
 
 namespace sluice::sync::skiplist {
 
-/// The number of a node in its pool: four bytes, so that a link has room for more than where it leads.
+/// The number of a node in its pool: four bytes, so that a link has space for more than its target.
 using node_number = std::uint32_t;
 constexpr node_number no_node = 0;
-constexpr node_number the_end = 0;  // the same: it is never taken, and where every level ends
+constexpr node_number the_end = 0;  // the same: never used by a range; the end of every level
 constexpr unsigned node_number_bits = 24;
 
-/// What a link says, in 64 bits: whether its own node is on its way out (the mark), which node comes next,
-/// and how often this link has changed (the tag).
+/// The 64 bits of a link: whether its own node is being removed (the mark), the next node, and how
+/// often this link has changed (the tag).
 ///
-/// The tag never starts again, not even when the node is used for another range. So a link that reads as it
-/// did before has not changed in between, and what was concluded from it still holds: nobody came or went
-/// behind it, its node was not given back, and the next one was not either. (Michael, "High performance
-/// dynamic lock-free hash tables and list-based sets", SPAA 2002.) It takes 2^39 changes of one link, hours
-/// of them, while one thread stands still between two instructions, to deceive.
+/// The tag never restarts, not even when the node is used for another range. So a link that reads
+/// as it did before has not changed in between, and conclusions from it still hold: no node was
+/// added or removed after it, its node was not freed, and the next one was not either. (Michael,
+/// "High performance dynamic lock-free hash tables and list-based sets", SPAA 2002.) A false match
+/// takes 2^39 changes of one link, which is hours, while one thread is stopped between two
+/// instructions.
 struct tagged_link {
     static constexpr std::uint64_t mark = 1;
 
@@ -27,34 +28,34 @@ struct tagged_link {
     [[nodiscard]] static constexpr node_number next(std::uint64_t word) noexcept {
         return static_cast<node_number>(word >> tag_bits);
     }
-    /// `before` changed to lead to `next`; without a mark.
+    /// Returns `before` changed to point to `next`; without a mark.
     [[nodiscard]] static constexpr std::uint64_t changed(std::uint64_t before, node_number next) noexcept {
         return ((before + tag_one) & tag) | std::uint64_t{next} << tag_bits;
     }
-    /// Whether a link that said `before` has changed less than 2^30 times since.
+    /// Returns whether a link with the value `before` has changed fewer than 2^30 times since.
     [[nodiscard]] static constexpr bool is_soon_after(std::uint64_t before, std::uint64_t now) noexcept {
         return ((now - before) & tag) < std::uint64_t{1} << 31;
     }
 
 private:
-    static constexpr unsigned tag_bits = 64 - node_number_bits;  // the mark's among them
+    static constexpr unsigned tag_bits = 64 - node_number_bits;  // including the mark
     static constexpr std::uint64_t tag_one = 2;
     static constexpr std::uint64_t tag = (std::uint64_t{1} << tag_bits) - tag_one;
 };
 
-/// How the list takes the steps that are easily taken wrongly. Tests put wrong ones in their place, to see
-/// that they would be found.
+/// The error-prone steps of the list. Tests replace them by wrong ones, to check that the errors
+/// are found.
 struct sound_steps : tagged_link {
-    /// Whether a node's link above the bottom is set anew before another attempt to lead to the node on that
-    /// level: otherwise it cuts off those that came in between.
+    /// Whether a node's link above the bottom is set again before another attempt to link the node
+    /// on that level: otherwise it unlinks nodes that were added in between.
     static constexpr bool renews_upper_links = true;
-    /// Whether a post is believed to be one only if its node's bell says so.
+    /// Whether an entry point is trusted only if its node's state word confirms it.
     static constexpr bool listens_to_posts = true;
 
-    // Each node leaves a note of a request, and sets up a post that is missing, one use in so many.
+    // Each node notes a request, and creates a missing entry point, once per this number of uses.
     static constexpr std::uint32_t uses_per_note = 256;
     static constexpr std::uint32_t uses_per_post = 16;
-    static constexpr unsigned requests_noted = 16;  // until regions are thought over
+    static constexpr unsigned requests_noted = 16;  // until regions are reconsidered
 };
 
 }  // namespace sluice::sync::skiplist

@@ -9,7 +9,7 @@
 
 namespace sluice::sync::skiplist {
 
-/// What a node's bell says.
+/// The bits of a node's state word (`bell`).
 struct bell_bits {
     static constexpr std::uint32_t asleep = 1;
     static constexpr std::uint32_t post = 2;
@@ -26,25 +26,25 @@ struct bell_bits {
     }
 };
 
-/// Levels of an ordinary node, which lies in one cache line, and of a tall one, which takes two. One node of
-/// a thousand is tall.
+/// Levels of an ordinary node, which is in one cache line, and of a tall one, which takes two. One
+/// node in a thousand is tall.
 constexpr unsigned levels_in_cell = 5;
 constexpr unsigned height_max = 13;
 
-/// One range of the skip list; its tower of links lies behind it. Its memory is a node for as long as its
-/// pool lives, but for one range after the other: who reaches it without holding it believes what it says
-/// only if the link by which it came has not changed meanwhile.
+/// One range of the skip list, followed by its tower of links. Its memory remains a node until its
+/// pool is destroyed, but for different ranges in turn. A thread that reaches it without holding it
+/// trusts its content only if the link to it has not changed in the meantime.
 template <class Atomics>
 struct node {
     template <class T>
     using atomic = typename Atomics::template atomic<T>;
     using link = atomic<std::uint64_t>;
 
-    // Written by whoever holds the node, before it is in the list.
+    // Written by the holder of the node, before it is in the list.
     atomic<std::uint64_t> first{0};
     atomic<std::uint64_t> last{0};
-    // How often a range was given back here, times four; two if it is a post; and one if somebody may be
-    // asleep until it is given back.
+    // The number of ranges released from this node, times four; plus two if it is an entry point;
+    // plus one if a thread may be asleep until the range is released.
     atomic<std::uint32_t> bell{0};
     atomic<node_number> next_free{no_node};
 
@@ -63,16 +63,14 @@ using low_tower = tower<Atomics, levels_in_cell>;
 template <class Atomics>
 using high_tower = tower<Atomics, height_max>;
 
-/// What an ordinary node of the pool lies in; a tall one lies in two.
+/// The storage of an ordinary node of the pool; a tall one takes two.
 template <class Atomics>
 struct alignas(64) cell {
     std::byte memory[sizeof(low_tower<Atomics>)];
 
     static_assert(std::is_standard_layout_v<high_tower<Atomics>>);
-    static_assert(offsetof(low_tower<Atomics>, links) == sizeof(node<Atomics>),
-                  "links lie behind their node");
-    static_assert(offsetof(high_tower<Atomics>, links) == sizeof(node<Atomics>),
-                  "links lie behind their node");
+    static_assert(offsetof(low_tower<Atomics>, links) == sizeof(node<Atomics>), "links follow their node");
+    static_assert(offsetof(high_tower<Atomics>, links) == sizeof(node<Atomics>), "links follow their node");
 };
 
 }  // namespace sluice::sync::skiplist

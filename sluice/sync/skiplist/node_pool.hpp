@@ -15,31 +15,32 @@
 
 namespace sluice::sync::skiplist {
 
-/// The nodes of one skip list: made when they are needed for the first time, used again at once, and returned
-/// when the pool goes.
+/// The nodes of one skip list: created when needed for the first time, reused at once, and freed
+/// when the pool is destroyed.
 ///
-/// Each thread has a stripe, a small stack of free nodes of its own; what does not fit is on a stack for all.
-/// A stripe that two threads share is never waited for: who finds it taken uses the other stack.
+/// Each thread has a stripe, a small stack of free nodes. Nodes that do not fit are on a shared
+/// stack. A thread never waits for a stripe that it shares: if another thread uses it, it uses the
+/// shared stack.
 ///
 /// Invariants:
-///   1. a node is with one user, in one stripe, on one stack for all, or not made yet;
-///   2. memory that was a node of some size stays one of that size: stale readers find atomics, if odd ones;
-///   3. nodes are made only when the stack for all of their size was empty, so of each size there are never
-///   more
-///      than were with users at once, and of low ones `idle_max` more in stripes.
-/// Thread safety: any thread. Lock-free, but for making nodes, which takes a latch. Allocates: the first
-/// block when it is made; afterwards as much as there is, whenever that is used up, so rarely, and never
-/// again once there are as many nodes as are used at once.
+///   1. a node is with one user, in one stripe, on one shared stack, or not created yet;
+///   2. memory that was a node of some size stays one of that size: stale readers find atomics, if
+///      outdated ones;
+///   3. nodes are created only when the shared stack of their size was empty, so of each size there
+///      are never more than were with users at once, plus, of low ones, `idle_max` in stripes.
+/// Thread safety: any thread. Lock-free, except for creating nodes, which takes a latch. Allocates:
+/// the first block on construction; afterwards as much as there is, whenever that is used up, so
+/// rarely, and never again once there are as many nodes as are used at once.
 template <class Atomics>
 class node_pool {
 public:
     using node = skiplist::node<Atomics>;
-    static_assert(sizeof(high_tower<Atomics>) <= 2 * sizeof(cell<Atomics>), "a tall node lies in two cells");
+    static_assert(sizeof(high_tower<Atomics>) <= 2 * sizeof(cell<Atomics>), "a tall node takes two cells");
 
     static constexpr unsigned stripes = 16;
     static constexpr unsigned stripe_nodes_max = 26;
     static constexpr std::size_t idle_max = std::size_t{stripes} * stripe_nodes_max;
-    /// Nodes there can be; tall ones count twice.
+    /// The largest number of nodes; tall ones count twice.
     static constexpr node_number cells_max = (node_number{1} << node_number_bits) - 1;
 
     /// A node with a tower of `height` levels.
@@ -59,7 +60,7 @@ public:
         ENSURE(wanted.height_max >= 1 and wanted.height_max <= skiplist::height_max,
                "a tower has 1 to 13 levels");
         ENSURE(wanted.nodes_reserved >= 1 and wanted.nodes_reserved <= cells_max / 2,
-               "so many can be reserved");
+               "reserved nodes within the limit");
         blocks_[0].reset(new cell<Atomics>[std::size_t{1} << block_bits_]);
         first_block_ = blocks_[0].get();
         auto* const end = new (&first_block_[the_end]) high_tower<Atomics>();
@@ -69,8 +70,8 @@ public:
             stripes_[i].random = (i + 1) * 0x9e37'79b9'7f4a'7c15U;  // not zero, and different
     }
 
-    /// A free node, with a height drawn for it: more than k levels with a probability of 4^-k, and no more
-    /// than so many nodes as there are would fill, or than `levels_max`.
+    /// Returns a free node with a random height: more than k levels with a probability of 4^-k, and
+    /// no more than that number of nodes would fill, or than `levels_max`.
     [[nodiscard]] taken take(unsigned levels_max = height_max) noexcept {
         stripe& own = stripes_[thread_slot() % stripes];
         node_number number = no_node;
@@ -86,7 +87,7 @@ public:
         return {.what = &at(number), .number = number, .height = height};
     }
 
-    /// Back for anybody's use, at once: nothing in the list leads to it any more.
+    /// Returns a node for reuse by any thread, at once: no link of the list leads to it any more.
     void give(const taken& used) noexcept {
         if (used.height <= levels_in_cell) {
             stripe& own = stripes_[thread_slot() % stripes];
@@ -108,7 +109,7 @@ public:
         return node_in(blocks_[where.block][number - where.begin]);
     }
 
-    /// How many nodes there are; never fewer than before.
+    /// Returns the number of nodes, which never decreases.
     [[nodiscard]] std::size_t nodes() const noexcept { return nodes_.load(std::memory_order_relaxed); }
     [[nodiscard]] unsigned highest() const noexcept { return height_max_; }
 
@@ -123,14 +124,14 @@ private:
         std::uint64_t random = 0;
         std::array<node_number, stripe_nodes_max> nodes{};
     };
-    // A stack of free nodes (Treiber): the topmost, and above it how often the stack changed, so that one
-    // that looks the same is the same.
+    // A stack of free nodes (Treiber): the topmost, and in the upper bits how often the stack
+    // changed, so that an equal value means that it is unchanged.
     struct alignas(64) stack {
         atomic<std::uint64_t> top{0};
     };
 
     static void leave(stripe& own) noexcept {
-        own.is_taken.store(0, std::memory_order_release);  // pairs with the acquire of who takes it next
+        own.is_taken.store(0, std::memory_order_release);  // pairs with the acquire of the next user
     }
 
     // A block, and the number of the node in its first cell.
@@ -148,9 +149,11 @@ private:
         return *std::launder(reinterpret_cast<node*>(where.memory));
     }
 
-    // So few are found from their posts as fast without levels; and some of these nodes are the posts.
+    // This many ranges are found from their entry points as fast without levels; and some of these
+    // nodes are the entry points.
     static constexpr std::size_t few_nodes = 256;
-    // Levels that so many nodes fill, each with a quarter of those below: the highest has two to eight.
+    // Levels that this many nodes fill, each with a quarter of those below: the highest has two to
+    // eight.
     [[nodiscard]] unsigned levels_of_use() const noexcept {
         return std::min(static_cast<unsigned>(std::bit_width(nodes())) / 2, height_max_);
     }
@@ -180,7 +183,8 @@ private:
         std::uint64_t top = onto.top.load(std::memory_order_relaxed);
         do
             used.what->next_free.store(topmost(top), std::memory_order_relaxed);
-        // release: pairs with the acquire of pop(); all that was done with the node, and what is below it.
+        // release: pairs with the acquire of pop(): all earlier writes to the node, and the node
+        // below it.
         while (not onto.top.compare_exchange_weak(top, changed(top, used.number), std::memory_order_release,
                                                   std::memory_order_relaxed));
     }
@@ -188,7 +192,7 @@ private:
         // acquire: pairs with the release of push().
         std::uint64_t top = from.top.load(std::memory_order_acquire);
         while (topmost(top) != no_node) {
-            // Of another stack by now, perhaps; then the exchange fails, for the tag.
+            // Perhaps on another stack by now; then the exchange fails because of the tag.
             const node_number below = at(topmost(top)).next_free.load(std::memory_order_relaxed);
             if (from.top.compare_exchange_weak(top, changed(top, below), std::memory_order_acquire,
                                                std::memory_order_acquire))
@@ -197,7 +201,7 @@ private:
         return no_node;
     }
 
-    // A new node, behind those there are.
+    // Creates a node after the existing ones.
     [[nodiscard]] node_number make(bool is_tall) noexcept {
         const std::lock_guard making(latch_);
         const node_number cells = is_tall ? 2 : 1;
@@ -224,7 +228,7 @@ private:
     std::array<std::unique_ptr<cell<Atomics>[]>, node_number_bits> blocks_;
     atomic<std::size_t> nodes_{0};
 
-    alignas(64) basic_latch<Atomics> latch_;  // for the following, and for blocks_
+    alignas(64) basic_latch<Atomics> latch_;  // for the members below, and for blocks_
     node_number made_ = end_cells;            // the next cell to use
 
     std::array<stack, 2> free_;  // ordinary ones and tall ones

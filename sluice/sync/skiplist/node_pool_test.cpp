@@ -14,7 +14,7 @@ namespace {
 
 using pool = node_pool<real_atomics>;
 
-// Who has which node, to see that none is with two at once.
+// The owner of each node, to detect a node with two owners.
 struct owners {
     std::unique_ptr<std::atomic<int>[]> of = std::make_unique<std::atomic<int>[]>(1U << 16);
     std::atomic<int> violations{0};
@@ -25,7 +25,7 @@ struct owners {
     }
 };
 
-// Holds up to so many nodes, more than fit into a stripe, and gives them back in any order.
+// Holds up to `held_max` nodes, more than fit into a stripe, and returns them in any order.
 void take_and_give(pool& nodes, owners& seen, int who, std::size_t held_max, int rounds) {
     seeded_random random(static_cast<std::uint64_t>(who));
     std::vector<pool::taken> held;
@@ -43,7 +43,7 @@ void take_and_give(pool& nodes, owners& seen, int who, std::size_t held_max, int
     }
 }
 
-TEST(node_pool, gives_no_node_to_two_threads_at_once_and_makes_no_more_than_it_says) {
+TEST(node_pool, gives_no_node_to_two_threads_at_once_and_creates_no_more_than_documented) {
     constexpr int threads = 20;  // more than stripes
     constexpr std::size_t held_max = 60;
     pool nodes({.nodes_reserved = 1});

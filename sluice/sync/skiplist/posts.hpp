@@ -11,23 +11,25 @@
 
 namespace sluice::sync::skiplist {
 
-/// Where the posts of a skip list stand. A post is a range without bytes that the list itself holds, so that
-/// a search need not begin at the head, where all threads meet: it stands where a *region* begins. A region
-/// has 2^shift bytes, so many that 64 of them cover what is asked for.
+/// The positions of the entry points (`post`) of a skip list. An entry point is an empty range that
+/// the list itself holds, so that a search need not begin at the head, which all threads share: it
+/// is at the beginning of a *region*. A region has 2^shift bytes, such that 64 of them cover the
+/// requested ranges.
 ///
-/// All of it is hints: who comes here with a key gets the number of a node and its bell, and looks whether
-/// the node is still that post. Thread safety: any thread. Allocates: nothing.
+/// Everything here is a hint: a lookup of a key returns the number of a node and its state word,
+/// and the caller checks whether the node is still that entry point. Thread safety: any thread.
+/// Allocates: nothing.
 template <class Atomics, class Steps>
 class posts {
 public:
-    /// Node `number` was linked as a post while its bell said `bell`.
+    /// Node `number` was linked as an entry point while its state word had the value `bell`.
     struct post {
         node_number number = no_node;
         std::uint32_t bell = 0;
     };
     static constexpr unsigned max = 64;
 
-    /// The first byte of the region of `first`. 0: the head stands there, and no post.
+    /// Returns the first byte of the region of `first`. 0: the head is there, and no entry point.
     [[nodiscard]] std::uint64_t begin_of(std::uint64_t first) const noexcept {
         const unsigned shift = shift_.load(std::memory_order_relaxed);
         return first >> shift << shift;
@@ -36,14 +38,14 @@ public:
         // acquire: pairs with the release of put(); the memory of that node is seen.
         return unpacked(slot_of(begin).load(std::memory_order_acquire));
     }
-    /// Notes a post that is linked; says which it takes the place of.
+    /// Records a linked entry point. Returns the one that it replaces.
     [[nodiscard]] post put(std::uint64_t begin, post fresh) noexcept {
         const std::uint64_t word = std::uint64_t{fresh.bell} << 32 | fresh.number;
         return unpacked(slot_of(begin).exchange(word, std::memory_order_acq_rel));
     }
 
-    /// A request for what begins with `first`, one of many: regions follow what is asked for. Threads may
-    /// lose each other's, which is as good as a request less.
+    /// Records a request that begins with `first`, one of many: regions follow the requests.
+    /// Threads may overwrite each other's records, which is as good as one record less.
     void note(std::uint64_t first) noexcept {
         const std::uint64_t lowest = std::min(lowest_.load(std::memory_order_relaxed), first);
         const std::uint64_t highest = std::max(highest_.load(std::memory_order_relaxed), first);
@@ -79,11 +81,11 @@ private:
         if (shift < wanted or shift > wanted + 1) shift_.store(wanted, std::memory_order_relaxed);
     }
 
-    // Read by every search, changed seldom.
+    // Read by every search, seldom changed.
     alignas(64) std::array<atomic<std::uint64_t>, max> slots_{};
     alignas(64) atomic<unsigned> shift_{
         shift_max};  // half of all bytes: the head alone serves the first half
-    // Of the requests noted.
+    // The requests recorded.
     alignas(64) atomic<std::uint64_t> lowest_{~std::uint64_t{0}};
     atomic<std::uint64_t> highest_{0};
     atomic<unsigned> noted_{0};

@@ -10,32 +10,31 @@
 
 namespace sluice::sync::skiplist {
 
-/// Ranges that do not overlap, in their order, without a lock: a skip list (Pugh 1990) whose every level is a
-/// list that is changed with one compare-and-exchange (Harris 2001, Michael 2002, Fraser 2004), after the
-/// range lock of T.-D. Nguyen (TU München 2024), whose defects it does not share.
+/// A sorted set of disjoint ranges without a lock: a skip list (Pugh 1990) whose every level is a
+/// list that is changed with one compare-and-exchange (Harris 2001, Michael 2002, Fraser 2004),
+/// after the range lock of T.-D. Nguyen (TU München 2024), without its defects.
 ///
-/// Every level ends with the pool's end, which is behind all keys. Nodes are ordered by (first byte, last
-/// byte, number of the node): no two are equal. What is marked on the bottom level is not in the set any
-/// more, wherever it may still be linked.
+/// Every level ends with the pool's end, which is after all keys. Nodes are ordered by (first byte,
+/// last byte, number of the node): no two are equal. A node that is marked on the bottom level is
+/// no longer in the set, wherever it may still be linked.
 ///
 /// Invariants, at every moment:
-///   1. the nodes on the bottom level that are not marked there do not overlap: of two neighbours, the
-///      first's last byte is before the second's first one;
-///   2. every level is in order, and a node that is linked on one and not marked there can be reached on it
-///      from the head;
-///   3. a node is linked from the bottom up, completely before it is taken out; then it is marked from the
-///   top
-///      down, so one that is not marked on some level is not marked below either, and is in the set;
+///   1. the nodes on the bottom level that are not marked there do not overlap: for two neighbours,
+///      the first's last byte is before the second's first one;
+///   2. every level is in order, and a node that is linked on one and not marked there can be
+///      reached on it from the head;
+///   3. a node is linked from the bottom up, completely before it is removed; then it is marked
+///      from the top down, so one that is not marked on some level is not marked below either, and
+///      is in the set;
 ///   4. a marked link does not change until the node is used again, and then with a new tag;
 ///   5. a node is used again only when nothing leads to it on any level;
-///   6. a post is a node of one level, whose range is without bytes, and whose bell says that it is one; it
-///   is
-///      in the way of nobody for longer than it takes to mark it.
+///   6. an entry point is a node of one level with an empty range and a state word that identifies
+///      it as one; it conflicts with a request for no longer than it takes to mark it.
 ///
-/// Linearisation points. insert(): the exchange that leads the bottom level to the node. It succeeds only if
-/// the link of the node before is as it was when its neighbours were looked at, so both are the neighbours
-/// still, and by (1) nobody else can be in the way. A refusal: the moment the one in the way was last seen
-/// linked and unmarked. erase(): the mark on the bottom level.
+/// Linearisation points. insert(): the exchange that links the node on the bottom level. It
+/// succeeds only if the link of the node before is as it was when its neighbours were read, so both
+/// are still the neighbours, and by (1) no other range can conflict. A refusal: the moment the
+/// conflicting node was last seen linked and unmarked. erase(): the mark on the bottom level.
 ///
 /// Complexity: O(log n) expected in the ranges of the set. Thread safety: any thread. Allocates: nothing.
 template <class Atomics, class Steps = sound_steps>
@@ -44,36 +43,39 @@ public:
     using pool_type = node_pool<Atomics>;
     using node = skiplist::node<Atomics>;
     using link = typename node::link;
-    /// Nodes that it takes for itself, at most, beside one for each thread that is inserting.
+    /// The largest number of its own nodes, in addition to one for each thread that is inserting.
     static constexpr unsigned posts_max = posts<Atomics, Steps>::max;
 
     explicit range_skiplist(pool_type& nodes) noexcept : nodes_(nodes) {}
 
-    /// A range of the set: its node, and where it was put, as a hint for taking it out.
+    /// A range of the set: its node, and the node before it at insertion, as a hint for its
+    /// removal.
     struct entry {
         typename pool_type::taken own;
         node* before = nullptr;
-        std::uint32_t before_bell = 0;  // the bell of `before`, and its link, at that time
+        std::uint32_t before_bell = 0;  // the state word of `before`, and its link, at that time
         std::uint64_t before_word = 0;
     };
-    /// What is in the way: a node, and what its bell said while its range was in the set.
+    /// A conflicting node, and its state word while its range was in the set.
     struct obstacle {
-        node* what = nullptr;  // null: nothing
+        node* what = nullptr;  // null: none
         std::uint32_t bell = 0;
     };
 
-    /// Puts `where`, which is somewhere, into the set, in the node of `fresh`, unless something overlaps it.
+    /// Inserts `where`, which is somewhere, in the node of `fresh`, unless a range overlaps it.
     [[nodiscard]] obstacle insert(entry& fresh, const byte_range& where) noexcept {
         const obstacle other = link_in(fresh, where);
         if (other.what == nullptr and is_to_tend(fresh)) [[unlikely]]
             tend_posts(fresh, where.first());
         return other;
     }
-    /// Takes it out, and out of every level. Calls `marked()` in between, when it is out of the set.
+    /// Removes a range, and unlinks it on every level. Calls `marked()` in between, when it is no
+    /// longer in the set.
     template <class Marked>
     void erase(const entry& leaving, Marked&& marked) noexcept;
 
-    /// Calls `visit(number)` for every node that is linked on a level. Only while nobody changes the list.
+    /// Calls `visit(number)` for every node that is linked on a level. Only while no thread changes
+    /// the list.
     template <class Visit>
     void for_each_linked(unsigned level, Visit&& visit) {
         for (node* one = &head_.base;;) {
@@ -83,7 +85,7 @@ public:
             one = &nodes_.at(next);
         }
     }
-    /// Levels that a search looks at.
+    /// Returns the number of levels that a search uses.
     [[nodiscard]] unsigned height() const noexcept { return height_.load(std::memory_order_relaxed); }
 
 private:
@@ -95,21 +97,22 @@ private:
         [[nodiscard]] bool operator<(const key& other) const noexcept {
             if (first != other.first) [[likely]]
                 return first < other.first;
-            // Less one, so that the end comes behind all others.
+            // Minus one, so that the end comes after all others.
             return last != other.last ? last < other.last : number - 1 < other.number - 1;
         }
     };
-    // Between two nodes of a level: the first one, what its link said, without a mark, and where it ends.
+    // A gap between two nodes of a level: the first one, its link without a mark, and the end of
+    // its range.
     struct gap {
         node* before;
         std::uint64_t word;
-        std::uint64_t before_last;  // 0 of the head, and of a post: they are in nobody's way
+        std::uint64_t before_last;  // 0 for the head and for an entry point, which conflict with no range
     };
-    // Where a key belongs: on each level, behind the last node with a smaller one.
+    // The position of a key: on each level, after the last node with a smaller one.
     struct position {
         gap bottom;
-        std::uint64_t behind_first;      // where the one behind begins, which is unmarked, or the end
-        std::array<gap, height_max> on;  // of the levels above the bottom
+        std::uint64_t behind_first;      // the first byte of the next node, which is unmarked, or the end
+        std::array<gap, height_max> on;  // the levels above the bottom
     };
     enum class progress { went_on, stayed, arrived, link_changed };
 
@@ -132,7 +135,7 @@ private:
     [[nodiscard]] static std::uint32_t uses_of(const entry& one) noexcept {
         return bits::uses(one.own.what->bell.load(std::memory_order_relaxed));
     }
-    // Now and then, after an insertion.
+    // Returns whether to maintain the entry points: at intervals, after an insertion.
     [[nodiscard]] static bool is_to_tend(const entry& fresh) noexcept {
         return uses_of(fresh) % Steps::uses_per_post == 0;
     }
@@ -150,26 +153,26 @@ private:
     [[nodiscard]] unsigned levels_in_use() noexcept;
 
     static constexpr unsigned without_limit = ~0U;
-    // So many levels are for so many ranges that there are too many between two posts.
+    // With more levels there are too many ranges between two entry points.
     static constexpr unsigned levels_beside_posts_max = 5;
 
     pool_type& nodes_;
     posts<Atomics, Steps> posts_;
-    // How many levels are worth looking at: a hint. Written when a higher tower comes, or the highest is
-    // gone.
+    // The number of levels worth searching: a hint. Written when a higher tower is added, or the
+    // highest is gone.
     alignas(64) typename Atomics::template atomic<unsigned> height_{1};
     // Before all nodes, and never marked.
     alignas(64) high_tower<Atomics> head_;
 };
 
-/// Changes a link, if it still says `word`, which then becomes what it says.
+/// Changes a link if it still has the value `word`, which then becomes the new value.
 template <class Atomics, class Steps>
 bool range_skiplist<Atomics, Steps>::lead(link& from, std::uint64_t& word, node_number next) noexcept {
     const std::uint64_t changed = Steps::changed(word, next);
     std::uint64_t expected = word;
-    // release: pairs with the acquire loads of advance(), which thereby see a new node's contents, and what
-    // was done under a range whose node is unlinked here. acquire: this change passes on what those before
-    // did.
+    // release: pairs with the acquire loads of advance(), which thereby see a new node's contents,
+    // and the writes made under a range whose node is unlinked here. acquire: this change passes on
+    // earlier ones.
     if (not from.compare_exchange_strong(expected, changed, std::memory_order_acq_rel,
                                          std::memory_order_relaxed))
         return false;
@@ -177,21 +180,23 @@ bool range_skiplist<Atomics, Steps>::lead(link& from, std::uint64_t& word, node_
     return true;
 }
 
-/// Sets the link of a node that is not linked on this level to where `word` leads.
+/// Points the link of a node that is not linked on this level to the target of `word`.
 template <class Atomics, class Steps>
 void range_skiplist<Atomics, Steps>::point(link& own, std::uint64_t word) noexcept {
-    // release: whoever reads this, and knew the node as another range, sees then that it was unlinked.
+    // release: a thread that reads this, and knew the node as another range, then sees that it was
+    // unlinked.
     own.store(Steps::changed(own.load(std::memory_order_relaxed), Steps::next(word)),
               std::memory_order_release);
 }
 
-// A step on a level towards where a key belongs, past one node at most. If a link changed under it, what it
-// saw may be of no list at all.
+// A step on a level towards the position of a key, past one node at most. If a link changed
+// concurrently, the node read may belong to no list at all.
 //
-// `at.word` is what the link of `at.before` said on this level; it was not marked. As long as it says so,
-// `before` is in the list, and so is `next`; that is looked at after everything that is read of `next`, and
-// before anything is concluded. Contents and links are read with acquire, so that this look cannot come too
-// early: if they are of another range already, then the look sees the change that came before its node was
+// `at.word` is the value of the link of `at.before` on this level; it was not marked. As long as
+// the link has this value, `before` is in the list, and so is `next`. That is checked after
+// everything that is read of `next`, and before anything is concluded. Contents and links are read
+// with acquire, so that this check cannot come too early: if they already belong to another range,
+// then the check sees the change that came before its node was used again.
 // used again.
 template <class Atomics, class Steps>
 [[gnu::always_inline]] inline auto range_skiplist<Atomics, Steps>::advance(const key& wanted, unsigned level,
@@ -212,7 +217,8 @@ template <class Atomics, class Steps>
     return progress::went_on;
 }
 
-// On the bottom level to where a key belongs. False if a link changed, or it is too far.
+// Walks on the bottom level to the position of a key. Returns false if a link changed, or it is too
+// far.
 template <class Atomics, class Steps>
 [[gnu::always_inline]] inline bool range_skiplist<Atomics, Steps>::walk(const key& wanted, gap from,
                                                                         unsigned steps_max,
@@ -235,7 +241,7 @@ template <class Atomics, class Steps>
     }
 }
 
-// From the head, on so many levels. False if a link changed.
+// Descends from the head through `levels` levels. Returns false if a link changed.
 template <class Atomics, class Steps>
 bool range_skiplist<Atomics, Steps>::descend(const key& wanted, unsigned levels, position& at) noexcept {
     unsigned level = levels - 1;
@@ -253,8 +259,8 @@ bool range_skiplist<Atomics, Steps>::descend(const key& wanted, unsigned levels,
         --level;
     }
     if (levels > levels_beside_posts_max) return walk(wanted, here, without_limit, at);
-    // Few ranges have few levels, and then a post is nearer. Whether it is may be said of another range by
-    // now, but either is before the key, or will be seen to have changed.
+    // Few ranges have few levels, and then an entry point is nearer. The comparison may use another
+    // range by now, but either node is before the key, or will be seen to have changed.
     const gap from = post_before(wanted);
     const bool is_nearer =
         from.before != nullptr and
@@ -263,7 +269,7 @@ bool range_skiplist<Atomics, Steps>::descend(const key& wanted, unsigned levels,
     return walk(wanted, is_nearer ? from : here, without_limit, at);
 }
 
-// How many levels to look at: one less from now on, if the two highest are empty.
+// Returns the number of levels to search: one less from now on, if the two highest are empty.
 template <class Atomics, class Steps>
 unsigned range_skiplist<Atomics, Steps>::levels_in_use() noexcept {
     const unsigned levels = height();
@@ -275,8 +281,8 @@ unsigned range_skiplist<Atomics, Steps>::levels_in_use() noexcept {
     return levels;
 }
 
-// The post before a key, of its region, or the head if the region has none: where to walk on the bottom level
-// from. Null if it is gone.
+// Returns the entry point before a key in its region, or the head if the region has none: the start
+// of a walk on the bottom level. Returns null if it is gone.
 template <class Atomics, class Steps>
 [[gnu::always_inline]] inline auto range_skiplist<Atomics, Steps>::post_before(const key& wanted) noexcept
     -> gap {
@@ -288,8 +294,9 @@ template <class Atomics, class Steps>
     node& own = nodes_.at(noted.number);
     const std::uint64_t word = own.at(0).load(std::memory_order_acquire);
     if (Steps::is_marked(word)) return none;
-    // As the bell says what it said once this post was linked, and the link will be seen unchanged after
-    // this, the node is that post, and in the list. acquire: for this order.
+    // The state word has the value it had when this entry point was linked, and the link will be
+    // seen unchanged after this. So the node is that entry point, and in the list. acquire: for
+    // this order.
     if (Steps::listens_to_posts and own.bell.load(std::memory_order_acquire) != noted.bell) return none;
     const key own_key{.first = own.first.load(std::memory_order_acquire),
                       .last = own.last.load(std::memory_order_acquire),
@@ -297,7 +304,8 @@ template <class Atomics, class Steps>
     return own_key < wanted ? gap{.before = &own, .word = word, .before_last = 0} : none;
 }
 
-// On the bottom level alone. False if there is no post, it is far from there, or a link changed.
+// Searches the bottom level alone. Returns false if there is no entry point, it is far from there,
+// or a link changed.
 template <class Atomics, class Steps>
 [[gnu::always_inline]] inline bool range_skiplist<Atomics, Steps>::search_from_post(const key& wanted,
                                                                                     position& at) noexcept {
@@ -323,7 +331,7 @@ template <class Atomics, class Steps>
     if (levels_min != 1 or not search_from_post(wanted, at)) search_from_head(wanted, levels_min, at);
 }
 
-// What overlaps `where`, by (1) one of its neighbours, or null.
+// Returns a range that overlaps `where`, by (1) one of its neighbours, or null.
 template <class Atomics, class Steps>
 auto range_skiplist<Atomics, Steps>::in_the_way(const byte_range& where, const position& at) noexcept
     -> node* {
@@ -343,14 +351,15 @@ auto range_skiplist<Atomics, Steps>::link_in(entry& fresh, const byte_range& whe
     for (;;) {
         search(wanted, height, at);
         if (node* const other = in_the_way(where, at); other != nullptr) {
-            // The bell rings after the mark, and the node is used again after that link has changed: if
-            // neither is seen behind it, the bell is of the range in the way. acquire: for this order.
+            // The state word changes after the mark, and the node is used again after that link has
+            // changed. If neither is seen afterwards, the state word belongs to the conflicting
+            // range. acquire: for this order.
             const std::uint32_t bell = other->bell.load(std::memory_order_acquire);
             const std::uint64_t beyond = other->at(0).load(std::memory_order_acquire);
             const bool is_same = at.bottom.before->at(0).load(std::memory_order_relaxed) == at.bottom.word;
             if (not is_same or Steps::is_marked(beyond)) continue;
             if ((bell & bits::post) == 0) return {other, bell};
-            // No post ends behind where it begins, so it is the node behind.
+            // An entry point ends where it begins, so it is the node after the gap.
             (void)take_down({.what = other, .number = Steps::next(at.bottom.word)}, beyond, bell);
             continue;
         }
@@ -363,8 +372,8 @@ auto range_skiplist<Atomics, Steps>::link_in(entry& fresh, const byte_range& whe
     }
     fresh.before_word = at.bottom.word;
     for (unsigned level = 1; level != height; ++level) {
-        // Nobody reaches the link on this level yet, and nobody marks it before this is over: only the holder
-        // of the range does.
+        // No search reaches the link on this level yet, and no thread marks it before this is over:
+        // only the holder of the range does.
         while (not lead(at.on[level].before->at(level), at.on[level].word, fresh.own.number)) {
             search(wanted, height, at);
             for (unsigned above = level; Steps::renews_upper_links and above != height; ++above)
@@ -375,7 +384,7 @@ auto range_skiplist<Atomics, Steps>::link_in(entry& fresh, const byte_range& whe
     return {};
 }
 
-// Sees that posts stand where requests are.
+// Ensures that entry points are where the requests are.
 template <class Atomics, class Steps>
 [[gnu::noinline]] void range_skiplist<Atomics, Steps>::tend_posts(const entry& fresh,
                                                                   std::uint64_t first) noexcept {
@@ -385,7 +394,7 @@ template <class Atomics, class Steps>
     const post noted = posts_.at(begin);
     if (noted.number != no_node) {
         node& own = nodes_.at(noted.number);
-        // If it is another range by now, that is one chance missed.
+        // If it is another range by now, one opportunity is missed.
         if (own.bell.load(std::memory_order_relaxed) == noted.bell and
             own.first.load(std::memory_order_relaxed) == begin)
             return;
@@ -393,7 +402,7 @@ template <class Atomics, class Steps>
     set_up_post(begin);
 }
 
-// Unless a range is there.
+// Creates an entry point, unless the set has a range there.
 template <class Atomics, class Steps>
 void range_skiplist<Atomics, Steps>::set_up_post(std::uint64_t begin) noexcept {
     entry fresh{.own = nodes_.take(1)};
@@ -408,7 +417,7 @@ void range_skiplist<Atomics, Steps>::set_up_post(std::uint64_t begin) noexcept {
     take_down(posts_.put(begin, {.number = fresh.own.number, .bell = as_post}));
 }
 
-// If it is still standing.
+// Removes an entry point, if it still exists.
 template <class Atomics, class Steps>
 void range_skiplist<Atomics, Steps>::take_down(const post& old) noexcept {
     if (old.number == no_node) return;
@@ -420,8 +429,8 @@ void range_skiplist<Atomics, Steps>::take_down(const post& old) noexcept {
     }
 }
 
-// A post that was one, with this bell, while its link said `word`. Whoever marks it gives its node back.
-// False if the link has changed.
+// Removes a former entry point with this state word, while its link has the value `word`. The
+// thread that marks it returns its node. Returns false if the link has changed.
 template <class Atomics, class Steps>
 bool range_skiplist<Atomics, Steps>::take_down(const typename pool_type::taken& old, std::uint64_t word,
                                                std::uint32_t bell) noexcept {
@@ -443,16 +452,16 @@ auto range_skiplist<Atomics, Steps>::key_of(const entry& one) noexcept -> key {
             .number = one.own.number};
 }
 
-// Takes a node of one level out from where it was put in. False if the node before is gone, or a link has
-// changed meanwhile.
+// Removes a node of one level from where it was inserted. Returns false if the node before is gone,
+// or a link has changed in the meantime.
 template <class Atomics, class Steps>
 [[gnu::always_inline]] inline bool range_skiplist<Atomics, Steps>::unlink_near(
     const entry& leaving) noexcept {
     if (leaving.own.height != 1) return false;
     link& from = leaving.before->at(0);
     std::uint64_t word = from.load(std::memory_order_acquire);
-    // As the bell has not rung after this was read, it is the same range, and was in the set. The bell alone
-    // would come round after 2^30 of them.
+    // The state word has not changed after this was read, so it is the same range, and was in the
+    // set. The state word alone would wrap after 2^30 ranges.
     if (not bits::is_same_range(leaving.before->bell.load(std::memory_order_relaxed), leaving.before_bell))
         return false;
     if (Steps::is_marked(word) or not Steps::is_soon_after(leaving.before_word, word)) return false;
@@ -463,7 +472,7 @@ template <class Atomics, class Steps>
                 unused);
 }
 
-// Where a search ends, nothing that is marked is linked on any of its levels between smaller and greater
+// Where a search ends, no marked node is linked on any of its levels between smaller and greater
 // keys: so this node is not.
 template <class Atomics, class Steps>
 [[gnu::noinline]] void range_skiplist<Atomics, Steps>::unlink(const entry& leaving) noexcept {
@@ -478,8 +487,8 @@ template <class Marked>
     node& own = *leaving.own.what;
     for (unsigned level = leaving.own.height - 1; level != 0; --level)
         own.at(level).fetch_or(Steps::mark, std::memory_order_release);
-    // release: pairs with the acquire of advance(), where it leads around the node; what was done under the
-    // range is seen by whoever has it next. seq_cst: see who waits for the bell.
+    // release: pairs with the acquire of advance(), where it unlinks the node: the next holder of
+    // the range sees the writes made under it. seq_cst: see the wait for the state word.
     own.at(0).fetch_or(Steps::mark, std::memory_order_seq_cst);
     marked();
     if (not unlink_near(leaving)) unlink(leaving);

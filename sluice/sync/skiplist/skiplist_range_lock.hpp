@@ -6,25 +6,25 @@
 #include "sluice/sync/atomics.hpp"
 #include "sluice/sync/skiplist/range_skiplist.hpp"
 
-// A lock on ranges of a resource that takes no lock itself. Optional: see
+// A lock on ranges of a resource that is itself lock-free. Optional: see
 // docs/decisions/0007-skiplist-is-optional.md.
 
 namespace sluice::sync {
 
-/// How a skip-list range lock is made.
+/// The settings of a skip-list range lock.
 struct skiplist_settings {
     /// Levels of the highest tower, 1 to 13; k levels serve 4^k ranges that are held at once.
     unsigned height_max = skiplist::height_max;
-    /// Ranges for which there is address space from the beginning, 64 bytes each; memory only once they are
-    /// used. They are found a little faster than any further ones.
+    /// Ranges with reserved address space, 64 bytes each, which becomes memory once they are used.
+    /// They are found a little faster than further ones.
     std::uint32_t ranges_reserved = 32'702;
 };
 
 template <class Atomics, class Steps>
 class basic_skiplist_range_lock;
 
-/// A range that is held, or nothing. Gives it back when it goes.
-/// Thread safety: one thread at a time; any thread may give back. Outlived by its lock.
+/// A range that is held, or none. The destructor releases it. Thread safety: one thread at a time;
+/// any thread may release it. Its lock outlives it.
 template <class Atomics, class Steps>
 class basic_skiplist_range_guard {
 public:
@@ -44,8 +44,9 @@ public:
     [[nodiscard]] explicit operator bool() const noexcept { return lock_ != nullptr; }
     [[nodiscard]] const byte_range& where() const noexcept { return where_; }
 
-    /// Gives the range back and wakes those that sleep because of it. Again: does nothing.
-    /// Complexity: constant if nobody came in just before it, otherwise O(log n) expected in held ranges.
+    /// Releases the range and wakes the threads that sleep because of it. A second call does
+    /// nothing. Complexity: constant if no range was inserted directly before it, otherwise O(log
+    /// n) expected in held ranges.
     void unlock() noexcept {
         if (lock_ != nullptr) std::exchange(lock_, nullptr)->unlock(held_);
     }
@@ -55,21 +56,24 @@ private:
 
     basic_skiplist_range_lock<Atomics, Steps>* lock_ = nullptr;
     byte_range where_ = byte_range::none_at(0);
-    typename skiplist::range_skiplist<Atomics, Steps>::entry held_;  // no node: of a range that is nowhere
+    typename skiplist::range_skiplist<Atomics, Steps>::entry held_;  // no node if the range is nowhere
 };
 
-/// An exclusive lock on the ranges of one resource: no two that are held overlap. Requests that do not
-/// overlap neither wait for one another nor share a latch: the ranges are the nodes of a lock-free skip list
-/// (skiplist/range_skiplist.hpp has its invariants, docs/algorithms/skiplist_range_lock.md the whole story).
+/// An exclusive lock on the ranges of one resource: no two held ranges overlap. Requests that do
+/// not overlap neither wait for one another nor share a latch: the ranges are the nodes of a
+/// lock-free skip list (invariants: skiplist/range_skiplist.hpp; description:
+/// docs/algorithms/skiplist_range_lock.md).
 ///
-/// Not fair, and for one mode only: who wants much may wait as long as others come and go for parts of it.
-/// Every byte_range can be locked, those without bytes included; they are where byte_range says they are.
+/// Not fair, and for one mode only: a request for a large range may wait as long as others lock
+/// parts of it. Every byte_range can be locked, including empty ones, which are where byte_range
+/// states.
 ///
-/// Complexity: O(log n) expected in held ranges. Thread safety: any thread. try_lock() and unlock() are
-/// lock-free, but for memory. Allocates: address space for `ranges_reserved` when it is made (2 MiB), which
-/// becomes memory as ranges use it; later only when more ranges are held or asked for at once than ever
-/// before, rarely, as much as there is (64 bytes for a range; 2^24 of them at most, and without memory the
-/// program stops). It goes back when the lock goes. Outlives its guards. Size: 3.4 KiB.
+/// Complexity: O(log n) expected in held ranges. Thread safety: any thread. try_lock() and unlock()
+/// are lock-free, except for memory. Allocates: address space for `ranges_reserved` on construction
+/// (2 MiB), which becomes memory as ranges use it; later only when more ranges are held or
+/// requested at once than before, rarely, as much as there is (64 bytes for a range; 2^24 of
+/// them at most, and without memory the program stops). The destructor frees it. Outlives its
+/// guards. Size: 3.4 KiB.
 template <class Atomics, class Steps = skiplist::sound_steps>
 class basic_skiplist_range_lock {
 public:
@@ -81,15 +85,15 @@ public:
     basic_skiplist_range_lock(const basic_skiplist_range_lock&) = delete;
     basic_skiplist_range_lock& operator=(const basic_skiplist_range_lock&) = delete;
 
-    /// Waits until nothing that overlaps is held. Blocks: until then.
+    /// Waits until no overlapping range is held. Blocks: until then.
     [[nodiscard, gnu::always_inline]] guard lock(const byte_range& where) noexcept {
         return try_lock(where, deadline());
     }
-    /// Empty if something that overlaps is held.
+    /// Returns an empty guard if an overlapping range is held.
     [[nodiscard, gnu::always_inline]] guard try_lock(const byte_range& where) noexcept {
         return try_lock(where, deadline::zero());
     }
-    /// Empty if it was not to be had in time. Blocks: until the deadline.
+    /// Returns an empty guard if the range was not acquired in time. Blocks: until the deadline.
     [[nodiscard, gnu::always_inline]] guard try_lock(const byte_range& where, deadline until) noexcept {
         guard made;
         made.where_ = where;
@@ -104,13 +108,13 @@ public:
         return try_lock(where, when);
     }
 
-    /// Nodes that were made. There are two sizes, low ones and, for one range of a thousand, tall ones: of
-    /// each, at most as many as were used at once, by ranges held and asked for; and of low ones `posts_max`
-    /// more, or `spare_nodes_max` if several threads use them.
+    /// Returns the number of nodes. There are two sizes, low ones and, for one range in a thousand,
+    /// tall ones: of each, at most as many as were used at once, by ranges held and requested; and
+    /// of low ones `posts_max` more, or `spare_nodes_max` if several threads use them.
     [[nodiscard]] std::size_t nodes() const noexcept { return nodes_.nodes(); }
     static constexpr std::size_t posts_max = skiplist::range_skiplist<Atomics, Steps>::posts_max;
     static constexpr std::size_t spare_nodes_max = skiplist::node_pool<Atomics>::idle_max + posts_max;
-    /// Levels that a search looks at just now.
+    /// Returns the number of levels that a search currently uses.
     [[nodiscard]] unsigned height() const noexcept { return ranges_.height(); }
 
 private:
@@ -132,9 +136,9 @@ private:
     list ranges_{nodes_};
 };
 
-// Whether it is held. Most requests find nothing in their way, and this is written for them: the fewer
-// instructions a pair of lock and unlock has, the more of the next one's memory the processor asks for while
-// it waits for what was written under this one.
+// Returns whether the range is held. Most requests find no conflict, and this is written for them:
+// with fewer instructions for a pair of lock and unlock, the CPU can prefetch more memory of the
+// next one while it waits for the stores of this one.
 template <class Atomics, class Steps>
 bool basic_skiplist_range_lock<Atomics, Steps>::take(guard& made, deadline until) noexcept {
     made.held_.own = nodes_.take();
@@ -156,12 +160,13 @@ template <class Atomics, class Steps>
     return false;
 }
 
-// The bell of a node counts the ranges given back in it; its lowest bit says that somebody may be asleep. Who
-// waits sets that bit, then looks for the mark; who gives back marks, then looks at the bit; both seq_cst, so
-// one of them sees the other. The bell has moved on before the node is used for another range, so nobody
-// sleeps for one that is not in the way.
+// The state word of a node counts the ranges released from it; its lowest bit shows that a thread
+// may be asleep. A waiter sets that bit, then checks the mark; a releasing thread marks, then
+// checks the bit. Both are seq_cst, so one of them sees the other. The state word has changed
+// before the node is used for another range, so no thread sleeps for a range that does not
+// conflict.
 //
-// False after the deadline. True: it is worth trying again.
+// Returns false after the deadline, and true if it is worth trying again.
 template <class Atomics, class Steps>
 bool basic_skiplist_range_lock<Atomics, Steps>::wait(const typename list::obstacle& other,
                                                      time_point until) noexcept {
@@ -176,7 +181,7 @@ bool basic_skiplist_range_lock<Atomics, Steps>::wait(const typename list::obstac
                                          std::memory_order_seq_cst) and
         seen != (quiet | bits::asleep))
         return true;
-    // seq_cst: pairs with the mark of erase(), as said above.
+    // seq_cst: pairs with the mark of erase(), see above.
     if (Steps::is_marked(other.what->at(0).load(std::memory_order_seq_cst))) return true;
     Atomics::wait(bell, quiet | bits::asleep, until);
     return until == time_point::max() or Atomics::now() < until;
@@ -184,12 +189,13 @@ bool basic_skiplist_range_lock<Atomics, Steps>::wait(const typename list::obstac
 
 template <class Atomics, class Steps>
 void basic_skiplist_range_lock<Atomics, Steps>::unlock(const typename list::entry& held) noexcept {
-    if (held.own.what == nullptr) return;  // of a range that is nowhere
+    if (held.own.what == nullptr) return;  // a range that is nowhere
     auto& bell = held.own.what->bell;
     ranges_.erase(held, [&bell] {
-        // seq_cst: pairs with the exchange of wait(), as said above.
+        // seq_cst: pairs with the exchange of wait(), see above.
         const std::uint32_t before = bell.load(std::memory_order_seq_cst);
-        // Over a bit that was set since: whoever did that sees the mark. release: after the mark.
+        // Overwrites a bit that was set since: the thread that set it sees the mark. release: after
+        // the mark.
         bell.store(bits::rung(before), std::memory_order_release);
         if ((before & bits::asleep) != 0) Atomics::wake_all(bell);
     });

@@ -1,4 +1,4 @@
-// Counts every allocation of this program: a test program of its own, because malloc is replaced.
+// Counts every allocation of this program, which is a separate one because it replaces malloc.
 
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ TEST(skiplist_range_lock, allocates_nothing_once_it_has_as_many_nodes_as_are_use
     EXPECT_EQ(bench::allocations() - before, 0U);
 }
 
-TEST(skiplist_range_lock, allocates_nothing_within_what_is_reserved) {
+TEST(skiplist_range_lock, allocates_nothing_within_the_reserved_ranges) {
     skiplist_range_lock lock({.ranges_reserved = 100});
     const std::uint64_t before = bench::allocations();
     lock_in_batches(lock, 2, 2000);

@@ -22,15 +22,15 @@ void expect_no_difference() {
     }
 }
 
-TEST(skiplist_range_lock, does_what_a_list_of_all_that_is_held_does) {
+TEST(skiplist_range_lock, does_the_same_as_a_list_of_all_held_ranges) {
     expect_no_difference<skiplist_range_lock>();
 }
 
-TEST(skiplist_range_lock, does_the_same_while_posts_come_and_go) {
+TEST(skiplist_range_lock, does_the_same_while_entry_points_come_and_go) {
     expect_no_difference<basic_skiplist_range_lock<real_atomics, tending_steps>>();
 }
 
-TEST(skiplist_range_lock, refuses_what_overlaps_and_grants_what_touches) {
+TEST(skiplist_range_lock, refuses_overlapping_ranges_and_grants_adjacent_ones) {
     skiplist_range_lock lock;
     const skiplist_range_guard held = lock.try_lock(bytes(10, 19));
     ASSERT_TRUE(held);
@@ -44,7 +44,7 @@ TEST(skiplist_range_lock, refuses_what_overlaps_and_grants_what_touches) {
     EXPECT_TRUE(lock.try_lock(bytes(20, 30)));
 }
 
-TEST(skiplist_range_lock, locks_the_first_byte_the_last_one_and_each_alone) {
+TEST(skiplist_range_lock, locks_the_first_byte_the_last_one_and_each_byte) {
     skiplist_range_lock lock;
     for (int round = 0; round != 3; ++round) {
         skiplist_range_guard first = lock.try_lock(bytes(0, 10));
@@ -61,7 +61,7 @@ TEST(skiplist_range_lock, locks_the_first_byte_the_last_one_and_each_alone) {
     }
 }
 
-TEST(skiplist_range_lock, has_ranges_without_bytes_lie_between_two_bytes) {
+TEST(skiplist_range_lock, locks_empty_ranges_between_two_bytes) {
     skiplist_range_lock lock;
     const skiplist_range_guard between = lock.try_lock(byte_range::none_at(10));
     const skiplist_range_guard again = lock.try_lock(byte_range::none_at(10));
@@ -78,7 +78,7 @@ TEST(skiplist_range_lock, has_ranges_without_bytes_lie_between_two_bytes) {
     EXPECT_TRUE(lock.try_lock(bytes(0, 9)));
 }
 
-TEST(skiplist_range_lock, gives_back_once_by_whatever_guard_holds_it_last) {
+TEST(skiplist_range_lock, releases_once_with_the_guard_that_holds_it_last) {
     skiplist_range_lock lock;
     skiplist_range_guard held = lock.try_lock(bytes(0, 9));
     skiplist_range_guard moved = std::move(held);
@@ -92,7 +92,7 @@ TEST(skiplist_range_lock, gives_back_once_by_whatever_guard_holds_it_last) {
     EXPECT_TRUE(lock.try_lock(byte_range::whole()));
 }
 
-TEST(skiplist_range_lock, gives_up_at_the_deadline_and_leaves_nothing_behind) {
+TEST(skiplist_range_lock, times_out_at_the_deadline_and_leaves_no_request) {
     skiplist_range_lock lock;
     skiplist_range_guard held = lock.try_lock(bytes(0, 9));
     const auto start = deadline::steady_clock::now();
@@ -104,7 +104,7 @@ TEST(skiplist_range_lock, gives_up_at_the_deadline_and_leaves_nothing_behind) {
     EXPECT_TRUE(lock.try_lock_for(bytes(5, 15), std::chrono::milliseconds(20)));
 }
 
-TEST(skiplist_range_lock, wakes_all_that_wait_for_what_is_given_back) {
+TEST(skiplist_range_lock, wakes_all_waiters_of_a_released_range) {
     skiplist_range_lock lock;
     skiplist_range_guard held = lock.try_lock(bytes(0, 99));
     std::vector<std::thread> waiting;
@@ -117,7 +117,7 @@ TEST(skiplist_range_lock, wakes_all_that_wait_for_what_is_given_back) {
     EXPECT_TRUE(lock.try_lock(byte_range::whole()));
 }
 
-TEST(skiplist_range_lock, makes_no_more_nodes_than_are_used_at_once) {
+TEST(skiplist_range_lock, creates_no_more_nodes_than_are_used_at_once) {
     skiplist_range_lock lock({.ranges_reserved = 1});
     for (std::uint64_t round = 0; round != 200'000; ++round) {
         const skiplist_range_guard a = lock.try_lock(bytes(round, round));
@@ -127,7 +127,7 @@ TEST(skiplist_range_lock, makes_no_more_nodes_than_are_used_at_once) {
     EXPECT_LE(lock.nodes(), 3 + skiplist_range_lock::posts_max);
 }
 
-TEST(skiplist_range_lock, grows_with_what_is_held_and_uses_all_of_it_again) {
+TEST(skiplist_range_lock, grows_with_the_held_ranges_and_reuses_all_nodes) {
     skiplist_range_lock lock({.ranges_reserved = 1});
     std::size_t nodes_of_first_round = 0;
     for (int round = 0; round != 3; ++round) {
@@ -147,7 +147,7 @@ TEST(skiplist_range_lock, grows_with_what_is_held_and_uses_all_of_it_again) {
     EXPECT_LE(lock.nodes(), 20'001 + skiplist_range_lock::spare_nodes_max);
 }
 
-TEST(skiplist_range_lock, looks_at_few_levels_again_once_few_are_held) {
+TEST(skiplist_range_lock, searches_few_levels_again_once_few_ranges_are_held) {
     skiplist_range_lock lock;
     std::vector<skiplist_range_guard> held;
     for (std::uint64_t i = 0; i != 5000; ++i)
@@ -160,7 +160,7 @@ TEST(skiplist_range_lock, looks_at_few_levels_again_once_few_are_held) {
     EXPECT_LE(lock.height(), 3U);
 }
 
-TEST(skiplist_range_lock, builds_no_tower_higher_than_it_is_told) {
+TEST(skiplist_range_lock, builds_no_tower_above_the_given_height) {
     skiplist_range_lock lock({.height_max = 3});
     std::vector<skiplist_range_guard> held;
     for (std::uint64_t i = 0; i != 5000; ++i)

@@ -7,8 +7,8 @@
 #include "sluice/sync/skiplist/skiplist_range_lock.hpp"
 #include "sluice/sync/skiplist/skiplist_testing.hpp"
 
-// Every byte of a small resource says who has it, in an atomic; plain words beside it, so that a lock that
-// forgets to order memory is seen by TSan.
+// Every byte of a small resource has its holder, in an atomic. Plain words next to it let TSan
+// detect a lock that does not order memory.
 
 namespace sluice::sync {
 namespace {
@@ -62,7 +62,7 @@ template <class Lock>
     }
 }
 
-// Bytes entered.
+// Returns the number of bytes entered.
 template <class Lock>
 std::uint64_t use(Lock& lock, resource& guarded, int who, int rounds) {
     seeded_random random(static_cast<std::uint64_t>(who));
@@ -76,7 +76,7 @@ std::uint64_t use(Lock& lock, resource& guarded, int who, int rounds) {
             continue;
         }
         const byte_range wanted = draw(random, random.below(8) == 0 ? 30 : 5);
-        // Who holds something does not wait: two might for each other.
+        // A thread that holds a range does not wait: two such threads might wait for each other.
         const bool holds =
             std::ranges::any_of(held, [](const auto& each) { return static_cast<bool>(each); });
         one = holds ? lock.try_lock(wanted) : lock_somehow(lock, wanted, random);
@@ -102,9 +102,9 @@ void expect_threads_excluded() {
         for (std::thread& one : threads)
             one.join();
         EXPECT_EQ(guarded.violations.load(), 0);
-        EXPECT_EQ(guarded.sum(), entered.load()) << "what was done under a range was lost";
+        EXPECT_EQ(guarded.sum(), entered.load()) << "a write under a range was lost";
         EXPECT_TRUE(lock.try_lock(byte_range::whole())) << "something is still locked";
-        EXPECT_LE(lock.nodes(), 8 * (5 + 1) + Lock::spare_nodes_max) << "one each to set up a post";
+        EXPECT_LE(lock.nodes(), 8 * (5 + 1) + Lock::spare_nodes_max) << "one each for a new entry point";
     }
 }
 
@@ -112,11 +112,11 @@ TEST(skiplist_range_lock, excludes_threads_that_try_wait_and_time_out_at_random)
     expect_threads_excluded<skiplist_range_lock>();
 }
 
-TEST(skiplist_range_lock, excludes_threads_that_set_up_posts_and_take_them_down_all_the_time) {
+TEST(skiplist_range_lock, excludes_threads_that_constantly_create_and_remove_entry_points) {
     expect_threads_excluded<basic_skiplist_range_lock<real_atomics, tending_steps>>();
 }
 
-TEST(skiplist_range_lock, hands_one_range_from_thread_to_thread_without_losing_a_wake_up) {
+TEST(skiplist_range_lock, passes_one_range_between_threads_without_a_lost_wake_up) {
     skiplist_range_lock lock;
     std::uint64_t count = 0;
     std::vector<std::thread> threads;
@@ -124,7 +124,7 @@ TEST(skiplist_range_lock, hands_one_range_from_thread_to_thread_without_losing_a
         threads.emplace_back([&] {
             for (int round = 0; round != 20'000; ++round) {
                 const skiplist_range_guard held = lock.try_lock_for(bytes(5, 9), std::chrono::seconds(60));
-                ASSERT_TRUE(held) << "nobody was woken for a minute";
+                ASSERT_TRUE(held) << "no thread was woken for a minute";
                 ++count;
                 if (round % 64 == 0) std::this_thread::yield();
             }

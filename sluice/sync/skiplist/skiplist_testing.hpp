@@ -9,7 +9,7 @@
 #include "sluice/sync/byte_range.hpp"
 #include "sluice/sync/skiplist/link.hpp"
 
-// For the tests of exclusive range locks: what they shall do, said as simply as possible.
+// For the tests of exclusive range locks: their specification, in the simplest form.
 
 namespace sluice::sync {
 
@@ -17,15 +17,16 @@ namespace sluice::sync {
     return byte_range::between({.first = first, .last = last});
 }
 
-/// Sees that a post is there after every request; where, it thinks over after every other.
+/// Ensures that there is an entry point after every request; reconsiders the regions after every
+/// second one.
 struct tending_steps : skiplist::sound_steps {
     static constexpr std::uint32_t uses_per_note = 1;
     static constexpr std::uint32_t uses_per_post = 1;
     static constexpr unsigned requests_noted = 2;
 };
 
-/// A range somewhere: between small numbers, so that many touch, or at the end of all bytes; one byte, none,
-/// or everything.
+/// Returns a random range: between small numbers, so that many touch, or at the end of all bytes;
+/// one byte, an empty range, or everything.
 [[nodiscard]] inline byte_range draw_range(random_source& random) {
     constexpr std::uint64_t last_byte = ~std::uint64_t{0};
     const std::uint64_t base = random.below(4) == 0 ? last_byte - 40 : 0;
@@ -44,8 +45,9 @@ struct tending_steps : skiplist::sound_steps {
     }
 }
 
-/// Does the same with a lock and with a list of what is held, and returns the first difference, or "". `Lock`
-/// has a try_lock(range), which returns a `Lock::guard` that converts to bool and can unlock().
+/// Does the same with a lock and with a list of the held ranges, and returns the first difference,
+/// or "". `Lock` has a try_lock(range), which returns a `Lock::guard` that converts to bool and can
+/// unlock().
 template <class Lock>
 [[nodiscard]] std::string first_difference(Lock& lock, std::uint64_t seed, int operations,
                                            std::size_t held_max = 12) {

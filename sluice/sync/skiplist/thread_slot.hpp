@@ -8,8 +8,9 @@ namespace detail {
 inline std::atomic<unsigned> slots_taken{0};
 inline constinit thread_local unsigned own_slot = 0;  // 0: none yet
 }  // namespace detail
-
-/// A number that this thread keeps, and that few others share: threads count themselves as they come.
+/// Returns a number that this thread keeps, and that few others share: threads are counted as they
+/// first call this. Thread safety: any thread. Complexity: constant, one load from the second time
+/// on.
 /// Thread safety: any thread. Complexity: constant, one load from the second time on.
 [[nodiscard]] inline unsigned thread_slot() noexcept {
     if (detail::own_slot == 0) [[unlikely]]

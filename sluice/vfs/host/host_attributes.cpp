@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view user_prefix = "user.";
 constexpr std::size_t attribute_name_bytes_max = 255;
 
-// Calls `sink(name)` for each attribute. Kinds of files that keep none have none.
+// Calls `sink(name)` for each attribute. Files that do not support attributes have none.
 template <class Sink>
 result<void> for_each_attribute(const io::handle& open, Sink sink) {
     std::vector<char> storage(limits::attribute_bytes_max);
@@ -26,7 +26,7 @@ bool is_foreign_user_attribute(std::string_view name) noexcept {
     return name.starts_with(user_prefix) and not name.starts_with(own_prefix);
 }
 
-// Gone since it was listed: not there, then.
+// Maps the error of an attribute that was removed after it was listed to ENOENT.
 error as_missing(const error& why) noexcept {
     return why.code() == ENODATA ? error(ENOENT, "getxattr") : why;
 }
@@ -37,7 +37,7 @@ result<std::string> find_attribute(const io::handle& open, std::string_view pref
     std::string exact(prefix);
     exact += name;
     if (exact.size() > attribute_name_bytes_max) return failure(error::with_path(ENAMETOOLONG, "find", name));
-    // An exact fit, which clients nearly always have, spares the list.
+    // An exact match, which is the usual case, avoids the list.
     if (io::xattr_bytes(open, exact)) return exact;
     std::string found;
     const auto done = for_each_attribute(open, [&](std::string_view each) {
@@ -69,7 +69,7 @@ result<void> store_attribute(const io::handle& open, const std::string& attribut
     const auto done = io::store_xattr(open, attribute, value);
     if (done) return {};
     const int code = done.error().code();
-    // Too large for any file system, or for this one's attributes: there is no room, a client is told.
+    // The value exceeds the limit of all file systems, or of this one: the client gets ENOSPC.
     if (code == E2BIG or code == ERANGE) return failure({ENOSPC, "setxattr", open.descriptor()});
     return done;
 }
@@ -79,7 +79,7 @@ result<std::vector<stream_info>> list_streams(const io::handle& open) {
     const auto done = for_each_attribute(open, [&](std::string_view each) {
         if (not each.starts_with(stream_prefix) or each.size() == stream_prefix.size()) return;
         const auto size = io::xattr_bytes(open, each);
-        if (not size) return;  // removed since
+        if (not size) return;  // removed in the meantime
         found.push_back({.name = std::string(each.substr(stream_prefix.size())),
                          .size_bytes = *size,
                          .allocated_bytes = *size});
@@ -93,7 +93,7 @@ result<std::vector<extended_attribute>> list_extended_attributes(const io::handl
     const auto done = for_each_attribute(open, [&](std::string_view each) {
         if (not is_foreign_user_attribute(each)) return;
         auto value = load_attribute(open, std::string(each));
-        if (not value) return;  // removed since
+        if (not value) return;  // removed in the meantime
         found.push_back({.name = std::string(each.substr(user_prefix.size())), .value = std::move(*value)});
     });
     if (not done and done.error().code() != EOPNOTSUPP) return failure(done.error());
@@ -147,7 +147,7 @@ result<void> apply_change(const io::handle& open, const metadata_change& wanted,
             if (const auto done = store_metadata(open, fresh); not done) return done;
         }
     }
-    // Last: they are what the caller wants, not what storing the rest made of them.
+    // Times come last, because storing the other attributes changes them.
     if (not wanted.accessed and not wanted.modified) return {};
     return io::set_times(open, {.accessed = wanted.accessed, .modified = wanted.modified});
 }

@@ -9,15 +9,16 @@
 
 namespace sluice::vfs {
 
-/// The attribute with this name, whatever its case, behind `prefix`: its whole name. Errors: ENOENT if there
-/// is none; EOPNOTSUPP; EIO. Allocates: yes. Complexity: linear in the file's attributes.
+/// Returns the full name of the attribute with `prefix` and this name, ignoring case. Errors:
+/// ENOENT if there is none; EOPNOTSUPP; EIO. Allocates: yes. Complexity: linear in the file's
+/// attributes.
 [[nodiscard]] result<std::string> find_attribute(const io::handle& open, std::string_view prefix,
                                                  std::string_view name);
 
-/// The value of the attribute with exactly this name. Errors: ENOENT, EIO.
+/// Returns the value of the attribute with exactly this name. Errors: ENOENT, EIO.
 [[nodiscard]] result<std::vector<std::byte>> load_attribute(const io::handle& open,
                                                             const std::string& attribute);
-/// Errors: ENOSPC also for what is too large for the file system; EDQUOT, EROFS, EPERM.
+/// Errors: ENOSPC, also for a value that is too large for the file system; EDQUOT, EROFS, EPERM.
 [[nodiscard]] result<void> store_attribute(const io::handle& open, const std::string& attribute,
                                            std::span<const std::byte> value) noexcept;
 
@@ -28,7 +29,8 @@ namespace sluice::vfs {
 [[nodiscard]] result<std::vector<std::byte>> load_security(const io::handle& open);
 [[nodiscard]] result<void> store_security(const io::handle& open, std::span<const std::byte> descriptor);
 
-/// Sets what `wanted` says: times by the kernel, the rest in the stored metadata. `before` is what holds now.
+/// Sets the values in `wanted`: times by the kernel, the others in the stored metadata. `before` is
+/// the current metadata.
 [[nodiscard]] result<void> apply_change(const io::handle& open, const metadata_change& wanted,
                                         const metadata& before) noexcept;
 

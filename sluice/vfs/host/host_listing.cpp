@@ -52,7 +52,7 @@ result<bool> host_listing::fetch() noexcept {
     return not batch_.empty();
 }
 
-// False for what cannot be shown at all: nothing is known of it, not even what it is.
+// Returns false for an entry that cannot be listed, because even its kind is unknown.
 bool host_listing::describe(const io::directory_entry& entry) {
     if (not entry.status.knows(io::stat_fields::type)) return false;
     current_.name = shown_name(entry.name, shown_);
@@ -64,7 +64,7 @@ bool host_listing::describe(const io::directory_entry& entry) {
     return true;
 }
 
-// Links are rare; they may cost an open each, and a question where this directory stands.
+// Links are rare, so an open per link and a query for the path of this directory are acceptable.
 void host_listing::follow(std::string_view name) {
     const auto here = tree_.present_path(directory_);
     const auto target = here ? tree_.open_exactly(join_path(*here, name), follow_links::yes)
@@ -78,12 +78,12 @@ void host_listing::follow(std::string_view name) {
     current_.status = metadata_of(*status, stored.value_or(std::nullopt), name, tree_.dots());
 }
 
-// By the name, without a descriptor to open and to close for each file. Whoever swaps the file meanwhile is
-// seen with the other's attributes, once.
+// Reads the attributes by name, which saves opening and closing each file. If another process
+// replaces the file at the same time, the listing shows the other file's attributes once.
 std::optional<stored_metadata> host_listing::stored_of(std::string_view name) noexcept {
     if (not tree_.keeps_attributes) return std::nullopt;
     std::array<std::byte, 64> storage;
-    // In enumerate's storage a zero follows each name.
+    // In the storage of enumerate() a zero follows each name.
     const auto value = io::fetch_xattr_at(directory_, name.data(), metadata_attribute, storage);
     if (not value) return std::nullopt;
     return decode_stored_metadata(*value);

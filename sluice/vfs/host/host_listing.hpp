@@ -7,8 +7,8 @@
 
 namespace sluice::vfs {
 
-/// Lists a directory of the host.
-/// Errors: as io::directory_handle::open. Allocates: its buffers, here; next() nothing more.
+/// Lists a directory of the host. Errors: as io::directory_handle::open. Allocates: its buffers;
+/// next() allocates nothing.
 [[nodiscard]] result<std::unique_ptr<directory_listing>> list_host_directory(host_tree& tree,
                                                                              const io::handle& directory);
 

@@ -24,7 +24,8 @@ constexpr std::uint8_t flag_born = 2;
 constexpr auto dos_mask =
     dos_attributes::read_only | dos_attributes::hidden | dos_attributes::system | dos_attributes::archive;
 
-// The file is of a kind, or on a file system, that keeps none, or simply has none.
+// Returns whether the file has no such attribute, or does not support attributes because of its
+// kind or its file system.
 bool means_none(const error& why) noexcept {
     const int code = why.code();
     return code == ENODATA or code == EOPNOTSUPP or code == EPERM or code == EACCES or code == ELOOP;
@@ -96,7 +97,7 @@ node_kind kind_of(io::file_type type) noexcept {
 
 metadata metadata_of(const io::file_status& status, const std::optional<stored_metadata>& stored,
                      std::string_view name, dot_names dots) noexcept {
-    // A file system without times of birth: nothing is older than its oldest time.
+    // Without a time of birth, the oldest other time is the upper bound.
     const time_point oldest = std::min(status.modified, status.changed);
     return {.kind = kind_of(status.type),
             .id = status.inode,

@@ -22,14 +22,14 @@
 #include "sluice/vfs/node_data.hpp"
 #include "sluice/vfs/node_names.hpp"
 
-// Other file systems that are mounted beneath a share. Needs the right to mount; skipped without.
+// Other file systems that are mounted below a share. Skipped without the right to mount.
 
 namespace sluice::vfs {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// A mount for as long as this lives.
+/// A mount that exists as long as this object.
 class mounted {
 public:
     mounted(std::string where, const char* type, const std::string& options)
@@ -47,7 +47,7 @@ private:
     bool is_there_;
 };
 
-/// FUSE without a server: every call hangs until release().
+/// A FUSE mount without a server: every call hangs until release().
 class hung_mount {
 public:
     explicit hung_mount(const std::string& where)
@@ -75,7 +75,7 @@ protected:
     }
     [[nodiscard]] std::string path(const std::string& name) const { return folder_.path() + '/' + name; }
 
-    // Carries out a call in a domain.
+    // Executes a call in a domain.
     template <class Call>
     std::invoke_result_t<Call&> in(fs_domain& domain, Call call) {
         std::optional<std::invoke_result_t<Call&>> outcome;
@@ -103,7 +103,7 @@ protected:
 
 TEST_F(host_mounts, hung_file_system_in_a_local_share_delays_no_inline_call) {
     hung_mount hung(path("mnt"));
-    if (not hung.is_there()) GTEST_SKIP() << "may not mount";
+    if (not hung.is_there()) GTEST_SKIP() << "no right to mount";
     ASSERT_TRUE(home().is_inline());
     EXPECT_FALSE(beyond().is_inline());
 
@@ -114,7 +114,7 @@ TEST_F(host_mounts, hung_file_system_in_a_local_share_delays_no_inline_call) {
     const auto root = find(home(), "").value();
     EXPECT_EQ(code(in(home(), [&] { return root->children()->list(); })), limits::crosses_mount);
 
-    // A call that hangs there holds up nothing here.
+    // A call that hangs there must not delay calls here.
     std::optional<int> outcome;
     const auto look = [](host_volume& volume, io::io_multiplexer& loop,
                          std::optional<int>& ended) -> io::task<void> {
@@ -144,7 +144,7 @@ TEST_F(host_mounts, hung_file_system_in_a_local_share_delays_no_inline_call) {
 
 TEST_F(host_mounts, mounted_files_are_used_in_the_crossing_domain) {
     const mounted other(path("mnt"), "tmpfs", "size=1m");
-    if (not other.is_there()) GTEST_SKIP() << "may not mount";
+    if (not other.is_there()) GTEST_SKIP() << "no right to mount";
     std::ofstream(path("mnt/File")) << "beyond";
 
     EXPECT_EQ(code(find(home(), "mnt/file")), limits::crosses_mount);
@@ -175,7 +175,7 @@ TEST_F(host_mounts, mounted_files_are_used_in_the_crossing_domain) {
     EXPECT_EQ(names, 2);
 }
 
-TEST_F(host_mounts, path_that_leads_outside_is_refused_in_both_domains) {
+TEST_F(host_mounts, path_that_leads_outside_is_rejected_in_both_domains) {
     fs::create_symlink("/etc", path("outside"));
     EXPECT_EQ(code(find(home(), "outside/passwd")), limits::crosses_mount);
     EXPECT_EQ(code(find(beyond(), "outside/passwd")), EXDEV);

@@ -10,19 +10,19 @@ namespace {
 
 constexpr char32_t private_start = 0xf000;
 constexpr char32_t first_listed = 0xf020;
-constexpr std::string_view listed = "\"*:<>?\\|";  // U+F020 and on
+constexpr std::string_view listed = "\"*:<>?\\|";  // U+F020 and following
 constexpr char32_t last_space = 0xf028;
 constexpr char32_t last_dot = 0xf029;
 constexpr char32_t replacement = 0xfffd;
 
-// Only for the private range and U+FFFD, which take three bytes.
+// Only for the private range and U+FFFD, which have three bytes.
 void append_three_bytes(std::string& text, char32_t point) {
     text.push_back(static_cast<char>(0xe0 | (point >> 12)));
     text.push_back(static_cast<char>(0x80 | ((point >> 6) & 0x3f)));
     text.push_back(static_cast<char>(0x80 | (point & 0x3f)));
 }
 
-// What is shown for a character; itself if it can be.
+// Returns the shown form of a character; the character itself if it is allowed.
 char32_t shown_character(char32_t point, bool is_last) noexcept {
     if (point > 0x10ffff) return replacement;
     if (point >= 0x80) return point;
@@ -33,7 +33,8 @@ char32_t shown_character(char32_t point, bool is_last) noexcept {
     return index == listed.npos ? point : first_listed + static_cast<char32_t>(index);
 }
 
-// Plain ASCII names are nearly all; this tells them in one pass without decoding.
+// Returns whether all characters are plain ASCII, which nearly all names are, in one pass without
+// decoding.
 bool is_shown_as_it_is(std::string_view name) noexcept {
     for (const char each : name) {
         const auto byte = static_cast<unsigned char>(each);

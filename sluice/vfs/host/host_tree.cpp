@@ -16,12 +16,13 @@ bool is_missing(const error& why) noexcept {
     return why == std::errc::no_such_file_or_directory;
 }
 
-// Of something made in a directory that is open: what is missing then is the directory.
+// Maps the error of a creation in an open directory: ENOENT means that the directory itself was
+// removed.
 error as_of_parent(const error& why) noexcept {
     return is_missing(why) ? error(ENOTDIR, "create") : why;
 }
 
-/// A directory's descriptor as the base of paths, for as long as this lives.
+/// A directory's descriptor as the base of paths, borrowed for the lifetime of this object.
 class lent_directory {
 public:
     lent_directory(const io::handle& directory, io::confinement limit) noexcept
@@ -35,7 +36,7 @@ private:
     io::path_handle base_;
 };
 
-// Of what is known already nothing is asked again.
+// Does not query the properties of the new file, because they are known.
 result<io::file_handle> make_on_root_device(const io::path_handle& base, std::string_view name,
                                             unsigned permission_bits, bool is_in_memory) noexcept {
     const auto descriptor = io::open_at(base, io::terminated_path(name),
@@ -76,7 +77,8 @@ result<host_tree::found_path> host_tree::open(std::string_view shown, follow_lin
         const auto corrected = correct_case(*path);
         if (not corrected) return failure(corrected.error());
         auto found = open_exactly(*corrected, links);
-        // Missing after all: renamed or removed in between. Or a link that leads nowhere, and stays one.
+        // Missing: renamed or removed in the meantime. Or a link with a missing target, which
+        // remains a link.
         if (found) return found_path{.open = *std::move(found)};
         if (not is_missing(found.error()) or attempt + 1 == limits::lookup_attempts_max)
             return failure(found.error());
@@ -180,14 +182,14 @@ result<host_tree::opened_directory> host_tree::make_directory(const io::handle& 
     return opened_directory{.directory = std::move(*made), .status = *status};
 }
 
-// The directory at `path`, in whatever case; for the root nothing is opened.
+// Opens the directory at `path`, ignoring case. For the root, opens nothing.
 result<host_tree::parent_directory> host_tree::open_parent(std::string_view path) {
     if (path.empty()) return parent_directory{};
     auto exact = io::path_handle::open(root(), path);
     if (exact) return parent_directory{.path = std::string(path), .open = std::move(*exact)};
     if (not is_missing(exact.error())) return failure(exact.error());
     auto corrected = correct_every_component(path);
-    // What is missing is not what was asked for, but a directory on the way there.
+    // The missing name is not the requested one, but a directory of its path.
     if (not corrected)
         return failure(is_missing(corrected.error()) ? error::with_path(ENOTDIR, "find", path)
                                                      : corrected.error());
@@ -196,7 +198,8 @@ result<host_tree::parent_directory> host_tree::open_parent(std::string_view path
     return parent_directory{.path = std::move(*corrected), .open = std::move(*opened)};
 }
 
-// Most misses are of the last component: the rest of the path is then opened by one call, as it is spelled.
+// Corrects the case of a path. Most misses concern the last component, so the rest of the path is
+// first opened exactly, by one call.
 result<std::string> host_tree::correct_case(std::string_view path) {
     const path_parts parts = split_path(path);
     const auto parent = open_parent(parts.parent);
@@ -263,14 +266,14 @@ std::optional<std::string> host_tree::present_path(const io::handle& open, bool 
     if (path.ends_with(remark)) {
         if (not may_ask) return std::nullopt;
         const auto status = io::status_of(open, io::stat_fields::links);
-        // Also a name may end like that.
+        // A name may also end like that.
         if (not status or status->links == 0) return std::nullopt;
         const auto there = io::status_at({}, path, io::follow::no, io::stat_fields::inode);
         if (not there or not there->is_same_inode(*status)) return std::nullopt;
     }
     path.erase(0, base.size());
     if (path.empty() or base == "/") return path;
-    if (not path.starts_with('/')) return std::nullopt;  // beside the root, with a longer name
+    if (not path.starts_with('/')) return std::nullopt;  // a directory next to the root, with a longer name
     path.erase(0, 1);
     return path;
 }

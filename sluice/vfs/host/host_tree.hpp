@@ -11,25 +11,25 @@
 #include "sluice/vfs/host/seen_files.hpp"
 #include "sluice/vfs/volume.hpp"
 
-// Internal to the host volume: what it shares with its nodes. Paths here are the host's, from the root,
-// without a leading slash; empty is the root.
+// Internal to the host volume: its state that its nodes share. Paths here are the host's, relative
+// to the root, without a leading slash. An empty path is the root.
 
 namespace sluice::vfs {
 
-/// Status fields a node needs.
+/// The status fields that a node needs.
 inline constexpr io::stat_fields node_fields =
     io::stat_fields::type | io::stat_fields::permissions | io::stat_fields::links | io::stat_fields::owner |
     io::stat_fields::accessed | io::stat_fields::modified | io::stat_fields::changed |
     io::stat_fields::inode | io::stat_fields::size | io::stat_fields::allocated | io::stat_fields::born;
 
-/// Where something is to get a name, and what has that name, perhaps in other case.
+/// The place for a new name, and the existing name there, ignoring case.
 struct host_place {
-    std::string path;  // the directory as it is spelled on the host, the name as it was asked for
-    std::optional<std::string> taken{};  // the name, with its path, that is in the way
+    std::string path;                    // the directory in the host's spelling, the name as requested
+    std::optional<std::string> taken{};  // the existing name that conflicts, with its path
 };
 
-/// The folder, and how names are found in it. Immutable once the volume is used, but for members that are
-/// monitors or atomic themselves. Thread safety: any thread.
+/// The directory of the volume, and the lookup of names in it. Immutable after the volume is in
+/// use, except members that are monitors or atomic. Thread safety: any thread.
 class host_tree {
 public:
     host_tree(io::io_multiplexer& with, io::path_handle from, const host_volume_options& chosen,
@@ -40,28 +40,30 @@ public:
         io::handle open;  // for naming only (O_PATH)
         bool is_as_spelled = false;
     };
-    /// Opens a client's path. Errors: as volume::find; with name_match::exact, ENOENT also for a name that
-    /// exists in another case.
+    /// Opens a client's path. Errors: as volume::find; with name_match::exact, ENOENT also for a
+    /// name that exists in another case.
     [[nodiscard]] result<found_path> open(std::string_view shown, follow_links links, name_match match);
 
     struct opened_file {
         io::file_handle file;
         io::file_status status;
-        bool is_nonblocking = false;  // O_NONBLOCK, which must be off before a transfer
+        bool is_nonblocking = false;  // O_NONBLOCK, which must be cleared before a transfer
     };
-    /// Opens a client's path for its data directly, which saves the reopening of a name's descriptor through
-    /// /proc. Returns std::nullopt unless a regular file was found there before and is still there, on the
-    /// root's file system, accessible to us, and without a lease of another process: then open() applies.
+    /// Opens a client's path for its data directly, which saves reopening a name's descriptor
+    /// through /proc. Returns std::nullopt unless a regular file was found there before and is
+    /// still there, on the root's file system, accessible to the server, and without a lease of
+    /// another process. Otherwise use open().
     [[nodiscard]] std::optional<opened_file> open_seen(std::string_view shown, follow_links links,
                                                        data_access wanted) noexcept;
 
-    /// Opens the directory at a client's path, for reading if we may: what hangs on it is then asked without
-    /// the way through /proc. Errors: as volume::find; ENOTDIR.
+    /// Opens the directory at a client's path, for reading if permitted. Queries on the result then
+    /// do not need /proc. Errors: as volume::find; ENOTDIR.
     [[nodiscard]] result<io::handle> open_directory(std::string_view shown);
 
-    /// Where a client's path is to be created. Errors: as volume::find for the parent; EEXIST for the root.
+    /// Returns the place at which a client's path is to be created. Errors: as volume::find for the
+    /// parent; EEXIST for the root.
     [[nodiscard]] result<host_place> place(std::string_view shown);
-    /// The same for a name in a directory that is open.
+    /// The same for a name in an open directory.
     [[nodiscard]] result<host_place> place_in(const io::handle& directory, std::string_view path,
                                               std::string_view shown_name);
 
@@ -69,9 +71,9 @@ public:
         io::handle directory;
         io::file_status status;
     };
-    /// Makes a file, for reading and writing, or a directory in one that is open, of the file system
-    /// `device`. Errors: as those of io::file_handle and io::directory_handle; ENOTDIR if the directory has
-    /// gone.
+    /// Creates a file, for reading and writing, or a directory, in an open directory of the file
+    /// system `device`. Errors: those of io::file_handle and io::directory_handle; ENOTDIR if the
+    /// directory was removed.
     [[nodiscard]] result<opened_file> make_file(const io::handle& directory, std::uint64_t device,
                                                 std::string_view name,
                                                 unsigned permission_bits) const noexcept;
@@ -81,8 +83,8 @@ public:
     /// Opens a host's path. Errors: as volume::find.
     [[nodiscard]] result<io::handle> open_exactly(std::string_view path, follow_links links) const noexcept;
 
-    /// Returns the present path of an open file, from the root; std::nullopt if it has been removed or moved
-    /// out, and without `may_ask` also if only the file system could say that.
+    /// Returns the current path of an open file, relative to the root; std::nullopt if it was
+    /// removed or moved out, and without `may_ask` also if only the file system knows.
     [[nodiscard]] std::optional<std::string> present_path(const io::handle& open, bool may_ask = true) const;
 
     [[nodiscard]] bool is_root(const io::file_status& status) const noexcept {
@@ -91,27 +93,28 @@ public:
     [[nodiscard]] dot_names dots() const noexcept {
         return options.map_hidden_dot_files ? dot_names::hidden : dot_names::plain;
     }
-    /// EROFS if nothing may be changed.
+    /// Errors: EROFS if the volume is read-only.
     [[nodiscard]] result<void> may_change() const noexcept;
 
     [[nodiscard]] fs_domain& domain() const noexcept { return owner->domain(); }
 
-    /// From now on lookups lead onto other mounts only in calls of this domain. Errors: EMFILE.
+    /// Sets the domain whose calls, and no others, cross mounts from now on. Errors: EMFILE.
     [[nodiscard]] result<void> set_crossing_domain(std::shared_ptr<fs_domain> workers) noexcept;
     [[nodiscard]] fs_domain* crossing_domain() const noexcept { return crossing_domain_.get(); }
-    /// Whether this call may reach other mounts.
+    /// Returns whether this call may cross mounts.
     [[nodiscard]] bool may_cross() const noexcept {
         return crossing_domain_ == nullptr or fs_domain::of_this_call() == crossing_domain_.get();
     }
-    /// The domain of what this call finds.
+    /// Returns the domain of the nodes that this call finds.
     [[nodiscard]] fs_domain& domain_of_found() const noexcept {
         return crossing_domain_ != nullptr and may_cross() ? *crossing_domain_ : domain();
     }
-    /// The folder, as far as paths from it may lead in this call.
+    /// Returns the root directory with the restrictions of this call.
     [[nodiscard]] const io::path_handle& root() const noexcept {
         return may_cross() ? root_ : one_mount_root_;
     }
-    /// An error of a call that may not cross mounts: EXDEV then means that it would have to.
+    /// Maps an error of a call that may not cross mounts: EXDEV then means that the path crosses
+    /// one.
     [[nodiscard]] error as_crossing(const error& why) const noexcept {
         return why.code() == EXDEV and not may_cross() ? error(limits::crosses_mount, "find") : why;
     }
@@ -120,17 +123,17 @@ public:
         if (found) return found;
         return failure(as_crossing(found.error()));
     }
-    /// The volume's own loop.
+    /// Returns the volume's own loop.
     [[nodiscard]] io::io_multiplexer& multiplexer() const noexcept { return *loops.front(); }
-    /// That of the calling thread, one of `loops`.
+    /// Returns the loop of the calling thread, one of `loops`.
     [[nodiscard]] io::io_multiplexer& multiplexer_here() const noexcept;
 
-    volume* owner = nullptr;                 // set before anything is found
-    std::vector<io::io_multiplexer*> loops;  // that nodes are used on; never none
+    volume* owner = nullptr;                 // set before the first lookup
+    std::vector<io::io_multiplexer*> loops;  // on which nodes are used; never empty
     host_volume_options options;
     name_index index;
     attribute_memory attributes;
-    seen_files seen;  // by the host's path, where a client spells it so
+    seen_files seen;  // by the host's path, if a client spells it the same way
     std::uint64_t root_device = 0;
     std::uint64_t root_inode = 0;
     bool keeps_attributes = false;
@@ -143,8 +146,8 @@ private:
         std::string path;
         io::path_handle open;
     };
-    // Directories that may be on other mounts are scanned for each lookup: a call that asks the kernel to
-    // watch a directory that hangs must not hold the lock of the index.
+    // Directories that may be on other mounts are scanned for each lookup, because a kernel call
+    // that watches a hanging directory must not hold the lock of the index.
     [[nodiscard]] name_index::look how_to_look() const noexcept {
         return crossing_domain_ != nullptr and may_cross() ? name_index::look::through_directory
                                                            : name_index::look::in_index;
@@ -160,7 +163,8 @@ private:
     std::shared_ptr<fs_domain> crossing_domain_;
 };
 
-/// The kernel's own name for what is open: an absolute path. Empty if there is none.
+/// Returns the kernel's name of an open file: an absolute path. Returns an empty string if it has
+/// none.
 [[nodiscard]] std::string link_of(const io::handle& open);
 
 }  // namespace sluice::vfs

@@ -21,7 +21,7 @@ bool can_keep_attributes(const io::path_handle& root) noexcept {
     return size.has_value() or size.error().code() != EOPNOTSUPP;
 }
 
-// Only trying tells: it depends on how the file system was made.
+// Tests it with a call, because the answer depends on the options of the file system's creation.
 bool can_share_blocks(const io::path_handle& root) noexcept {
     auto source = io::file_handle::temp_inode(root);
     auto copy = io::file_handle::temp_inode(root);
@@ -31,7 +31,7 @@ bool can_share_blocks(const io::path_handle& root) noexcept {
     return ::ioctl(copy->descriptor(), FICLONE, source->descriptor()) == 0;
 }
 
-// Those whose uncached reads a ring makes without a worker of the kernel.
+// Returns whether a ring executes uncached reads of the file system without a worker of the kernel.
 bool reads_by_ring(std::string_view type) noexcept {
     return type == "ext2/3/4" or type == "xfs" or type == "btrfs";
 }
@@ -59,7 +59,7 @@ found_node with_attributes(std::unique_ptr<host_node> node, const io::file_statu
     return found_node{.node = std::move(node), .status = shown};
 }
 
-// What a new file is to have; its status is then the one after.
+// Applies the requested attributes to a new file. Its status is then the one after.
 result<private_attributes> apply_create_metadata(const host_tree& tree, const io::handle& made,
                                                  io::file_status& status, const creation_request& wanted,
                                                  std::string_view path) noexcept {
@@ -133,7 +133,7 @@ result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multi
     if (not is_local) tree->writes.never();
     tree->root_inode = status->inode;
     tree->options.read_only = options.read_only or volume_status->read_only;
-    // Also tells, at once, whether the kernel has openat2.
+    // Also detects immediately whether the kernel has openat2.
     if (const auto itself = tree->open_exactly({}, follow_links::yes); not itself)
         return failure(itself.error());
 
@@ -222,7 +222,7 @@ result<node_ptr> host_volume::create(std::string_view path, const creation_reque
     const path_parts parts = split_path(path);
     const auto parent = find_directory(parts.parent);
     if (not parent) {
-        // What is missing is not what was asked for, but a directory on the way there.
+        // The missing name is not the requested one, but a directory of its path.
         const bool is_missing = parent.error() == std::errc::no_such_file_or_directory;
         return failure(is_missing ? error::with_path(ENOTDIR, "create", path) : parent.error());
     }

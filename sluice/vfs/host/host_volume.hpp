@@ -10,21 +10,22 @@ namespace sluice::vfs {
 class host_tree;
 class host_change_feed;
 
-/// A folder of the host as a volume. Whatever is opened, made, renamed or removed through it lies beneath the
-/// folder: the kernel sees to it while it walks (RESOLVE_BENEATH), also when somebody renames directories or
-/// plants links meanwhile. Magic links of /proc are never followed.
+/// A directory of the host as a volume. All files that it opens, creates, renames or removes are
+/// below the directory. The kernel ensures this during the path walk (RESOLVE_BENEATH), even if
+/// another process renames directories or creates links at the same time. Magic links of /proc are
+/// never followed.
 ///
-/// Names: an exact fit is found by one system call; only a miss is looked up in an index (name_index.hpp).
-/// Names Windows cannot have are mapped (host_name.hpp). What Windows keeps and Unix does not lies in
-/// extended attributes (docs/formats/host_metadata.md); on a file system without them there are no streams,
-/// EAs, security descriptors and DOS attributes.
+/// Names: an exact match is found by one system call. Only a miss uses an index (name_index.hpp).
+/// Names that Windows does not allow are mapped (host_name.hpp). Metadata that Windows stores and
+/// Unix does not is in extended attributes (docs/formats/host_metadata.md). On a file system
+/// without them there are no streams, EAs, security descriptors and DOS attributes.
 ///
-/// The read_only attribute is kept and shown, nothing more: permission bits stay as they are, so that a local
-/// user is not locked out by what a client ticks. As long as nothing is stored, a file nobody may write to is
-/// shown as read_only.
+/// The read_only attribute is only stored and reported. It does not change permission bits, so that
+/// a client cannot lock out a local user. Without stored metadata, a file without any write
+/// permission is reported as read_only.
 ///
-/// Outlives its nodes, listings and watches. Thread safety: as volume; files transfer at once, streams do
-/// not.
+/// Outlives its nodes, listings and watches. Thread safety: as volume; files allow concurrent
+/// transfers, streams do not.
 class host_volume final : public volume {
 public:
     /// Errors: as io::path_handle::open; ENOTDIR; ENOSYS on a kernel before 5.6.
@@ -48,11 +49,11 @@ public:
 
     void serve_on(std::span<io::io_multiplexer* const> loops) override;
 
-    /// Changes as the kernel tells them (inotify), whoever makes them; recursive watches are bounded by
-    /// limits::watched_directories_max and by fs.inotify.max_user_watches.
+    /// Returns the feed of the changes that the kernel reports (inotify), by any process. Recursive
+    /// watches are limited by limits::watched_directories_max and by fs.inotify.max_user_watches.
     [[nodiscard]] change_feed* changes() noexcept override;
 
-    /// What the index has done so far.
+    /// Returns the statistics of the index.
     [[nodiscard]] name_index::counts index_statistics() const noexcept;
 
 private:

@@ -18,7 +18,8 @@
 #include "sluice/vfs/node_data.hpp"
 #include "sluice/vfs/node_names.hpp"
 
-// What holds of folders of the host alone: what others do beside us, and attempts to get out.
+// Properties of host directories only: changes by other processes, and attempts to leave the
+// directory.
 
 namespace sluice::vfs {
 namespace {
@@ -34,7 +35,7 @@ int code(const result<T>& of) noexcept {
 
 class host_volume_test : public testing::Test {
 protected:
-    // In memory: a hundred thousand files take seconds to make and to remove on a disk.
+    // In memory, because on a disk a hundred thousand files take seconds to create and remove.
     host_volume_test() : folder("/dev/shm") {}
 
     void reopen(const host_volume_options& options) {
@@ -63,7 +64,7 @@ protected:
     std::unique_ptr<host_volume> opened = host_volume::open(*multiplexer, folder.path() + "/share").value();
 };
 
-TEST_F(host_volume_test, names_windows_cannot_have_are_mapped_both_ways) {
+TEST_F(host_volume_test, names_that_windows_does_not_allow_are_mapped_in_both_directions) {
     put("a:b");
     put("what?*");
     put("tail.");
@@ -84,7 +85,7 @@ TEST_F(host_volume_test, names_windows_cannot_have_are_mapped_both_ways) {
         << "mapped and in other case";
     ASSERT_EQ(code(opened->create("new\xef\x80\xa2", {})), 0);
     EXPECT_TRUE(fs::exists(path_of("new:")));
-    EXPECT_EQ(code(find("a:b")), EILSEQ) << "one spelling only";
+    EXPECT_EQ(code(find("a:b")), EILSEQ) << "each name has only one form";
 }
 
 TEST_F(host_volume_test, a_name_in_the_private_range_itself_is_found_as_well) {
@@ -92,13 +93,13 @@ TEST_F(host_volume_test, a_name_in_the_private_range_itself_is_found_as_well) {
     EXPECT_EQ(code(find("x\xef\x80\xa2")), 0);
 }
 
-TEST_F(host_volume_test, names_that_are_no_text_are_shown_and_cannot_be_opened) {
+TEST_F(host_volume_test, names_that_are_not_utf8_are_listed_and_cannot_be_opened) {
     put("latin\xe4");
     EXPECT_THAT(names(), ElementsAre("latin\xef\xbf\xbd"));
     EXPECT_EQ(code(find("latin\xef\xbf\xbd")), ENOENT);
 }
 
-TEST_F(host_volume_test, of_two_names_that_differ_in_case_the_exact_one_wins_and_else_the_first) {
+TEST_F(host_volume_test, find_prefers_the_exact_name_and_otherwise_the_first_that_differs_in_case) {
     put("name");
     put("NAME");
     put("nAmE");
@@ -107,7 +108,7 @@ TEST_F(host_volume_test, of_two_names_that_differ_in_case_the_exact_one_wins_and
     EXPECT_EQ(find("Name").value()->path(), "NAME");
 }
 
-TEST_F(host_volume_test, what_others_do_is_seen_without_looking_through_the_directory_again) {
+TEST_F(host_volume_test, changes_by_other_processes_are_seen_without_another_scan) {
     put("first");
     EXPECT_EQ(code(find("missing")), ENOENT);
     EXPECT_EQ(scans(), 1U);
@@ -123,7 +124,7 @@ TEST_F(host_volume_test, what_others_do_is_seen_without_looking_through_the_dire
     EXPECT_EQ(scans(), 1U);
 }
 
-TEST_F(host_volume_test, a_directory_that_is_moved_or_made_anew_keeps_the_index_right) {
+TEST_F(host_volume_test, index_stays_correct_when_a_directory_is_moved_or_created_again) {
     fs::create_directory(path_of("d"));
     put("d/In");
     EXPECT_EQ(code(find("d/iN")), 0);
@@ -137,7 +138,7 @@ TEST_F(host_volume_test, a_directory_that_is_moved_or_made_anew_keeps_the_index_
     EXPECT_EQ(code(find("e/in2")), 0);
 }
 
-TEST_F(host_volume_test, the_index_forgets_what_it_has_no_room_for) {
+TEST_F(host_volume_test, index_drops_the_least_recently_used_directories) {
     for (const char* name : {"a", "b", "c"}) {
         fs::create_directory(path_of(name));
         put(std::string(name) + "/x");
@@ -149,17 +150,17 @@ TEST_F(host_volume_test, the_index_forgets_what_it_has_no_room_for) {
     EXPECT_EQ(scans(), 2U);
     EXPECT_EQ(code(find("c/-")), ENOENT);
     EXPECT_EQ(code(find("b/-")), ENOENT);
-    EXPECT_EQ(scans(), 3U) << "the one used longest ago went";
+    EXPECT_EQ(scans(), 3U) << "the least recently used one was dropped";
     EXPECT_EQ(code(find("a/-")), ENOENT);
     EXPECT_EQ(scans(), 4U);
 
     reopen({.index = {.directories_max = 10, .names_max = 1}});
-    EXPECT_EQ(code(find("a/X")), 0) << "found although nothing can be kept";
+    EXPECT_EQ(code(find("a/X")), 0) << "found although the index cannot store it";
     EXPECT_EQ(code(find("a/Y")), 0);
     EXPECT_EQ(scans(), 2U);
 }
 
-TEST_F(host_volume_test, the_index_begins_anew_after_the_kernels_queue_ran_over) {
+TEST_F(host_volume_test, index_is_rebuilt_after_an_overflow_of_the_kernel_queue) {
     EXPECT_EQ(code(find("missing")), ENOENT);
     for (int i = 0; i < 20'000; ++i) {
         const std::string name = path_of("n" + std::to_string(i % 2));
@@ -181,7 +182,7 @@ TEST_F(host_volume_test, misses_in_a_directory_of_100000_names_cost_one_scan) {
     EXPECT_EQ(scans(), 1U);
 }
 
-TEST_F(host_volume_test, nothing_leads_out_of_the_folder) {
+TEST_F(host_volume_test, no_path_leads_out_of_the_directory) {
     folder.write("secret", "outside");
     fs::create_directory_symlink("..", path_of("up"));
     fs::create_symlink("../secret", path_of("out"));
@@ -198,17 +199,17 @@ TEST_F(host_volume_test, nothing_leads_out_of_the_folder) {
     EXPECT_FALSE(folder.exists("mine"));
 }
 
-TEST_F(host_volume_test, a_directory_moved_out_under_a_walker_does_not_take_it_along) {
+TEST_F(host_volume_test, a_directory_moved_out_during_a_walk_is_not_followed) {
     fs::create_directories(path_of("a/b"));
     const auto held = find("a/b").value();
     fs::rename(path_of("a"), folder.path_of("a"));
     folder.write("secret", "outside");
     EXPECT_EQ(code(find("a/b")), ENOTDIR);
     EXPECT_EQ(code(opened->create("a/b/../../secret", {})), EILSEQ);
-    EXPECT_EQ(held->path(), "a/b") << "as last known";
+    EXPECT_EQ(held->path(), "a/b") << "the last known path";
 }
 
-TEST_F(host_volume_test, paths_of_nodes_follow_renames_made_by_anybody) {
+TEST_F(host_volume_test, paths_of_nodes_follow_renames_by_any_process) {
     fs::create_directories(path_of("a/b"));
     put("a/b/f");
     const auto held = find("a/b/f").value();
@@ -217,10 +218,10 @@ TEST_F(host_volume_test, paths_of_nodes_follow_renames_made_by_anybody) {
     fs::rename(path_of("z/b/f"), path_of("g (deleted)"));
     EXPECT_EQ(held->path(), "g (deleted)");
     fs::rename(folder.path_of("share"), folder.path_of("renamed"));
-    EXPECT_EQ(held->path(), "g (deleted)") << "the root may move, too";
+    EXPECT_EQ(held->path(), "g (deleted)") << "also when the root moves";
 }
 
-TEST_F(host_volume_test, what_stands_where_a_file_was_is_taken_for_what_it_is) {
+TEST_F(host_volume_test, a_replacement_of_a_file_is_opened_according_to_its_kind) {
     const auto found = [&] {
         return opened->find_with_status("f", follow_links::yes, {.read = true}, name_match::any_case);
     };
@@ -228,7 +229,7 @@ TEST_F(host_volume_test, what_stands_where_a_file_was_is_taken_for_what_it_is) {
     for (int i = 0; i != 2; ++i) {
         put("f");
         EXPECT_EQ(kind(), node_kind::file);
-        EXPECT_EQ(kind(), node_kind::file) << "as it was seen before";
+        EXPECT_EQ(kind(), node_kind::file) << "the kind at the first lookup";
         fs::remove(path_of("f"));
         EXPECT_EQ(code(found()), ENOENT);
         put("f");
@@ -246,7 +247,7 @@ TEST_F(host_volume_test, what_stands_where_a_file_was_is_taken_for_what_it_is) {
     }
 }
 
-TEST_F(host_volume_test, a_file_that_was_opened_for_reading_at_once_can_still_be_written_and_removed) {
+TEST_F(host_volume_test, a_file_that_was_opened_directly_for_reading_can_still_be_written_and_removed) {
     put("f");
     for (int i = 0; i != 2; ++i) {
         auto found =
@@ -288,7 +289,7 @@ TEST_F(host_volume_test, a_name_in_another_case_is_missing_exactly_but_cannot_be
     EXPECT_EQ(code(opened->create("nAME", {})), EEXIST);
 }
 
-TEST_F(host_volume_test, attributes_that_others_change_are_seen_by_the_next_who_asks) {
+TEST_F(host_volume_test, attributes_changed_by_another_process_are_returned_by_the_next_query) {
     put("f");
     const auto dos = [&] {
         return opened->find_with_status("f", follow_links::yes, {}, name_match::any_case).value().status.dos;
@@ -301,16 +302,16 @@ TEST_F(host_volume_test, attributes_that_others_change_are_seen_by_the_next_who_
     store(dos_attributes::hidden);
     EXPECT_EQ(dos(), dos_attributes::hidden) << "within a tick of the kernel's clock";
     std::this_thread::sleep_for(std::chrono::milliseconds(150));
-    EXPECT_EQ(dos(), dos_attributes::hidden) << "from now on remembered";
+    EXPECT_EQ(dos(), dos_attributes::hidden) << "cached from now on";
     EXPECT_EQ(dos(), dos_attributes::hidden);
     store(dos_attributes::system);
     EXPECT_EQ(dos(), dos_attributes::system);
     fs::remove(path_of("f"));
     put("f");
-    EXPECT_EQ(dos(), dos_attributes::archive) << "of another file, perhaps of the same number";
+    EXPECT_EQ(dos(), dos_attributes::archive) << "another file, possibly with the same inode number";
 }
 
-TEST_F(host_volume_test, a_file_is_made_in_the_directory_that_is_held_wherever_it_is_now) {
+TEST_F(host_volume_test, a_file_is_created_in_the_open_directory_at_its_current_place) {
     fs::create_directories(path_of("a"));
     auto directory = opened->find_directory("a").value();
     fs::rename(path_of("a"), path_of("b"));
@@ -321,10 +322,10 @@ TEST_F(host_volume_test, a_file_is_made_in_the_directory_that_is_held_wherever_i
     EXPECT_EQ(code(opened->create_in(*directory.node, "late", {.kind = node_kind::directory})), ENOTDIR);
 }
 
-// More changes than are read at once, and fewer than the kernel's queue takes by default.
+// More changes than are read in one call, and fewer than the default length of the kernel's queue.
 constexpr int many_changes = 16'000;
 
-// Long names, of which one read takes few.
+// Long names, so that one read returns only a few.
 void change_names(const std::string& directory) {
     const std::string name = directory + "/" + std::string(250, 'n');
     for (int i = 0; i != many_changes / 2; ++i) {
@@ -333,7 +334,7 @@ void change_names(const std::string& directory) {
     }
 }
 
-TEST_F(host_volume_test, the_index_is_rebuilt_if_more_has_changed_than_it_reads_at_once) {
+TEST_F(host_volume_test, the_index_is_rebuilt_after_more_changes_than_it_reads_in_one_call) {
     EXPECT_EQ(code(find("missing")), ENOENT);
     change_names(path_of(""));
     put("After");
@@ -342,7 +343,7 @@ TEST_F(host_volume_test, the_index_is_rebuilt_if_more_has_changed_than_it_reads_
     EXPECT_EQ(scans(), 2U);
 }
 
-TEST_F(host_volume_test, only_the_file_that_is_held_is_removed) {
+TEST_F(host_volume_test, only_the_open_file_is_removed) {
     put("f");
     const auto held = find("f").value();
     fs::remove(path_of("f"));
@@ -376,7 +377,7 @@ TEST_F(host_volume_test, a_feed_delivers_changes_before_it_has_read_all_of_many)
     EXPECT_GT(deliveries, 1);
 }
 
-// Has room for a few directories.
+// A listener that allows only a few directories.
 class bounded_listener final : public change_listener {
 public:
     void changed(const change&) noexcept override {}
@@ -404,7 +405,7 @@ TEST_F(host_volume_test, a_watch_has_no_more_directories_than_its_listener_allow
     ASSERT_EQ(code(watch), 0);
     EXPECT_EQ(seen.watched, 4U);
     bounded_listener other;
-    EXPECT_EQ(code(opened->changes()->watch(*root, false, other)), 0) << "each has its own";
+    EXPECT_EQ(code(opened->changes()->watch(*root, false, other)), 0) << "each watch has its own limit";
     EXPECT_EQ(other.watched, 1U);
 
     const auto hear = [&] {
@@ -438,7 +439,7 @@ TEST_F(host_volume_test, a_read_only_volume_changes_nothing) {
     EXPECT_TRUE(opened->features().is_read_only);
 }
 
-TEST_F(host_volume_test, links_are_refused_where_they_are_not_wanted) {
+TEST_F(host_volume_test, links_are_rejected_if_they_are_disabled) {
     put("f");
     fs::create_symlink("f", path_of("link"));
     reopen({.follow_links = false});
@@ -446,7 +447,7 @@ TEST_F(host_volume_test, links_are_refused_where_they_are_not_wanted) {
     EXPECT_EQ(code(opened->find("link", follow_links::no)), 0);
 }
 
-TEST_F(host_volume_test, attributes_of_files_nothing_is_stored_about) {
+TEST_F(host_volume_test, attributes_of_files_without_stored_metadata) {
     put("f");
     put(".dot");
     fs::permissions(path_of("f"), fs::perms::owner_read);
@@ -455,10 +456,11 @@ TEST_F(host_volume_test, attributes_of_files_nothing_is_stored_about) {
     reopen({.map_hidden_dot_files = true});
     EXPECT_EQ(find(".dot").value()->status().value().dos, dos_attributes::archive | dos_attributes::hidden);
     ASSERT_EQ(code(find(".dot").value()->change({.dos = dos_attributes::none})), 0);
-    EXPECT_EQ(find(".dot").value()->status().value().dos, dos_attributes::none) << "what is stored counts";
+    EXPECT_EQ(find(".dot").value()->status().value().dos, dos_attributes::none)
+        << "stored metadata has priority";
 }
 
-TEST_F(host_volume_test, attributes_others_have_damaged_are_as_if_they_were_not_there) {
+TEST_F(host_volume_test, damaged_attributes_are_ignored) {
     put("f");
     const auto file = io::file_handle::open({}, path_of("f"), io::mode::write).value();
     for (const std::string_view damaged : {"", "\x01", "\x02 5678901234567890", "123456789012345"}) {
@@ -467,7 +469,7 @@ TEST_F(host_volume_test, attributes_others_have_damaged_are_as_if_they_were_not_
     }
 }
 
-TEST_F(host_volume_test, extended_attributes_of_ours_are_not_a_clients_to_change) {
+TEST_F(host_volume_test, a_client_cannot_change_private_extended_attributes) {
     put("f");
     const auto file = find("f").value();
     const std::array<std::byte, 1> value{};
@@ -475,7 +477,7 @@ TEST_F(host_volume_test, extended_attributes_of_ours_are_not_a_clients_to_change
         EXPECT_EQ(code(file->attached()->set_extended_attribute(name, value)), EACCES) << name;
 }
 
-TEST_F(host_volume_test, creating_asks_for_the_permissions_of_the_volume_or_the_request) {
+TEST_F(host_volume_test, creation_uses_the_permissions_of_the_request_or_else_of_the_volume) {
     reopen({.file_permission_bits = 0600, .directory_permission_bits = 0700});
     EXPECT_EQ(opened->create("f", {}).value()->status().value().permission_bits, 0600);
     EXPECT_EQ(opened->create("d", {.kind = node_kind::directory}).value()->status().value().permission_bits,
@@ -483,14 +485,14 @@ TEST_F(host_volume_test, creating_asks_for_the_permissions_of_the_volume_or_the_
     EXPECT_EQ(opened->create("g", {.permission_bits = 0400}).value()->status().value().permission_bits, 0400);
 }
 
-// In the file system of the temporary directory, which, unlike one in memory, may run out of room for
+// Runs on the file system of the temporary directory, because one in memory may have no limit for
 // attributes.
-TEST(host_streams, keep_the_replaced_stream_when_there_is_no_room_for_its_successor) {
+TEST(host_streams, keep_the_replaced_stream_without_space_for_its_successor) {
     const io::test_directory folder(std::filesystem::temp_directory_path());
     folder.write("f", "");
     const auto multiplexer = io::make_epoll_multiplexer().value();
     const auto volume = host_volume::open(*multiplexer, folder.path()).value();
-    if (not volume->features().has_streams) GTEST_SKIP() << "no extended attributes here";
+    if (not volume->features().has_streams) GTEST_SKIP() << "no extended attributes on this file system";
     const auto file = volume->find("f", follow_links::yes).value();
     const auto make = [&](std::string_view name, std::size_t bytes) {
         const auto stream = file->attached()->open_stream({.name = name, .create = true}).value();
@@ -500,11 +502,11 @@ TEST(host_streams, keep_the_replaced_stream_when_there_is_no_room_for_its_succes
     };
     ASSERT_EQ(code(make("source", 1000)), 0);
     ASSERT_EQ(code(make("Target", 500)), 0);
-    // Until the new spelling of the target has no room next to the old one.
+    // Fill up until the renamed target does not fit next to the old stream.
     int filled = 0;
     for (unsigned i = 0; filled == 0 and i != 64; ++i)
         filled = code(make("filler" + std::to_string(i), 600));
-    if (filled != ENOSPC) GTEST_SKIP() << "this file system has room for all attributes";
+    if (filled != ENOSPC) GTEST_SKIP() << "this file system has no limit for attributes";
     const auto source = file->attached()->open_stream({.name = "source"}).value();
     EXPECT_EQ(code(source->names()->rename("target", when_taken::replace)), ENOSPC);
     const auto target = file->attached()->open_stream({.name = "target"}).value();

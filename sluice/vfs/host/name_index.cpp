@@ -42,7 +42,8 @@ result<void> for_each_name(const io::directory_handle& listed, Sink sink) {
     }
 }
 
-// Opened again: the held descriptor may not be open for listing, or may be in the middle of a listing.
+// Opens the directory again, because the held descriptor may not permit listing, or may be in the
+// middle of a listing.
 template <class Names>
 result<void> read_names(const io::handle& directory, Names& names) {
     const io::descriptor_path itself(directory.descriptor());
@@ -51,14 +52,15 @@ result<void> read_names(const io::handle& directory, Names& names) {
     return for_each_name(*listed, [&](std::string_view name) { names.emplace(name); });
 }
 
-// Whether the thread, with the identity it has now, may list a directory. By opening it: on older kernels,
-// faccessat(3) checks another identity.
+// Returns whether the thread, with its current identity, may list a directory. It opens the
+// directory, because on older kernels faccessat(3) checks another identity.
 bool may_list(const io::handle& directory) noexcept {
     const io::descriptor_path itself(directory.descriptor());
     return io::directory_handle::open({}, itself.c_str()).has_value();
 }
 
-// In a directory that may be searched but not listed, only the name itself can be asked for.
+// Finds a name exactly, because a directory that may be searched but not listed permits nothing
+// else.
 result<std::optional<std::string>> find_exactly(const io::handle& directory, std::string_view wanted) {
     struct stat status{};
     const io::terminated_path name(wanted);
@@ -72,8 +74,8 @@ result<std::optional<std::string>> find_exactly(const io::handle& directory, std
 }  // namespace
 
 std::size_t name_index::hash_as_shown::operator()(std::string_view name) const noexcept {
-    // FNV-1a over the characters; what it is fed an attacker may choose, so a directory of colliding names
-    // is slow for those who use it, as a plain directory would be.
+    // FNV-1a over the characters. An attacker may choose the input, so lookups in a directory of
+    // colliding names are slow for its users, like in an unindexed directory.
     std::uint64_t hash = 0xcbf2'9ce4'8422'2325ULL;
     for (std::size_t at = 0; at < name.size();) {
         const name_character next = character_at(name, at);
@@ -181,7 +183,7 @@ name_index::held_directory* name_index::find_reading(const directory_id& id, std
 void name_index::hold(const directory_id& id, std::uint64_t reader, name_set& names) {
     const std::scoped_lock guard(mutex_);
     held_directory* const here = find_reading(id, reader);
-    if (here == nullptr) return;  // not watched, or forgotten in the meantime
+    if (here == nullptr) return;  // not watched, or dropped in the meantime
     for (const name_change& each : here->changes)
         (void)apply(names, each);
     here->changes = {};
@@ -220,12 +222,13 @@ void name_index::take_events() {
                 take(event.wd, event.mask, {name, event.len == 0 ? 0 : ::strnlen(name, event.len)});
             at += static_cast<ssize_t>(sizeof event + event.len);
         }
-        // Events of directories that are no longer watched do not count: the kernel adds no more of them.
+        // Events of directories that are no longer watched do not count, because the kernel adds no
+        // further ones.
         if (concerns_us) ++reads;
-        // Had there been more, there was room for it.
+        // More events would have fitted, so the queue is empty.
         if (buffer.size() - static_cast<std::size_t>(bytes) > event_bytes_max) return;
     }
-    // The rest of the queue is not known, as if it had been lost.
+    // The remaining events are treated as lost.
     ++counts_.overflows;
     forget_all();
 }
@@ -254,8 +257,8 @@ bool name_index::take(int watch, std::uint32_t what, std::string_view name) {
     return true;
 }
 
-// The names were read after the watch was set, so a change may be one that they show already. Returns how
-// many names there are more.
+// Applies a change. The names were read after the watch was set, so they may already reflect it.
+// Returns the increase in the number of names.
 std::ptrdiff_t name_index::apply(name_set& names, const name_change& what) {
     const auto [first, last] = names.equal_range(what.name);
     const auto known = std::find(first, last, what.name);

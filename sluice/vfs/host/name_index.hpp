@@ -22,49 +22,51 @@ struct index_limits {
     std::size_t names_max = limits::indexed_names_max;
 };
 
-/// Whether the kernel tells of every change to a directory. On network file systems it tells of this host's
-/// only, and the directory's times have to be looked at as well.
+/// Specifies whether the kernel reports every change to a directory. On network file systems it
+/// reports only the changes of this host, and the directory's times must be checked, too.
 enum class tells_all : bool { no, yes };
 
-/// Which name a directory of the host has that equals another but for case, without looking through the
-/// directory each time: Windows clients ask for names that do not exist all day long.
+/// An index that finds the name in a directory of the host that equals another except for case,
+/// without a scan per lookup: Windows clients often look up names that do not exist.
 ///
-/// A directory's names are read once and then kept right by inotify, whose queue is emptied before every
-/// answer: what anybody on this host changed before the question is in it. What was used longest ago is
-/// forgotten when the limits are reached; everything, when the kernel's queue ran over. A directory that
-/// cannot be watched (fs.inotify.max_user_watches) is looked through every time.
+/// A directory's names are read once and then updated through inotify, whose queue is read before
+/// every answer. The answer thus reflects all earlier changes on this host. When the limits are
+/// reached, the least recently used directories are dropped; after an overflow of the kernel's
+/// queue, all are. A directory that cannot be watched (fs.inotify.max_user_watches) is scanned for
+/// every lookup.
 ///
 /// The accounts of an impersonated volume share one index. Before the index answers for one of them, it asks
 /// the kernel whether the account may list the directory.
 ///
-/// Monitor. Thread safety: any thread. The names of a directory are read without the mutex. Changes that the
-/// kernel reports in the meantime are applied to them afterwards. A thread that needs a name in a directory
-/// whose names another thread is reading scans the directory itself.
+/// Monitor. Thread safety: any thread. The names of a directory are read without the mutex. Changes
+/// that the kernel reports during the read are applied afterwards. A thread that needs a name in a
+/// directory whose names another thread is reading scans the directory itself.
 ///
 /// Invariants:
-///   1. Every directory held has a watch that was set before its names were read.
-///   2. `names_held_` is the sum of the names of all directories held.
-///   3. `changes` of a directory held are empty unless `is_being_read`, and `names` are empty then.
+///   1. Every directory in the index has a watch that was set before its names were read.
+///   2. `names_held_` is the sum of the names of all directories in the index.
+///   3. `changes` of a directory are empty unless `is_being_read`, and `names` are empty then.
 class name_index {
 public:
     struct counts {
-        std::uint64_t scans = 0;    // directories read through
-        std::uint64_t answers = 0;  // thereof without a scan: the rest
+        std::uint64_t scans = 0;    // scanned directories
+        std::uint64_t answers = 0;  // answers without a scan
         std::uint64_t overflows = 0;
     };
 
-    /// Without inotify (EMFILE, ENOSYS) it works, by looking through directories. Allocates: yes.
+    /// Constructs an empty index. Without inotify (EMFILE, ENOSYS) it works by scanning
+    /// directories. Allocates: yes.
     explicit name_index(const index_limits& bounds, tells_all reach);
     name_index(const name_index&) = delete;
     name_index& operator=(const name_index&) = delete;
     ~name_index();
 
-    /// The host's name in `directory` for `wanted`, also a host's name: the same if there is one, else the
-    /// first in code point order of those that differ in case, or in being spelled with mapped characters
-    /// (host_name.hpp). With look::through_directory the index is neither asked nor locked. Where the
-    /// directory may be searched but not listed, only the name itself is found. Errors: those of opening and
-    /// reading the directory; ENOTDIR. Allocates: yes. Blocks: for the file system. Complexity: O(1) in the
-    /// names of a directory that is held, plus O(changes).
+    /// Returns the host's name in `directory` for `wanted`, also a host's name: the same if it
+    /// exists, otherwise the first in code point order of those that differ in case, or in mapped
+    /// characters (host_name.hpp). With look::through_directory the index is neither used nor
+    /// locked. If the directory may be searched but not listed, only the exact name is found.
+    /// Errors: those of opening and reading the directory; ENOTDIR. Allocates: yes. Blocks: for the
+    /// file system. Complexity: O(1) in the names of an indexed directory, plus O(changes).
     enum class look : bool { in_index, through_directory };
     [[nodiscard]] result<std::optional<std::string>> find(const io::handle& directory,
                                                           std::string_view wanted,
@@ -76,7 +78,7 @@ public:
     }
 
 private:
-    // Case and mapping ignored.
+    // Ignores case and mapping.
     struct hash_as_shown {
         using is_transparent = void;
         std::size_t operator()(std::string_view name) const noexcept;
@@ -104,33 +106,33 @@ private:
     struct held_directory {
         directory_id id;
         int watch = -1;
-        io::file_status::time_point changed{};  // as it was before the names were read
-        std::uint64_t reader = 0;               // the number of the thread's search that reads the names
+        io::file_status::time_point changed{};  // the time before the names were read
+        std::uint64_t reader = 0;               // number of the search whose thread reads the names
         name_set names;
         bool is_being_read = true;
         std::vector<name_change> changes;  // since the watch was set
     };
-    using held_list = std::list<held_directory>;  // the last used first
+    using held_list = std::list<held_directory>;  // the most recently used first
 
-    // The answer if the directory is held. Otherwise empty, and the caller is to read the names; `reader` is
-    // then its number if the index is to hold them.
+    // The answer if the directory is in the index. Otherwise empty, and the caller must read the
+    // names; `reader` is then its number if the index will store them.
     struct answer {
         std::optional<std::string> name;
     };
     std::optional<answer> ask(const io::handle& directory, const io::file_status& status,
                               std::string_view wanted, std::uint64_t& reader);
-    // Applies the changes since the watch was set to names just read, and stores the names unless the read
-    // of `reader` has been forgotten.
+    // Applies the changes since the watch was set to newly read names, and stores the names unless
+    // the read of `reader` was dropped.
     void hold(const directory_id& id, std::uint64_t reader, name_set& names);
     void abandon(const directory_id& id, std::uint64_t reader);
 
-    // These with the mutex held.
+    // The caller of these holds the mutex.
     static std::optional<std::string> choose(const name_set& names, std::string_view wanted);
     static std::ptrdiff_t apply(name_set& names, const name_change& what);
     [[nodiscard]] held_directory* find_reading(const directory_id& id, std::uint64_t reader) noexcept;
     int watch(const io::handle& directory) noexcept;
     void take_events();
-    // Returns whether the event is of a directory that is watched.
+    // Returns whether the event belongs to a watched directory.
     bool take(int watch, std::uint32_t what, std::string_view name);
     void forget(held_list::iterator which, bool is_watched);
     void forget_all();
@@ -140,7 +142,7 @@ private:
     const tells_all reach_;
     const int inotify_;
 
-    mutable std::mutex mutex_;  // guards what follows
+    mutable std::mutex mutex_;  // guards all following members
     std::uint64_t last_reader_ = 0;
     std::size_t names_held_ = 0;
     counts counts_;

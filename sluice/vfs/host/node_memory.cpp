@@ -20,11 +20,11 @@ constexpr std::size_t block_bytes_max = 2048;
 constexpr std::size_t classes = block_bytes_max / step_bytes + 1;
 constexpr std::size_t kept_bytes_max = SLUICE_RECYCLES_MEMORY ? std::size_t{1} << 20 : 0;
 
-// Whether the kept blocks of this thread have been destroyed.
+// true after the cached blocks of this thread were destroyed
 thread_local constinit bool has_ended = false;
 
-// The free blocks of a thread, by size. A thread that ends frees them; blocks that it frees later go to the
-// heap.
+// The free blocks of a thread, by size. A thread frees them when it ends. Blocks that it frees
+// later return to the heap.
 class kept_blocks {
 public:
     kept_blocks() noexcept = default;
@@ -88,7 +88,7 @@ class thread_memory final : public std::pmr::memory_resource {
 }  // namespace
 
 std::pmr::memory_resource& node_memory() noexcept {
-    // Never destroyed: a worker may still be destroying a node when the process ends.
+    // Never destroyed, because a worker may still destroy a node when the process ends.
     alignas(thread_memory) static constinit std::array<std::byte, sizeof(thread_memory)> storage{};
     static thread_memory& of_all = *new (storage.data()) thread_memory;
     return of_all;

@@ -6,12 +6,13 @@
 
 namespace sluice::vfs {
 
-/// Memory of nodes and their names, which come and go with every open, perhaps on different threads. A thread
-/// keeps the blocks that it frees for its next allocations of their size, up to a limit. With
-/// AddressSanitizer no blocks are kept, so that a use after free is detected.
+/// Returns the memory resource for nodes and their names, which are created and destroyed with
+/// every open, possibly on different threads. A thread keeps the blocks that it frees for its next
+/// allocations of their size, up to a limit. With AddressSanitizer no blocks are kept, so that a
+/// use after free is detected.
 ///
-/// Thread safety: any thread; a kept block belongs to one thread. Allocates: if the thread has kept no block
-/// of the size. Complexity: constant.
+/// Thread safety: any thread; a kept block belongs to one thread. Allocates: if the thread has no
+/// kept block of the size. Complexity: constant.
 [[nodiscard]] std::pmr::memory_resource& node_memory() noexcept;
 
 }  // namespace sluice::vfs

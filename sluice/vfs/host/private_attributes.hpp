@@ -11,23 +11,24 @@
 
 namespace sluice::vfs {
 
-/// Of the extended attributes that are ours (docs/formats/host_metadata.md), what is asked of a file each
-/// time it is opened.
+/// The private extended attributes (docs/formats/host_metadata.md) that are read whenever a file is
+/// opened.
 struct private_attributes {
     std::optional<stored_metadata> metadata{};
     bool has_security = false;
 };
 
-/// The attributes of files looked at before, which are asked for by name, one of the dearer calls.
+/// A cache of private attributes. Reading them by name is one of the more expensive calls.
 ///
-/// Whoever changes an attribute changes the change time with it, but for two changes within one tick of the
-/// kernel's clock. So what was asked when the last change was some ticks ago, which is what note() is to be
-/// told, holds as long as that time does; also when the number now is another file's, which is younger.
-/// Monitor, of several stripes with a mutex each. Allocates: nothing. Complexity: O(1); entries displace each
-/// other.
+/// A process that changes an attribute also changes the change time, except for two changes within
+/// one tick of the kernel's clock. The attributes are therefore valid as long as the change time is
+/// the same, if it was already some ticks old when they were read. The caller of note() checks the
+/// latter. This also holds if another file reuses the inode number, because that file is younger.
+/// Monitor, of several stripes with a mutex each. Allocates: nothing. Complexity: O(1); entries
+/// replace each other.
 class attribute_memory {
 public:
-    /// Returns std::nullopt if they are not known.
+    /// Returns std::nullopt if they are not cached.
     [[nodiscard]] std::optional<private_attributes> find(const file_key& file,
                                                          time_point change_time) const noexcept {
         const std::size_t hash = std::hash<file_key>{}(file);
@@ -47,7 +48,7 @@ public:
 
 private:
     static constexpr std::size_t stripe_count = 16;
-    static constexpr std::size_t entries_per_stripe = 61;  // a prime: all bits of the hash take part
+    static constexpr std::size_t entries_per_stripe = 61;  // a prime, so that all bits of the hash are used
     static constexpr std::size_t cache_line_bytes = 64;
     struct entry {
         file_key file{};

@@ -9,13 +9,14 @@
 
 namespace sluice::vfs {
 
-/// Paths that led to a regular file when they were last followed. What else a path may lead to must not be
-/// opened to find out: a fifo's writer would take us for its reader, and a device may do anything. A file
-/// may, and one that was there a moment ago most likely still is; whoever opens it looks at what he has got.
+/// Paths that led to a regular file when they were last followed. Other kinds of files must not be
+/// opened as a test, because the writer of a fifo would treat the server as its reader, and opening
+/// a device may have any effect. A regular file may be opened, and a path that led to one recently
+/// probably still does. The caller checks the kind of the opened file.
 ///
-/// A hint: paths are forgotten for others, and once in 2^63 taken for another.
-/// Atomic: every access is relaxed, for a hint orders nothing. Thread safety: any thread. Allocates: nothing.
-/// Complexity: O(length of the path).
+/// A hint: paths replace each other, and a path is mistaken for another with a probability of
+/// 2^-63. Atomic: every access is relaxed, because a hint does not order other accesses. Thread
+/// safety: any thread. Allocates: nothing. Complexity: O(length of the path).
 class seen_files {
 public:
     [[nodiscard]] bool has(std::string_view path) const noexcept {
@@ -33,9 +34,9 @@ public:
     }
 
 private:
-    static constexpr std::size_t count = 4093;  // a prime: the upper bits of a mark take part
+    static constexpr std::size_t count = 4093;  // a prime, so that the upper bits of a mark are used
 
-    // Never zero, which stands for nothing.
+    // Never zero, which marks an empty entry.
     [[nodiscard]] static std::uint64_t mark_of(std::string_view path) noexcept {
         return std::hash<std::string_view>{}(path) | 1U;
     }

@@ -16,7 +16,7 @@ public:
         : queued_watch(listener), feed_(feed), directory_(&directory), is_recursive_(recursive) {}
     ~held_watch() override { feed_.forget(*this); }
 
-    /// What the entry is called from here; nothing if it lies elsewhere.
+    /// Returns the path of the entry relative to this directory; std::nullopt if it is elsewhere.
     [[nodiscard]] std::optional<std::string> path_from_here(const memory_entry& entry) const {
         std::string path = entry.name;
         const memory_file* above = entry.parent;
@@ -78,7 +78,7 @@ void memory_change_feed::note_move(const names_seen& before, const memory_entry&
     const bool was_idle = queue_.empty();
     for (std::size_t i = 0; i < before.size(); ++i) {
         const auto path = watches_[i]->path_from_here(after);
-        // To one who sees only one of the names, something has come or gone.
+        // If a watch sees only one of the names, it reports a removed or an added name.
         if (before[i])
             queue_.add(*watches_[i], path ? change_kind::renamed_old_name : change_kind::removed,
                        is_directory, *before[i]);
@@ -99,7 +99,7 @@ void memory_change_feed::note_end(const memory_file& directory) {
 void memory_change_feed::wake_if(bool was_idle) noexcept {
     if (not was_idle or queue_.empty()) return;
     const std::array<std::byte, 1> one{};
-    // A full pipe wakes as well.
+    // A full pipe wakes, too.
     (void)bell_.writer.try_write(io::io_request<io::const_bytes_type>{.buffers = one});
 }
 

@@ -15,8 +15,8 @@ namespace sluice::vfs {
 struct memory_entry;
 struct memory_file;
 
-/// Reports the changes of a memory volume. Changes wait in a queue until tell() delivers them. Thread safety:
-/// the volume's mutex guards all of it, except co_changed().
+/// The changes of a memory volume. They are queued until tell() delivers them. Thread safety: the
+/// volume's mutex guards all of it, except co_changed().
 class memory_change_feed final : public change_feed {
 public:
     memory_change_feed(io::io_multiplexer& multiplexer, std::recursive_mutex& mutex);
@@ -30,13 +30,14 @@ public:
         queue_.deliver_all();
     }
 
-    /// Something has happened to what `entry` names.
+    /// Records a change of the file with the name `entry`.
     void note(change_kind what, const memory_entry& entry);
-    /// What `entry` is called by each watch that sees it: to be asked before it moves, and told after.
+    /// The path of `entry` for each watch that sees it. It is queried before a move and passed to
+    /// the call after it.
     using names_seen = std::vector<std::optional<std::string>>;
     [[nodiscard]] names_seen names_of(const memory_entry& entry) const;
     void note_move(const names_seen& before, const memory_entry& after);
-    /// A directory has been removed: its watches end.
+    /// Records the removal of a directory, which ends its watches.
     void note_end(const memory_file& directory);
 
 private:
@@ -46,7 +47,7 @@ private:
     void forget(held_watch& which) noexcept;
 
     std::recursive_mutex& mutex_;
-    io::pipe_handle::pair bell_;  // a byte for co_changed() to wake by
+    io::pipe_handle::pair bell_;  // a byte in it wakes co_changed()
     std::vector<held_watch*> watches_;
     change_queue queue_;
 };

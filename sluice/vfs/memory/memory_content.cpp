@@ -14,8 +14,8 @@ struct part {
     std::size_t length = 0;
 };
 
-// Calls `visit(part, done)` for the piece of [offset, offset+length) in each page, with how many bytes came
-// before.
+// Calls `visit(part, done)` for the part of [offset, offset+length) in each page, with the number
+// of preceding bytes.
 template <class Visit>
 void for_each_part(std::uint64_t offset, std::uint64_t length, Visit visit) {
     for (std::uint64_t done = 0; done < length;) {
@@ -63,7 +63,7 @@ bool memory_content::write(std::span<const std::byte> from, std::uint64_t offset
 }
 
 void memory_content::truncate(std::uint64_t size) {
-    // What lies behind the new end must be zero when the file grows again.
+    // Bytes after the new end must be zero when the file grows again.
     if (size < size_) {
         const std::uint64_t pages = size / page_bytes + (size % page_bytes == 0 ? 0 : 1);
         const auto first = pages_.lower_bound(pages);

@@ -14,7 +14,7 @@ namespace sluice::vfs {
 class memory_content {
 public:
     static constexpr std::size_t page_bytes = 4096;
-    /// Pages that may still be taken.
+    /// The number of pages that may still be allocated.
     struct budget {
         std::uint64_t pages_left = 0;
     };
@@ -27,9 +27,10 @@ public:
     [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
     [[nodiscard]] std::uint64_t allocated_bytes() const noexcept { return pages_.size() * page_bytes; }
 
-    /// How many bytes were copied: fewer only at the end.
+    /// Returns the number of copied bytes: fewer only at the end.
     [[nodiscard]] std::size_t read(std::span<std::byte> into, std::uint64_t offset) const noexcept;
-    /// False if there is no room; nothing is written then. The end must not be beyond 2^63.
+    /// Returns false, without a change, if the budget is exhausted. The end must not be beyond
+    /// 2^63.
     [[nodiscard]] bool write(std::span<const std::byte> from, std::uint64_t offset);
     void truncate(std::uint64_t size);
     void zero(std::uint64_t offset, std::uint64_t length, bool frees_blocks);
@@ -41,7 +42,7 @@ private:
 
     budget& budget_;
     std::uint64_t size_ = 0;
-    std::map<std::uint64_t, std::unique_ptr<page>> pages_;  // a missing one is a hole
+    std::map<std::uint64_t, std::unique_ptr<page>> pages_;  // a missing page is a hole
 };
 
 }  // namespace sluice::vfs

@@ -15,12 +15,12 @@ namespace sluice::vfs {
 
 struct memory_file;
 
-/// One name of one file. Shared by the directory and the nodes that were found by it.
+/// One name of a file. The directory and the nodes that were found by it share it.
 struct memory_entry {
     memory_file* parent = nullptr;  // null: the root, or removed
     std::string name;
     std::shared_ptr<memory_file> file;
-    std::string last_path{};  // once removed
+    std::string last_path{};  // set on removal
 };
 using memory_entry_ptr = std::shared_ptr<memory_entry>;
 
@@ -36,7 +36,7 @@ struct memory_file {
     metadata status;  // its sizes are those of `content`
     memory_content content;
     std::string link_target;
-    memory_entry* self = nullptr;  // a directory's one name; null for the root and once removed
+    memory_entry* self = nullptr;  // a directory's only name; null for the root and after removal
     // By folded name.
     std::map<std::string, memory_entry_ptr, std::less<>> children;
     std::map<std::string, std::shared_ptr<memory_stream>, std::less<>> streams;
@@ -47,7 +47,8 @@ struct memory_file {
 /// Returns the path of a name, or its last path if it was removed.
 [[nodiscard]] std::string path_of(const memory_entry& entry);
 
-/// The directory a node of a memory volume is; null if it is none, or of another volume.
+/// Returns the directory of a node of a memory volume; null if it is not a directory, or belongs to
+/// another volume.
 [[nodiscard]] memory_file* memory_directory_of(node& which) noexcept;
 
 }  // namespace sluice::vfs

@@ -19,11 +19,11 @@ public:
     memory_listing(memory_tree& tree, memory_entry_ptr directory)
         : tree_(tree), directory_(std::move(directory)) {}
     ~memory_listing() override {
-        const std::scoped_lock guard(tree_.mutex);  // what only this held goes
+        const std::scoped_lock guard(tree_.mutex);  // may destroy the last reference to a file
         directory_.reset();
     }
 
-    // From the last key on: what is added or removed meanwhile disturbs nothing.
+    // Continues after the last key, so that concurrent additions and removals are harmless.
     [[nodiscard]] result<const listed_name*> next() noexcept override {
         const std::scoped_lock guard(tree_.mutex);
         const auto& children = directory_->file->children;
@@ -61,7 +61,7 @@ private:
     listed_name current_;
 };
 
-/// A file, directory or link, or with a stream, that stream of one. Thread safety: any thread; the volume's
+/// A file, directory or link; with a stream, that stream. Thread safety: any thread; the volume's
 /// mutex guards all of it.
 class memory_node final : public node,
                           public node_data,
@@ -78,7 +78,7 @@ public:
           found_as_(stream_ != nullptr ? node_kind::file : file_->status.kind) {}
 
     ~memory_node() override {
-        const std::scoped_lock guard(tree_.mutex);  // what only this held goes
+        const std::scoped_lock guard(tree_.mutex);  // may destroy the last reference to a file
         entry_.reset();
         file_.reset();
         stream_.reset();
@@ -148,7 +148,7 @@ private:
     [[nodiscard]] memory_content& content() const noexcept {
         return stream_ != nullptr ? stream_->content : file_->content;
     }
-    // ENOENT for a stream that is gone, EBADF without access.
+    // Returns ENOENT for a removed stream, EBADF without access.
     [[nodiscard]] result<void> may_use(bool is_granted) const noexcept;
     [[nodiscard]] result<void> may_move() const noexcept;
     [[nodiscard]] bool fits(std::uint64_t end) const noexcept;
@@ -161,7 +161,7 @@ private:
     }
     [[nodiscard]] result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset);
     [[nodiscard]] io::task<void> co_delay() noexcept;
-    // Carries out a transfer where it may run, after a delay.
+    // Executes a transfer in the right domain, after a delay.
     template <class Call>
     [[nodiscard]] io::task<std::invoke_result_t<Call&>> co_run(Call call, io::call_withdrawal* by) noexcept {
         co_await co_delay();
@@ -176,7 +176,7 @@ private:
     memory_entry_ptr entry_;
     std::shared_ptr<memory_file> file_;
     std::shared_ptr<memory_stream> stream_;
-    const node_kind found_as_;  // decides which parts it has
+    const node_kind found_as_;  // determines its parts
     data_access granted_;
 };
 
@@ -361,7 +361,7 @@ result<void> memory_node::rename(std::string_view path, when_taken taken) noexce
     return {};
 }
 
-// Frees the place, unless it is our own.
+// Removes the existing file at a place, unless it is this file.
 result<void> memory_node::rename_over(const memory_place& there) {
     if (there.taken == entry_) return {};
     const memory_file& other = *there.taken->file;
@@ -441,7 +441,7 @@ result<void> memory_node::become_link(std::string_view target) noexcept {
         return failure({ENOTEMPTY, "become a link"});
     if (kind() == node_kind::file and file_->status.links > 1) return failure({EMLINK, "become a link"});
     if (target.empty() and not is_back) return failure({EINVAL, "become a link"});
-    // A new file, as on a host, under the same name.
+    // A new file with the same name, as on a host.
     auto fresh = tree_.make_file(is_back ? node_kind::file : node_kind::symlink);
     fresh->link_target = target;
     memory_file& directory = *entry_->parent;

@@ -7,9 +7,9 @@
 namespace sluice::vfs {
 namespace {
 
-constexpr unsigned links_followed_max = 40;  // as Linux
+constexpr unsigned links_followed_max = 40;  // like Linux
 
-// One walk along a path, through links.
+// A path walk that follows links.
 class walk {
 public:
     walk(const memory_entry_ptr& root, std::string_view path, follow_links last)
@@ -122,7 +122,7 @@ memory_entry_ptr memory_tree::add(memory_file& directory, std::string_view name,
     ++entry->file->status.links;
     if (entry->file->status.kind == node_kind::directory) entry->file->self = entry.get();
     const bool is_new = directory.children.emplace(fold(name), entry).second;
-    ENSURE(is_new, "the place is free");
+    ENSURE(is_new, "name already exists in the directory");
     touch(directory, true);
     note(change_kind::added, *entry);
     return entry;
@@ -141,7 +141,7 @@ void memory_tree::remove(memory_entry& entry) {
     memory_file& directory = *entry.parent;
     entry.parent = nullptr;
     touch(directory, true);
-    directory.children.erase(fold(entry.name));  // may have been the last to hold it
+    directory.children.erase(fold(entry.name));  // may have been the last reference
 }
 
 void memory_tree::move(const memory_entry_ptr& entry, memory_file& directory, std::string_view name) {
@@ -151,7 +151,7 @@ void memory_tree::move(const memory_entry_ptr& entry, memory_file& directory, st
     entry->parent = &directory;
     entry->name = name;
     const bool is_new = directory.children.emplace(fold(name), entry).second;
-    ENSURE(is_new, "the place is free");
+    ENSURE(is_new, "name already exists in the directory");
     touch(from, true);
     touch(directory, true);
     touch(*entry->file, false);

@@ -18,16 +18,16 @@
 
 namespace sluice::vfs {
 
-/// Where something is to get a name.
+/// The place for a new name.
 struct memory_place {
     memory_file* directory = nullptr;
     std::string_view name;
     memory_entry_ptr taken{};
 };
 
-/// All of a volume. `mutex` guards it, but for `owner`, `loops` and `clock`; every call of the volume, its
-/// nodes, listings and watches holds it. It is recursive because a change notes itself in the feed, and a
-/// listener may use the volume.
+/// The state of a volume. `mutex` guards it, except `owner`, `loops` and `clock`. Every call of the
+/// volume, its nodes, listings and watches holds it. It is recursive, because a change is recorded
+/// in the feed, and a listener may use the volume.
 class memory_tree {
 public:
     memory_tree(volume& owned_by, io::io_multiplexer& with, const clock_source& at,
@@ -41,7 +41,7 @@ public:
     [[nodiscard]] std::shared_ptr<memory_file> make_file(node_kind kind);
     memory_entry_ptr add(memory_file& directory, std::string_view name, std::shared_ptr<memory_file> file);
     void remove(memory_entry& entry);
-    /// Gives an entry another place, which is free.
+    /// Moves an entry to another place, which is free.
     void move(const memory_entry_ptr& entry, memory_file& directory, std::string_view name);
 
     void note(change_kind what, const memory_entry& entry);
@@ -49,11 +49,11 @@ public:
     [[nodiscard]] bool draws(std::uint32_t chance) noexcept;
 
     volume& owner;
-    std::vector<io::io_multiplexer*> loops;  // that nodes are used on; never none
+    std::vector<io::io_multiplexer*> loops;  // on which nodes are used; never empty
     const clock_source& clock;
     mutable std::recursive_mutex mutex;
     memory_volume_options options;
-    std::optional<seeded_random> random;  // always there; a new one for new faults
+    std::optional<seeded_random> random;  // always present; replaced when faults are set
     memory_content::budget room;
     memory_change_feed feed;
     memory_entry_ptr root;

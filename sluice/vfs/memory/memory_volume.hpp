@@ -9,9 +9,9 @@ namespace sluice::vfs {
 
 class memory_tree;
 
-/// A volume that exists in memory only, with everything a volume can have but blocks that are shared. For
-/// tests, above all of a whole server in a simulation: what it does depends on the calls, the clock and the
-/// seed alone. A listing goes by names, folded.
+/// A volume that exists in memory only, with all features except shared blocks. For tests, in
+/// particular of a complete server in a simulation: its behaviour depends only on the calls, the
+/// clock and the seed. A listing is sorted by folded names.
 ///
 /// Outlives its nodes, listings and watches. Monitor. Thread safety: as volume.
 class memory_volume final : public volume {
@@ -30,7 +30,7 @@ public:
     void serve_on(std::span<io::io_multiplexer* const> loops) override;
     [[nodiscard]] change_feed* changes() noexcept override;
 
-    /// What may go wrong from now on.
+    /// Sets the faults to simulate from now on.
     void set_faults(const memory_faults& faults) noexcept;
 
 private:

@@ -6,15 +6,15 @@
 
 namespace sluice::vfs {
 
-/// The faults that the volume simulates, drawn from a seed, so that a run can be repeated. Chances in
-/// thousandths.
+/// The faults that the volume simulates, generated from a seed, so that a run can be repeated.
+/// Probabilities are in thousandths.
 struct memory_faults {
     std::uint64_t seed = 1;
     std::uint32_t read_fails = 0;           // EIO
     std::uint32_t write_fails = 0;          // EIO
     std::uint32_t create_fails = 0;         // ENOSPC
     std::uint32_t status_fails = 0;         // EIO
-    std::chrono::nanoseconds delay_max{0};  // before a transfer or a flush: anything up to this
+    std::chrono::nanoseconds delay_max{0};  // largest delay before a transfer or a flush
 };
 
 struct memory_volume_options {

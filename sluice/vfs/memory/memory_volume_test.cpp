@@ -6,7 +6,7 @@
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/vfs/node_data.hpp"
 
-// What the volume in memory has beyond what every volume promises.
+// The properties of the volume in memory that other volumes do not have.
 
 namespace sluice::vfs {
 namespace {
@@ -49,7 +49,7 @@ TEST_F(memory_volume_test, times_come_from_the_clock_it_was_given) {
     EXPECT_EQ(file->status().value().born, made);
 }
 
-TEST_F(memory_volume_test, room_runs_out_and_comes_back) {
+TEST_F(memory_volume_test, space_runs_out_and_is_freed) {
     const auto file = open_file("f");
     const std::string page(4096, 'x');
     for (std::uint64_t i = 0; i < 16; ++i)
@@ -64,14 +64,14 @@ TEST_F(memory_volume_test, room_runs_out_and_comes_back) {
     EXPECT_EQ(on.space().value().free_bytes, 16U * 4096);
 }
 
-TEST_F(memory_volume_test, a_write_without_room_leaves_the_file_as_it_was) {
+TEST_F(memory_volume_test, a_write_without_space_does_not_change_the_file) {
     const auto file = open_file("f");
     ASSERT_EQ(code(write(*file, "before")), 0);
     EXPECT_EQ(code(write(*file, std::string(17 * 4096, 'x'))), ENOSPC);
     EXPECT_EQ(file->status().value().size_bytes, 6U);
 }
 
-TEST_F(memory_volume_test, what_is_to_fail_fails) {
+TEST_F(memory_volume_test, configured_faults_make_operations_fail) {
     const auto file = open_file("f");
     on.set_faults({.read_fails = 1000});
     EXPECT_EQ(read(*file), EIO);
@@ -84,7 +84,7 @@ TEST_F(memory_volume_test, what_is_to_fail_fails) {
     EXPECT_EQ(code(on.find("g", follow_links::no)), ENOENT);
 }
 
-TEST_F(memory_volume_test, faults_and_delays_repeat_themselves_with_their_seed) {
+TEST_F(memory_volume_test, the_same_seed_repeats_faults_and_delays) {
     const auto file = open_file("f");
     const auto run = [&] {
         on.set_faults({.seed = 42, .read_fails = 300, .delay_max = 10ms});
@@ -95,7 +95,7 @@ TEST_F(memory_volume_test, faults_and_delays_repeat_themselves_with_their_seed) 
     };
     const auto before = clock.steady_now();
     const std::string first = run();
-    EXPECT_GT(clock.steady_now() - before, 50ms) << "it took its time, of the simulation";
+    EXPECT_GT(clock.steady_now() - before, 50ms) << "delays take simulated time";
     EXPECT_NE(first.find('!'), first.npos);
     EXPECT_NE(first.find('.'), first.npos);
     EXPECT_EQ(run(), first);
@@ -110,7 +110,7 @@ TEST_F(memory_volume_test, a_file_may_be_longer_than_memory) {
     EXPECT_EQ(code(write(*file, "x", INT64_MAX)), EFBIG);
 }
 
-TEST(memory_volume, a_read_only_one_changes_nothing) {
+TEST(memory_volume, a_read_only_volume_rejects_all_changes) {
     const auto multiplexer = io::make_simulated_multiplexer({}).value();
     memory_volume on(*multiplexer, multiplexer->clock_of_simulation(), {.read_only = true});
     EXPECT_EQ(code(on.create("f", {})), EROFS);

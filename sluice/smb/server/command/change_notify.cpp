@@ -4,6 +4,7 @@
 
 #include "sluice/smb/server/command/command.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/smb/server/net/change_turn.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/wire/file/output_body.hpp"
@@ -24,6 +25,12 @@ namespace {
     if (not of.is_directory()) return nt_status::invalid_parameter;
     if (not of.grants(wire::access_mask::list_directory)) return nt_status::access_denied;
     return nt_status::success;
+}
+
+// After a suspension: the open may have ended, or gone to another session.
+[[nodiscard]] nt_status check_again(const request& r, const open& of) noexcept {
+    if (of.is_closed or of.session != r.session.get()) return nt_status::notify_cleanup;
+    return of.file->is_delete_pending() ? nt_status::delete_pending : nt_status::success;
 }
 
 using begun_watch = std::expected<std::unique_ptr<notify_watch>, nt_status>;
@@ -50,17 +57,31 @@ using begun_watch = std::expected<std::unique_ptr<notify_watch>, nt_status>;
     notify_watch::counted counted{.directories = quotas.take(by, limit::watches),
                                   .change_bytes = quotas.take(by, limit::queued_change_bytes, 0)};
     if (counted.directories.amount() == 0) co_return nt_status::insufficient_resources;
-    begun_watch watch =
-        co_await r.call(*of, [&] { return start_watch(*feed, *of->node, wanted, std::move(counted)); });
+    vfs::fs_domain& domain = of->node->domain();
+    begun_watch watch = co_await r.call(
+        domain, [&] { return start_watch(*feed, *of->node, wanted, std::move(counted)); },
+        vfs::waits_for_calls::yes);
     if (not watch) co_return watch.error();
-    // During the call, the open may have ended, or another request may have begun the watch.
-    const bool is_wanted = not of->is_closed and of->session != nullptr and of->watch == nullptr;
-    if (is_wanted) {
+    const nt_status refused = check_again(r, *of);
+    if (refused == nt_status::success)
         of->watch = *std::move(watch);
-        co_return nt_status::success;
+    else
+        domain.discard(*std::move(watch), of->tree, vfs::waits_for_calls::yes);
+    co_return refused;
+}
+
+// Requests of one open that come before there is a watch begin it in turn: the first one decides what is
+// watched.
+[[nodiscard]] io::task<nt_status> find_watch(request& r, std::shared_ptr<open> of,
+                                             const wire::change_notify_args& args) {
+    if (of->watch != nullptr) co_return nt_status::success;
+    change_turn turn(r, of->watch_begins);
+    if (not turn.is_taken()) {
+        const nt_status refused = co_await turn.wait();
+        if (refused != nt_status::success) co_return refused;
     }
-    of->node->domain().discard(*std::move(watch), of->tree);
-    co_return of->watch != nullptr ? nt_status::success : nt_status::notify_cleanup;
+    if (const nt_status refused = check_again(r, *of); refused != nt_status::success) co_return refused;
+    co_return of->watch != nullptr ? nt_status::success : co_await begin_watch(r, of, args);
 }
 
 [[nodiscard]] nt_status reply_with_changes(request& r, notify_watch& watch, std::uint32_t bytes_max) {
@@ -87,17 +108,15 @@ io::task<nt_status> serve_change_notify(request& r) {
     if (of == nullptr) co_return nt_status::file_closed;
     if (const nt_status refused = check(r, *of, *args); refused != nt_status::success) co_return refused;
     if (of->file->is_delete_pending()) co_return nt_status::delete_pending;
-    if (of->watch == nullptr) {
-        io::task<nt_status> beginning = begin_watch(r, of, *args);
-        const nt_status refused = co_await std::move(beginning);
-        if (refused != nt_status::success) co_return refused;
-    }
+    io::task<nt_status> finding = find_watch(r, of, *args);
+    if (const nt_status refused = co_await std::move(finding); refused != nt_status::success)
+        co_return refused;
     event<nt_status> told(r.loop());
     of->watch->wait(told);
     io::task<nt_status> waiting = r.pend(told);
     const nt_status outcome = co_await std::move(waiting);
     // However the open ended, by CLOSE or with its session or tree, nothing comes any more.
-    if (of->watch == nullptr) co_return nt_status::notify_cleanup;
+    if (of->watch == nullptr or of->session != r.session.get()) co_return nt_status::notify_cleanup;
     const nt_status status =
         outcome == nt_status::success ? reply_with_changes(r, *of->watch, args->output_bytes_max) : outcome;
     of->watch->forget(told);

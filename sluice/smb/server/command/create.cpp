@@ -186,6 +186,7 @@ void return_to_orphans(request& r, open& one) noexcept {
     auto asking = ask(r, args, made);
     const auto known = co_await std::move(asking);
     if (not known) co_return known.error();
+    made->made_on = r.channel.get();  // this reply carries its oplock now
     wire::create_reply reply = describe(args, *made, made->action, *known);
     if (asks_lease) {
         encode_caching(*made, reply);

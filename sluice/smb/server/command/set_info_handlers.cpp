@@ -116,6 +116,8 @@ struct status_around {
     const auto done =
         co_await call_in_turn(r, one, [&] { return carry_out(*one.node, *wanted, keeps_change_time); });
     if (not done) co_return done.error();
+    // Ended during the call: it keeps no times, and its file may be gone.
+    if (one.is_closed) co_return nt_status::success;
     vfs::metadata before = done->before;
     one.file->change_times().show_in(before, one.file->key());
     one.kept = {.accessed = kept_after(wanted->accessed, one.kept.accessed, before.accessed),

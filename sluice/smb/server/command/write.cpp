@@ -78,7 +78,7 @@ io::task<nt_status> serve_write(request& r) {
     const pending_write before_its_end(r.host(), to);
     std::optional<change_turn> turn;
     if (not(*file)->transfers_at_once()) {
-        const nt_status refused = co_await take_transfer_turn(turn, r, *to);
+        const nt_status refused = co_await take_transfer_turn(turn, r, *to, transfer::write);
         if (refused != nt_status::success) co_return refused;
     }
     io::task<result<void>> writing = (*file)->co_write(args->data.span(), offset);

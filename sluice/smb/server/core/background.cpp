@@ -6,7 +6,7 @@ namespace sluice::smb::server {
 
 void background_work::spawn(io::task<void> work) noexcept {
     do_on(loop_, [this, given = std::move(work)]() mutable noexcept {
-        tasks_.spawn(latched(latch_, std::move(given)));
+        tasks_.spawn(latched(latch_, loop_, std::move(given)));
     });
 }
 

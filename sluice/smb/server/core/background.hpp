@@ -14,8 +14,7 @@ public:
     background_work(io::io_multiplexer& loop, server_latch& latch) noexcept
         : loop_(loop), latch_(latch), tasks_(loop) {}
 
-    /// Starts it: at once on the first loop, soon from another. Any thread of the server, which holds no
-    /// mutex.
+    /// Starts it soon, from the first loop. Any thread of the server, which holds no mutex.
     void spawn(io::task<void> work) noexcept;
     /// Ends what it waits for.
     void cancel() noexcept { tasks_.cancel(); }

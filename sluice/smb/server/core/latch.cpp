@@ -35,7 +35,8 @@ void server_latch::wake_next() noexcept {
     real_atomics::wake_one(state_);
 }
 
-io::task<void> latched(server_latch& latch, io::task<void> work) noexcept {
+io::task<void> latched(server_latch& latch, io::io_multiplexer& loop, io::task<void> work) noexcept {
+    co_await io::yield(loop);
     const server_latch::hold held(latch);
     co_await std::move(work);
 }

@@ -53,6 +53,11 @@ public:
         if (after_release != nullptr) [[unlikely]]
             after_release();
     }
+    /// The same for what calls or waits next: nobody further up the stack may have it as well.
+    void unlock_entirely() noexcept {
+        ENSURE(is_mine() and depth_ == 1, "nothing calls a file system, or waits, with the latch");
+        unlock();
+    }
     /// Whether the calling thread has it. Any thread.
     [[nodiscard]] bool is_mine() const noexcept {
         return owner_.load(std::memory_order_relaxed) == &thread_mark_;
@@ -124,10 +129,10 @@ public:
         work_ = loop_activity::current();
         if constexpr (std::is_void_v<decltype(what_.await_suspend(waiter))>) {
             what_.await_suspend(waiter);
-            latch_.unlock();
+            latch_.unlock_entirely();
         } else {
             const auto next = what_.await_suspend(waiter);
-            latch_.unlock();
+            latch_.unlock_entirely();
             return next;
         }
     }
@@ -160,8 +165,10 @@ template <class Awaiter>
     return unlatched_awaiter<Awaiter>(latch, std::move(what));
 }
 
-/// Runs `work` with the latch, which `work` gives back where it waits. `latch` outlives it.
-[[nodiscard]] io::task<void> latched(server_latch& latch, io::task<void> work) noexcept;
+/// Runs `work` with the latch, which `work` gives back where it waits. Begins from the loop: who starts it
+/// may have the latch. `latch` and `loop` outlive it.
+[[nodiscard]] io::task<void> latched(server_latch& latch, io::io_multiplexer& loop,
+                                     io::task<void> work) noexcept;
 
 /// Lets time pass: what is awaited as `unlatched`. False if it was cut short.
 [[nodiscard]] io::task<bool> pass(io::io_multiplexer& loop, deadline until) noexcept;

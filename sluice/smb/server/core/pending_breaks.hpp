@@ -43,21 +43,7 @@ private:
     struct waiter {
         explicit waiter(io::io_multiplexer& loop) noexcept : all_gone(loop) {}
         event<bool> all_gone;
-        bool is_listed = false;
         list_hook<waiter> link;
-    };
-    // A waiter in the frame of its coroutine, which may be destroyed while it waits.
-    class place {
-    public:
-        place(pending_breaks& at, io::io_multiplexer& loop) noexcept : at_(at), waiter_(loop) {}
-        place(const place&) = delete;
-        place& operator=(const place&) = delete;
-        ~place() { at_.leave(waiter_); }
-        [[nodiscard]] waiter& operator*() noexcept { return waiter_; }
-
-    private:
-        pending_breaks& at_;
-        waiter waiter_;
     };
 
     // False: there is no break to wait for.
@@ -65,12 +51,7 @@ private:
         const lock_guard held(mutex_);
         if (not any()) return false;
         waiters_.push_back(fresh);
-        fresh.is_listed = true;
         return true;
-    }
-    void leave(waiter& one) noexcept {
-        const lock_guard held(mutex_);
-        if (one.is_listed) waiters_.erase(one);
     }
 
     std::atomic<std::uint32_t> count_{0};
@@ -86,17 +67,15 @@ inline void pending_breaks::end() noexcept {
     event_wakes<bool> woken;
     const lock_guard held(mutex_);
     if (any()) return;  // begun since: a waiter may wait for that one, whose end finds the list
-    while (waiter* const one = waiters_.pop_front()) {
-        one->is_listed = false;
+    while (waiter* const one = waiters_.pop_front())
         woken.set(one->all_gone, true);
-    }
 }
 
 inline io::task<void> pending_breaks::none_left(server_latch& latch, io::io_multiplexer& loop) noexcept {
     if (not any()) co_return;
-    place mine(*this, loop);
-    if (not enter(*mine)) co_return;
-    (void)co_await unlatched(latch, (*mine).all_gone.wait());
+    waiter mine(loop);  // in the list until the last break ends: this is not cancelled
+    if (not enter(mine)) co_return;
+    (void)co_await unlatched(latch, mine.all_gone.wait());
 }
 
 }  // namespace sluice::smb::server

@@ -15,7 +15,8 @@ file_state::file_state(file_table& table, const vfs::file_key& key,
       opens_(&table.shard_of(key).memory) {}
 
 file_state::~file_state() {
-    ENSURE(opens_.empty() and not is_changing(), "an open and a change hold their file");
+    ENSURE(opens_.empty() and pending_writes_ == 0 and pending_changes_ == 0,
+           "an open and a change hold their file");
     file_table::shard& in = table_.shard_of(key_);
     const lock_guard held(in.mutex);
     // Under its key there may be another by now, of a stream that took this one's name, or made since the
@@ -35,6 +36,26 @@ void file_state::remove(open& one) noexcept {
     const auto found = std::ranges::find(opens_, &one);
     ENSURE(found != opens_.end(), "an open is removed once from its file");
     opens_.erase(found);
+    if (may_have_changed()) note_change();
+}
+
+void file_state::end_write() noexcept {
+    ENSURE(pending_writes_ != 0, "a write ends once");
+    --pending_writes_;
+    ++ended_changes_;
+    note_change();
+}
+
+void file_state::end_change() noexcept {
+    ENSURE(pending_changes_ != 0, "a change ends once");
+    --pending_changes_;
+    ++ended_changes_;
+    note_change();
+}
+
+// With opens, the state stays and says so itself.
+void file_state::note_change() noexcept {
+    if (opens_.empty()) table_.note_changed_file();
 }
 
 void file_state::set_delete_pending(std::shared_ptr<open> by) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -60,14 +61,21 @@ public:
     /// Change times that clients have set; of all files.
     [[nodiscard]] set_change_times& change_times() noexcept;
 
-    /// Writes through any open of it that have begun and not ended: counted by pending_write.
-    std::uint32_t pending_writes = 0;
-    /// Other changes that have begun and not ended: counted by change_turn.
-    std::uint32_t pending_changes = 0;
-    /// How many writes and other changes have ended.
-    std::uint32_t ended_changes = 0;
-    /// Whether a change of the file may be in progress.
-    [[nodiscard]] bool is_changing() const noexcept { return pending_writes != 0 or pending_changes != 0; }
+    /// A write through an open of it, from its beginning to its end. While there is one, nobody is granted
+    /// read caching.
+    void begin_write() noexcept { ++pending_writes_; }
+    void end_write() noexcept;
+    /// Any other change that a client makes: of attributes, EAs, security, size or the whole content.
+    void begin_change() noexcept { ++pending_changes_; }
+    void end_change() noexcept;
+    /// How many writes and other changes have ended: a status asked for before is not current if this has
+    /// changed since.
+    [[nodiscard]] std::uint32_t ended_changes() const noexcept { return ended_changes_; }
+    /// Whether the status that a lookup has found may be another by now: since this exists, a client has
+    /// changed the file, or is about to. See file_table::changed_files() for the time before.
+    [[nodiscard]] bool may_have_changed() const noexcept {
+        return ended_changes_ != 0 or pending_writes_ != 0 or pending_changes_ != 0;
+    }
 
     /// Whether the file is removed when its last open ends: new opens are refused then, also by other
     /// servers.
@@ -102,6 +110,9 @@ public:
 
 private:
     friend class file_table;
+
+    void note_change() noexcept;
+
     file_table& table_;
     vfs::file_key key_;
     open_protocol protocol_;
@@ -111,6 +122,9 @@ private:
     byte_range_locks locks_;
     std::vector<event<wire::nt_status>*> waiters_;
     std::vector<std::shared_ptr<open>> removers_;  // they hold this; none once the file has no opens
+    std::uint32_t pending_writes_ = 0;
+    std::uint32_t pending_changes_ = 0;
+    std::uint32_t ended_changes_ = 0;
 };
 
 /// The open files of a server, by key: every share that reaches a file finds the same state, before and after
@@ -120,6 +134,8 @@ private:
 ///   1. A file and its streams are in the same shard, so that one mutex guards them.
 ///   2. An entry leads to the state that was made for its key last. A state whose last owner is destroying it
 ///   is not found any more; it removes only an entry that leads to itself.
+///   3. The end of a change while the file has no opens, and the loss of the last open of a file that may
+///   have changed, are counted in changed_files() before the state can be forgotten.
 /// Monitor: any thread; the mutex of each shard guards its entries. What it returns holds the states, which
 /// guard themselves (today, the caller holds the server latch for them, and for their keys). Lifetime:
 /// outlives its states.
@@ -147,6 +163,13 @@ public:
     void forget(file_state& removed) noexcept;
     /// Complexity: constant in the files.
     [[nodiscard]] std::size_t size() const noexcept;
+
+    /// Counts the files that clients have changed and that have no opens left. While it is the same as before
+    /// a lookup, and the file's own state says not may_have_changed(), the status that the lookup has found
+    /// is current.
+    [[nodiscard]] std::uint64_t changed_files() const noexcept {
+        return changed_files_.load(std::memory_order_seq_cst);  // pairs with note_changed_file()
+    }
 
     /// Change times that clients have set of open files.
     set_change_times change_times;
@@ -183,11 +206,15 @@ private:
         SLUICE_REQUIRES(in.mutex);
     [[nodiscard]] std::shared_ptr<file_state> of_in(shard& in, const vfs::file_key& key)
         SLUICE_REQUIRES(in.mutex);
+    void note_changed_file() noexcept {
+        changed_files_.fetch_add(1, std::memory_order_seq_cst);  // pairs with changed_files()
+    }
     static void add_to(shard& in, file_state& one, const vfs::file_key& key) SLUICE_REQUIRES(in.mutex);
     // Returns whether the entry of `key` has led to `one`.
     static bool remove_from(shard& in, const file_state& one, const vfs::file_key& key) noexcept
         SLUICE_REQUIRES(in.mutex);
 
+    std::atomic<std::uint64_t> changed_files_{0};
     std::array<shard, shards> shards_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sluice/smb/server/open/open.hpp"
+
 namespace sluice::smb::server {
 namespace {
 
@@ -64,6 +66,60 @@ TEST(file_table, gives_the_next_file_with_the_key_of_a_removed_one_a_state_of_it
     EXPECT_NE(next, removed);
     removed.reset();
     EXPECT_EQ(files.find(stream_key(0)), next) << "a state that ends removes only its own entry";
+}
+
+constexpr vfs::file_key plain_file = stream_key(0);
+
+TEST(file_table, counts_a_file_that_has_lost_its_last_open_after_a_change) {
+    file_table files;
+    const auto file = files.of(plain_file);
+    open first;
+    open second;
+    file->add(first);
+    file->add(second);
+    file->begin_change();
+    file->end_change();
+    const std::uint64_t before = files.changed_files();
+    file->remove(first);
+    EXPECT_EQ(files.changed_files(), before) << "the state is there, and says so";
+    EXPECT_TRUE(file->may_have_changed());
+    file->remove(second);
+    EXPECT_NE(files.changed_files(), before);
+}
+
+TEST(file_table, counts_a_file_whose_change_ends_after_its_last_open) {
+    file_table files;
+    const auto file = files.of(plain_file);
+    open one;
+    file->add(one);
+    file->begin_change();
+    file->remove(one);
+    const std::uint64_t while_it_changes = files.changed_files();
+    file->end_change();
+    EXPECT_NE(files.changed_files(), while_it_changes);
+}
+
+TEST(file_table, counts_a_file_that_a_failed_overwrite_has_left) {
+    file_table files;
+    const auto file = files.of(plain_file);
+    open one;
+    file->add(one);
+    file->begin_write();
+    file->end_write();
+    const std::uint64_t before = files.changed_files();
+    file->remove(one);
+    EXPECT_NE(files.changed_files(), before);
+}
+
+TEST(file_table, does_not_count_a_file_that_nobody_has_changed) {
+    file_table files;
+    const auto file = files.of(plain_file);
+    open one;
+    const std::uint64_t before = files.changed_files();
+    file->add(one);
+    file->remove(one);
+    EXPECT_EQ(files.changed_files(), before);
+    EXPECT_FALSE(file->may_have_changed());
 }
 
 }  // namespace

@@ -33,21 +33,10 @@ public:
     /// A file has been removed or replaced. Called before the file table forgets it.
     void note_removal() noexcept { removals_.fetch_add(1, std::memory_order_seq_cst); }  // with removals()
 
-    /// How many files have lost their last open after a change through one. While it is the same, and no
-    /// change of a file is counted in its state, the status that a lookup has found is current.
-    [[nodiscard]] std::uint64_t changed_files() const noexcept {
-        return changed_files_.load(std::memory_order_seq_cst);  // pairs with note_changed_file()
-    }
-    /// Called before the file table can forget the file.
-    void note_changed_file() noexcept {
-        changed_files_.fetch_add(1, std::memory_order_seq_cst);  // with changed_files()
-    }
-
 private:
     pending_creates creates_;
     fifo_lock rename_barrier_;
     std::atomic<std::uint64_t> removals_{0};
-    std::atomic<std::uint64_t> changed_files_{0};
 };
 
 /// The naming states of a server, by domain. A state exists for as long as the table, so that two requests

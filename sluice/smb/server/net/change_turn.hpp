@@ -24,10 +24,7 @@ public:
     change_turn(const change_turn&) = delete;
     change_turn& operator=(const change_turn&) = delete;
     ~change_turn() {
-        if (is_taken_ and file_ != nullptr) {
-            --file_->pending_changes;
-            ++file_->ended_changes;
-        }
+        if (is_taken_ and file_ != nullptr) file_->end_change();
         at_.unlock(place_);
     }
 
@@ -49,7 +46,7 @@ private:
     }
     void note(bool is_taken) noexcept {
         is_taken_ = is_taken;
-        if (is_taken and file_ != nullptr) ++file_->pending_changes;
+        if (is_taken and file_ != nullptr) file_->begin_change();
     }
 
     request& by_;
@@ -60,11 +57,17 @@ private:
     bool is_taken_ = false;
 };
 
+enum class transfer : std::uint8_t { read, write };
+
 /// Takes the turn that a transfer of a stream needs, because its writes read and change the whole stream;
 /// other transfers need none (node::transfers_at_once). Returns why the request was interrupted, or success.
 [[nodiscard]] inline io::task<wire::nt_status> take_transfer_turn(std::optional<change_turn>& turn,
-                                                                  request& r, const open& of) noexcept {
-    turn.emplace(r, *of.file);
+                                                                  request& r, const open& of,
+                                                                  transfer what) noexcept {
+    if (what == transfer::write)
+        turn.emplace(r, *of.file);
+    else
+        turn.emplace(r, of.file->changes);
     if (turn->is_taken()) co_return wire::nt_status::success;
     io::task<wire::nt_status> waiting = turn->wait();
     co_return co_await std::move(waiting);

@@ -36,7 +36,7 @@ public:
     unlatched_call& operator=(const unlatched_call&) = delete;
 
     [[nodiscard]] bool await_ready() noexcept {
-        latch_.unlock();
+        latch_.unlock_entirely();
         return call_.await_ready();
     }
     void await_suspend(std::coroutine_handle<> waiter) noexcept {

@@ -29,7 +29,7 @@ public:
     /// The negotiated parameters. Other threads read them under the latch.
     negotiated agreed;
 
-    /// Ends the connection soon; `why`, which stays where it is, is for the log. Any thread, under the latch.
+    /// Ends the connection soon; `why`, which stays where it is, is for the log. Any thread.
     virtual void close(std::string_view why) noexcept = 0;
     /// A request begins, and ends; between the two, the connection can interrupt it.
     virtual void enter(request& fresh) noexcept = 0;

@@ -75,8 +75,9 @@ public:
     }
     /// The same for a call that needs no open.
     template <std::invocable Call>
-    [[nodiscard]] auto call(vfs::fs_domain& domain, Call call) noexcept {
-        return file_call(*this, latch(), domain.run(loop(), withdrawal_, std::move(call)));
+    [[nodiscard]] auto call(vfs::fs_domain& domain, Call call,
+                            vfs::waits_for_calls waits = vfs::waits_for_calls::no) noexcept {
+        return file_call(*this, latch(), domain.run(loop(), withdrawal_, std::move(call), waits));
     }
 
     /// Waits for an event that another request sets soon. An interrupt sets it as well. Returns its value.

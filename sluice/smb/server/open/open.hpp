@@ -112,6 +112,7 @@ public:
 
     server::lock_sequences lock_requests;
     std::shared_ptr<directory_scan> scan;  // a query in progress holds it, too
+    fifo_lock watch_begins;                // of who begins the watch
     std::unique_ptr<notify_watch> watch;
 };
 

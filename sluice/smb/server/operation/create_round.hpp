@@ -34,14 +34,9 @@ public:
     [[nodiscard]] event<wire::nt_status>& entered() noexcept { return entered_; }
     [[nodiscard]] bool is_inside() const noexcept { return names_.rename_barrier().is_held_by(barrier_); }
     /// The lookup follows.
-    void begin_lookup() noexcept {
-        removals_ = names_.removals();
-        changed_files_ = names_.changed_files();
-    }
+    void begin_lookup() noexcept { removals_ = names_.removals(); }
     /// Whether a file of the domain has been removed since then.
     [[nodiscard]] bool has_removals() const noexcept { return names_.removals() != removals_; }
-    /// Whether a changed file of the domain has lost its last open since then.
-    [[nodiscard]] bool has_changed_files() const noexcept { return names_.changed_files() != changed_files_; }
 
     [[nodiscard]] naming_state& names() noexcept { return names_; }
     [[nodiscard]] std::optional<pending_creates::place>& pending() noexcept { return pending_; }
@@ -73,7 +68,6 @@ private:
     event<wire::nt_status> entered_;
     fifo_lock::place barrier_;
     std::uint64_t removals_ = 0;
-    std::uint64_t changed_files_ = 0;
     std::optional<pending_creates::place> pending_;
     std::shared_ptr<file_state> changed_;
 };

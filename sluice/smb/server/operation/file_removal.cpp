@@ -120,11 +120,19 @@ private:
 
 [[nodiscard]] io::task<void> remove_and_tell(server_context& host, std::shared_ptr<file_state> file,
                                              event<nt_status>* told) noexcept {
-    // The client is not kept waiting for other servers.
+    // As in remove_for_request().
     if (told != nullptr and file->peers() != nullptr) std::exchange(told, nullptr)->set(nt_status::success);
     io::task<nt_status> removing = remove_file(host, host.background.loop(), std::move(file));
     const nt_status status = co_await std::move(removing);
     if (told != nullptr) told->set(status);
+}
+
+// The client is not kept waiting for other servers.
+[[nodiscard]] io::task<nt_status> remove_for_request(server_context& host, io::io_multiplexer& loop,
+                                                     std::shared_ptr<file_state> file) noexcept {
+    if (file->peers() == nullptr) co_return co_await remove_file(host, loop, std::move(file));
+    host.background.spawn(remove_and_tell(host, std::move(file), nullptr));
+    co_return nt_status::success;
 }
 
 [[nodiscard]] io::task<void> remove_node(server_context& host, vfs::node_ptr node,
@@ -156,15 +164,11 @@ io::task<nt_status> co_carry_out_removal(server_context& host, io::io_multiplexe
                                          std::shared_ptr<file_state> file,
                                          open_protocol::removal_duty duty) noexcept {
     nt_status status = nt_status::success;
-    if (duty.of_this) {
-        if (file->peers() != nullptr) {
-            host.background.spawn(remove_and_tell(host, file, nullptr));
-        } else {
-            io::task<nt_status> removing = remove_file(host, loop, file);
-            status = co_await std::move(removing);
-        }
+    if (duty.of_this) status = co_await remove_for_request(host, loop, file);
+    if (duty.of_file) {
+        const nt_status of_base = co_await remove_for_request(host, loop, file->base);
+        if (status == nt_status::success) status = of_base;
     }
-    if (duty.of_file) host.background.spawn(remove_and_tell(host, file->base, nullptr));
     co_return status;
 }
 

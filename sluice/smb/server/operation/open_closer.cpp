@@ -20,13 +20,6 @@ struct leftover {
     [[nodiscard]] bool is_nothing() const noexcept { return not duty.of_this and not duty.of_file; }
 };
 
-// Tells CREATEs that have looked the file up already that its status is another.
-void note_changed_file(server_context& host, const open& leaving) noexcept {
-    if (leaving.file->ended_changes == 0 or not leaving.file->opens().empty()) return;
-    vfs::volume& volume = leaving.tree->volume();
-    host.names_of(volume, is_beyond_mount(volume, *leaving.node)).note_changed_file();
-}
-
 // Gives up everything of an ended open that others see.
 [[nodiscard]] leftover let_go(server_context& host, open& one) noexcept {
     leftover left;
@@ -43,7 +36,6 @@ void note_changed_file(server_context& host, const open& leaving) noexcept {
         end_caching(host, one);
         one.claim.give_up();
         one.claim_to_base.give_up();
-        note_changed_file(host, one);
         left = {.file = file, .duty = file->protocol().leave(one.entry)};
     }
     one.counted_kept.reset();
@@ -94,7 +86,7 @@ io::task<nt_status> co_end_open(request& r, std::shared_ptr<open> one) noexcept 
 void end_watch(open& of) noexcept {
     if (of.watch == nullptr) return;
     of.watch->end_with_open();
-    of.node->domain().discard(std::move(of.watch), of.tree);
+    of.node->domain().discard(std::move(of.watch), of.tree, vfs::waits_for_calls::yes);
 }
 
 void end_watches_of_removed(file_state& directory) noexcept {
@@ -106,14 +98,13 @@ pending_write::pending_write(server_context& host, std::shared_ptr<open> of) noe
     : host_(host), of_(std::move(of)) {
     ENSURE(host_.latch().is_mine());
     ++of_->pending_writes;
-    ++of_->file->pending_writes;
+    of_->file->begin_write();
     end_read_caching(host_, *of_->file, of_.get());
 }
 
 pending_write::~pending_write() {
     ENSURE(host_.latch().is_mine());
-    --of_->file->pending_writes;
-    ++of_->file->ended_changes;
+    of_->file->end_write();
     if (--of_->pending_writes != 0 or not of_->is_closed) return;
     event<nt_status>* const waiting = of_->told_of_end;
     const leftover left = let_go(host_, *of_);

@@ -141,6 +141,7 @@ io::task<opening::step> opening::look_up(create_round& round) noexcept {
         asked.soon.write = asked.soon.write or overwrites();
     }
     round.begin_lookup();
+    changed_files_ = r_.host().files.changed_files();
     vfs::fs_domain& domain = is_beyond_mount_ ? *volume_.crossing_domain() : volume_.domain();
     auto found = co_await r_.call(domain, [&] { return server::look_up(r_.accessor(), asked); });
     if (not found and found.error() == crosses_mount and not is_beyond_mount_ and
@@ -368,7 +369,7 @@ io::task<opening::step> opening::join_created() noexcept {
 
 io::task<opening::step> opening::complete(create_round& round) noexcept {
     if (action_ != create_action::created) {
-        is_status_current_ = not round.has_changed_files() and file_->ended_changes == 0;
+        is_status_current_ = r_.host().files.changed_files() == changed_files_;
         if (round.has_removals()) {
             const auto status = co_await r_.call(*fresh_, [&] { return asked_status(*fresh_->node); });
             if (not status or status->links == 0) co_return step::again;
@@ -435,23 +436,23 @@ io::task<nt_status> opening::prepare() noexcept {
                     .is_stream = not name_.stream.empty(),
                     .data = data_of(granted_),
                     .as_found = {}};
-    if (is_status_current_ and not file_->is_changing()) how.as_found = found_.status;
-    std::uint32_t ended_before = file_->ended_changes;
+    if (is_status_current_ and not file_->may_have_changed()) how.as_found = found_.status;
+    std::uint32_t ended_before = file_->ended_changes();
     const auto call = [&] { return prepare_node(r_.accessor(), args_, *fresh_->node, how); };
     std::expected<reply_facts, nt_status> known = std::unexpected(nt_status::success);
     if (empties) {
         known = co_await call_in_turn(r_, *fresh_, call);
-        if (known) ++ended_before;  // its own
         emptying_.reset();
+        ended_before += 2;  // its own
         action_ = args_.disposition == create_disposition::supersede ? create_action::superseded
                                                                      : create_action::overwritten;
     } else {
         known = co_await r_.call(*fresh_, call);
     }
     // If a change has ended in between, ask again: the client may cache the size and the times.
-    for (unsigned i = 0; known and ended_before != file_->ended_changes and i != limits::open_attempts_max;
+    for (unsigned i = 0; known and ended_before != file_->ended_changes() and i != limits::open_attempts_max;
          ++i) {
-        ended_before = file_->ended_changes;
+        ended_before = file_->ended_changes();
         known =
             co_await r_.call(*fresh_, [&] { return facts_for_reply(r_.accessor(), *fresh_->node, args_); });
     }

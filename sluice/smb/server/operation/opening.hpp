@@ -85,9 +85,10 @@ private:
     file_name name_;
     vfs::volume& volume_;
     vfs::name_match match_;
-    bool is_beyond_mount_ = false;   // the path leads into another file system
-    lookup_result found_;            // by the last lookup; its node moves to the open
-    bool is_status_current_ = true;  // found_.status: no open has changed the file since
+    bool is_beyond_mount_ = false;     // the path leads into another file system
+    lookup_result found_;              // by the last lookup; its node moves to the open
+    std::uint64_t changed_files_ = 0;  // as counted before the last lookup
+    bool is_status_current_ = true;    // found_.status was current when the open joined the file
     std::shared_ptr<file_state> file_;
     std::shared_ptr<file_state> base_;  // if it is a stream, and other servers are to know
     peer_claim claim_;                  // to file_
@@ -103,13 +104,13 @@ private:
     public:
         explicit emptying(open& of) noexcept : of_(of) {
             ++of_.pending_writes;
-            ++of_.file->pending_writes;
+            of_.file->begin_write();
         }
         emptying(const emptying&) = delete;
         emptying& operator=(const emptying&) = delete;
         ~emptying() {
             --of_.pending_writes;
-            --of_.file->pending_writes;
+            of_.file->end_write();
         }
 
     private:

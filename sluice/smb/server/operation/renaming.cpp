@@ -25,7 +25,10 @@ using wire::nt_status;
 
 namespace {
 
-[[nodiscard]] io::task<nt_status> rename_stream(request& r, open& one, const rename_request& wish) noexcept {
+// Alone at the barrier: no CREATE is between the lookup of a stream of the domain and its join.
+[[nodiscard]] io::task<nt_status> rename_stream(request& r, std::shared_ptr<open> renamed,
+                                                const rename_request& wish) noexcept {
+    open& one = *renamed;
     if (wish.makes_link or one.node->stream_name().empty()) co_return nt_status::invalid_parameter;
     // What other servers know a stream by is its name.
     if (one.file->peers() != nullptr) co_return nt_status::not_supported;
@@ -34,6 +37,13 @@ namespace {
     const auto name = parse_stream_name(wish.target);
     if (not name) co_return name.error();
     if (name->empty()) co_return nt_status::invalid_parameter;  // onto the unnamed stream
+    vfs::volume& volume = r.tree->volume();
+    create_round alone(r.host().names_of(volume, is_beyond_mount(volume, *one.node)), r.loop());
+    if (not alone.enter_alone()) {
+        (void)co_await r.wait(alone.entered());
+        if (not alone.is_inside()) co_return *r.interrupted();
+    }
+    if (one.is_closed) co_return nt_status::file_closed;
     // Like an open file, an open stream is never replaced, not even with POSIX semantics. Another stream with
     // the same number would share one state with this one.
     vfs::file_key target = one.file->key();
@@ -43,13 +53,13 @@ namespace {
         co_return wish.replaces ? nt_status::access_denied : nt_status::object_name_collision;
     const auto taken = wish.replaces ? vfs::when_taken::replace : vfs::when_taken::refuse;
     const std::string before(one.node->stream_name());
-    const nt_status renamed = co_await call_in_turn(r, one, [&] {
+    const nt_status status = co_await call_in_turn(r, one, [&] {
         const auto names = vfs::names_of(*one.node);
         if (not names) return status_of(names.error());
         const result<void> done = (*names)->rename(*name, taken);
         return done ? nt_status::success : status_of(done.error());
     });
-    if (renamed != nt_status::success) co_return renamed;
+    if (status != nt_status::success) co_return status;
     r.host().files.change_key(*one.file, target);
     for (open* const other : one.file->opens()) {
         if (not equal_ignoring_case(other->node->stream_name(), before)) continue;
@@ -516,7 +526,7 @@ io::task<nt_status> give_name(request& r, std::shared_ptr<open> one, rename_requ
         co_return nt_status::access_denied;
     if (not wire::has(r.tree->access_max, access_mask::write_data)) co_return nt_status::access_denied;
     if (wish.target.starts_with(':') or not one->node->stream_name().empty())
-        co_return co_await rename_stream(r, *one, wish);
+        co_return co_await rename_stream(r, one, wish);
     const auto target = target_of(wish);
     if (not target) co_return target.error();
 

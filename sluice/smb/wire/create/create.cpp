@@ -41,7 +41,7 @@ struct create_response {
 static_assert(sizeof(create_response) == 88 and wire_type<create_response>);
 static_assert(offsetof(create_response, file) == 64 and offsetof(create_response, contexts_offset) == 80);
 
-/// The list of contexts behind a `Body`, which stands on a multiple of eight.
+/// Returns the list of contexts after a `Body`. It starts at a multiple of eight.
 template <wire_type Body>
 decoded<bytes_view> context_list(const message_view& message, const Body& body) noexcept {
     if (body.contexts_length.value() != 0 and body.contexts_offset.value() % context_alignment != 0) {
@@ -56,7 +56,8 @@ struct context_place {
     le32 length;
 };
 
-/// Writes the contexts, aligned, and says where they are; nowhere if there are none.
+/// Writes the contexts, aligned, and stores their offset and length, which are zero if there are
+/// none.
 template <class Contexts>
 context_place put_contexts(byte_writer& writer, const Contexts& contexts) noexcept {
     if (contexts == Contexts{}) return {};

@@ -22,7 +22,7 @@ enum class impersonation_level : std::uint32_t {
     delegate = 3
 };
 
-/// What others may do to the file while it is open.
+/// The kinds of access that other opens of the file may have ([MS-SMB2] 2.2.13, ShareAccess).
 enum class share_access : std::uint32_t { none = 0, read = 1, write = 2, remove = 4 };
 template <>
 inline constexpr bool is_bit_flags<share_access> = true;
@@ -69,8 +69,8 @@ enum class create_reply_flags : std::uint8_t { none = 0, reparse_point = 1 };
 template <>
 inline constexpr bool is_bit_flags<create_reply_flags> = true;
 
-/// CREATE, [MS-SMB2] 2.2.13. Values outside the enumerators are for the server to refuse: which status that
-/// takes depends on the field.
+/// CREATE, [MS-SMB2] 2.2.13. The server rejects values without an enumerator: the status depends on
+/// the field.
 struct create_args {
     wire::oplock_level oplock_level = oplock_level::none;
     wire::impersonation_level impersonation_level = impersonation_level::impersonation;

@@ -57,7 +57,7 @@ static_assert(sizeof(raw_lease_v2) == 52 and wire_type<raw_lease_v2>);
     return context.name == bytes_view(std::as_bytes(std::span(name)));
 }
 
-/// The data as a `Raw` and nothing behind it. Errors: `bad_value`.
+/// Decodes the data as exactly one `Raw`. Errors: `bad_value`.
 template <wire_type Raw>
 [[nodiscard]] decoded<Raw> whole(bytes_view data) noexcept {
     if (data.size() != sizeof(Raw)) return std::unexpected(decode_error::bad_value);
@@ -73,7 +73,7 @@ template <class T>
     member = *value;
     return std::nullopt;
 }
-/// The same for a context that says all by being there; its data is `reserved_bytes` long.
+/// The same for a context whose presence is its only content. Its data is `reserved_bytes` long.
 [[nodiscard]] inline std::optional<decode_error> set_once(bool& member, bytes_view data,
                                                           std::size_t reserved_bytes) noexcept {
     if (data.size() != reserved_bytes) return decode_error::bad_value;
@@ -82,10 +82,10 @@ template <class T>
     return std::nullopt;
 }
 
-/// Which of the two versions follows from the length. Errors: `bad_value`.
+/// Decodes a lease. The length selects the version. Errors: `bad_value`.
 [[nodiscard]] decoded<lease> decode_lease(bytes_view data) noexcept;
 
-/// Puts contexts of the names above.
+/// Writes contexts of the names above.
 class named_context_writer {
 public:
     explicit named_context_writer(byte_writer& writer) noexcept : list_(writer) {}

@@ -20,7 +20,8 @@ static_assert(sizeof(raw_create_context) == 16 and wire_type<raw_create_context>
 static_assert(offsetof(raw_create_context, name_length) == 6 and
               offsetof(raw_create_context, data_length) == 12);
 
-/// Where the context at the front of `rest` ends: at the next, or with the list.
+/// Returns the bytes of the context at the front of `rest`: up to the next context or the end of
+/// the list.
 decoded<bytes_view> extent_of(bytes_view rest, std::size_t next) noexcept {
     if (next == 0) return rest;
     if (next % context_alignment != 0) return std::unexpected(decode_error::misaligned);
@@ -49,7 +50,7 @@ decoded<create_context> name_and_data(bytes_view entry, const raw_create_context
 
 decoded<create_context> create_context_reader::next() noexcept {
     ENSURE(!done_);
-    done_ = true;  // unless a further context turns up
+    done_ = true;  // unless there is a further context
     if (++taken_ > create_contexts_max) return std::unexpected(decode_error::too_many);
     const auto raw = rest_.take<raw_create_context>();
     if (!raw) return std::unexpected(decode_error::truncated);

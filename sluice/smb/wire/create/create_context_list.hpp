@@ -8,7 +8,7 @@
 
 namespace sluice::smb::wire {
 
-/// One SMB2_CREATE_CONTEXT, [MS-SMB2] 2.2.13.2: a name of four bytes, or of sixteen, and what it names.
+/// One SMB2_CREATE_CONTEXT, [MS-SMB2] 2.2.13.2: a name of four or sixteen bytes, and its data.
 struct create_context {
     bytes_view name;
     bytes_view data;
@@ -16,17 +16,18 @@ struct create_context {
     [[nodiscard]] friend bool operator==(const create_context&, const create_context&) noexcept = default;
 };
 
-/// More contexts than this are refused; clients send about six.
+/// The largest number of contexts that is accepted. Clients send about six.
 inline constexpr std::size_t create_contexts_max = 64;
 
-/// Takes a list of contexts one by one. The bytes outlive the reader. Thread safety: none of its own.
+/// A reader that returns the contexts of a list one by one. The bytes outlive the reader. Thread
+/// safety: none of its own.
 class create_context_reader {
 public:
     explicit create_context_reader(bytes_view list) noexcept : rest_(list), done_(list.empty()) {}
 
     [[nodiscard]] bool done() const noexcept { return done_; }
 
-    /// The next context, while not done(). An error ends the list.
+    /// Returns the next context, while not done(). An error ends the list.
     /// Errors: `truncated`; `misaligned` or `bad_chain` (the next context would not begin on a multiple of
     /// eight, or within this one's fixed part); `range_outside_message` (next, name or data beyond the list
     /// or overlapping the next context; data before the name's end); `missing` (a name of less than four
@@ -39,7 +40,8 @@ private:
     bool done_;
 };
 
-/// Writes a list of contexts, the first where the writer stands, on a multiple of eight.
+/// A writer of a list of contexts. The first one starts at the writer's position, a multiple of
+/// eight.
 class create_context_writer {
 public:
     explicit create_context_writer(byte_writer& writer) noexcept
@@ -47,7 +49,7 @@ public:
 
     void put(const create_context& context) noexcept;
 
-    /// What the list takes up so far.
+    /// Returns the length of the list so far.
     [[nodiscard]] std::size_t list_bytes() const noexcept { return writer_.position() - start_; }
 
 private:

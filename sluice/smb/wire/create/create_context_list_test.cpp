@@ -21,7 +21,7 @@ const create_context first{.name = text_bytes("AlSi"), .data = text_bytes("12345
 const create_context second{.name = text_bytes("MxAc"), .data = {}};
 const create_context third{.name = text_bytes("sixteen in a row"), .data = text_bytes("x")};
 
-/// The error that taking the first context of the bytes meets, after `field` was put at `offset`.
+/// Returns the error of decoding the first context of the bytes, with `field` at `offset`.
 template <wire_type Field>
 decode_error error_with(message_bytes list, std::size_t offset, const Field& field) {
     const bytes_view bytes = bytes_of(field);
@@ -33,7 +33,7 @@ decode_error error_with(message_bytes list, std::size_t offset, const Field& fie
     return context ? decode_error{} : context.error();
 }
 
-TEST(create_context_list, comes_back_as_it_was_encoded) {
+TEST(create_context_list, is_unchanged_by_a_round_trip) {
     const message_bytes list = list_of({first, second, third});
     create_context_reader reader(list);
     EXPECT_EQ(reader.next(), first);
@@ -43,7 +43,7 @@ TEST(create_context_list, comes_back_as_it_was_encoded) {
     EXPECT_TRUE(reader.done());
 }
 
-TEST(create_context_list, stands_as_windows_writes_it) {
+TEST(create_context_list, has_the_bytes_that_windows_writes) {
     const message_bytes list = list_of({first, second});
     EXPECT_EQ(list, some_bytes({32,  0,   0,   0,   16, 0, 4, 0, 0,   0,   24,  0,   8,   0,   0,   0,
                                 'A', 'l', 'S', 'i', 0,  0, 0, 0, '1', '2', '3', '4', '5', '6', '7', '8',  //
@@ -52,11 +52,11 @@ TEST(create_context_list, stands_as_windows_writes_it) {
                                 0,   0,   0,   0}));
 }
 
-TEST(create_context_list, of_no_bytes_has_no_contexts) {
+TEST(create_context_list, without_bytes_has_no_contexts) {
     EXPECT_TRUE(create_context_reader(bytes_view{}).done());
 }
 
-TEST(create_context_list, a_next_context_that_is_misplaced_is_refused) {
+TEST(create_context_list, a_misplaced_next_context_is_rejected) {
     const message_bytes list = list_of({first, second});
     EXPECT_EQ(error_with(list, 0, le32(33)), decode_error::misaligned);
     EXPECT_EQ(error_with(list, 0, le32(8)), decode_error::bad_chain);
@@ -64,21 +64,21 @@ TEST(create_context_list, a_next_context_that_is_misplaced_is_refused) {
     EXPECT_EQ(error_with(list, 0, le32(0xfffffff8)), decode_error::range_outside_message);
 }
 
-TEST(create_context_list, a_name_that_is_misplaced_or_too_short_is_refused) {
+TEST(create_context_list, a_misplaced_or_too_short_name_is_rejected) {
     const message_bytes list = list_of({first, second});
     EXPECT_EQ(error_with(list, 4, le16(15)), decode_error::range_outside_message);  // in the fixed part
     EXPECT_EQ(error_with(list, 4, le16(29)), decode_error::range_outside_message);  // into the next context
     EXPECT_EQ(error_with(list, 6, le16(3)), decode_error::missing);
 }
 
-TEST(create_context_list, data_that_are_misplaced_are_refused) {
+TEST(create_context_list, misplaced_data_are_rejected) {
     const message_bytes list = list_of({first, second});
     EXPECT_EQ(error_with(list, 10, le16(19)), decode_error::range_outside_message);  // in the name
     EXPECT_EQ(error_with(list, 10, le16(25)), decode_error::range_outside_message);  // into the next context
     EXPECT_EQ(error_with(list, 12, le32(0xffffffff)), decode_error::range_outside_message);
 }
 
-TEST(create_context_list, cut_short_is_refused_wherever_the_cut_is) {
+TEST(create_context_list, truncation_at_any_byte_is_rejected) {
     const message_bytes list = list_of({third});
     for (std::size_t length = 1; length < list.size(); ++length) {
         create_context_reader reader(*bytes_view(list).first(length));
@@ -88,7 +88,7 @@ TEST(create_context_list, cut_short_is_refused_wherever_the_cut_is) {
     }
 }
 
-TEST(create_context_list, of_more_contexts_than_allowed_is_refused) {
+TEST(create_context_list, more_contexts_than_allowed_are_rejected) {
     message_bytes room(8192);
     byte_writer writer{mutable_bytes(room)};
     create_context_writer list(writer);

@@ -9,8 +9,9 @@
 #include "sluice/smb/wire/nt_status.hpp"
 #include "sluice/smb/wire/security/access_mask.hpp"
 
-// The create contexts we know, with their data decoded: [MS-SMB2] 2.2.13.2 in a request, 2.2.14.2 in a
-// response. Whether a combination makes sense (two generations of durable handle) is the server's to judge.
+// The known create contexts with decoded data: [MS-SMB2] 2.2.13.2 in a request, 2.2.14.2 in a
+// response. The server checks whether a combination is valid (for example, two generations of
+// durable handle).
 
 namespace sluice::smb::wire {
 
@@ -18,7 +19,8 @@ enum class durable_flags : std::uint32_t { none = 0, persistent = 2 };
 template <>
 inline constexpr bool is_bit_flags<durable_flags> = true;
 
-/// MxAc: the rights the user would get, unless the file has not changed since `timestamp`.
+/// MxAc: requests the rights that the user would get, unless the file has not changed since
+/// `timestamp`.
 struct maximal_access_query {
     std::optional<filetime> timestamp{};
 
@@ -33,7 +35,8 @@ struct maximal_access_answer {
                                          const maximal_access_answer&) noexcept = default;
 };
 
-/// DH2Q: a handle that survives a lost connection; the create guid makes the request repeatable.
+/// DH2Q: requests a handle that survives a lost connection. The create GUID makes the request
+/// repeatable.
 struct durable_request_v2 {
     std::uint32_t timeout_ms = 0;  ///< 0: the server's choice
     durable_flags flags = durable_flags::none;
@@ -50,7 +53,7 @@ struct durable_answer_v2 {
                                          const durable_answer_v2&) noexcept = default;
 };
 
-/// DH2C: takes such a handle back.
+/// DH2C: reconnects such a handle.
 struct durable_reconnect_v2 {
     file_id file;
     guid create_guid;
@@ -60,7 +63,8 @@ struct durable_reconnect_v2 {
                                          const durable_reconnect_v2&) noexcept = default;
 };
 
-/// Two numbers of which the higher pair wins when nodes of a cluster open the same file.
+/// A version of an application instance. The higher version wins when cluster nodes open the same
+/// file.
 struct app_instance_version {
     std::uint64_t high = 0;
     std::uint64_t low = 0;
@@ -69,7 +73,7 @@ struct app_instance_version {
                                           const app_instance_version&) noexcept = default;
 };
 
-/// QFid: numbers that name the file for as long as it exists.
+/// QFid: numbers that identify the file for as long as it exists.
 struct on_disk_id {
     std::uint64_t file = 0;
     std::uint64_t volume = 0;
@@ -77,7 +81,7 @@ struct on_disk_id {
     [[nodiscard]] friend bool operator==(const on_disk_id&, const on_disk_id&) noexcept = default;
 };
 
-/// AAPL, Apple's extension: what a client asks once per connection, or per file.
+/// AAPL, Apple's extension: a query that a client sends once per connection, or per file.
 enum class aapl_fields : std::uint64_t {
     none = 0,
     server_capabilities = 1,
@@ -127,10 +131,10 @@ struct aapl_request {
     [[nodiscard]] friend bool operator==(const aapl_request&, const aapl_request&) noexcept = default;
 };
 
-/// A longer name of a model is refused, and not encoded.
+/// The longest model name. Decoders reject a longer one; encoders require that it fits.
 inline constexpr std::size_t aapl_model_bytes_max = 256;
 
-/// The answer to a server query: what was asked for and is known.
+/// The response to a server query: those of the requested fields that the server knows.
 struct aapl_answer {
     std::optional<aapl_capabilities> server{};
     std::optional<aapl_volume_capabilities> volume{};
@@ -154,7 +158,7 @@ struct create_request_contexts {
     std::optional<aapl_request> aapl{};                          ///< AAPL
     std::optional<guid> app_instance_id{};
     std::optional<wire::app_instance_version> app_instance_version{};
-    std::optional<std::uint32_t> posix_mode{};  ///< of the POSIX extensions: the mode of a file to be made
+    std::optional<std::uint32_t> posix_mode{};  ///< the mode of a new file (POSIX extensions)
 
     [[nodiscard]] friend bool operator==(const create_request_contexts&,
                                          const create_request_contexts&) noexcept = default;
@@ -168,7 +172,7 @@ struct create_reply_contexts {
     std::optional<durable_answer_v2> durable_v2{};          ///< DH2Q
     std::optional<aapl_answer> aapl{};                      ///< AAPL
     std::optional<bytes_view>
-        posix{};  ///< links, reparse tag, mode, owner and group, as the extensions have it
+        posix{};  ///< links, reparse tag, mode, owner and group, in the form of the POSIX extensions
 
     [[nodiscard]] friend bool operator==(const create_reply_contexts&,
                                          const create_reply_contexts&) noexcept = default;
@@ -181,7 +185,7 @@ struct create_reply_contexts {
 [[nodiscard]] decoded<create_request_contexts> decode_create_request_contexts(bytes_view list) noexcept;
 [[nodiscard]] decoded<create_reply_contexts> decode_create_reply_contexts(bytes_view list) noexcept;
 
-/// Write a list, aligned, and return how many bytes it takes, none if there is no context.
+/// Write a list, aligned, and return its length, which is zero if there is no context.
 std::size_t encode(byte_writer& writer, const create_request_contexts& contexts) noexcept;
 std::size_t encode(byte_writer& writer, const create_reply_contexts& contexts) noexcept;
 

@@ -74,14 +74,14 @@ decode_error request_error(std::string_view name, std::size_t data_bytes) {
     return refused ? decode_error{} : refused.error();
 }
 
-TEST(create_contexts, of_a_request_come_back_as_they_were_encoded) {
+TEST(create_contexts, request_contexts_round_trip) {
     const message_bytes list = list_of(every_request_context());
     EXPECT_TRUE(decode_create_request_contexts(list) == every_request_context());
     EXPECT_TRUE(decode_create_request_contexts({}) == create_request_contexts{});
     EXPECT_EQ(list_of(create_request_contexts{}).size(), 0u);
 }
 
-TEST(create_contexts, of_a_reply_come_back_as_they_were_encoded) {
+TEST(create_contexts, reply_contexts_round_trip) {
     const message_bytes list = list_of(every_reply_context());
     EXPECT_TRUE(decode_create_reply_contexts(list) == every_reply_context());
     EXPECT_TRUE(decode_create_reply_contexts({}) == create_reply_contexts{});
@@ -113,12 +113,12 @@ TEST(create_contexts, a_lease_of_version_1_has_the_published_bytes) {
     EXPECT_EQ(bytes_view(list).take_at<le32>(40)->value(), 5u);
 }
 
-TEST(create_contexts, of_unknown_names_are_ignored) {
+TEST(create_contexts, unknown_names_are_ignored) {
     EXPECT_TRUE(decode_create_request_contexts(list_of("what", "ever")) == create_request_contexts{});
     EXPECT_TRUE(decode_create_reply_contexts(list_of("what", "ever")) == create_reply_contexts{});
 }
 
-TEST(create_contexts, of_a_request_with_data_of_the_wrong_length_are_refused) {
+TEST(create_contexts, request_contexts_with_data_of_the_wrong_length_are_rejected) {
     for (const auto& [name, bytes] : {std::pair{"DHnQ"sv, 16},
                                       {"DHnC"sv, 16},
                                       {"AlSi"sv, 8},
@@ -143,7 +143,7 @@ TEST(create_contexts, of_a_request_with_data_of_the_wrong_length_are_refused) {
               decode_error::bad_value);
 }
 
-TEST(create_contexts, of_a_reply_with_data_of_the_wrong_length_are_refused) {
+TEST(create_contexts, reply_contexts_with_data_of_the_wrong_length_are_rejected) {
     for (const auto& [name, bytes] : {std::pair{"DHnQ"sv, 8}, {"MxAc"sv, 8}, {"QFid"sv, 32}, {"DH2Q"sv, 8}}) {
         for (const int off_by : {-1, 1}) {
             const message_bytes list =
@@ -153,7 +153,7 @@ TEST(create_contexts, of_a_reply_with_data_of_the_wrong_length_are_refused) {
     }
 }
 
-TEST(create_contexts, an_aapl_answer_cut_short_is_truncated) {
+TEST(create_contexts, an_incomplete_aapl_answer_is_truncated) {
     create_reply_contexts reply;
     reply.aapl = every_reply_context().aapl;
     const message_bytes list = list_of(reply);
@@ -165,7 +165,7 @@ TEST(create_contexts, an_aapl_answer_cut_short_is_truncated) {
     }
 }
 
-TEST(create_contexts, an_instance_id_of_another_structure_size_is_refused) {
+TEST(create_contexts, an_instance_id_of_another_structure_size_is_rejected) {
     create_request_contexts contexts;
     contexts.app_instance_id = some_guid;
     message_bytes list = list_of(contexts);
@@ -173,7 +173,7 @@ TEST(create_contexts, an_instance_id_of_another_structure_size_is_refused) {
     EXPECT_EQ(decode_create_request_contexts(list).error(), decode_error::bad_structure_size);
 }
 
-TEST(create_contexts, a_second_one_of_the_same_name_is_refused) {
+TEST(create_contexts, a_second_context_of_the_same_name_is_rejected) {
     message_bytes room(256);
     byte_writer writer{mutable_bytes(room)};
     create_context_writer list(writer);

@@ -27,7 +27,7 @@ static_assert(sizeof(raw_durable_answer_v2) == 8 and wire_type<raw_durable_answe
 struct raw_aapl_answer {
     le32 command;   // 0  1: server query
     le32 reserved;  // 4
-    le64 fields;    // 8  what follows, in the order of the bits
+    le64 fields;    // 8  the fields that follow, in the order of the bits
 };
 static_assert(sizeof(raw_aapl_answer) == 16 and wire_type<raw_aapl_answer>);
 
@@ -103,7 +103,8 @@ std::optional<decode_error> store(create_reply_contexts& contexts, const create_
     return std::nullopt;
 }
 
-/// The data is made up here, since what follows its head varies: at most the model's text.
+/// Writes an AAPL answer. Its data are assembled here, because the part after their head varies: at
+/// most the model's text.
 void put_aapl(named_context_writer& list, const aapl_answer& answer) noexcept {
     std::array<std::byte, aapl_model_bytes_max + 64> room;
     byte_writer data{mutable_bytes(room)};

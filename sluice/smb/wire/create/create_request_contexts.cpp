@@ -120,7 +120,7 @@ decoded<T> number(bytes_view data) noexcept {
     return T(raw->value());
 }
 
-// In two halves, by length of function; each says nothing about names it does not know.
+// Two functions, because one would be too long. Each ignores names that it does not know.
 std::optional<decode_error> store_handle_context(create_request_contexts& contexts,
                                                  const create_context& context) noexcept {
     const bytes_view data = context.data;
@@ -163,7 +163,7 @@ std::optional<decode_error> store_file_context(create_request_contexts& contexts
     if (is_named(context, names::on_disk_id)) return set_once(contexts.on_disk_id, data, 0);
     if (is_named(context, names::aapl)) {
         const auto request = decode_aapl(data);
-        // A command we do not know is like a context of a name we do not know.
+        // An unknown command is ignored, like a context with an unknown name.
         if (request == aapl_request{}) return std::nullopt;
         return store_once(contexts.aapl, request);
     }

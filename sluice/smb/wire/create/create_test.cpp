@@ -78,7 +78,7 @@ TEST(create, reply_has_its_fields_where_the_specification_puts_them) {
     EXPECT_EQ(body.size(), 88u);
 }
 
-TEST(create, comes_back_as_it_was_encoded) {
+TEST(create, is_unchanged_by_a_round_trip) {
     expect_round_trip(request(), decode_create);
     expect_round_trip(with_context(), decode_create);
     expect_round_trip(create_args{}, decode_create);
@@ -86,7 +86,7 @@ TEST(create, comes_back_as_it_was_encoded) {
     expect_round_trip(reply_with_context(), decode_create_reply);
 }
 
-TEST(create, of_the_root_still_has_its_one_variable_byte) {
+TEST(create, request_for_the_root_still_has_its_one_variable_byte) {
     EXPECT_EQ(body_of(create_args{}).size(), 57u);
 }
 
@@ -96,11 +96,11 @@ TEST(create, fixed_parts_and_ranges_are_checked) {
     expect_range_checked<le16, le16>(request(), {.offset_at = 44, .length_at = 46}, decode_create);
 }
 
-TEST(create, half_a_character_in_the_name_is_refused) {
+TEST(create, a_name_of_an_odd_number_of_bytes_is_rejected) {
     expect_refused(with_field(message_of(request()), 46, le16(5)), decode_error::bad_text, decode_create);
 }
 
-TEST(create, contexts_outside_the_message_or_misaligned_are_refused) {
+TEST(create, contexts_outside_the_message_or_misaligned_are_rejected) {
     const auto check = [](const message_bytes& message, std::size_t offset_at, auto decode) {
         expect_refused(with_field(message, offset_at, le32(129)), decode_error::misaligned, decode);
         expect_refused(with_field(message, offset_at, le32(64)), decode_error::range_outside_message, decode);
@@ -115,8 +115,8 @@ TEST(create, contexts_outside_the_message_or_misaligned_are_refused) {
     check(message_of(reply_with_context()), 80, decode_create_reply);
 }
 
-TEST(create, a_broken_list_of_contexts_is_refused_as_the_list_says) {
-    // The next context would stand 8 bytes into the first.
+TEST(create, an_invalid_list_of_contexts_is_rejected_with_the_error_of_the_list) {
+    // The next context would begin 8 bytes into the first.
     expect_refused(with_field(message_of(with_context()), 64, le32(8)), decode_error::bad_chain,
                    decode_create);
 }

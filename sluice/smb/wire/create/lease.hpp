@@ -8,7 +8,7 @@
 
 namespace sluice::smb::wire {
 
-/// What a client may keep to itself, [MS-SMB2] 2.2.13.2.8.
+/// The kinds of caching that a lease grants, [MS-SMB2] 2.2.13.2.8.
 enum class lease_state : std::uint32_t { none = 0, read = 1, handle = 2, write = 4 };
 template <>
 inline constexpr bool is_bit_flags<lease_state> = true;
@@ -21,15 +21,15 @@ enum class lease_flags : std::uint32_t {
 template <>
 inline constexpr bool is_bit_flags<lease_flags> = true;
 
-/// What version 2 of a lease adds ([MS-SMB2] 2.2.13.2.10).
+/// The fields that version 2 of a lease adds ([MS-SMB2] 2.2.13.2.10).
 struct lease_v2_part {
-    lease_key parent_key;     ///< of the directory, if `parent_key_set`
-    std::uint16_t epoch = 0;  ///< counts changes of state, so that a client sees their order
+    lease_key parent_key;     ///< the directory's lease, if `parent_key_set`
+    std::uint16_t epoch = 0;  ///< counts changes of state, so that a client can order them
 
     [[nodiscard]] friend bool operator==(const lease_v2_part&, const lease_v2_part&) noexcept = default;
 };
 
-/// A lease as asked for and as granted.
+/// A lease in a request or a response.
 struct lease {
     lease_key key;
     lease_state state = lease_state::none;

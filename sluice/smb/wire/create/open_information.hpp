@@ -9,7 +9,7 @@
 
 namespace sluice::smb::wire {
 
-/// What the responses to CREATE and CLOSE tell about a file.
+/// The attributes of a file in the responses to CREATE and CLOSE.
 struct open_information {
     filetime creation_time;
     filetime last_access_time;
@@ -22,7 +22,7 @@ struct open_information {
     [[nodiscard]] friend bool operator==(const open_information&, const open_information&) noexcept = default;
 };
 
-/// The same on the wire.
+/// The wire format of `open_information`.
 struct raw_open_information {
     le64 creation_time;     //  0
     le64 last_access_time;  //  8

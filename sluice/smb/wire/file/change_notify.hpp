@@ -10,7 +10,7 @@ enum class change_notify_flags : std::uint16_t { none = 0, watch_tree = 1 };
 template <>
 inline constexpr bool is_bit_flags<change_notify_flags> = true;
 
-/// Which changes the client wants to hear of.
+/// The kinds of change that a client watches for.
 enum class completion_filter : std::uint32_t {
     none = 0,
     file_name = 0x001,
@@ -40,8 +40,8 @@ struct change_notify_args {
                                          const change_notify_args&) noexcept = default;
 };
 
-/// CHANGE_NOTIFY response, [MS-SMB2] 2.2.36: a list of FILE_NOTIFY_INFORMATION; empty with
-/// STATUS_NOTIFY_ENUM_DIR, "more than I could tell".
+/// CHANGE_NOTIFY response, [MS-SMB2] 2.2.36: a list of FILE_NOTIFY_INFORMATION. It is empty with
+/// STATUS_NOTIFY_ENUM_DIR: there were more changes than the server can report.
 struct change_notify_reply {
     bytes_view changes{};
 

@@ -19,7 +19,7 @@ TEST(change_notify, has_its_fields_where_the_specification_puts_them) {
     EXPECT_EQ(body_of(reply), some_bytes({9, 0, 72, 0, 7, 0, 0, 0, 'c', 'h', 'a', 'n', 'g', 'e', 's'}));
 }
 
-TEST(change_notify, comes_back_as_it_was_encoded) {
+TEST(change_notify, is_unchanged_by_a_round_trip) {
     expect_round_trip(request, decode_change_notify);
     expect_round_trip(reply, decode_change_notify_reply);
     expect_round_trip(change_notify_reply{}, decode_change_notify_reply);

@@ -8,7 +8,7 @@ namespace sluice::smb::wire {
 
 enum class close_flags : std::uint16_t {
     none = 0,
-    query_attributes = 1,  ///< the response is to tell, and tells, what became of the file
+    query_attributes = 1,  ///< the response contains (in a request: is to contain) the attributes of the file
 };
 template <>
 inline constexpr bool is_bit_flags<close_flags> = true;

@@ -28,7 +28,7 @@ TEST(close, has_its_fields_where_the_specification_puts_them) {
     EXPECT_EQ(bytes_view(body).take_at<le32>(56)->value(), 0x10u);
 }
 
-TEST(close, comes_back_as_it_was_encoded) {
+TEST(close, is_unchanged_by_a_round_trip) {
     expect_round_trip(request, decode_close);
     expect_round_trip(reply, decode_close_reply);
 }

@@ -7,7 +7,8 @@ namespace sluice::smb::wire {
 
 /// FLUSH, [MS-SMB2] 2.2.17.
 struct flush_args {
-    /// Apple's clients ask for F_FULLFSYNC by 0xffff in a reserved field, if AAPL said the volume can.
+    /// Apple's clients request F_FULLFSYNC with 0xffff in a reserved field, if AAPL announced that
+    /// the volume supports it.
     std::uint16_t reserved = 0;
     file_id file{};
 

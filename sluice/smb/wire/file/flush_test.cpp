@@ -15,7 +15,7 @@ TEST(flush, has_its_fields_where_the_specification_puts_them) {
     EXPECT_EQ(body_of(flush_reply{}), some_bytes({4, 0, 0, 0}));
 }
 
-TEST(flush, comes_back_as_it_was_encoded) {
+TEST(flush, is_unchanged_by_a_round_trip) {
     expect_round_trip(request, decode_flush);
     expect_round_trip(flush_reply{}, decode_flush_reply);
 }

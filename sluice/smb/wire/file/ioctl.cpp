@@ -13,7 +13,7 @@ struct ioctl_request {
     le32 input_offset;         // 24
     le32 input_count;          // 28
     le32 max_input_response;   // 32
-    le32 output_offset;        // 36  of output sent, which no control has: ignored, as the count is
+    le32 output_offset;        // 36  no control sends output: ignored, like the count
     le32 output_count;         // 40
     le32 max_output_response;  // 44
     le32 flags;                // 48
@@ -38,7 +38,7 @@ struct ioctl_response {
 static_assert(sizeof(ioctl_response) == 48 and wire_type<ioctl_response>);
 static_assert(offsetof(ioctl_response, input_offset) == 24 and offsetof(ioctl_response, output_offset) == 32);
 
-/// The output stands on a multiple of eight, behind the input.
+/// Rounds up to a multiple of eight, where the output after the input begins.
 constexpr std::size_t aligned(std::size_t position) noexcept {
     return (position + 7) & ~std::size_t{7};
 }

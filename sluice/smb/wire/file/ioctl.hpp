@@ -5,7 +5,7 @@
 
 namespace sluice::smb::wire {
 
-/// The controls we know by name; others are kept. [MS-SMB2] 2.2.31, [MS-FSCC] 2.3.
+/// The known controls; others are kept. [MS-SMB2] 2.2.31, [MS-FSCC] 2.3.
 enum class control_code : std::uint32_t {
     dfs_get_referrals = 0x00060194,
     dfs_get_referrals_ex = 0x000601b0,
@@ -39,21 +39,21 @@ enum class control_code : std::uint32_t {
     validate_negotiate_info = 0x00140204,
 };
 
-/// Controls of the server rather than of a file go with this file id.
+/// The file id of controls that concern the server rather than a file.
 inline constexpr file_id file_id_of_no_file{.persistent_part = le64(~0ULL), .volatile_part = le64(~0ULL)};
 
 enum class ioctl_flags : std::uint32_t {
     is_ioctl = 0,
-    is_fsctl = 1,  ///< the only kind there is; a server refuses the other
+    is_fsctl = 1,  ///< the only valid kind; a server rejects requests without this flag
 };
 
-/// IOCTL, [MS-SMB2] 2.2.31: the envelope. What it carries is decoded by who serves the control.
+/// IOCTL, [MS-SMB2] 2.2.31: the envelope. The handler of the control decodes its content.
 struct ioctl_args {
     control_code code = {};
     file_id file{};
     ioctl_flags flags = ioctl_flags::is_fsctl;
-    std::uint32_t input_bytes_max = 0;   ///< of the input in the response
-    std::uint32_t output_bytes_max = 0;  ///< of the output in the response
+    std::uint32_t input_bytes_max = 0;   ///< limit for the input in the response
+    std::uint32_t output_bytes_max = 0;  ///< limit for the output in the response
     bytes_view input{};
 
     [[nodiscard]] friend bool operator==(const ioctl_args&, const ioctl_args&) noexcept = default;
@@ -63,7 +63,7 @@ struct ioctl_args {
 struct ioctl_reply {
     control_code code = {};
     file_id file{};
-    bytes_view input{};  ///< seldom; empty in what we write
+    bytes_view input{};  ///< rarely used by servers; always empty in encoded replies
     bytes_view output{};
 
     [[nodiscard]] friend bool operator==(const ioctl_reply&, const ioctl_reply&) noexcept = default;

@@ -33,7 +33,7 @@ TEST(ioctl, request_has_its_fields_where_the_specification_puts_them) {
     EXPECT_EQ(view.take_at<le32>(48)->value(), 1u);
 }
 
-TEST(ioctl, reply_has_its_output_aligned_behind_its_input) {
+TEST(ioctl, reply_has_its_output_aligned_after_its_input) {
     const message_bytes body = body_of(reply);
     const bytes_view view(body);
     EXPECT_EQ(view.take_at<le16>(0)->value(), 49);
@@ -46,7 +46,7 @@ TEST(ioctl, reply_has_its_output_aligned_behind_its_input) {
     EXPECT_EQ(body.size(), 62u);
 }
 
-TEST(ioctl, comes_back_as_it_was_encoded) {
+TEST(ioctl, is_unchanged_by_a_round_trip) {
     expect_round_trip(request, decode_ioctl);
     expect_round_trip(ioctl_args{}, decode_ioctl);
     expect_round_trip(reply, decode_ioctl_reply);

@@ -6,7 +6,7 @@ namespace sluice::smb::wire {
 namespace {
 
 struct lock_request {
-    le16 structure_size;  //  0  always 48: 24 fixed bytes plus the one element there must be
+    le16 structure_size;  //  0  always 48: 24 fixed bytes plus the one mandatory element
     le16 lock_count;      //  2
     le32 sequence;        //  4  number in the lower four bits, index above; reserved in 2.0.2
     file_id file;         //  8

@@ -31,7 +31,7 @@ TEST(lock, has_its_fields_where_the_specification_puts_them) {
     EXPECT_EQ(view.take_at<le64>(48)->value(), ~0ULL);
 }
 
-TEST(lock, comes_back_as_it_was_encoded) {
+TEST(lock, is_unchanged_by_a_round_trip) {
     expect_round_trip(request, decode_lock);
     expect_round_trip(lock_reply{}, decode_lock_reply);
     const message_bytes message = message_of(request);
@@ -46,7 +46,7 @@ TEST(lock, fixed_parts_are_checked) {
     expect_fixed_part_checked(lock_reply{}, 4, decode_lock_reply);
 }
 
-TEST(lock, of_no_range_or_of_fewer_than_announced_is_refused) {
+TEST(lock, no_range_or_fewer_than_announced_is_rejected) {
     const message_bytes message = message_of(request);
     expect_refused(with_field(message, 2, le16(0)), decode_error::missing, decode_lock);
     expect_refused(with_field(message, 2, le16(3)), decode_error::range_outside_message, decode_lock);

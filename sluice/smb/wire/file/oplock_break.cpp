@@ -33,7 +33,7 @@ struct raw_lease_break_notification {
     lease_key key;           //  8
     le32 current_state;      // 24
     le32 new_state;          // 28
-    le32 break_reason;       // 32  reserved, as what follows
+    le32 break_reason;       // 32  reserved, like the following fields
     le32 access_mask_hint;   // 36
     le32 share_access_hint;  // 40
 };
@@ -41,7 +41,8 @@ static_assert(sizeof(raw_lease_break_notification) == 44 and wire_type<raw_lease
 static_assert(offsetof(raw_lease_break_notification, key) == 8 and
               offsetof(raw_lease_break_notification, new_state) == 28);
 
-/// By this the three forms are told apart; each decoder checks it again. Zero if it is not there.
+/// Returns StructureSize, which distinguishes the three forms. Each decoder checks it again. Zero
+/// if the message is too short.
 std::size_t structure_size_of(const message_view& message) noexcept {
     const auto size = message.body().take<le16>();
     return size ? size->value() : 0;
@@ -98,7 +99,7 @@ void put(byte_writer& writer, const lease_break_notification& notification) noex
                                             .share_access_hint = {}});
 }
 
-/// `part`, or its error, as a variant of the message.
+/// Returns `part`, or its error, as a variant of the message.
 template <class Message, class Part>
 decoded<Message> as_message(const decoded<Part>& part) noexcept {
     if (!part) return std::unexpected(part.error());

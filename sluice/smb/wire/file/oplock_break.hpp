@@ -5,17 +5,17 @@
 #include "sluice/smb/wire/create/create.hpp"
 #include "sluice/smb/wire/create/lease.hpp"
 
-// OPLOCK_BREAK, [MS-SMB2] 2.2.23 to 2.2.25: the server tells a client to give up what it may cache, the
-// client acknowledges, the server responds. Oplocks and leases share the command; StructureSize tells them
-// apart.
+// OPLOCK_BREAK, [MS-SMB2] 2.2.23 to 2.2.25: the server revokes a client's caching, the client
+// acknowledges, the server responds. Oplocks and leases share the command. StructureSize
+// distinguishes them.
 
 namespace sluice::smb::wire {
 
-/// The message id of a notification, which answers no request.
+/// The message id of a notification, which is not the response to a request.
 inline constexpr std::uint64_t notification_message_id = ~0ULL;
 
-/// Notification, acknowledgement and response of an oplock have this one form. A notification differs from a
-/// response by its message id.
+/// Notification, acknowledgement and response of an oplock, which share this format. A notification
+/// differs from a response by its message id.
 struct oplock_break {
     wire::oplock_level oplock_level = oplock_level::none;
     file_id file{};
@@ -46,7 +46,7 @@ struct lease_break_notification {
                                          const lease_break_notification&) noexcept = default;
 };
 
-/// What a client sends: an acknowledgement.
+/// The message that a client sends: an acknowledgement.
 struct oplock_break_args {
     std::variant<oplock_break, lease_break> acknowledged;
 
@@ -54,7 +54,7 @@ struct oplock_break_args {
                                          const oplock_break_args&) noexcept = default;
 };
 
-/// What a server sends: a notification or a response.
+/// The message that a server sends: a notification or a response.
 struct oplock_break_reply {
     std::variant<oplock_break, lease_break, lease_break_notification> sent;
 

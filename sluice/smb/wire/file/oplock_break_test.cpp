@@ -27,7 +27,7 @@ TEST(oplock_break, has_its_fields_where_the_specification_puts_them) {
                           0,  0, 5, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
 }
 
-TEST(oplock_break, comes_back_as_it_was_encoded) {
+TEST(oplock_break, is_unchanged_by_a_round_trip) {
     expect_round_trip(oplock_break_args{oplock}, decode_oplock_break);
     expect_round_trip(oplock_break_args{lease}, decode_oplock_break);
     expect_round_trip(oplock_break_reply{oplock}, decode_oplock_break_reply);

@@ -4,7 +4,7 @@
 
 namespace sluice::smb::wire {
 
-/// The body of the responses that are a buffer and nothing else: QUERY_DIRECTORY, CHANGE_NOTIFY, QUERY_INFO.
+/// The body of responses that contain only a buffer: QUERY_DIRECTORY, CHANGE_NOTIFY, QUERY_INFO.
 struct output_body {
     le16 structure_size;  // 0  always 9
     le16 offset;          // 2
@@ -21,7 +21,7 @@ static_assert(offsetof(output_body, offset) == 2 and offsetof(output_body, lengt
                                       {.offset = body->offset.value(), .length = body->length.value()});
 }
 
-/// The body up to the buffer, which follows from elsewhere.
+/// Writes the body up to the buffer, which the caller sends separately.
 inline void encode_output_body_head(byte_writer& writer, std::size_t output_bytes) noexcept {
     writer.put(output_body{.structure_size = le16(9),
                            .offset = narrow<le16>(writer.position() + sizeof(output_body)),
@@ -33,7 +33,7 @@ inline void encode_output_body(byte_writer& writer, bytes_view output) noexcept 
     writer.put_bytes(output);
 }
 
-/// Where the buffer of such a response that we write begins, from its SMB2 header.
+/// The offset of the buffer in such a response as encoded here, from its SMB2 header.
 inline constexpr std::size_t output_body_data_offset = header_bytes + sizeof(output_body);
 
 }  // namespace sluice::smb::wire

@@ -6,7 +6,7 @@
 
 namespace sluice::smb::wire {
 
-/// What is told about each entry, [MS-FSCC] 2.4.
+/// The information that is returned for each entry, [MS-FSCC] 2.4.
 enum class directory_class : std::uint8_t {
     directory = 1,
     full_directory = 2,
@@ -15,7 +15,7 @@ enum class directory_class : std::uint8_t {
     id_both_directory = 37,
     id_full_directory = 38,
     id_extd_directory = 60,
-    posix = 100,  ///< of the POSIX extensions
+    posix = 100,  ///< POSIX extensions
 };
 
 enum class query_directory_flags : std::uint8_t {
@@ -41,7 +41,7 @@ struct query_directory_args {
                                          const query_directory_args&) noexcept = default;
 };
 
-/// QUERY_DIRECTORY response, [MS-SMB2] 2.2.34: a list of entries of the class asked for.
+/// QUERY_DIRECTORY response, [MS-SMB2] 2.2.34: a list of entries of the requested class.
 struct query_directory_reply {
     bytes_view entries{};
 

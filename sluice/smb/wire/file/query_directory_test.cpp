@@ -23,7 +23,7 @@ TEST(query_directory, has_its_fields_where_the_specification_puts_them) {
     EXPECT_EQ(body_of(reply), some_bytes({9, 0, 72, 0, 7, 0, 0, 0, 'e', 'n', 't', 'r', 'i', 'e', 's'}));
 }
 
-TEST(query_directory, comes_back_as_it_was_encoded) {
+TEST(query_directory, is_unchanged_by_a_round_trip) {
     expect_round_trip(request, decode_query_directory);
     expect_round_trip(query_directory_args{}, decode_query_directory);
     expect_round_trip(reply, decode_query_directory_reply);
@@ -37,7 +37,7 @@ TEST(query_directory, fixed_parts_and_ranges_are_checked) {
     expect_range_checked<le16, le32>(reply, {.offset_at = 2, .length_at = 4}, decode_query_directory_reply);
 }
 
-TEST(query_directory, half_a_character_in_the_pattern_is_refused) {
+TEST(query_directory, a_pattern_of_an_odd_number_of_bytes_is_rejected) {
     expect_refused(with_field(message_of(request), 26, le16(1)), decode_error::bad_text,
                    decode_query_directory);
 }

@@ -6,7 +6,7 @@
 
 namespace sluice::smb::wire {
 
-/// For extended attributes: how to go through them.
+/// The order in which extended attributes are returned.
 enum class query_info_flags : std::uint32_t {
     none = 0,
     restart_scan = 1,
@@ -21,11 +21,11 @@ struct query_info_args {
     info_type type = info_type::file;
     std::uint8_t information_class = 0;  ///< [MS-FSCC] 2.4 or 2.5; zero for security and quota
     std::uint32_t output_bytes_max = 0;
-    /// For security the parts asked for; for extended attributes the index of the first.
+    /// For security: the requested parts. For extended attributes: the index of the first.
     std::uint32_t additional_information = 0;
     query_info_flags flags = query_info_flags::none;
     file_id file{};
-    bytes_view input{};  ///< names of extended attributes, or whose quota
+    bytes_view input{};  ///< names of extended attributes, or SIDs for quota
 
     [[nodiscard]] friend bool operator==(const query_info_args&, const query_info_args&) noexcept = default;
 };

@@ -24,7 +24,7 @@ TEST(query_info, has_its_fields_where_the_specification_puts_them) {
     EXPECT_EQ(body_of(reply), some_bytes({9, 0, 72, 0, 6, 0, 0, 0, 'o', 'u', 't', 'p', 'u', 't'}));
 }
 
-TEST(query_info, comes_back_as_it_was_encoded) {
+TEST(query_info, is_unchanged_by_a_round_trip) {
     expect_round_trip(request, decode_query_info);
     expect_round_trip(query_info_args{}, decode_query_info);
     expect_round_trip(reply, decode_query_info_reply);

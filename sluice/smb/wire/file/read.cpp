@@ -15,7 +15,7 @@ struct read_request {
     le32 minimum_count;        // 32
     le32 channel;              // 36
     le32 remaining_bytes;      // 40
-    le16 channel_info_offset;  // 44  from the SMB2 header, as all offsets
+    le16 channel_info_offset;  // 44  from the SMB2 header, like all offsets
     le16 channel_info_length;  // 46
 };
 static_assert(sizeof(read_request) == 48 and wire_type<read_request>);

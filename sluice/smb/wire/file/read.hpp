@@ -16,11 +16,11 @@ struct read_args {
     file_id file{};
     std::uint64_t offset_bytes = 0;
     std::uint32_t length_bytes = 0;
-    std::uint32_t minimum_bytes = 0;  ///< fewer are an error
-    std::uint8_t padding = 0;         ///< where in the response the client would like the data; a hint
+    std::uint32_t minimum_bytes = 0;  ///< a shorter read is an error
+    std::uint8_t padding = 0;         ///< preferred position of the data in the response; a hint
     read_flags flags = read_flags::none;
     io_channel channel = io_channel::none;
-    std::uint32_t remaining_bytes = 0;  ///< the client means to read after this; a hint
+    std::uint32_t remaining_bytes = 0;  ///< amount that the client intends to read next; a hint
     bytes_view channel_info{};
 
     [[nodiscard]] friend bool operator==(const read_args&, const read_args&) noexcept = default;
@@ -35,7 +35,7 @@ struct read_reply {
     [[nodiscard]] friend bool operator==(const read_reply&, const read_reply&) noexcept = default;
 };
 
-/// Where the data of a READ response that we write begins, from its SMB2 header.
+/// The offset of the data in a READ response as encoded here, from its SMB2 header.
 inline constexpr std::size_t read_reply_data_offset = header_bytes + 16;
 
 /// Errors: `truncated`, `bad_structure_size`, `range_outside_message`. Allocates: nothing.
@@ -45,7 +45,8 @@ inline constexpr std::size_t read_reply_data_offset = header_bytes + 16;
 void encode(byte_writer& writer, const read_args& args) noexcept;
 void encode(byte_writer& writer, const read_reply& reply) noexcept;
 
-/// The body of a response up to its data, `data_bytes` of it, which the caller sends from where they are.
+/// Writes the body of a response up to its data, `data_bytes` long, which the caller sends without
+/// copying.
 void encode_read_reply_head(byte_writer& writer, std::size_t data_bytes) noexcept;
 
 }  // namespace sluice::smb::wire

@@ -36,12 +36,12 @@ TEST(read, request_has_its_fields_where_the_specification_puts_them) {
     EXPECT_EQ(view.take_at<le16>(46)->value(), 16);
 }
 
-TEST(read, reply_has_its_data_behind_16_bytes) {
+TEST(read, reply_has_its_data_after_16_bytes) {
     EXPECT_EQ(body_of(reply),
               some_bytes({17, 0, 80, 0, 4, 0, 0, 0, 6, 0, 0, 0, 7, 0, 0, 0, 'd', 'a', 't', 'a'}));
 }
 
-TEST(read, comes_back_as_it_was_encoded) {
+TEST(read, is_unchanged_by_a_round_trip) {
     expect_round_trip(request, decode_read);
     expect_round_trip(read_args{}, decode_read);
     expect_round_trip(reply, decode_read_reply);

@@ -17,7 +17,7 @@ struct set_info_args {
     [[nodiscard]] friend bool operator==(const set_info_args&, const set_info_args&) noexcept = default;
 };
 
-/// SET_INFO response, [MS-SMB2] 2.2.40: two bytes, the shortest there is.
+/// SET_INFO response, [MS-SMB2] 2.2.40: two bytes, the shortest body of all.
 struct set_info_reply {
     [[nodiscard]] friend bool operator==(const set_info_reply&, const set_info_reply&) noexcept = default;
 };

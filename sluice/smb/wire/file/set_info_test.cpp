@@ -20,7 +20,7 @@ TEST(set_info, has_its_fields_where_the_specification_puts_them) {
     EXPECT_EQ(body_of(set_info_reply{}), some_bytes({2, 0}));
 }
 
-TEST(set_info, comes_back_as_it_was_encoded) {
+TEST(set_info, is_unchanged_by_a_round_trip) {
     expect_round_trip(request, decode_set_info);
     expect_round_trip(set_info_args{}, decode_set_info);
     expect_round_trip(set_info_reply{}, decode_set_info_reply);

@@ -25,7 +25,7 @@ struct write_response {
     le16 structure_size;       //  0  always 17, though nothing follows the 16 fixed bytes
     le16 reserved;             //  2
     le32 count;                //  4
-    le32 remaining;            //  8  reserved, as all that follows
+    le32 remaining;            //  8  reserved, like all following fields
     le16 channel_info_offset;  // 12
     le16 channel_info_length;  // 14
 };
@@ -84,7 +84,8 @@ void encode(byte_writer& writer, const write_args& args) noexcept {
 }
 
 void encode_write_request_head(byte_writer& writer, const write_args& args, std::size_t data_bytes) noexcept {
-    // Here the channel information comes first, so that the data, which travel separately, end the message.
+    // Here the channel information comes first, so that the data, which are sent separately, end
+    // the message.
     const std::size_t info_offset = writer.position() + sizeof(write_request);
     const std::size_t data_offset = info_offset + args.channel_info.size();
     ENSURE(data_offset <= write_data_offset_max, "too much channel information");

@@ -17,7 +17,7 @@ struct write_args {
     std::uint64_t offset_bytes = 0;
     write_flags flags = write_flags::none;
     io_channel channel = io_channel::none;
-    std::uint32_t remaining_bytes = 0;  ///< by RDMA: how many there are; otherwise a hint of what follows
+    std::uint32_t remaining_bytes = 0;  ///< RDMA: number of data bytes; otherwise a hint of later writes
     bytes_view channel_info{};
     bytes_view data{};
 
@@ -31,10 +31,10 @@ struct write_reply {
     [[nodiscard]] friend bool operator==(const write_reply&, const write_reply&) noexcept = default;
 };
 
-/// Data that begins further behind the SMB2 header is refused, as [MS-SMB2] 3.3.5.13 asks.
+/// The largest offset of the data from the SMB2 header that is accepted, [MS-SMB2] 3.3.5.13.
 inline constexpr std::size_t write_data_offset_max = 0x100;
 
-/// The fixed part of a WRITE, for who receives the data elsewhere: enough of a message to find them.
+/// The fixed part of a WRITE. It is enough to locate data that are received into a separate buffer.
 inline constexpr std::size_t write_request_fixed_bytes = header_bytes + 48;
 
 /// Errors: `truncated`, `bad_structure_size`, `bad_value` (DataOffset), `range_outside_message`. Allocates:
@@ -42,12 +42,13 @@ inline constexpr std::size_t write_request_fixed_bytes = header_bytes + 48;
 [[nodiscard]] decoded<write_args> decode_write(const message_view& message) noexcept;
 [[nodiscard]] decoded<write_reply> decode_write_reply(const message_view& message) noexcept;
 
-/// Channel information, if there is any, stands behind the data, which are then less than 64 KiB.
+/// Writes the request. Channel information, if any, is stored after the data, which are then less
+/// than 64 KiB.
 void encode(byte_writer& writer, const write_args& args) noexcept;
 void encode(byte_writer& writer, const write_reply& reply) noexcept;
 
-/// The body of a request up to its data, `data_bytes` of it, which the caller sends from where they are;
-/// `args.data` is not looked at.
+/// Writes the body of a request up to its data, `data_bytes` long, which the caller sends without
+/// copying. Ignores `args.data`.
 void encode_write_request_head(byte_writer& writer, const write_args& args, std::size_t data_bytes) noexcept;
 
 }  // namespace sluice::smb::wire

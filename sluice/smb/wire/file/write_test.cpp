@@ -34,7 +34,7 @@ TEST(write, reply_is_the_count_and_reserved_fields) {
               some_bytes({17, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
 }
 
-TEST(write, comes_back_as_it_was_encoded) {
+TEST(write, is_unchanged_by_a_round_trip) {
     expect_round_trip(request, decode_write);
     expect_round_trip(write_args{}, decode_write);
     write_args by_rdma = request;
@@ -60,7 +60,7 @@ TEST(write, fixed_parts_are_checked) {
     expect_fixed_part_checked(write_reply{}, 16, decode_write_reply);
 }
 
-TEST(write, data_outside_the_message_are_refused) {
+TEST(write, data_outside_the_message_are_rejected) {
     const message_bytes message = message_of(request);
     expect_refused(with_field(message, 4, le32(5)), decode_error::range_outside_message, decode_write);
     expect_refused(with_field(message, 4, le32(0xffffffff)), decode_error::range_outside_message,
@@ -70,13 +70,13 @@ TEST(write, data_outside_the_message_are_refused) {
     EXPECT_TRUE(decode_bytes(with_field(with_field(message, 2, le16(0)), 4, le32(0)), decode_write));
 }
 
-TEST(write, data_further_away_than_256_bytes_are_refused_even_if_there_are_none) {
+TEST(write, data_at_an_offset_above_256_are_rejected_even_if_empty) {
     const message_bytes message = with_field(message_of(request), 4, le32(0));
     EXPECT_TRUE(decode_bytes(with_field(message, 2, le16(0x100)), decode_write));
     expect_refused(with_field(message, 2, le16(0x101)), decode_error::bad_value, decode_write);
 }
 
-TEST(write, channel_information_outside_the_message_is_refused) {
+TEST(write, channel_information_outside_the_message_is_rejected) {
     write_args by_rdma = request;
     by_rdma.channel_info = text_bytes("sixteen in a row");
     expect_range_checked<le16, le16>(by_rdma, {.offset_at = 40, .length_at = 42}, decode_write);

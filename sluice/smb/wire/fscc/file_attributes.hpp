@@ -14,7 +14,7 @@ enum class file_attributes : std::uint32_t {
     system = 0x00000004,
     directory = 0x00000010,
     archive = 0x00000020,
-    normal = 0x00000080,  ///< "no other attribute", so that zero can mean "leave as it is"
+    normal = 0x00000080,  ///< "no other attribute", so that zero can mean "leave unchanged"
     temporary = 0x00000100,
     sparse_file = 0x00000200,
     reparse_point = 0x00000400,

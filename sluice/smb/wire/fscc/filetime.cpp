@@ -11,7 +11,7 @@ using std::chrono::system_clock;
 
 constexpr std::int64_t ticks_per_second = 10'000'000;
 constexpr std::int64_t epoch_ticks = filetime_ticks_at_unix_epoch;
-// Past 63 bits Windows takes the value for negative.
+// Windows treats values above 63 bits as negative.
 constexpr std::int64_t ticks_max = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace

@@ -8,9 +8,9 @@
 
 namespace sluice::smb::wire {
 
-/// A FILETIME, [MS-DTYP] 2.3.3: steps of 100 ns since the first of January 1601, UTC. Zero means "none" or
-/// "leave as it is", all ones and all ones but the last bit have meanings in SET_INFO ([MS-FSCC] 2.4.7), so
-/// none of the three is ever made of a time.
+/// A FILETIME, [MS-DTYP] 2.3.3: steps of 100 ns since 1 January 1601, UTC. Zero means "none" or
+/// "leave unchanged"; -1 and -2 have meanings in SET_INFO ([MS-FSCC] 2.4.7). Conversions from a
+/// time never return any of the three.
 struct filetime {
     std::uint64_t ticks = 0;
 
@@ -22,17 +22,18 @@ struct filetime {
     [[nodiscard]] friend constexpr auto operator<=>(const filetime&, const filetime&) noexcept = default;
 };
 
-/// From 1601 to 1970.
+/// The distance from 1601 to 1970.
 inline constexpr std::uint64_t filetime_ticks_at_unix_epoch = 116'444'736'000'000'000;
 
-/// Rounds down to 100 ns; a time before 1601 becomes the first tick, the smallest that does not mean "none".
+/// Rounds down to 100 ns. A time before 1601 becomes the first tick, the smallest that does not
+/// mean "none".
 [[nodiscard]] filetime filetime_of(std::chrono::system_clock::time_point time) noexcept;
 
-/// A time the system clock cannot hold becomes its nearest end.
+/// Converts to the system clock. A time outside its range becomes its nearest limit.
 [[nodiscard]] std::chrono::system_clock::time_point time_point_of(filetime time) noexcept;
 
-/// The same for a file system's own count, which reaches further: seconds since 1970, and nanoseconds, less
-/// than a thousand million, within the second.
+/// The time format of a file system, which has a larger range: seconds since 1970, and nanoseconds
+/// within the second (less than 10^9).
 struct unix_time {
     std::int64_t seconds = 0;
     std::uint32_t nanoseconds = 0;

@@ -11,12 +11,12 @@ using namespace std::chrono;
 constexpr auto i64_max = std::numeric_limits<std::int64_t>::max();
 constexpr auto i64_min = std::numeric_limits<std::int64_t>::min();
 
-TEST(filetime, of_1970_is_the_published_number) {
+TEST(filetime, has_the_published_number_for_1970) {
     EXPECT_EQ(filetime_of(system_clock::time_point{}), filetime(std::uint64_t{116444736000000000}));
     EXPECT_EQ(filetime_of(unix_time{}), filetime(std::uint64_t{116444736000000000}));
 }
 
-TEST(filetime, of_a_day_in_2020_comes_back_as_that_day) {
+TEST(filetime, round_trips_a_day_in_2020) {
     const system_clock::time_point day = sys_days(2020y / 2 / 29) + 12h + 34567us;
     EXPECT_EQ(filetime_of(day).ticks, 116444736000000000ULL + 15829776000345670ULL);
     EXPECT_EQ(time_point_of(filetime_of(day)), day);

@@ -8,7 +8,7 @@
 namespace sluice::smb::wire {
 namespace {
 
-// The forms differ in which of these blocks follow the common front, always in this order.
+// The forms differ in the blocks that follow the common front, always in this order.
 struct layout {
     bool times_and_sizes = true;  // false: only the front of a names entry
     bool ea_size = true;
@@ -82,7 +82,8 @@ struct short_name_wire {
 static_assert(sizeof(short_name_wire) == 26);
 // clang-format on
 
-// A reparse point's tag stands in the field of the size of its attributes, where it has no field of its own.
+// The field for the size of extended attributes holds a reparse point's tag in forms without a tag
+// field.
 bool tag_in_ea_size(const layout& has, file_attributes attributes) noexcept {
     return !has.reparse_tag and wire::has(attributes, file_attributes::reparse_point);
 }
@@ -96,7 +97,7 @@ decoded<short_name_wire> short_name_of(std::string_view name) noexcept {
     return block;
 }
 
-// The front without NextEntryOffset, which the list has written.
+// Writes the front without NextEntryOffset, which the list has written.
 void put_front(byte_writer& writer, const layout& has, const directory_entry_fields& fields,
                le32 name_length) noexcept {
     writer.put(le32(fields.file_index));
@@ -153,8 +154,8 @@ std::size_t fixed_bytes_of(const layout& has) noexcept {
     return bytes;
 }
 
-// The name's length in bytes; the fields go to `fields`. Neither front can be missing: the list has seen to
-// the fixed part.
+// Decodes the front into `fields` and returns the name's length in bytes. The front is complete,
+// because the list has checked the length of the fixed part.
 std::uint32_t take_front(byte_reader& reader, const layout& has, directory_entry_fields& fields) noexcept {
     if (!has.times_and_sizes) {
         const names_front_wire front = *reader.take<names_front_wire>();

@@ -10,12 +10,13 @@
 #include "sluice/smb/wire/fscc/fscc_file_scalars.hpp"
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 
-// What QUERY_DIRECTORY answers: one entry per file, in one of twelve forms that differ in which fields they
-// have. [MS-FSCC] 2.4, the structures whose names end in DirectoryInformation, and FileNamesInformation.
+// The reply to QUERY_DIRECTORY: one entry per file, in one of twelve forms that differ in their
+// fields. [MS-FSCC] 2.4, the structures whose names end in DirectoryInformation, and
+// FileNamesInformation.
 
 namespace sluice::smb::wire {
 
-/// All that any form can tell of a file, its names apart.
+/// All fields that a form can contain, except names.
 struct directory_entry_fields {
     std::uint32_t file_index = 0;
     filetime created{};
@@ -26,8 +27,8 @@ struct directory_entry_fields {
     std::uint64_t allocation_bytes = 0;
     file_attributes attributes = file_attributes::none;
     std::uint32_t ea_bytes = 0;
-    /// Only of reparse points. The forms without a field for it put it in that of ea_bytes, in both
-    /// directions here.
+    /// Used for reparse points only. Forms without a field for it store it in the field of
+    /// ea_bytes. Both directions apply that here.
     std::uint32_t reparse_tag = 0;
     std::uint64_t file_number = 0;
     file_number_128 file_number_128_bits{};
@@ -36,33 +37,37 @@ struct directory_entry_fields {
                                          const directory_entry_fields&) noexcept = default;
 };
 
-/// An entry to send. Names are UTF-8; the short one is at most 12 UTF-16 units and may be empty.
+/// An entry to send. Names are UTF-8. The short name is at most 12 UTF-16 units and may be empty.
 struct directory_entry_info {
     directory_entry_fields fields{};
     std::string_view name{};
     std::string_view short_name{};
 };
 
-/// An entry received: the fields its form has, the others zero; names as UTF-16LE, even in number of bytes.
+/// A received entry: the fields that its form has, the others zero. Names are UTF-16LE with an even
+/// number of bytes.
 struct received_directory_entry {
     directory_entry_fields fields{};
     bytes_view name_utf16{};
     bytes_view short_name_utf16{};
 };
 
-/// Whether `information` is one of the forms.
+/// Returns whether `information` is one of the forms.
 [[nodiscard]] bool is_directory_form(file_information_class information) noexcept;
-/// How many bytes an entry of a form takes before its name: a reply with less room can hold none at all.
+/// Returns the length of an entry of a form without its name. A smaller reply cannot hold any
+/// entry.
 [[nodiscard]] std::size_t directory_entry_bytes_min(file_information_class form) noexcept;
 
-/// Packs entries into `room`, which outlives the writer. Allocates: nothing. Thread safety: none of its own.
+/// A writer that packs entries into `room`, which outlives it. Allocates: nothing. Thread safety:
+/// none of its own.
 class directory_entry_writer {
 public:
     /// `form` is a form.
     directory_entry_writer(mutable_bytes room, file_information_class form) noexcept;
 
-    /// `no_room` means the entry is the first of the next reply; if it was the first of this one, the
-    /// client's buffer is too small for it. `bad_text`: a name is not UTF-8, or a short name too long.
+    /// Appends an entry. `no_room`: the entry is the first of the next reply; if it was the first
+    /// of this reply, the client's buffer is too small for it. `bad_text`: a name is not UTF-8, or
+    /// a short name too long.
     [[nodiscard]] entry_outcome put(const directory_entry_info& entry) noexcept;
 
     [[nodiscard]] std::size_t count() const noexcept { return list_.count(); }
@@ -73,15 +78,14 @@ private:
     file_information_class form_;
 };
 
-/// Takes a reply apart. The bytes outlive the reader and the entries. Allocates: nothing.
+/// A parser of a reply. The bytes outlive the reader and the entries. Allocates: nothing.
 class directory_entry_reader {
 public:
     /// `form` is a form.
     directory_entry_reader(bytes_view list, file_information_class form) noexcept;
 
-    /// Nothing after the last entry.
-    /// Errors: `truncated`, `bad_chain`, `range_outside_message`, `bad_text`; after an error there is nothing
-    /// more.
+    /// Returns the next entry; std::nullopt after the last entry and after an error.
+    /// Errors: `truncated`, `bad_chain`, `range_outside_message`, `bad_text`.
     [[nodiscard]] decoded<std::optional<received_directory_entry>> next() noexcept;
 
 private:

@@ -50,7 +50,7 @@ directory_entry_fields random_fields(field_source& from) {
     return fields;
 }
 
-// What a form can carry of the fields.
+// Returns the fields that a form can contain.
 directory_entry_fields as_carried(form which, directory_entry_fields fields) {
     if (which == form::names) return {.file_index = fields.file_index};
     if (which == form::directory) fields.ea_bytes = fields.reparse_tag = 0;
@@ -64,7 +64,7 @@ directory_entry_fields as_carried(form which, directory_entry_fields fields) {
     return fields;
 }
 
-TEST(directory_information, entries_of_every_form_come_back_as_they_were_written) {
+TEST(directory_information, entries_of_every_form_round_trip) {
     field_source from(1);
     for (const form_facts& facts : every_form) {
         for (int round = 0; round < 30; ++round) {
@@ -105,7 +105,7 @@ TEST(directory_information, each_form_has_the_size_of_its_table_and_entries_begi
     }
 }
 
-TEST(directory_information, an_entry_that_does_not_fit_is_not_begun) {
+TEST(directory_information, an_entry_that_does_not_fit_is_not_started) {
     for (const form_facts& facts : every_form) {
         for (std::size_t size = 0; size < 2 * facts.fixed_bytes + 24; ++size) {
             std::vector<std::byte> room(size);
@@ -124,7 +124,7 @@ TEST(directory_information, an_entry_that_does_not_fit_is_not_begun) {
     }
 }
 
-TEST(directory_information, bad_names_are_told_from_full_buffers) {
+TEST(directory_information, bad_names_and_full_buffers_have_different_results) {
     std::vector<std::byte> room(1024);
     directory_entry_writer writer(room, form::both_directory);
     EXPECT_EQ(writer.put({.name = "\xFF"}), entry_outcome::bad_text);
@@ -132,7 +132,7 @@ TEST(directory_information, bad_names_are_told_from_full_buffers) {
     EXPECT_EQ(writer.count(), 0u);
 }
 
-TEST(directory_information, a_reparse_tag_stands_where_the_attributes_size_would) {
+TEST(directory_information, a_reparse_tag_is_in_the_field_of_the_attributes_size) {
     std::vector<std::byte> room(256);
     directory_entry_writer writer(room, form::full_directory);
     ASSERT_EQ(writer.put({.fields = {.attributes = file_attributes::reparse_point, .reparse_tag = 0xA000000C},
@@ -141,7 +141,7 @@ TEST(directory_information, a_reparse_tag_stands_where_the_attributes_size_would
     EXPECT_EQ(bytes_view(writer.bytes()).take_at<le32>(64)->value(), 0xA000000Cu);
 }
 
-TEST(directory_information, lengths_that_lie_are_refused) {
+TEST(directory_information, wrong_lengths_are_rejected) {
     std::vector<std::byte> room(256);
     directory_entry_writer writer(room, form::both_directory);
     ASSERT_EQ(writer.put({.name = "name", .short_name = "N"}), entry_outcome::written);
@@ -159,7 +159,7 @@ TEST(directory_information, lengths_that_lie_are_refused) {
               decode_error::truncated);
 }
 
-TEST(directory_information, knows_which_classes_are_forms) {
+TEST(directory_information, recognises_the_classes_that_are_forms) {
     for (const form_facts& facts : every_form)
         EXPECT_TRUE(is_directory_form(facts.which));
     EXPECT_FALSE(is_directory_form(form::basic));

@@ -18,25 +18,27 @@ namespace sluice::smb::wire {
 
 enum class entry_outcome : std::uint8_t {
     written,
-    no_room,   ///< it does not fit behind those before it; the list ends before it
-    bad_text,  ///< its name is not UTF-8; the list goes on without it
+    no_room,   ///< it does not fit after the previous entries; the list ends before it
+    bad_text,  ///< its name is not UTF-8; the list continues without it
 };
 
-/// Packs entries into `room`, which outlives the writer. Allocates: nothing. Thread safety: none of its own.
+/// A writer that packs entries into `room`, which outlives it. Allocates: nothing. Thread safety:
+/// none of its own.
 ///
-/// Invariant: the bytes before `end_` are a whole list, whose last entry begins at `last_`; those behind hold
-/// whatever an entry that did not fit left there.
+/// Invariant: the bytes before `end_` are a complete list, whose last entry begins at `last_`. The
+/// bytes after `end_` are the remains of an entry that did not fit.
 class entry_list_writer {
 public:
-    /// Entries begin at multiples of `alignment`, a power of two, of which 4 is the least.
+    /// Constructs a writer whose entries begin at multiples of `alignment`, a power of two and at
+    /// least 4.
     entry_list_writer(mutable_bytes room, std::size_t alignment) noexcept
         : room_(room), alignment_(alignment) {
         ENSURE(std::has_single_bit(alignment) and alignment >= sizeof(le32));
     }
 
-    /// Has `body(byte_writer&) -> decoded<void>` write one entry behind its NextEntryOffset; the writer
-    /// counts from the beginning of the entry, where that field is already. Either the whole entry is in the
-    /// list or none of it.
+    /// Calls `body(byte_writer&) -> decoded<void>`, which writes one entry after its
+    /// NextEntryOffset. The writer counts from the beginning of the entry, which already contains
+    /// that field. Either the complete entry is in the list or no part of it.
     template <class Body>
     [[nodiscard]] entry_outcome put(Body&& body) noexcept {
         const std::size_t padding = -end_ & (alignment_ - 1);
@@ -57,7 +59,7 @@ public:
     }
 
     [[nodiscard]] std::size_t count() const noexcept { return count_; }
-    /// The list so far; no bytes if it has no entry.
+    /// Returns the list so far. It is empty if there is no entry.
     [[nodiscard]] mutable_bytes bytes() const noexcept { return *room_.first(end_); }
 
 private:
@@ -75,7 +77,7 @@ private:
     std::size_t count_ = 0;
 };
 
-/// Takes such a list apart. The bytes outlive the reader and what it gives. Allocates: nothing.
+/// A parser of such a list. The bytes outlive the reader and its results. Allocates: nothing.
 class entry_list_reader {
 public:
     /// `entry_bytes_min`: the fixed part of an entry with its NextEntryOffset.
@@ -84,10 +86,10 @@ public:
         ENSURE(entry_bytes_min >= sizeof(le32));
     }
 
-    /// The bytes of the next entry from its NextEntryOffset on, with whatever padding follows it; nothing
-    /// after the last. At least entry_bytes_min of them, so a list has at most as many entries as fit that
-    /// way. Errors: `truncated`, `bad_chain` if the next entry would begin inside this one or outside the
-    /// list. After an error there is nothing more.
+    /// Returns the bytes of the next entry, from its NextEntryOffset, with any padding after it;
+    /// std::nullopt after the last entry and after an error. An entry has at least entry_bytes_min
+    /// bytes, which bounds the number of entries. Errors: `truncated`, `bad_chain` if the next
+    /// entry would begin inside this one or outside the list.
     [[nodiscard]] decoded<std::optional<bytes_view>> next() noexcept {
         if (done_) return std::nullopt;
         done_ = true;
@@ -103,7 +105,8 @@ public:
         return *entry;
     }
 
-    /// The next entry as `take(byte_reader&) -> decoded<T>` reads it. Errors: also those of `take`.
+    /// Returns the next entry as decoded by `take(byte_reader&) -> decoded<T>`. Errors: also those
+    /// of `take`.
     template <class Take>
     [[nodiscard]] auto next_as(Take&& take) noexcept
         -> decoded<std::optional<typename std::invoke_result_t<Take, byte_reader&>::value_type>> {

@@ -33,7 +33,7 @@ std::size_t utf16_size(const std::string& text) {
     return *utf16_bytes_of(text);
 }
 
-TEST(file_metadata, every_structure_comes_back_as_it_was_written) {
+TEST(file_metadata, every_structure_round_trips) {
     field_source from(1);
     for (int round = 0; round < 50; ++round) {
         expect_round_trip(random_basic(from), decode_basic_information, 0, 40);
@@ -58,7 +58,7 @@ TEST(file_metadata, every_structure_comes_back_as_it_was_written) {
     }
 }
 
-TEST(file_scalars, every_structure_comes_back_as_it_was_written) {
+TEST(file_scalars, every_structure_round_trips) {
     field_source from(2);
     for (int round = 0; round < 50; ++round) {
         expect_round_trip(internal_information{from.u64()}, decode_internal_information, 0, 8);
@@ -79,7 +79,7 @@ TEST(file_scalars, every_structure_comes_back_as_it_was_written) {
     }
 }
 
-TEST(file_scalars, sizes_and_positions_beyond_63_bits_are_refused) {
+TEST(file_scalars, sizes_and_positions_beyond_63_bits_are_rejected) {
     const auto bytes = written([](byte_writer& writer) { writer.put(le64(1ULL << 63)); });
     EXPECT_EQ(decode_end_of_file_information(bytes).error(), decode_error::bad_value);
     EXPECT_EQ(decode_allocation_information(bytes).error(), decode_error::bad_value);
@@ -87,7 +87,7 @@ TEST(file_scalars, sizes_and_positions_beyond_63_bits_are_refused) {
     EXPECT_EQ(decode_position_information(bytes).error(), decode_error::bad_value);
 }
 
-TEST(file_names, every_structure_comes_back_as_it_was_written) {
+TEST(file_names, every_structure_round_trips) {
     field_source from(3);
     for (int round = 0; round < 50; ++round) {
         const std::string name = from.name();
@@ -109,7 +109,7 @@ TEST(file_names, every_structure_comes_back_as_it_was_written) {
     }
 }
 
-TEST(file_names, names_that_go_on_behind_the_bytes_or_are_no_text_are_refused) {
+TEST(file_names, names_that_exceed_the_bytes_or_are_not_utf16_are_rejected) {
     const auto too_long = written([](byte_writer& writer) {
         writer.put(le32(0xFFFFFFFF));
         writer.put(le16('a'));
@@ -129,7 +129,7 @@ TEST(file_names, names_that_go_on_behind_the_bytes_or_are_no_text_are_refused) {
     EXPECT_EQ(writer.position(), 0u);
 }
 
-TEST(file_names, a_rename_relative_to_another_directory_is_refused) {
+TEST(file_names, a_rename_relative_to_another_directory_is_rejected) {
     auto bytes =
         written([](byte_writer& writer) { (void)encode(writer, rename_information{.target = "name"}); });
     bytes[8] = std::byte{1};
@@ -137,7 +137,7 @@ TEST(file_names, a_rename_relative_to_another_directory_is_refused) {
     EXPECT_EQ(decode_link_information(bytes).error(), decode_error::bad_value);
 }
 
-TEST(file_names, bytes_reserved_beside_the_replace_flag_mean_nothing) {
+TEST(file_names, reserved_bytes_after_the_replace_flag_are_ignored) {
     auto bytes =
         written([](byte_writer& writer) { (void)encode(writer, rename_information{.target = "name"}); });
     bytes[1] = bytes[7] = std::byte{0xEE};
@@ -145,7 +145,7 @@ TEST(file_names, bytes_reserved_beside_the_replace_flag_mean_nothing) {
               (rename_information{.replace_if_exists = false, .target = "name"}));
 }
 
-TEST(all_information, comes_back_as_it_was_written) {
+TEST(all_information, is_unchanged_by_a_round_trip) {
     field_source from(4);
     for (int round = 0; round < 20; ++round) {
         const all_information all{.basic = random_basic(from),
@@ -161,7 +161,7 @@ TEST(all_information, comes_back_as_it_was_written) {
     }
 }
 
-TEST(pipe_information, comes_back_as_it_was_written_and_refuses_unknown_modes) {
+TEST(pipe_information, round_trips_and_rejects_unknown_modes) {
     field_source from(5);
     for (int round = 0; round < 20; ++round) {
         expect_round_trip(pipe_information{.reads = pipe_information::read_mode(from.below(2)),

@@ -20,7 +20,7 @@ static_assert(sizeof(stream_wire) == 24 and offsetof(stream_wire, size) == 8);
 struct ea_wire {
     le32 next;          // 0
     le8  flags;         // 4
-    le8  name_length;   // 5  without the zero behind it
+    le8  name_length;   // 5  without the terminating zero
     le16 value_length;  // 6
 };
 static_assert(sizeof(ea_wire) == 8 and offsetof(ea_wire, value_length) == 6);
@@ -47,7 +47,7 @@ static_assert(sizeof(hard_link_wire) == 16 and offsetof(hard_link_wire, director
 
 constexpr std::uint8_t flag_need_ea = 0x80;
 
-// An entry behind its NextEntryOffset, which the list has written already.
+// Writes an entry after its NextEntryOffset, which the list has written.
 template <class Wire>
 void put_without_next(byte_writer& writer, const Wire& wire) noexcept {
     writer.put_bytes(*bytes_of(wire).from(sizeof(le32)));
@@ -61,7 +61,7 @@ bool usable_ea_name(std::string_view name) noexcept {
     return !name.empty() and name.size() <= 255 and name.find('\0') == std::string_view::npos;
 }
 
-// The name in front of `reader`, with the zero that has to follow it.
+// Returns the name in front of `reader` and consumes the zero that must follow it.
 decoded<std::string_view> take_ea_name(byte_reader& reader, std::size_t length) noexcept {
     const auto name = reader.take_bytes(length);
     const auto zero = reader.take<le8>();

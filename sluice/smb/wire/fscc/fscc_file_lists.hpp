@@ -7,15 +7,16 @@
 #include "sluice/smb/wire/fscc/fscc_entry_list.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_scalars.hpp"
 
-// The information classes that are lists. Each has a writer, which takes names in UTF-8 and says of each
-// entry whether it is in, and a reader, which gives names as the UTF-16LE bytes they are, even in number;
-// utf8_of() makes text of them. Neither allocates; both borrow the bytes. Readers fail with `truncated`,
-// `bad_chain`, `range_outside_message` or `bad_text`, and after an error have nothing more.
+// The information classes that are lists. Each has a writer and a reader. The writer takes names in
+// UTF-8 and returns for each entry whether it was added. The reader returns names as UTF-16LE with
+// an even number of bytes; utf8_of() converts them. Neither allocates; both borrow the bytes.
+// Readers fail with `truncated`, `bad_chain`, `range_outside_message` or `bad_text`, and return no
+// entries after an error.
 
 namespace sluice::smb::wire {
 
-/// FileStreamInformation, [MS-FSCC] 2.4: the data streams of a file. A name is ":name:$DATA", and
-/// "::$DATA" that of the unnamed one.
+/// FileStreamInformation, [MS-FSCC] 2.4: the data streams of a file. A name is ":name:$DATA"; the
+/// unnamed stream is "::$DATA".
 struct stream_information {
     std::string_view name{};
     std::uint64_t size_bytes = 0;
@@ -44,19 +45,19 @@ private:
     entry_list_reader list_;
 };
 
-/// An extended attribute, [MS-FSCC] 2.4: the form of FileFullEaInformation and of the EA create context.
-/// The name is of single bytes on the wire, without a zero; the value may be empty, which in a set request
-/// means "remove".
+/// An extended attribute, [MS-FSCC] 2.4: the form of FileFullEaInformation and of the EA create
+/// context. The name consists of single bytes on the wire, without a terminator. The value may be
+/// empty, which in a set request means "remove".
 struct extended_attribute {
     std::string_view name{};
     bytes_view value{};
-    bool needed = false;  ///< FILE_NEED_EA: whoever does not understand it must not open the file
+    bool needed = false;  ///< FILE_NEED_EA: a client that does not understand it must not open the file
 };
 class ea_list_writer {
 public:
     explicit ea_list_writer(mutable_bytes room) noexcept : list_(room, 4) {}
-    /// `bad_text` for a name that is empty, longer than 255 bytes or has a zero in it, and a value over 65535
-    /// bytes.
+    /// Appends an entry. `bad_text`: a name that is empty, longer than 255 bytes or contains a
+    /// zero, or a value over 65535 bytes.
     [[nodiscard]] entry_outcome put(const extended_attribute& attribute) noexcept;
     [[nodiscard]] mutable_bytes bytes() const noexcept { return list_.bytes(); }
 
@@ -66,18 +67,19 @@ private:
 class ea_list_reader {
 public:
     explicit ea_list_reader(bytes_view list) noexcept;
-    /// Errors: also `bad_value` for an empty name, one with a zero in it, and one that no zero follows.
+    /// Errors: also `bad_value` for an empty name, one that contains a zero, and one without a
+    /// terminator.
     [[nodiscard]] decoded<std::optional<extended_attribute>> next() noexcept;
 
 private:
     entry_list_reader list_;
 };
 
-/// FILE_GET_EA_INFORMATION, [MS-FSCC] 2.4: the names a query asks for.
+/// FILE_GET_EA_INFORMATION, [MS-FSCC] 2.4: the names that a query requests.
 class ea_name_list_writer {
 public:
     explicit ea_name_list_writer(mutable_bytes room) noexcept : list_(room, 4) {}
-    /// `bad_text` as for ea_list_writer.
+    /// Appends a name. `bad_text` as for ea_list_writer.
     [[nodiscard]] entry_outcome put(std::string_view name) noexcept;
     [[nodiscard]] mutable_bytes bytes() const noexcept { return list_.bytes(); }
 
@@ -105,10 +107,12 @@ struct received_hard_link {
 };
 class hard_link_list_writer {
 public:
-    /// Without room for the list's own head, 8 bytes, put() says `no_room` and bytes() is empty.
+    /// Requires 8 bytes for the list's head. Without them put() returns `no_room` and bytes() is
+    /// empty.
     explicit hard_link_list_writer(mutable_bytes room) noexcept;
     [[nodiscard]] entry_outcome put(const hard_link& link) noexcept;
-    /// Writes the head, and gives all. `bytes_needed`: for the whole list, also what did not fit.
+    /// Writes the head and returns the list. `bytes_needed`: the length of the complete list,
+    /// including entries that did not fit.
     [[nodiscard]] mutable_bytes finish(std::uint32_t bytes_needed) noexcept;
 
 private:

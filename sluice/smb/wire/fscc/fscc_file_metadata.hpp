@@ -7,15 +7,15 @@
 #include "sluice/smb/wire/fscc/file_attributes.hpp"
 #include "sluice/smb/wire/fscc/filetime.hpp"
 
-// The information classes that tell of times, sizes and attributes. Throughout the fscc files, encode()
-// writes one structure and shows in the writer whether it fitted; decode() takes the structure at the front
-// of the bytes and lets more follow, as servers must. Neither allocates unless it says so. Thread safety:
-// values and functions of their arguments.
+// The information classes with times, sizes and attributes. Throughout the fscc files, encode()
+// writes one structure; overflow is recorded in the writer. decode() decodes the structure at the
+// front of the bytes and accepts further bytes, as servers must. Neither allocates unless its
+// comment states it. Thread safety: values and functions of their arguments.
 
 namespace sluice::smb::wire {
 
-/// FileBasicInformation, [MS-FSCC] 2.4. To SET_INFO a time of 0 means "leave", -1 "no longer change by
-/// itself", -2 "change by itself again"; attributes of 0 mean "leave".
+/// FileBasicInformation, [MS-FSCC] 2.4. In SET_INFO, a time of 0 means "leave unchanged", -1 "stop
+/// automatic updates", -2 "resume automatic updates"; attributes of 0 mean "leave unchanged".
 struct basic_information {
     filetime created{};
     filetime accessed{};
@@ -74,7 +74,7 @@ void encode(byte_writer& writer, const attribute_tag_information& information) n
 /// Errors: `truncated`.
 [[nodiscard]] decoded<attribute_tag_information> decode_attribute_tag_information(bytes_view bytes) noexcept;
 
-/// COMPRESSION_FORMAT_*, [MS-FSCC] 2.3. A set request may also name formats we do not know.
+/// COMPRESSION_FORMAT_*, [MS-FSCC] 2.3. A set request may also contain unknown formats.
 enum class compression_format : std::uint16_t { none = 0, preferred = 1, lznt1 = 2 };
 
 /// FileCompressionInformation, [MS-FSCC] 2.4.

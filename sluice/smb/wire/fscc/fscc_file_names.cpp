@@ -9,7 +9,7 @@
 namespace sluice::smb::wire {
 namespace {
 
-// The common front of rename and link, with one byte or four bytes of flags at its beginning.
+// The common front of rename and link. It begins with one byte or four bytes of flags.
 // clang-format off
 struct target_wire {
     le32 flags;           //  0
@@ -28,7 +28,7 @@ decoded<void> put_target(byte_writer& writer, std::uint32_t flags, std::string_v
                            .root_directory = {},
                            .name_length = le32(static_cast<std::uint32_t>(*length))});
     if (const auto put = put_utf16(writer, name); !put) return std::unexpected(put.error());
-    // Windows refuses a structure shorter than its fixed part rounded up to 8.
+    // Windows rejects a structure shorter than its fixed part rounded up to 8.
     if (writer.position() < 24 and *length < 4) writer.put_zeros(4 - *length);
     return {};
 }
@@ -50,7 +50,7 @@ decoded<target> target_at_front(bytes_view bytes) noexcept {
     return target{.flags = wire->flags.value(), .name = std::move(*text)};
 }
 
-// The three bytes behind ReplaceIfExists are reserved and may hold anything.
+// The three bytes after ReplaceIfExists are reserved and may have any value.
 template <class T>
 decoded<T> with_replace_byte(bytes_view bytes) noexcept {
     auto decoded_target = target_at_front(bytes);
@@ -117,7 +117,7 @@ decoded<rename_information_ex> decode_rename_information_ex(bytes_view bytes) no
 }
 
 decoded<void> encode(byte_writer& writer, const all_information& information) noexcept {
-    // Before anything is written, so that a bad name leaves nothing behind.
+    // The name is checked before any output, so that a bad name writes nothing.
     if (const auto length = utf16_bytes_of(information.name); !length) return std::unexpected(length.error());
     encode(writer, information.basic);
     encode(writer, information.standard);
@@ -134,7 +134,7 @@ decoded<all_information> decode_all_information(bytes_view bytes) noexcept {
     byte_reader reader(bytes);
     const auto parts = reader.take<all_layout>();
     if (!parts) return std::unexpected(decode_error::truncated);
-    // Each part is as long as its decoder wants, so only a position can be refused.
+    // Each part has the length that its decoder expects, so only a position can be rejected.
     const auto position = decode_position_information(parts->position);
     if (!position) return std::unexpected(position.error());
     auto name = decode_name_information(reader.rest());

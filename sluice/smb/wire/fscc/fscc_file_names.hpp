@@ -9,20 +9,20 @@
 #include "sluice/smb/wire/fscc/fscc_file_metadata.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_scalars.hpp"
 
-// The information classes that carry a name. In memory names are UTF-8 (see utf16.hpp); what a name may
-// contain is the business of whoever resolves it. encode() of a name fails with `bad_text` if it is not
-// UTF-8, and then nothing was written; decoders allocate the string, and fail with `truncated`,
-// `range_outside_message` if the name goes on behind the bytes, or `bad_text`.
+// The information classes that contain a name. In memory names are UTF-8 (see utf16.hpp). The code
+// that resolves a name checks its characters. encode() of a name fails with `bad_text`, without
+// output, if it is not UTF-8. Decoders allocate the string. They fail with `truncated`,
+// `range_outside_message` if the name extends past the end of the bytes, or `bad_text`.
 
 namespace sluice::smb::wire {
 
-/// A length and a name: FileNameInformation, [MS-FSCC] 2.4, which is also the form of
+/// Encodes a length and a name: FileNameInformation, [MS-FSCC] 2.4, which is also the format of
 /// FileAlternateNameInformation, FileNormalizedNameInformation and FileShortNameInformation.
 [[nodiscard]] decoded<void> encode_name_information(byte_writer& writer, std::string_view name) noexcept;
 [[nodiscard]] decoded<std::string> decode_name_information(bytes_view bytes) noexcept;
 
-/// FileRenameInformation and FileLinkInformation in the form of SMB2, [MS-FSCC] 2.4. The
-/// target is named from the root of the share; the field for another root has to be zero (`bad_value`
+/// FileRenameInformation and FileLinkInformation in the form of SMB2, [MS-FSCC] 2.4. The target is
+/// relative to the root of the share. The field for another root must be zero (`bad_value`
 /// otherwise).
 struct rename_information {
     bool replace_if_exists = false;
@@ -61,7 +61,7 @@ struct rename_information_ex {
 [[nodiscard]] decoded<void> encode(byte_writer& writer, const rename_information_ex& information) noexcept;
 [[nodiscard]] decoded<rename_information_ex> decode_rename_information_ex(bytes_view bytes) noexcept;
 
-/// FileAllInformation, [MS-FSCC] 2.4: most of the others in one.
+/// FileAllInformation, [MS-FSCC] 2.4: most of the other classes in one structure.
 struct all_information {
     basic_information basic{};
     standard_information standard{};
@@ -74,7 +74,7 @@ struct all_information {
     std::string name{};
     [[nodiscard]] friend bool operator==(const all_information&, const all_information&) noexcept = default;
 };
-/// The fixed part, after which a reply may be cut short (STATUS_BUFFER_OVERFLOW).
+/// The length of the fixed part, after which a reply may be truncated (STATUS_BUFFER_OVERFLOW).
 inline constexpr std::size_t all_information_fixed_bytes = 100;
 [[nodiscard]] decoded<void> encode(byte_writer& writer, const all_information& information) noexcept;
 /// Errors: also those of the parts.

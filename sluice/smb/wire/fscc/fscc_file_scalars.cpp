@@ -7,10 +7,10 @@
 namespace sluice::smb::wire {
 namespace {
 
-// Sizes and positions are signed 64-bit numbers in the file systems the protocol was made for.
+// Sizes and positions are signed 64-bit numbers in Windows file systems.
 constexpr std::uint64_t size_max = std::numeric_limits<std::int64_t>::max();
 
-// The number at the front, as a `T` made of it.
+// Decodes the number at the front and constructs a `T` from it.
 template <class T, class Wire, class Number = typename Wire::value_type>
 decoded<T> number_at_front(bytes_view bytes) noexcept {
     const auto wire = bytes.take<Wire>();

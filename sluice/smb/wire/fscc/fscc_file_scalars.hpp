@@ -7,9 +7,9 @@
 #include "sluice/smb/wire/decode_error.hpp"
 #include "sluice/smb/wire/security/access_mask.hpp"
 
-// The information classes of one or two numbers. Each has a type of its own, so that an end of file cannot be
-// set as an allocation size. encode() and decode() as in fscc_file_metadata.hpp; every decoder fails with
-// `truncated` only, unless it says more.
+// The information classes of one or two numbers. Each has its own type, so that an end of file
+// cannot be set as an allocation size. encode() and decode() as in fscc_file_metadata.hpp. Decoders
+// fail with `truncated` only, except where stated.
 
 namespace sluice::smb::wire {
 
@@ -57,7 +57,7 @@ struct mode_information {
 void encode(byte_writer& writer, const mode_information& information) noexcept;
 [[nodiscard]] decoded<mode_information> decode_mode_information(bytes_view bytes) noexcept;
 
-/// FileAlignmentInformation, [MS-FSCC] 2.4: the alignment unbuffered i/o needs, less one.
+/// FileAlignmentInformation, [MS-FSCC] 2.4: the required alignment of unbuffered I/O, minus one.
 struct alignment_information {
     std::uint32_t requirement = 0;
     [[nodiscard]] friend bool operator==(const alignment_information&,
@@ -125,7 +125,7 @@ void encode(byte_writer& writer, const disposition_information_ex& information) 
 [[nodiscard]] decoded<disposition_information_ex> decode_disposition_information_ex(
     bytes_view bytes) noexcept;
 
-/// A 128-bit file number, as volumes that need more than 64 bits have them.
+/// A 128-bit file number, for volumes whose numbers exceed 64 bits.
 using file_number_128 = std::array<std::byte, 16>;
 
 /// FileIdInformation, [MS-FSCC] 2.4.

@@ -10,8 +10,8 @@
 #include "sluice/smb/wire/fscc/filetime.hpp"
 #include "sluice/smb/wire/guid.hpp"
 
-// What QUERY_INFO tells of the volume a share is on, [MS-FSCC] 2.5. encode() and decode() as in
-// fscc_file_metadata.hpp, names as in fscc_file_names.hpp.
+// The information about a share's volume that QUERY_INFO returns, [MS-FSCC] 2.5. encode() and
+// decode() as in fscc_file_metadata.hpp, names as in fscc_file_names.hpp.
 
 namespace sluice::smb::wire {
 
@@ -58,7 +58,7 @@ void encode(byte_writer& writer, const fs_full_size_information& information) no
 struct fs_device_information {
     static constexpr std::uint32_t disk = 0x07;
     static constexpr std::uint32_t named_pipe = 0x11;
-    static constexpr std::uint32_t read_only = 0x02;  ///< of the characteristics
+    static constexpr std::uint32_t read_only = 0x02;  ///< a bit of the characteristics
     static constexpr std::uint32_t mounted = 0x20;
 
     std::uint32_t type = disk;
@@ -70,7 +70,7 @@ void encode(byte_writer& writer, const fs_device_information& information) noexc
 /// Errors: `truncated`.
 [[nodiscard]] decoded<fs_device_information> decode_fs_device_information(bytes_view bytes) noexcept;
 
-/// What a volume can do, [MS-FSCC] 2.5.
+/// The capabilities of a volume, [MS-FSCC] 2.5.
 enum class filesystem_attributes : std::uint32_t {
     none = 0,
     case_sensitive_search = 0x00000001,
@@ -96,8 +96,8 @@ enum class filesystem_attributes : std::uint32_t {
 template <>
 inline constexpr bool is_bit_flags<filesystem_attributes> = true;
 
-/// FileFsAttributeInformation, [MS-FSCC] 2.5. The name of the file system is for people; programs that test
-/// it expect "NTFS".
+/// FileFsAttributeInformation, [MS-FSCC] 2.5. The name of the file system is for display, but some
+/// programs compare it with "NTFS".
 struct fs_attribute_information {
     filesystem_attributes attributes = filesystem_attributes::none;
     std::uint32_t name_units_max = 255;
@@ -108,7 +108,7 @@ struct fs_attribute_information {
 [[nodiscard]] decoded<void> encode(byte_writer& writer, const fs_attribute_information& information) noexcept;
 [[nodiscard]] decoded<fs_attribute_information> decode_fs_attribute_information(bytes_view bytes) noexcept;
 
-/// FileFsControlInformation, [MS-FSCC] 2.5: quotas and indexing. The defaults say "no quota".
+/// FileFsControlInformation, [MS-FSCC] 2.5: quotas and indexing. The defaults mean "no quota".
 struct fs_control_information {
     static constexpr std::uint64_t unlimited = ~0ULL;
 

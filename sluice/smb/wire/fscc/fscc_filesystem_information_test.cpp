@@ -10,7 +10,7 @@ namespace {
 using testing::expect_round_trip;
 using testing::field_source;
 
-TEST(filesystem_information, every_structure_comes_back_as_it_was_written) {
+TEST(filesystem_information, every_structure_round_trips) {
     field_source from(1);
     for (int round = 0; round < 50; ++round) {
         const std::string name = from.name();
@@ -58,7 +58,7 @@ TEST(filesystem_information, every_structure_comes_back_as_it_was_written) {
     }
 }
 
-TEST(filesystem_information, a_label_that_is_no_text_is_refused_and_leaves_nothing) {
+TEST(filesystem_information, a_label_that_is_not_utf8_is_rejected_without_output) {
     std::vector<std::byte> room(64);
     byte_writer writer{mutable_bytes(room)};
     EXPECT_EQ(encode(writer, fs_volume_information{.label = "\xFF"}).error(), decode_error::bad_text);

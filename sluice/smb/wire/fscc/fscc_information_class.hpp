@@ -4,8 +4,9 @@
 
 namespace sluice::smb::wire {
 
-/// What QUERY_INFO, SET_INFO and QUERY_DIRECTORY ask about a file, [MS-FSCC] 2.4. Values not listed reach a
-/// server too; it answers STATUS_INVALID_INFO_CLASS, and to `quota`, which no volume here keeps,
+/// The information about a file in QUERY_INFO, SET_INFO and QUERY_DIRECTORY, [MS-FSCC] 2.4. A
+/// server also receives values without an enumerator and answers them with
+/// STATUS_INVALID_INFO_CLASS. It answers `quota`, which no volume here supports, with
 /// STATUS_NOT_SUPPORTED.
 enum class file_information_class : std::uint8_t {
     directory = 1,
@@ -54,7 +55,7 @@ enum class file_information_class : std::uint8_t {
     id_all_extd_both_directory = 81,
 };
 
-/// What QUERY_INFO asks about a volume, [MS-FSCC] 2.5.
+/// The information about a volume in QUERY_INFO, [MS-FSCC] 2.5.
 enum class filesystem_information_class : std::uint8_t {
     volume = 1,
     label = 2,

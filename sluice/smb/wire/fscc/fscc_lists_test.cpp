@@ -29,7 +29,7 @@ TEST(entry_list, links_entries_at_their_alignment_with_zeros_between) {
         EXPECT_EQ(std::to_integer<unsigned>(bytes[i]), expected[i]) << i;
 }
 
-TEST(entry_list, an_entry_that_does_not_fit_leaves_the_list_as_it_was_for_every_size_of_room) {
+TEST(entry_list, an_entry_that_does_not_fit_leaves_the_list_unchanged_for_every_buffer_size) {
     for (std::size_t size = 0; size < 120; ++size) {
         std::vector<std::byte> room(size);
         stream_list_writer writer{mutable_bytes(room)};
@@ -49,7 +49,7 @@ TEST(entry_list, an_entry_that_does_not_fit_leaves_the_list_as_it_was_for_every_
     }
 }
 
-TEST(entry_list, a_name_that_is_no_text_is_left_out_and_the_list_goes_on) {
+TEST(entry_list, a_name_that_is_not_utf8_is_skipped_and_the_list_continues) {
     std::vector<std::byte> room(256);
     stream_list_writer writer{mutable_bytes(room)};
     EXPECT_EQ(writer.put({.name = ":a:$DATA"}), entry_outcome::written);
@@ -70,11 +70,11 @@ TEST(entry_list, a_next_entry_inside_this_one_or_outside_the_list_is_a_bad_chain
         const auto stream = reader.next();
         ASSERT_FALSE(stream.has_value()) << distance;
         EXPECT_EQ(stream.error(), decode_error::bad_chain);
-        EXPECT_FALSE(reader.next()->has_value()) << "nothing more after an error";
+        EXPECT_FALSE(reader.next()->has_value()) << "the reader returned an entry after an error";
     }
 }
 
-TEST(entry_list, an_entry_that_is_refused_is_the_last_one_given) {
+TEST(entry_list, an_invalid_entry_ends_the_list) {
     std::vector<std::byte> room(128);
     stream_list_writer writer{mutable_bytes(room)};
     ASSERT_EQ(writer.put({.name = ":a:$DATA"}), entry_outcome::written);
@@ -85,7 +85,7 @@ TEST(entry_list, an_entry_that_is_refused_is_the_last_one_given) {
     EXPECT_FALSE(reader.next()->has_value());
 }
 
-TEST(stream_list, streams_come_back_as_they_were_written) {
+TEST(stream_list, streams_round_trip) {
     std::vector<std::byte> room(256);
     stream_list_writer writer{mutable_bytes(room)};
     ASSERT_EQ(writer.put({.name = "::$DATA", .size_bytes = 5, .allocation_bytes = 4096}),
@@ -103,7 +103,7 @@ TEST(stream_list, streams_come_back_as_they_were_written) {
     EXPECT_FALSE(reader.next()->has_value());
 }
 
-TEST(ea_list, attributes_come_back_as_they_were_written) {
+TEST(ea_list, attributes_round_trip) {
     std::vector<std::byte> room(256);
     ea_list_writer writer{mutable_bytes(room)};
     ASSERT_EQ(writer.put({.name = "user.a", .value = as_bytes("value"), .needed = true}),
@@ -121,7 +121,7 @@ TEST(ea_list, attributes_come_back_as_they_were_written) {
     EXPECT_FALSE(reader.next()->has_value());
 }
 
-TEST(ea_list, names_without_a_zero_behind_them_or_with_one_inside_are_refused) {
+TEST(ea_list, names_without_a_terminator_or_with_a_zero_inside_are_rejected) {
     std::vector<std::byte> room(64);
     ea_list_writer writer{mutable_bytes(room)};
     ASSERT_EQ(writer.put({.name = "name", .value = as_bytes("v")}), entry_outcome::written);
@@ -136,7 +136,7 @@ TEST(ea_list, names_without_a_zero_behind_them_or_with_one_inside_are_refused) {
     EXPECT_EQ(writer.put({.name = std::string_view("a\0b", 3), .value = {}}), entry_outcome::bad_text);
 }
 
-TEST(ea_name_list, names_come_back_as_they_were_written) {
+TEST(ea_name_list, names_round_trip) {
     std::vector<std::byte> room(64);
     ea_name_list_writer writer{mutable_bytes(room)};
     ASSERT_EQ(writer.put("first"), entry_outcome::written);
@@ -147,12 +147,12 @@ TEST(ea_name_list, names_come_back_as_they_were_written) {
     EXPECT_FALSE(reader.next()->has_value());
 }
 
-TEST(hard_link_list, links_come_back_and_the_head_tells_how_much_would_be_needed) {
+TEST(hard_link_list, links_round_trip_and_the_head_contains_the_required_length) {
     std::vector<std::byte> room(60);
     hard_link_list_writer writer{mutable_bytes(room)};
     ASSERT_EQ(writer.put({.directory_number = 5, .name = "ab"}), entry_outcome::written);
     ASSERT_EQ(writer.put({.directory_number = 6, .name = "c"}), entry_outcome::written);
-    ASSERT_EQ(writer.put({.directory_number = 7, .name = "left out"}), entry_outcome::no_room);
+    ASSERT_EQ(writer.put({.directory_number = 7, .name = "too much"}), entry_outcome::no_room);
     const auto reader = hard_link_list_reader::of(writer.finish(90));
     ASSERT_TRUE(reader.has_value());
     EXPECT_EQ(reader->bytes_needed(), 90u);
@@ -164,7 +164,7 @@ TEST(hard_link_list, links_come_back_and_the_head_tells_how_much_would_be_needed
     EXPECT_FALSE(links.next()->has_value());
 }
 
-TEST(hard_link_list, without_room_for_its_head_there_is_no_list) {
+TEST(hard_link_list, without_space_for_its_head_there_is_no_list) {
     std::vector<std::byte> room(7);
     hard_link_list_writer writer{mutable_bytes(room)};
     EXPECT_EQ(writer.put({.name = "a"}), entry_outcome::no_room);
@@ -172,7 +172,7 @@ TEST(hard_link_list, without_room_for_its_head_there_is_no_list) {
     EXPECT_EQ(hard_link_list_reader::of(bytes_view(room)).error(), decode_error::truncated);
 }
 
-TEST(notify_list, changes_come_back_as_they_were_written) {
+TEST(notify_list, changes_round_trip) {
     std::vector<std::byte> room(128);
     notify_writer writer{mutable_bytes(room)};
     ASSERT_EQ(writer.put({.action = notify_action::renamed_old_name, .name = "dir\\old"}),

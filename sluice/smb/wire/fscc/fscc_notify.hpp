@@ -7,11 +7,11 @@
 #include "sluice/smb/wire/bit_flags.hpp"
 #include "sluice/smb/wire/fscc/fscc_entry_list.hpp"
 
-// What CHANGE_NOTIFY is asked and answers.
+// The filter and the entries of CHANGE_NOTIFY.
 
 namespace sluice::smb::wire {
 
-/// Which changes a watcher wants to hear of, [MS-SMB2] 2.2.35.
+/// The kinds of change that a watcher requests, [MS-SMB2] 2.2.35.
 enum class notify_filter : std::uint32_t {
     none = 0,
     file_name = 0x001,
@@ -30,7 +30,7 @@ enum class notify_filter : std::uint32_t {
 template <>
 inline constexpr bool is_bit_flags<notify_filter> = true;
 
-/// What happened, [MS-FSCC] 2.7.1. Values not listed may come from a server.
+/// The kind of a change, [MS-FSCC] 2.7.1. A server may send values without an enumerator.
 enum class notify_action : std::uint32_t {
     added = 1,
     removed = 2,
@@ -45,19 +45,19 @@ enum class notify_action : std::uint32_t {
     tunnelled_id_collision = 11,
 };
 
-/// One change; the name is UTF-8, from the watched directory on, with backslashes.
+/// One change. The name is UTF-8, relative to the watched directory, with backslashes.
 struct notify_information {
     notify_action action = notify_action::modified;
     std::string_view name{};
 };
-/// The same, received: the name as UTF-16LE, even in number of bytes.
+/// A received change: the name as UTF-16LE with an even number of bytes.
 struct received_notify {
     notify_action action = notify_action::modified;
     bytes_view name_utf16{};
 };
 
-/// Packs FILE_NOTIFY_INFORMATION, [MS-FSCC] 2.7.1. When an entry does not fit the server answers
-/// STATUS_NOTIFY_ENUM_DIR and no list. `room` outlives the writer. Allocates: nothing.
+/// A writer of FILE_NOTIFY_INFORMATION, [MS-FSCC] 2.7.1. When an entry does not fit, the server
+/// answers STATUS_NOTIFY_ENUM_DIR without a list. `room` outlives the writer. Allocates: nothing.
 class notify_writer {
 public:
     explicit notify_writer(mutable_bytes room) noexcept : list_(room, 4) {}
@@ -69,13 +69,12 @@ private:
     entry_list_writer list_;
 };
 
-/// Takes such a list apart; the bytes outlive it. Allocates: nothing.
+/// A parser of such a list. The bytes outlive it. Allocates: nothing.
 class notify_reader {
 public:
     explicit notify_reader(bytes_view list) noexcept;
-    /// Nothing after the last change.
-    /// Errors: `truncated`, `bad_chain`, `range_outside_message`, `bad_text`; after an error there is nothing
-    /// more.
+    /// Returns the next change; std::nullopt after the last change and after an error.
+    /// Errors: `truncated`, `bad_chain`, `range_outside_message`, `bad_text`.
     [[nodiscard]] decoded<std::optional<received_notify>> next() noexcept;
 
 private:

@@ -7,7 +7,7 @@
 
 namespace sluice::smb::wire {
 
-/// FilePipeInformation, [MS-FSCC] 2.4. Modes not named here are `bad_value`.
+/// FilePipeInformation, [MS-FSCC] 2.4. Modes without an enumerator are `bad_value`.
 struct pipe_information {
     enum class read_mode : std::uint32_t { byte_stream = 0, message = 1 };
     enum class completion_mode : std::uint32_t { queue = 0, complete = 1 };
@@ -20,11 +20,11 @@ void encode(byte_writer& writer, const pipe_information& information) noexcept;
 /// Errors: `truncated`, `bad_value`.
 [[nodiscard]] decoded<pipe_information> decode_pipe_information(bytes_view bytes) noexcept;
 
-/// FilePipeLocalInformation, [MS-FSCC] 2.4. The numbers as they stand there; a message pipe served at its
-/// far end is the default.
+/// FilePipeLocalInformation, [MS-FSCC] 2.4, with the numbers of the wire. The default is a message
+/// pipe seen from the client's end.
 struct pipe_local_information {
-    std::uint32_t type = 1;           ///< 0 stream, 1 messages
-    std::uint32_t configuration = 2;  ///< 0 inbound, 1 outbound, 2 both ways
+    std::uint32_t type = 1;           ///< 0 stream, 1 message
+    std::uint32_t configuration = 2;  ///< 0 inbound, 1 outbound, 2 full duplex
     std::uint32_t instances_max = 0xFFFFFFFF;
     std::uint32_t instances = 1;
     std::uint32_t inbound_quota_bytes = 0;

@@ -11,11 +11,11 @@
 #include "sluice/smb/wire/decode_error.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 
-// What the tests of the fscc files share: structures of random values, and what has to hold of every codec.
+// Helpers of the fscc tests: structures of random values, and the properties of every codec.
 
 namespace sluice::smb::wire::testing {
 
-/// Values for the fields of one random structure.
+/// A source of values for the fields of one random structure.
 class field_source {
 public:
     explicit field_source(std::uint64_t seed) noexcept : random_(seed) {}
@@ -33,7 +33,7 @@ public:
         random_.fill(filled);
         return filled;
     }
-    /// Up to `characters_max` characters, of one to four bytes and one or two UTF-16 units.
+    /// Returns up to `characters_max` characters, of one to four bytes and one or two UTF-16 units.
     [[nodiscard]] std::string name(std::size_t characters_max = 12) {
         static constexpr std::array<std::string_view, 6> characters = {"a", "B", ".", "ß", "漢", "😀"};
         std::string text;
@@ -46,7 +46,7 @@ private:
     seeded_random random_;
 };
 
-/// The bytes of whatever `write(byte_writer&)` writes.
+/// Returns the bytes that `write(byte_writer&)` writes.
 template <class Write>
 std::vector<std::byte> written(Write&& write) {
     std::vector<std::byte> room(4096);
@@ -57,9 +57,9 @@ std::vector<std::byte> written(Write&& write) {
     return {bytes->begin(), bytes->end()};
 }
 
-/// What has to hold of a structure and its codec: the bytes are `fixed_bytes` and as many more as text takes,
-/// they give the structure back, also with others behind them, every shorter piece is refused, and a room one
-/// byte too small overflows.
+/// Checks a structure and its codec: the bytes are `fixed_bytes` plus the length of the text; they
+/// decode to the structure, also with bytes after them; every shorter prefix is rejected; and a
+/// buffer that is one byte too small overflows.
 template <class T, class Decode>
 void expect_round_trip(const T& structure, Decode&& decode, std::size_t text_bytes, std::size_t fixed_bytes) {
     std::vector<std::byte> bytes = written([&](byte_writer& writer) { (void)encode(writer, structure); });

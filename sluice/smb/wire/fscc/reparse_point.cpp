@@ -9,13 +9,13 @@ namespace {
 // clang-format off
 struct head_wire {
     le32 tag;          // 0
-    le16 data_length;  // 4  of all behind this head, but for an owner's GUID
+    le16 data_length;  // 4  of all bytes after this head, except an owner's GUID
     le16 reserved;     // 6
 };
 static_assert(sizeof(head_wire) == 8);
 
 struct names_wire {
-    le16 substitute_offset;  // 0  within the bytes behind the fixed part
+    le16 substitute_offset;  // 0  within the bytes after the fixed part
     le16 substitute_length;  // 2
     le16 print_offset;       // 4
     le16 print_length;       // 6
@@ -30,7 +30,7 @@ bytes_view as_bytes(const std::string& text) noexcept {
     return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
-// Both names, and of a symbolic link the flags between their places and them.
+// Writes both names. A symbolic link has flags between the offsets and the names.
 decoded<void> put_names(byte_writer& writer, std::uint32_t tag, const std::string& substitute,
                         const std::string& print, const le32* flags) noexcept {
     const auto first = utf16_of(substitute);

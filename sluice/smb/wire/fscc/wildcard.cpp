@@ -6,14 +6,14 @@
 
 #include "sluice/base/case_fold.hpp"
 
-// The pattern is an automaton whose state is a set of places in the name: those up to which the elements read
-// so far may have got. Each element maps the set to the next with a few operations on words, so nothing is
-// tried twice.
+// The pattern is an automaton whose state is a set of places in the name: those that the elements
+// read so far can reach. Each element maps the set to the next with a few operations on words, so
+// there is no backtracking.
 
 namespace sluice::smb::wire {
 namespace {
 
-// Place i stands before character i; the last one behind all.
+// Place i is before character i; the last place is after all characters.
 using places = std::bitset<name_characters_max + 1>;
 
 char32_t as_compared(char32_t point, name_case letters) noexcept {
@@ -22,7 +22,7 @@ char32_t as_compared(char32_t point, name_case letters) noexcept {
 
 class name_places {
 public:
-    // Nothing if the name is too long.
+    // Returns std::nullopt if the name is too long.
     template <class View>
     static std::optional<name_places> of(View name, name_case letters) noexcept {
         name_places made;
@@ -61,7 +61,7 @@ public:
     }
 
 private:
-    // Every place from the first one reached up to `last`, besides those reached.
+    // Returns `reached` and all places from the first one reached up to `last`.
     [[nodiscard]] places spread(places reached, std::size_t last) const noexcept {
         bool within = false;
         for (std::size_t i = 0; i <= last; ++i) {
@@ -71,7 +71,7 @@ private:
         return reached;
     }
 
-    // A star on either side of the last dot.
+    // Returns the places after a DOS star, which differ on the two sides of the last dot.
     [[nodiscard]] places after_dos_star(const places& reached) const noexcept {
         if (!last_dot_) return spread(reached, size_);
         const places before = ~(~places() << (*last_dot_ + 1));
@@ -85,7 +85,7 @@ private:
         return equal;
     }
 
-    std::array<char32_t, name_characters_max> characters_;  // the first size_ are written
+    std::array<char32_t, name_characters_max> characters_;  // the first size_ are valid
     std::size_t size_ = 0;
     std::optional<std::size_t> last_dot_;
     places dots_;

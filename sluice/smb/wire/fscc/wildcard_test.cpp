@@ -17,7 +17,7 @@ TEST(wildcard, star_takes_any_characters_and_question_mark_exactly_one) {
     EXPECT_TRUE(wildcard_matches("?"sv, "😀"sv));
     EXPECT_FALSE(wildcard_matches("?"sv, ""sv));
     EXPECT_TRUE(wildcard_matches("*.txt"sv, "a.b.TXT"sv));
-    EXPECT_FALSE(wildcard_matches("*.*"sv, "nodot"sv)) << "the DOS meaning is that of < and \"";
+    EXPECT_FALSE(wildcard_matches("*.*"sv, "nodot"sv)) << "only < and \" have the DOS meaning";
 }
 
 TEST(wildcard, without_a_pattern_matches_only_the_empty_name) {
@@ -51,7 +51,7 @@ TEST(wildcard, dos_dot_takes_a_dot_or_nothing_at_the_end) {
     EXPECT_FALSE(wildcard_matches("name\"x"sv, "namex"sv));
 }
 
-TEST(wildcard, ignores_case_unless_told_otherwise) {
+TEST(wildcard, ignores_case_by_default) {
     EXPECT_TRUE(wildcard_matches("ÄB*"sv, "äbc"sv));
     EXPECT_TRUE(wildcard_matches(u"ÄB*"sv, u"äbc"sv));
     EXPECT_FALSE(wildcard_matches("ÄB*"sv, "äbc"sv, name_case::significant));
@@ -63,14 +63,14 @@ TEST(wildcard, counts_a_surrogate_pair_as_one_character) {
     EXPECT_FALSE(wildcard_matches(u"a??b"sv, u"a😀b"sv));
 }
 
-TEST(wildcard, many_stars_on_a_long_name_do_not_explode) {
+TEST(wildcard, many_stars_on_a_long_name_do_not_backtrack) {
     std::string pattern;
     for (int i = 0; i < 200; ++i)
         pattern += "*a";
     const std::string name(name_characters_max, 'a');
     EXPECT_TRUE(wildcard_matches(std::string_view(pattern), std::string_view(name)));
     EXPECT_FALSE(wildcard_matches(std::string_view(pattern + "b"), std::string_view(name)))
-        << "a matcher that backtracks into every star would not come back";
+        << "a matcher that backtracks into every star would not return";
 }
 
 TEST(wildcard, a_name_longer_than_any_file_has_matches_nothing) {
@@ -79,7 +79,7 @@ TEST(wildcard, a_name_longer_than_any_file_has_matches_nothing) {
     EXPECT_FALSE(wildcard_matches("*"sv, std::string_view(longest + "a")));
 }
 
-TEST(wildcard, has_wildcard_tells_patterns_from_plain_names) {
+TEST(wildcard, has_wildcard_distinguishes_patterns_from_plain_names) {
     for (const std::string_view pattern : {"*"sv, "a?"sv, "<"sv, "a>b"sv, "\""sv})
         EXPECT_TRUE(has_wildcard(pattern));
     EXPECT_FALSE(has_wildcard("plain name.txt"));

@@ -4,9 +4,9 @@
 
 namespace sluice::smb::wire {
 
-/// What an IOCTL asks for, [MS-FSCC] 2.3 and [MS-SMB2] 2.2.31. Values not listed reach a server too; the
-/// answer to them is STATUS_INVALID_DEVICE_REQUEST, which clients take for "not here", where a closed
-/// connection would not do.
+/// The operation of an IOCTL, [MS-FSCC] 2.3 and [MS-SMB2] 2.2.31. A server also receives values
+/// without an enumerator. It answers STATUS_INVALID_DEVICE_REQUEST, which clients interpret as "not
+/// supported"; it must not close the connection.
 enum class fsctl : std::uint32_t {
     dfs_get_referrals = 0x00060194,
     dfs_get_referrals_ex = 0x000601B0,

@@ -33,7 +33,7 @@ struct integrity_state {
 void encode(byte_writer& writer, const integrity_state& state) noexcept;
 [[nodiscard]] decoded<integrity_state> decode_integrity_state(bytes_view bytes) noexcept;
 
-/// CREATE_OR_GET_OBJECT_ID reply, [MS-FSCC] 2.1: the file's identifier, and those of its birth.
+/// CREATE_OR_GET_OBJECT_ID reply, [MS-FSCC] 2.1: the file's identifier and its birth identifiers.
 struct object_id {
     guid id{};
     std::array<guid, 3> birth_volume_object_and_domain{};
@@ -42,12 +42,12 @@ struct object_id {
 void encode(byte_writer& writer, const object_id& identifier) noexcept;
 [[nodiscard]] decoded<object_id> decode_object_id(bytes_view bytes) noexcept;
 
-/// SRV_ENUMERATE_SNAPSHOTS reply, [MS-SMB2] 2.2.32.2, where there are none: no names but the zero that ends
-/// the list of them, padded to the least that is sent.
+/// SRV_ENUMERATE_SNAPSHOTS reply, [MS-SMB2] 2.2.32.2, without snapshots: only the zero that ends
+/// the list of names, padded to the minimum length of a reply.
 inline constexpr std::size_t no_snapshots_bytes = 16;
 void encode_no_snapshots(byte_writer& writer) noexcept;
 
-/// FSCTL_PIPE_PEEK reply, [MS-FSCC] 2.3, in front of the bytes peeked at.
+/// FSCTL_PIPE_PEEK reply, [MS-FSCC] 2.3, before the peeked bytes.
 struct pipe_peek_state {
     std::uint32_t state = 3;  ///< connected, as in pipe_local_information
     std::uint32_t readable_bytes = 0;

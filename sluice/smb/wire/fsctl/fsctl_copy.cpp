@@ -48,7 +48,7 @@ struct extents_ex_wire {
 static_assert(sizeof(extents_ex_wire) == 56 and offsetof(extents_ex_wire, flags) == 48);
 // clang-format on
 
-constexpr std::uint64_t extents_ex_structure_size = 48;  // as the specification counts, without flags
+constexpr std::uint64_t extents_ex_structure_size = 48;  // as defined by the specification, without flags
 
 extents_wire wire_of(const duplicate_extents_request& request) noexcept {
     return {.source = request.source,
@@ -71,8 +71,8 @@ decoded<duplicate_extents_request> request_of(const extents_wire& wire) noexcept
 
 void encode_resume_key(byte_writer& writer, const resume_key& key) noexcept {
     writer.put(key);
-    writer.put(le32());  // length of a context, which there never is
-    writer.put(le32());  // and four bytes of it all the same: clients wait for 32
+    writer.put(le32());  // length of a context, which is always absent
+    writer.put(le32());  // four bytes of context anyway: clients expect 32 in total
 }
 
 decoded<resume_key> decode_resume_key(bytes_view bytes) noexcept {

@@ -8,19 +8,20 @@
 #include "sluice/smb/wire/decode_error.hpp"
 #include "sluice/smb/wire/file_id.hpp"
 
-// Copies that the server carries out. encode() and decode() as in fscc_file_metadata.hpp.
+// Server-side copies. encode() and decode() as in fscc_file_metadata.hpp.
 
 namespace sluice::smb::wire {
 
-/// Names an open of the same server as the source of a copy, [MS-SMB2] 2.2.32.3: opaque to the client.
+/// A key that identifies an open of the same server as the source of a copy, [MS-SMB2] 2.2.32.3. It
+/// is opaque to the client.
 using resume_key = std::array<std::byte, 24>;
 
-/// SRV_REQUEST_RESUME_KEY response, [MS-SMB2] 2.2.32.3.
+/// Encodes an SRV_REQUEST_RESUME_KEY response, [MS-SMB2] 2.2.32.3.
 void encode_resume_key(byte_writer& writer, const resume_key& key) noexcept;
 /// Errors: `truncated`.
 [[nodiscard]] decoded<resume_key> decode_resume_key(bytes_view bytes) noexcept;
 
-/// A piece to copy, [MS-SMB2] 2.2.31.1.1. Nothing is known of whether the sums fit 64 bits.
+/// A range to copy, [MS-SMB2] 2.2.31.1.1. The sums may overflow 64 bits.
 struct copy_chunk {
     std::uint64_t source_offset = 0;
     std::uint64_t target_offset = 0;
@@ -28,7 +29,7 @@ struct copy_chunk {
     [[nodiscard]] friend bool operator==(const copy_chunk&, const copy_chunk&) noexcept = default;
 };
 
-/// The limits that Windows has and clients expect, [MS-SMB2] 3.3.3.
+/// The limits of Windows, which clients expect, [MS-SMB2] 3.3.3.
 struct copy_chunk_limits {
     std::uint32_t chunks_max = 256;
     std::uint32_t chunk_bytes_max = 1 << 20;
@@ -47,8 +48,8 @@ void encode(byte_writer& writer, const copy_chunk_request& request) noexcept;
 [[nodiscard]] decoded<copy_chunk_request> decode_copy_chunk_request(bytes_view bytes,
                                                                     const copy_chunk_limits& limits) noexcept;
 
-/// SRV_COPYCHUNK response, [MS-SMB2] 2.2.32.1. When a request exceeds the limits, the same fields carry
-/// these.
+/// SRV_COPYCHUNK response, [MS-SMB2] 2.2.32.1. If a request exceeds the limits, the same fields
+/// contain the limits.
 struct copy_chunk_response {
     std::uint32_t chunks_written = 0;
     std::uint32_t chunk_bytes_written = 0;
@@ -60,7 +61,7 @@ void encode(byte_writer& writer, const copy_chunk_response& response) noexcept;
 /// Errors: `truncated`.
 [[nodiscard]] decoded<copy_chunk_response> decode_copy_chunk_response(bytes_view bytes) noexcept;
 
-/// DUPLICATE_EXTENTS_DATA, [MS-FSCC] 2.3: share the blocks of a range between two files.
+/// DUPLICATE_EXTENTS_DATA, [MS-FSCC] 2.3: shares the blocks of a range between two files.
 struct duplicate_extents_request {
     file_id source{};
     std::uint64_t source_offset = 0;

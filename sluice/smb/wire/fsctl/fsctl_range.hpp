@@ -10,29 +10,31 @@
 
 namespace sluice::smb::wire {
 
-/// Bytes [offset, offset + length) of a file. Decoders see to it that neither number, nor their sum, is above
-/// 2^63 - 1 (`bad_value`).
+/// Bytes [offset, offset + length) of a file. Decoders check that neither number, nor their sum, is
+/// above 2^63 - 1 (`bad_value`).
 struct file_range {
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
     [[nodiscard]] friend bool operator==(const file_range&, const file_range&) noexcept = default;
 };
 
-/// FILE_SET_SPARSE_BUFFER, [MS-FSCC] 2.3. No bytes mean "yes".
+/// Decodes FILE_SET_SPARSE_BUFFER, [MS-FSCC] 2.3. An empty buffer means "sparse".
 [[nodiscard]] bool decode_set_sparse(bytes_view bytes) noexcept;
 void encode_set_sparse(byte_writer& writer, bool sparse) noexcept;
 
-/// FILE_ZERO_DATA_INFORMATION, [MS-FSCC] 2.3; on the wire the end stands in place of the length.
+/// Encodes FILE_ZERO_DATA_INFORMATION, [MS-FSCC] 2.3. The wire format has the end instead of the
+/// length.
 void encode_set_zero_data(byte_writer& writer, const file_range& range) noexcept;
 /// Errors: `truncated`, `bad_value`, also for an end before the beginning.
 [[nodiscard]] decoded<file_range> decode_set_zero_data(bytes_view bytes) noexcept;
 
-/// FILE_ALLOCATED_RANGE_BUFFER, [MS-FSCC] 2.3: one in the request, any number in the reply. The caller
-/// learns from the writer how many fitted.
+/// Encodes FILE_ALLOCATED_RANGE_BUFFER, [MS-FSCC] 2.3: one in the request, any number in the reply.
+/// The writer's position shows the caller how many fitted.
 void encode_allocated_range(byte_writer& writer, const file_range& range) noexcept;
 /// Errors: `truncated`, `bad_value`.
 [[nodiscard]] decoded<file_range> decode_allocated_range(bytes_view bytes) noexcept;
-/// A whole reply. Errors: `truncated` if it ends within a range, `bad_value`. Allocates: the ranges.
+/// Decodes a complete reply. Errors: `truncated` if it ends within a range, `bad_value`. Allocates:
+/// the ranges.
 [[nodiscard]] decoded<std::vector<file_range>> decode_allocated_ranges(bytes_view bytes) noexcept;
 
 /// FILE_LEVEL_TRIM, [MS-FSCC] 2.3.
@@ -41,7 +43,7 @@ void encode_file_level_trim(byte_writer& writer, const std::vector<file_range>& 
 /// Errors: `truncated`, `bad_value`, `too_many` above trim_ranges_max. Allocates: the ranges.
 [[nodiscard]] decoded<std::vector<file_range>> decode_file_level_trim(bytes_view bytes) noexcept;
 
-/// FILE_REGION_INPUT, [MS-FSCC] 2.3. Without a buffer the question is about the whole file.
+/// FILE_REGION_INPUT, [MS-FSCC] 2.3. Without a buffer, the request is for the whole file.
 struct file_region_request {
     static constexpr std::uint32_t valid_cached_data = 0x01;
 
@@ -53,7 +55,8 @@ struct file_region_request {
 void encode(byte_writer& writer, const file_region_request& request) noexcept;
 /// Errors: `truncated`, `bad_value`.
 [[nodiscard]] decoded<file_region_request> decode_file_region_request(bytes_view bytes) noexcept;
-/// FILE_REGION_OUTPUT, [MS-FSCC] 2.3, of as many regions as given. `total`: how many there would be.
+/// Encodes FILE_REGION_OUTPUT, [MS-FSCC] 2.3, with all `regions`. `total`: the number of regions of
+/// the file.
 void encode_file_regions(byte_writer& writer, const std::vector<file_region_request>& regions,
                          std::uint32_t total) noexcept;
 

@@ -15,7 +15,7 @@ struct validate_head_wire {
     le32 capabilities;   //  0
     guid id;             //  4
     le16 security_mode;  // 20
-    le16 dialect;        // 22  in the request: their number
+    le16 dialect;        // 22  in the request: number of dialects
 };
 static_assert(sizeof(validate_head_wire) == 24 and offsetof(validate_head_wire, security_mode) == 20);
 
@@ -25,7 +25,7 @@ struct interface_wire {
     le32 capability;     //  8
     le32 reserved;       // 12
     le64 link_speed;     // 16
-    le16 family;         // 24  here the sockaddr storage begins, in all 128 bytes
+    le16 family;         // 24  start of the sockaddr storage, which is always 128 bytes
     be16 port;           // 26
     std::array<std::byte, 124> address;  // 28
 };
@@ -48,7 +48,7 @@ static_assert(sizeof(resiliency_wire) == 8);
 
 constexpr std::uint16_t family_ipv4 = 2;
 constexpr std::uint16_t family_ipv6 = 23;
-constexpr std::size_t ipv6_address_offset = 4;  // behind the flow label
+constexpr std::size_t ipv6_address_offset = 4;  // after the flow label
 
 interface_wire wire_of(const network_interface& shown) noexcept {
     interface_wire wire{.next = {},

@@ -11,12 +11,13 @@
 #include "sluice/smb/wire/guid.hpp"
 #include "sluice/smb/wire/message/negotiate.hpp"
 
-// The controls that concern connections, sessions and pipes. encode() and decode() as in
+// The controls for connections, sessions and pipes. encode() and decode() as in
 // fscc_file_metadata.hpp.
 
 namespace sluice::smb::wire {
 
-/// VALIDATE_NEGOTIATE_INFO request, [MS-SMB2] 2.2.31.4: what the client sent in NEGOTIATE, signed this time.
+/// VALIDATE_NEGOTIATE_INFO request, [MS-SMB2] 2.2.31.4: the parameters of the client's NEGOTIATE,
+/// now signed.
 struct validate_negotiate_request {
     std::uint32_t capabilities = 0;
     guid client{};
@@ -30,7 +31,7 @@ void encode(byte_writer& writer, const validate_negotiate_request& request) noex
 [[nodiscard]] decoded<validate_negotiate_request> decode_validate_negotiate_request(
     bytes_view bytes) noexcept;
 
-/// The reply, [MS-SMB2] 2.2.32.6: what the server sent.
+/// The reply, [MS-SMB2] 2.2.32.6: the parameters of the server's NEGOTIATE response.
 struct validate_negotiate_reply {
     std::uint32_t capabilities = 0;
     guid server{};
@@ -43,7 +44,7 @@ void encode(byte_writer& writer, const validate_negotiate_reply& reply) noexcept
 /// Errors: `truncated`.
 [[nodiscard]] decoded<validate_negotiate_reply> decode_validate_negotiate_reply(bytes_view bytes) noexcept;
 
-/// An address at which the server can be reached by a further channel, [MS-SMB2] 2.2.32.5.
+/// An address at which a further channel can reach the server, [MS-SMB2] 2.2.32.5.
 struct network_interface {
     static constexpr std::uint32_t rss_capable = 0x01;
     static constexpr std::uint32_t rdma_capable = 0x02;
@@ -52,18 +53,19 @@ struct network_interface {
     std::uint32_t capability = 0;
     std::uint64_t link_speed_bits_per_second = 0;
     bool ipv6 = false;
-    std::array<std::byte, 16> address{};  ///< in network order; of IPv4 the first four bytes
+    std::array<std::byte, 16> address{};  ///< in network order; IPv4 uses the first four bytes
     [[nodiscard]] friend bool operator==(const network_interface&,
                                          const network_interface&) noexcept = default;
 };
-/// QUERY_NETWORK_INTERFACE_INFO reply: each interface with the distance to the next.
+/// Encodes the reply of QUERY_NETWORK_INTERFACE_INFO: a chain of interfaces.
 void encode_network_interfaces(byte_writer& writer,
                                const std::vector<network_interface>& interfaces) noexcept;
-/// Addresses of other families are left out.
+/// Decodes such a reply and skips addresses of other families.
 /// Errors: `truncated`, `bad_chain`. Allocates: the list.
 [[nodiscard]] decoded<std::vector<network_interface>> decode_network_interfaces(bytes_view bytes) noexcept;
 
-/// LMR_REQUEST_RESILIENCY, [MS-SMB2] 2.2.31.3: keep the open over a disconnection for so long.
+/// LMR_REQUEST_RESILIENCY, [MS-SMB2] 2.2.31.3: preserves the open across a disconnection for a
+/// limited time.
 struct resiliency_request {
     std::uint32_t timeout_ms = 0;
     [[nodiscard]] friend bool operator==(const resiliency_request&,
@@ -73,9 +75,9 @@ void encode(byte_writer& writer, const resiliency_request& request) noexcept;
 /// Errors: `truncated`.
 [[nodiscard]] decoded<resiliency_request> decode_resiliency_request(bytes_view bytes) noexcept;
 
-/// FSCTL_PIPE_WAIT, [MS-FSCC] 2.3: wait until somebody listens at a pipe.
+/// FSCTL_PIPE_WAIT, [MS-FSCC] 2.3: waits until a server listens at a pipe.
 struct pipe_wait_request {
-    std::optional<std::uint64_t> timeout_ticks{};  ///< of 100 ns; none: as the server likes
+    std::optional<std::uint64_t> timeout_ticks{};  ///< in units of 100 ns; std::nullopt: the server's default
     std::string name{};
     [[nodiscard]] friend bool operator==(const pipe_wait_request&,
                                          const pipe_wait_request&) noexcept = default;

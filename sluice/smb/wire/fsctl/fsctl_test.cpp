@@ -27,7 +27,7 @@ duplicate_extents_request random_extents(field_source& from) {
             .byte_count = from.size()};
 }
 
-TEST(fsctl_attributes, every_payload_comes_back_as_it_was_written) {
+TEST(fsctl_attributes, every_payload_round_trips) {
     field_source from(6);
     for (int round = 0; round < 30; ++round) {
         expect_round_trip(compression_state{compression_format(from.u16())}, decode_compression_state, 0, 2);
@@ -42,7 +42,7 @@ TEST(fsctl_attributes, every_payload_comes_back_as_it_was_written) {
     }
 }
 
-TEST(fsctl_copy, requests_and_replies_come_back_as_they_were_written) {
+TEST(fsctl_copy, requests_and_replies_round_trip) {
     field_source from(1);
     const auto decode = [](bytes_view bytes) { return decode_copy_chunk_request(bytes, {}); };
     for (int round = 0; round < 30; ++round) {
@@ -63,7 +63,7 @@ TEST(fsctl_copy, requests_and_replies_come_back_as_they_were_written) {
     EXPECT_EQ(decode_resume_key(bytes), key);
 }
 
-TEST(fsctl_copy, more_chunks_than_the_limit_are_refused) {
+TEST(fsctl_copy, more_chunks_than_the_limit_are_rejected) {
     copy_chunk_request request;
     request.chunks.resize(3);
     const auto bytes = written([&](byte_writer& writer) { encode(writer, request); });
@@ -71,7 +71,7 @@ TEST(fsctl_copy, more_chunks_than_the_limit_are_refused) {
     EXPECT_EQ(decode_copy_chunk_request(bytes, {.chunks_max = 2}).error(), decode_error::too_many);
 }
 
-TEST(fsctl_range, ranges_come_back_as_they_were_written) {
+TEST(fsctl_range, ranges_round_trip) {
     field_source from(2);
     std::vector<file_range> ranges;
     for (int round = 0; round < 30; ++round) {
@@ -107,7 +107,7 @@ TEST(fsctl_range, ranges_come_back_as_they_were_written) {
         decode_file_region_request(*bytes_view(regions).slice({.offset = 16, .length = 20})).has_value());
 }
 
-TEST(fsctl_range, ranges_that_end_beyond_63_bits_or_before_they_begin_are_refused) {
+TEST(fsctl_range, ranges_that_end_beyond_63_bits_or_before_they_begin_are_rejected) {
     const auto pair = [](std::uint64_t a, std::uint64_t b) {
         return written([&](byte_writer& writer) {
             writer.put(le64(a));
@@ -128,7 +128,7 @@ TEST(fsctl_range, sparse_without_a_buffer_means_yes) {
                   sparse);
 }
 
-TEST(fsctl_session, requests_and_replies_come_back_as_they_were_written) {
+TEST(fsctl_session, requests_and_replies_round_trip) {
     field_source from(3);
     for (int round = 0; round < 30; ++round) {
         validate_negotiate_request request{
@@ -148,7 +148,7 @@ TEST(fsctl_session, requests_and_replies_come_back_as_they_were_written) {
     }
 }
 
-TEST(fsctl_session, interfaces_of_both_families_come_back_and_others_are_left_out) {
+TEST(fsctl_session, interfaces_of_both_families_round_trip_and_others_are_skipped) {
     field_source from(4);
     std::vector<network_interface> interfaces;
     for (int i = 0; i < 4; ++i) {
@@ -170,7 +170,7 @@ TEST(fsctl_session, interfaces_of_both_families_come_back_and_others_are_left_ou
     EXPECT_EQ(decode_network_interfaces(bytes), interfaces);
 }
 
-TEST(reparse_point, points_of_every_kind_come_back_as_they_were_written) {
+TEST(reparse_point, points_of_every_kind_round_trip) {
     field_source from(5);
     for (int round = 0; round < 30; ++round) {
         const std::string target = from.name();
@@ -188,7 +188,7 @@ TEST(reparse_point, points_of_every_kind_come_back_as_they_were_written) {
     }
 }
 
-TEST(reparse_point, names_outside_the_data_and_data_beyond_the_limit_are_refused) {
+TEST(reparse_point, names_outside_the_data_and_data_beyond_the_limit_are_rejected) {
     auto bytes = written([](byte_writer& writer) {
         ASSERT_TRUE(encode(writer, reparse_point(reparse_symlink{"ab", "c", true})).has_value());
     });

@@ -4,7 +4,8 @@
 
 namespace sluice::smb::wire {
 
-/// CANCEL, [MS-SMB2] 2.2.30: which request it means is in its header, and nobody answers it.
+/// CANCEL, [MS-SMB2] 2.2.30. Its header identifies the request to cancel. The server does not
+/// respond to it.
 struct cancel_args {
     [[nodiscard]] friend bool operator==(const cancel_args&, const cancel_args&) noexcept = default;
 };

@@ -3,7 +3,7 @@
 namespace sluice::smb::wire {
 namespace {
 
-/// The length of the message at the front of `rest`, whose header is `header`.
+/// Returns the length of the message at the front of `rest`, whose header is `header`.
 decoded<std::size_t> message_length(bytes_view rest, const header& header) noexcept {
     const std::size_t next = header.next_command_bytes;
     if (next == 0) return rest.size();
@@ -17,7 +17,7 @@ decoded<std::size_t> message_length(bytes_view rest, const header& header) noexc
 
 decoded<message_view> compound_reader::next() noexcept {
     ENSURE(!done_);
-    done_ = true;  // unless a further message turns up
+    done_ = true;  // unless there is a further message
     const auto header = decode_header(rest_);
     if (!header) return std::unexpected(header.error());
     if (messages_left_ == 0) return std::unexpected(decode_error::too_many);

@@ -6,21 +6,23 @@ namespace sluice::smb::wire {
 
 inline constexpr std::size_t compound_alignment = 8;
 
-/// Takes the messages of a frame one by one ([MS-SMB2] 3.3.5.2.7). Whether related messages may follow
-/// unrelated ones is the server's to judge. The frame outlives the reader. Thread safety: none of its own.
+/// A reader that returns the messages of a frame one by one ([MS-SMB2] 3.3.5.2.7). The server
+/// checks whether related messages may follow unrelated ones. The frame outlives the reader. Thread
+/// safety: none of its own.
 class compound_reader {
 public:
-    /// `messages_max`: more than that is an error, so that a frame of headers cannot keep a server busy.
+    /// `messages_max` limits the number of messages, so that a frame of headers cannot keep a
+    /// server busy.
     compound_reader(bytes_view frame, std::size_t messages_max) noexcept
         : rest_(frame), messages_left_(messages_max) {}
 
-    /// Whether the last message has been taken, or an error was met.
+    /// Returns whether the last message has been returned, or an error has occurred.
     [[nodiscard]] bool done() const noexcept { return done_; }
 
-    /// The next message, while not done().
-    /// Errors: those of decode_header(); `misaligned` (the next header would not stand on a multiple of
-    /// eight), `bad_chain` (it would stand within this one), `range_outside_message` (or outside the frame),
-    /// `too_many`.
+    /// Returns the next message, while not done().
+    /// Errors: those of decode_header(); `misaligned` (the next header would not be at a multiple
+    /// of eight), `bad_chain` (it would be inside this message), `range_outside_message` (or
+    /// outside the frame), `too_many`.
     [[nodiscard]] decoded<message_view> next() noexcept;
 
 private:
@@ -29,8 +31,8 @@ private:
     bool done_ = false;
 };
 
-/// How many messages the frame holds. What this has accepted a compound_reader takes apart without an error.
-/// Errors: those of compound_reader::next(). Complexity: linear in the messages.
+/// Returns the number of messages in the frame. A compound_reader parses an accepted frame without
+/// an error. Errors: those of compound_reader::next(). Complexity: linear in the messages.
 [[nodiscard]] decoded<std::size_t> count_messages(bytes_view frame, std::size_t messages_max) noexcept;
 
 }  // namespace sluice::smb::wire

@@ -7,7 +7,8 @@
 namespace sluice::smb::wire {
 namespace {
 
-/// A frame of messages, each a header and `body_bytes`, whose NextCommand fields are `next`.
+/// Returns a frame of messages, each a header and `body_bytes`, whose NextCommand fields are
+/// `next`.
 message_bytes frame_of(std::initializer_list<std::uint32_t> next, std::size_t body_bytes) {
     message_bytes room(4096);
     byte_writer writer{mutable_bytes(room)};
@@ -23,7 +24,7 @@ std::expected<std::size_t, decode_error> refused(decode_error why) {
     return std::unexpected(why);
 }
 
-TEST(compound, is_taken_apart_by_next_command) {
+TEST(compound, is_parsed_by_next_command) {
     const message_bytes frame = frame_of({72, 72, 0}, 8);
     compound_reader reader(frame, 3);
     for (std::uint64_t id = 1; id <= 3; ++id) {
@@ -45,21 +46,21 @@ TEST(compound, a_single_message_has_all_the_bytes_of_the_frame) {
     EXPECT_TRUE(reader.done());
 }
 
-TEST(compound, of_more_messages_than_allowed_is_refused) {
+TEST(compound, more_messages_than_allowed_are_rejected) {
     EXPECT_EQ(count_messages(frame_of({72, 72, 0}, 8), 2), refused(decode_error::too_many));
     EXPECT_EQ(count_messages(frame_of({0}, 8), 0), refused(decode_error::too_many));
 }
 
-TEST(compound, a_next_header_off_the_multiple_of_eight_is_refused) {
+TEST(compound, a_next_header_that_is_not_at_a_multiple_of_eight_is_rejected) {
     EXPECT_EQ(count_messages(frame_of({76, 0}, 12), 9), refused(decode_error::misaligned));
 }
 
-TEST(compound, a_next_header_within_this_one_is_refused) {
+TEST(compound, a_next_header_within_this_one_is_rejected) {
     EXPECT_EQ(count_messages(frame_of({8, 0}, 8), 9), refused(decode_error::bad_chain));
     EXPECT_EQ(count_messages(frame_of({56, 0}, 8), 9), refused(decode_error::bad_chain));
 }
 
-TEST(compound, a_next_header_at_or_beyond_the_end_is_refused) {
+TEST(compound, a_next_header_at_or_beyond_the_end_is_rejected) {
     EXPECT_EQ(count_messages(frame_of({144, 0}, 8), 9), refused(decode_error::range_outside_message));
     EXPECT_EQ(count_messages(frame_of({0xfffffff8, 0}, 8), 9), refused(decode_error::range_outside_message));
     EXPECT_EQ(count_messages(frame_of({136, 0}, 8), 9), refused(decode_error::truncated));
@@ -73,7 +74,7 @@ TEST(compound, ends_at_the_first_error) {
     EXPECT_TRUE(reader.done());
 }
 
-TEST(compound, of_no_bytes_is_truncated) {
+TEST(compound, without_bytes_is_truncated) {
     EXPECT_EQ(count_messages({}, 1), refused(decode_error::truncated));
 }
 

@@ -4,7 +4,7 @@
 
 namespace sluice::smb::wire {
 
-/// ECHO and its response, [MS-SMB2] 2.2.28 and 2.2.29: they say nothing beyond their header.
+/// ECHO and its response, [MS-SMB2] 2.2.28 and 2.2.29. Their body is empty.
 struct echo_args {
     [[nodiscard]] friend bool operator==(const echo_args&, const echo_args&) noexcept = default;
 };

@@ -4,15 +4,16 @@
 
 namespace sluice::smb::wire {
 
-/// The body of the messages that say nothing beyond their header: LOGOFF, TREE_DISCONNECT, CANCEL, ECHO and
-/// most of the responses to them.
+/// The body of messages without content other than their header: LOGOFF, TREE_DISCONNECT, CANCEL,
+/// ECHO and most of their responses.
 struct empty_body {
     le16 structure_size;  // 0  always 4
     le16 reserved;        // 2
 };
 static_assert(sizeof(empty_body) == 4 and wire_type<empty_body>);
 
-/// `Args`, which has no members, if the body is that. Errors: `truncated`, `bad_structure_size`.
+/// Returns an `Args`, which has no members, if the body is empty. Errors: `truncated`,
+/// `bad_structure_size`.
 template <class Args>
 [[nodiscard]] decoded<Args> decode_empty_body(const message_view& message) noexcept {
     const auto body = take_body<empty_body>(message, sizeof(empty_body));

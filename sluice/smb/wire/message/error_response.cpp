@@ -21,10 +21,10 @@ struct error_context {
 static_assert(sizeof(error_context) == 8 and wire_type<error_context>);
 
 struct raw_symlink_error {
-    le32 symlink_length;          //  0  of all that follows this field
+    le32 symlink_length;          //  0  of all following fields
     le32 error_tag;               //  4  "SYML"
     le32 reparse_tag;             //  8
-    le16 reparse_data_length;     // 12  of all that follows the next field
+    le16 reparse_data_length;     // 12  of all bytes after the next field
     le16 unparsed_path_length;    // 14
     le16 substitute_name_offset;  // 16  within the names
     le16 substitute_name_length;  // 18

@@ -25,7 +25,7 @@ TEST(error_response, without_data_is_nine_bytes) {
     EXPECT_EQ(body_of(error_reply{}), some_bytes({9, 0, 0, 0, 0, 0, 0, 0, 0}));
 }
 
-TEST(error_response, comes_back_as_it_was_encoded) {
+TEST(error_response, is_unchanged_by_a_round_trip) {
     expect_round_trip(error_reply{}, decode_error_reply);
     expect_round_trip(error_reply{.data = text_bytes("data")}, decode_error_reply);
     expect_round_trip(error_reply{.data = text_bytes("data"), .id = error_id::none}, decode_error_reply);
@@ -63,14 +63,14 @@ TEST(symlink_error, has_its_fields_where_the_specification_puts_them) {
                           0,  4, 0, 4, 0,   2,   0,   1,   0,    0, 0, 'a',  0,  'b', 0,  'c', 0}));
 }
 
-TEST(symlink_error, comes_back_as_it_was_encoded) {
+TEST(symlink_error, is_unchanged_by_a_round_trip) {
     const message_bytes data = data_of(link);
     EXPECT_EQ(decode_symlink_error(data), link);
     const message_bytes empty = data_of({});
     EXPECT_EQ(decode_symlink_error(empty), symlink_error{});
 }
 
-TEST(symlink_error, cut_short_is_refused_wherever_the_cut_is) {
+TEST(symlink_error, truncation_at_any_byte_is_rejected) {
     const message_bytes data = data_of(link);
     for (std::size_t length = 0; length < data.size(); ++length) {
         const auto refused = decode_symlink_error(*bytes_view(data).first(length));
@@ -79,7 +79,7 @@ TEST(symlink_error, cut_short_is_refused_wherever_the_cut_is) {
     }
 }
 
-TEST(symlink_error, of_another_tag_or_with_half_a_character_is_refused) {
+TEST(symlink_error, another_tag_or_an_odd_number_of_bytes_is_rejected) {
     const auto error_with = [](std::size_t offset, int value) {
         message_bytes data = data_of(link);
         data[offset] = static_cast<std::byte>(value);

@@ -17,16 +17,16 @@ TEST(frame, prefix_is_a_zero_and_the_length_most_significant_byte_first) {
     EXPECT_EQ(decode_frame_prefix(*writer.finish(), frame_bytes_max), 0x010203u);
 }
 
-TEST(frame, longer_than_the_caller_takes_is_refused) {
+TEST(frame, longer_than_the_limit_of_the_caller_is_rejected) {
     EXPECT_EQ(decode_frame_prefix(some_bytes({0, 0, 1, 0}), 256), 256u);
     EXPECT_EQ(decode_frame_prefix(some_bytes({0, 0, 1, 1}), 256), std::unexpected(decode_error::too_long));
 }
 
-TEST(frame, prefix_cut_short_is_truncated) {
+TEST(frame, incomplete_prefix_is_truncated) {
     EXPECT_EQ(decode_frame_prefix(some_bytes({0, 0, 1}), 256), std::unexpected(decode_error::truncated));
 }
 
-TEST(frame, prefix_of_a_netbios_keepalive_is_refused) {
+TEST(frame, prefix_of_a_netbios_keepalive_is_rejected) {
     EXPECT_EQ(decode_frame_prefix(some_bytes({0x85, 0, 0, 0}), frame_bytes_max),
               std::unexpected(decode_error::bad_protocol_id));
 }

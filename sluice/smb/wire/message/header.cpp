@@ -19,7 +19,7 @@ struct raw_header {
     le32 flags;                   // 16
     le32 next_command;            // 20
     le64 message_id;              // 24
-    le32 reserved;                // 32  with tree_id: the async id, if the flags say so
+    le32 reserved;                // 32  with tree_id: the async id, if the async flag is set
     le32 tree_id;                 // 36
     le64 session_id;              // 40
     message_signature signature;  // 48

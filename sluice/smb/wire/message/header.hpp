@@ -12,7 +12,7 @@
 
 namespace sluice::smb::wire {
 
-/// What a message asks for or answers, [MS-SMB2] 2.2.1.
+/// The command of a request or response, [MS-SMB2] 2.2.1.
 enum class command : std::uint16_t {
     negotiate = 0x00,
     session_setup = 0x01,
@@ -36,7 +36,7 @@ enum class command : std::uint16_t {
     server_to_client_notification = 0x13,
 };
 
-/// "query_directory"; "?" for a code without a name. Allocates: nothing.
+/// Returns the name, as in "query_directory"; "?" for a code without a name. Allocates: nothing.
 [[nodiscard]] std::string_view name_of(command code) noexcept;
 
 enum class header_flags : std::uint32_t {
@@ -52,19 +52,20 @@ enum class header_flags : std::uint32_t {
 template <>
 inline constexpr bool is_bit_flags<header_flags> = true;
 
-/// 16 bytes that prove who sent a message; zero while it is computed.
+/// 16 bytes that authenticate the sender of a message. They are zero while the signature is
+/// computed.
 using message_signature = std::array<std::byte, 16>;
 
 inline constexpr std::size_t header_bytes = 64;
 
-/// The header of every SMB2 message, [MS-SMB2] 2.2.1.1 (async) and 2.2.1.2 (sync). Which of the fields that
-/// share a place is meant follows from the flags; the others are zero.
+/// The header of every SMB2 message, [MS-SMB2] 2.2.1.1 (async) and 2.2.1.2 (sync). The flags select
+/// among fields that share a position. The others are zero.
 struct header {
     std::uint16_t credit_charge = 0;
-    nt_status status = nt_status::success;  ///< of a response
-    std::uint16_t channel_sequence = 0;     ///< of a request, from 3.0 on
+    nt_status status = nt_status::success;  ///< in a response
+    std::uint16_t channel_sequence = 0;     ///< in a request, from 3.0 on
     wire::command command = command::negotiate;
-    std::uint16_t credits = 0;  ///< asked for by a request, granted by a response
+    std::uint16_t credits = 0;  ///< requested by a request, granted by a response
     header_flags flags = header_flags::none;
     std::uint32_t next_command_bytes = 0;  ///< from this header to the next of the compound; 0 in the last
     std::uint64_t message_id = 0;
@@ -76,7 +77,7 @@ struct header {
     [[nodiscard]] friend bool operator==(const header&, const header&) noexcept = default;
 };
 
-/// Where the fields stand that are filled in once the rest of a message is known.
+/// The offsets of fields that are filled in after the rest of a message is known.
 inline constexpr std::size_t header_credits_offset = 14;
 inline constexpr std::size_t header_flags_offset = 16;
 inline constexpr std::size_t header_next_command_offset = 20;
@@ -87,8 +88,9 @@ inline constexpr std::size_t header_signature_offset = 48;
 
 void encode(byte_writer& writer, const header& header) noexcept;
 
-/// One message: its bytes from the header to its end within a compound, padding included, and the header
-/// decoded. The bytes outlive the view and all that is decoded from it. Thread safety: a value.
+/// One message: its bytes from the header to its end within a compound, padding included, and the
+/// decoded header. The bytes outlive the view and everything decoded from it. Thread safety: a
+/// value.
 class message_view {
 public:
     /// Errors: those of decode_header().
@@ -99,8 +101,8 @@ public:
     [[nodiscard]] bytes_view body() const noexcept {
         return {bytes_.data() + header_bytes, bytes_.size() - header_bytes};
     }
-    /// The part `extent` names, its offset counted from the header, as all offsets in bodies are; nothing if
-    /// any of it lies outside.
+    /// Returns the part that `extent` describes. Its offset counts from the header, like all
+    /// offsets in bodies. Returns std::nullopt if any byte of it is outside.
     [[nodiscard]] std::optional<bytes_view> slice(byte_extent extent) const noexcept {
         return bytes_.slice(extent);
     }
@@ -112,8 +114,8 @@ private:
     bytes_view bytes_;
 };
 
-/// The credits a request costs that sends or asks for `payload_bytes`, whichever is more: one per begun
-/// 64 KiB, at least one ([MS-SMB2] 3.1.5.2).
+/// Returns the credit charge of a request that sends or requests at most `payload_bytes`: one per
+/// 64 KiB or part thereof, at least one ([MS-SMB2] 3.1.5.2).
 [[nodiscard]] constexpr std::uint64_t credit_charge_of(std::uint64_t payload_bytes) noexcept {
     return payload_bytes == 0 ? 1 : (payload_bytes - 1) / 65536 + 1;
 }

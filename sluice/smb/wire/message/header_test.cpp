@@ -52,25 +52,25 @@ TEST(header, has_its_fields_where_the_specification_puts_them) {
     EXPECT_EQ(view.take_at<be16>(48)->value(), 0x0102);
 }
 
-TEST(header, of_an_async_message_has_one_id_in_place_of_the_tree) {
+TEST(header, async_message_has_an_async_id_instead_of_the_tree_id) {
     const message_bytes bytes = encoded(interim);
     EXPECT_EQ(bytes_view(bytes).take_at<le64>(32)->value(), 0x0102030405060708u);
     EXPECT_EQ(bytes_view(bytes).take_at<le32>(8)->value(), 0x103u);
 }
 
-TEST(header, comes_back_as_it_was_encoded) {
+TEST(header, is_unchanged_by_a_round_trip) {
     EXPECT_EQ(decode_header(encoded(request)), request);
     EXPECT_EQ(decode_header(encoded(interim)), interim);
 }
 
-TEST(header, of_less_than_64_bytes_is_truncated) {
+TEST(header, shorter_than_64_bytes_is_truncated) {
     const message_bytes bytes = encoded(request);
     for (std::size_t length = 0; length < 64; ++length) {
         EXPECT_EQ(decode_header(*bytes_view(bytes).first(length)), std::unexpected(decode_error::truncated));
     }
 }
 
-TEST(header, with_another_protocol_id_or_size_is_refused) {
+TEST(header, with_another_protocol_id_or_size_is_rejected) {
     message_bytes bytes = encoded(request);
     bytes[0] = std::byte{0xfd};
     EXPECT_EQ(decode_header(bytes), std::unexpected(decode_error::bad_protocol_id));
@@ -86,7 +86,7 @@ TEST(header, commands_have_names) {
     EXPECT_EQ(name_of(command(0x14)), "?");
 }
 
-TEST(message_view, counts_slices_from_the_header_and_shows_the_body_behind_it) {
+TEST(message_view, counts_slices_from_the_header_and_returns_the_body_after_it) {
     message_bytes bytes = encoded(request);
     bytes.push_back(std::byte{0xaa});
     bytes.push_back(std::byte{0xbb});
@@ -99,7 +99,7 @@ TEST(message_view, counts_slices_from_the_header_and_shows_the_body_behind_it) {
     EXPECT_FALSE(message->slice({.offset = ~0ULL, .length = 2}));
 }
 
-TEST(credit_charge, is_one_for_each_begun_64_kib) {
+TEST(credit_charge, is_one_per_64_kib_rounded_up) {
     EXPECT_EQ(credit_charge_of(0), 1u);
     EXPECT_EQ(credit_charge_of(1), 1u);
     EXPECT_EQ(credit_charge_of(65536), 1u);

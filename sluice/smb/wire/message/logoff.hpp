@@ -4,7 +4,7 @@
 
 namespace sluice::smb::wire {
 
-/// LOGOFF and its response, [MS-SMB2] 2.2.7 and 2.2.8: they say nothing beyond their header.
+/// LOGOFF and its response, [MS-SMB2] 2.2.7 and 2.2.8. Their body is empty.
 struct logoff_args {
     [[nodiscard]] friend bool operator==(const logoff_args&, const logoff_args&) noexcept = default;
 };

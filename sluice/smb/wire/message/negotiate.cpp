@@ -40,7 +40,7 @@ static_assert(sizeof(negotiate_response) == 64 and wire_type<negotiate_response>
 static_assert(offsetof(negotiate_response, capabilities) == 24 and
               offsetof(negotiate_response, blob_offset) == 56);
 
-/// The next multiple of eight, where contexts begin.
+/// Returns the next multiple of eight, where contexts begin.
 constexpr std::size_t aligned(std::size_t position) noexcept {
     return (position + 7) & ~std::size_t{7};
 }

@@ -19,7 +19,7 @@ enum class security_mode : std::uint16_t { none = 0, signing_enabled = 1, signin
 template <>
 inline constexpr bool is_bit_flags<security_mode> = true;
 
-/// [MS-SMB2] 2.2.3, of either side.
+/// [MS-SMB2] 2.2.3, of client or server.
 enum class capabilities : std::uint32_t {
     none = 0,
     dfs = 0x01,
@@ -34,7 +34,7 @@ enum class capabilities : std::uint32_t {
 template <>
 inline constexpr bool is_bit_flags<capabilities> = true;
 
-/// More dialects than this are refused.
+/// The largest number of dialects that is accepted.
 inline constexpr std::size_t negotiate_dialects_max = 64;
 
 /// NEGOTIATE, [MS-SMB2] 2.2.3.
@@ -58,7 +58,7 @@ struct negotiate_reply {
     std::uint32_t read_bytes_max = 0;
     std::uint32_t write_bytes_max = 0;
     filetime system_time{};
-    filetime start_time{};  ///< zero from 3.1.1 on, and otherwise too if one likes
+    filetime start_time{};  ///< zero from 3.1.1 on, and optionally before
     bytes_view security_blob{};
     negotiate_contexts contexts{};  ///< only if the dialect is 3.1.1
 

@@ -21,7 +21,7 @@ enum class context_type : std::uint16_t {
     posix = 0x100,
 };
 
-/// The name of the POSIX extensions, which is the whole of their context.
+/// The GUID of the POSIX extensions, the only data of their context.
 constexpr std::array<unsigned char, 16> posix_tag = {0x93, 0xad, 0x25, 0x50, 0x9c, 0xb4, 0x11, 0xe7,
                                                      0xb4, 0x23, 0x83, 0xde, 0x96, 0x8b, 0xcd, 0x7c};
 
@@ -52,7 +52,7 @@ struct raw_rdma {
 };
 static_assert(sizeof(raw_rdma) == 8 and wire_type<raw_rdma>);
 
-/// `count` codes, at least one. Errors: `bad_value`, `truncated`.
+/// Decodes `count` codes, at least one. Errors: `bad_value`, `truncated`.
 template <class Code>
 decoded<code_list<Code>> take_codes(byte_reader& data, std::size_t count) noexcept {
     if (count == 0) return std::unexpected(decode_error::bad_value);
@@ -71,7 +71,7 @@ decoded<preauth_integrity> decode_preauth(byte_reader data) noexcept {
     return preauth_integrity{.hashes = *hashes, .salt = *salt};
 }
 
-/// A count and codes: encryption and signing.
+/// Decodes a count and codes: encryption and signing.
 template <class Code>
 decoded<code_list<Code>> decode_codes(byte_reader data) noexcept {
     const auto count = data.take<le16>();
@@ -138,7 +138,7 @@ std::optional<decode_error> store(negotiate_contexts& contexts, context_type typ
     return std::nullopt;
 }
 
-/// Writes contexts one after another; each begins aligned.
+/// A writer of consecutive contexts, each of them aligned.
 class context_writer {
 public:
     explicit context_writer(byte_writer& writer) noexcept : writer_(writer) {}
@@ -157,7 +157,7 @@ public:
         writer_.put_bytes(codes.bytes());
     }
 
-    /// A fixed part and what follows it.
+    /// Writes a fixed part and the bytes after it.
     template <wire_type Raw>
     void put(context_type type, const Raw& raw, bytes_view first = {}, bytes_view second = {}) noexcept {
         begin(type, sizeof(Raw) + first.size() + second.size());

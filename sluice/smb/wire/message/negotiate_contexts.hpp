@@ -10,7 +10,7 @@ namespace sluice::smb::wire {
 enum class hash_algorithm : std::uint16_t { sha_512 = 1 };
 
 enum class cipher : std::uint16_t {
-    none = 0,  ///< in a response: none in common
+    none = 0,  ///< in a response: no common algorithm
     aes_128_ccm = 1,
     aes_128_gcm = 2,
     aes_256_ccm = 3,
@@ -46,14 +46,14 @@ struct compression_capabilities {
                                          const compression_capabilities&) noexcept = default;
 };
 
-/// The negotiate contexts of 3.1.1, [MS-SMB2] 2.2.3.1 and 2.2.4.1, which have one form in both directions: a
-/// response names the one algorithm chosen. Kinds without a member are ignored.
+/// The negotiate contexts of 3.1.1, [MS-SMB2] 2.2.3.1 and 2.2.4.1, in the same format for both
+/// directions: a response contains the chosen algorithm. Kinds without a member are ignored.
 struct negotiate_contexts {
     std::optional<preauth_integrity> preauth{};
     std::optional<code_list<cipher>> ciphers{};
     std::optional<compression_capabilities> compression{};
-    std::optional<bytes_view> netname{};       ///< UTF-16LE; as the client wrote the server's name
-    std::optional<std::uint32_t> transport{};  ///< 1: the transport encrypts, so that SMB need not
+    std::optional<bytes_view> netname{};       ///< UTF-16LE; the server's name as the client wrote it
+    std::optional<std::uint32_t> transport{};  ///< 1: the transport encrypts, so that SMB need not encrypt
     std::optional<code_list<rdma_transform>> rdma{};
     std::optional<code_list<signing_algorithm>> signing{};
     bool posix = false;  ///< the POSIX extensions of Samba and the Linux client
@@ -61,26 +61,27 @@ struct negotiate_contexts {
     [[nodiscard]] friend bool operator==(const negotiate_contexts&,
                                          const negotiate_contexts&) noexcept = default;
 
-    /// How many of them there are.
+    /// Returns the number of contexts.
     [[nodiscard]] std::size_t count() const noexcept;
 };
 
-/// More contexts than this are refused; ten kinds are known.
+/// The largest number of contexts that is accepted. Ten kinds are known.
 inline constexpr std::size_t negotiate_contexts_max = 64;
 
-/// Where a message says its contexts are.
+/// The location of the contexts in a message.
 struct negotiate_context_list {
     std::uint32_t offset_bytes = 0;  ///< from the SMB2 header
     std::uint16_t count = 0;
 };
 
-/// Decodes `list` of `message`. That 3.1.1 needs `preauth` is left to the caller, who knows the dialect.
-/// Errors: `misaligned`, `range_outside_message`, `truncated`, `too_many`, `duplicate` (a kind that may occur
-/// once), `bad_value` (an algorithm list without algorithms), `bad_text`. Allocates: nothing.
+/// Decodes `list` of `message`. The caller, which knows the dialect, checks that `preauth` is
+/// present for 3.1.1. Errors: `misaligned`, `range_outside_message`, `truncated`, `too_many`,
+/// `duplicate` (a kind that may occur once), `bad_value` (an algorithm list without algorithms),
+/// `bad_text`. Allocates: nothing.
 [[nodiscard]] decoded<negotiate_contexts> decode_negotiate_contexts(const message_view& message,
                                                                     negotiate_context_list list) noexcept;
 
-/// Writes the contexts, aligned, from the writer's position on.
+/// Writes the contexts, aligned, at the writer's position.
 void encode(byte_writer& writer, const negotiate_contexts& contexts) noexcept;
 
 }  // namespace sluice::smb::wire

@@ -55,7 +55,7 @@ negotiate_reply reply() {
             .contexts = every_context()};
 }
 
-TEST(negotiate, request_comes_back_as_it_was_encoded) {
+TEST(negotiate, request_round_trips) {
     expect_round_trip(request(), decode_negotiate);
     negotiate_args old = request();
     old.dialects = code_list<dialect>(std::span(dialects).first(2));
@@ -63,7 +63,7 @@ TEST(negotiate, request_comes_back_as_it_was_encoded) {
     expect_round_trip(old, decode_negotiate);
 }
 
-TEST(negotiate, reply_comes_back_as_it_was_encoded) {
+TEST(negotiate, reply_round_trips) {
     expect_round_trip(reply(), decode_negotiate_reply);
     negotiate_reply old = reply();
     old.dialect = dialect::smb_2_wildcard;
@@ -71,7 +71,7 @@ TEST(negotiate, reply_comes_back_as_it_was_encoded) {
     expect_round_trip(old, decode_negotiate_reply);
 }
 
-TEST(negotiate, dialects_keep_their_order_and_unknown_ones_stay) {
+TEST(negotiate, dialects_keep_their_order_and_unknown_ones_are_kept) {
     const std::array offered{le16(0x0311), le16(0x7777)};
     negotiate_args args = request();
     args.dialects = code_list<dialect>(offered);
@@ -89,7 +89,7 @@ TEST(negotiate, fixed_parts_are_checked) {
     expect_range_checked<le16, le16>(reply(), {.offset_at = 56, .length_at = 58}, decode_negotiate_reply);
 }
 
-TEST(negotiate, without_a_dialect_or_with_more_than_are_there_is_refused) {
+TEST(negotiate, without_a_dialect_or_with_fewer_than_announced_is_rejected) {
     const message_bytes message = message_of(request());
     expect_refused(with_field(message, 2, le16(0)), decode_error::missing, decode_negotiate);
     expect_refused(with_field(message, 2, le16(65)), decode_error::too_many, decode_negotiate);
@@ -110,7 +110,7 @@ TEST(negotiate, contexts_count_only_if_3_1_1_is_offered) {
 // is the preauthentication integrity context of 14 bytes of data.
 constexpr std::size_t first_context = 112 - 64;
 
-TEST(negotiate, a_list_of_contexts_that_is_misplaced_is_refused) {
+TEST(negotiate, a_misplaced_list_of_contexts_is_rejected) {
     const message_bytes message = message_of(request());
     const auto refuse_offset = [&](std::uint32_t offset, decode_error why) {
         expect_refused(with_field(message, 28, le32(offset)), why, decode_negotiate);
@@ -140,7 +140,7 @@ TEST(negotiate, a_list_or_salt_longer_than_its_context_is_truncated) {
                    decode_negotiate);
 }
 
-TEST(negotiate, a_list_of_no_algorithms_is_refused) {
+TEST(negotiate, an_empty_list_of_algorithms_is_rejected) {
     const message_bytes message = message_of(request());
     expect_refused(with_field(message, first_context + 8, le16(0)), decode_error::bad_value,
                    decode_negotiate);
@@ -154,7 +154,7 @@ TEST(negotiate, contexts_of_unknown_kinds_are_ignored) {
     EXPECT_TRUE(args->contexts.ciphers);
 }
 
-TEST(negotiate, a_second_context_of_one_kind_is_refused) {
+TEST(negotiate, a_second_context_of_one_kind_is_rejected) {
     // The second context, of 8 bytes of data, becomes a list of hashes too.
     negotiate_args args = request();
     args.contexts = {.ciphers = code_list<cipher>(ciphers), .signing = code_list<signing_algorithm>(signing)};
@@ -162,7 +162,7 @@ TEST(negotiate, a_second_context_of_one_kind_is_refused) {
     expect_refused(with_field(message, first_context, le16(8)), decode_error::duplicate, decode_negotiate);
 }
 
-TEST(negotiate, half_a_character_in_the_netname_is_refused) {
+TEST(negotiate, a_netname_of_an_odd_number_of_bytes_is_rejected) {
     negotiate_args args = request();
     args.contexts = {.netname = text_bytes("abc")};
     expect_refused(message_of(args), decode_error::bad_text, decode_negotiate);

@@ -32,7 +32,7 @@ TEST(session_setup, has_its_fields_where_the_specification_puts_them) {
     EXPECT_EQ(body.size(), 29u);
 }
 
-TEST(session_setup, comes_back_as_it_was_encoded) {
+TEST(session_setup, is_unchanged_by_a_round_trip) {
     expect_round_trip(request(), decode_session_setup);
     expect_round_trip(session_setup_args{}, decode_session_setup);
     expect_round_trip(reply(), decode_session_setup_reply);

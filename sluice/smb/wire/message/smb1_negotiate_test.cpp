@@ -16,7 +16,7 @@ message_bytes frame_of(const smb1_negotiate& negotiate) {
 
 const smb1_negotiate both{.smb_2_002 = true, .smb_2_wildcard = true};
 
-TEST(smb1_negotiate, says_which_dialects_of_smb2_are_offered) {
+TEST(smb1_negotiate, lists_the_offered_dialects_of_smb2) {
     for (const bool exact : {false, true}) {
         for (const bool wildcard : {false, true}) {
             const smb1_negotiate offered{.smb_2_002 = exact, .smb_2_wildcard = wildcard};
@@ -25,13 +25,13 @@ TEST(smb1_negotiate, says_which_dialects_of_smb2_are_offered) {
     }
 }
 
-TEST(smb1_negotiate, dialects_are_compared_as_a_whole) {
+TEST(smb1_negotiate, dialects_are_compared_to_their_end) {
     message_bytes frame = frame_of({.smb_2_002 = true});
     frame[frame.size() - 2] = std::byte{'3'};  // "SMB 2.003"
     EXPECT_EQ(decode_smb1_negotiate(frame), smb1_negotiate{});
 }
 
-TEST(smb1_negotiate, cut_short_is_refused_wherever_the_cut_is) {
+TEST(smb1_negotiate, truncation_at_any_byte_is_rejected) {
     const message_bytes frame = frame_of(both);
     for (std::size_t length = 0; length < frame.size(); ++length) {
         const auto refused = decode_smb1_negotiate(*bytes_view(frame).first(length));
@@ -40,7 +40,7 @@ TEST(smb1_negotiate, cut_short_is_refused_wherever_the_cut_is) {
     }
 }
 
-TEST(smb1_negotiate, other_messages_of_smb1_are_refused) {
+TEST(smb1_negotiate, other_messages_of_smb1_are_rejected) {
     const auto with_byte = [](std::size_t offset, int value) {
         message_bytes frame = frame_of(both);
         frame[offset] = static_cast<std::byte>(value);
@@ -53,7 +53,7 @@ TEST(smb1_negotiate, other_messages_of_smb1_are_refused) {
     EXPECT_EQ(with_byte(35, 0x04), decode_error::bad_value);  // no dialect mark
 }
 
-TEST(smb1_negotiate, a_last_dialect_without_its_terminator_is_refused) {
+TEST(smb1_negotiate, a_last_dialect_without_its_terminator_is_rejected) {
     message_bytes frame = frame_of(both);
     frame.back() = std::byte{'?'};
     EXPECT_EQ(decode_smb1_negotiate(frame), std::unexpected(decode_error::bad_value));

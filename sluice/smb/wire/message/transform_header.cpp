@@ -11,7 +11,7 @@ constexpr std::uint32_t compressed_id = 0x424d53fc;  // FC 'S' 'M' 'B'
 struct raw_transform_header {
     le32 protocol_id;                 //  0
     message_signature signature;      //  4
-    std::array<std::byte, 16> nonce;  // 20  here begins what is authenticated
+    std::array<std::byte, 16> nonce;  // 20  start of the authenticated part
     le32 original_message_size;       // 36
     le16 reserved;                    // 40
     le16 flags;                       // 42

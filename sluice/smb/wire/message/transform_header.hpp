@@ -9,32 +9,34 @@ namespace sluice::smb::wire {
 inline constexpr std::size_t transform_header_bytes = 52;
 inline constexpr std::size_t transform_signature_offset = 4;
 
-/// What is authenticated together with the ciphertext: the header without protocol id and signature.
+/// The offset of the data that are authenticated with the ciphertext: the header without protocol
+/// id and signature.
 inline constexpr std::size_t transform_associated_offset = 20;
 inline constexpr std::size_t transform_associated_bytes = 32;
 
-/// SMB2 TRANSFORM_HEADER, [MS-SMB2] 2.2.41: stands before an encrypted message or compound.
+/// SMB2 TRANSFORM_HEADER, [MS-SMB2] 2.2.41, which precedes an encrypted message or compound.
 struct transform_header {
     message_signature signature{};
     std::array<std::byte, 16> nonce{};  ///< CCM uses the first 11, GCM the first 12
-    std::uint32_t message_bytes = 0;    ///< of the ciphertext, and of the message it hides
-    std::uint16_t flags = 1;  ///< 1: encrypted. In 3.0 and 3.0.2 the field names AES-128-CCM, also by 1
+    std::uint32_t message_bytes = 0;    ///< length of the ciphertext, and of the message
+    std::uint16_t flags = 1;  ///< 1: encrypted. In 3.0 and 3.0.2 the field identifies AES-128-CCM, also by 1
     std::uint64_t session_id = 0;
 
     [[nodiscard]] friend bool operator==(const transform_header&, const transform_header&) noexcept = default;
 };
 
-/// A received frame that is encrypted, taken apart.
+/// A parsed encrypted frame.
 struct encrypted_message {
     transform_header header;
     bytes_view associated;
     bytes_view ciphertext;
 };
 
-/// The header alone, whatever follows it. Errors: as decode_transform(), but for what the ciphertext lacks.
+/// Decodes the header only. Errors: those of decode_transform(), except for a truncated ciphertext.
 [[nodiscard]] decoded<transform_header> decode_transform_header(bytes_view frame) noexcept;
 
-/// Bytes beyond the announced ciphertext are ignored: nobody has authenticated them.
+/// Parses a frame. Bytes after the announced ciphertext are ignored, because they are not
+/// authenticated.
 /// Errors: `truncated` (also if the ciphertext is), `bad_protocol_id`, `bad_value` (flags other than 1),
 /// `unsupported` (a compression transform, [MS-SMB2] 2.2.42).
 [[nodiscard]] decoded<encrypted_message> decode_transform(bytes_view frame) noexcept;

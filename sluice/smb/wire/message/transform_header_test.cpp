@@ -22,7 +22,7 @@ message_bytes frame_of(const transform_header& header, std::size_t ciphertext_by
     return copy_of(*writer.finish());
 }
 
-TEST(transform_header, comes_back_with_the_parts_that_cryptography_needs) {
+TEST(transform_header, round_trips_with_the_parts_that_cryptography_needs) {
     const message_bytes frame = frame_of(sample, 4);
     ASSERT_EQ(frame.size(), 56u);
     const auto message = decode_transform(frame);
@@ -34,24 +34,24 @@ TEST(transform_header, comes_back_with_the_parts_that_cryptography_needs) {
     EXPECT_EQ(bytes_view(frame).take_at<le64>(44)->value(), 0x1122334455667788u);
 }
 
-TEST(transform_header, bytes_after_the_ciphertext_are_left_out) {
+TEST(transform_header, bytes_after_the_ciphertext_are_ignored) {
     EXPECT_EQ(decode_transform(frame_of(sample, 9))->ciphertext.size(), 4u);
 }
 
-TEST(transform_header, with_a_ciphertext_cut_short_is_truncated) {
+TEST(transform_header, with_an_incomplete_ciphertext_is_truncated) {
     const message_bytes frame = frame_of(sample, 4);
     for (std::size_t length = 0; length < frame.size(); ++length) {
         EXPECT_EQ(decode_transform(*bytes_view(frame).first(length)).error(), decode_error::truncated);
     }
 }
 
-TEST(transform_header, with_flags_that_do_not_say_encrypted_is_refused) {
+TEST(transform_header, without_the_encrypted_flag_is_rejected) {
     transform_header other = sample;
     other.flags = 2;
     EXPECT_EQ(decode_transform(frame_of(other, 4)).error(), decode_error::bad_value);
 }
 
-TEST(transform_header, of_compression_is_told_from_one_that_is_no_transform_at_all) {
+TEST(transform_header, compression_transforms_and_other_messages_have_different_errors) {
     message_bytes frame = frame_of(sample, 4);
     frame[0] = std::byte{0xfc};
     EXPECT_EQ(decode_transform(frame).error(), decode_error::unsupported);

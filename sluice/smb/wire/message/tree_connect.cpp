@@ -17,7 +17,7 @@ static_assert(sizeof(tree_connect_request) == 8 and wire_type<tree_connect_reque
 static_assert(offsetof(tree_connect_request, flags) == 2 and
               offsetof(tree_connect_request, path_offset) == 4);
 
-/// Stands between the fixed part and the path, if the flags say so.
+/// The extension between the fixed part and the path, if `extension_present` is set.
 struct tree_connect_extension {
     le32 context_offset;                 //  0  from the start of the body, unlike every other offset
     le16 context_count;                  //  4
@@ -47,7 +47,7 @@ static_assert(sizeof(tree_connect_response) == 16 and wire_type<tree_connect_res
 static_assert(offsetof(tree_connect_response, share_flags) == 4 and
               offsetof(tree_connect_response, maximal_access) == 12);
 
-/// The data of the remoted identity in the contexts of the extension, if it is there.
+/// Returns the data of the remoted identity in the contexts of the extension, if present.
 decoded<std::optional<bytes_view>> decode_contexts(bytes_view body) noexcept {
     const auto extension = body.take_at<tree_connect_extension>(sizeof(tree_connect_request));
     if (!extension) return std::unexpected(decode_error::truncated);
@@ -71,7 +71,7 @@ decoded<std::optional<bytes_view>> decode_contexts(bytes_view body) noexcept {
     return identity;
 }
 
-/// Where the context stands that encode() writes, from the start of the body.
+/// Returns the offset of the context that encode() writes, from the start of the body.
 constexpr std::size_t context_offset(std::size_t path_bytes) noexcept {
     const std::size_t path_end = sizeof(tree_connect_request) + sizeof(tree_connect_extension) + path_bytes;
     return (path_end + context_alignment - 1) & ~(context_alignment - 1);

@@ -7,7 +7,7 @@
 
 namespace sluice::smb::wire {
 
-/// Of a request, from 3.1.1 on.
+/// The flags of a request, from 3.1.1 on.
 enum class tree_connect_flags : std::uint16_t {
     none = 0,
     cluster_reconnect = 1,
@@ -58,8 +58,9 @@ inline constexpr bool is_bit_flags<share_capabilities> = true;
 struct tree_connect_args {
     tree_connect_flags flags = tree_connect_flags::none;
     bytes_view path{};  ///< UTF-16LE, \\server\share
-    /// The data of that context ([MS-SMB2] 2.2.9.2.1), by which a gateway connects for another user; contexts
-    /// of other kinds are ignored. Only with `extension_present`.
+    /// The data of the remoted identity context ([MS-SMB2] 2.2.9.2.1), with which a gateway
+    /// connects on behalf of another user. Contexts of other kinds are ignored. Only with
+    /// `extension_present`.
     std::optional<bytes_view> remoted_identity{};
 
     [[nodiscard]] friend bool operator==(const tree_connect_args&,
@@ -77,7 +78,7 @@ struct tree_connect_reply {
                                          const tree_connect_reply&) noexcept = default;
 };
 
-/// More contexts than this in an extension are refused.
+/// The largest number of contexts in an extension that is accepted.
 inline constexpr std::size_t tree_connect_contexts_max = 16;
 
 /// Errors: `truncated`, `bad_structure_size`, `range_outside_message`, `bad_text`, `too_many`, `duplicate`.

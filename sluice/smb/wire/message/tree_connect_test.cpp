@@ -31,7 +31,7 @@ TEST(tree_connect, has_its_fields_where_the_specification_puts_them) {
     EXPECT_EQ(body_of(reply), some_bytes({16, 0, 2, 0, 0x30, 0, 0, 0, 8, 0, 0, 0, 0xff, 1, 0x1f, 0}));
 }
 
-TEST(tree_connect, comes_back_as_it_was_encoded) {
+TEST(tree_connect, is_unchanged_by_a_round_trip) {
     expect_round_trip(request(), decode_tree_connect);
     expect_round_trip(tree_connect_args{}, decode_tree_connect);
     expect_round_trip(tree_connect_reply{.type = share_type::disk,
@@ -41,7 +41,7 @@ TEST(tree_connect, comes_back_as_it_was_encoded) {
                       decode_tree_connect_reply);
 }
 
-TEST(tree_connect, extension_comes_back_with_and_without_an_identity) {
+TEST(tree_connect, extension_round_trips_with_and_without_an_identity) {
     expect_round_trip(extended(), decode_tree_connect);
     tree_connect_args anonymous = extended();
     anonymous.remoted_identity.reset();
@@ -57,12 +57,12 @@ TEST(tree_connect, fixed_parts_and_ranges_are_checked) {
     expect_range_checked<le16, le16>(request(), {.offset_at = 4, .length_at = 6}, decode_tree_connect);
 }
 
-TEST(tree_connect, half_a_character_in_the_path_is_refused) {
+TEST(tree_connect, a_path_of_an_odd_number_of_bytes_is_rejected) {
     expect_refused(with_field(message_of(request()), 6, le16(5)), decode_error::bad_text,
                    decode_tree_connect);
 }
 
-TEST(tree_connect, an_extension_that_is_not_all_there_is_refused) {
+TEST(tree_connect, an_incomplete_extension_is_rejected) {
     const message_bytes plain = message_of(request());
     const message_bytes flagged = with_field(plain, 2, le16(4));
     expect_refused(flagged, decode_error::truncated, decode_tree_connect);

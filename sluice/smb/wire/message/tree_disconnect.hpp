@@ -4,7 +4,7 @@
 
 namespace sluice::smb::wire {
 
-/// TREE_DISCONNECT and its response, [MS-SMB2] 2.2.11 and 2.2.12: they say nothing beyond their header.
+/// TREE_DISCONNECT and its response, [MS-SMB2] 2.2.11 and 2.2.12. Their body is empty.
 struct tree_disconnect_args {
     [[nodiscard]] friend bool operator==(const tree_disconnect_args&,
                                          const tree_disconnect_args&) noexcept = default;

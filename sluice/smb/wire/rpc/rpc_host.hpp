@@ -8,11 +8,11 @@
 
 namespace sluice::smb::wire {
 
-/// A share as browsing clients see it, [MS-SRVS] 2.2.2.4.
+/// A share in the form that clients list, [MS-SRVS] 2.2.2.4.
 struct rpc_share {
     static constexpr std::uint32_t disk_tree = 0;
     static constexpr std::uint32_t ipc = 3;
-    static constexpr std::uint32_t special = 0x80000000;  ///< added to the type: not for people to see
+    static constexpr std::uint32_t special = 0x80000000;  ///< added to the type: hidden from users
 
     std::string name{};
     std::string comment{};
@@ -20,8 +20,8 @@ struct rpc_share {
     [[nodiscard]] friend bool operator==(const rpc_share&, const rpc_share&) noexcept = default;
 };
 
-/// What the server tells about itself through the pipes srvsvc and wkssvc. Asked anew for every call, so it
-/// may change; outlives the pipes. All text is UTF-8.
+/// The server's information for the pipes srvsvc and wkssvc. Every call queries it again, so it may
+/// change. It outlives the pipes. All text is UTF-8.
 class rpc_host {
 public:
     [[nodiscard]] virtual std::string name() const = 0;

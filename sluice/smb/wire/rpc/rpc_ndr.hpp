@@ -9,22 +9,24 @@
 #include "sluice/base/byte_cursor.hpp"
 #include "sluice/base/endian.hpp"
 
-// NDR 2.0, the transfer syntax of DCE/RPC (C706 chapter 14), as far as the calls here need it. Little-endian;
-// every number aligned to its size from the beginning of the call's data.
+// NDR 2.0, the transfer syntax of DCE/RPC (C706 chapter 14), limited to the needs of the calls
+// here. Numbers are little-endian and aligned to their size from the beginning of the call's data.
 
 namespace sluice::smb::wire {
 
-/// Grows a call's data. Allocates. What would go beyond `bytes_max` is left out, and the writer remembers.
+/// A writer of a call's data. Allocates. It discards data beyond `bytes_max` and records the
+/// overflow.
 class ndr_writer {
 public:
     explicit ndr_writer(std::size_t bytes_max) noexcept : bytes_max_(bytes_max) {}
 
     void u32(std::uint32_t value);
     void u16(std::uint16_t value);
-    /// A unique pointer: its referent follows later, if there is one.
+    /// Writes a unique pointer. Its referent follows later, if present.
     void pointer(bool present);
-    /// The referent of a pointer to a string: conformant and varying, with a terminator. Text that is not
-    /// UTF-8 becomes an empty string, since the call's other results are still of use.
+    /// Writes the referent of a pointer to a string: conformant and varying, with a terminator.
+    /// Text that is not UTF-8 becomes an empty string, because the call's other results are still
+    /// useful.
     void text(std::string_view utf8);
 
     [[nodiscard]] bool overflowed() const noexcept { return overflowed_; }
@@ -40,17 +42,18 @@ private:
     bool overflowed_ = false;
 };
 
-/// Takes a call's data apart; the bytes outlive it. Every step gives nothing if the data break a rule.
+/// A parser of a call's data, which outlives it. Every step returns std::nullopt if the data
+/// violate a rule.
 class ndr_reader {
 public:
     explicit ndr_reader(bytes_view bytes) noexcept : reader_(bytes) {}
 
     [[nodiscard]] std::optional<std::uint32_t> u32() noexcept;
-    /// Whether a unique pointer has a referent.
+    /// Returns whether a unique pointer has a referent.
     [[nodiscard]] std::optional<bool> pointer() noexcept;
-    /// A conformant, varying string, without its terminator. Allocates: the string.
+    /// Returns a conformant, varying string, without its terminator. Allocates: the string.
     [[nodiscard]] std::optional<std::string> text() noexcept;
-    /// A pointer and, if it is not null, the string behind it.
+    /// Returns the string that a pointer refers to; an empty string for a null pointer.
     [[nodiscard]] std::optional<std::string> pointed_text() noexcept;
     [[nodiscard]] std::size_t remaining() const noexcept { return reader_.remaining(); }
 

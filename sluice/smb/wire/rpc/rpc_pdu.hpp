@@ -33,14 +33,14 @@ inline constexpr std::uint8_t rpc_did_not_execute = 0x20;
 inline constexpr std::uint8_t rpc_object_uuid = 0x80;
 
 // clang-format off
-/// The head of every fragment.
+/// The header of every fragment.
 struct rpc_head {
     le8  version;          //  0  5
     le8  version_minor;    //  1
     le8  packet;           //  2
     le8  flags;            //  3
     le32 representation;   //  4  0x10: little-endian, ASCII, IEEE
-    le16 fragment_length;  //  8  with this head
+    le16 fragment_length;  //  8  including this header
     le16 auth_length;      // 10
     le32 call;             // 12
 };
@@ -54,7 +54,7 @@ struct rpc_syntax {
 };
 static_assert(sizeof(rpc_syntax) == 20);
 
-/// The head of a request and of a response behind rpc_head.
+/// The header of a request or a response after rpc_head.
 struct rpc_call_head {
     le32 allocation_hint;  // 0
     le16 context;          // 4
@@ -63,7 +63,8 @@ struct rpc_call_head {
 static_assert(sizeof(rpc_call_head) == 8);
 // clang-format on
 
-/// What fragments may be: the least every peer takes, what we send, and what we take.
+/// The lengths of fragments: the least that every peer accepts, the largest sent, and the largest
+/// accepted.
 inline constexpr std::size_t rpc_fragment_bytes_least = 1432;
 inline constexpr std::size_t rpc_fragment_bytes_sent_max = 4280;
 inline constexpr std::size_t rpc_fragment_bytes_received_max = 5840;
@@ -72,18 +73,18 @@ extern const rpc_syntax rpc_ndr_syntax;
 extern const rpc_syntax rpc_srvsvc_interface;
 extern const rpc_syntax rpc_wkssvc_interface;
 
-/// The head at the front, once 16 bytes are there.
-/// Errors: `bad_protocol_id` for another version or representation, `bad_structure_size` for a fragment
-/// shorter than its head, `too_long` above rpc_fragment_bytes_received_max.
+/// Returns `head` if it is valid. At least 16 bytes were received.
+/// Errors: `bad_protocol_id` for another version or representation, `bad_structure_size` for a
+/// fragment shorter than its header, `too_long` above rpc_fragment_bytes_received_max.
 [[nodiscard]] decoded<rpc_head> checked(const rpc_head& head) noexcept;
 
-/// One context a client proposes.
+/// A context that a client proposes.
 struct rpc_context {
     std::uint16_t id = 0;
     rpc_syntax interface{};
     bool ndr_proposed = false;
 };
-/// BIND and ALTER_CONTEXT behind their heads.
+/// The body of BIND and ALTER_CONTEXT.
 struct rpc_bind {
     std::uint16_t sends_max = 0;
     std::uint16_t receives_max = 0;
@@ -94,7 +95,7 @@ struct rpc_bind {
 [[nodiscard]] decoded<rpc_bind> decode_rpc_bind(bytes_view body) noexcept;
 inline constexpr std::size_t rpc_contexts_max = 16;
 
-/// Writes one whole fragment: its head, with the length filled in, and `body`.
+/// A complete fragment. Encoding writes its header, with the length filled in, and `body`.
 struct rpc_fragment {
     rpc_packet packet = rpc_packet::request;
     std::uint8_t flags = rpc_first_fragment | rpc_last_fragment;

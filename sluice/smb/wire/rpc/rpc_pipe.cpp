@@ -12,13 +12,13 @@ struct bind_reply_wire {
     le16 sends_max;          // 0
     le16 receives_max;       // 2
     le32 association_group;  // 4
-    le16 address_length;     // 8  with the zero; the address follows
+    le16 address_length;     // 8  including the terminator; the address follows
 };
 static_assert(sizeof(bind_reply_wire) == 10);
 
 struct context_reply_wire {
-    le16 result;         // 0  0 accepted, 2 refused by the provider
-    le16 reason;         // 2  1 unknown interface, 2 no transfer syntax in common
+    le16 result;         // 0  0 accepted, 2 rejected by the provider
+    le16 reason;         // 2  1 unknown interface, 2 no common transfer syntax
     rpc_syntax transfer;  // 4
 };
 static_assert(sizeof(context_reply_wire) == 24);
@@ -32,7 +32,7 @@ static_assert(sizeof(fault_wire) == 16);
 // clang-format on
 
 constexpr std::uint16_t nak_authentication_unknown = 8;
-constexpr std::uint32_t association_group = 0x53F0;  // any number but zero; groups mean nothing here
+constexpr std::uint32_t association_group = 0x53F0;  // any nonzero number; groups are not supported
 
 context_reply_wire answer_to(const rpc_context& proposed, const rpc_syntax& served) noexcept {
     const bool known = proposed.interface == served;
@@ -102,7 +102,7 @@ bool rpc_pipe::take_bind(const rpc_head& head, bytes_view body) {
                                .address_length = le16(static_cast<std::uint16_t>(address.size() + 1))});
     writer.put_bytes({reinterpret_cast<const std::byte*>(address.data()), address.size()});
     writer.put(le8());
-    writer.align_to(4);  // the head is 16 bytes, so this counts the same from there
+    writer.align_to(4);  // the header is 16 bytes, so alignment counts the same from there
     writer.put(le32(static_cast<std::uint32_t>(bind->contexts.size())));
     for (const rpc_context& proposed : bind->contexts) {
         const context_reply_wire reply = answer_to(proposed, served);
@@ -124,7 +124,7 @@ bool rpc_pipe::take_request(const rpc_head& head, bytes_view body) {
     if ((flags & rpc_object_uuid) != 0 and !reader.skip(sizeof(guid))) return false;
 
     const bool first = (flags & rpc_first_fragment) != 0;
-    if (first == in_call_) return false;  // a second beginning, or a continuation of nothing
+    if (first == in_call_) return false;  // a second beginning, or a continuation without a beginning
     if (first) {
         in_call_ = true;
         call_head_ = head;

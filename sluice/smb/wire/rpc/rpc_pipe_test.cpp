@@ -27,7 +27,7 @@ struct message {
     std::vector<std::byte> body;
 };
 
-// Reads one fragment, as a client that has room enough.
+// Reads one fragment with a sufficiently large buffer.
 message next_message(rpc_pipe& pipe) {
     std::vector<std::byte> room(8192);
     const auto read = pipe.read(room);
@@ -61,7 +61,7 @@ std::vector<std::byte> request(std::uint16_t operation, bytes_view arguments,
     return out;
 }
 
-// One call and its results; nothing if it faulted.
+// Executes one call and returns its results, or no bytes if it faults.
 std::vector<std::byte> call(rpc_pipe& pipe, std::uint16_t operation, const ndr_writer& arguments) {
     EXPECT_TRUE(pipe.write(request(operation, arguments.bytes())));
     const message reply = next_message(pipe);
@@ -82,7 +82,7 @@ std::uint32_t fault_of(const message& reply) {
     return bytes_view(reply.body).take_at<le32>(8)->value();
 }
 
-TEST(rpc_pipe, lists_the_shares_to_our_own_client) {
+TEST(rpc_pipe, lists_the_shares_for_the_client_of_this_project) {
     const host_of_tests host;
     rpc_pipe pipe(rpc_service::srvsvc, host);
     bind(pipe);
@@ -103,7 +103,7 @@ TEST(rpc_pipe, lists_the_shares_to_our_own_client) {
     EXPECT_EQ(pipe.read(room).bytes, 0u);
 }
 
-TEST(rpc_pipe, splits_long_results_into_fragments_the_client_takes) {
+TEST(rpc_pipe, splits_long_results_into_fragments_that_the_client_accepts) {
     host_of_tests host;
     host.shares_.clear();
     for (int i = 0; i < 500; ++i)
@@ -128,7 +128,7 @@ TEST(rpc_pipe, splits_long_results_into_fragments_the_client_takes) {
     EXPECT_EQ(decode_share_enum_results(results)->shares, host.shares_);
 }
 
-TEST(rpc_pipe, takes_what_is_written_byte_by_byte_and_gives_replies_in_pieces) {
+TEST(rpc_pipe, accepts_single_bytes_and_returns_replies_in_segments) {
     const host_of_tests host;
     rpc_pipe pipe(rpc_service::srvsvc, host);
     auto bytes = encode_srvsvc_bind(1);
@@ -149,7 +149,7 @@ TEST(rpc_pipe, takes_what_is_written_byte_by_byte_and_gives_replies_in_pieces) {
     EXPECT_TRUE(decode_rpc_response(*bytes_view(received).from(message_ends[0])).has_value());
 }
 
-TEST(rpc_pipe, accepts_ndr_alone_of_what_windows_proposes) {
+TEST(rpc_pipe, accepts_only_ndr_among_the_proposals_of_windows) {
     const host_of_tests host;
     rpc_pipe pipe(rpc_service::wkssvc, host);
     const auto syntax = [](unsigned first) {
@@ -183,7 +183,7 @@ TEST(rpc_pipe, accepts_ndr_alone_of_what_windows_proposes) {
     EXPECT_EQ(result(3), 0x00010002u) << "another interface";
 }
 
-TEST(rpc_pipe, refuses_authentication_inside_the_pipe) {
+TEST(rpc_pipe, rejects_authentication_inside_the_pipe) {
     const host_of_tests host;
     rpc_pipe pipe(rpc_service::srvsvc, host);
     auto bytes = encode_srvsvc_bind(1);
@@ -192,7 +192,7 @@ TEST(rpc_pipe, refuses_authentication_inside_the_pipe) {
     EXPECT_EQ(kind(next_message(pipe)), rpc_packet::bind_nak);
 }
 
-TEST(rpc_pipe, faults_calls_it_does_not_know_and_goes_on) {
+TEST(rpc_pipe, faults_unknown_calls_and_continues) {
     const host_of_tests host;
     rpc_pipe pipe(rpc_service::srvsvc, host);
     ASSERT_TRUE(pipe.write(request(21, server_and(101).bytes())));
@@ -205,7 +205,7 @@ TEST(rpc_pipe, faults_calls_it_does_not_know_and_goes_on) {
     EXPECT_FALSE(call(pipe, 21, server_and(101)).empty());
 }
 
-TEST(rpc_pipe, puts_fragments_of_a_request_together) {
+TEST(rpc_pipe, joins_fragments_of_a_request) {
     const host_of_tests host;
     rpc_pipe pipe(rpc_service::srvsvc, host);
     bind(pipe);
@@ -217,7 +217,7 @@ TEST(rpc_pipe, puts_fragments_of_a_request_together) {
     EXPECT_EQ(kind(next_message(pipe)), rpc_packet::response);
 }
 
-TEST(rpc_pipe, breaks_when_the_protocol_or_a_limit_is_broken) {
+TEST(rpc_pipe, disconnects_on_a_violation_of_the_protocol_or_a_limit) {
     const host_of_tests host;
     const auto breaks = [&](const std::vector<std::byte>& bytes, rpc_limits limits = {}) {
         rpc_pipe pipe(rpc_service::srvsvc, host, limits);
@@ -236,11 +236,11 @@ TEST(rpc_pipe, breaks_when_the_protocol_or_a_limit_is_broken) {
     EXPECT_TRUE(breaks(bytes)) << "big-endian";
     bytes = request(21, {});
     bytes[8] = std::byte{15};
-    EXPECT_TRUE(breaks(bytes)) << "shorter than its head";
+    EXPECT_TRUE(breaks(bytes)) << "shorter than its header";
     bytes = request(21, {});
     bytes[9] = std::byte{0x20};
     EXPECT_TRUE(breaks(bytes)) << "longer than allowed";
-    EXPECT_TRUE(breaks(request(21, {}, rpc_last_fragment))) << "a continuation of nothing";
+    EXPECT_TRUE(breaks(request(21, {}, rpc_last_fragment))) << "a continuation without a beginning";
     EXPECT_TRUE(breaks(request(21, std::vector<std::byte>(100)), {.arguments_bytes_max = 99}));
     EXPECT_FALSE(breaks(request(21, std::vector<std::byte>(100)), {.arguments_bytes_max = 100}));
     EXPECT_TRUE(breaks(request(21, server_and(101).bytes()), {.unread_bytes_max = 90}));
@@ -254,7 +254,7 @@ TEST(rpc_pipe, results_beyond_the_limit_become_a_fault) {
     EXPECT_EQ(fault_of(next_message(pipe)), 0x1C00001Bu);
 }
 
-// The strings at the end of some results, and the status behind them.
+// Checks the strings at the end of some results, and the status after them.
 void expect_texts_and_status(ndr_reader& in, std::initializer_list<std::string_view> texts) {
     for (const std::string_view expected : texts)
         EXPECT_EQ(in.text(), expected);
@@ -308,7 +308,7 @@ TEST(srvsvc, enumerates_shares_at_every_level) {
     }
 }
 
-TEST(srvsvc, tells_of_one_share_at_every_level_whatever_the_case_of_its_name) {
+TEST(srvsvc, returns_one_share_at_every_level_and_ignores_the_case_of_its_name) {
     const host_of_tests host;
     rpc_pipe pipe(rpc_service::srvsvc, host);
     bind(pipe);
@@ -346,7 +346,7 @@ TEST(srvsvc, tells_of_one_share_at_every_level_whatever_the_case_of_its_name) {
     EXPECT_EQ(status(ask("data", 77)), 124u);
 }
 
-TEST(srvsvc, tells_of_the_server_and_the_time) {
+TEST(srvsvc, returns_the_server_and_the_time) {
     const host_of_tests host;
     rpc_pipe pipe(rpc_service::srvsvc, host);
     bind(pipe);
@@ -366,14 +366,14 @@ TEST(srvsvc, tells_of_the_server_and_the_time) {
     const auto results = call(pipe, 28, arguments);
     ndr_reader in(results);
     EXPECT_EQ(in.pointer(), true);
-    // 1700000000 is Tuesday, the 14th of November 2023, 22:13:20.
+    // 1700000000 is Tuesday, 14 November 2023, 22:13:20.
     for (const std::uint32_t expected :
          {1'700'000'000u, 0u, 22u, 13u, 20u, 25u, 0u, 310u, 14u, 11u, 2023u, 2u, 0u})
         EXPECT_EQ(in.u32(), expected);
     EXPECT_EQ(in.remaining(), 0u);
 }
 
-TEST(wkssvc, tells_of_the_workstation_at_every_level) {
+TEST(wkssvc, returns_the_workstation_at_every_level) {
     const host_of_tests host;
     rpc_pipe pipe(rpc_service::wkssvc, host);
     auto bytes = encode_srvsvc_bind(1);
@@ -394,7 +394,7 @@ TEST(wkssvc, tells_of_the_workstation_at_every_level) {
     EXPECT_EQ(fault_of(next_message(pipe)), 0x1C010002u);
 }
 
-TEST(share_enum_client, refuses_refusals_and_lists_that_lie) {
+TEST(share_enum_client, rejects_refusals_and_lists_with_wrong_lengths) {
     const host_of_tests host;
     rpc_pipe pipe(rpc_service::wkssvc, host);
     ASSERT_TRUE(pipe.write(encode_srvsvc_bind(1)));

@@ -7,10 +7,10 @@
 
 namespace sluice::smb::wire {
 
-/// Which pipe.
+/// The service of a pipe.
 enum class rpc_service : std::uint8_t { srvsvc, wkssvc };
 
-/// Why a call has no result, as a fault carries it ([MS-RPCE] and C706 appendix E); `none` if it has.
+/// The reason for a fault ([MS-RPCE] and C706 appendix E); `none` if the call succeeded.
 enum class rpc_fault : std::uint32_t {
     none = 0,
     bad_stub_data = 0x000006F7,
@@ -20,16 +20,16 @@ enum class rpc_fault : std::uint32_t {
     protocol = 0x1C01000B,
 };
 
-/// A call taken from the wire; nothing in it was checked.
+/// A received call. Its arguments have not been checked.
 struct rpc_call {
     std::uint16_t operation = 0;
     bytes_view arguments{};
 };
 
-/// Carries out a call of [MS-SRVS] (share enumeration and information, server information, time of day) and
-/// writes its results. Operations that are not here fault with `operation_range`. Allocates.
+/// Executes a call of [MS-SRVS] (share enumeration and information, server information, time of
+/// day) and writes its results. Other operations fault with `operation_range`. Allocates.
 [[nodiscard]] rpc_fault call_srvsvc(const rpc_host& host, const rpc_call& call, ndr_writer& results);
-/// The same of [MS-WKST] (workstation information).
+/// Executes a call of [MS-WKST] (workstation information).
 [[nodiscard]] rpc_fault call_wkssvc(const rpc_host& host, const rpc_call& call, ndr_writer& results);
 
 }  // namespace sluice::smb::wire

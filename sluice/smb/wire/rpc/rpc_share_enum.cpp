@@ -29,7 +29,7 @@ struct bind_ack_wire {
 static_assert(sizeof(bind_ack_wire) == 10);
 // clang-format on
 
-// The body of a whole fragment of the wanted kind.
+// Returns the body of a complete fragment of the expected kind.
 decoded<bytes_view> body_of(bytes_view fragment, rpc_packet wanted) noexcept {
     const auto head = fragment.take<rpc_head>();
     if (!head) return std::unexpected(decode_error::truncated);
@@ -81,7 +81,7 @@ std::vector<std::byte> encode_share_enum_request(std::uint32_t call, std::string
     arguments.pointer(true);
     arguments.u32(0);
     arguments.pointer(false);
-    arguments.u32(0xFFFFFFFF);  // as many as there are
+    arguments.u32(0xFFFFFFFF);  // preferred length: no limit
     arguments.pointer(false);
     ENSURE(!arguments.overflowed(), "the server's name is too long");
     const rpc_call_head head{.allocation_hint = le32(static_cast<std::uint32_t>(arguments.bytes().size())),

@@ -10,25 +10,26 @@
 #include "sluice/smb/wire/rpc/rpc_host.hpp"
 #include "sluice/smb/wire/rpc/rpc_pdu.hpp"
 
-// The client's side of NetrShareEnum at level 1: a bind, a request, and the fragments of the reply. All of it
-// goes over the pipe srvsvc, a fragment per message.
+// The client's side of NetrShareEnum at level 1: a bind, a request, and the fragments of the reply,
+// all over the pipe srvsvc, one fragment per message.
 
 namespace sluice::smb::wire {
 
-/// More shares than this are refused.
+/// The largest number of shares that is accepted.
 inline constexpr std::size_t rpc_shares_max = 65536;
 
-/// A BIND of srvsvc with NDR.
+/// Encodes a BIND of srvsvc with NDR.
 [[nodiscard]] std::vector<std::byte> encode_srvsvc_bind(std::uint32_t call);
-/// Whether a whole fragment is the answer to that BIND and accepts it.
-/// Errors: `truncated`, `bad_protocol_id`, `too_long`, `unsupported` if it is another message or a refusal.
+/// Checks that a complete fragment is the response to that BIND and accepts it. Errors:
+/// `truncated`, `bad_protocol_id`, `too_long`, `unsupported` if it is another message or a
+/// rejection.
 [[nodiscard]] decoded<void> decode_srvsvc_bind_ack(bytes_view fragment) noexcept;
 
-/// NetrShareEnum at level 1, [MS-SRVS] 3.1.4.8. `server` as the client names it, short enough for one
-/// fragment.
+/// Encodes NetrShareEnum at level 1, [MS-SRVS] 3.1.4.8. `server` is the name that the client uses,
+/// short enough for one fragment.
 [[nodiscard]] std::vector<std::byte> encode_share_enum_request(std::uint32_t call, std::string_view server);
 
-/// A piece of the results; `last` if there are no more.
+/// A segment of the results; `last` if it is the final one.
 struct rpc_results_piece {
     bytes_view bytes{};
     std::uint32_t call = 0;
@@ -37,13 +38,13 @@ struct rpc_results_piece {
 /// Errors: as above; `unsupported` for a fault.
 [[nodiscard]] decoded<rpc_results_piece> decode_rpc_response(bytes_view fragment) noexcept;
 
-/// What the call returned.
+/// The results of the call.
 struct share_enum_results {
     std::vector<rpc_share> shares{};
     std::uint32_t status = 0;  ///< a Windows error code
 };
-/// Of all pieces, put together. Errors: `truncated` if they are not what the call returns, `too_many`.
-/// Allocates.
+/// Decodes the concatenated segments. Errors: `truncated` if they are not a result of the call,
+/// `too_many`. Allocates.
 [[nodiscard]] decoded<share_enum_results> decode_share_enum_results(bytes_view results) noexcept;
 
 }  // namespace sluice::smb::wire

@@ -31,7 +31,7 @@ bool is_share_level(std::uint32_t level) noexcept {
     return std::ranges::find(levels, level) != levels.end();
 }
 
-// The fixed part of a SHARE_INFO structure, [MS-SRVS] 2.2.4.22 and following.
+// Writes the fixed part of a SHARE_INFO structure, [MS-SRVS] 2.2.4.22 and following.
 void put_share(ndr_writer& out, std::uint32_t level, const rpc_share& share) {
     if (level == 1005) {
         out.u32(0);  // flags: no DFS, no hash
@@ -43,7 +43,7 @@ void put_share(ndr_writer& out, std::uint32_t level, const rpc_share& share) {
     out.pointer(true);
     if (level == 501) out.u32(0);
     if (level != 2 and level != 502) return;
-    out.u32(0);  // permissions, of no meaning since there are descriptors
+    out.u32(0);  // permissions, unused because shares have descriptors
     out.u32(uses_unlimited);
     out.u32(0);
     out.pointer(true);   // path
@@ -54,7 +54,8 @@ void put_share(ndr_writer& out, std::uint32_t level, const rpc_share& share) {
     }
 }
 
-// What its pointers point to. The path is not told: it would be the host's.
+// Writes the referents of its pointers. The path stays empty, because it would be a path of the
+// host.
 void put_share_texts(ndr_writer& out, std::uint32_t level, const rpc_share& share) {
     if (level == 1005) return;
     out.text(share.name);
@@ -72,7 +73,7 @@ rpc_fault share_enum(const rpc_host& host, ndr_reader& in, ndr_writer& out) {
     if (*container) {
         const auto entries = in.u32();
         const auto array = in.pointer();
-        if (!entries or !array or *array) return rpc_fault::bad_stub_data;  // an answer in a question
+        if (!entries or !array or *array) return rpc_fault::bad_stub_data;  // a result in a request
     }
     const auto preferred_length = in.u32();
     const auto resumes = in.pointer();
@@ -121,7 +122,7 @@ rpc_fault share_get_info(const rpc_host& host, ndr_reader& in, ndr_writer& out) 
     return rpc_fault::none;
 }
 
-// SERVER_INFO_100, 101 and 102, [MS-SRVS] 2.2.4.40 and following.
+// Writes SERVER_INFO_100, 101 or 102, [MS-SRVS] 2.2.4.40 and following.
 rpc_fault server_get_info(const rpc_host& host, ndr_reader& in, ndr_writer& out) {
     const auto server = in.pointed_text();
     const auto level = in.u32();
@@ -140,9 +141,9 @@ rpc_fault server_get_info(const rpc_host& host, ndr_reader& in, ndr_writer& out)
         }
         if (*level == 102) {
             out.u32(uses_unlimited);  // users
-            out.u32(15);              // minutes until an idle session is cut off
+            out.u32(15);              // minutes until an idle session is disconnected
             out.u32(0);               // not hidden
-            out.u32(240);             // seconds between announcements, of which there are none
+            out.u32(240);             // seconds between announcements, which are never sent
             out.u32(3000);
             out.u32(0);  // licences
             out.pointer(true);
@@ -155,12 +156,12 @@ rpc_fault server_get_info(const rpc_host& host, ndr_reader& in, ndr_writer& out)
     return rpc_fault::none;
 }
 
-// TIME_OF_DAY_INFO, [MS-SRVS] 2.2.4.105, in UTC.
+// Writes TIME_OF_DAY_INFO, [MS-SRVS] 2.2.4.105, in UTC.
 rpc_fault remote_tod(const rpc_host& host, ndr_reader& in, ndr_writer& out) {
     if (!in.pointed_text()) return rpc_fault::bad_stub_data;
     using namespace std::chrono;
     const unix_time now = host.now();
-    // The call counts seconds in 32 bits, which also bounds what the calendar has to convert.
+    // The call counts seconds in 32 bits, which also bounds the range of the calendar conversion.
     const auto seconds_32 = static_cast<std::uint32_t>(now.seconds);
     const sys_seconds moment{seconds(seconds_32)};
     const sys_days day = floor<days>(moment);

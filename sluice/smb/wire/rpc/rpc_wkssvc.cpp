@@ -9,7 +9,7 @@ constexpr std::uint32_t no_error = 0;
 constexpr std::uint32_t error_invalid_level = 124;
 constexpr std::uint32_t platform_nt = 500;
 
-// WKSTA_INFO_100, 101 and 102, [MS-WKST] 2.2.5.
+// Writes WKSTA_INFO_100, 101 or 102, [MS-WKST] 2.2.5.
 rpc_fault wksta_get_info(const rpc_host& host, ndr_reader& in, ndr_writer& out) {
     const auto server = in.pointed_text();
     const auto level = in.u32();

@@ -14,7 +14,7 @@ bool concerns(const ace& entry) noexcept {
            !has(entry.flags, ace_flags::inherit_only);
 }
 
-// All the list gives. Each right is decided by the first entry that names it.
+// Returns all rights that the list grants. The first entry that names a right decides it.
 access_mask granted_by(const acl& list, std::span<const sid> token, bool is_owner) noexcept {
     access_mask granted = access_mask::none;
     access_mask denied = access_mask::none;

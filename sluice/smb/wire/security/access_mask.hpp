@@ -6,8 +6,8 @@
 
 namespace sluice::smb::wire {
 
-/// Rights to an object: asked for by CREATE, granted to an open, listed in an access control entry.
-/// [MS-SMB2] 2.2.13.1, [MS-DTYP] 2.4.3. Where a bit means another thing for a directory it has two names.
+/// Rights to an object: requested by CREATE, granted to an open, listed in an access control entry.
+/// [MS-SMB2] 2.2.13.1, [MS-DTYP] 2.4.3. A bit with another meaning for a directory has two names.
 enum class access_mask : std::uint32_t {
     none = 0,
     read_data = 0x00000001,
@@ -38,7 +38,7 @@ enum class access_mask : std::uint32_t {
 template <>
 inline constexpr bool is_bit_flags<access_mask> = true;
 
-/// What the four generic rights mean for files and directories.
+/// The meaning of the four generic rights for files and directories.
 inline constexpr access_mask file_generic_read = access_mask::read_control | access_mask::synchronize |
                                                  access_mask::read_data | access_mask::read_ea |
                                                  access_mask::read_attributes;
@@ -49,8 +49,8 @@ inline constexpr access_mask file_generic_execute = access_mask::read_control | 
                                                     access_mask::read_attributes | access_mask::execute;
 inline constexpr access_mask file_all_access = access_mask(0x001f01ff);
 
-/// `mask` with each generic right replaced by what it stands for; `maximum_allowed` is left in place, since
-/// what it stands for depends on the object.
+/// Returns `mask` with each generic right replaced by the rights it comprises. `maximum_allowed` is
+/// left in place, because its meaning depends on the object.
 [[nodiscard]] constexpr access_mask mapped_for_files(access_mask mask) noexcept {
     access_mask mapped = without(mask, access_mask::generic_read | access_mask::generic_write |
                                            access_mask::generic_execute | access_mask::generic_all);

@@ -12,7 +12,7 @@ namespace {
 struct acl_wire {
     le8  revision;   // 0
     le8  reserved1;  // 1
-    le16 size;       // 2  of all, with this header
+    le16 size;       // 2  of all bytes, including this header
     le16 count;      // 4
     le16 reserved2;  // 6
 };
@@ -21,7 +21,7 @@ static_assert(sizeof(acl_wire) == 8);
 struct ace_wire {
     le8  type;   // 0
     le8  flags;  // 1
-    le16 size;   // 2  of all, with this header
+    le16 size;   // 2  of all bytes, including this header
 };
 static_assert(sizeof(ace_wire) == 4);
 // clang-format on

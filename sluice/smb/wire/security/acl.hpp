@@ -11,16 +11,16 @@
 
 namespace sluice::smb::wire {
 
-/// Which kind of entry, [MS-DTYP] 2.4.4.1. Others exist (with objects, conditions, labels); they are carried
-/// as they are and never decide an access check.
+/// The kind of an entry, [MS-DTYP] 2.4.4.1. Other kinds exist (with objects, conditions, labels).
+/// They are kept unchanged and never decide an access check.
 enum class ace_type : std::uint8_t { allow = 0, deny = 1, audit = 2 };
 
 enum class ace_flags : std::uint8_t {
     none = 0,
-    object_inherit = 0x01,     ///< files in the directory get it
-    container_inherit = 0x02,  ///< directories in it get it
+    object_inherit = 0x01,     ///< files in the directory inherit it
+    container_inherit = 0x02,  ///< directories in the directory inherit it
     no_propagate = 0x04,
-    inherit_only = 0x08,  ///< does not concern this directory itself
+    inherit_only = 0x08,  ///< does not apply to this directory itself
     inherited = 0x10,
     successful_access = 0x40,
     failed_access = 0x80,
@@ -32,19 +32,19 @@ inline constexpr bool is_bit_flags<ace_flags> = true;
 struct ace {
     ace_type type = ace_type::allow;
     ace_flags flags = ace_flags::none;
-    access_mask rights = access_mask::none;  ///< of the kinds named above only, as is who
+    access_mask rights = access_mask::none;  ///< only for the kinds named above, like `who`
     sid who{};
     std::vector<std::byte>
-        rest{};  ///< of another kind: all behind the header; of those: what follows the SID
+        rest{};  ///< of another kind: all bytes after the header; of those: the bytes after the SID
 
-    /// Whether it is of a kind named above, that is, has rights and a SID.
+    /// Returns whether it is of a kind named above, that is, has rights and a SID.
     [[nodiscard]] bool understood() const noexcept {
         return type == ace_type::allow or type == ace_type::deny or type == ace_type::audit;
     }
     [[nodiscard]] friend bool operator==(const ace&, const ace&) noexcept = default;
 };
 
-/// An access control list, [MS-DTYP] 2.4.5: the first entry that speaks of a right decides it.
+/// An access control list, [MS-DTYP] 2.4.5. The first entry that names a right decides it.
 struct acl {
     std::uint8_t revision = 2;
     std::vector<ace> entries{};
@@ -52,17 +52,19 @@ struct acl {
     [[nodiscard]] friend bool operator==(const acl&, const acl&) noexcept = default;
 };
 
-/// Errors: `too_long` for an entry or a list beyond the 64 KiB its length field can name.
+/// Errors: `too_long` for an entry or a list beyond the 64 KiB that its length field can represent.
 [[nodiscard]] decoded<void> encode(byte_writer& writer, const acl& list) noexcept;
-/// The list at the front. Errors: `truncated`, `bad_value` for a revision other than 2 and 4, `bad_chain` if
-/// entries do not fit the list or their own length, `misaligned` for an entry whose length is no multiple of
-/// 4, and those of take_sid. Allocates: the entries, not more than there are bytes for.
+/// Decodes the list at the front. Errors: `truncated`, `bad_value` for a revision other than 2 and
+/// 4, `bad_chain` if entries do not fit the list or their own length, `misaligned` for an entry
+/// whose length is not a multiple of 4, and those of take_sid. Allocates: the entries, at most as
+/// many as fit into the bytes.
 [[nodiscard]] decoded<acl> decode_acl(bytes_view bytes) noexcept;
 
-/// Whether the entries are in the order editors expect: own denials, own permissions, then whatever was
-/// inherited, nearest ancestor first. Complexity: O(entries).
+/// Returns whether the entries are in the order that editors expect: own denials, own permissions,
+/// then inherited entries, nearest ancestor first. Complexity: O(entries).
 [[nodiscard]] bool is_canonical(const acl& list) noexcept;
-/// Brings them into that order; entries of equal rank keep theirs. Allocates: a second list for the while.
+/// Sorts the entries in that order; the sort is stable. Allocates: a second list for the duration
+/// of the call.
 void make_canonical(acl& list);
 
 }  // namespace sluice::smb::wire

@@ -39,7 +39,7 @@ decoded<std::optional<acl>> acl_at(bytes_view bytes, le32 offset, bool present) 
     return std::move(*list);
 }
 
-// Where the next part goes, counted from the descriptor's beginning.
+// Returns the offset of the next part, from the beginning of the descriptor.
 le32 offset_from(std::size_t start, const byte_writer& writer) noexcept {
     return le32(static_cast<std::uint32_t>(writer.position() - start));
 }

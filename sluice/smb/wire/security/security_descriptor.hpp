@@ -31,9 +31,9 @@ enum class descriptor_control : std::uint16_t {
 template <>
 inline constexpr bool is_bit_flags<descriptor_control> = true;
 
-/// SECURITY_DESCRIPTOR, [MS-DTYP] 2.4.6: who owns an object, and who may do what. A list that is marked
-/// present in `control` and has no value is a null list, which grants everything; an empty one grants
-/// nothing.
+/// SECURITY_DESCRIPTOR, [MS-DTYP] 2.4.6: the owner of an object, and the rights to it. A list that
+/// is marked present in `control` and has no value is a null list, which grants everything. An
+/// empty list grants nothing.
 struct security_descriptor {
     descriptor_control control = descriptor_control::self_relative;
     std::optional<sid> owner{};
@@ -48,15 +48,15 @@ struct security_descriptor {
 /// The longest self-relative form accepted: two full lists, two SIDs and the header.
 inline constexpr std::size_t security_descriptor_bytes_max = 2 * 65536 + 256;
 
-/// Writes the self-relative form; the writer stands where the descriptor begins, for its offsets count from
-/// there. `control` is completed with what the members imply. Errors: those of acl.
+/// Writes the self-relative form at the writer's position, from which its offsets count. `control`
+/// is completed with the bits that the members imply. Errors: those of acl.
 [[nodiscard]] decoded<void> encode(byte_writer& writer, const security_descriptor& descriptor) noexcept;
 
 /// Errors: `truncated`, `bad_value` for another revision, `unsupported` for a form that is not self-relative,
 /// `too_long`, `range_outside_message` for an offset outside, and those of the parts. Allocates: the lists.
 [[nodiscard]] decoded<security_descriptor> decode_security_descriptor(bytes_view bytes) noexcept;
 
-/// What a host file without a descriptor of its own has.
+/// The ownership of a host file without its own descriptor.
 struct unix_ownership {
     sid owner{};
     sid group{};
@@ -64,11 +64,12 @@ struct unix_ownership {
     bool directory = false;
 };
 
-/// The descriptor of a host file: an entry each for its owner, its group and everyone, as far as they may do
-/// anything. The owner can always read and change the descriptor and the attributes, whoever may read a file
-/// may execute it (a program runs on the client, where the host's bit means nothing), and who may write may
-/// delete. Rights add up: where the host is stricter, as with a mode that gives the group less than others,
-/// the host refuses later. Allocates: the list.
+/// Returns the descriptor of a host file: one entry each for its owner, its group and everyone,
+/// unless it has no rights. The owner can always read and change the descriptor and the attributes.
+/// A right to read includes the right to execute, because a program runs on the client, where the
+/// host's bit has no meaning. A right to write includes the right to delete. Rights accumulate:
+/// where the host is stricter, for example if the mode gives the group less than others, the host
+/// denies the operation later. Allocates: the list.
 [[nodiscard]] security_descriptor descriptor_of(const unix_ownership& file) noexcept;
 
 }  // namespace sluice::smb::wire

@@ -54,7 +54,7 @@ security_descriptor with_entries(std::vector<ace> entries) {
             .dacl = acl{.entries = std::move(entries)}};
 }
 
-TEST(sid, text_and_bytes_come_back_as_they_were) {
+TEST(sid, text_and_bytes_round_trip) {
     field_source from(1);
     for (int round = 0; round < 500; ++round) {
         const sid who = random_sid(from);
@@ -79,14 +79,14 @@ TEST(sid, text_is_the_usual_notation) {
     EXPECT_EQ(sid_of("S-1-0x000000000005-18"), sid_local_system);
 }
 
-TEST(sid, text_that_is_none_is_refused) {
+TEST(sid, text_that_is_not_a_sid_is_rejected) {
     for (const std::string_view text :
          {"", "S-1", "S-1-", "S-2-1-0", "S-1-1-", "S-1-1-0x", "S-1-1--0", "S-1-1-4294967296",
           "S-1-281474976710656-1", "S-1-5-1-2-3-4-5-6-7-8-9-10-11-12-13-14-15-16", "S-1-5 -1"})
         EXPECT_FALSE(sid_of(text).has_value()) << text;
 }
 
-TEST(sid, bytes_of_another_revision_or_too_many_numbers_are_refused) {
+TEST(sid, bytes_of_another_revision_or_too_many_numbers_are_rejected) {
     auto bytes = written([](byte_writer& writer) { encode(writer, sid_everyone); });
     bytes[1] = std::byte{16};
     bytes.resize(8 + 16 * 4);
@@ -97,7 +97,7 @@ TEST(sid, bytes_of_another_revision_or_too_many_numbers_are_refused) {
     EXPECT_EQ(take_sid(other).error(), decode_error::bad_value);
 }
 
-TEST(security_descriptor, comes_back_as_it_was_written) {
+TEST(security_descriptor, is_unchanged_by_a_round_trip) {
     field_source from(2);
     for (int round = 0; round < 300; ++round) {
         security_descriptor descriptor{.control = descriptor_control::self_relative |
@@ -122,7 +122,7 @@ TEST(security_descriptor, comes_back_as_it_was_written) {
     }
 }
 
-TEST(security_descriptor, offsets_count_from_where_it_begins) {
+TEST(security_descriptor, offsets_count_from_its_beginning) {
     const security_descriptor descriptor = descriptor_of({.owner = user, .group = group, .mode = 0755});
     const auto bytes = written([&](byte_writer& writer) {
         writer.put_zeros(12);
@@ -131,7 +131,7 @@ TEST(security_descriptor, offsets_count_from_where_it_begins) {
     EXPECT_TRUE(decode_security_descriptor(*bytes_view(bytes).from(12)) == descriptor);
 }
 
-TEST(security_descriptor, bytes_that_break_one_rule_are_refused_by_it) {
+TEST(security_descriptor, bytes_that_violate_one_rule_are_rejected_by_it) {
     const auto good = bytes_of_descriptor(descriptor_of({.owner = user, .group = group, .mode = 0755}));
     const auto error_with = [&](std::size_t offset, std::uint8_t value) {
         auto bytes = good;
@@ -144,16 +144,16 @@ TEST(security_descriptor, bytes_that_break_one_rule_are_refused_by_it) {
     EXPECT_EQ(error_with(11, 1), decode_error::range_outside_message) << "group";
     EXPECT_EQ(error_with(19, 1), decode_error::range_outside_message) << "access list";
     EXPECT_EQ(error_with(20, 3), decode_error::bad_value) << "revision of the list";
-    EXPECT_EQ(error_with(22, 7), decode_error::bad_chain) << "a list shorter than its head";
+    EXPECT_EQ(error_with(22, 7), decode_error::bad_chain) << "a list shorter than its header";
     EXPECT_EQ(error_with(23, 1), decode_error::truncated) << "a list longer than the bytes";
-    EXPECT_EQ(error_with(24, 4), decode_error::bad_chain) << "more entries than there are bytes for";
-    EXPECT_EQ(error_with(30, 3), decode_error::bad_chain) << "an entry shorter than its head";
+    EXPECT_EQ(error_with(24, 4), decode_error::bad_chain) << "more entries than fit into the bytes";
+    EXPECT_EQ(error_with(30, 3), decode_error::bad_chain) << "an entry shorter than its header";
     EXPECT_EQ(error_with(30, 21), decode_error::misaligned);
     EXPECT_EQ(error_with(30, 8), decode_error::truncated) << "an entry too short for its SID";
     EXPECT_EQ(error_with(31, 1), decode_error::bad_chain) << "an entry longer than the list";
 }
 
-TEST(security_descriptor, a_list_longer_than_its_length_field_can_tell_is_not_written) {
+TEST(security_descriptor, a_list_too_long_for_its_length_field_is_not_written) {
     acl list;
     list.entries.push_back({.type = ace_type(9), .rest = std::vector<std::byte>(65520)});
     std::vector<std::byte> room(70000);
@@ -163,7 +163,7 @@ TEST(security_descriptor, a_list_longer_than_its_length_field_can_tell_is_not_wr
     EXPECT_EQ(encode(writer, list).error(), decode_error::too_long);
 }
 
-TEST(canonical_order, puts_own_denials_first_and_leaves_inherited_entries_in_their_order) {
+TEST(canonical_order, puts_own_denials_first_and_keeps_the_order_of_inherited_entries) {
     const acl wanted{.entries = {deny(user, access_mask::write_data), allow(user, access_mask::read_data),
                                  allow(group, access_mask::read_data, ace_flags::inherited),
                                  deny(group, access_mask::read_data, ace_flags::inherited)}};
@@ -196,7 +196,7 @@ TEST(access_check, entries_for_others_and_for_children_only_do_not_count) {
               access_mask::maximum_allowed);
 }
 
-TEST(access_check, the_owner_reads_and_changes_the_list_unless_owner_rights_say_otherwise) {
+TEST(access_check, the_owner_reads_and_changes_the_list_unless_owner_rights_forbid_it) {
     const std::vector<sid> owner = {user};
     const access_mask implied = access_mask::read_control | access_mask::write_dac;
     EXPECT_EQ(access_check(with_entries({}), owner, access_mask::maximum_allowed).granted, implied);
@@ -207,7 +207,7 @@ TEST(access_check, the_owner_reads_and_changes_the_list_unless_owner_rights_say_
     EXPECT_FALSE(access_check(with_entries({}), std::vector<sid>{other_user}, implied).allowed());
 }
 
-TEST(access_check, generic_rights_mean_what_they_stand_for) {
+TEST(access_check, generic_rights_equal_the_rights_they_comprise) {
     const std::vector<sid> token = {other_user};
     const auto descriptor = with_entries({allow(other_user, access_mask::generic_read)});
     const access_decision decision = access_check(descriptor, token, access_mask::generic_read);
@@ -217,7 +217,7 @@ TEST(access_check, generic_rights_mean_what_they_stand_for) {
               without(file_all_access, file_generic_read));
 }
 
-TEST(access_check, maximum_allowed_grants_what_there_is_and_still_refuses_what_is_named) {
+TEST(access_check, maximum_allowed_grants_available_rights_and_denies_unavailable_named_rights) {
     const std::vector<sid> token = {other_user};
     const auto descriptor = with_entries({allow(other_user, file_generic_read)});
     EXPECT_EQ(access_check(descriptor, token, access_mask::maximum_allowed),
@@ -226,7 +226,7 @@ TEST(access_check, maximum_allowed_grants_what_there_is_and_still_refuses_what_i
               access_mask::write_data);
 }
 
-TEST(access_check, without_a_list_everything_is_allowed_but_the_audit_list) {
+TEST(access_check, without_a_list_everything_except_the_audit_list_is_allowed) {
     const std::vector<sid> token = {other_user};
     security_descriptor descriptor = with_entries({});
     descriptor.dacl.reset();
@@ -239,7 +239,7 @@ TEST(access_check, without_a_list_everything_is_allowed_but_the_audit_list) {
               access_mask::access_system_security);
 }
 
-TEST(default_descriptor, gives_owner_group_and_everyone_what_the_mode_says) {
+TEST(default_descriptor, grants_owner_group_and_everyone_the_rights_of_the_mode) {
     const auto check = [](std::uint32_t mode, bool directory, const sid& who, access_mask desired) {
         const auto descriptor =
             descriptor_of({.owner = user, .group = group, .mode = mode, .directory = directory});

@@ -12,13 +12,14 @@ namespace {
 struct sid_wire {
     le8  revision;        // 0  always 1
     le8  count;           // 1
-    be16 authority_high;  // 2  the one big-endian number of the format
+    be16 authority_high;  // 2  the only big-endian number of the format
     be32 authority_low;   // 4
 };
 static_assert(sizeof(sid_wire) == 8);
 // clang-format on
 
-// Takes a whole number in `base` from the front; nothing if there is none or it is above `most`.
+// Consumes a number in `base` at the front. Returns std::nullopt if there is none or it is above
+// `most`.
 std::optional<std::uint64_t> take_number(std::string_view& text, std::uint64_t most, int base) noexcept {
     std::uint64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);

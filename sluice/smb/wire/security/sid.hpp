@@ -13,16 +13,18 @@
 
 namespace sluice::smb::wire {
 
-/// A security identifier, [MS-DTYP] 2.4.2: who. An authority of 48 bits and up to 15 numbers below it. Always
-/// well-formed, the numbers not in use zero, so equality is that of the members. Thread safety: a value.
+/// A security identifier, [MS-DTYP] 2.4.2: an authority of 48 bits and up to 15 subauthorities. It
+/// is always well-formed and unused subauthorities are zero, so equality is that of the members.
+/// Thread safety: a value.
 class sid {
 public:
     static constexpr std::size_t sub_authorities_max = 15;
     static constexpr std::uint64_t authority_max = (1ULL << 48) - 1;
 
-    /// S-1-0-0, nobody.
+    /// Constructs S-1-0-0, the null SID.
     constexpr sid() noexcept : sid(0, {0}) {}
-    /// The authority is at most authority_max, of the numbers there are at most sub_authorities_max.
+    /// Constructs a SID. The authority is at most authority_max. There are at most
+    /// sub_authorities_max subauthorities.
     constexpr sid(std::uint64_t authority, std::initializer_list<std::uint32_t> sub_authorities) noexcept
         : sid(authority, std::span(sub_authorities.begin(), sub_authorities.size())) {}
     constexpr sid(std::uint64_t authority, std::span<const std::uint32_t> sub_authorities) noexcept
@@ -37,7 +39,7 @@ public:
     [[nodiscard]] constexpr std::span<const std::uint32_t> sub_authorities() const noexcept {
         return {numbers_.data(), count_};
     }
-    /// How many bytes it takes on the wire.
+    /// Returns its length on the wire.
     [[nodiscard]] constexpr std::size_t encoded_bytes() const noexcept { return 8 + std::size_t{count_} * 4; }
 
     [[nodiscard]] friend constexpr bool operator==(const sid&, const sid&) noexcept = default;
@@ -49,17 +51,18 @@ private:
 };
 
 void encode(byte_writer& writer, const sid& who) noexcept;
-/// Takes a SID from the front of what is left to read; nothing is consumed if it is refused.
-/// Errors: `truncated`, `bad_value` for an unknown revision, `too_many` numbers.
+/// Consumes a SID at the front of the unread bytes; on an error, nothing. Errors: `truncated`,
+/// `bad_value` for an unknown revision, `too_many` subauthorities.
 [[nodiscard]] decoded<sid> take_sid(byte_reader& reader) noexcept;
 
-/// "S-1-5-21-1-2-3-500", [MS-DTYP] 2.4.2.1. Allocates: the string.
+/// Returns the text, as in "S-1-5-21-1-2-3-500", [MS-DTYP] 2.4.2.1. Allocates: the string.
 [[nodiscard]] std::string text_of(const sid& who);
-/// The SID of such a text; nothing if it is none. Takes authorities in decimal and, from "0x" on,
-/// hexadecimal.
+/// Parses such a text. Returns std::nullopt if it is not a SID. An authority is decimal or, with
+/// the prefix "0x", hexadecimal.
 [[nodiscard]] std::optional<sid> sid_of(std::string_view text) noexcept;
 
-/// The identities of the host: S-1-22-1-uid and S-1-22-2-gid, the form Samba's clients know.
+/// Return the identities of the host: S-1-22-1-uid and S-1-22-2-gid, the form that clients of Samba
+/// know.
 [[nodiscard]] constexpr sid sid_of_unix_user(std::uint32_t uid) noexcept {
     return {22, {1, uid}};
 }
@@ -71,8 +74,7 @@ void encode(byte_writer& writer, const sid& who) noexcept;
 inline constexpr sid sid_everyone{1, {0}};
 inline constexpr sid sid_creator_owner{3, {0}};
 inline constexpr sid sid_creator_group{3, {1}};
-inline constexpr sid sid_owner_rights{
-    3, {4}};  ///< stands for the owner, in place of the rights it has implicitly
+inline constexpr sid sid_owner_rights{3, {4}};  ///< represents the owner, in place of its implicit rights
 inline constexpr sid sid_network{5, {2}};
 inline constexpr sid sid_anonymous{5, {7}};
 inline constexpr sid sid_authenticated_users{5, {11}};

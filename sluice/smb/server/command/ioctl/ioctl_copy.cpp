@@ -103,7 +103,7 @@ constexpr std::uint64_t offset_max = INT64_MAX;
     if (not from or not to) co_return status_of(error(EBADF, "copy"));
     std::optional<change_turn> turn;
     if (not(*from)->transfers_at_once()) {
-        const nt_status refused = co_await take_transfer_turn(turn, c.r, *source);
+        const nt_status refused = co_await take_transfer_turn(turn, c.r, *source, transfer::read);
         if (refused != nt_status::success) co_return refused;
     }
     io::task<result<std::size_t>> reading = (*from)->co_read(data.bytes(), chunk.source_offset);
@@ -114,7 +114,7 @@ constexpr std::uint64_t offset_max = INT64_MAX;
     const pending_write before_its_end(c.r.host(), c.file);
     turn.reset();
     if (not(*to)->transfers_at_once()) {
-        const nt_status refused = co_await take_transfer_turn(turn, c.r, *c.file);
+        const nt_status refused = co_await take_transfer_turn(turn, c.r, *c.file, transfer::write);
         if (refused != nt_status::success) co_return refused;
     }
     io::task<result<void>> writing = (*to)->co_write(data.bytes(), chunk.target_offset);

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Every `sluice` command of README.md, run as it stands. Run by ctest with the program as argument.
+
+Replaced are only the names that a reader replaces as well: the server, and the directory /srv/photos. Servers get
+`--listen`, so that they do not need port 445.
+"""
+
+import os
+import pathlib
+import re
+import shlex
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+README = pathlib.Path(__file__).resolve().parent.parent.parent / "README.md"
+PASSWORD = "a-password-of-this-test"
+
+
+def commands(heading):
+    """The lines of the first sh block below the paragraph that begins with **heading**."""
+    block = re.search(rf"^\*\*{heading}.*?^```sh\n(.*?)^```", README.read_text(), re.S | re.M)
+    assert block, f"README.md has no sh block below **{heading}"
+    lines = [line.partition("  #")[0].strip() for line in block.group(1).splitlines()]
+    assert all(line.startswith("sluice ") for line in lines), lines
+    return lines
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class Readme(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.photos = self.folder / "photos"
+        (self.photos / "2026").mkdir(parents=True)
+        (self.photos / "2026" / "one.jpg").write_bytes(b"a picture" * 1000)
+        (self.folder / "Public").mkdir()
+        self.address = f"127.0.0.1:{free_port()}"
+        self.environment = {**os.environ, "HOME": str(self.folder), "XDG_CONFIG_HOME": str(self.folder / ".config"),
+                            "XDG_RUNTIME_DIR": str(self.folder), "SLUICE_PASSWORD": PASSWORD}
+        (self.folder / "work").mkdir()
+
+    def words(self, line):
+        """The words of a command, as this test runs it."""
+        line = line.replace("/srv/photos", str(self.photos)).replace("@server/", f"@{self.address}/")
+        words = [re.sub(r"^~", str(self.folder), word) for word in shlex.split(line)]
+        return [PROGRAM, *words[1:]]
+
+    def run_line(self, line, stdin=""):
+        done = subprocess.run(self.words(line), cwd=self.folder / "work", env=self.environment, input=stdin, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, f"{line}\n{done.stdout}")
+        return done.stdout
+
+    def serve(self, line, *more):
+        """Starts a server, and returns what it has printed when it listens."""
+        server = subprocess.Popen([*self.words(line), "--listen", self.address, *more], cwd=self.folder / "work",
+                                  env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.terminate)
+        said = ""
+        for text in server.stdout:
+            said += text
+            if text.startswith("I/O"):
+                return server, said
+        self.fail(f"{line}\n{said}")
+
+    def test_the_commands_that_serve_directories(self):
+        two_shares, protected, add_user, status = commands("Serve directories")
+        server, said = self.serve(two_shares)
+        self.assertIn("Public", said)
+        self.assertIn("photos", said)
+        self.run_line(add_user, stdin=PASSWORD + "\n")
+        self.assertIn(self.address.partition(":")[2], self.run_line(status))
+        server.terminate()
+        self.assertEqual(server.wait(timeout=30), 0)
+        self.assertIn("photos", self.serve(protected)[1])
+
+    def test_the_commands_that_copy_files(self):
+        self.serve(f"sluice serve photos={self.photos}", "--user", f"alice%{PASSWORD}")
+        get, resume, put = commands("Copy files")
+        self.run_line(get)
+        copied = self.folder / "work" / "2026" / "one.jpg"
+        self.assertEqual(copied.read_bytes(), (self.photos / "2026" / "one.jpg").read_bytes())
+        self.run_line(resume)
+        (self.folder / "work" / "backup.tar").write_bytes(b"an archive")
+        self.run_line(put)
+        self.assertEqual((self.photos / "backup.tar").read_bytes(), b"an archive")
+
+    def test_the_commands_that_work_with_images(self):
+        (self.folder / "work" / "notes.txt").write_text("notes\n")
+        *lines, serve = commands("Work with FAT images")
+        said = "".join(self.run_line(line) for line in lines)
+        self.assertIn("notes.txt", said)
+        self.assertIn("disk", self.serve(serve)[1])
+
+    def test_the_commands_that_hold_locks(self):
+        for name in ("rebuild", "report"):
+            script = self.folder / "work" / name
+            script.write_text(f"#!/bin/sh\necho {name}\n")
+            script.chmod(0o755)
+        rebuild, report = commands("Serialise jobs")
+        self.assertEqual(self.run_line(rebuild), "rebuild\n")
+        self.assertEqual(self.run_line(report), "report\n")
+
+    def test_the_first_screen_shows_what_the_server_prints(self):
+        said = self.serve("sluice serve ~/Public")[1]
+        shown = re.search(r"^\$ sluice serve ~/Public\n(.*?)^\.\.\.$", README.read_text(), re.S | re.M).group(1)
+        words = {line.split()[0] for line in shown.splitlines() if line and not line.startswith(" ")}
+        self.assertEqual(words - {line.split()[0] for line in said.splitlines() if line.strip()}, set(), said)
+
+
+if __name__ == "__main__":
+    PROGRAM = str(pathlib.Path(sys.argv.pop()).resolve())
+    unittest.main()
