@@ -160,7 +160,7 @@ void print_table(const char* title, const std::vector<cell>& cells, bool is_disj
 
 void print_tables(const fsmutex_arguments& arguments, std::string_view volume, const std::vector<cell>& cells,
                   const std::vector<contestant>& who, const results& all) {
-    fmt::print("{} ({}), {} processors; the median of {} repeats of {} ms\n", arguments.folder, volume,
+    fmt::print("{} ({}), {} CPUs; the median of {} repeats of {} ms\n", arguments.folder, volume,
                ::sysconf(_SC_NPROCESSORS_ONLN), arguments.repeats, arguments.milliseconds);
     for (const bool is_disjoint : {false, true}) {
         if (std::none_of(cells.begin(), cells.end(),

@@ -271,7 +271,7 @@ class Serve(unittest.TestCase):
         for name in "a-name-of-sixteen", "two words":
             done = sluice("serve", self.folder, "--users-file", self.users, "--name", name)
             self.assertEqual(done.returncode, 1)
-            self.assertRegex(done.stderr, f"'{name}' .*1 to 15 letters.*--name FILES")
+            self.assertRegex(done.stderr, f"'{name}': .*1 to 15 letters.*--name FILES")
 
     def test_the_command_line_comes_before_the_file(self):
         file = os.path.join(self.folder, "serve.toml")

@@ -108,20 +108,19 @@ void print_table(const atomicity_arguments& arguments, const io::atomicity_repor
     const machine here = machine::of_this_process();
     fmt::print(
         "Rewriting one range of a file in {} ({}), from byte {} on: {} writers, {} readers, {} ms for each "
-        "size;\n{}, {} processors.\n"
+        "size;\n{}, {} CPUs.\n"
         "Each write and each read is one system call. A torn read returned bytes of more than one write; a "
-        "fresh one\nreturned another write than the one before it; a short call transferred less than asked "
-        "for.\n\n",
+        "fresh one\nreturned a different write than the previous read; a short call transferred less than "
+        "requested.\n\n",
         arguments.path, report.volume.type_name, arguments.offset_bytes, arguments.writers, arguments.readers,
         arguments.milliseconds_per_size, here.kernel, here.processors);
     for (const auto& series : report.series)
         print_series(series);
     fmt::print(
-        "What this shows: writes of a size with torn reads are not atomic on this volume.\n"
-        "What it does not: a size without torn reads can still tear, under another load, kernel or number of "
-        "processors;\n"
-        "with fewer than a hundred fresh reads it was hardly tried (--time tries longer).\n"
-        "It says nothing about other offsets (--offset), other hosts, or power failures.\n");
+        "What this shows: a size with torn reads is not atomic on this volume.\n"
+        "What it does not: a size without torn reads can still tear under another load, kernel or number of "
+        "CPUs;\nwith fewer than a hundred fresh reads the test is weak (--time extends it).\n"
+        "The result does not apply to other offsets (--offset), other hosts, or power failures.\n");
 }
 
 void run_atomicity(const atomicity_arguments& arguments) {
