@@ -87,6 +87,19 @@ class Listening(unittest.TestCase):
             self.assertNotIn("invariant", done.stderr)
 
 
+class Users(unittest.TestCase):
+    @unittest.skipIf(os.geteuid() != 0, "only root can give files away")
+    def test_root_keeps_the_owner_of_a_users_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "users")
+            for name in ("alice", "bob"):
+                done = subprocess.run([PROGRAM, "user", "--users-file", path, "add", name], input="a-password-of-a-test\n",
+                                      text=True, stderr=subprocess.PIPE, timeout=60)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                os.chown(path, 1234, 5678) if name == "alice" else None
+            self.assertEqual((os.stat(path).st_uid, os.stat(path).st_gid), (1234, 5678))
+
+
 class Configuration(unittest.TestCase):
     def test_a_setting_of_the_file_that_would_be_without_effect_is_refused_with_its_line(self):
         with tempfile.TemporaryDirectory() as folder:
