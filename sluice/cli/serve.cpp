@@ -25,6 +25,7 @@
 #include "sluice/cli/loop_threads.hpp"
 #include "sluice/cli/proc_thread_usage.hpp"
 #include "sluice/cli/process_resources.hpp"
+#include "sluice/cli/serve_command_line.hpp"
 #include "sluice/cli/serve_options.hpp"
 #include "sluice/cli/share_domains.hpp"
 #include "sluice/cli/shared_locks.hpp"
@@ -503,85 +504,18 @@ void serve(const serve_options& given, const std::string& file) {
     if (not watching) fail(watching.error());
 }
 
-// Options for logons, encryption and confinement.
-void add_protection_options(command_syntax command, serve_options& options, bool& no_confinement) {
-    command.add_flag("--encrypt", options.encrypt, "require encryption [default: on request]");
-    command.add_flag("--no-signing", options.no_signing, "do not require signing");
-    command
-        .add_option("--signing-algorithms", options.signing_algorithms,
-                    "signing algorithms for SMB 3.1.1 in order of preference; aes-cmac permits more than two "
-                    "connections per session (repeatable) [default: aes-gmac,aes-cmac,hmac-sha256]")
-        .one_value_each_time()
-        .value_name("LIST");
-    command.add_flag("--guest", options.guest, "accept anonymous logons, unsigned and unencrypted");
-    command.add_flag("--impersonate", options.impersonate,
-                     "access files as the Unix account of the user (requires root)");
-    command
-        .add_option("--confine-to", options.confine_to,
-                    "directory that the process may access besides its shares, for shares that SIGHUP adds "
-                    "(repeatable)")
-        .value_name("DIR");
-    command.add_flag("--no-confinement", no_confinement,
-                     "do not restrict the process to its own files, system calls, and privileges");
-}
-
 }  // namespace
 
 void add_serve(command_syntax app) {
-    const command_syntax command = app.add_subcommand("serve", "serve directories and FAT images over SMB");
-    struct arguments {
-        serve_options options;
-        std::vector<std::string> paths;
-        std::string configuration;
-        image_options image;
-        bool wants_limits = false;
-        bool no_confinement = false;
-    };
-    const auto given = std::make_shared<arguments>();
-    command.add_option("PATH", given->paths,
-                       "directory or FAT disk image to share, or NAME=PATH (repeatable)");
-    command.add_option("--name", given->options.name, "NetBIOS name of the server [default: SLUICE]");
-    command.add_option("--port", given->options.port, "TCP port [default: 445; 1445 if 445 is unavailable]");
-    command.add_option("--listen", given->options.listen,
-                       "listen on ADDRESS[:PORT] (repeatable) [default: all]");
-    command
-        .add_option("--advertise", given->options.advertise,
-                    "address to announce for multichannel: ADDRESS[,speed=10g][,rss][,index=N], or 'none' "
-                    "(repeatable) [default: all addresses of this host]")
-        .value_name("ADDRESS");
-    command.add_flag("--read-only", given->options.read_only, "reject all changes");
-    command.add_option("--user", given->options.users,
-                       "allow only these users to log on: NAME in the users file, or NAME%PASSWORD for this "
-                       "run (repeatable)");
-    command.add_option("--users-file", given->options.users_file,
-                       "users file [default: ~/.config/sluice/users; for root: /etc/sluice/users]");
-    command
-        .add_option("--shared-locks", given->options.shared_locks,
-                    "share locks and open modes with other servers on this host that use the same FILE")
-        .value_name("FILE");
-    command
-        .add_option("--status-socket", given->options.status_socket,
-                    "socket for 'sluice status' [default: PORT.sock in the runtime directory]")
-        .value_name("PATH");
-    command
-        .add_option("--metrics", given->options.metrics,
-                    "serve Prometheus metrics over HTTP [default address: 127.0.0.1]")
-        .value_name("[ADDRESS:]PORT");
-    add_protection_options(command, given->options, given->no_confinement);
-    command
-        .add_option("--session-lifetime", given->options.session_lifetime,
-                    "require clients to authenticate again after MINUTES; 0 means never [default: 0]")
-        .between(0U, session_lifetime_minutes_max);
-    command.add_flag("--offload", given->options.offload,
-                     "run all file system calls outside the event loops, for local disks that can hang");
-    command
-        .add_option("--loops", given->options.loops,
-                    "number of I/O threads; 0 means one per CPU [default: 0]")
-        .between(0U, loops_max);
-    command.add_flag("--limits", given->wants_limits, "print all resource limits of the server and exit");
-    command.add_flag("--verbose", given->options.verbose, "log failed requests as well");
-    add_image_options(command, given->image);
-    command.add_option("--config", given->configuration, "read settings and shares from a TOML file");
+    const command_syntax command = app.add_subcommand("serve", "serve directories and FAT images over SMB")
+                                       .group("Server")
+                                       .usage("[NAME=]PATH...")
+                                       .example("sluice serve ~/Public")
+                                       .example("sluice serve --read-only --encrypt photos=/srv/photos")
+                                       .example("sluice serve --config /etc/sluice.toml")
+                                       .example("sluice serve disk.img --overlay try.overlay");
+    const auto given = std::make_shared<serve_arguments>();
+    declare_serve_options(command, *given);
     command.on_call([given] {
         if (given->wants_limits) return print_limits();
         given->options.confines = not given->no_confinement;

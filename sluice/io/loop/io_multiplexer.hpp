@@ -437,7 +437,7 @@ protected:
     void refuse_all() noexcept;
 
     /// For a back end that submits many operations in one system call. Operations on sockets that receivers
-    /// start are queued, not tried, while many operations (limits::crowd) complete in one pass.
+    /// start are queued, not tried, while many operations complete in one pass (see limits.hpp).
     void batch_crowds() noexcept { batches_crowds_ = true; }
 
     /// Enables several threads; called first by a back end that implements backend_flush(). Errors: ENOMEM.
