@@ -69,7 +69,7 @@ inline asio_context::asio_context(std::unique_ptr<io_multiplexer> owned)
 
 inline asio_context::~asio_context() {
     discard_pending();
-    shutdown();  // destroys the functions that strands hold, and these what they own
+    shutdown();  // destroys the functions that strands hold, and the objects that these own
     discard_pending();
     destroy();
     waker_->let_go();

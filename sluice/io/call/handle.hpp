@@ -17,7 +17,7 @@ enum class mode : std::uint8_t {
     attr_write,  ///< read and write attributes
     read,        ///< read
     write,       ///< read and write
-    append,      ///< every write goes, atomically, to the end
+    append,      ///< every write appends atomically
 };
 
 /// How to open something that already exists, or that does not exist.

@@ -54,7 +54,7 @@ int flags_of(caching cached) noexcept {
         case caching::reads_and_metadata:
             return O_DSYNC;
         case caching::all:
-        case caching::temporary:  // Linux has no way to ask for it; files on tmpfs are never written back
+        case caching::temporary:  // Linux has no flag for it; files on tmpfs are never written back
                                   // anyway
             return 0;
     }

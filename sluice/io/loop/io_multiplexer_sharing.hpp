@@ -85,7 +85,7 @@ private:
     io_multiplexer& of_;
     why reason_;
     const outside* around_;  // the one on this thread within which this is
-    const runs_here here_;   // for handles that adopt it, and tasks that come home
+    const runs_here here_;   // for handles that adopt it, and tasks that return to it
 };
 
 }  // namespace sluice::io

@@ -190,7 +190,7 @@ void io_multiplexer::finish_run(bool& done) noexcept {
     const entry in(*this);
     ENSURE(not done, "a run ends once");
     done = true;
-    // Which thread waits for it is not known.
+    // Wakes all, because the thread that waits for it is unknown.
     while (sharing_->threads.wake_another()) {}
     if (sharing_->threads.is_asleep()) backend_wake();
 }

@@ -69,7 +69,7 @@ private:
     std::vector<std::unique_ptr<worker>> workers_;
 };
 
-/// Carries out a file operation on the calling thread, waiting as long as it takes.
+/// Carries out a file operation on the calling thread, and waits until it is complete.
 void perform_blocking(detail::operation_record& op) noexcept;
 
 }  // namespace sluice::io

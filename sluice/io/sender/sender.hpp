@@ -329,7 +329,7 @@ class mapped_write_sender;
 }
 
 /// The state of one operation, from start() to the done signal; see `operation` for the lifetime rules.
-/// The receiver may be incomplete where this type is only named, so that it can point at its own state to
+/// The receiver may be incomplete where this type is only named, so that it can point to its own state to
 /// start it again. Thread safety: the multiplexer's thread only. Allocates, locks, waits, throws: never.
 template <class Sender, class Receiver>
 class io_operation_connection final : private detail::operation_record {

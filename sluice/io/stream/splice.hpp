@@ -32,8 +32,8 @@ inline constexpr std::uint64_t to_the_end = std::numeric_limits<std::uint64_t>::
 /// How to send a range if the file turns out to be shorter.
 enum class short_file : std::uint8_t {
     ends_early,        ///< the result has the number of bytes; the receiver gets fewer than announced
-    filled_with_zeros  ///< as if it still had that length: keeps a stream whose header has announced it in
-                       ///< step
+    filled_with_zeros  ///< as if it still had that length, so that the length in a header stays
+                       ///< correct
 };
 
 /// The range of a file to send, and a header.

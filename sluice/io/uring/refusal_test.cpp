@@ -107,7 +107,7 @@ protected:
     std::unique_ptr<io_multiplexer> multiplexer;
 };
 
-// --- a ring that cannot be made
+// --- a ring that cannot be created
 
 TEST_F(uring_refusal, a_ring_without_memory_is_created_smaller_and_works) {
     largest_ring = 20;
@@ -181,7 +181,7 @@ TEST_F(uring_refusal, memory_beyond_the_lock_limit_is_used_unregistered) {
               "plain 1048576");
 }
 
-// --- a ring that the kernel takes nothing from
+// --- a ring whose requests the kernel refuses
 
 TEST_F(uring_refusal, a_stream_is_read_and_written_while_the_kernel_takes_no_request) {
     socket_pair pair;

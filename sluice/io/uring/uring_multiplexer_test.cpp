@@ -14,7 +14,7 @@ namespace {
 using namespace uring_test;
 using namespace std::chrono_literals;
 
-// Where io_uring is denied there is nothing to test in this program.
+// Skips all tests of this program where io_uring is denied.
 class needs_uring final : public testing::Environment {
     void SetUp() override {
         if (const auto tried = try_uring(); not tried) GTEST_SKIP() << tried.error().message();
