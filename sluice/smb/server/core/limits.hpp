@@ -57,7 +57,7 @@ inline constexpr std::size_t sessions_max = 16'384;
 inline constexpr std::size_t sessions_in_progress_max = 1024;
 inline constexpr std::size_t sessions_in_progress_per_connection_max = 64;
 inline constexpr std::size_t sessions_per_connection_max = 1024;
-/// As Windows has it, and clients expect.
+/// The limit of Windows, which clients expect.
 inline constexpr std::size_t channels_per_session_max = 32;
 /// Sessions that have ended whose signing keys a connection keeps, to answer requests that came too late.
 inline constexpr std::size_t former_channels_max = 16;
@@ -89,7 +89,8 @@ static_assert(logon_waiters_per_address_max * logon_delay_max < first_session_wi
 
 /// How long the holder of an oplock or a lease may take to answer a break.
 inline constexpr std::chrono::seconds break_within{35};
-/// How long a client may leave what it is told of a break on the way, before it is told on another channel.
+/// How long a break notification may remain undelivered on one channel before it is sent on
+/// another.
 inline constexpr std::chrono::milliseconds told_again_after{1000};
 /// How long a durable open is kept without its client when the client does not say.
 inline constexpr std::chrono::seconds durable_timeout_default{60};

@@ -28,7 +28,7 @@ public:
         ++size_;
         (*this)[size_ - 1] = std::move(value);
     }
-    /// What stood in front is destroyed, also its resources.
+    /// Destroys the front element, also its resources.
     void pop_front() noexcept {
         front() = T{};
         front_ = (front_ + 1) & (ring_.size() - 1);
