@@ -19,11 +19,12 @@ namespace sluice::smb::server {
 
 class connection;
 
-/// What the messages of a compound hand on to the related ones behind them ([MS-SMB2] 3.3.5.2.7.2).
+/// The state that the messages of a compound pass to the related ones after them ([MS-SMB2]
+/// 3.3.5.2.7.2).
 struct compound_state {
     std::optional<wire::file_id> file;                  // that the last CREATE made, or the last command used
-    wire::nt_status status = wire::nt_status::success;  // of the message before
-    std::optional<std::uint64_t> session_id;            // of the message before, if it had one that exists
+    wire::nt_status status = wire::nt_status::success;  // of the preceding message
+    std::optional<std::uint64_t> session_id;            // of the preceding message, if that session exists
     std::optional<std::uint32_t> tree_id;
 };
 
@@ -98,10 +99,11 @@ public:
     void withdraw_calls() noexcept {
         if (interrupted_) withdrawal_.withdraw();
     }
-    /// Why it is to end, if it is: after every suspension, whoever is about to leave something with the
-    /// session or the tree asks, for they may have ended meanwhile.
+    /// The status with which it must end, if it must. A request checks this after every suspension,
+    /// before it adds anything to the session or the tree, because they may have ended in between.
     [[nodiscard]] const std::optional<wire::nt_status>& interrupted() const noexcept { return interrupted_; }
-    /// The answer to what waited for caches in vain: it was ended, or too many wait.
+    /// Returns the status for a request whose wait for caches failed: it was interrupted, or too
+    /// many wait.
     [[nodiscard]] wire::nt_status wait_failure_status() const noexcept {
         return interrupted_.value_or(wire::nt_status::insufficient_resources);
     }
@@ -109,11 +111,11 @@ public:
     /// The session and tree for which the request accesses files. The request has both.
     [[nodiscard]] server::accessor accessor() const noexcept { return {session->user, *tree}; }
 
-    std::shared_ptr<server::channel> channel;  // of the session, by which the request came
+    std::shared_ptr<server::channel> channel;  // of the session, on which the request arrived
     std::shared_ptr<server::session> session;
     std::shared_ptr<server::tree> tree;
     reply answer;
-    std::vector<std::byte> error_data;           // what some errors tell beside their status
+    std::vector<std::byte> error_data;           // data that some errors add to their status
     std::shared_ptr<server::channel> sealed_by;  // not null: encrypted, and so is the reply
     /// Has the reply signed. Only where the request has proved that its sender knows the key: see
     /// docs/formats/smb2-signing.md. False if the key may not sign a reply of that id any more: then nothing
@@ -123,11 +125,11 @@ public:
     bool knows_session_key = false;  // it binds a session, whose key has signed it
     bool is_last_of_frame = true;
     bool is_related = false;
-    std::size_t frame_bytes = 0;            // of the frame that it came in, and keeps
+    std::size_t frame_bytes = 0;            // size of the frame that it arrived in, and keeps
     bool is_pending = false;                // counted among those of its connection that wait
     quota_hold counted;                     // and among those of its client
     std::uint64_t async_id = 0;             // not zero: an interim reply was sent
-    reply_batch* replies_before = nullptr;  // of its frame
+    reply_batch* replies_before = nullptr;  // for its frame
 
 private:
     friend class connection;
@@ -144,7 +146,7 @@ private:
     std::optional<wire::nt_status> interrupted_;
     std::optional<wire::nt_status> lateness_;
     std::optional<reply_signer> signs_reply_;
-    std::shared_ptr<open> in_sequence_of_;  // where it counts as under way
+    std::shared_ptr<open> in_sequence_of_;  // where it counts as in flight
 
 public:
     list_hook<request> link;  // in its connection's list

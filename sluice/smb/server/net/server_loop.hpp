@@ -13,8 +13,9 @@
 
 namespace sluice::smb::server {
 
-/// One of the loops a server runs on, with what belongs to it alone. A connection has its home on one, and
-/// all its coroutines stay there. Loop-owned: the loop's thread, except for what says otherwise.
+/// One of the loops a server runs on, with its own resources. A connection has its home on one, and
+/// all its coroutines stay there. Loop-owned: the loop's thread, except where a member says
+/// otherwise.
 struct server_loop {
     server_loop(io::io_multiplexer& with, std::size_t bytes_max, std::size_t index = 0) noexcept
         : multiplexer(with), number(index), buffer_bytes_max(bytes_max), connections(with) {}

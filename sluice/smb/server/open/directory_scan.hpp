@@ -30,7 +30,7 @@ public:
     /// Where its calls run; null: in the domain of the directory. Belongs to the holder of the turn.
     vfs::fs_domain* domain = nullptr;
 
-    /// Begins, or begins anew.
+    /// Begins the scan, or begins it again.
     void start(std::string pattern);
     [[nodiscard]] bool is_started() const noexcept { return not pattern_.empty(); }
 
@@ -62,7 +62,7 @@ private:
     stage stage_ = stage::end;
     std::unique_ptr<vfs::directory_listing> listing_;
     const vfs::listed_name* next_ = nullptr;  // peeked at, not taken
-    vfs::listed_name found_;                  // what does not come from the listing
+    vfs::listed_name found_;                  // entries that the listing does not contain
     std::string found_name_;
 };
 

@@ -28,7 +28,7 @@ class channel;
 class session;
 class lease;
 
-/// What an open needs to outlive its connection ([MS-SMB2] 3.3.1.10, Open.Durable…).
+/// The state that an open needs to outlive its connection ([MS-SMB2] 3.3.1.10, Open.Durable…).
 struct durability {
     std::string owner;  // the user who may come back to it
     std::string owner_domain;
@@ -81,7 +81,8 @@ public:
     /// The file once more, for replies that are sent from it: they may outlive this. Null until there was
     /// one.
     std::shared_ptr<io::file_handle> pages;
-    // What other servers see of it, of the file and, if this is a stream, of the file it belongs to.
+    // Its lock bytes for other servers, for the file and, if this is a stream, for the stream's
+    // file.
     peer_claim claim;
     peer_claim claim_to_base;
 
@@ -92,27 +93,26 @@ public:
     bool deletes_on_close = false;
     bool is_closed = false;                         // cannot be named any more
     std::uint32_t pending_writes = 0;               // they keep its place in the file: see open_closer.hpp
-    event<wire::nt_status>* told_of_end = nullptr;  // who has closed it, and waits for these
+    event<wire::nt_status>* told_of_end = nullptr;  // the CLOSE that waits for these
     channel_sequence sequence;
     std::uint64_t position = 0;  // FilePositionInformation: kept, not used
     std::uint32_t mode = 0;      // FileModeInformation
 
     kept_times kept;
 
-    // What the client may cache: an oplock of this open, or the lease it shares with others. Null: nothing.
+    // The client's caching: an oplock of this open, or the lease it shares with others. Null: none.
     std::shared_ptr<server::lease> lease;
 
     wire::guid client{};
     std::optional<durability> durable;      // null: ends with its connection
-    std::optional<wire::guid> create_guid;  // of the CREATE that made it
-    // Whether the same CREATE once more gives this open: until something is done with it
-    // ([MS-SMB2] 3.3.1.10).
+    std::optional<wire::guid> create_guid;  // from the CREATE that opened it
+    // Whether the same CREATE once more returns this open: until it is used ([MS-SMB2] 3.3.1.10).
     bool is_replay_eligible = false;
     std::optional<app_instance> instance;  // the application that has it open
 
     server::lock_sequences lock_requests;
     std::shared_ptr<directory_scan> scan;  // a query in progress holds it, too
-    fifo_lock watch_begins;                // of who begins the watch
+    fifo_lock watch_begins;                // held while a request begins the watch
     std::unique_ptr<notify_watch> watch;
 };
 

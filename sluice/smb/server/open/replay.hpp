@@ -29,7 +29,8 @@ public:
     replay_table(const replay_table&) = delete;
     replay_table& operator=(const replay_table&) = delete;
 
-    /// The place a CREATE under way has in the table, given back if it does not come to an open.
+    /// The entry in the table for a CREATE in progress; released if the CREATE does not produce an
+    /// open.
     class place {
     public:
         place(replay_table& table, const identity& which) noexcept : table_(&table), which_(which) {}
@@ -54,7 +55,8 @@ public:
         std::shared_ptr<open> made;
         std::optional<place> fresh;
     };
-    /// Errors: FILE_NOT_AVAILABLE while the first is being made; DUPLICATE_OBJECTID if this is no replay.
+    /// Errors: FILE_NOT_AVAILABLE while the first is in progress; DUPLICATE_OBJECTID if this is not
+    /// a replay.
     [[nodiscard]] std::expected<outcome, wire::nt_status> find_or_begin(const identity& which,
                                                                         bool is_replay);
     /// Something was done with the open: its client has had the reply, and the guid may be used again.

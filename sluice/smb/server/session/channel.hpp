@@ -37,7 +37,7 @@ public:
 
     quota_hold counted;  // once it is established
 
-    /// While authentication goes on: the first time, or again.
+    /// Set during authentication: the first, or a later one.
     std::unique_ptr<auth::negotiator> negotiator;
     auth::preauth_integrity preauth;
 

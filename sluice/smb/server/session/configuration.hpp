@@ -29,9 +29,10 @@ struct share_configuration {
     bool is_read_only = false;
     bool is_hidden = false;  // not in lists
     protection encryption = protection::offered;
-    std::vector<std::string> users;  // who may connect; none named: everybody who can log on
+    std::vector<std::string> users;  // that may connect; empty: all that can log on
 
-    /// Whether `other` serves the same thing in the same way, so that nobody need notice a reload.
+    /// Returns whether `other` serves the same thing in the same way, so that a reload can leave it
+    /// as it is.
     [[nodiscard]] bool is_same_as(const share_configuration& other) const {
         return name == other.name and comment == other.comment and source == other.source and
                is_read_only == other.is_read_only and is_hidden == other.is_hidden and
@@ -48,7 +49,7 @@ struct network_interface {
 };
 
 struct server_configuration {
-    std::string name = "SLUICE";  // at most 15 characters, as NetBIOS has it
+    std::string name = "SLUICE";  // at most 15 characters, the limit of NetBIOS
     std::string comment;
     std::vector<share_configuration> shares;
     /// Asked whenever a client asks, for they come and go; null: there are none to tell.
@@ -63,8 +64,8 @@ struct server_configuration {
     bool allows_guests = false;
     /// After which a session has to be authenticated again before it is served; zero: never.
     std::chrono::seconds session_lifetime{0};
-    /// Gives the Unix account a user acts with on files; nothing: that user may not connect. Empty: everybody
-    /// acts as the account the server runs as.
+    /// Returns the Unix account a user acts with on files; std::nullopt: that user may not connect.
+    /// If empty, all users act as the account that the server runs as.
     std::function<std::optional<vfs::unix_account>(const std::string& user)> account_of{};
     /// Bounds of the resources that all clients share.
     server_bounds bounds = server_bounds::of({});
