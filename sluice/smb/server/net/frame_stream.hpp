@@ -49,7 +49,7 @@ private:
     buffer_source buffers_;
     std::vector<std::byte> few_;
     pool_buffer many_;       // holds the staged bytes, if there is one
-    std::size_t begin_ = 0;  // of the staged bytes not yet taken
+    std::size_t begin_ = 0;  // first staged byte that is not yet taken
     std::size_t end_ = 0;
     bool last_was_large_ = false;  // the next probably is, too: stage little of it
     bool many_come_ = false;       // more at a time than `few_` holds
@@ -104,7 +104,7 @@ public:
     [[nodiscard]] io::task<void> drained_to(std::size_t bytes) noexcept;
 
     /// Waits until little is left to send, or the connection is broken. A reply fills a large
-    /// buffer only just before it is sent. So one buffer, still in the CPU's cache, serves many
+    /// buffer only right before it is sent. So one buffer, still in the CPU's cache, serves many
     /// replies, and a client that receives nothing occupies no memory. First come, first served; a
     /// waiter that resumes and then waits for something else lets the next one pass.
     [[nodiscard]] io::task<void> has_room() noexcept;

@@ -23,8 +23,8 @@ class connection;
 /// 3.3.5.2.7.2).
 struct compound_state {
     std::optional<wire::file_id> file;                  // that the last CREATE made, or the last command used
-    wire::nt_status status = wire::nt_status::success;  // of the preceding message
-    std::optional<std::uint64_t> session_id;            // of the preceding message, if that session exists
+    wire::nt_status status = wire::nt_status::success;  // from the preceding message
+    std::optional<std::uint64_t> session_id;            // from the preceding message, if that session exists
     std::optional<std::uint32_t> tree_id;
 };
 
@@ -53,9 +53,10 @@ public:
     /// Where the reply's body goes; see reply::begin().
     [[nodiscard]] byte_writer* begin_reply(std::size_t bytes_max) noexcept { return answer.begin(bytes_max); }
 
-    /// The open a message names, or, in a related compound, the one before it used. Null: FILE_CLOSED. What
-    /// is found is what related messages behind it mean, too. Null also for a request that would change
-    /// something too late; then lateness() says with what it is answered.
+    /// Returns the open that a message names, or, in a related compound, the open that the
+    /// preceding message used. Later related messages use this open, too. Null: FILE_CLOSED. Null
+    /// also for a request that would change something too late; then lateness() has the status of
+    /// the reply.
     [[nodiscard]] std::shared_ptr<open> find_open(const wire::file_id& named) noexcept;
 
     /// FILE_NOT_AVAILABLE if find_open() found the request to be from before its channel failed.
@@ -85,12 +86,12 @@ public:
     /// Suspends, and releases the latch.
     [[nodiscard]] io::task<wire::nt_status> wait(event<wire::nt_status>& until) noexcept;
 
-    /// Waits for `until`, having told the client that it may take long (an interim reply, [MS-SMB2] 3.3.4.2),
-    /// where it may be told: the last message of a frame, and no new name (clients rename in the middle of a
-    /// compound, and smbtorture has it that Windows tells them nothing). CANCEL, and the end of the session
-    /// or connection, set it to `cancelled`. Gives INSUFFICIENT_RESOURCES at once when the connection has too
-    /// many that wait, and INTERNAL_ERROR, as Windows does, for what may wait for ever with other messages
-    /// behind it. Suspends.
+    /// Waits for `until`. First sends an interim reply, [MS-SMB2] 3.3.4.2, except for a message
+    /// that is not the last of its frame, and for a rename: clients rename in the middle of a
+    /// compound, and smbtorture shows that Windows sends none. CANCEL, and the end of the session
+    /// or connection, set the event to `cancelled`. Returns INSUFFICIENT_RESOURCES at once when too
+    /// many requests of the connection wait, and INTERNAL_ERROR, as Windows does, for a request
+    /// that may wait indefinitely with other messages after it. Suspends.
     [[nodiscard]] io::task<wire::nt_status> pend(event<wire::nt_status>& until) noexcept;
     /// Ends the waits in pend() and wait(), the present one and later ones. On the request's own
     /// loop, it also withdraws the calls that have not begun. Any thread, under the latch.
@@ -111,7 +112,7 @@ public:
     /// The session and tree for which the request accesses files. The request has both.
     [[nodiscard]] server::accessor accessor() const noexcept { return {session->user, *tree}; }
 
-    std::shared_ptr<server::channel> channel;  // of the session, on which the request arrived
+    std::shared_ptr<server::channel> channel;  // the session's, on which the request arrived
     std::shared_ptr<server::session> session;
     std::shared_ptr<server::tree> tree;
     reply answer;
