@@ -82,7 +82,8 @@ std::shared_ptr<volume_feed> smb_server::run_feed(const std::shared_ptr<vfs::vol
     return {running.get(), [running](volume_feed* ending) noexcept { ending->scope.cancel(); }};
 }
 
-// Whoever lets go of it last, its volume goes on the first loop, whose multiplexer it knows.
+// Any loop may release a share last. The volume is destroyed on the first loop, whose multiplexer
+// it uses.
 std::shared_ptr<share> smb_server::make_share(std::unique_ptr<share> made) noexcept {
     return {made.release(), [&first = context_.loop()](share* unused) noexcept {
                 do_on(first, [unused]() noexcept { delete unused; });

@@ -114,7 +114,7 @@ TEST_F(locks, that_wait_count_towards_the_limit_of_their_open) {
     EXPECT_EQ(lock(greedy, {5, 1}, at_once), nt_status::insufficient_resources);
 }
 
-TEST_F(locks, that_wait_when_the_client_disconnects_end) {
+TEST_F(locks, that_wait_end_when_the_client_disconnects) {
     const wire::file_id first = open_file();
     const wire::file_id second = open_file();
     ASSERT_EQ(lock(first, {0, 10}, at_once), nt_status::success);

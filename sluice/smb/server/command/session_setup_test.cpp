@@ -44,7 +44,7 @@ TEST_F(log_on, anonymously_is_refused_unless_guests_are_allowed) {
     EXPECT_EQ(client.log_on("", ""), nt_status::access_denied);
 }
 
-TEST_F(log_on, anonymously_does_not_count_as_a_wrong_password_if_refused) {
+TEST_F(log_on, anonymously_is_not_counted_as_a_wrong_password) {
     world& where = serve();
     for (int i = 0; i != 20; ++i) {
         polite_client prober(where);

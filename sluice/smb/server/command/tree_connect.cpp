@@ -14,8 +14,8 @@ using wire::nt_status;
 
 namespace {
 
-// The share's name in \\server\share. Whatever the client calls the server is accepted: it may know us by
-// names we never heard of.
+// The share's name in \\server\share. Every server name is accepted, because clients may know the
+// server by any name.
 [[nodiscard]] std::string share_name_of(std::string_view path) {
     if (not path.starts_with("\\\\")) return {};
     const std::size_t slash = path.find('\\', 2);
@@ -43,7 +43,7 @@ namespace {
                              {{"user", by.user.name},
                               {"share", wanted.configuration().name},
                               {"rule", "the share names the users it is for"},
-                              {"remedy", "add the user to the share's list, or leave the list out"}});
+                              {"remedy", "add the user to the share's list, or remove the list"}});
         return nt_status::access_denied;
     }
     const bool needs_encryption = wanted.configuration().encryption == protection::required;
@@ -63,7 +63,7 @@ namespace {
                              {{"user", r.session->user.name},
                               {"share", fresh.target->configuration().name},
                               {"rule", "with --impersonate every user needs a Unix account of the same name"},
-                              {"remedy", "make the account, or serve without --impersonate"}});
+                              {"remedy", "create the account, or serve without --impersonate"}});
         return nt_status::access_denied;
     }
     auto volume = vfs::impersonated_volume::create(fresh.target->volume(), *account);
