@@ -28,6 +28,8 @@ public:
     [[nodiscard]] table_entry entry(std::uint32_t cluster) const noexcept {
         return shape_.classify(value(cluster));
     }
+    /// How many clusters have an owner.
+    [[nodiscard]] std::uint64_t owned() const noexcept { return owned_; }
     [[nodiscard]] object owner(std::uint32_t cluster) const noexcept { return owners_[cluster]; }
     /// Whether it can be part of a chain: a cluster of the volume, neither free nor bad.
     [[nodiscard]] bool is_in_use(std::uint32_t cluster) const noexcept;
@@ -51,6 +53,7 @@ private:
     geometry shape_;
     std::vector<std::byte> table_;
     std::vector<object> owners_;
+    std::uint64_t owned_ = 0;
 };
 
 }  // namespace sluice::fat

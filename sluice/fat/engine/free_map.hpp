@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace sluice::fat {
@@ -14,6 +15,9 @@ struct cluster_extent {
     [[nodiscard]] friend constexpr bool operator==(const cluster_extent&,
                                                    const cluster_extent&) noexcept = default;
 };
+
+/// How many clusters they have together, each as often as it occurs. Complexity: linear.
+[[nodiscard]] std::uint64_t clusters_in(std::span<const cluster_extent> extents) noexcept;
 
 /// One bit per thing that may be taken, numbered from `first()`: clusters.
 ///
@@ -35,6 +39,8 @@ public:
     void take(cluster_extent what) noexcept;
     /// All of `what` is free now: it was taken before.
     void give(cluster_extent what) noexcept;
+    /// All of `what` is free now, whatever it was before.
+    void give_if_taken(cluster_extent what) noexcept;
 
     /// How many from `first` on are free, up to `most`. Nothing outside is.
     [[nodiscard]] std::uint32_t free_from(std::uint32_t first, std::uint32_t most) const noexcept;

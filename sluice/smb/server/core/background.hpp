@@ -15,7 +15,8 @@ public:
     background_work(io::io_multiplexer& loop, server_latch& latch) noexcept
         : loop_(loop), latch_(latch), tasks_(loop) {}
 
-    /// Starts the work soon, from the first loop. Any thread of the server that holds no mutex.
+    /// Starts the work: on the first loop at once, unless the caller holds the latch; otherwise
+    /// soon. Any thread of the server that holds no mutex.
     void spawn(io::task<void> work) noexcept;
     /// Cancels the operations that the work waits for.
     void cancel() noexcept { tasks_.cancel(); }

@@ -169,8 +169,8 @@ template <class Awaiter>
     return unlatched_awaiter<Awaiter>(latch, std::move(what));
 }
 
-/// Runs `work` while holding the latch, which `work` releases where it waits. Begins from the loop,
-/// because the caller may hold the latch. `latch` and `loop` outlive it.
+/// Runs `work` while holding the latch, which `work` releases while it waits. Begins at once; or
+/// from the loop, if the caller holds the latch. `latch` and `loop` outlive it.
 [[nodiscard]] io::task<void> latched(server_latch& latch, io::io_multiplexer& loop,
                                      io::task<void> work) noexcept;
 
