@@ -155,7 +155,7 @@ io::task<void> smb_server::accept_on(io::listening_socket_handle& listener) noex
         auto accepted = co_await io::async_accept(listener);
         if (not accepted) {
             if (accepted.error() == std::errc::operation_canceled) co_return;
-            context_.log().write(event_severity::warning, "a connection could not be accepted",
+            context_.log().write(event_severity::warning, "cannot accept a connection",
                                  {{"why", accepted.error().message()}});
             const deadline pause(pause_when_out_of_descriptors);
             (void)co_await io::co_sleep(context_.loop(), pause);
@@ -222,7 +222,7 @@ io::task<void> smb_server::serve(std::size_t loop, io::socket_handle socket,
     client->admitted.handle = std::make_shared<connection_handle>(home, client);
     context_.connections.enter(*client, client->admitted.handle);
     if (const auto evicted = context_.admission.enter(client->admitted))
-        evicted->close("its address has too many connections without a session");
+        evicted->close("too many connections without a session from this address");
     io::task<void> running = client->run();
     co_await std::move(running);
     context_.admission.leave(client->admitted);
@@ -237,7 +237,7 @@ std::size_t smb_server::end_sessions_of_removed_users() noexcept {
 
 void smb_server::stop() noexcept {
     for (const auto& client : context_.connections.stop())
-        client->close("the server stops");
+        client->close("server stopping");
     listening_.cancel();
     for (const auto& each : context_.loops())
         each->do_here([&home = *each]() noexcept { home.connections.cancel(); });

@@ -149,7 +149,7 @@ nt_status bind(request& r, const auth::step_done& who) {
     fresh.signer = std::make_shared<auth::signer>(*std::move(signer));
     if (not r.sign_reply_with(fresh.signer)) return nt_status::insufficient_resources;
     fresh.is_established = true;
-    r.host().log().write(event_severity::info, "a session has another channel",
+    r.host().log().write(event_severity::info, "channel added to session",
                          {{"user", user.name}, {"peer", r.connection().peer_text()}});
     return nt_status::success;
 }

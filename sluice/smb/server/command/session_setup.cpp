@@ -139,7 +139,7 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
     if (not r.host().admission.establish(*r.channel, r.connection().admitted))
         return nt_status::insufficient_resources;
     r.channel->is_established = true;
-    r.host().log().write(event_severity::info, "a user has logged on",
+    r.host().log().write(event_severity::info, "user logged on",
                          {{"user", fresh.user.name}, {"peer", r.connection().peer_text()}});
     fresh.state = session::phase::valid;
     begin_lifetime(r.host(), fresh);
@@ -189,13 +189,13 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
 
 // For the log: the reason for which an authenticated user is rejected.
 [[nodiscard]] const char* reason_of(nt_status refused, bool is_anonymous, bool is_binding) noexcept {
-    if (refused == nt_status::insufficient_resources) return "a limit of sessions or memory is reached";
+    if (refused == nt_status::insufficient_resources) return "session or memory limit reached";
     if (refused == nt_status::user_session_deleted)
         return "the client has a session of this user with another dialect";
-    if (is_anonymous) return "anonymous clients are not let in here";
+    if (is_anonymous) return "anonymous logons are not allowed";
     if (is_binding or refused == nt_status::logon_failure)
-        return "guests are not let in, nor another user into a session";
-    return "the connection cannot be encrypted, which this server requires";
+        return "neither guests nor another user in this session are allowed";
+    return "the server requires encryption, which the connection does not support";
 }
 
 // A session that fails to authenticate again ends, like one that never authenticated. Its waiting
@@ -204,11 +204,11 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
                                          bool is_wrong_proof) noexcept {
     server_context& host = r.host();
     host.log().write(
-        event_severity::warning, "a log-on was refused",
+        event_severity::warning, "logon failed",
         {{"peer", r.connection().peer_text()},
          {"why", refused.reason},
-         {"remedy", is_wrong_proof ? "check user and password; 'sluice user list' shows the users there are"
-                                   : "none on the server, unless its configuration should allow this"}});
+         {"hint", is_wrong_proof ? "check user and password; 'sluice user list' lists the users"
+                                 : "change the server's configuration only if it should allow this"}});
     if (is_wrong_proof) {
         if (r.session->admitted.client) r.session->admitted.client.count_failed_proof();
         host.logons.failed(r.connection().peer());

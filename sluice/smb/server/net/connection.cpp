@@ -145,7 +145,7 @@ io::task<void> connection::receive_all() noexcept {
 io::task<void> connection::send_all() noexcept {
     const result<void> sent = co_await writer_.run();
     // A connection that is closing ends once its remaining waits have ended.
-    if (not sent and not is_closing()) close("the client takes no replies");
+    if (not sent and not is_closing()) close("the client does not receive replies");
 }
 
 io::task<void> connection::expect_session() noexcept {
@@ -154,7 +154,7 @@ io::task<void> connection::expect_session() noexcept {
     if (not slept or admitted.has_had_session) co_return;
     const server_latch::hold held(host_.latch());
     host_.rejections.add(limit::first_session, admitted.from.text());
-    close("no session was set up in time");
+    close("no session established in time");
 }
 
 void connection::leave(request& ending) noexcept {

@@ -81,7 +81,7 @@ public:
     frame_writer(io::io_multiplexer& loop, io::socket_handle& socket, splice_pipes& pipes) noexcept;
     frame_writer(const frame_writer&) = delete;
     frame_writer& operator=(const frame_writer&) = delete;
-    ~frame_writer() { ENSURE(waiters_.empty(), "those who wait for room go before the writer does"); }
+    ~frame_writer() { ENSURE(waiters_.empty(), "a writer is destroyed after the waiters for room"); }
 
     /// Queues the next piece; dropped if the connection is broken. Those of one frame, its length first, are
     /// given without suspending in between; a file never comes first. Allocates: the queue, amortised.

@@ -28,7 +28,7 @@ io::task<void> connection::serve_frame(pool_buffer frame) noexcept {
     if (*kind == wire::frame_kind::encrypted) {
         const std::optional<bytes_view> opened = unseal(frame, sealed_by);
         if (not opened) {
-            close("an encrypted message that no session of this connection can have sent");
+            close("encrypted message without a matching session of this connection");
             co_return;
         }
         messages = *opened;
@@ -68,17 +68,17 @@ bool connection::admit(bytes_view messages) noexcept {
         const auto message = reader.next();
         const wire::header& header = message->header();
         if (wire::has(header.flags, wire::header_flags::response)) {
-            close("a response where a request belongs");
+            close("response received instead of a request");
             return false;
         }
         if (header.command == wire::command::cancel) continue;
         if (not agreed.is_done() and header.command != wire::command::negotiate) {
-            close("a request before the dialect was negotiated");
+            close("request received before NEGOTIATE");
             return false;
         }
         const bool counts_charge = wire::has(agreed.capabilities, wire::capabilities::large_mtu);
         if (not credits_.use(header.message_id, counts_charge ? header.credit_charge : std::uint16_t{1})) {
-            close("a message id that was not granted, or was used before");
+            close("message ID not granted, or already used");
             return false;
         }
     }
@@ -110,7 +110,7 @@ io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<c
         const bool has_failed = wire::is_error(status) and status != nt_status::more_processing_required;
         counters.served(r.header().command, has_failed);
         if (has_failed)
-            host_.log().write(event_severity::detail, "a request failed",
+            host_.log().write(event_severity::detail, "request failed",
                               {{"peer", peer_text_},
                                {"command", wire::name_of(r.header().command)},
                                {"status", wire::name_of(status)}});
@@ -201,7 +201,7 @@ void connection::find_signer(request& r) noexcept {
 nt_status connection::may_sign_reply(request& r, const std::shared_ptr<auth::signer>& by) noexcept {
     // CANCEL has no reply, and the message id of another request.
     if (r.header().command == wire::command::cancel or r.sign_reply_with(by)) return nt_status::success;
-    close("a request so late that its signing key may have been used for it before");
+    close("late request: its signing key may already have signed a reply to it");
     return nt_status::access_denied;
 }
 

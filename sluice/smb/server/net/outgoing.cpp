@@ -204,7 +204,7 @@ void connection::send_sealed(std::span<const finished_reply> replies, channel& b
     wire::encode_frame_prefix(prefix, sealed_bytes);
     const mutable_bytes sealed = *mutable_bytes(memory.bytes()).from(wire::frame_prefix_bytes);
     if (not by.sealer or not by.sealer->seal(by.session->id, parts, sealed)) {
-        close("the session's key can seal no more messages");
+        close("the session's encryption key is used up");
         return;
     }
     writer_.put({.memory = std::move(memory)});
@@ -272,7 +272,7 @@ void connection::count_until_sent() noexcept {
             const server_latch::hold held(host.latch());
             host.breaks.end();
         });
-        ENSURE(posted.has_value(), "out of memory to tell that a break has gone");
+        ENSURE(posted.has_value(), "out of memory to report a sent break");
     });
 }
 

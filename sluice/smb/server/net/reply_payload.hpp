@@ -42,7 +42,7 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return is_file() ? file_bytes_ : memory_.size(); }
     /// Returns the bytes in memory: a signed or encrypted payload is never a file (read_path.hpp).
     [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
-        ENSURE(not is_file(), "a file is in nobody's memory");
+        ENSURE(not is_file(), "a payload in a file has no bytes in memory");
         return memory_.bytes();
     }
     [[nodiscard]] pool_buffer& memory() noexcept { return memory_; }

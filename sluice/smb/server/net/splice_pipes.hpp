@@ -20,7 +20,7 @@ public:
     splice_pipes() noexcept = default;
     splice_pipes(const splice_pipes&) = delete;
     splice_pipes& operator=(const splice_pipes&) = delete;
-    ~splice_pipes() { ENSURE(lent_ == 0, "pipes come back before their owner goes"); }
+    ~splice_pipes() { ENSURE(lent_ == 0, "pipes are returned before their owner is destroyed"); }
 
     /// Holds a pipe while it exists; or none, and then the transfer is made without one (a seventh
     /// slower).

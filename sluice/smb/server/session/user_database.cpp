@@ -265,8 +265,7 @@ result<void> user_database::set(std::string_view name, std::string_view password
 
 result<void> user_database::remove(std::string_view name) {
     return edit([&](user_map& users) -> result<void> {
-        if (users.erase(fold(name)) == 0)
-            return failure({ENOENT, "remove a user: there is none of that name"});
+        if (users.erase(fold(name)) == 0) return failure({ENOENT, "remove a user: no such user"});
         return {};
     });
 }
