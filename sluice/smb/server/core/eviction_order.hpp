@@ -22,7 +22,7 @@ namespace sluice::smb::server {
 template <class Client, class T>
 class eviction_order {
 public:
-    /// Names an entry until it is removed.
+    /// Identifies an entry until it is removed.
     struct entry {
         Client client{};
         std::uint64_t number = 0;

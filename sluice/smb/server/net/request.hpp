@@ -28,8 +28,8 @@ struct compound_state {
     std::optional<std::uint32_t> tree_id;
 };
 
-/// One message of a client while it is served: what it says, on whose behalf, and the reply as it grows. What
-/// a command's file is given.
+/// One message of a client while it is served: the message, its session and tree, and its reply.
+/// The argument of every command handler.
 ///
 /// Lives in the frame of the coroutine that serves it, and so until the reply is on its way; the connection
 /// joins all of them before it goes. Thread safety: the thread of the
@@ -62,15 +62,17 @@ public:
     /// FILE_NOT_AVAILABLE if find_open() found the request to be from before its channel failed.
     [[nodiscard]] std::optional<wire::nt_status> lateness() const noexcept { return lateness_; }
 
-    /// Whether the message paid for that many bytes of payload, asked for or sent ([MS-SMB2] 3.3.5.2.5).
+    /// Returns whether the credit charge covers that many bytes of payload, requested or sent
+    /// ([MS-SMB2] 3.3.5.2.5).
     [[nodiscard]] bool affords(std::uint64_t payload_bytes) const noexcept;
 
     /// `co_await r.call(one, [&] { return ask(*one.node); })`: carries out a file-system call. `call` returns
     /// an nt_status, or a std::expected with one; it touches its arguments, the node and the volume, and
     /// nothing that the latch guards.
-    /// It runs at once if the domain of the node is inline, and otherwise on a worker of the domain. The
-    /// latch is released meanwhile: everything may have changed afterwards. After an interrupt, a call that
-    /// has not begun does not begin, and its outcome is the status of the interrupt. Suspends.
+    /// It runs at once if the domain of the node is inline, and otherwise on a worker of the
+    /// domain. The latch is released during the call, so that everything may have changed
+    /// afterwards. After an interrupt, a call that has not begun does not begin, and its outcome is
+    /// the status of the interrupt. Suspends.
     template <std::invocable Call>
     [[nodiscard]] auto call(const open& on, Call call) noexcept {
         return this->call(on.node->domain(), std::move(call));
@@ -118,9 +120,9 @@ public:
     reply answer;
     std::vector<std::byte> error_data;           // data that some errors add to their status
     std::shared_ptr<server::channel> sealed_by;  // not null: encrypted, and so is the reply
-    /// Has the reply signed. Only where the request has proved that its sender knows the key: see
-    /// docs/formats/smb2-signing.md. False if the key may not sign a reply of that id any more: then nothing
-    /// has changed, and the connection is to be closed.
+    /// Signs the reply with this key. Only if the request has proved that its sender knows the key:
+    /// see docs/formats/smb2-signing.md. Returns false if the key must not sign a reply with that
+    /// id any more: then nothing has changed, and the caller closes the connection.
     [[nodiscard]] bool sign_reply_with(const std::shared_ptr<auth::signer>& by) noexcept;
     [[nodiscard]] bool is_reply_signed() const noexcept { return signs_reply_.has_value(); }
     bool knows_session_key = false;  // it binds a session, whose key has signed it

@@ -44,12 +44,12 @@ class loop_choice {
 public:
     explicit loop_choice(std::size_t loops) : of_all_(loops) {}
 
-    /// The loop for one more connection of a client, which leave() ends.
+    /// Returns the loop for one more connection of a client; leave() ends it.
     [[nodiscard]] std::size_t enter(const std::string& client);
-    /// The same, where the loop has been chosen.
+    /// The same for a loop that the caller has chosen.
     void enter(const std::string& client, std::size_t loop);
     void leave(const std::string& client, std::size_t loop) noexcept;
-    /// Whether a client has connections on a loop.
+    /// Returns whether a client has connections on a loop.
     [[nodiscard]] bool has(const std::string& client, std::size_t loop) const noexcept;
 
 private:
