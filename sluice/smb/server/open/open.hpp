@@ -89,7 +89,7 @@ public:
     wire::access_mask access = wire::access_mask::none;
     wire::share_access share_access = wire::share_access::none;
     wire::create_options create_options = wire::create_options::none;  // as requested
-    wire::create_action action = wire::create_action::opened;          // of its CREATE
+    wire::create_action action = wire::create_action::opened;          // that its CREATE took
     bool deletes_on_close = false;
     bool is_closed = false;                         // cannot be named any more
     std::uint32_t pending_writes = 0;               // they keep its place in the file: see open_closer.hpp
