@@ -8,8 +8,8 @@
 
 namespace sluice::smb::server {
 
-/// A queue in a ring of memory. Unlike a deque, it allocates only when it exceeds its greatest length
-/// so far. Thread safety: none of its own. Complexity: O(1), push amortised.
+/// A queue in a ring of memory. Unlike a deque, it allocates only when it exceeds its greatest
+/// length so far. Thread safety: none of its own. Complexity: O(1), push amortised.
 template <class T>
 class ring_queue {
 public:
