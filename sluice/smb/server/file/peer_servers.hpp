@@ -16,10 +16,10 @@
 namespace sluice::smb::server {
 
 /// The share-mode lock bytes by which a server shows the others its use of one file. Each kind of
-/// access has two: a client here uses it, and a client here denies it to others. Different servers
-/// must never show both; several may show the same one. Shared and exclusive locks alone cannot
-/// express that: two opens that read and deny writing would each have to lock the denied access
-/// exclusively, and would conflict.
+/// access has two: a client here uses it, and a client here denies it to others. While one server
+/// shows one of the two, no other server may show its counterpart; several may show the same one.
+/// Shared and exclusive locks alone cannot express that: two opens that read and deny writing would
+/// each have to lock the denied access exclusively, and would conflict.
 enum class peer_sign : std::uint16_t {
     none = 0,
     has_open = 0x0001,  ///< the file or a stream of it, for any access

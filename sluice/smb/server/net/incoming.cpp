@@ -28,7 +28,7 @@ io::task<void> connection::serve_frame(pool_buffer frame) noexcept {
     if (*kind == wire::frame_kind::encrypted) {
         const std::optional<bytes_view> opened = unseal(frame, sealed_by);
         if (not opened) {
-            close("encrypted message without a matching session of this connection");
+            close("cannot decrypt a message with any session of this connection");
             co_return;
         }
         messages = *opened;

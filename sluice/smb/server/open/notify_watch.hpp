@@ -17,7 +17,7 @@ namespace sluice::smb::server {
 
 /// The state that CHANGE_NOTIFY keeps with an open directory between requests ([MS-FSA] 2.1.5.11):
 /// the watch, the changes that count, the queued changes, and the requests that wait for the next
-/// one. The first request determines what is watched.
+/// one. The first request determines what is watched; later ones ask for more of its changes.
 ///
 /// Requests are answered in order of arrival, each with all queued changes. Ending the watch ends
 /// them with NOTIFY_CLEANUP.

@@ -16,9 +16,9 @@
 
 namespace sluice::smb::server {
 
-/// Excludes other editors of a file: called with its path before each edit, returns an object that
-/// excludes them until it is destroyed. The program supplies it, because exclusion between
-/// processes takes more than this component has.
+/// A function that excludes other editors of a file. It is called with the file's path before each
+/// edit, and returns an object that excludes them until it is destroyed. The program supplies it,
+/// because exclusion between processes takes more than this component has.
 using edit_exclusion = std::function<result<std::shared_ptr<void>>(const std::string& path)>;
 
 /// The users that may log on, in one file: a line `name:hash` for each, where the hash is the NT
