@@ -82,7 +82,8 @@ std::shared_ptr<volume_feed> smb_server::run_feed(const std::shared_ptr<vfs::vol
     return {running.get(), [running](volume_feed* ending) noexcept { ending->scope.cancel(); }};
 }
 
-// Whoever lets go of it last, its volume goes on the first loop, whose multiplexer it knows.
+// Any loop may release a share last. The volume is destroyed on the first loop, whose multiplexer
+// it uses.
 std::shared_ptr<share> smb_server::make_share(std::unique_ptr<share> made) noexcept {
     return {made.release(), [&first = context_.loop()](share* unused) noexcept {
                 do_on(first, [unused]() noexcept { delete unused; });
@@ -154,7 +155,7 @@ io::task<void> smb_server::accept_on(io::listening_socket_handle& listener) noex
         auto accepted = co_await io::async_accept(listener);
         if (not accepted) {
             if (accepted.error() == std::errc::operation_canceled) co_return;
-            context_.log().write(event_severity::warning, "a connection could not be accepted",
+            context_.log().write(event_severity::warning, "cannot accept a connection",
                                  {{"why", accepted.error().message()}});
             const deadline pause(pause_when_out_of_descriptors);
             (void)co_await io::co_sleep(context_.loop(), pause);
@@ -221,7 +222,7 @@ io::task<void> smb_server::serve(std::size_t loop, io::socket_handle socket,
     client->admitted.handle = std::make_shared<connection_handle>(home, client);
     context_.connections.enter(*client, client->admitted.handle);
     if (const auto evicted = context_.admission.enter(client->admitted))
-        evicted->close("its address has too many connections without a session");
+        evicted->close("too many connections without a session from this address");
     io::task<void> running = client->run();
     co_await std::move(running);
     context_.admission.leave(client->admitted);
@@ -236,7 +237,7 @@ std::size_t smb_server::end_sessions_of_removed_users() noexcept {
 
 void smb_server::stop() noexcept {
     for (const auto& client : context_.connections.stop())
-        client->close("the server stops");
+        client->close("server stopping");
     listening_.cancel();
     for (const auto& each : context_.loops())
         each->do_here([&home = *each]() noexcept { home.connections.cancel(); });

@@ -11,27 +11,30 @@
 
 namespace sluice::smb::server {
 
-/// How much there is of everything a client can make the server hold; all zero once the clients are gone.
+/// The number of each kind of object that a client can make the server hold; all zero once the
+/// clients are gone.
 struct server_gauges {
     std::size_t connections = 0;
     std::size_t sessions = 0;
     std::size_t opens = 0;
     std::size_t files = 0;
     std::size_t buffers = 0;
-    std::uint64_t handed_over = 0;   // so far, what one loop has given another to do
+    std::uint64_t handed_over = 0;   // so far, posts from one loop to another
     std::uint64_t latch_sleeps = 0;  // so far, how often a loop has slept for the latch
 };
 
 /// An SMB2 and SMB3 server on one loop or several: its shares, connections, sessions and opens ([MS-SMB2]
 /// 3.3.1.5).
 ///
-/// Construct, start() listening, run the loops; stop() ends it, and done() tells when nothing is left.
+/// Construct, start() listening, run the loops; stop() ends it, and done() waits until nothing is
+/// left.
 /// Allocates: per connection, session and open, within limits.hpp.
 ///
-/// Thread safety: a connection and all its coroutines belong to its home loop (server_loop.hpp). What loops
-/// share, everything else that changes here, is looked at under the latch (latch.hpp): commands are served
-/// with it, and give it back where they wait or transfer data. start(), replace_shares(), adopt(), stop() and
-/// done() are for the first loop's thread, without the latch; gauges() is for any.
+/// Thread safety: a connection and all its coroutines belong to its home loop (server_loop.hpp).
+/// The state that loops share, which is everything else that changes here, is guarded by the latch
+/// (latch.hpp): commands run while holding it, and release it where they wait or transfer data.
+/// start(), replace_shares(), adopt(), stop() and done() are for the first loop's thread, which
+/// does not hold the latch; gauges() is for any.
 class smb_server {
 public:
     smb_server(const server_dependencies& given, server_configuration configuration) noexcept;
@@ -39,20 +42,22 @@ public:
     smb_server& operator=(const smb_server&) = delete;
     ~smb_server();
 
-    /// Binds and listens at every address; where one cannot be had, at none of them, and then it may be tried
-    /// with others. Errors: those of listening_socket_handle::listen, naming the address.
+    /// Binds and listens at every address. If one fails, it listens at none, and the caller may try
+    /// again with others. Errors: those of listening_socket_handle::listen, naming the address.
     [[nodiscard]] result<void> start(std::span<const io::socket_address> where) noexcept;
-    /// Serves these shares from now on. Who is connected to one that is left out, or is there in another
-    /// form, goes on with what he has; new tree connections see only the new ones.
+    /// Serves these shares from now on. A client that is connected to a share that is missing or
+    /// different in the new list keeps its connection; new tree connections use the new shares
+    /// only.
     void replace_shares(std::vector<share_configuration> fresh);
-    /// Serves a connection that somebody else has accepted, on the loop its socket is attached to; else on
-    /// one that is chosen (loop_choice).
+    /// Serves a connection that the caller has accepted, on the loop that its socket is attached
+    /// to; else on a loop of its choice (loop_choice).
     void adopt(io::socket_handle socket, const io::socket_address& peer) noexcept;
     /// Ends the sessions of users who were removed, or have another password, with their pending requests,
     /// opens and watches; and the durable opens of removed users that wait for their client. Returns the
     /// number of sessions.
     std::size_t end_sessions_of_removed_users() noexcept;
-    /// Takes no more connections and ends those there are. Requests under way are answered or cut short.
+    /// Accepts no more connections and ends the existing ones. Requests in flight are answered or
+    /// cut short.
     void stop() noexcept;
     /// Waits until everything has ended after stop(). Suspends.
     [[nodiscard]] io::task<void> done() noexcept;
@@ -60,12 +65,13 @@ public:
     /// The state that its connections and commands share.
     [[nodiscard]] server_context& context() noexcept { return context_; }
     [[nodiscard]] const server_context& context() const noexcept { return context_; }
-    /// Where it listens; with the port the system chose, if it was left the choice.
+    /// Returns the addresses at which it listens; with the system's choice of port, if it was asked
+    /// to choose.
     [[nodiscard]] std::vector<io::socket_address> addresses() const;
     [[nodiscard]] server_gauges gauges() const noexcept;
-    /// What there is and what has been done, as plain values. Complexity: linear in the connections; with
-    /// totals also in sessions and opens, of which it takes the numbers; and in what `wanted` names.
-    /// Allocates: what it returns. Any thread; takes the latch.
+    /// Returns the state and the traffic of the server, as plain values. Complexity: linear in the
+    /// connections; with totals also in sessions and opens, whose numbers it lists; and in the
+    /// details that `wanted` names. Allocates: the result. Any thread; takes the latch.
     [[nodiscard]] server_snapshot snapshot(const snapshot_request& wanted) const;
 
 private:

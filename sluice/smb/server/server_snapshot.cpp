@@ -1,4 +1,4 @@
-// What a server holds, told as plain values.
+// The state of a server as plain values.
 
 #include "sluice/smb/server/report/snapshot.hpp"
 

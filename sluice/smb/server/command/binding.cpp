@@ -14,8 +14,8 @@ using wire::nt_status;
 
 namespace {
 
-// AES-GMAC goes with nothing else, as its nonces must not be another algorithm's. Of the others each channel
-// may have its own.
+// AES-GMAC is not combined with another algorithm, because the nonces of its key must not be used
+// by another one. Each channel may use any of the other algorithms.
 [[nodiscard]] nt_status check_signing(auth::signing_algorithm here,
                                       auth::signing_algorithm of_session) noexcept {
     constexpr auto gmac = auth::signing_algorithm::aes_gmac;
@@ -79,7 +79,7 @@ constexpr std::size_t binding_bytes_max = auth::limits::token_bytes_max + (std::
         return nt_status::invalid_parameter;
     if (const nt_status unfit = check_state(*wanted); unfit != nt_status::success) return unfit;
     if (r.session != nullptr) return nt_status::request_not_accepted;  // it is here already
-    // A connection that is to be trusted with a session proves first that it knows the session's key.
+    // A connection must first prove that it knows the session's key.
     return r.knows_session_key ? nt_status::success : nt_status::access_denied;
 }
 
@@ -149,7 +149,7 @@ nt_status bind(request& r, const auth::step_done& who) {
     fresh.signer = std::make_shared<auth::signer>(*std::move(signer));
     if (not r.sign_reply_with(fresh.signer)) return nt_status::insufficient_resources;
     fresh.is_established = true;
-    r.host().log().write(event_severity::info, "a session has another channel",
+    r.host().log().write(event_severity::info, "channel added to session",
                          {{"user", user.name}, {"peer", r.connection().peer_text()}});
     return nt_status::success;
 }

@@ -3,12 +3,13 @@
 #include "sluice/smb/server/net/request.hpp"
 #include "sluice/smb/server/session/negotiated.hpp"
 
-// How a session gets further channels: SESSION_SETUP with the binding flag, on another connection of the same
-// client ([MS-SMB2] 3.3.5.5, 3.3.5.5.2).
+// Further channels of a session: SESSION_SETUP with the binding flag, on another connection of the
+// same client ([MS-SMB2] 3.3.5.5, 3.3.5.5.2).
 
 namespace sluice::smb::server {
 
-/// What the keys of a session or channel of 3.x are made of. `key` outlives the result.
+/// Returns the input of the key derivation for a session or channel of 3.x. `key` outlives the
+/// result.
 [[nodiscard]] auth::session_key_material key_material(const negotiated& agreed, const auth::session_key& key,
                                                       const auth::preauth_integrity& preauth) noexcept;
 
@@ -31,8 +32,9 @@ void prove_session_key(request& r);
 /// that message id.
 [[nodiscard]] wire::nt_status find_or_begin_binding(request& r);
 
-/// The client has proved who it is: gives the channel its keys, and it may be used.
-/// Errors: ACCESS_DENIED if it is not the session's user, and nobody never is; INSUFFICIENT_RESOURCES.
+/// The client has been authenticated: gives the channel its keys, and it may be used. Errors:
+/// ACCESS_DENIED for another user than the session's, and for an anonymous one;
+/// INSUFFICIENT_RESOURCES.
 [[nodiscard]] wire::nt_status bind(request& r, const auth::step_done& who);
 
 }  // namespace sluice::smb::server

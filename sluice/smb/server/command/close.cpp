@@ -23,7 +23,7 @@ io::task<nt_status> serve_close(request& r) {
     const nt_status status = co_await std::move(ending);
     if (status != nt_status::success) co_return status;
     if (wire::has(args->flags, wire::close_flags::query_attributes) and one->node != nullptr) {
-        // The node is still held; of one that was removed nothing can be told.
+        // The node is still held. A removed file has no status to return.
         if (auto last = co_await r.call(*one, [&] { return asked_status(*one->node); })) {
             one->file->change_times().show_in(*last, one->file->key());
             reply.flags = wire::close_flags::query_attributes;

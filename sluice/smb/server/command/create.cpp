@@ -28,12 +28,12 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
 [[nodiscard]] nt_status check_attributes(wire::file_attributes wanted) noexcept {
     constexpr auto known = static_cast<wire::file_attributes>(0x0000'7fb7);
     if (wire::without(wanted, known) != wire::file_attributes::none) return nt_status::invalid_parameter;
-    // Nobody here encrypts files on behalf of clients.
+    // This server does not encrypt files on behalf of clients.
     return wire::has(wanted, wire::file_attributes::encrypted) ? nt_status::access_denied
                                                                : nt_status::success;
 }
 
-// Rules that need no file to be looked at ([MS-SMB2] 3.3.5.9, [MS-FSA] 2.1.5.1).
+// Rules that do not depend on the file ([MS-SMB2] 3.3.5.9, [MS-FSA] 2.1.5.1).
 [[nodiscard]] nt_status check(const wire::create_args& args) noexcept {
     if (args.impersonation_level > wire::impersonation_level::delegate)
         return nt_status::bad_impersonation_level;
@@ -52,7 +52,7 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     if (args.desired_access == wire::access_mask::none or
         wire::without(args.desired_access, access_known) != wire::access_mask::none)
         return nt_status::access_denied;
-    // Lists of what is audited belong to the host's administrator, who has no session here.
+    // Audit lists belong to the host's administrator, who has no session here.
     if (wire::has(args.desired_access, wire::access_mask::access_system_security))
         return nt_status::privilege_not_held;
     return check_attributes(args.file_attributes);
@@ -89,8 +89,8 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     return nt_status::success;
 }
 
-// What Finder asks once for each connection. That we are Unix lets it use names as they are; of a flush it
-// may know that it is one.
+// The reply to Finder's query, which it sends once for each connection. A server that reports to be
+// Unix lets it use names as they are; full_sync states that a flush reaches the disk.
 [[nodiscard]] std::optional<wire::aapl_answer> answer_to_apple(const wire::aapl_request& asked) noexcept {
     static constexpr std::array<std::byte, 12> model{std::byte{'S'}, {}, std::byte{'l'}, {},
                                                      std::byte{'u'}, {}, std::byte{'i'}, {},
@@ -105,7 +105,7 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     return answer;
 }
 
-// What every reply tells of an open, new or come back to.
+// Returns the fields that every reply has for an open, whether new or returned to its client.
 [[nodiscard]] wire::create_reply describe(const wire::create_args& args, const open& one,
                                           wire::create_action action, const reply_facts& known) {
     wire::create_reply reply{
@@ -130,7 +130,7 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
                                                                   std::shared_ptr<open> one) noexcept {
     auto known = co_await r.call(*one, [&] { return facts_for_reply(r.accessor(), *one->node, args); });
     if (not known) co_return known;
-    // The session may have ended meanwhile, and the open with it.
+    // The session may have ended in the meantime, and the open with it.
     if (r.interrupted()) co_return std::unexpected(*r.interrupted());
     if (one->is_closed) co_return std::unexpected(nt_status::file_closed);
     one->file->change_times().show_in(known->status, one->file->key());
@@ -142,8 +142,9 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     return one != nullptr and one->durable and one->session != nullptr and one->session != r.session.get();
 }
 
-// Who lost a connection may be back before the loop of that one has noticed: the open is then still with the
-// session that is ending. So it is looked for again for a quarter of a second before the answer is no.
+// A client that lost a connection may be back before that connection's loop has noticed: the open
+// then still belongs to the session that is ending. So the server searches for it for a quarter of
+// a second before it replies that there is none.
 [[nodiscard]] io::task<void> let_loss_be_noticed(request& r, const reconnection& wanted) {
     for (std::chrono::milliseconds pause{1}; pause < std::chrono::milliseconds(256); pause *= 2) {
         if (not is_still_with_another(r, wanted)) co_return;
@@ -154,7 +155,7 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     }
 }
 
-// Its client does not know that it has it back, and may try again.
+// The client does not know that it has the open back, and may try again.
 void return_to_orphans(request& r, open& one) noexcept {
     r.compound().file.reset();
     if (one.session != r.session.get()) return;  // the session has ended, or another has the open back
@@ -197,7 +198,7 @@ void return_to_orphans(request& r, open& one) noexcept {
     co_return send(r, reply);
 }
 
-// The same CREATE once more: the same open, if it is meant ([MS-SMB2] 3.3.5.9.10).
+// A repeated CREATE: replies with the same open, if it is a replay ([MS-SMB2] 3.3.5.9.10).
 [[nodiscard]] io::task<nt_status> serve_replay(request& r, const wire::create_args& args,
                                                std::shared_ptr<open> made) noexcept {
     const bool is_orphan = made->session == nullptr;
@@ -219,7 +220,7 @@ void return_to_orphans(request& r, open& one) noexcept {
     co_return status;
 }
 
-// A place for an open with a create guid, so that the same request once more finds it.
+// An entry for an open with a create guid, so that a repeated request finds it.
 using begun = std::expected<replay_table::outcome, nt_status>;
 [[nodiscard]] begun begin_replayable(request& r, const wire::create_args& args) {
     if (not args.contexts.durable_v2 or not r.connection().agreed.is_at_least(wire::dialect::smb_3_0))

@@ -79,7 +79,8 @@ template <class Writer>
 [[nodiscard]] wire::standard_information standard_of(const open& one, const vfs::metadata& status) noexcept {
     const bool is_directory = one.is_directory();
     const bool is_pending = one.file->is_delete_pending();
-    // Windows counts a link that is to go as gone; and directories, whatever Unix says, have one.
+    // Windows does not count a link that will be removed. Directories have one, whatever Unix
+    // reports.
     const std::uint32_t links = is_directory ? 1 : status.links;
     return {.allocation_bytes = is_directory ? 0 : status.allocated_bytes,
             .end_of_file = is_directory ? 0 : status.size_bytes,
@@ -122,7 +123,8 @@ template <class Writer>
                    [&](byte_writer& writer) { return encode(writer, all).has_value(); });
 }
 
-// Less than the least entry takes is no room for an answer; if only the first is longer, it is cut away.
+// A buffer smaller than the smallest entry is too small. If only the first entry is larger, it is
+// truncated.
 [[nodiscard]] answer listed_streams(const wire::stream_list_writer& list, entry_outcome last) {
     const bytes_view bytes(list.bytes());
     const bool is_cut = last == entry_outcome::no_room;
@@ -168,7 +170,7 @@ template <class Writer>
         }
         return listed(list, last);
     }
-    // Those that were named; what does not exist is told with an empty value.
+    // The requested ones; missing ones are listed with an empty value.
     wire::ea_name_list_reader names(args.input);
     entry_outcome last = entry_outcome::written;
     while (last != entry_outcome::no_room) {
@@ -184,7 +186,7 @@ template <class Writer>
     return listed(list, last);
 }
 
-// Only the name the file was opened by is known to us; of a file with more we tell none.
+// Only the name by which the file was opened is known; a file with more names is not supported.
 [[nodiscard]] answer links_of(const open& one, const vfs::metadata& status, mutable_bytes room) {
     if (status.links > 1 and not one.is_directory()) return std::unexpected(nt_status::not_supported);
     const std::string path = one.node->path();
@@ -367,7 +369,7 @@ answer pipe_information(const open& one, const wire::query_info_args& args, muta
         case file_information_class::basic:
             return told(room, wire::basic_information{.attributes = wire::file_attributes::normal});
         case file_information_class::standard:
-            // What Windows says of its pipes, which are gone with their last handle.
+            // The values of Windows for its pipes, which are removed with their last handle.
             return told(room, wire::standard_information{
                                   .allocation_bytes = 4096, .links = 1, .delete_pending = true});
         case file_information_class::access:

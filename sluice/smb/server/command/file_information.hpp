@@ -10,15 +10,15 @@
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 #include "sluice/vfs/node_attached.hpp"
 
-// What QUERY_INFO tells, before it is fitted into what the client has room for.
+// The results of QUERY_INFO, before they are fitted into the client's buffer.
 
 namespace sluice::smb::server {
 
-/// An answer as long as it wants to be.
+/// A result in full length.
 struct information {
     bytes_view bytes;
-    std::size_t fixed_bytes = 0;  // less than this is no answer at all; what follows may be cut off
-    bool is_incomplete = false;   // a list without the entries that did not fit any more
+    std::size_t fixed_bytes = 0;  // shorter results are errors; the rest may be truncated
+    bool is_incomplete = false;   // a list without the entries that did not fit
 };
 
 /// Room enough for every answer but lists, which end when it does.
@@ -59,7 +59,7 @@ using volume_facts = std::optional<vfs::volume_space>;
 [[nodiscard]] std::expected<information, wire::nt_status> volume_information(
     const request& r, const wire::query_info_args& args, const volume_facts& known, mutable_bytes room);
 
-/// Where an open stands, as clients write it: "\dir\file:stream".
+/// Returns the path of an open in the form that clients use: "\dir\file:stream".
 [[nodiscard]] std::string client_path_of(const open& one);
 
 }  // namespace sluice::smb::server

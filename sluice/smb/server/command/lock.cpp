@@ -39,7 +39,7 @@ void count_locks(open& of) noexcept {
     (void)of.counted_locks.resize(of.file->locks().claims_of(of));
 }
 
-// What was unlocked before the one that fails stays so ([MS-SMB2] 3.3.5.14.1).
+// Ranges that were unlocked before the one that fails stay unlocked ([MS-SMB2] 3.3.5.14.1).
 [[nodiscard]] nt_status unlock(open& of, const wire::lock_list& elements) noexcept {
     for (std::size_t i = 0; i != elements.size(); ++i) {
         const wire::lock_element element = elements[i];
@@ -50,9 +50,9 @@ void count_locks(open& of) noexcept {
     return nt_status::success;
 }
 
-// Several at once cannot wait: which of them would be held meanwhile?
+// Several at once cannot wait: it would be undefined which of them are held during the wait.
 [[nodiscard]] nt_status check_wanted(const request& r, open& of, const wire::lock_list& elements) noexcept {
-    // What waits will be held.
+    // A waiting lock counts as one that will be held.
     const std::size_t claims = of.file->locks().claims_of(of) + elements.size();
     if (claims > limits::locks_per_open_max) {
         r.host().rejections.add(limit::locks_per_open, r.session->user.name);
@@ -86,7 +86,7 @@ void count_locks(open& of) noexcept {
     return locks.try_lock_all(wanted);
 }
 
-// Other servers do not say when they unlock: while somebody waits, one tries again.
+// Other servers do not report their unlocks: while there are waiters, this tries again.
 [[nodiscard]] io::task<void> retry_locks(server_context& host, std::shared_ptr<file_state> of) noexcept {
     of->retries_locks = true;
     for (std::chrono::milliseconds pause = limits::peer_pause_min; of->locks().has_waiters();
@@ -100,7 +100,8 @@ void count_locks(open& of) noexcept {
     of->retries_locks = false;
 }
 
-// Suspends until the lock is there, or the open, the session, or the client's patience has ended.
+// Suspends until the lock is granted, the open or the session has ended, or the client has
+// cancelled.
 [[nodiscard]] io::task<nt_status> wait_for_lock(request& r, std::shared_ptr<open> of,
                                                 wire::lock_element element) {
     event<nt_status> granted(r.loop());
@@ -114,7 +115,8 @@ void count_locks(open& of) noexcept {
     const nt_status outcome = co_await std::move(pending);
     file->locks().forget(waiting);
     count_locks(*of);
-    // To who waits for a lock, the end of the session or tree is that of the open ([MS-FSA] 2.1.5.9).
+    // For a request that waits for a lock, the end of the session or tree is that of the open
+    // ([MS-FSA] 2.1.5.9).
     const bool has_lost_open =
         outcome == nt_status::user_session_deleted or outcome == nt_status::network_name_deleted;
     co_return has_lost_open ? nt_status::range_not_locked : outcome;

@@ -9,7 +9,7 @@
 #include "sluice/smb/wire/message/echo.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
-// Locks that wait, and what becomes of them when what they wait with ends.
+// Locks that wait, and their outcome when the open or connection they belong to ends.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -31,7 +31,7 @@ protected:
         const wire::raw_lock_element element = encoded(where, how);
         return client().call(command::lock, args_of(of, std::span(&element, 1))).status();
     }
-    // Asks for what another open has; gives the message id.
+    // Requests a range that another open has locked. Returns the message ID.
     std::uint64_t wait_for_lock(const wire::file_id& of, span_of_bytes where) {
         const wire::raw_lock_element element = encoded(where, lock_flags::exclusive);
         return client().send(command::lock, args_of(of, std::span(&element, 1)));
@@ -44,7 +44,7 @@ protected:
                                                  std::span<const wire::raw_lock_element> elements) {
         return {.file = of, .elements = wire::lock_list(elements)};
     }
-    // Behind what the tests lock one by one.
+    // Locks ranges after those that the tests lock one by one.
     void lock_many(const wire::file_id& of, std::size_t count) {
         std::vector<wire::raw_lock_element> some;
         for (std::size_t i = 0; i != count; ++i) {
@@ -61,21 +61,21 @@ protected:
     static constexpr lock_flags at_once = lock_flags::exclusive | lock_flags::fail_immediately;
 };
 
-TEST_F(locks, that_wait_are_granted_when_what_is_in_their_way_is_given_back) {
+TEST_F(locks, that_wait_are_granted_when_conflicting_locks_are_released) {
     const wire::file_id first = open_file();
     const wire::file_id second = open_file();
     ASSERT_EQ(lock(first, {0, 10}, at_once), nt_status::success);
     const std::uint64_t waiting = wait_for_lock(second, {5, 10});
     EXPECT_FALSE(client().is_answered(waiting));
-    EXPECT_EQ(lock(second, {12, 1}, at_once), nt_status::success) << "what waits is in nobody's way";
+    EXPECT_EQ(lock(second, {12, 1}, at_once), nt_status::success) << "a waiting lock conflicts with no other";
     ASSERT_EQ(lock(first, {0, 10}, lock_flags::unlock), nt_status::success);
-    EXPECT_FALSE(client().is_answered(waiting)) << "who came by is in its way";
+    EXPECT_FALSE(client().is_answered(waiting)) << "the later lock conflicts";
     ASSERT_EQ(lock(second, {12, 1}, lock_flags::unlock), nt_status::success);
     EXPECT_EQ(client().answer_to(waiting).status(), nt_status::success);
     EXPECT_EQ(lock(first, {14, 1}, at_once), nt_status::lock_not_granted);
 }
 
-TEST_F(locks, that_wait_end_with_their_open_and_those_behind_them_go_on) {
+TEST_F(locks, that_wait_end_with_their_open_and_later_ones_are_granted) {
     const wire::file_id first = open_file();
     const wire::file_id second = open_file();
     const wire::file_id third = open_file();
@@ -114,7 +114,7 @@ TEST_F(locks, that_wait_count_towards_the_limit_of_their_open) {
     EXPECT_EQ(lock(greedy, {5, 1}, at_once), nt_status::insufficient_resources);
 }
 
-TEST_F(locks, that_wait_when_the_client_hangs_up_go_with_it) {
+TEST_F(locks, that_wait_end_when_the_client_disconnects) {
     const wire::file_id first = open_file();
     const wire::file_id second = open_file();
     ASSERT_EQ(lock(first, {0, 10}, at_once), nt_status::success);

@@ -137,7 +137,7 @@ io::task<nt_status> serve_negotiate(request& r) {
     connection& with = r.connection();
     const auto args = wire::decode_negotiate(r.message());
     if (with.agreed.is_done()) {
-        with.close("the dialect was negotiated a second time");
+        with.close("repeated NEGOTIATE");
         co_return nt_status::invalid_parameter;
     }
     const bool is_signed = wire::has(r.header().flags, wire::header_flags::signed_message);
@@ -170,7 +170,7 @@ void connection::answer_smb1(bytes_view frame) noexcept {
     const bool may_ask_again = asked and asked->smb_2_wildcard and ours.dialect_max > dialect::smb_2_0_2;
     const bool speaks_2_0_2 = asked and asked->smb_2_002 and ours.dialect_min == dialect::smb_2_0_2;
     if (agreed.dialect or not(may_ask_again or speaks_2_0_2) or not credits_.use(0, 1)) {
-        close("SMB1 is not spoken here");
+        close("SMB1 is not supported");
         return;
     }
     const dialect answered = may_ask_again ? dialect::smb_2_wildcard : dialect::smb_2_0_2;

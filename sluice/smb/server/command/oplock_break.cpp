@@ -34,7 +34,7 @@ template <class Reply>
     const nt_status taken =
         is_known ? take_answer(r.host(), held, state_of(answer.oplock_level)) : nt_status::invalid_parameter;
     if (taken != nt_status::success) {
-        // Who keeps what he was to give up has nothing after that.
+        // A holder that keeps more than it may loses all its caching.
         take_away(r.host(), *held);
         return nt_status::invalid_oplock_protocol;
     }

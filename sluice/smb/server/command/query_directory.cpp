@@ -81,7 +81,7 @@ struct scan_request {
     wire::directory_entry_writer& list = asked.list;
     for (;;) {
         const result<const vfs::listed_name*> next = scan.peek();
-        // What was found before the trouble is told first.
+        // Entries found before an error are returned first.
         if (not next) return list.count() != 0 ? nt_status::success : status_of(next.error());
         if (*next == nullptr) break;
         const wire::entry_outcome outcome = list.put(entry_of(**next, asked.times, asked.image));

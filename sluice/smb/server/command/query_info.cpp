@@ -35,8 +35,8 @@ constexpr std::size_t reply_fixed_bytes = 16;
     return status;
 }
 
-// What the client has no room for is cut off, or, if it is the part that gives the rest its meaning, is no
-// answer at all ([MS-SMB2] 3.3.5.20.1, 3.3.5.20.2).
+// Output that does not fit in the client's buffer is truncated. If not even the part that gives the
+// rest its meaning fits, the reply is an error ([MS-SMB2] 3.3.5.20.1, 3.3.5.20.2).
 [[nodiscard]] nt_status fit(request& r, const information& what, std::uint32_t bytes_max) {
     if (bytes_max < what.fixed_bytes) return nt_status::info_length_mismatch;
     const bool is_cut = what.bytes.size() > bytes_max;

@@ -56,7 +56,7 @@ namespace {
     co_return got.more ? nt_status::buffer_overflow : nt_status::success;
 }
 
-// What may change while a request waits.
+// Checks the conditions that may change while a request waits.
 [[nodiscard]] nt_status may_read(open& from, const wire::read_args& args) noexcept {
     if (from.is_closed) return nt_status::file_closed;
     const bool is_free =
@@ -74,16 +74,17 @@ namespace {
                     .bytes = bytes});
 }
 
-// What the open's replies are sent from; null if there is no descriptor left.
+// Returns the handle that the open's replies are sent from; null if there is no descriptor left.
 [[nodiscard]] std::shared_ptr<io::file_handle> pages_of(open& from, const io::file_handle& file) {
     if (from.pages == nullptr)
         if (auto own = io::duplicate(file)) from.pages = std::make_shared<io::file_handle>(*std::move(own));
     return from.pages;
 }
 
-// What of a range can be sent from the kernel's cache of the host's file it lies in: as much as the file has
-// of it now, which is what the reply will say. Nothing if that is little, or in many runs, each of which is a
-// transfer of its own, or is not all there: the loop must not wait for a disk.
+// Returns the part of a range that can be sent from the kernel's page cache of the host's file: as
+// much of it as the file has now, which is the length in the reply. Returns an empty payload if
+// that is little, or in many runs, each of which is a transfer of its own, or not completely
+// cached: the loop must not wait for a disk.
 [[nodiscard]] reply_payload cached_part(open& from, vfs::node_data& data, const wire::read_args& args) {
     const io::extent_pair range{.offset = args.offset_bytes, .length = args.length_bytes};
     auto lent = data.lend(range, args.length_bytes / spliced_bytes_min);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t reply_fixed_bytes = 16;
 
-// Whom the negotiator let in may still not be wanted here.
+// A user that the negotiator has authenticated may still be unwanted here.
 [[nodiscard]] nt_status admit(const request& r, const auth::step_done& who) noexcept {
     const server_configuration& rules = r.host().configuration();
     const bool has_key = not who.is_anonymous and not who.is_guest;
@@ -53,7 +53,8 @@ constexpr std::size_t reply_fixed_bytes = 16;
     return nt_status::success;
 }
 
-// The session's keys and those of its first channel, of what authentication gave ([MS-SMB2] 3.3.5.5.3).
+// Derives the session's keys and those of its first channel from the authentication ([MS-SMB2]
+// 3.3.5.5.3).
 [[nodiscard]] result<void> make_keys(request& r, const auth::step_done& who) noexcept {
     session& fresh = *r.session;
     const negotiated& agreed = fresh.agreed;
@@ -138,7 +139,7 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
     if (not r.host().admission.establish(*r.channel, r.connection().admitted))
         return nt_status::insufficient_resources;
     r.channel->is_established = true;
-    r.host().log().write(event_severity::info, "a user has logged on",
+    r.host().log().write(event_severity::info, "user logged on",
                          {{"user", fresh.user.name}, {"peer", r.connection().peer_text()}});
     fresh.state = session::phase::valid;
     begin_lifetime(r.host(), fresh);
@@ -158,8 +159,8 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
     return nt_status::success;
 }
 
-// The channel a request is about: of a new session, of the one it names, or one to be bound to that
-// ([MS-SMB2] 3.3.5.5).
+// Finds the channel of a request, or begins one: for a new session, for the session it names, or to
+// be bound to that session ([MS-SMB2] 3.3.5.5).
 [[nodiscard]] nt_status find_or_make(request& r, bool is_binding) {
     if (is_binding) {
         const nt_status refused = find_or_begin_binding(r);
@@ -186,28 +187,28 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
            (is_binding and refused == nt_status::access_denied);
 }
 
-// For the log: why who has authenticated is not let in.
+// For the log: the reason for which an authenticated user is rejected.
 [[nodiscard]] const char* reason_of(nt_status refused, bool is_anonymous, bool is_binding) noexcept {
-    if (refused == nt_status::insufficient_resources) return "a limit of sessions or memory is reached";
+    if (refused == nt_status::insufficient_resources) return "session or memory limit reached";
     if (refused == nt_status::user_session_deleted)
         return "the client has a session of this user with another dialect";
-    if (is_anonymous) return "anonymous clients are not let in here";
+    if (is_anonymous) return "anonymous logons are not allowed";
     if (is_binding or refused == nt_status::logon_failure)
-        return "guests are not let in, nor another user into a session";
-    return "the connection cannot be encrypted, which this server requires";
+        return "neither guests nor another user in this session are allowed";
+    return "the server requires encryption, which the connection does not support";
 }
 
-// A session that fails to authenticate again is over, as one is that
-// never did; what it waits for is answered at once. One that could not be bound goes on where it was.
+// A session that fails to authenticate again ends, like one that never authenticated. Its waiting
+// requests are answered at once. A session that could not be bound continues on its other channels.
 [[nodiscard]] io::task<nt_status> refuse(request& r, auth::step_refused refused, bool is_binding,
                                          bool is_wrong_proof) noexcept {
     server_context& host = r.host();
     host.log().write(
-        event_severity::warning, "a log-on was refused",
+        event_severity::warning, "logon failed",
         {{"peer", r.connection().peer_text()},
          {"why", refused.reason},
-         {"remedy", is_wrong_proof ? "check user and password; 'sluice user list' shows the users there are"
-                                   : "none on the server, unless its configuration should allow this"}});
+         {"hint", is_wrong_proof ? "check user and password; 'sluice user list' lists the users"
+                                 : "change the server's configuration only if it should allow this"}});
     if (is_wrong_proof) {
         if (r.session->admitted.client) r.session->admitted.client.count_failed_proof();
         host.logons.failed(r.connection().peer());

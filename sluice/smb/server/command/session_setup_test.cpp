@@ -39,12 +39,12 @@ protected:
     std::vector<std::unique_ptr<world>> worlds;
 };
 
-TEST_F(log_on, as_nobody_is_refused_unless_guests_are_allowed) {
+TEST_F(log_on, anonymously_is_refused_unless_guests_are_allowed) {
     polite_client client(serve());
     EXPECT_EQ(client.log_on("", ""), nt_status::access_denied);
 }
 
-TEST_F(log_on, as_nobody_that_is_refused_is_no_wrong_password) {
+TEST_F(log_on, anonymously_is_not_counted_as_a_wrong_password) {
     world& where = serve();
     for (int i = 0; i != 20; ++i) {
         polite_client prober(where);
@@ -57,7 +57,7 @@ TEST_F(log_on, as_nobody_that_is_refused_is_no_wrong_password) {
     EXPECT_LT(where.clock.steady_now() - before, std::chrono::milliseconds(50));
 }
 
-TEST_F(log_on, as_nobody_gives_the_files_where_guests_are_allowed) {
+TEST_F(log_on, anonymously_gives_access_to_the_files_where_guests_are_allowed) {
     polite_client client(serve(allow_guests));
     ASSERT_EQ(client.log_on("", ""), nt_status::success);
     EXPECT_EQ(client.session_flags(), session_flags::anonymous);
@@ -65,7 +65,7 @@ TEST_F(log_on, as_nobody_gives_the_files_where_guests_are_allowed) {
 }
 
 // Without a key nothing can be encrypted.
-TEST_F(log_on, as_nobody_is_refused_where_everything_is_encrypted) {
+TEST_F(log_on, anonymously_is_refused_where_everything_is_encrypted) {
     polite_client client(serve(encrypt_for_guests));
     EXPECT_EQ(client.log_on("", ""), nt_status::access_denied);
 }
@@ -98,8 +98,7 @@ TEST_F(log_on, lasts_as_long_as_it_may_and_then_has_to_be_done_again) {
     EXPECT_EQ(client.call(command::read, reading).status(), nt_status::network_session_expired);
     EXPECT_EQ(client.call(command::echo, smb::wire::echo_args{}).status(), nt_status::success);
     EXPECT_EQ(client.log_on("u", "p"), nt_status::success);
-    EXPECT_EQ(client.call(command::read, reading).status(), nt_status::end_of_file)
-        << "what was open still is";
+    EXPECT_EQ(client.call(command::read, reading).status(), nt_status::end_of_file) << "open files stay open";
 }
 
 }  // namespace

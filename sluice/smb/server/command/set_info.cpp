@@ -86,8 +86,8 @@ namespace {
     co_return end(co_await r.call(*one, [&] { return may_remove(*one->node, ignores_read_only); }));
 }
 
-// Whether a file is to go with its last open ([MS-FSA] 2.1.5.15.3). It keeps its name until then: POSIX
-// semantics would take it away at once.
+// Sets whether a file is removed with its last open ([MS-FSA] 2.1.5.15.3). The file keeps its name
+// until then, although POSIX semantics would remove it at once.
 [[nodiscard]] io::task<nt_status> dispose(request& r, std::shared_ptr<open> one,
                                           wire::disposition_flags flags) noexcept {
     using wire::disposition_flags;

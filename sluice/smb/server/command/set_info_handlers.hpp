@@ -3,8 +3,9 @@
 #include "sluice/smb/server/net/request.hpp"
 #include "sluice/smb/wire/file/set_info.hpp"
 
-// What SET_INFO changes of a file without waiting for anybody: one function for each class of [MS-FSCC] 2.4.
-// The open is of a file, directory or stream; the access a class needs is checked by change_file().
+// The changes of a file by SET_INFO that wait for no other client: one function for each class of
+// [MS-FSCC] 2.4. The open is of a file, directory or stream; change_file() checks the access that a
+// class needs.
 
 namespace sluice::smb::server {
 

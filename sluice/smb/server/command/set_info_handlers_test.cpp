@@ -68,7 +68,7 @@ protected:
     }
 };
 
-TEST_F(change_time, that_was_set_is_told_of_the_open_and_in_listings_until_another_open_changes_the_file) {
+TEST_F(change_time, that_was_set_is_returned_for_the_open_and_in_listings_until_another_open_changes_it) {
     const auto one = client().create("f");
     set(one, {.changed = long_ago});
     EXPECT_EQ(basic(one).changed, long_ago);

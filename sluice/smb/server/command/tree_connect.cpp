@@ -14,8 +14,8 @@ using wire::nt_status;
 
 namespace {
 
-// The share's name in \\server\share. Whatever the client calls the server is accepted: it may know us by
-// names we never heard of.
+// The share's name in \\server\share. Every server name is accepted, because clients may know the
+// server by any name.
 [[nodiscard]] std::string share_name_of(std::string_view path) {
     if (not path.starts_with("\\\\")) return {};
     const std::size_t slash = path.find('\\', 2);
@@ -39,11 +39,11 @@ namespace {
             return equal_ignoring_case(name, by.user.name);
         });
     if (not users.empty() and not is_named) {
-        r.host().log().write(event_severity::warning, "a user may not connect to a share",
+        r.host().log().write(event_severity::warning, "share access denied",
                              {{"user", by.user.name},
                               {"share", wanted.configuration().name},
-                              {"rule", "the share names the users it is for"},
-                              {"remedy", "add the user to the share's list, or leave the list out"}});
+                              {"rule", "the share allows only the users in its list"},
+                              {"hint", "add the user to the share's list, or remove the list"}});
         return nt_status::access_denied;
     }
     const bool needs_encryption = wanted.configuration().encryption == protection::required;
@@ -59,11 +59,11 @@ namespace {
     const user_identity& user = r.session->user;
     const std::optional<vfs::unix_account> account = user.is_anonymous ? std::nullopt : account_of(user.name);
     if (not account) {
-        r.host().log().write(event_severity::warning, "a user may not connect to a share",
+        r.host().log().write(event_severity::warning, "share access denied",
                              {{"user", r.session->user.name},
                               {"share", fresh.target->configuration().name},
                               {"rule", "with --impersonate every user needs a Unix account of the same name"},
-                              {"remedy", "make the account, or serve without --impersonate"}});
+                              {"hint", "create the account, or serve without --impersonate"}});
         return nt_status::access_denied;
     }
     auto volume = vfs::impersonated_volume::create(fresh.target->volume(), *account);
@@ -83,7 +83,7 @@ namespace {
 
 io::task<nt_status> serve_tree_connect(request& r) {
     if (lacks_protection(r)) {
-        r.connection().close("a TREE_CONNECT that is neither signed nor encrypted");
+        r.connection().close("TREE_CONNECT is neither signed nor encrypted");
         co_return nt_status::access_denied;
     }
     const auto args = wire::decode_tree_connect(r.message());

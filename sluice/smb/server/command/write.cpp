@@ -62,7 +62,8 @@ io::task<nt_status> serve_write(request& r) {
         co_return nt_status::access_denied;
     std::uint64_t offset = args->offset_bytes;
     if (offset == at_end_of_file) {
-        // Windows has it for those who may only append; whoever may write says where.
+        // Windows reserves this for clients that may only append; a client that may write names the
+        // offset.
         if (wire::has(to->access, access_mask::write_data)) co_return nt_status::invalid_parameter;
         const auto status = co_await r.call(*to, [&] { return asked_status(*to->node); });
         if (not status) co_return status.error();

@@ -9,8 +9,8 @@
 
 namespace sluice::smb::server {
 
-/// How often a loop has given another something to do: each may be a wake-up, which is what several loops
-/// cost beyond one. Of all servers of the process. Thread safety: any thread.
+/// The number of items that loops have posted to other loops, for all servers of the process. Each
+/// may be a wake-up, which is the extra cost of several loops. Thread safety: any thread.
 class cross_loop_posts {
 public:
     static void note() noexcept {
@@ -22,14 +22,15 @@ private:
     static inline constinit std::atomic<std::uint64_t> count_{0};
 };
 
-/// Posts to a loop, and counts that if it is another thread's.
+/// Posts to a loop, and counts the post if the loop is another thread's.
 inline void hand_over(io::io_multiplexer& loop, io::posted_item& item) noexcept {
     if (not loop.is_owner()) cross_loop_posts::note();
     loop.post(item);
 }
 
-/// Has `what()` done on the thread of a loop: at once if it is this one.
-/// Allocates: what is posted to another loop; without memory for that the program stops.
+/// Runs `what()` on the thread of a loop: at once if it is this one.
+/// Allocates: an item that is posted to another loop. The program stops if there is no memory for
+/// it.
 template <class What>
 void do_on(io::io_multiplexer& loop, What what) noexcept {
     if (loop.is_owner()) {
@@ -38,7 +39,7 @@ void do_on(io::io_multiplexer& loop, What what) noexcept {
     }
     cross_loop_posts::note();
     const auto posted = loop.post(std::move(what));
-    ENSURE(posted.has_value(), "out of memory to hand something over to another loop");
+    ENSURE(posted.has_value(), "out of memory to post to another loop");
 }
 
 }  // namespace sluice::smb::server

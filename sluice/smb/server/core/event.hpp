@@ -14,9 +14,9 @@
 
 namespace sluice::smb::server {
 
-/// Something that one coroutine waits for and another part of the server brings about, with a value. The
-/// first value counts; later ones are ignored, so a canceller need not know which came first. An event only
-/// wakes: the resumed coroutine asks the monitor for the outcome.
+/// A one-shot notification with a value: one coroutine waits for it, and another part of the server
+/// sets it. The first value counts; later ones are ignored, so a canceller need not know which came
+/// first. An event only wakes: the resumed coroutine asks the monitor for the outcome.
 ///
 /// The waiter is resumed by its loop, never inside set().
 ///
@@ -58,7 +58,7 @@ public:
     void post() noexcept { hand_over(loop_, *this); }
 
     [[nodiscard]] bool is_set() const noexcept { return is_set(word()); }
-    /// Nothing while it is not set.
+    /// Returns std::nullopt while it is not set.
     [[nodiscard]] std::optional<T> value() const noexcept {
         const std::uint64_t now = word();
         return is_set(now) ? std::optional(value_in(now)) : std::nullopt;
@@ -127,7 +127,7 @@ private:
     basic_event* next_woken_ = nullptr;  // belongs to the winner until it posts; else null
 };
 
-/// Atomics of what a single thread uses: plain memory.
+/// Atomics for data of a single thread: plain memory.
 struct owned_by_loop {
     template <class T>
     class atomic {

@@ -12,17 +12,17 @@
 
 namespace sluice::smb::server {
 
-/// Things that clients can make the server hold before they have authenticated, in the order in which they
-/// are dropped: victim() is the oldest entry of the client that has most entries. Among several such clients,
-/// the one with the oldest entry comes first. So a client that makes many entries drops its own, and entries
-/// from many clients are dropped by age.
+/// Resources that clients can make the server hold before they have authenticated, in the order in
+/// which the server drops them. victim() is the oldest entry of the client that has most entries;
+/// among several such clients, the one with the oldest entry comes first. So a client that creates
+/// many entries drops its own, and entries from many clients are dropped by age.
 ///
 /// Thread safety: as its owner; in the server, under the latch. Allocates: three nodes per entry at most.
 /// Complexity: O(log n) for each call. T: a pointer or a small value.
 template <class Client, class T>
 class eviction_order {
 public:
-    /// Names an entry until it is removed.
+    /// Identifies an entry until it is removed.
     struct entry {
         Client client{};
         std::uint64_t number = 0;

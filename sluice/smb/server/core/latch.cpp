@@ -18,7 +18,8 @@ void server_latch::lock_slowly() noexcept {
     for (unsigned look = 0; look != looks_max; ++look) {
         real_atomics::back_off(look % (real_atomics::spins_max / 2));
         std::uint32_t expected = free;
-        // relaxed: a look, so that the line stays with the holder until there is something to be had.
+        // relaxed: only a check, so that the cache line stays with the holder until the latch is
+        // free.
         if (state_.load(std::memory_order_relaxed) != free) continue;
         // acquire: as in lock().
         if (state_.compare_exchange_weak(expected, taken, std::memory_order_acquire,

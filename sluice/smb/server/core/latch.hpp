@@ -14,20 +14,21 @@
 
 namespace sluice::smb::server {
 
-/// What all loops of a server share is looked at and changed by the thread that holds this: sessions, trees,
-/// opens, locks, leases. One latch for all of it, held for the short time a command computes, and never while
-/// it waits: see `unlatched` below, and docs/decisions/0010-several-loops-one-latch.md.
+/// The mutex of the state that all loops of a server share: sessions, trees, opens, locks, leases.
+/// One latch guards all of it. A thread holds it for the short time in which a command computes,
+/// and never while it waits: see `unlatched` below, and
+/// docs/decisions/0010-several-loops-one-latch.md.
 ///
-/// A thread may take it again while it has it; it is free when given back as often. Whoever finds it taken
-/// looks again for some microseconds before the thread sleeps, for a wake-up from another core costs more
-/// than most holders take.
-/// Thread safety: any thread. Allocates: nothing. Blocks: while another thread has it.
+/// The latch is recursive: it is free after as many releases as acquisitions. A thread that finds
+/// it taken polls for some microseconds before it sleeps, because a wake-up from another core costs
+/// more than most holders take.
+/// Thread safety: any thread. Allocates: nothing. Blocks: while another thread holds it.
 class server_latch {
 public:
     server_latch() noexcept = default;
     server_latch(const server_latch&) = delete;
     server_latch& operator=(const server_latch&) = delete;
-    ~server_latch() { ENSURE(state_.load(std::memory_order_relaxed) == free, "nobody holds what goes"); }
+    ~server_latch() { ENSURE(state_.load(std::memory_order_relaxed) == free, "latch destroyed while held"); }
 
     void lock() noexcept {
         if (is_mine()) {
@@ -36,7 +37,7 @@ public:
         }
         held_mutexes::ensure_none();  // the latch is outside all mutexes
         std::uint32_t expected = free;
-        // acquire: what the holder before has changed; pairs with the release in unlock().
+        // acquire: the changes of the previous holder; pairs with the release in unlock().
         if (not state_.compare_exchange_strong(expected, taken, std::memory_order_acquire,
                                                std::memory_order_relaxed))
             lock_slowly();
@@ -45,20 +46,21 @@ public:
         depth_ = 1;
     }
     void unlock() noexcept {
-        ENSURE(is_mine(), "the latch is given back by who has it");
+        ENSURE(is_mine(), "latch released by a thread that does not hold it");
         if (--depth_ != 0) return;
         owner_.store(nullptr, std::memory_order_relaxed);
-        // release: what this holder has changed; pairs with the acquires in lock() and lock_slowly().
+        // release: the changes of this holder; pairs with the acquires in lock() and lock_slowly().
         if (state_.exchange(free, std::memory_order_release) == awaited) wake_next();
         if (after_release != nullptr) [[unlikely]]
             after_release();
     }
-    /// The same for what calls or waits next: nobody further up the stack may have it as well.
+    /// As unlock(), for a caller that is about to block or suspend: no caller further up the stack
+    /// may hold the latch as well.
     void unlock_entirely() noexcept {
-        ENSURE(is_mine() and depth_ == 1, "nothing calls a file system, or waits, with the latch");
+        ENSURE(is_mine() and depth_ == 1, "latch held more than once at a call that waits");
         unlock();
     }
-    /// Whether the calling thread has it. Any thread.
+    /// Returns whether the calling thread holds it. Any thread.
     [[nodiscard]] bool is_mine() const noexcept {
         return owner_.load(std::memory_order_relaxed) == &thread_mark_;
     }
@@ -67,11 +69,11 @@ public:
     /// run there. Set before the threads begin; null otherwise.
     static inline constinit void (*after_release)() noexcept = nullptr;
 
-    /// How often a thread has slept for it.
+    /// Returns how often a thread has slept for it.
     [[nodiscard]] std::uint64_t sleeps() const noexcept { return sleeps_.load(std::memory_order_relaxed); }
 
-    /// Has the latch while it exists. In a coroutine, it is given back at `co_await unlatched(…)`, and had
-    /// again after it.
+    /// Holds the latch while it exists. A coroutine releases it at `co_await unlatched(…)`, and
+    /// acquires it again after that.
     class hold {
     public:
         explicit hold(server_latch& of) noexcept : of_(of) { of_.lock(); }
@@ -82,8 +84,9 @@ public:
     private:
         server_latch& of_;
     };
-    /// Does without the latch while it exists, for what is long and needs nothing of the server: a signature.
-    /// What was looked at before is to be looked at again. Nothing may suspend meanwhile.
+    /// Releases the latch while it exists, for a long computation that needs nothing of the server,
+    /// such as a signature. The caller repeats its checks afterwards. Nothing may suspend while it
+    /// exists.
     class pause {
     public:
         explicit pause(server_latch& of) noexcept : of_(of) { of_.unlock(); }
@@ -98,7 +101,7 @@ public:
 private:
     static constexpr std::uint32_t free = 0;
     static constexpr std::uint32_t taken = 1;
-    static constexpr std::uint32_t awaited = 2;  // taken, and somebody may sleep
+    static constexpr std::uint32_t awaited = 2;  // taken, and a thread may sleep for it
 
     void lock_slowly() noexcept;
     void wake_next() noexcept;
@@ -111,7 +114,7 @@ private:
     std::atomic<std::uint64_t> sleeps_{0};
 };
 
-/// What `unlatched` makes.
+/// The awaiter that `unlatched` returns.
 template <class Awaiter>
 class [[nodiscard]] unlatched_awaiter {
 public:
@@ -120,8 +123,8 @@ public:
     unlatched_awaiter& operator=(const unlatched_awaiter&) = delete;
 
     [[nodiscard]] bool await_ready() noexcept { return what_.await_ready(); }
-    // The waiter is noted with the latch, or whoever brings about what it waits for might miss it; what it
-    // waits for begins without.
+    // Registers the waiter while the thread holds the latch, because otherwise the setter of the
+    // awaited event might miss it. An awaited task begins after the release.
     template <class Promise>
     auto await_suspend(std::coroutine_handle<Promise> waiter) noexcept {
         held_mutexes::ensure_none();
@@ -151,9 +154,10 @@ private:
     std::optional<loop_work> work_;
 };
 
-/// `co_await unlatched(latch, e.wait())`, `co_await unlatched(latch, std::move(reading))`: waits for an
-/// event, or runs a task, without the latch, which the caller holds, once, before and after. Everything that
-/// was looked at before may have changed then. Only on a coroutine's own loop, where it also goes on.
+/// `co_await unlatched(latch, e.wait())`, `co_await unlatched(latch, std::move(reading))`: waits
+/// for an event, or runs a task, and releases the latch for that time. The caller holds the latch,
+/// once, before and after. The state that it guards may have changed then. Only on a coroutine's
+/// own loop, where it also resumes.
 template <class T>
 [[nodiscard]] auto unlatched(server_latch& latch, io::task<T>&& work) noexcept {
     using awaiter = decltype(std::move(work).operator co_await());
@@ -165,14 +169,15 @@ template <class Awaiter>
     return unlatched_awaiter<Awaiter>(latch, std::move(what));
 }
 
-/// Runs `work` with the latch, which `work` releases while it waits. It begins at once; or from the loop, if
-/// the caller holds the latch. `latch` and `loop` outlive it.
+/// Runs `work` while holding the latch, which `work` releases while it waits. Begins at once; or
+/// from the loop, if the caller holds the latch. `latch` and `loop` outlive it.
 [[nodiscard]] io::task<void> latched(server_latch& latch, io::io_multiplexer& loop,
                                      io::task<void> work) noexcept;
 
-/// Lets time pass: what is awaited as `unlatched`. False if it was cut short.
+/// Waits until `until`. To be awaited as `unlatched`. Returns false if the wait was cancelled.
 [[nodiscard]] io::task<bool> pass(io::io_multiplexer& loop, deadline until) noexcept;
-/// Goes on from the loop, once what runs now has ended: for what must be said after the reply under way.
+/// Resumes from the loop after the code that runs now has ended: for messages that must follow the
+/// reply in progress.
 [[nodiscard]] io::task<void> next_turn(io::io_multiplexer& loop) noexcept;
 
 }  // namespace sluice::smb::server

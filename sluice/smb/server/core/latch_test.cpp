@@ -31,7 +31,7 @@ TEST(server_latch, lets_one_thread_in_at_a_time) {
     EXPECT_EQ(count, 3 * each);
 }
 
-TEST(server_latch, wakes_who_sleeps_for_it) {
+TEST(server_latch, wakes_a_sleeping_waiter) {
     server_latch latch;
     latch.lock();
     bool was_in = false;
@@ -47,7 +47,7 @@ TEST(server_latch, wakes_who_sleeps_for_it) {
     EXPECT_TRUE(was_in);
 }
 
-TEST(server_latch, is_free_again_when_given_back_as_often_as_taken) {
+TEST(server_latch, is_free_after_as_many_releases_as_acquisitions) {
     server_latch latch;
     latch.lock();
     latch.lock();
@@ -70,7 +70,7 @@ protected:
         const server_latch::hold held(latch_);
         io::task<bool> looking = is_mine();
         const bool during = co_await unlatched(latch_, std::move(looking));
-        EXPECT_TRUE(latch_.is_mine()) << "afterwards it is had again";
+        EXPECT_TRUE(latch_.is_mine()) << "it is held again afterwards";
         co_return during;
     }
     io::task<void> wait_for(event<int>& what, bool& has_gone_on) {
@@ -89,7 +89,7 @@ TEST_F(unlatched_work, releases_the_latch_while_a_task_runs) {
     EXPECT_FALSE(latch_.is_mine());
 }
 
-TEST_F(unlatched_work, gives_the_latch_back_while_it_waits_for_an_event) {
+TEST_F(unlatched_work, releases_the_latch_while_it_waits_for_an_event) {
     event<int> happened(*loop_);
     bool has_gone_on = false;
     io::task_group tasks(*loop_);
@@ -102,7 +102,7 @@ TEST_F(unlatched_work, gives_the_latch_back_while_it_waits_for_an_event) {
     EXPECT_FALSE(latch_.is_mine());
 }
 
-TEST_F(unlatched_work, that_was_spawned_by_who_has_the_latch_begins_from_the_loop) {
+TEST_F(unlatched_work, that_was_spawned_by_the_holder_of_the_latch_begins_from_the_loop) {
     event<int> happened(*loop_);
     bool has_gone_on = false;
     io::task_group tasks(*loop_);

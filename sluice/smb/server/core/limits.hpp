@@ -4,17 +4,18 @@
 #include <cstddef>
 #include <cstdint>
 
-// Everything that a client can make the server hold or do, and how much of it. `sluice serve --limits` prints
-// the limits; limit_rows.cpp says what happens at each. The resources that all clients share are divided by
-// client_quotas.hpp. Those that need descriptors have smaller bounds where the process may have few
-// (server_bounds.hpp).
+// The resources that a client can make the server use, and their bounds. `sluice serve --limits`
+// prints the limits; limit_rows.cpp states the action at each. client_quotas.hpp divides the
+// resources that all clients share. Limits that need descriptors are lower if the process may have
+// few (server_bounds.hpp).
 namespace sluice::smb::server::limits {
 
-/// Largest READ, WRITE or other transaction, in bytes: what Windows uses with multi-credit requests.
+/// Largest READ, WRITE or other transaction, in bytes: the size that Windows uses with multi-credit
+/// requests.
 inline constexpr std::uint32_t transfer_bytes_max = 8U << 20;
 /// Without multi-credit requests (2.0.2).
 inline constexpr std::uint32_t transfer_bytes_max_single_credit = 64U << 10;
-/// Largest frame: a whole transfer, its header, and room for what is compounded with it.
+/// Largest frame: a whole transfer, its header, and room for compounded messages.
 inline constexpr std::size_t frame_bytes_max = transfer_bytes_max + (64U << 10);
 /// The same before the connection's first session is established: tokens are short.
 inline constexpr std::size_t frame_bytes_max_before_session = 128U << 10;
@@ -29,11 +30,12 @@ inline constexpr std::size_t connections_without_session_max = 512;
 inline constexpr std::chrono::seconds keep_alive_idle{120};
 inline constexpr std::chrono::seconds keep_alive_interval{20};
 inline constexpr unsigned keep_alive_probes = 3;
-/// How long a client may leave data unacknowledged, or take no replies, before its connection ends.
+/// How long a client may leave data unacknowledged, or not receive replies, before its connection
+/// ends.
 inline constexpr std::chrono::seconds user_timeout{180};
-/// Message ids a client may use ahead of our replies.
+/// Message ids a client may use ahead of the server's replies.
 inline constexpr std::uint16_t credits_max = 8192;
-/// Credits granted before there is a session.
+/// Credits granted before the first session.
 inline constexpr std::uint16_t credits_before_session_max = 16;
 /// Requests that wait for something with an interim reply: of all clients, and of one connection.
 inline constexpr std::size_t pending_requests_max = 32'768;
@@ -41,15 +43,15 @@ inline constexpr std::size_t pending_requests_per_connection_max = 512;
 /// Bytes of the frames of those of one connection; one of them may always wait.
 inline constexpr std::size_t pending_bytes_per_connection_max = 16U << 20;
 inline constexpr std::size_t messages_per_compound_max = 128;
-/// Bytes of replies that a client does not take before we stop reading its requests.
+/// Bytes of unsent replies at which the server stops reading the client's requests.
 inline constexpr std::size_t unsent_bytes_max = 32U << 20;
-/// Bytes of replies to one frame after which the messages behind it are refused.
+/// Bytes of replies to one frame after which the server rejects its remaining messages.
 inline constexpr std::size_t reply_bytes_per_frame_max = 32U << 20;
 
 /// Bytes of buffers for requests and replies, of all clients: a quarter of the memory of the machine, at most
 /// this.
 inline constexpr std::size_t buffer_bytes_max = 4UL << 30;
-/// Bytes of buffers that one connection may have in use before no more of its requests are read.
+/// Bytes of buffers that one connection may use before the server stops reading its requests.
 inline constexpr std::size_t buffer_bytes_per_connection_max = 64U << 20;
 
 inline constexpr std::size_t sessions_max = 16'384;
@@ -57,9 +59,9 @@ inline constexpr std::size_t sessions_max = 16'384;
 inline constexpr std::size_t sessions_in_progress_max = 1024;
 inline constexpr std::size_t sessions_in_progress_per_connection_max = 64;
 inline constexpr std::size_t sessions_per_connection_max = 1024;
-/// As Windows has it, and clients expect.
+/// The limit of Windows, which clients expect.
 inline constexpr std::size_t channels_per_session_max = 32;
-/// Sessions that have ended whose signing keys a connection keeps, to answer requests that came too late.
+/// Ended sessions whose signing keys a connection keeps, to answer late requests.
 inline constexpr std::size_t former_channels_max = 16;
 inline constexpr std::size_t channels_max = 32'768;
 inline constexpr std::size_t trees_max = 65'536;
@@ -73,25 +75,26 @@ inline constexpr std::size_t locks_per_open_max = 8192;
 /// Directories with a watch, and the memory of the changes queued for their clients.
 inline constexpr std::size_t watches_max = 16'384;
 inline constexpr std::size_t queued_change_bytes_max = 16U << 20;
-/// Changes kept for a watched directory until its client asks; beyond, it is told to look for itself.
+/// Changes queued for a watched directory; beyond, its client must list the directory.
 inline constexpr std::size_t notify_changes_max = 1024;
 
 /// Failed logons of an address without delay, and the longest pause before each further check of a password.
 inline constexpr unsigned logon_failures_free = 5;
-/// The same of an IPv6 network of 64 bits, of which every host may have many addresses.
+/// The same for an IPv6 network of 64 bits, in which every host may have many addresses.
 inline constexpr unsigned logon_failures_free_per_network = 64;
 inline constexpr std::chrono::milliseconds logon_delay_max{5000};
-/// Attempts that wait for their check; those beyond are rejected unchecked. All of one address come to their
-/// turn before first_session_within has passed.
+/// Attempts that wait for their check; further ones are rejected unchecked. All attempts of one
+/// address are checked before first_session_within has passed.
 inline constexpr std::size_t logon_waiters_max = 512;
 inline constexpr std::size_t logon_waiters_per_address_max = 4;
 static_assert(logon_waiters_per_address_max * logon_delay_max < first_session_within);
 
 /// How long the holder of an oplock or a lease may take to answer a break.
 inline constexpr std::chrono::seconds break_within{35};
-/// How long a client may leave what it is told of a break on the way, before it is told on another channel.
+/// How long a break notification may remain undelivered on one channel before it is sent on
+/// another.
 inline constexpr std::chrono::milliseconds told_again_after{1000};
-/// How long a durable open is kept without its client when the client does not say.
+/// How long a durable open is kept without its client if the client requests no time.
 inline constexpr std::chrono::seconds durable_timeout_default{60};
 inline constexpr std::chrono::seconds durable_timeout_max{300};
 
@@ -101,11 +104,12 @@ inline constexpr unsigned open_attempts_max = 32;
 /// client that caches a file may end one wait.
 inline constexpr unsigned caching_waits_max = 4096;
 
-/// How often a rename or link starts again because others had to give up what they cache.
+/// How often a rename or link starts again because other clients had to give up caching.
 inline constexpr unsigned rename_attempts_max = 32;
 
-/// A turn of an event loop that lasts this long is reported when it ends; one that lasts as long as a stall,
-/// at once. The period in which the loops are sampled, and the most time that counts between two samples.
+/// A turn of an event loop that lasts this long is reported when it ends; one that lasts as long as
+/// a stall, at once. The sampling period of the loops, and the most time that counts between two
+/// samples.
 inline constexpr std::chrono::milliseconds loop_turn_max{100};
 inline constexpr std::chrono::milliseconds loop_stall_min{1000};
 inline constexpr std::chrono::milliseconds loop_sample_period{25};
@@ -113,11 +117,11 @@ inline constexpr std::chrono::milliseconds loop_samples_apart_max{50};
 /// How often slow turns of one loop are logged; those in between are counted.
 inline constexpr std::chrono::seconds slow_turn_log_period{10};
 
-/// How long a file that another server is looking at, or has open or locked, is let be before one tries
-/// again; the pause doubles from the first to the second.
+/// The pause before the next attempt at a file that another server is checking, has open or has
+/// locked; it doubles from the first to the second.
 inline constexpr std::chrono::milliseconds peer_pause_min{1};
 inline constexpr std::chrono::milliseconds peer_pause_max{64};
-/// How often an open is tried that always finds another server looking at the file: some three seconds.
+/// How often an open is tried while another server is checking the file: about three seconds.
 inline constexpr unsigned peer_attempts_max = 50;
 
 /// Longest path within a share, in UTF-16 units, and its longest component.

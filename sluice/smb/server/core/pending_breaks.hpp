@@ -10,17 +10,17 @@
 
 namespace sluice::smb::server {
 
-/// Breaks that were decided, and that the loops of the connections they go to have not given to the kernel
+/// Breaks that were decided, but that the loops of their connections have not passed to the kernel
 /// yet.
 ///
-/// What is answered after a break was decided may follow from it: that the file has gone, that data were
-/// written. A client with two connections must not hear the answer on the one before the break on the other;
-/// so no loop sends a reply made since while there are any. Breaks are rare, hence a count of all rather than
-/// an order among them: a reply may wait for one that does not concern it, for as long as a loop takes to
-/// turn.
+/// A reply that is made after a break was decided may depend on that: the file is gone, or data
+/// were written. A client with two connections must not receive the reply on one before the break
+/// on the other. So no loop sends a reply made since then while there are pending breaks. Breaks
+/// are rare, hence one count of all of them rather than an order among them: a reply may wait for a
+/// break that does not concern it, for as long as a loop takes to turn.
 ///
-/// Invariant: a waiter that has found breaks is in the list before the end of the last of them looks there,
-/// because it counts them again under the mutex of the list.
+/// Invariant: a waiter that has found breaks is in the list before the end of the last break checks
+/// the list, because the waiter counts them again under the mutex of the list.
 /// Monitor: any thread; `mutex_` guards the waiters, and the count is atomic. begin() is called in the
 /// critical section that makes the decision visible. Allocates: nothing.
 class pending_breaks {

@@ -8,8 +8,8 @@
 
 namespace sluice::smb::server {
 
-/// A queue in a ring of memory, which stays: unlike a deque it allocates only when it gets longer than it
-/// ever was. Thread safety: none of its own. Complexity: O(1), push amortised.
+/// A queue in a ring of memory. Unlike a deque, it allocates only when it exceeds its greatest
+/// length so far. Thread safety: none of its own. Complexity: O(1), push amortised.
 template <class T>
 class ring_queue {
 public:
@@ -28,7 +28,7 @@ public:
         ++size_;
         (*this)[size_ - 1] = std::move(value);
     }
-    /// What stood in front is destroyed, also its resources.
+    /// Destroys the front element, also its resources.
     void pop_front() noexcept {
         front() = T{};
         front_ = (front_ + 1) & (ring_.size() - 1);

@@ -12,8 +12,8 @@
 
 namespace sluice::smb::server {
 
-/// Things to be done at a later time unless they are cancelled before: time limits of which most are never
-/// reached. One task, on the first loop, waits for all of them, looking at the list every `granularity`.
+/// Timers that can be cancelled. Most never expire, because they are time limits. One task, on the
+/// first loop, waits for all of them, and checks the list every `granularity`.
 ///
 /// Invariant: the task runs, or is about to, while there are entries, until the background is cancelled.
 /// Monitor: any thread; `mutex_` guards the list. Entries run on the first loop, without the mutex
@@ -24,7 +24,7 @@ public:
     static constexpr std::chrono::milliseconds granularity{250};
 
     using steady_time = clock_source::steady_time;
-    /// Names an entry; numbers are not used again.
+    /// Identifies an entry; numbers are not used again.
     using entry = std::pair<steady_time, std::uint64_t>;
     using work = std::move_only_function<void() noexcept>;
 
@@ -33,11 +33,12 @@ public:
     timer_queue(const timer_queue&) = delete;
     timer_queue& operator=(const timer_queue&) = delete;
 
-    /// Does `what` once `within` has passed; late by up to the granularity. Nothing is done after the
+    /// Runs `what` once `within` has passed; late by up to the granularity. It is not run after the
     /// background was cancelled. The caller holds no mutex: the first entry starts the task.
     entry add(std::chrono::milliseconds within, work what);
-    /// Returns false if the entry is not in the list any more: it was cancelled, or has begun, perhaps on
-    /// another loop. What it does then must not rely on its owner: it has a weak pointer, and asks.
+    /// Returns false if the entry is not in the list any more: it was cancelled, or has begun,
+    /// perhaps on another loop. So an entry must not rely on its owner: it has a weak pointer, and
+    /// checks it.
     bool cancel(const entry& which) noexcept;
     [[nodiscard]] std::size_t size() const noexcept {
         const lock_guard held(mutex_);
@@ -46,9 +47,9 @@ public:
 
 private:
     [[nodiscard]] io::task<void> run() noexcept;
-    // How long to sleep until the next look; zero: the list is empty, and the task ends.
+    // Returns how long to sleep until the next check; zero: the list is empty, and the task ends.
     [[nodiscard]] std::chrono::nanoseconds next_pause() noexcept;
-    // The first entry, if it is time; else nothing.
+    // Returns the first entry if it is due; otherwise an empty one.
     [[nodiscard]] work take_due() noexcept;
 
     clock_source& clock_;

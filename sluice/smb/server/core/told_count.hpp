@@ -5,11 +5,11 @@
 
 namespace sluice::smb::server {
 
-/// A number that one thread changes and others look at.
+/// A counter with one writer and any number of readers.
 class told_count {
 public:
     explicit told_count(std::uint64_t first = 0) noexcept : value_(first) {}
-    // acquire and release: who reads several of them reads them in this order.
+    // acquire and release: a thread that reads several counts reads them in this order.
     [[nodiscard]] std::uint64_t value() const noexcept { return value_.load(std::memory_order_acquire); }
     void set(std::uint64_t value) noexcept { value_.store(value, std::memory_order_release); }
 

@@ -7,13 +7,13 @@ namespace sluice::smb::server {
 
 namespace {
 
-// What is read or written may be said to reach past the last byte; what does is only what is there.
+// A READ or WRITE may name a range that reaches past the last byte; only bytes that exist count.
 [[nodiscard]] sync::byte_range bytes_at(byte_range_locks::range where) noexcept {
     return sync::byte_range::of({.offset = where.offset, .length = where.length})
         .value_or(sync::byte_range::from(where.offset));
 }
 
-// The same as other servers see it, to whom all bytes behind a certain one are that one.
+// Returns the range as other servers see it: to them, all bytes after a certain one are that one.
 [[nodiscard]] sync::byte_range as_peers_see(const sync::byte_range& where) noexcept {
     return sync::byte_range::between(
         {std::min(where.first(), peer_byte_last), std::min(where.last(), peer_byte_last)});
@@ -86,7 +86,7 @@ bool byte_range_locks::try_lock(const lock& wanted) {
     return false;
 }
 
-// Takes a lock back that other servers would not have.
+// Drops a lock that other servers do not allow.
 void byte_range_locks::drop(const lock& taken) noexcept {
     auto& held = opens_[taken.owner].held;
     const auto found = held.find(place{
@@ -181,9 +181,9 @@ bool byte_range_locks::allows_write(const open& who, range where) noexcept {
     return is_free;
 }
 
-// Shows other servers what is locked of a range by now. False if they are in the way of some of it. A row of
-// several stretches is not set in one step: of two servers that want parts of it just then, both may be
-// refused.
+// Publishes the current locks of a range to other servers. Returns false if some of their locks
+// conflict. Several segments are not set in one step: if two servers request parts of them at the
+// same time, both may be refused.
 bool byte_range_locks::settle(const sync::byte_range& where) noexcept {
     if (where.is_empty()) return true;
     return std::ranges::all_of(stretches_of(ranges_, as_peers_see(where)),
@@ -212,11 +212,12 @@ std::vector<locked_range> byte_range_locks::first_of(const open& owner, std::siz
     return found;
 }
 
-// Most go on waiting: all they may cost is a look that ends at the first thing in the way. Conflicts are not
-// counted for each pair beforehand, since one client can have many wait for many.
+// Most waiters keep waiting, so each may only cost a check that ends at the first conflict.
+// Conflicts are not counted for each pair beforehand, because one client can create many waiters
+// for many locks.
 void byte_range_locks::serve_waiters(const sync::byte_range& freed) noexcept {
     std::erase_if(waiters_, [&](waiter* waiting) {
-        // Who was cancelled has not come to forget yet; a lock granted to it would be nobody's.
+        // A cancelled waiter has not called forget() yet; a lock granted to it would have no owner.
         if (waiting->granted->is_set()) return false;
         const sync::lock_args wanted = args_of(waiting->wanted);
         if (not wanted.where.overlaps(freed) or ranges_.first_conflict(wanted)) return false;

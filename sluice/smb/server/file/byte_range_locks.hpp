@@ -17,18 +17,21 @@ namespace sluice::smb::server {
 
 class open;
 
-/// Which bytes of a file are locked, and by whom ([MS-FSA] 2.1.4.10, 2.1.5.8; [MS-SMB2] 3.3.5.14).
+/// The locked byte ranges of a file, and their owners ([MS-FSA] 2.1.4.10, 2.1.5.8; [MS-SMB2]
+/// 3.3.5.14).
 ///
-/// Offsets and lengths use all 64 bits. A range of no bytes lies between two: it conflicts with what covers
-/// both of them, never with another such. Exclusive locks conflict with whatever overlaps, of the same open,
-/// too; shared ones with the exclusive ones of others: an open may stack them on its own. Only what is held
-/// is in the way of anybody, never what waits: it is that in the specification, in Windows and in Samba.
+/// Offsets and lengths use all 64 bits. A range of no bytes lies between two bytes: it conflicts
+/// with a range that covers both of them, never with another empty range. Exclusive locks conflict
+/// with every overlapping lock, also of the same open. Shared locks conflict with the exclusive
+/// locks of other opens: an open may stack them on its own. Only held locks conflict with others,
+/// never waiting ones, as in the specification, in Windows and in Samba.
 ///
 /// Where other servers have the file, too, each shows the others, as one, what its opens have locked: for
 /// each byte the strongest lock there is. Locks of no bytes are not among it.
 ///
 /// Complexity: O(log n) expected in the locks of the file, plus those that overlap, where nothing else is
-/// said; where something is given back, that for each that waits for part of it, and a glance at the others.
+/// said; a release costs that for each waiter for part of the range, and a short check of the
+/// others.
 /// Allocates: a node for each lock. Thread safety: under the server's latch.
 class byte_range_locks {
 public:
@@ -41,51 +44,57 @@ public:
         range where;
         bool is_exclusive;
     };
-    /// One that is waited for; lives in the waiting request.
+    /// A lock that a request waits for. Lives in that request.
     struct waiter {
         lock wanted;
         event<wire::nt_status>* granted;
     };
 
-    /// Whether a range does not reach past the last of 2^64 bytes.
+    /// Returns whether a range does not reach past the last of 2^64 bytes.
     [[nodiscard]] static constexpr bool is_lockable(range where) noexcept {
         return sync::byte_range::of({.offset = where.offset, .length = where.length}).has_value();
     }
 
-    /// From now on other servers are minded, by way of `others`, which outlives this. Nothing is locked yet.
+    /// Coordinates the locks with other servers from now on, through `others`, which outlives this.
+    /// Nothing is locked yet.
     void tell(peer_file& others) noexcept { peers_ = &others; }
 
-    /// Takes the lock if nobody is in the way; otherwise says false.
+    /// Acquires the lock if there is no conflict; otherwise returns false.
     [[nodiscard]] bool try_lock(const lock& wanted);
-    /// Takes all of them, which may be in each other's way like any others, or says false and takes none.
+    /// Acquires all of them, or returns false and acquires none. They can conflict with each other
+    /// like any others.
     [[nodiscard]] bool try_lock_all(std::span<const lock> wanted);
-    /// Has `waiting` granted, in the order of arrival, when nothing is in its way any more. It is told at
-    /// most once; forget() takes it out whether it was or not.
+    /// Grants `waiting`, in the order of arrival, when nothing conflicts with it any more. Its
+    /// event is set at most once; forget() removes it in either case.
     void enqueue(waiter& waiting);
     void forget(waiter& waiting) noexcept;
-    /// Gives one lock of exactly that range and owner back, an exclusive one first. False if there is none.
+    /// Releases one lock of exactly that range and owner, an exclusive one first. Returns false if
+    /// there is none.
     [[nodiscard]] bool unlock(const open& owner, range where) noexcept;
-    /// Gives back everything an open has, and ends what waits for it with RANGE_NOT_LOCKED.
+    /// Releases all locks of an open, and ends its waiting requests with RANGE_NOT_LOCKED.
     void release_all(const open& owner) noexcept;
 
-    /// Whether `who` may read (or write) the range: not when another open has it exclusively (or at all);
-    /// and what it shares itself it may not write either. No bytes are always allowed.
+    /// Returns whether `who` may read (or write) the range. It may not if another open holds an
+    /// exclusive lock (or any lock) there. It may not write to its own shared locks either. Empty
+    /// ranges are always allowed.
     [[nodiscard]] bool allows_read(const open& who, range where) noexcept;
     [[nodiscard]] bool allows_write(const open& who, range where) noexcept;
 
-    /// Grants what waits and can be had by now: other servers do not say when they unlock.
+    /// Grants the waiting locks that no longer conflict: other servers do not report their unlocks.
     void retry_waiters() noexcept { serve_waiters(sync::byte_range::whole()); }
     [[nodiscard]] bool has_waiters() const noexcept { return not waiters_.empty(); }
 
     [[nodiscard]] bool is_empty() const noexcept { return held_count_ == 0 and waiters_.empty(); }
-    /// How many locks an open has, and how many with those it waits for. Complexity: constant, expected.
+    /// Returns how many locks an open has, and how many with those it waits for. Complexity:
+    /// constant, expected.
     [[nodiscard]] std::size_t held_by(const open& owner) const noexcept;
     [[nodiscard]] std::size_t claims_of(const open& owner) const noexcept;
-    /// The first locks of an open by offset, `count_max` at most. Complexity: linear in those.
+    /// Returns the first locks of an open by offset, `count_max` at most. Complexity: linear in
+    /// those.
     [[nodiscard]] std::vector<locked_range> first_of(const open& owner, std::size_t count_max) const;
 
 private:
-    // What tells the locks of an open apart. In order, so that of two on one range the exclusive one is
+    // Distinguishes the locks of an open. If two have the same range, the exclusive one sorts
     // first.
     struct place {
         std::uint64_t offset;
@@ -115,8 +124,9 @@ private:
     [[nodiscard]] bool settle(const sync::byte_range& where) noexcept;
     void serve_waiters(const sync::byte_range& freed) noexcept;
 
-    // First: outlives the guards. Not in buckets: every READ and WRITE asks what is in its way, which is one
-    // search of a set, and a look into all buckets for what is longer than a few.
+    // First: outlives the guards. Not in buckets, because every READ and WRITE searches for
+    // conflicting locks. That is one search of a set, but with buckets a scan of all of them for
+    // ranges longer than a few.
     sync::range_lock ranges_{{.spreads = false}};
     std::unordered_map<const open*, locks_of_open> opens_;
     std::size_t held_count_ = 0;

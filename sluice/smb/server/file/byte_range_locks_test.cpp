@@ -34,7 +34,7 @@ protected:
     open b;
 };
 
-TEST_F(byte_range_locks_test, an_exclusive_lock_keeps_out_everybody_its_owner_too) {
+TEST_F(byte_range_locks_test, an_exclusive_lock_conflicts_with_every_open_its_owner_too) {
     ASSERT_TRUE(exclusive(a, {0, 10}));
     EXPECT_FALSE(exclusive(b, {9, 1}));
     EXPECT_FALSE(exclusive(a, {9, 1}));
@@ -46,7 +46,7 @@ TEST_F(byte_range_locks_test, an_owner_stacks_shared_locks_on_its_exclusive_one)
     ASSERT_TRUE(exclusive(a, {0, 10}));
     EXPECT_TRUE(shared(a, {0, 10}));
     ASSERT_TRUE(locks.unlock(a, {0, 10}));
-    EXPECT_TRUE(shared(b, {0, 10})) << "the exclusive one is given back first";
+    EXPECT_TRUE(shared(b, {0, 10})) << "the exclusive one is released first";
     EXPECT_FALSE(exclusive(a, {0, 10}));
 }
 
@@ -74,7 +74,7 @@ TEST_F(byte_range_locks_test, what_an_owner_shares_it_cannot_write_either) {
     EXPECT_TRUE(locks.allows_write(a, {10, 2}));
 }
 
-TEST_F(byte_range_locks_test, who_waits_is_granted_in_order_as_far_as_nothing_is_in_the_way) {
+TEST_F(byte_range_locks_test, waiters_are_granted_in_order_unless_they_conflict) {
     ASSERT_TRUE(exclusive(a, {0, 10}));
     event<nt_status> first(*loop);
     event<nt_status> second(*loop);
@@ -88,7 +88,7 @@ TEST_F(byte_range_locks_test, who_waits_is_granted_in_order_as_far_as_nothing_is
     EXPECT_EQ(locks.held_by(b), 2U);
 }
 
-TEST_F(byte_range_locks_test, who_waits_is_in_nobodys_way) {
+TEST_F(byte_range_locks_test, a_waiter_does_not_conflict_with_others) {
     open c;
     ASSERT_TRUE(exclusive(a, {0, 1}));
     ASSERT_TRUE(exclusive(a, {8, 1}));
@@ -98,12 +98,12 @@ TEST_F(byte_range_locks_test, who_waits_is_in_nobodys_way) {
     byte_range_locks::waiter end{.wanted = {&c, {8, 2}, true}, .granted = &second};
     locks.enqueue(whole);
     locks.enqueue(end);
-    EXPECT_TRUE(exclusive(c, {4, 1})) << "what waits came first, but holds nothing";
+    EXPECT_TRUE(exclusive(c, {4, 1})) << "the waiter came first, but holds nothing";
     ASSERT_TRUE(locks.unlock(a, {8, 1}));
-    EXPECT_TRUE(second.is_set()) << "it came later, but nothing that is held is in its way";
+    EXPECT_TRUE(second.is_set()) << "it came later, but conflicts with no held lock";
     ASSERT_TRUE(locks.unlock(a, {0, 1}));
     ASSERT_TRUE(locks.unlock(c, {8, 2}));
-    EXPECT_FALSE(first.is_set()) << "who came by is in its way now";
+    EXPECT_FALSE(first.is_set()) << "the later lock conflicts now";
     ASSERT_TRUE(locks.unlock(c, {4, 1}));
     EXPECT_EQ(first.value(), nt_status::success);
 }
@@ -114,15 +114,15 @@ TEST_F(byte_range_locks_test, several_are_locked_together_or_not_at_all) {
         {{&a, {0, 10}, true}, {&a, {0, 10}, false}, {&a, {20, 1}, true}}};
     EXPECT_FALSE(locks.try_lock_all(wanted));
     EXPECT_EQ(locks.held_by(a), 0U);
-    EXPECT_TRUE(locks.try_lock_all(std::span(wanted).first(2))) << "nothing is left of what was refused";
+    EXPECT_TRUE(locks.try_lock_all(std::span(wanted).first(2))) << "the refused locks were all released";
     EXPECT_EQ(locks.held_by(a), 2U);
     EXPECT_FALSE(
         locks.try_lock_all(std::array<byte_range_locks::lock, 2>{{{&b, {30, 5}, true}, {&b, {34, 1}, true}}}))
-        << "they are in each other's way";
+        << "they conflict with each other";
     EXPECT_TRUE(exclusive(b, {30, 5}));
 }
 
-TEST_F(byte_range_locks_test, what_waits_counts_as_what_will_be_held) {
+TEST_F(byte_range_locks_test, a_waiter_counts_as_a_lock_that_will_be_held) {
     ASSERT_TRUE(exclusive(a, {0, 10}));
     ASSERT_TRUE(shared(b, {10, 1}));
     event<nt_status> granted(*loop);
@@ -137,7 +137,7 @@ TEST_F(byte_range_locks_test, what_waits_counts_as_what_will_be_held) {
     EXPECT_EQ(locks.held_by(b), 2U);
 }
 
-TEST_F(byte_range_locks_test, who_was_cancelled_is_not_granted_a_lock) {
+TEST_F(byte_range_locks_test, a_cancelled_waiter_is_not_granted_a_lock) {
     ASSERT_TRUE(exclusive(a, {0, 10}));
     event<nt_status> granted(*loop);
     byte_range_locks::waiter waiting{.wanted = {&b, {0, 10}, true}, .granted = &granted};
@@ -149,7 +149,7 @@ TEST_F(byte_range_locks_test, who_was_cancelled_is_not_granted_a_lock) {
     EXPECT_TRUE(locks.is_empty());
 }
 
-TEST_F(byte_range_locks_test, closing_an_open_ends_what_waits_for_it_and_serves_the_others) {
+TEST_F(byte_range_locks_test, closing_an_open_ends_its_waiters_and_serves_the_others) {
     open c;
     ASSERT_TRUE(exclusive(a, {0, 10}));
     event<nt_status> of_a(*loop);
@@ -183,7 +183,7 @@ public:
         held_.push_back(wanted);
         return true;
     }
-    /// Whether there was one; who waits is served.
+    /// Returns whether there was one. Grants waiters.
     [[nodiscard]] bool unlock(std::size_t owner, range where) {
         const bool had_it = drop(owner, where);
         if (had_it) serve();

@@ -53,7 +53,7 @@ void file_state::end_change() noexcept {
     note_change();
 }
 
-// With opens, the state stays and says so itself.
+// With opens, the state stays and counts the change itself.
 void file_state::note_change() noexcept {
     if (opens_.empty()) table_.note_changed_file();
 }
@@ -63,7 +63,8 @@ void file_state::set_delete_pending(std::shared_ptr<open> by) {
     add_remover(std::move(by));
     protocol_.set_delete_pending();
     goes_.give_up();
-    // Should the others not hear of it, whatever they open until the file goes they have open without a name.
+    // If the claim fails, others may open the file until it is removed. Then they have a file
+    // without a name open.
     if (peers_) (void)peers_->claim({.up = peer_sign::goes, .unless = peer_sign::none}, goes_);
 }
 

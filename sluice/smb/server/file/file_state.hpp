@@ -25,8 +25,8 @@ namespace sluice::smb::server {
 class open;
 class file_table;
 
-/// What all opens of one file (or stream) share: who they are, what they allow each other, which bytes are
-/// locked, whether the file is to be removed when the last of them closes.
+/// The state that all opens of one file (or stream) share: the opens, their share modes, the locked
+/// byte ranges, and whether the file is removed when the last of them closes.
 ///
 /// Lives as long as an open, or a request that is about to become one, holds it.
 /// Thread safety: under the server's latch.
@@ -54,38 +54,40 @@ public:
     void add(open& one);
     void remove(open& one) noexcept;
 
-    /// Who waits until caching of the file has changed, or an open has gone; sets all of them.
+    /// The events of requests that wait until caching of the file has changed, or an open has gone.
+    /// Such a change sets all of them.
     [[nodiscard]] std::vector<event<wire::nt_status>*>& caching_waiters() noexcept { return waiters_; }
     void wake_caching_waiters() noexcept;
 
     /// Change times that clients have set; of all files.
     [[nodiscard]] set_change_times& change_times() noexcept;
 
-    /// A write through an open of it, from its beginning to its end. While there is one, nobody is granted
-    /// read caching.
+    /// A write through an open of it, from its beginning to its end. While there is one, no open is
+    /// granted read caching.
     void begin_write() noexcept { ++pending_writes_; }
     void end_write() noexcept;
     /// Any other change that a client makes: of attributes, EAs, security, size or the whole content.
     void begin_change() noexcept { ++pending_changes_; }
     void end_change() noexcept;
-    /// How many writes and other changes have ended: a status asked for before is not current if this has
-    /// changed since.
+    /// Returns how many writes and other changes have ended. A status is not current if the number
+    /// has changed since the status was requested.
     [[nodiscard]] std::uint32_t ended_changes() const noexcept { return ended_changes_; }
-    /// Whether the status that a lookup has found may be another by now: since this exists, a client has
-    /// changed the file, or is about to. See file_table::changed_files() for the time before.
+    /// Returns whether the status that a lookup has found may be outdated: since this exists, a
+    /// client has changed the file, or is about to. See file_table::changed_files() for the time
+    /// before.
     [[nodiscard]] bool may_have_changed() const noexcept {
         return ended_changes_ != 0 or pending_writes_ != 0 or pending_changes_ != 0;
     }
 
-    /// Whether the file is removed when its last open ends: new opens are refused then, also by other
-    /// servers.
+    /// Returns whether the file is removed when its last open ends. New opens are refused then,
+    /// also by other servers.
     [[nodiscard]] bool is_delete_pending() const noexcept {
         return protocol_.phase() == delete_phase::delete_pending or
                protocol_.phase() == delete_phase::removing;
     }
-    /// `by` has the right to delete the file, and removes the name that it was opened by, even after it has
-    /// ended: the open that ends last may belong to a read-only share, to another account, or to another name
-    /// of the file.
+    /// Marks the file for removal. `by` has the right to delete the file, and removes the name that
+    /// it was opened by, even after it has ended: the open that ends last may belong to a read-only
+    /// share, to another account, or to another name of the file.
     void set_delete_pending(std::shared_ptr<open> by);
     void clear_delete_pending() noexcept;
     /// The last open to leave removes the file by the name of `by`, too.
@@ -96,13 +98,13 @@ public:
         return std::exchange(removers_, {});
     }
 
-    /// Where the file stands with other servers of it; null if there are none to be minded. It tells them of
-    /// the byte ranges that are locked, too.
+    /// Returns the file's share-mode lock bytes among other servers; null if the server shares
+    /// locks with no others. They publish the locked byte ranges, too.
     [[nodiscard]] peer_signs* peers() noexcept { return peers_ ? &*peers_ : nullptr; }
-    /// The same, begun if it has not been.
+    /// The same; created if it does not exist yet.
     [[nodiscard]] peer_signs& peers_among(peer_servers& all);
 
-    /// Somebody tries locks that wait for other servers' again from time to time.
+    /// Whether a task retries, from time to time, the locks that wait for those of other servers.
     bool retries_locks = false;
 
     /// The file of a stream, which may have no open of its own; null for a file.
@@ -145,9 +147,9 @@ public:
     file_table(const file_table&) = delete;
     file_table& operator=(const file_table&) = delete;
 
-    /// The state of a file, made if nobody has it open.
+    /// Returns the state of a file; creates it if there is none.
     [[nodiscard]] std::shared_ptr<file_state> of(const vfs::file_key& key);
-    /// The same, or null if nobody has it open.
+    /// Returns the state of a file, or null if there is none.
     [[nodiscard]] std::shared_ptr<file_state> find(const vfs::file_key& key) noexcept;
     /// The named streams of a file that are open; `file` is the key of the file itself. Allocates: the list.
     [[nodiscard]] std::vector<std::shared_ptr<file_state>> streams_of(const vfs::file_key& file) const;

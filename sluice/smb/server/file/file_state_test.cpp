@@ -81,7 +81,7 @@ TEST(file_table, counts_a_file_that_has_lost_its_last_open_after_a_change) {
     file->end_change();
     const std::uint64_t before = files.changed_files();
     file->remove(first);
-    EXPECT_EQ(files.changed_files(), before) << "the state is there, and says so";
+    EXPECT_EQ(files.changed_files(), before) << "the state exists, and shows the change";
     EXPECT_TRUE(file->may_have_changed());
     file->remove(second);
     EXPECT_NE(files.changed_files(), before);
@@ -111,7 +111,7 @@ TEST(file_table, counts_a_file_that_a_failed_overwrite_has_left) {
     EXPECT_NE(files.changed_files(), before);
 }
 
-TEST(file_table, does_not_count_a_file_that_nobody_has_changed) {
+TEST(file_table, does_not_count_an_unchanged_file) {
     file_table files;
     const auto file = files.of(plain_file);
     open one;

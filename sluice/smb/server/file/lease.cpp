@@ -25,7 +25,8 @@ std::optional<break_notice> lease::ask(lease_state keep) noexcept {
     if (to == held_) return std::nullopt;
     const lease_state from = held_;
     ++epoch_;
-    // Who only reads from his cache has nothing to write back, and need not answer ([MS-SMB2] 3.3.4.7).
+    // A client that only caches reads has nothing to write back, and need not answer ([MS-SMB2]
+    // 3.3.4.7).
     if (from == lease_state::read) {
         held_ = lease_state::none;
         return break_notice{.from = from, .to = to, .needs_answer = false};
@@ -43,7 +44,8 @@ lease::answer lease::acknowledge(lease_state kept) noexcept {
     is_breaking_ = false;
     if (wire::has(wanted_, held_)) return {};
 
-    // More was wanted meanwhile. Clients are led down in steps: what is cached for reading goes last.
+    // More was requested during the break. Clients give up caching in steps: read caching goes
+    // last.
     if (held_ == lease_state::read) {
         held_ = lease_state::none;
         return {.next = break_notice{.from = lease_state::read, .to = lease_state::none}};

@@ -15,7 +15,7 @@ namespace sluice::smb::server {
 
 class open;
 
-/// What a client is to be told: to give up caching, [MS-SMB2] 2.2.23.
+/// A notification that asks a client to give up caching, [MS-SMB2] 2.2.23.
 struct break_notice {
     wire::lease_state from = wire::lease_state::none;
     wire::lease_state to = wire::lease_state::none;
@@ -24,11 +24,11 @@ struct break_notice {
     [[nodiscard]] friend bool operator==(const break_notice&, const break_notice&) noexcept = default;
 };
 
-/// What a client may keep to itself of one file, and how far it is in giving it up: the state of a lease
-/// ([MS-SMB2] 3.3.1.12), or of an oplock, which is a lease that one open has alone: level II is R, exclusive
-/// RW, batch RWH.
+/// The caching that a client has been granted for one file, and the progress of its break: the
+/// state of a lease ([MS-SMB2] 3.3.1.12), or of an oplock, which is the lease of a single open:
+/// level II is R, exclusive RW, batch RWH.
 ///
-/// Says what is to be told to whom; telling, waiting and time limits are its users'.
+/// Decides which notifications are due. Its users send them, wait, and apply the time limits.
 ///
 /// Invariants:
 ///   1. held() loses bits by answers, by time_out(), and by breaks from R alone; it gains them by raise()
@@ -41,7 +41,7 @@ class lease {
 public:
     enum class kind : std::uint8_t { oplock, lease_v1, lease_v2 };
 
-    /// What a lease is found by: keys are the client's to choose.
+    /// The identity by which a lease is found: clients choose the keys.
     struct identity {
         wire::guid client{};
         wire::lease_key key{};
@@ -49,8 +49,8 @@ public:
         [[nodiscard]] friend auto operator<=>(const identity&, const identity&) noexcept = default;
     };
 
-    /// `epoch` is what the client said; a lease of version 2 counts its changes from there, of which being
-    /// granted something is the first. `memory`, for the list of opens, outlives it.
+    /// `epoch` is the client's value. A lease of version 2 counts its changes from there, beginning
+    /// with the grant. `memory`, for the list of opens, outlives it.
     lease(kind which, const identity& who, wire::lease_state granted, std::uint16_t epoch,
           std::pmr::memory_resource& memory = *std::pmr::get_default_resource()) noexcept
         : opens(&memory),
@@ -66,33 +66,33 @@ public:
     [[nodiscard]] const identity& who() const noexcept { return who_; }
     [[nodiscard]] wire::lease_state held() const noexcept { return held_; }
     [[nodiscard]] bool is_breaking() const noexcept { return is_breaking_; }
-    /// Zero but for version 2.
+    /// Returns zero except for version 2.
     [[nodiscard]] std::uint16_t epoch() const noexcept { return has_epoch() ? epoch_ : std::uint16_t{0}; }
 
-    /// Another open wants `requested`, of which `grantable` may be had: taken only if it is all that was
-    /// requested, adds to what is held, and nothing is being given up.
+    /// Another open requests `requested`, of which `grantable` can be granted. That becomes the
+    /// held state only if it is the whole request, adds to the held state, and no break is pending.
     void raise(wire::lease_state requested, wire::lease_state grantable) noexcept;
 
-    /// Wants everything given up but `keep`. Says what to tell the client now: nothing if it holds no more,
-    /// or is still to answer what it was told before.
+    /// Asks the client to give up everything except `keep`. Returns the notification to send now;
+    /// std::nullopt if the client holds no more than that, or has yet to answer the previous one.
     [[nodiscard]] std::optional<break_notice> ask(wire::lease_state keep) noexcept;
 
-    /// The client has given up everything but `kept`.
+    /// The result of an answer: the client has given up everything except `kept`.
     struct answer {
         /// `success`; UNSUCCESSFUL if it was not asked; REQUEST_NOT_ACCEPTED if it keeps more than it may.
         wire::nt_status status = wire::nt_status::success;
-        std::optional<break_notice> next{};  // what else it is to give up
+        std::optional<break_notice> next{};  // to send next
     };
     [[nodiscard]] answer acknowledge(wire::lease_state kept) noexcept;
 
     /// The client did not answer in time, or broke the protocol: it has nothing any more.
     void time_out() noexcept;
 
-    /// The opens that have it, in the order of their making.
+    /// The opens that have it, in the order of their creation.
     std::pmr::vector<open*> opens;
-    /// Of the directory's lease, as the client last said; kept to be said back.
+    /// The key of the directory's lease, as the client last sent it; returned in replies.
     std::optional<wire::lease_key> parent_key;
-    /// Until when the break under way is to be answered.
+    /// The time limit for the answer to the pending break.
     std::optional<timer_queue::entry> time_limit;
     /// How often the holder was told to give something up: which break it is that somebody looks after.
     std::uint32_t breaks_told = 0;
@@ -103,11 +103,12 @@ private:
     std::uint16_t epoch_;
     wire::lease_state held_;
     bool is_breaking_ = false;
-    wire::lease_state asked_ = wire::lease_state::none;   // what the client was told to keep at most
-    wire::lease_state wanted_ = wire::lease_state::none;  // what it is to keep in the end
+    wire::lease_state asked_ = wire::lease_state::none;   // the most that the client was asked to keep
+    wire::lease_state wanted_ = wire::lease_state::none;  // the state after all breaks
 };
 
-/// An oplock's level as a lease's state, and back; what is no level becomes the next lower one.
+/// Converts an oplock's level to a lease's state, and back; a state between two levels becomes the
+/// lower one.
 [[nodiscard]] wire::lease_state state_of(wire::oplock_level level) noexcept;
 [[nodiscard]] wire::oplock_level level_of(wire::lease_state state) noexcept;
 

@@ -33,7 +33,7 @@ public:
         return std::allocate_shared<lease>(std::pmr::polymorphic_allocator<lease>(&memory_),
                                            std::forward<Arguments>(how)..., memory_);
     }
-    /// Of a key that has none yet.
+    /// Adds a lease whose key is not in the table yet.
     void add(const std::shared_ptr<lease>& fresh) {
         const lock_guard held(mutex_);
         ENSURE(leases_.emplace(fresh->who(), fresh).second, "a key has one lease");

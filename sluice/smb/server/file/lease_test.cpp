@@ -28,7 +28,7 @@ TEST(lease, is_asked_once_and_gives_up_what_it_was_asked_for) {
     lease held = lease_of(rwh);
     EXPECT_EQ(held.ask(rh), (break_notice{.from = rwh, .to = rh, .needs_answer = true}));
     EXPECT_TRUE(held.is_breaking());
-    EXPECT_EQ(held.held(), rwh) << "nothing is given up before the answer";
+    EXPECT_EQ(held.held(), rwh) << "the state stays until the answer";
     EXPECT_EQ(held.ask(rh), std::nullopt);
     const auto [status, next] = held.acknowledge(rh);
     EXPECT_EQ(status, nt_status::success);
@@ -47,7 +47,7 @@ TEST(lease, may_give_up_more_but_not_less_than_asked) {
     EXPECT_EQ(held.held(), none);
 }
 
-TEST(lease, that_nobody_asked_has_nothing_to_answer) {
+TEST(lease, without_a_break_has_nothing_to_answer) {
     lease held = lease_of(rwh);
     EXPECT_EQ(held.acknowledge(rh).status, nt_status::unsuccessful);
     EXPECT_EQ(held.held(), rwh);
@@ -60,7 +60,7 @@ TEST(lease, loses_its_read_cache_without_an_answer) {
     EXPECT_FALSE(held.is_breaking());
 }
 
-TEST(lease, is_led_down_in_steps_when_more_is_wanted_meanwhile) {
+TEST(lease, is_broken_in_steps_when_more_is_wanted_during_a_break) {
     lease held = lease_of(rwh);
     ASSERT_TRUE(held.ask(rh));
     EXPECT_EQ(held.ask(none), std::nullopt);
@@ -83,7 +83,7 @@ TEST(lease, grows_only_by_all_that_was_requested) {
     EXPECT_EQ(held.held(), rwh);
 }
 
-TEST(lease, does_not_grow_while_it_is_given_up) {
+TEST(lease, does_not_grow_during_a_break) {
     lease held = lease_of(rh);
     ASSERT_TRUE(held.ask(r));
     held.raise(rwh, rwh);
@@ -98,7 +98,7 @@ TEST(lease, counts_its_changes_from_what_the_client_said) {
     ASSERT_TRUE(held.ask(rh));
     EXPECT_EQ(held.epoch(), 2);
     EXPECT_EQ(held.acknowledge(rh).status, nt_status::success);
-    EXPECT_EQ(held.epoch(), 2) << "an answer is no change the client has to be told of";
+    EXPECT_EQ(held.epoch(), 2) << "an answer is not a change to report to the client";
     EXPECT_EQ(lease_of(r, lease::kind::lease_v1).epoch(), 0);
 }
 
@@ -109,7 +109,7 @@ TEST(lease, has_not_changed_yet_when_nothing_was_granted) {
     EXPECT_EQ(held.epoch(), 101);
 }
 
-TEST(lease, of_an_oplock_forgets_what_was_wanted_during_a_break) {
+TEST(lease, that_is_an_oplock_forgets_requests_made_during_a_break) {
     lease held = lease_of(rwh, lease::kind::oplock);
     ASSERT_TRUE(held.ask(r));
     EXPECT_EQ(held.ask(none), std::nullopt);
@@ -126,8 +126,8 @@ TEST(oplock_level, is_its_state_and_back) {
     EXPECT_EQ(level_of(lease_state::write), oplock_level::none);
 }
 
-// What is known from outside: what the client believes it has, going by what it was granted and told, and
-// what others have wanted of it. Written without looking at how the lease does it.
+// The state as seen from outside: the client's view, from the grants and breaks that it received,
+// and the requests of other clients. Independent of the implementation of the lease.
 struct client_model {
     lease_state believes;              // what the client may be caching
     lease_state must_lose = none;      // what others wanted since it was last raised
@@ -138,7 +138,7 @@ struct client_model {
 void hear(client_model& client, const std::optional<break_notice>& notice) {
     if (not notice) return;
     ++client.notices;
-    EXPECT_FALSE(client.asked.has_value()) << "told again before it has answered";
+    EXPECT_FALSE(client.asked.has_value()) << "a second break before the answer to the first";
     EXPECT_EQ(notice->from, client.believes);
     EXPECT_TRUE(wire::has(notice->from, notice->to)) << "a break gives nothing";
     EXPECT_NE(notice->from, notice->to) << "a break takes something";
@@ -214,7 +214,7 @@ TEST(lease, agrees_with_what_its_client_believes_whatever_happens) {
             EXPECT_EQ(held.held(), client.believes);
             EXPECT_EQ(held.is_breaking(), client.asked.has_value());
             if (not client.asked) {
-                EXPECT_EQ(held.held() & client.must_lose, none) << "what was wanted is still held";
+                EXPECT_EQ(held.held() & client.must_lose, none) << "the requested bits are still held";
             }
         }
         notices += client.notices;

@@ -38,7 +38,7 @@ void for_each_bit(peer_sign set, Visit&& visit) {
 peer_terms terms_of(const sharing& open) noexcept {
     peer_terms terms{.up = peer_sign::has_open, .unless = peer_sign::goes};
     const share_access needs = needs_of(open.access);
-    // Who neither reads, writes nor removes is in nobody's way, whatever he denies.
+    // An open that neither reads, writes nor removes conflicts with no other, whatever it denies.
     if (needs == share_access::none) return terms;
     for (const way_of_access& way : ways) {
         if (wire::has(needs, way.what)) {
@@ -78,7 +78,7 @@ result<peer_sign> peer_signs::claim(const peer_terms& terms, peer_claim& into) n
 void peer_signs::give_up(peer_sign down) noexcept {
     peer_sign last = peer_sign::none;
     for_each_bit(down, [&](unsigned bit) {
-        ENSURE(claims_[bit] != 0, "a sign is given up by who claimed it");
+        ENSURE(claims_[bit] != 0, "lock byte released without a claim");
         if (--claims_[bit] == 0) last |= sign_of(bit);
     });
     if (last != peer_sign::none) file_->lower(last);

@@ -7,34 +7,35 @@
 #include "sluice/smb/server/file/peer_servers.hpp"
 #include "sluice/smb/server/file/share_modes.hpp"
 
-// What the opens of one server add up to before the others.
+// The combined share modes of the opens of one server, as other servers see them.
 
 namespace sluice::smb::server {
 
-/// What an open shows the others, and what none of them may show meanwhile.
+/// The lock bytes that an open shows, and those that no other server may show at the same time.
 struct peer_terms {
     peer_sign up = peer_sign::none;
     peer_sign unless = peer_sign::none;
 };
-/// Of an open with these rights, which lets others do so much: so that it comes beside the opens of other
-/// servers exactly if can_coexist() says so of each of them.
+/// Returns the terms of an open with these rights and this share mode. It is compatible with the
+/// opens of other servers exactly if can_coexist() is true for each of them.
 [[nodiscard]] peer_terms terms_of(const sharing& open) noexcept;
-/// The same of an open of a file, which streams of it that must stay keep from being removed; and what an
-/// open of a stream shows of its file.
+/// The same for an open of a file, which cannot be removed while streams of it that must stay are
+/// open; and the terms that an open of a stream has for its file.
 [[nodiscard]] peer_terms terms_of_file(const sharing& file) noexcept;
 [[nodiscard]] peer_terms terms_of_stream_at_file(const sharing& stream) noexcept;
 
 class peer_claim;
 
-/// The signs of one file, each shown for as long as somebody here has a claim to it. Thread safety: under
-/// the server's latch.
+/// The share-mode lock bytes of one file, each shown for as long as an open of this server has a
+/// claim to it. Thread safety: under the server's latch.
 class peer_signs {
 public:
     explicit peer_signs(std::unique_ptr<peer_file> of) noexcept : file_(std::move(of)) {}
     peer_signs(const peer_signs&) = delete;
     peer_signs& operator=(const peer_signs&) = delete;
 
-    /// As peer_file::raise; gives the claim if nothing is in the way, otherwise says what.
+    /// As peer_file::raise; assigns the claim if there is no conflict, otherwise returns the
+    /// conflicting bytes.
     [[nodiscard]] result<peer_sign> claim(const peer_terms& terms, peer_claim& into) noexcept;
     [[nodiscard]] peer_file& file() noexcept { return *file_; }
 
@@ -46,7 +47,8 @@ private:
     std::array<std::uint32_t, peer_sign_bits> claims_{};  // by bit
 };
 
-/// Signs that stay up until this goes; of nothing, or of a peer_signs that outlives it. Move-only.
+/// A claim to lock bytes, which are shown until it is destroyed. Empty, or of a peer_signs that
+/// outlives it. Move-only.
 class peer_claim {
 public:
     peer_claim() noexcept = default;
@@ -75,7 +77,8 @@ private:
     peer_sign signs_ = peer_sign::none;
 };
 
-/// Nobody else has the file open until this goes, if it was had. Not copied, not moved.
+/// An exclusive claim: while it exists and converts to true, no other server can open the file.
+/// Neither copied nor moved.
 class peer_seal {
 public:
     explicit peer_seal(peer_file& of) noexcept : file_(of), had_(of.seal()) {}

@@ -8,23 +8,25 @@
 #include "sluice/sync/byte_range.hpp"
 #include "sluice/vfs/metadata.hpp"
 
-// Other servers, in other processes, that serve the same files: what a server shows them of what its clients
-// do, and asks of theirs. The program hands in how (sluice serve --shared-locks); the rules, and why they
-// suffice, are in docs/algorithms/shared_locks.md.
+// Other servers, in other processes, that serve the same files. Each publishes what its clients do
+// with a file, and checks what the others have published. The program supplies the implementation
+// (sluice serve --shared-locks); the rules, and why they suffice, are in
+// docs/algorithms/shared_locks.md.
 
 namespace sluice::smb::server {
 
-/// What a server shows the others of one file. For every way of access there are two signs: somebody here
-/// uses it, somebody here denies it to others. These two must never be up at different servers; two of the
-/// same may. Shared and exclusive locks alone cannot say that: of two who read and deny writing, each would
-/// have to lock what is denied exclusively, and they would be in each other's way.
+/// The share-mode lock bytes by which a server shows the others its use of one file. Each kind of
+/// access has two: a client here uses it, and a client here denies it to others. While one server
+/// shows one of the two, no other server may show its counterpart; several may show the same one.
+/// Shared and exclusive locks alone cannot express that: two opens that read and deny writing would
+/// each have to lock the denied access exclusively, and would conflict.
 enum class peer_sign : std::uint16_t {
     none = 0,
-    has_open = 0x0001,  ///< the file or a stream of it, for whatever
+    has_open = 0x0001,  ///< the file or a stream of it, for any access
     reads = 0x0002,
     writes = 0x0004,
     removes = 0x0008,
-    stream_stays = 0x0010,  ///< a stream of it is open that must not go, and so must not the file
+    stream_stays = 0x0010,  ///< an open stream of it must stay, and so must the file
     denies_reading = 0x0020,
     denies_writing = 0x0040,
     denies_removing = 0x0080,
@@ -34,14 +36,15 @@ inline constexpr unsigned peer_sign_bits = 10;
 
 enum class peer_lock : std::uint8_t { free, shared, exclusive };
 
-/// The last byte that servers tell each other apart: all behind it are one with it. Locks there exclude each
-/// other more than they must, but what the kernel can count (2^63) suffices for them, and for the signs.
+/// The last byte that servers distinguish: they treat all bytes after it as one with it. Locks
+/// there conflict more than they must, but the kernel's range (2^63) suffices for them and for the
+/// lock bytes.
 inline constexpr std::uint64_t peer_byte_last = INT64_MAX - 64;
 
-/// One file as this server and the others see it. What a server shows and locks goes with the object, and
-/// with the process. Nothing here waits: EAGAIN is for a file that another server is just looking at, for
-/// microseconds as a rule, and then one tries again from the loop. Thread safety: under the server's latch.
-/// Blocks: for the file system.
+/// One file as this server and the others see it. The lock bytes and locks of a server end with the
+/// object, and with the process. No call waits: EAGAIN means that another server is checking the
+/// file, as a rule for microseconds; the caller then tries again from the loop. Thread safety:
+/// under the server's latch. Blocks: for the file system.
 class peer_file {
 public:
     peer_file() noexcept = default;
@@ -49,23 +52,23 @@ public:
     peer_file& operator=(const peer_file&) = delete;
     virtual ~peer_file() = default;
 
-    /// Shows `up`, unless another server shows any of `unless`; asks and shows in one step. Returns what is
-    /// in the way (or `unless`, as far as it was not told apart); none: done. Errors: EAGAIN; those of the
-    /// files by which it is done.
+    /// Shows `up`, unless another server shows any of `unless`; checks and shows in one step.
+    /// Returns the conflicting bytes (or `unless`, if they were not distinguished); none on
+    /// success. Errors: EAGAIN; those of the files that store the bytes.
     [[nodiscard]] virtual result<peer_sign> raise(peer_sign up, peer_sign unless) noexcept = 0;
-    /// Shows `down` no more.
+    /// Stops showing `down`.
     virtual void lower(peer_sign down) noexcept = 0;
 
-    /// From here to unseal() nobody else has the file open, nor can open it. Errors: EBUSY if somebody has;
-    /// EAGAIN; as raise().
+    /// Keeps the file from being open at, or opened by, any other server until unseal(). Errors:
+    /// EBUSY if another server has it open; EAGAIN; as raise().
     [[nodiscard]] virtual result<void> seal() noexcept = 0;
     virtual void unseal() noexcept = 0;
 
-    /// Sets what this server has locked of a range that has bytes, the last at most peer_byte_last: it
-    /// replaces what it had there. False if others are in the way, never for less than it had. While has_open
-    /// is shown.
+    /// Sets the locks of this server in a range that has bytes, the last at most peer_byte_last;
+    /// replaces its previous locks there. Returns false if locks of others conflict, never for less
+    /// than it had. Only while has_open is shown.
     [[nodiscard]] virtual bool lock(const sync::byte_range& where, peer_lock to) noexcept = 0;
-    /// Whether others leave room for such a lock.
+    /// Returns whether the locks of other servers allow such a lock.
     [[nodiscard]] virtual bool is_lockable(const sync::byte_range& where, peer_lock to) noexcept = 0;
 };
 
@@ -77,7 +80,7 @@ public:
     peer_servers& operator=(const peer_servers&) = delete;
     virtual ~peer_servers() = default;
 
-    /// A file, by its key; nothing is shown of it yet. This outlives it.
+    /// Returns a file, by its key; nothing is shown for it yet. This outlives it.
     [[nodiscard]] virtual std::unique_ptr<peer_file> file(const vfs::file_key& key) = 0;
 };
 

@@ -18,7 +18,8 @@ struct sharing {
 /// Returns the share modes that other opens of the file must have for an open with this access.
 [[nodiscard]] wire::share_access needs_of(wire::access_mask access) noexcept;
 
-/// Returns whether two opens of a file can exist together: each shares what the other needs. An open that
+/// Returns whether two opens of a file can exist together: each shares the access that the other
+/// needs. An open that
 /// neither reads, writes nor removes conflicts with no other.
 [[nodiscard]] bool can_coexist(const sharing& a, const sharing& b) noexcept;
 

@@ -20,7 +20,7 @@ namespace {
     return file.status().value_or(vfs::metadata{.user_id = ~0U, .group_id = ~0U});
 }
 
-// The stored one; nothing if there is none, or the volume keeps none.
+// Returns the stored descriptor; std::nullopt if there is none, or the volume keeps none.
 [[nodiscard]] result<std::optional<security_descriptor>> stored_security(const accessor& by, vfs::node& file,
                                                                          const vfs::metadata& status) {
     if (not by.tree.volume().features().has_security) return std::nullopt;

@@ -38,7 +38,8 @@ public:
         ace own = from;
         own.who = in_the_name_of(creator_, from.who);
         own.rights = wire::mapped_for_files(from.rights);
-        // What would change its meaning on the way is handed on beside what counts here.
+        // An entry that the mapping changes is stored twice: mapped for the file, and as it was for
+        // descendants.
         const bool is_general = own.who != from.who or own.rights != from.rights;
         if (counts) put(own, goes_on and not is_general ? from.flags & handed_on : ace_flags::none);
         if (goes_on and (is_general or not counts))
@@ -69,7 +70,8 @@ constexpr descriptor_control about_sacl =
     descriptor_control::sacl_present | descriptor_control::sacl_defaulted |
     descriptor_control::sacl_auto_inherited | descriptor_control::sacl_protected;
 
-// What counts for the file itself is stored as what it means here; what is only handed on stays general.
+// Entries for the file itself are stored with mapped rights; entries that are only inherited stay
+// general.
 [[nodiscard]] std::optional<wire::acl> with_rights_mapped(std::optional<wire::acl> list) {
     if (not list) return list;
     for (ace& entry : list->entries) {

@@ -41,12 +41,12 @@ TEST(default_security, gives_who_logged_on_full_control_of_the_served_users_file
     EXPECT_EQ(rights_of(anna, file, acting), wire::file_all_access);
 }
 
-TEST(default_security, gives_who_logged_on_full_control_where_nobody_in_particular_is_acted_for) {
+TEST(default_security, gives_a_logged_on_user_full_control_if_the_volume_acts_as_no_particular_user) {
     const vfs::metadata file{.user_id = 4711, .permission_bits = 0};
     EXPECT_EQ(rights_of(anna, file, std::nullopt), wire::file_all_access);
 }
 
-TEST(default_security, follows_the_mode_for_files_of_somebody_else) {
+TEST(default_security, follows_the_mode_for_files_of_other_users) {
     const vfs::metadata readable{.user_id = 1, .group_id = 1, .permission_bits = 0604};
     const vfs::metadata secret{.user_id = 1, .group_id = 1, .permission_bits = 0600};
     EXPECT_TRUE(wire::has(rights_of(anna, readable, acting), access_mask::read_data));

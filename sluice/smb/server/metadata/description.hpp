@@ -4,16 +4,16 @@
 #include "sluice/smb/wire/fscc/file_attributes.hpp"
 #include "sluice/vfs/node.hpp"
 
-// What a file is to clients, made of what it is to the volume, and back.
+// Converts the attributes of a file between those of a volume and those that clients see.
 
 namespace sluice::smb::server {
 
 /// Attributes as clients see them: never empty, `normal` stands for none.
 [[nodiscard]] wire::file_attributes attributes_of(const vfs::metadata& status) noexcept;
-/// Of what a client wants a file to have, what a volume can keep.
+/// Returns the part of the attributes a client wants that a volume can store.
 [[nodiscard]] vfs::dos_attributes dos_attributes_of(wire::file_attributes wanted) noexcept;
 
-/// What CREATE and CLOSE tell. A directory has no size.
+/// Returns the attributes in the replies to CREATE and CLOSE. A directory has no size.
 [[nodiscard]] wire::open_information open_information_of(const vfs::metadata& status) noexcept;
 
 }  // namespace sluice::smb::server

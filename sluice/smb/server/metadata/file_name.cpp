@@ -19,7 +19,7 @@ constexpr std::string_view not_in_components = "\"*/<>?|";
         text, [](char c) { return static_cast<unsigned char>(c) < 0x20 or not_in_components.contains(c); });
 }
 
-// Long components are told by their UTF-16 length, which is what clients count in.
+// Components are limited by their UTF-16 length, which clients count in.
 [[nodiscard]] bool is_too_long(std::string_view component) noexcept {
     const auto bytes = wire::utf16_bytes_of(component);
     return not bytes or * bytes > 2 * limits::component_units_max;
@@ -32,7 +32,7 @@ constexpr std::string_view not_in_components = "\"*/<>?|";
     return nt_status::success;
 }
 
-// What stands behind the first colon: "stream", "stream:$DATA", ":$DATA", ":$INDEX_ALLOCATION".
+// Parses the part after the first colon: "stream", "stream:$DATA", ":$DATA", ":$INDEX_ALLOCATION".
 [[nodiscard]] nt_status parse_stream(std::string_view text, file_name& name) {
     const std::size_t colon = text.find(':');
     const std::string_view stream = text.substr(0, colon);

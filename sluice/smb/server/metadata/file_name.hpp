@@ -10,9 +10,9 @@
 
 namespace sluice::smb::server {
 
-/// A name as a client writes it ("dir\file:stream:$DATA"), taken apart ([MS-FSCC] 2.1.5).
+/// A name as a client writes it ("dir\file:stream:$DATA"), parsed ([MS-FSCC] 2.1.5).
 struct file_name {
-    std::pmr::string path;               // as vfs has it: UTF-8, '/' between components; empty for the root
+    std::pmr::string path;               // for vfs: UTF-8, '/' between components; empty for the root
     std::string stream;                  // empty for the unnamed one
     bool names_stream = false;           // a stream was named, even if by "::$DATA" the unnamed one
     bool names_directory_index = false;  // "dir::$INDEX_ALLOCATION", a directory by another name
@@ -21,16 +21,17 @@ struct file_name {
     [[nodiscard]] bool is_root() const noexcept { return path.empty() and stream.empty(); }
 };
 
-/// Takes the name of a CREATE, or the target of a rename or link, apart. `utf16` is relative to the share.
-/// Errors: INVALID_PARAMETER (a leading separator, half a character), OBJECT_NAME_INVALID (characters or
-/// components no file can have, too long), OBJECT_PATH_SYNTAX_BAD (".."). Allocates: the path, in `memory`.
+/// Parses the name of a CREATE, or the target of a rename or link. `utf16` is relative to the
+/// share. Errors: INVALID_PARAMETER (a leading separator, half a character), OBJECT_NAME_INVALID
+/// (invalid characters or components, too long), OBJECT_PATH_SYNTAX_BAD (".."). Allocates: the
+/// path, in `memory`.
 [[nodiscard]] std::expected<file_name, wire::nt_status> parse_file_name(
     bytes_view utf16, std::pmr::memory_resource& memory = *std::pmr::get_default_resource());
-/// The same of UTF-8.
+/// The same for UTF-8.
 [[nodiscard]] std::expected<file_name, wire::nt_status> parse_file_name_text(
     std::string_view text, std::pmr::memory_resource& memory = *std::pmr::get_default_resource());
 
-/// The same for a stream alone, as a rename within a file has it: ":new:$DATA".
+/// The same for a stream alone, as in a rename within a file: ":new:$DATA".
 [[nodiscard]] std::expected<std::string, wire::nt_status> parse_stream_name(std::string_view text);
 
 }  // namespace sluice::smb::server

@@ -40,7 +40,7 @@ TEST(file_name, names_a_stream_behind_a_colon_with_or_without_its_type) {
     EXPECT_TRUE(parse("d::$INDEX_ALLOCATION")->names_directory_index);
 }
 
-TEST(file_name, refuses_what_leads_out_of_the_share_or_nowhere) {
+TEST(file_name, refuses_paths_that_lead_out_of_the_share_or_nowhere) {
     EXPECT_EQ(parse("..").error(), nt_status::object_path_syntax_bad);
     EXPECT_EQ(parse("a\\..\\..\\b").error(), nt_status::object_path_syntax_bad);
     EXPECT_EQ(parse("\\a").error(), nt_status::invalid_parameter);

@@ -7,7 +7,7 @@
 #include "sluice/smb/wire/fscc/filetime.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
 
-// What clients say of a file's times, and how long it holds ([MS-FSCC] 2.4.7, [MS-FSA] 2.1.5.15.2).
+// The file times that clients set, and how long they hold ([MS-FSCC] 2.4.7, [MS-FSA] 2.1.5.15.2).
 
 namespace sluice::smb::server {
 
@@ -16,8 +16,8 @@ struct requested_time {
     enum class kind : std::uint8_t {
         leave,   ///< 0: as it is
         set,     ///< to `time`, and from then on as `freeze`
-        freeze,  ///< -1: what is done through this open no longer changes it
-        thaw,    ///< -2: it does again
+        freeze,  ///< -1: operations through this open no longer change it
+        thaw,    ///< -2: they change it again
     };
     kind what = kind::leave;
     vfs::time_point time{};
@@ -29,7 +29,7 @@ struct requested_time {
 [[nodiscard]] std::expected<requested_time, wire::nt_status> requested_time_of(
     wire::filetime wanted) noexcept;
 
-/// What an open keeps of a time after such a wish; `present` is what the file has.
+/// Returns the time that an open keeps after such a request; `present` is the file's time.
 [[nodiscard]] std::optional<vfs::time_point> kept_after(const requested_time& wish,
                                                         std::optional<vfs::time_point> kept,
                                                         vfs::time_point present) noexcept;

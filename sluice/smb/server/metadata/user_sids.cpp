@@ -8,7 +8,7 @@ namespace {
 
 constexpr wire::sid sid_guests{5, {32, 546}};
 
-// FNV-1a. The administrator picks the names, so nobody gains by looking for two that collide.
+// FNV-1a. The administrator chooses the names, so an attacker cannot search for two that collide.
 [[nodiscard]] std::uint64_t hash_of(std::string_view name, std::uint64_t seed) noexcept {
     std::uint64_t hash = seed;
     for (const char each : name)

@@ -44,7 +44,7 @@ void connection::relieve_buffers() noexcept {
     const auto most =
         std::ranges::max_element(clients, {}, [](const auto& entry) { return entry.second.bytes; });
     host_.rejections.add(limit::buffer_bytes, most->first);
-    most->second.largest->close("the server has no memory for its requests and replies");
+    most->second.largest->close("buffer limit reached for requests and replies");
 }
 
 }  // namespace sluice::smb::server

@@ -19,7 +19,7 @@ class change_turn {
 public:
     /// Takes the turn if it is free; otherwise queues for it.
     change_turn(request& by, fifo_lock& at) noexcept : change_turn(by, at, nullptr) {}
-    /// A turn at changing a file, which counts the change.
+    /// A turn for a change of a file, which counts the change.
     change_turn(request& by, file_state& file) noexcept : change_turn(by, file.changes, &file) {}
     change_turn(const change_turn&) = delete;
     change_turn& operator=(const change_turn&) = delete;
@@ -30,8 +30,8 @@ public:
 
     [[nodiscard]] bool is_taken() const noexcept { return is_taken_; }
 
-    /// Waits for the turn. Errors: why the request was interrupted; then it has no turn. Suspends, and
-    /// releases the latch.
+    /// Waits for the turn. Errors: the status of the interrupt; then the request has no turn.
+    /// Suspends, and releases the latch.
     [[nodiscard]] io::task<wire::nt_status> wait() noexcept {
         io::task<wire::nt_status> waiting = by_.wait(granted_);
         const wire::nt_status outcome = co_await std::move(waiting);
@@ -59,8 +59,9 @@ private:
 
 enum class transfer : std::uint8_t { read, write };
 
-/// Takes the turn that a transfer of a stream needs, because its writes read and change the whole stream;
-/// other transfers need none (node::transfers_at_once). Returns why the request was interrupted, or success.
+/// Takes the turn that a transfer of a stream needs, because its writes read and change the whole
+/// stream. Other transfers need none (node::transfers_at_once). Returns the status of an interrupt,
+/// or success.
 [[nodiscard]] inline io::task<wire::nt_status> take_transfer_turn(std::optional<change_turn>& turn,
                                                                   request& r, const open& of,
                                                                   transfer what) noexcept {

@@ -24,8 +24,9 @@ connection::~connection() {
 
 namespace {
 
-// A CREATE that its client can find by its guid goes on without a connection: sent again on another channel
-// it is to be neither done twice nor refused because nobody is at it any more.
+// A CREATE that its client can find by its guid continues without a connection. Sent again on
+// another channel, it must neither be done twice nor be refused because the first one was
+// abandoned.
 [[nodiscard]] bool is_found_again(const request& waiting) noexcept {
     if (waiting.session == nullptr or waiting.session->first_channel() == nullptr or
         waiting.header().command != wire::command::create)
@@ -35,8 +36,8 @@ namespace {
            waiting.connection().agreed.is_at_least(wire::dialect::smb_3_0);
 }
 
-// Sessions that have other channels go on, and these channels stay with them until what was under way has
-// ended; the others are over.
+// Sessions with other channels continue, and these channels stay with them until the requests in
+// flight have ended; the other sessions end.
 void lose_channels(const std::unordered_map<std::uint64_t, std::shared_ptr<channel>>& all,
                    server_context& host) noexcept {
     std::vector<std::shared_ptr<channel>> losing;
@@ -85,8 +86,8 @@ void connection::close_here(std::string_view why) noexcept {
     }
     is_closing_.store(true, std::memory_order_relaxed);
     host_.log().write(event_severity::info, "connection closed", {{"peer", peer_text_}, {"why", why}});
-    // Wakes receive_all(), whose end is the end of everything. What was queued for sending is lost: a client
-    // that breaks the protocol is owed nothing.
+    // Wakes receive_all(), whose end ends everything. Queued messages are lost: a client that
+    // breaks the protocol has no claim to them.
     tasks_.cancel();
 }
 
@@ -109,7 +110,7 @@ bool connection::may_receive() const noexcept {
            mine <= wanted_max - std::min(wanted_max, taken);
 }
 
-// Polls, because buffers come back in many places, and this is rare.
+// Polls, because buffers are released in many places, and this is rare.
 io::task<void> connection::room_to_receive() noexcept {
     while (not is_closing() and not may_receive()) {
         const deadline until(pause_without_buffers);
@@ -143,8 +144,8 @@ io::task<void> connection::receive_all() noexcept {
 
 io::task<void> connection::send_all() noexcept {
     const result<void> sent = co_await writer_.run();
-    // One that is ending ends with what it still waits for.
-    if (not sent and not is_closing()) close("the client takes no replies");
+    // A connection that is closing ends once its remaining waits have ended.
+    if (not sent and not is_closing()) close("the client does not receive replies");
 }
 
 io::task<void> connection::expect_session() noexcept {
@@ -153,7 +154,7 @@ io::task<void> connection::expect_session() noexcept {
     if (not slept or admitted.has_had_session) co_return;
     const server_latch::hold held(host_.latch());
     host_.rejections.add(limit::first_session, admitted.from.text());
-    close("no session was set up in time");
+    close("no session established in time");
 }
 
 void connection::leave(request& ending) noexcept {

@@ -24,17 +24,19 @@
 
 namespace sluice::smb::server {
 
-/// One connection of a client ([MS-SMB2] 3.3.1.7): takes its messages, has each served, sends the replies.
+/// One connection of a client ([MS-SMB2] 3.3.1.7): receives its messages, has each served, and
+/// sends the replies.
 ///
-/// Frames are served in the order they come, each in a coroutine of its own, which runs until it first has to
-/// wait; so what does not wait is done in order, and what waits holds up nobody.
+/// Frames are served in order of arrival, each in a coroutine of its own, which runs until it first
+/// has to wait. So requests that do not wait are carried out in order, and one that waits does not
+/// delay the others.
 ///
 /// Invariants:
 ///   1. Every request in `requests_` lives in the frame of a task in `tasks_`.
 ///   2. run() returns after all of them have ended; then the connection is a channel of no session any more.
 /// Thread safety: the thread of its home loop. Other threads of the server may, under the latch, look at
-/// `agreed` and the channels, and call what says so. Shared by pointer only so that what is posted to its
-/// loop can tell whether it is still there.
+/// `agreed` and the channels, and call the functions marked so. Shared by pointer only so that an
+/// item posted to its loop can check whether the connection still exists.
 class connection final : public replier, public std::enable_shared_from_this<connection> {
 public:
     connection(server_context& host, server_loop& home, io::socket_handle socket,
@@ -47,13 +49,16 @@ public:
     [[nodiscard]] io::task<void> run() noexcept;
 
     void close(std::string_view why) noexcept override;
-    /// Nothing is sent any more, and nobody is let in. Any thread.
+    /// Returns whether the connection is closing: it sends nothing more, and accepts no logons. Any
+    /// thread.
     [[nodiscard]] bool is_closing() const noexcept {
-        // relaxed: only whether; what follows from it happens on the home loop or under the latch.
+        // relaxed: only the flag is read; its consequences happen on the home loop or under the
+        // latch.
         return is_closing_.load(std::memory_order_relaxed);
     }
 
-    /// Whether the client has hung up and what it had here is not let go yet. The home loop.
+    /// Returns whether the client has closed the connection but its channels are not yet removed.
+    /// The home loop.
     [[nodiscard]] bool has_loss_to_notice() const noexcept {
         return not has_lost_channels_ and socket_.has_hung_up();
     }
@@ -64,9 +69,9 @@ public:
     /// The address without its port: for the choice of a loop.
     [[nodiscard]] std::string peer_host() const { return peer_text_.substr(0, peer_text_.rfind(':')); }
 
-    /// What `sluice status` tells of it. Allocates: the texts.
+    /// Returns the state that `sluice status` shows. Allocates: the texts.
     [[nodiscard]] channel_status status() const;
-    /// Takes part in who has most of each.
+    /// Updates the highest use of each limit with that of this connection.
     void add_to(limits_in_use& sum) const noexcept;
 
     traffic_counters counters;
@@ -80,11 +85,12 @@ public:
     void leave(request& ending) noexcept override;
     [[nodiscard]] bool count_pending(request& r) noexcept override;
     [[nodiscard]] bool send_interim(request& r) noexcept override;
-    /// Where something ends among all that is sent, once that is known: it may be another loop's to send.
+    /// The position in the sent stream at which a message ends, once that is known: another loop
+    /// may send it.
     using place_in_stream = std::shared_ptr<std::atomic<std::uint64_t>>;
     /// Sends an unsolicited message, an oplock or lease break, `via` a channel of this connection;
-    /// encrypted if `is_sealed`. `encode` writes the body. Where the message ends, for has_delivered(), is
-    /// said in `end`. Any thread, under the latch.
+    /// encrypted if `is_sealed`. `encode` writes the body. `end` receives the position at which the
+    /// message ends, for has_delivered(). Any thread, under the latch.
     template <class Body>
     void notify(std::shared_ptr<channel> via, bool is_sealed, wire::command code, const Body& body,
                 place_in_stream end) noexcept {
@@ -107,7 +113,8 @@ public:
     [[nodiscard]] bool has_delivered(std::uint64_t up_to) const noexcept {
         return writer_.has_delivered(up_to);
     }
-    /// What was last told without being asked for is not delivered: not to be told more by this way.
+    /// Returns whether the last unsolicited message is not delivered, so that no more are to go
+    /// this way.
     [[nodiscard]] bool is_stuck() const noexcept { return stuck_at_ and not has_delivered(*stuck_at_); }
     void note_stuck(std::uint64_t at) noexcept { stuck_at_ = at; }
 
@@ -117,8 +124,8 @@ public:
     /// Keeps the key of a channel that ends, for the errors to requests that it has signed. Under the latch.
     void remember(const channel& ended) noexcept;
 
-    /// Ends what `of` waits for, with `why`: all requests of a session, or of a tree of it. Any thread, under
-    /// the latch.
+    /// Ends the waits of all requests of a session, or of a tree of it, with `why`. Any thread,
+    /// under the latch.
     void interrupt(const session& of, const tree* only, wire::nt_status why) noexcept;
 
 private:
@@ -127,8 +134,8 @@ private:
     /// Closes a connection of the home loop when its buffers exceed its part of the memory: the one with most
     /// bytes of the client with most. Complexity: O(n log n) in the connections.
     void relieve_buffers() noexcept;
-    /// Has `what(*this)` done on the home loop, at once if this is its thread, if the connection is still
-    /// there.
+    /// Runs `what(*this)` on the home loop, at once if this is its thread, if the connection still
+    /// exists.
     template <class What>
     void at_home(What what) noexcept {
         home_.do_here([self = weak_from_this(), done = std::move(what)]() mutable noexcept {
@@ -145,7 +152,7 @@ private:
     [[nodiscard]] io::task<void> expect_session() noexcept;
     void end_channels() noexcept;
 
-    // incoming.cpp: what a frame holds, and whether it may.
+    // incoming.cpp: the content of a frame, and checks of it.
     [[nodiscard]] io::task<void> serve_frame(pool_buffer frame) noexcept;
     [[nodiscard]] io::task<void> serve_messages(bytes_view messages,
                                                 std::shared_ptr<channel> sealed_by) noexcept;

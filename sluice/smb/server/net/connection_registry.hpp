@@ -16,9 +16,9 @@ namespace sluice::smb::server {
 class connection;
 class replier;
 
-/// Reaches a connection from any thread, and outlives it: what it posts is lost once the connection is gone.
-/// Immutable. Only the home loop turns the weak pointer into a strong one, so that the connection is
-/// destroyed there.
+/// A reference to a connection for any thread. It outlives the connection, after whose end its
+/// posts are lost. Immutable. Only the home loop turns the weak pointer into a strong one, so that
+/// the connection is destroyed there.
 class connection_handle {
 public:
     connection_handle(server_loop& home, std::weak_ptr<replier> of) noexcept
@@ -43,7 +43,7 @@ public:
     connection_registry(const connection_registry&) = delete;
     connection_registry& operator=(const connection_registry&) = delete;
 
-    /// Counts one more accepted socket, unless there are `most` already. Returns whether it has.
+    /// Counts one more accepted socket, unless there are `most` already. Returns whether it did.
     [[nodiscard]] bool take_socket(std::size_t most) noexcept;
     void release_socket() noexcept;
 
@@ -51,7 +51,7 @@ public:
     /// `last`: its traffic, which stays counted.
     void leave(connection& ended, const traffic& last) noexcept;
 
-    /// No more connections are taken. Returns those there are.
+    /// Stops accepting connections. Returns the existing ones.
     [[nodiscard]] std::vector<std::shared_ptr<connection_handle>> stop();
     [[nodiscard]] bool is_stopping() const noexcept {
         // relaxed: a connection that misses it is in the list of stop(), or is cancelled with its loop.

@@ -23,7 +23,8 @@ bool credit_window::use(std::uint64_t message_id, std::uint16_t charge) noexcept
 }
 
 std::uint16_t credit_window::grant(std::uint16_t asked, std::uint16_t outstanding_max) noexcept {
-    // Whoever asks for none keeps what it has; without any it could never send again.
+    // A client that asks for no credits keeps its present ones; without any it could never send
+    // again.
     const std::uint64_t wanted = std::max<std::uint64_t>(asked, outstanding() == 0 ? 1 : 0);
     const std::uint64_t allowed = outstanding_max > outstanding() ? outstanding_max - outstanding() : 0;
     const std::uint64_t room = capacity - (end_ - first_);

@@ -8,11 +8,11 @@
 
 namespace sluice::smb::server {
 
-/// Which message ids a client may use: its credits ([MS-SMB2] 3.3.1.1, 3.3.1.2).
+/// The message ids that a client may use: its credits ([MS-SMB2] 3.3.1.1, 3.3.1.2).
 ///
-/// A window of ids begins at the lowest one not yet used. Each id granted can be used once, in any order; ids
-/// are granted at the window's end. So a message that is replayed, or one sent beyond what was granted, is
-/// told by looking at one bit.
+/// A window of ids begins at the lowest one not yet used. Each granted id can be used once, in any
+/// order; ids are granted at the window's end. So one bit shows whether a message is replayed, or
+/// is beyond the granted ids.
 ///
 /// Invariants: ids in [first_, end_) have been granted; bit (id mod capacity) of `used_` tells which of them
 /// have been used; end_ - first_ <= capacity, for a client that never uses its lowest id could otherwise make
@@ -25,15 +25,15 @@ public:
     /// One credit: for the first NEGOTIATE.
     credit_window() noexcept = default;
 
-    /// Uses the ids of a request: `charge` of them from `message_id` on. False if any was not granted or is
-    /// used already; nothing is used then, and the connection is to be closed.
+    /// Uses the ids of a request: `charge` of them from `message_id` on. Returns false if any was
+    /// not granted or is already used. Then none is used, and the caller closes the connection.
     [[nodiscard]] bool use(std::uint64_t message_id, std::uint16_t charge) noexcept;
 
     /// Grants up to `asked` more (at least one if the window would otherwise be empty), so that no more than
     /// `outstanding_max` stay granted and unused. Returns how many.
     [[nodiscard]] std::uint16_t grant(std::uint16_t asked, std::uint16_t outstanding_max) noexcept;
 
-    /// Granted and not used.
+    /// Returns the number of ids that are granted and not used.
     [[nodiscard]] std::uint64_t outstanding() const noexcept { return outstanding_.value(); }
 
 private:

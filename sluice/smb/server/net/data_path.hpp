@@ -5,7 +5,8 @@
 
 namespace sluice::smb::server {
 
-/// What the data of a loop's connections take their way by, beside its buffers. Thread safety: one thread.
+/// The I/O paths of the data of a loop's connections, besides its buffers. Thread safety: one
+/// thread.
 struct data_path {
     splice_pipes pipes;
     path_counters counted;

@@ -29,7 +29,8 @@ struct command_rule {
 /// The functions of later modules that earlier ones call: a connection does not know the commands, and the
 /// end of an open and the break of a lease can cause each other. Immutable.
 struct dispatcher {
-    /// The rule of a command; null for a code that is none. CANCEL has none: it has no reply.
+    /// Returns the rule of a command; null for an invalid code. CANCEL has none, because it has no
+    /// reply.
     const command_rule* (*rule_of)(wire::command code) noexcept;
     /// See prove_session_key() (command/binding.hpp).
     void (*prove_session_key)(request& r);

@@ -13,7 +13,7 @@ namespace sluice::smb::server {
 
 class request;
 
-/// Returns why a request is to end, for a call of it that was withdrawn.
+/// Returns the status for a request whose call was withdrawn.
 [[nodiscard]] wire::nt_status status_of_withdrawn(const request& by) noexcept;
 
 /// The outcome of a call that did not begin: an nt_status, or a std::expected with one.

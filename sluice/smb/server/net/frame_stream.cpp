@@ -102,8 +102,8 @@ void frame_writer::put(frame_piece piece) {
 
 bool frame_writer::has_delivered(std::uint64_t up_to) const noexcept {
     if (is_broken_.load(std::memory_order_relaxed)) return false;
-    // The sum first: what is queued or moves on meanwhile is taken for undelivered, never the other way
-    // round.
+    // The sum first: bytes that are queued or sent in between count as undelivered, never the other
+    // way round.
     const std::uint64_t queued = queued_bytes();
     const std::uint64_t unsent = unsent_bytes();
     const result<std::size_t> in_kernel = io::undelivered_bytes(socket_);
@@ -176,7 +176,8 @@ io::task<result<void>> frame_writer::send_file(std::size_t piece) noexcept {
     else
         sent = co_await io::co_send_file(*range.file, socket_, wanted);
     if (not sent) co_return failure(sent.error());
-    // The error that came after a part had gone, or a cancellation: what follows would be taken for the rest.
+    // An error after a part was sent, or a cancellation: the peer would take the next bytes for the
+    // rest.
     if (*sent != bytes) co_return failure({ECONNABORTED, "send a file: cut short"});
     forget_sent(bytes);
     co_return result<void>{};

@@ -20,20 +20,22 @@
 
 namespace sluice::smb::server {
 
-/// Takes frames off a connection: SMB over TCP puts four bytes with the length before each ([MS-SMB2] 2.1).
+/// Receives the frames of a connection: SMB over TCP puts four bytes with the length before each
+/// ([MS-SMB2] 2.1).
 ///
-/// Small frames are read several at a time into a small buffer of its own and copied out of it; while more
-/// come than that holds, into a buffer of the pool's, so that a connection has none once it has received
-/// less. What is left of a large frame goes straight to where it stays, and while large ones come that is all
-/// but the first bytes. Allocates: its own buffer; all others are the pool's. Thread safety: the loop's
-/// thread; one receive at a time.
+/// Small frames are read several at a time into a small buffer of its own and copied out of it.
+/// While more arrive than that holds, they are read into a buffer of the pool, which the connection
+/// releases once it has received less. The rest of a large frame is received into its final buffer;
+/// while large frames arrive, that is all but their first bytes. Allocates: its own buffer; all
+/// others are the pool's. Thread safety: the loop's thread; one receive at a time.
 class frame_reader {
 public:
     frame_reader(io::socket_handle& socket, buffer_source buffers) noexcept;
 
-    /// The next frame, without its length. Errors: those of the socket; EMSGSIZE if it is longer than
-    /// `bytes_max`; EPROTO if its first byte is not zero, or the stream ends within it; ENOMEM. An empty
-    /// buffer: the peer has closed between two frames. Suspends: until it is there.
+    /// Returns the next frame, without its length. Errors: those of the socket; EMSGSIZE if it is
+    /// longer than `bytes_max`; EPROTO if its first byte is not zero, or the stream ends within it;
+    /// ENOMEM. An empty buffer: the peer has closed between two frames. Suspends: until the frame
+    /// has arrived.
     [[nodiscard]] io::task<result<pool_buffer>> next(std::size_t bytes_max) noexcept;
 
 private:
@@ -46,15 +48,15 @@ private:
     io::receive_low_water low_water_;
     buffer_source buffers_;
     std::vector<std::byte> few_;
-    pool_buffer many_;       // what is staged stands here, if there is one
-    std::size_t begin_ = 0;  // of what is staged and not yet taken
+    pool_buffer many_;       // holds the staged bytes, if there is one
+    std::size_t begin_ = 0;  // first staged byte that is not yet taken
     std::size_t end_ = 0;
-    bool last_was_large_ = false;  // and so will be the next: little of it is to be copied twice
+    bool last_was_large_ = false;  // the next probably is, too: stage little of it
     bool many_come_ = false;       // more at a time than `few_` holds
 };
 
-/// A piece of a frame: the bytes of a buffer behind the first `skipped`; or, without a buffer, bytes that are
-/// always there; or part of a file.
+/// A piece of a frame: the bytes of a buffer after the first `skipped`; or, without a buffer, bytes
+/// of static lifetime; or part of a file.
 struct frame_piece {
     pool_buffer memory{};
     std::size_t skipped = 0;
@@ -63,14 +65,14 @@ struct frame_piece {
 
     [[nodiscard]] bool is_file() const noexcept { return range.file != nullptr; }
     [[nodiscard]] std::size_t size() const noexcept { return is_file() ? range.length : bytes().size(); }
-    /// Of what is in memory.
+    /// Returns the bytes of a piece in memory.
     [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
         return memory ? memory.bytes().subspan(skipped) : constant;
     }
 };
 
-/// Puts frames on a connection, in the order they were given: those in memory many in one system call, those
-/// that end in a part of a file by a call of their own that the file's pages go by.
+/// Sends frames on a connection, in the order in which they were queued: many in memory with one
+/// system call, those that end in a part of a file with a call of their own for the file's pages.
 ///
 /// Invariant: `unsent_bytes_` is the sum of the pieces in `pieces_`, less `sent_of_first_`.
 /// Thread safety: the loop's thread; has_delivered() any, as long as the connection stays.
@@ -79,7 +81,7 @@ public:
     frame_writer(io::io_multiplexer& loop, io::socket_handle& socket, splice_pipes& pipes) noexcept;
     frame_writer(const frame_writer&) = delete;
     frame_writer& operator=(const frame_writer&) = delete;
-    ~frame_writer() { ENSURE(waiters_.empty(), "those who wait for room go before the writer does"); }
+    ~frame_writer() { ENSURE(waiters_.empty(), "a writer is destroyed after the waiters for room"); }
 
     /// Queues the next piece; dropped if the connection is broken. Those of one frame, its length first, are
     /// given without suspending in between; a file never comes first. Allocates: the queue, amortised.
@@ -87,23 +89,24 @@ public:
     /// Lets run() end once everything has been sent.
     void finish() noexcept;
 
-    /// Sends what is queued until finish() or an error, which is returned. Spawned once.
+    /// Sends the queued pieces until finish() or an error, which it returns. Spawned once.
     [[nodiscard]] io::task<result<void>> run() noexcept;
 
     [[nodiscard]] std::size_t unsent_bytes() const noexcept { return unsent_bytes_.value(); }
-    /// All that was ever queued: where in the stream the last frame ends.
+    /// Returns the number of bytes ever queued: the position in the stream at which the last frame
+    /// ends.
     [[nodiscard]] std::uint64_t queued_bytes() const noexcept { return queued_bytes_.value(); }
-    /// Whether the peer has everything up to there, as far as one can tell: our kernel waits for no
-    /// acknowledgement of it any more.
+    /// Returns whether the peer has everything up to there, as far as this host knows: the kernel
+    /// waits for no acknowledgement of it any more.
     [[nodiscard]] bool has_delivered(std::uint64_t up_to) const noexcept;
 
     /// Waits until at most `bytes` are unsent, or the connection is broken. One waiter at a time.
     [[nodiscard]] io::task<void> drained_to(std::size_t bytes) noexcept;
 
-    /// Waits until little is left to be sent, or the connection is broken: whoever is about to fill a large
-    /// buffer does so just before it goes, so that one buffer, still in the processor's cache, does for many
-    /// replies, and a client that takes nothing binds no memory. First come, first served; whoever goes on
-    /// and then waits for something else lets the next one pass.
+    /// Waits until little is left to send, or the connection is broken. A reply fills a large
+    /// buffer only right before it is sent. So one buffer, still in the CPU's cache, serves many
+    /// replies, and a client that receives nothing occupies no memory. First come, first served; a
+    /// waiter that resumes and then waits for something else lets the next one pass.
     [[nodiscard]] io::task<void> has_room() noexcept;
 
 private:

@@ -1,4 +1,4 @@
-// What a frame holds, and whether it may ([MS-SMB2] 3.3.5.2).
+// The content of a frame, and the checks of it ([MS-SMB2] 3.3.5.2).
 
 #include <algorithm>
 
@@ -28,7 +28,7 @@ io::task<void> connection::serve_frame(pool_buffer frame) noexcept {
     if (*kind == wire::frame_kind::encrypted) {
         const std::optional<bytes_view> opened = unseal(frame, sealed_by);
         if (not opened) {
-            close("an encrypted message that no session of this connection can have sent");
+            close("cannot decrypt a message with any session of this connection");
             co_return;
         }
         messages = *opened;
@@ -56,11 +56,11 @@ std::optional<bytes_view> connection::unseal(pool_buffer& frame, std::shared_ptr
     return plain;
 }
 
-// Looks at every message of the frame before any is served: its ids are used up in the order of arrival, and
-// a frame that cannot be taken apart does nothing at all.
+// Checks every message of the frame before it serves any: their ids are used up in the order of
+// arrival, and a frame that cannot be parsed has no effect at all.
 bool connection::admit(bytes_view messages) noexcept {
     if (not wire::count_messages(messages, limits::messages_per_compound_max)) {
-        close("a compound that cannot be taken apart");
+        close("malformed compound request");
         return false;
     }
     wire::compound_reader reader(messages, limits::messages_per_compound_max);
@@ -68,17 +68,17 @@ bool connection::admit(bytes_view messages) noexcept {
         const auto message = reader.next();
         const wire::header& header = message->header();
         if (wire::has(header.flags, wire::header_flags::response)) {
-            close("a response where a request belongs");
+            close("response received instead of a request");
             return false;
         }
         if (header.command == wire::command::cancel) continue;
         if (not agreed.is_done() and header.command != wire::command::negotiate) {
-            close("a request before the dialect was negotiated");
+            close("request received before NEGOTIATE");
             return false;
         }
         const bool counts_charge = wire::has(agreed.capabilities, wire::capabilities::large_mtu);
         if (not credits_.use(header.message_id, counts_charge ? header.credit_charge : std::uint16_t{1})) {
-            close("a message id that was not granted, or was used before");
+            close("message ID not granted, or already used");
             return false;
         }
     }
@@ -110,7 +110,7 @@ io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<c
         const bool has_failed = wire::is_error(status) and status != nt_status::more_processing_required;
         counters.served(r.header().command, has_failed);
         if (has_failed)
-            host_.log().write(event_severity::detail, "a request failed",
+            host_.log().write(event_severity::detail, "request failed",
                               {{"peer", peer_text_},
                                {"command", wire::name_of(r.header().command)},
                                {"status", wire::name_of(status)}});
@@ -138,7 +138,8 @@ io::task<nt_status> connection::serve(request& r) noexcept {
     if (r.lateness()) co_return *r.lateness();
     // A path beyond a mount that the command does not look for there.
     if (status == nt_status::retry) co_return nt_status::not_same_device;
-    // What relates to an open that was never made fails as that did ([MS-SMB2] 3.3.5.2.7.2).
+    // A request related to an open that was never created fails as its CREATE did ([MS-SMB2]
+    // 3.3.5.2.7.2).
     if (status == nt_status::file_closed and r.is_related and not r.compound().file and
         wire::is_error(r.compound().status))
         co_return r.compound().status;
@@ -151,7 +152,7 @@ nt_status connection::authorise(request& r) noexcept {
     nt_status status = find_session(r);
     if (r.session == nullptr and r.sealed_by == nullptr and r.header().command != wire::command::negotiate)
         find_signer(r);
-    // A message without a session is no fault of those that need none; a wrong signature is, always.
+    // Commands that need no session accept a message without one, but never a wrong signature.
     if (status != nt_status::success and (rule->needs_session or r.session != nullptr)) return status;
     if (r.session != nullptr) {
         status = check_signature(r);
@@ -193,14 +194,14 @@ void connection::find_signer(request& r) noexcept {
         host_.functions().prove_session_key(r);
         return;
     }
-    const std::shared_ptr<auth::signer> by = former->signer;  // the list may change meanwhile
+    const std::shared_ptr<auth::signer> by = former->signer;  // the list may change
     if (has_signed(*by, r)) (void)may_sign_reply(r, by);
 }
 
 nt_status connection::may_sign_reply(request& r, const std::shared_ptr<auth::signer>& by) noexcept {
     // CANCEL has no reply, and the message id of another request.
     if (r.header().command == wire::command::cancel or r.sign_reply_with(by)) return nt_status::success;
-    close("a request so late that its signing key may have been used for it before");
+    close("late request: its signing key may already have signed a reply to it");
     return nt_status::access_denied;
 }
 

@@ -24,7 +24,7 @@ void put_header(pool_buffer& head, const wire::header& header) noexcept {
     encode(writer, header);
 }
 
-// What every reply says that the request said ([MS-SMB2] 3.3.4.1).
+// Returns a header with the fields that every reply copies from the request ([MS-SMB2] 3.3.4.1).
 [[nodiscard]] wire::header reply_header(const request& r, nt_status status) noexcept {
     wire::header header;
     header.credit_charge = r.header().credit_charge;
@@ -45,8 +45,8 @@ void put_header(pool_buffer& head, const wire::header& header) noexcept {
 
 constexpr std::array<std::byte, 64U << 10> zeros{};
 
-// What is sent of a reply, in order: header and body, payload, and what makes the sum a multiple of eight
-// where others may follow it.
+// Returns the parts of a reply in the order of sending: header and body, payload, and padding to a
+// multiple of eight if others may follow.
 [[nodiscard]] std::array<bytes_view, 3> parts_of(const finished_reply& one, bool is_padded) noexcept {
     const std::size_t padding = is_padded ? one.padding_bytes() : 0;
     return {*bytes_view(one.head.bytes()).from(wire::frame_prefix_bytes), one.payload.bytes(),
@@ -113,8 +113,8 @@ finished_reply connection::finish(request& r, nt_status status) noexcept {
     return finished;
 }
 
-// What is said until a session has keys goes into them, from 3.1.1 on; the last reply of a session set-up is
-// signed with them instead ([MS-SMB2] 3.3.5.4, 3.3.5.5).
+// From 3.1.1 on, the messages before a session has keys go into the keys; the last reply of a
+// session set-up is signed with them instead ([MS-SMB2] 3.3.5.4, 3.3.5.5).
 void connection::extend_preauth(request& r, nt_status status, finished_reply& finished) noexcept {
     if (r.header().command == wire::command::negotiate)
         preauth.add(message_of(finished.head));
@@ -204,7 +204,7 @@ void connection::send_sealed(std::span<const finished_reply> replies, channel& b
     wire::encode_frame_prefix(prefix, sealed_bytes);
     const mutable_bytes sealed = *mutable_bytes(memory.bytes()).from(wire::frame_prefix_bytes);
     if (not by.sealer or not by.sealer->seal(by.session->id, parts, sealed)) {
-        close("the session's key can seal no more messages");
+        close("the session's encryption key is used up");
         return;
     }
     writer_.put({.memory = std::move(memory)});
@@ -245,7 +245,7 @@ bool connection::send_interim(request& r) noexcept {
         .head = std::move(interim.head()), .payload = {}, .signed_by = {}, .hashed_by = {}};
     // Never signed ([MS-SMB2] 3.3.4.2): the last reply has the same message id, and with AES-GMAC the nonce.
     put_header(finished.head, header);
-    // What was answered before in the same frame must not wait as long.
+    // Earlier replies of the same frame must not wait as long.
     add(*r.replies_before, std::move(finished), r.sealed_by.get());
     send(*r.replies_before, r.sealed_by.get());
     return true;
@@ -256,13 +256,14 @@ void connection::send_notification(channel* sealed_by, wire::command code, reply
     wire::header header;
     header.command = code;
     header.flags = wire::header_flags::response;
-    // Neither message nor session nor tree: nobody asked, so nobody is answered ([MS-SMB2] 3.3.4.6).
+    // Neither message nor session nor tree: this is not a reply to a request ([MS-SMB2] 3.3.4.6).
     header.message_id = ~std::uint64_t{0};
     send_unasked(header, message, sealed_by);
 }
 
-// What was just given to this connection is a break under way until its writer, which that wakes, has had its
-// turn: what is posted now comes before the writer, and what that posts comes behind it.
+// A message that was just queued on this connection counts as a pending break until the writer,
+// which it wakes, has had its turn. Items posted now run before the writer, and items posted by
+// those run after it.
 void connection::count_until_sent() noexcept {
     if (host_.loops().size() == 1) return;
     host_.breaks.begin();
@@ -271,7 +272,7 @@ void connection::count_until_sent() noexcept {
             const server_latch::hold held(host.latch());
             host.breaks.end();
         });
-        ENSURE(posted.has_value(), "out of memory to tell that a break has gone");
+        ENSURE(posted.has_value(), "out of memory to report a sent break");
     });
 }
 

@@ -9,8 +9,8 @@
 
 namespace sluice::smb::server {
 
-/// How often each path was taken, and what went along it, since the loop began.
-/// Thread safety: written by the loop's thread alone; any may ask.
+/// The number of uses of each I/O path, and the bytes that it transferred, since the loop began.
+/// Thread safety: the loop's thread writes; any thread reads.
 class path_counters {
 public:
     struct counts {

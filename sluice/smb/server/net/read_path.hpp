@@ -22,7 +22,7 @@ inline constexpr std::size_t read_paths = 4;
     return names[static_cast<std::size_t>(path)];
 }
 
-/// What the choice depends on.
+/// The facts on which the choice depends.
 struct read_facts {
     bool is_signed = false;  // the reply, alone
     bool is_sealed = false;  // the frame it goes in
@@ -37,9 +37,9 @@ inline constexpr std::size_t spliced_bytes_min = 64U << 10;
 
 /// The path of a READ: the first line of the table that fits.
 ///
-/// Spliced replies show the file as it is when the client receives them, so they are for who asked for no
-/// proof of what was sent. What is signed must not change between signature and socket, so it is copied
-/// first.
+/// Spliced replies show the file as it is when the client receives them, so they are only for
+/// clients that requested neither signing nor encryption. Signed data must not change between
+/// signature and socket, so they are copied first.
 [[nodiscard]] constexpr read_path path_of(const read_facts& facts) noexcept {
     // clang-format off
     if (facts.is_sealed)                                            return read_path::sealed;

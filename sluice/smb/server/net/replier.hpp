@@ -11,8 +11,8 @@ namespace sluice::smb::server {
 class request;
 class server_context;
 
-/// The part of a connection that its requests use; connection.hpp has the rest. Loop-owned: the thread of the
-/// home loop, except for what says otherwise.
+/// The part of a connection that its requests use; connection.hpp has the rest. Loop-owned: the
+/// thread of the home loop, except where a member says otherwise.
 class replier {
 public:
     replier(const replier&) = delete;
@@ -29,14 +29,14 @@ public:
     /// The negotiated parameters. Other threads read them under the latch.
     negotiated agreed;
 
-    /// Ends the connection soon; `why`, which stays where it is, is for the log. Any thread.
+    /// Ends the connection soon; `why`, a string of static lifetime, is for the log. Any thread.
     virtual void close(std::string_view why) noexcept = 0;
     /// A request begins, and ends; between the two, the connection can interrupt it.
     virtual void enter(request& fresh) noexcept = 0;
     virtual void leave(request& ending) noexcept = 0;
-    /// Counts the request among those that wait, until it ends; again: does nothing. False if too many do.
+    /// Counts the request among the waiting ones until it ends. Returns false if too many wait.
     [[nodiscard]] virtual bool count_pending(request& r) noexcept = 0;
-    /// Tells the client to wait for the reply ([MS-SMB2] 3.3.4.2). False if there is no memory.
+    /// Sends the client an interim reply ([MS-SMB2] 3.3.4.2). Returns false if there is no memory.
     [[nodiscard]] virtual bool send_interim(request& r) noexcept = 0;
 
 protected:

@@ -18,8 +18,8 @@ namespace sluice::smb::server {
 
 class channel;
 
-/// A reply while it is made: room for header and body, and a payload that is sent behind them from where it
-/// is.
+/// A reply in preparation: room for header and body, and a payload that is sent after them from
+/// where it is.
 ///
 /// In front of the header is room for a frame's length, so that the first reply of a frame needs no piece
 /// more. Thread safety: the loop's thread.
@@ -28,18 +28,18 @@ public:
     explicit reply(buffer_source buffers) noexcept : buffers_(buffers) {}
 
     /// Makes room for a body of up to `bytes_max` and returns what to encode it with, begun at the header.
-    /// Null if there is no memory. Again: begins anew. Allocates: a buffer of the pool.
+    /// Null if there is no memory. Starts again if called again. Allocates: a buffer of the pool.
     [[nodiscard]] byte_writer* begin(std::size_t bytes_max) noexcept;
     /// Bytes that follow the body.
     void attach(reply_payload payload) noexcept { payload_ = std::move(payload); }
-    /// Forgets body and payload: what is said is an error.
+    /// Discards body and payload: the reply is an error.
     void discard() noexcept;
 
     [[nodiscard]] bool has_body() const noexcept { return writer_.has_value(); }
     [[nodiscard]] const buffer_source& buffers() const noexcept { return buffers_; }
 
-    /// Ends the body. `head()` and `payload()` are what is to be sent, the header still zero.
-    /// False if more was encoded than there is room for: a bug in the caller's count.
+    /// Ends the body. `head()` and `payload()` are the message to send, the header still zero.
+    /// Returns false if more was encoded than there is room for: a bug in the caller's count.
     [[nodiscard]] bool finish() noexcept;
     [[nodiscard]] pool_buffer& head() noexcept { return head_; }
     [[nodiscard]] reply_payload& payload() noexcept { return payload_; }
@@ -67,21 +67,23 @@ struct finished_reply {
     [[nodiscard]] std::size_t message_bytes() const noexcept {
         return head.size() - wire::frame_prefix_bytes + payload.size();
     }
-    /// Zeros behind the message where others may follow.
+    /// Returns the number of zeros after a message that others may follow.
     [[nodiscard]] std::size_t padding_bytes() const noexcept {
         return -message_bytes() & (wire::compound_alignment - 1);
     }
     [[nodiscard]] std::size_t padded_bytes() const noexcept { return message_bytes() + padding_bytes(); }
 };
 
-/// The replies to the messages of one frame that are not sent yet: they go together, as many as a frame
-/// holds. Allocates: nothing, if the vector it is given, and gives back, has room from the time before.
+/// The replies to the messages of one frame that are not sent yet: they go together, as many as a
+/// frame holds. Allocates: nothing, if the vector that it gets, and returns, has room from the time
+/// before.
 class reply_batch {
 public:
     explicit reply_batch(std::vector<finished_reply> room) noexcept : ready_(std::move(room)) {
         ENSURE(ready_.empty());
     }
-    /// Whether the frame, encrypted perhaps, stays one whose length can be said with `one` more in it.
+    /// Returns whether `one` fits in as well, so that the frame, perhaps encrypted, has a valid
+    /// length.
     [[nodiscard]] bool has_room_for(const finished_reply& one) const noexcept {
         return one.padded_bytes() <= wire::frame_bytes_max - wire::transform_header_bytes - bytes_;
     }
@@ -89,11 +91,11 @@ public:
     [[nodiscard]] std::span<finished_reply> ready() noexcept { return ready_; }
     /// They have been sent.
     void clear() noexcept;
-    /// Once all of them have.
+    /// Returns the vector, once all of them have been sent.
     [[nodiscard]] std::vector<finished_reply> room() && noexcept { return std::move(ready_); }
 
     [[nodiscard]] bool empty() const noexcept { return ready_.empty(); }
-    /// Of the replies to the whole frame so far, sent or not.
+    /// Returns the size of the replies to the whole frame so far, sent or not.
     [[nodiscard]] std::size_t bytes_of_all() const noexcept { return bytes_of_all_; }
 
 private:

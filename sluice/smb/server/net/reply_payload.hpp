@@ -11,18 +11,19 @@
 
 namespace sluice::smb::server {
 
-/// Part of a file. What was cut off the file since counts as zeros: a length that was announced is kept.
+/// Part of a file. If the file was truncated since, the rest is zeros, so that an announced length
+/// is kept.
 struct file_range {
-    std::shared_ptr<io::file_handle> file;  // open for as long as anybody needs it; belongs to no loop
+    std::shared_ptr<io::file_handle> file;  // open while it is in use; belongs to no loop
     std::shared_ptr<const void> kept;       // vfs::host_runs has it: until its pages have been taken
     std::uint64_t offset = 0;
     std::size_t length = 0;
 };
 
-/// What follows a reply's body: memory, or pieces of a file of the host, or nothing.
+/// The payload after a reply's body: memory, or pieces of a file of the host, or empty.
 class reply_payload {
 public:
-    /// Pieces of `file`, which is not null, in order; what has no place is zeros.
+    /// Pieces of `file`, which is not null, in order; a piece without a place in the file is zeros.
     struct file_pieces {
         std::shared_ptr<io::file_handle> file;
         std::shared_ptr<const void> kept;
@@ -39,9 +40,9 @@ public:
     [[nodiscard]] explicit operator bool() const noexcept { return memory_ or is_file(); }
     [[nodiscard]] bool is_file() const noexcept { return pieces_.file != nullptr; }
     [[nodiscard]] std::size_t size() const noexcept { return is_file() ? file_bytes_ : memory_.size(); }
-    /// Of memory: what is signed and encrypted is never a file (read_path.hpp).
+    /// Returns the bytes in memory: a signed or encrypted payload is never a file (read_path.hpp).
     [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
-        ENSURE(not is_file(), "a file is in nobody's memory");
+        ENSURE(not is_file(), "a payload in a file has no bytes in memory");
         return memory_.bytes();
     }
     [[nodiscard]] pool_buffer& memory() noexcept { return memory_; }

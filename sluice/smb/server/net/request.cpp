@@ -17,7 +17,7 @@ request::~request() {
     if (in_sequence_of_ != nullptr) in_sequence_of_->sequence.finished(header().channel_sequence);
     replier_.leave(*this);
     counted.reset();
-    // With the latch: it may be the last to hold them.
+    // While holding the latch: it may be the last to hold them.
     in_sequence_of_.reset();
     tree.reset();
     channel.reset();
@@ -80,8 +80,8 @@ bool request::affords(std::uint64_t payload_bytes) const noexcept {
 io::task<wire::nt_status> request::pend(event<wire::nt_status>& until) noexcept {
     ENSURE(host().latch().is_mine());
     if (interrupted_) co_return *interrupted_;
-    // What opens something, or gives or takes a name, waits for caches to be given up, which ends in time:
-    // what stands behind can wait as long.
+    // A request that opens a file, or sets or removes a name, waits for caches to be broken, which
+    // ends in time. Later messages of its frame can wait as long.
     const bool names = header().command == wire::command::set_info;
     const bool ends_in_time = names or header().command == wire::command::create;
     if (not until.is_set() and not is_last_of_frame and not ends_in_time)

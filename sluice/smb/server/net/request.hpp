@@ -19,16 +19,17 @@ namespace sluice::smb::server {
 
 class connection;
 
-/// What the messages of a compound hand on to the related ones behind them ([MS-SMB2] 3.3.5.2.7.2).
+/// The state that the messages of a compound pass to the related ones after them ([MS-SMB2]
+/// 3.3.5.2.7.2).
 struct compound_state {
     std::optional<wire::file_id> file;                  // that the last CREATE made, or the last command used
-    wire::nt_status status = wire::nt_status::success;  // of the message before
-    std::optional<std::uint64_t> session_id;            // of the message before, if it had one that exists
+    wire::nt_status status = wire::nt_status::success;  // from the preceding message
+    std::optional<std::uint64_t> session_id;            // from the preceding message, if that session exists
     std::optional<std::uint32_t> tree_id;
 };
 
-/// One message of a client while it is served: what it says, on whose behalf, and the reply as it grows. What
-/// a command's file is given.
+/// One message of a client while it is served: the message, its session and tree, and its reply.
+/// The argument of every command handler.
 ///
 /// Lives in the frame of the coroutine that serves it, and so until the reply is on its way; the connection
 /// joins all of them before it goes. Thread safety: the thread of the
@@ -52,23 +53,26 @@ public:
     /// Where the reply's body goes; see reply::begin().
     [[nodiscard]] byte_writer* begin_reply(std::size_t bytes_max) noexcept { return answer.begin(bytes_max); }
 
-    /// The open a message names, or, in a related compound, the one before it used. Null: FILE_CLOSED. What
-    /// is found is what related messages behind it mean, too. Null also for a request that would change
-    /// something too late; then lateness() says with what it is answered.
+    /// Returns the open that a message names, or, in a related compound, the open that the
+    /// preceding message used. Later related messages use this open, too. Null: FILE_CLOSED. Null
+    /// also for a request that would change something too late; then lateness() has the status of
+    /// the reply.
     [[nodiscard]] std::shared_ptr<open> find_open(const wire::file_id& named) noexcept;
 
     /// FILE_NOT_AVAILABLE if find_open() found the request to be from before its channel failed.
     [[nodiscard]] std::optional<wire::nt_status> lateness() const noexcept { return lateness_; }
 
-    /// Whether the message paid for that many bytes of payload, asked for or sent ([MS-SMB2] 3.3.5.2.5).
+    /// Returns whether the credit charge covers that many bytes of payload, requested or sent
+    /// ([MS-SMB2] 3.3.5.2.5).
     [[nodiscard]] bool affords(std::uint64_t payload_bytes) const noexcept;
 
     /// `co_await r.call(one, [&] { return ask(*one.node); })`: carries out a file-system call. `call` returns
     /// an nt_status, or a std::expected with one; it touches its arguments, the node and the volume, and
     /// nothing that the latch guards.
-    /// It runs at once if the domain of the node is inline, and otherwise on a worker of the domain. The
-    /// latch is released meanwhile: everything may have changed afterwards. After an interrupt, a call that
-    /// has not begun does not begin, and its outcome is the status of the interrupt. Suspends.
+    /// It runs at once if the domain of the node is inline, and otherwise on a worker of the
+    /// domain. The latch is released during the call, so that everything may have changed
+    /// afterwards. After an interrupt, a call that has not begun does not begin, and its outcome is
+    /// the status of the interrupt. Suspends.
     template <std::invocable Call>
     [[nodiscard]] auto call(const open& on, Call call) noexcept {
         return this->call(on.node->domain(), std::move(call));
@@ -84,12 +88,12 @@ public:
     /// Suspends, and releases the latch.
     [[nodiscard]] io::task<wire::nt_status> wait(event<wire::nt_status>& until) noexcept;
 
-    /// Waits for `until`, having told the client that it may take long (an interim reply, [MS-SMB2] 3.3.4.2),
-    /// where it may be told: the last message of a frame, and no new name (clients rename in the middle of a
-    /// compound, and smbtorture has it that Windows tells them nothing). CANCEL, and the end of the session
-    /// or connection, set it to `cancelled`. Gives INSUFFICIENT_RESOURCES at once when the connection has too
-    /// many that wait, and INTERNAL_ERROR, as Windows does, for what may wait for ever with other messages
-    /// behind it. Suspends.
+    /// Waits for `until`. First sends an interim reply, [MS-SMB2] 3.3.4.2, except for a message
+    /// that is not the last of its frame, and for a rename: clients rename in the middle of a
+    /// compound, and smbtorture shows that Windows sends none. CANCEL, and the end of the session
+    /// or connection, set the event to `cancelled`. Returns INSUFFICIENT_RESOURCES at once when too
+    /// many requests of the connection wait, and INTERNAL_ERROR, as Windows does, for a request
+    /// that may wait indefinitely with other messages after it. Suspends.
     [[nodiscard]] io::task<wire::nt_status> pend(event<wire::nt_status>& until) noexcept;
     /// Ends the waits in pend() and wait(), the present one and later ones. On the request's own
     /// loop, it also withdraws the calls that have not begun. Any thread, under the latch.
@@ -98,10 +102,11 @@ public:
     void withdraw_calls() noexcept {
         if (interrupted_) withdrawal_.withdraw();
     }
-    /// Why it is to end, if it is: after every suspension, whoever is about to leave something with the
-    /// session or the tree asks, for they may have ended meanwhile.
+    /// The status with which it must end, if it must. A request checks this after every suspension,
+    /// before it adds anything to the session or the tree, because they may have ended in between.
     [[nodiscard]] const std::optional<wire::nt_status>& interrupted() const noexcept { return interrupted_; }
-    /// The answer to what waited for caches in vain: it was ended, or too many wait.
+    /// Returns the status for a request whose wait for caches failed: it was interrupted, or too
+    /// many wait.
     [[nodiscard]] wire::nt_status wait_failure_status() const noexcept {
         return interrupted_.value_or(wire::nt_status::insufficient_resources);
     }
@@ -109,25 +114,25 @@ public:
     /// The session and tree for which the request accesses files. The request has both.
     [[nodiscard]] server::accessor accessor() const noexcept { return {session->user, *tree}; }
 
-    std::shared_ptr<server::channel> channel;  // of the session, by which the request came
+    std::shared_ptr<server::channel> channel;  // the session's, on which the request arrived
     std::shared_ptr<server::session> session;
     std::shared_ptr<server::tree> tree;
     reply answer;
-    std::vector<std::byte> error_data;           // what some errors tell beside their status
+    std::vector<std::byte> error_data;           // data that some errors add to their status
     std::shared_ptr<server::channel> sealed_by;  // not null: encrypted, and so is the reply
-    /// Has the reply signed. Only where the request has proved that its sender knows the key: see
-    /// docs/formats/smb2-signing.md. False if the key may not sign a reply of that id any more: then nothing
-    /// has changed, and the connection is to be closed.
+    /// Signs the reply with this key. Only if the request has proved that its sender knows the key:
+    /// see docs/formats/smb2-signing.md. Returns false if the key must not sign a reply with that
+    /// id any more: then nothing has changed, and the caller closes the connection.
     [[nodiscard]] bool sign_reply_with(const std::shared_ptr<auth::signer>& by) noexcept;
     [[nodiscard]] bool is_reply_signed() const noexcept { return signs_reply_.has_value(); }
     bool knows_session_key = false;  // it binds a session, whose key has signed it
     bool is_last_of_frame = true;
     bool is_related = false;
-    std::size_t frame_bytes = 0;            // of the frame that it came in, and keeps
+    std::size_t frame_bytes = 0;            // size of the frame that it arrived in, and keeps
     bool is_pending = false;                // counted among those of its connection that wait
     quota_hold counted;                     // and among those of its client
     std::uint64_t async_id = 0;             // not zero: an interim reply was sent
-    reply_batch* replies_before = nullptr;  // of its frame
+    reply_batch* replies_before = nullptr;  // for its frame
 
 private:
     friend class connection;
@@ -144,7 +149,7 @@ private:
     std::optional<wire::nt_status> interrupted_;
     std::optional<wire::nt_status> lateness_;
     std::optional<reply_signer> signs_reply_;
-    std::shared_ptr<open> in_sequence_of_;  // where it counts as under way
+    std::shared_ptr<open> in_sequence_of_;  // where it counts as in flight
 
 public:
     list_hook<request> link;  // in its connection's list

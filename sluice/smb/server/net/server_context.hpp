@@ -45,8 +45,8 @@ struct server_dependencies {
     auth::account_source& accounts;
     event_log& log;
     peer_servers* peers = nullptr;  // null: no other server serves these files
-    /// More loops to serve connections on, each run by a thread of its own; `loop` is the first, whose thread
-    /// makes, starts and stops the server.
+    /// More loops for connections, each run by a thread of its own. `loop` is the first; its thread
+    /// creates, starts and stops the server.
     std::span<io::io_multiplexer* const> other_loops{};
     loop_watchdog* watchdog = nullptr;  // of these loops; null: none
 };
@@ -78,7 +78,7 @@ public:
     [[nodiscard]] loop_watchdog* watchdog() const noexcept { return dependencies_.watchdog; }
     [[nodiscard]] const server_configuration& configuration() const noexcept { return configuration_; }
     [[nodiscard]] const wire::guid& identity() const noexcept { return identity_; }
-    /// The names that the server gives itself when a client logs on, and the mechanisms it offers.
+    /// The names that the server reports during authentication, and the mechanisms it offers.
     [[nodiscard]] const auth::server_names& names() const noexcept { return names_; }
     [[nodiscard]] bytes_view security_offer() const noexcept { return security_offer_; }
     [[nodiscard]] vfs::time_point started_at() const noexcept { return started_at_; }
@@ -111,7 +111,7 @@ public:
     refusal_log refusals;
     /// Work that belongs to no connection: time limits of breaks and of durable opens.
     background_work background;
-    /// When breaks are to have been answered, durable opens end and sessions expire.
+    /// The time limits of breaks, durable opens and sessions.
     timer_queue later;
     pending_breaks breaks;
     replay_table replays;

@@ -13,8 +13,9 @@
 
 namespace sluice::smb::server {
 
-/// One of the loops a server runs on, with what belongs to it alone. A connection has its home on one, and
-/// all its coroutines stay there. Loop-owned: the loop's thread, except for what says otherwise.
+/// One of the loops a server runs on, with its own resources. A connection has its home on one, and
+/// all its coroutines stay there. Loop-owned: the loop's thread, except where a member says
+/// otherwise.
 struct server_loop {
     server_loop(io::io_multiplexer& with, std::size_t bytes_max, std::size_t index = 0) noexcept
         : multiplexer(with), number(index), buffer_bytes_max(bytes_max), connections(with) {}
@@ -43,12 +44,12 @@ class loop_choice {
 public:
     explicit loop_choice(std::size_t loops) : of_all_(loops) {}
 
-    /// The loop for one more connection of a client, which leave() ends.
+    /// Returns the loop for one more connection of a client; leave() ends it.
     [[nodiscard]] std::size_t enter(const std::string& client);
-    /// The same, where the loop has been chosen.
+    /// The same for a loop that the caller has chosen.
     void enter(const std::string& client, std::size_t loop);
     void leave(const std::string& client, std::size_t loop) noexcept;
-    /// Whether a client has connections on a loop.
+    /// Returns whether a client has connections on a loop.
     [[nodiscard]] bool has(const std::string& client, std::size_t loop) const noexcept;
 
 private:

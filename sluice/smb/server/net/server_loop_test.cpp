@@ -20,7 +20,7 @@ TEST(loop_choice, gives_the_first_connections_of_different_clients_to_different_
     EXPECT_EQ(loops.enter("c"), 0U);
 }
 
-TEST(loop_choice, minds_the_client_before_the_crowd) {
+TEST(loop_choice, balances_the_connections_of_a_client_before_those_of_all) {
     loop_choice loops(2);
     EXPECT_EQ(loops.enter("a"), 0U);
     for (int i = 0; i != 8; ++i)

@@ -8,11 +8,11 @@
 
 namespace sluice::smb::server {
 
-/// Pipes through which files are sent, for one transfer at a time each: as many as transfers are under way,
-/// most of which wait for a receiver, but no more than `pipes_max`.
+/// Pipes through which files are sent, one transfer at a time each: as many as there are transfers
+/// in progress, most of which wait for a receiver, but no more than `pipes_max`.
 ///
-/// Thread safety: one thread. Outlives what it has lent. Allocates: amortised; a pipe is two descriptors, and
-/// memory of the kernel's while it holds something.
+/// Thread safety: one thread. Outlives the pipes in use. Allocates: amortised; a pipe is two
+/// descriptors, and memory of the kernel's while it holds something.
 class splice_pipes {
 public:
     static constexpr std::size_t pipes_max = 64;
@@ -20,9 +20,10 @@ public:
     splice_pipes() noexcept = default;
     splice_pipes(const splice_pipes&) = delete;
     splice_pipes& operator=(const splice_pipes&) = delete;
-    ~splice_pipes() { ENSURE(lent_ == 0, "pipes come back before their owner goes"); }
+    ~splice_pipes() { ENSURE(lent_ == 0, "pipes are returned before their owner is destroyed"); }
 
-    /// A pipe for as long as this lives; or none, and then the transfer goes without (a seventh slower).
+    /// Holds a pipe while it exists; or none, and then the transfer is made without one (a seventh
+    /// slower).
     class loan {
     public:
         explicit loan(splice_pipes& from) noexcept : from_(from), pipe_(from.take()) {}
@@ -31,7 +32,7 @@ public:
         ~loan() {
             if (pipe_) from_.give_back(*std::move(pipe_));
         }
-        /// Null: none.
+        /// Returns null if there is none.
         [[nodiscard]] io::splice_pipe* pipe() noexcept { return pipe_ ? &*pipe_ : nullptr; }
 
     private:
@@ -53,7 +54,7 @@ private:
     }
     void give_back(io::splice_pipe pipe) noexcept {
         --lent_;
-        pipe.discard();  // of a transfer that was cut short
+        pipe.discard();  // its transfer may have been cut short
         kept_.push_back(std::move(pipe));
     }
 

@@ -28,7 +28,7 @@ public:
             under_way_ = 0;
             number_ = number;
         }
-        // What is sent again may still be under way the first time.
+        // The first attempt of a repeated request may still be in progress.
         if (is_replay and before_ != 0) return verdict::stale;
         ++under_way_;
         return verdict::current;

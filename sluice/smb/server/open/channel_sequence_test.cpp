@@ -31,7 +31,7 @@ TEST(channel_sequence, wraps_from_its_last_number_to_zero) {
     EXPECT_EQ(serve(sequence, 0xffff), verdict::stale);
 }
 
-TEST(channel_sequence, refuses_a_replay_while_what_came_before_the_failure_is_under_way) {
+TEST(channel_sequence, refuses_a_replay_while_requests_before_the_failure_are_in_flight) {
     channel_sequence sequence;
     ASSERT_EQ(sequence.arrived(0, false), verdict::current);
     EXPECT_EQ(sequence.arrived(1, true), verdict::stale) << "the first may still write";

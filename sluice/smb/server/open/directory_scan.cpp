@@ -8,7 +8,7 @@ namespace sluice::smb::server {
 
 namespace {
 
-// What a look-up fails with when there is just no such name, however strange the name.
+// Returns whether a lookup has failed only because there is no such name, however unusual the name.
 [[nodiscard]] bool is_absence(const error& why) noexcept {
     return why == std::errc::no_such_file_or_directory or why == std::errc::not_a_directory or
            why == std::errc::illegal_byte_sequence or why == std::errc::filename_too_long;
@@ -90,7 +90,7 @@ result<const vfs::listed_name*> directory_scan::next_name() noexcept {
     }
 }
 
-// The root's parent is no business of clients: it stands for itself.
+// The root's parent is not visible to clients: the root is listed in its place.
 result<const vfs::listed_name*> directory_scan::describe_parent() {
     const std::string path = directory_.path();
     const std::string_view parent = vfs::split_path(path).parent;
@@ -107,7 +107,7 @@ result<const vfs::listed_name*> directory_scan::look_up() {
         if (is_absence(found.error())) return nullptr;
         return failure(found.error());
     }
-    // The name as it stands in the directory; what it leads to is told under that name.
+    // The name as in the directory. The target of a link is listed under that name.
     const std::string stands_at = (*found)->path();
     found_name_ = vfs::split_path(stands_at).name;
     if ((*found)->kind() == vfs::node_kind::symlink) {

@@ -9,9 +9,8 @@
 
 namespace sluice::smb::server {
 
-/// How far QUERY_DIRECTORY has come on an open directory ([MS-FSA] 2.1.5.6.3): the names that match a
-/// pattern,
-/// `.` and `..` first. A pattern without wildcards is looked up, not searched for.
+/// The state of QUERY_DIRECTORY on an open directory ([MS-FSA] 2.1.5.6.3): the names that match a
+/// pattern, `.` and `..` first. A pattern without wildcards is looked up, not searched for.
 ///
 /// The volume and the directory outlive it. Thread safety: `turn` is a monitor; the rest belongs to the query
 /// that holds it, on any thread.
@@ -27,19 +26,20 @@ public:
 
     /// Held by the query that continues the scan.
     fifo_lock turn;
-    /// Where its calls run; null: in the domain of the directory. Belongs to the holder of the turn.
+    /// The domain in which its calls run; null: that of the directory. Belongs to the holder of the
+    /// turn.
     vfs::fs_domain* domain = nullptr;
 
-    /// Begins, or begins anew.
+    /// Begins the scan, or begins it again.
     void start(std::string pattern);
     [[nodiscard]] bool is_started() const noexcept { return not pattern_.empty(); }
 
-    /// The next match, null at the end; the same again until it is taken. Valid until then.
+    /// Returns the next match, null at the end; the same one until it is taken. Valid until then.
     /// Errors: those of the listing. Blocks: for the file system. Allocates: nothing per name.
     [[nodiscard]] result<const vfs::listed_name*> peek() noexcept;
     void take() noexcept;
 
-    /// Whether any match was taken since the start.
+    /// Returns whether any match was taken since the start.
     [[nodiscard]] bool has_given_any() const noexcept { return has_given_any_; }
 
 private:
@@ -62,7 +62,7 @@ private:
     stage stage_ = stage::end;
     std::unique_ptr<vfs::directory_listing> listing_;
     const vfs::listed_name* next_ = nullptr;  // peeked at, not taken
-    vfs::listed_name found_;                  // what does not come from the listing
+    vfs::listed_name found_;                  // entries that the listing does not contain
     std::string found_name_;
 };
 

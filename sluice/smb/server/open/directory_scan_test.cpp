@@ -68,7 +68,7 @@ TEST_F(directory_scan_test, a_pattern_is_compared_without_case) {
     EXPECT_EQ(found, (names{"One.txt", "two.txt"}));
 }
 
-TEST_F(directory_scan_test, a_name_without_wildcards_is_told_as_it_was_created) {
+TEST_F(directory_scan_test, a_name_without_wildcards_is_returned_as_it_was_created) {
     EXPECT_EQ(all("ONE.TXT"), names{"One.txt"});
     EXPECT_EQ(all("four"), names{});
     EXPECT_EQ(all("."), names{"."});
@@ -79,7 +79,7 @@ TEST_F(directory_scan_test, a_name_no_file_can_have_is_just_not_there) {
     EXPECT_EQ(all(std::string(300, 'x')), names{});
 }
 
-TEST_F(directory_scan_test, what_was_peeked_at_and_not_taken_comes_again) {
+TEST_F(directory_scan_test, an_entry_that_was_peeked_at_and_not_taken_comes_again) {
     scan->start("*.txt");
     const std::string first(scan->peek().value()->name);
     EXPECT_FALSE(scan->has_given_any());
@@ -98,7 +98,7 @@ TEST_F(directory_scan_test, the_parent_of_the_root_is_the_root) {
     EXPECT_EQ(parent->status.id, root->status().value().id);
 }
 
-TEST_F(directory_scan_test, a_new_start_sees_what_was_made_meanwhile) {
+TEST_F(directory_scan_test, a_new_start_sees_entries_created_since_the_last) {
     ASSERT_EQ(all("*").size(), 5U);
     make("sub/four");
     EXPECT_EQ(rest(), names{}) << "the end stays the end";

@@ -5,14 +5,15 @@
 
 namespace sluice::smb::server {
 
-/// Which LOCK requests of an open were carried out last, so that one a client repeats after a disconnection
-/// is not carried out twice ([MS-SMB2] 3.3.1.10, Open.LockSequenceArray). Thread safety: none of its own.
+/// The LOCK requests of an open that were carried out last, so that a request that a client repeats
+/// after a disconnection is not carried out twice ([MS-SMB2] 3.3.1.10, Open.LockSequenceArray).
+/// Thread safety: none of its own.
 class lock_sequences {
 public:
     static constexpr std::uint32_t index_max = 64;
 
-    /// Whether the request is the one that was carried out last in its place. If it is another, that one is
-    /// forgotten. Indices from 1 to index_max are places.
+    /// Returns whether the request is the one that was last carried out at its index; otherwise
+    /// forgets that one. Indices from 1 to index_max count.
     [[nodiscard]] bool is_repeated(std::uint32_t index, std::uint8_t number) noexcept {
         if (index == 0 or index > index_max) return false;
         std::uint8_t& last = last_[index - 1];

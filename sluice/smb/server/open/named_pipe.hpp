@@ -13,8 +13,8 @@
 
 namespace sluice::smb::server {
 
-/// A named pipe of IPC$, served by this program itself: what is written is a request, what can be read is its
-/// answer, which is there when the write returns.
+/// A named pipe of IPC$, served by this program itself. A write is a request; the reply can be read
+/// as soon as the write returns.
 /// Monitor: any thread; `mutex_` guards the answers and their readers, and the functions that a pipe of
 /// a kind defines run under it: they lock and post nothing. Allocates: as these do, and a pointer per waiter.
 class named_pipe {
@@ -23,8 +23,8 @@ public:
     named_pipe(const named_pipe&) = delete;
     named_pipe& operator=(const named_pipe&) = delete;
 
-    /// Takes what a client wrote, and wakes who waits for an answer. False: the bytes are not what this pipe
-    /// understands, and it is broken from here on.
+    /// Processes a client's write, and wakes the readers that wait for a reply. Returns false if
+    /// the bytes are invalid for this pipe, which is broken from then on.
     [[nodiscard]] bool write(bytes_view request) noexcept;
     /// Moves up to `into.size()` bytes of the first answer out. `more` tells that it has more.
     struct read_outcome {
@@ -33,14 +33,14 @@ public:
     };
     [[nodiscard]] read_outcome read(mutable_bytes into) noexcept;
     [[nodiscard]] bool has_answer() const noexcept { return readable_bytes() != 0; }
-    /// Of all answers.
+    /// Returns the size of all replies.
     [[nodiscard]] std::size_t readable_bytes() const noexcept;
 
     /// Has `answered` set to success with the next answer, at once if there is one; to PIPE_BROKEN when none
     /// can come any more. It lives until forget().
     void wait(event<wire::nt_status>& answered);
     void forget(event<wire::nt_status>& answered) noexcept;
-    /// Its open was closed: nobody gets an answer any more.
+    /// Its open was closed: wakes all readers, and no reply is returned any more.
     void end() noexcept;
 
 protected:

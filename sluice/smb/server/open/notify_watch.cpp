@@ -17,8 +17,8 @@ namespace {
 // So that what one client has watched leaves room in each volume for the share of any other.
 static_assert(vfs::limits::watched_directories_max >= limits::watches_max);
 
-// Which filters a change passes. The system does not tell which attribute was changed, so each of them may
-// have been.
+// Returns the filters that a change passes. The system does not report which attribute was changed,
+// so any of them may have been.
 [[nodiscard]] completion_filter filters_passed(const vfs::change& what) noexcept {
     switch (what.kind) {
         case vfs::change_kind::modified:

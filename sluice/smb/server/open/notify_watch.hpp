@@ -15,11 +15,11 @@
 
 namespace sluice::smb::server {
 
-/// What CHANGE_NOTIFY keeps with an open directory between requests ([MS-FSA] 2.1.5.11): the watch, which
-/// changes count, those nobody has asked for yet, and who waits for the next. The first request decides what
-/// is watched; later ones ask for more of it.
+/// The state that CHANGE_NOTIFY keeps with an open directory between requests ([MS-FSA] 2.1.5.11):
+/// the watch, the changes that count, the queued changes, and the requests that wait for the next
+/// one. The first request determines what is watched; later ones ask for more of its changes.
 ///
-/// Requests are answered in the order they came, each with all the changes there are. Ending the watch ends
+/// Requests are answered in order of arrival, each with all queued changes. Ending the watch ends
 /// them with NOTIFY_CLEANUP.
 ///
 /// Invariants:
@@ -33,7 +33,7 @@ public:
     struct interest {
         wire::completion_filter filter = wire::completion_filter::none;
         bool recursive = false;
-        std::uint32_t bytes_max = UINT32_MAX;  // a reply may have; what does not fit is lost
+        std::uint32_t bytes_max = UINT32_MAX;  // in a reply; changes that do not fit are lost
     };
     /// The parts of a client's shares: the directories that are watched one by one for it, and the memory of
     /// its changes.
@@ -63,7 +63,7 @@ public:
     /// How long a reply may be at most, whatever later requests have room for. Immutable.
     [[nodiscard]] std::uint32_t bytes_max() const noexcept { return bytes_max_; }
 
-    /// Changes nobody has asked for yet.
+    /// Returns the number of queued changes.
     [[nodiscard]] std::size_t kept_changes() const noexcept {
         const lock_guard held(mutex_);
         return changes_.size();
@@ -71,7 +71,7 @@ public:
 
     /// The open has ended: completes waiting requests with NOTIFY_CLEANUP.
     void end_with_open() noexcept { end(wire::nt_status::notify_cleanup); }
-    /// The directory is to be removed: who waits, now or later, is told DELETE_PENDING.
+    /// The directory will be removed: requests that wait, now or later, get DELETE_PENDING.
     void end_for_removal() noexcept { end(wire::nt_status::delete_pending); }
 
 private:

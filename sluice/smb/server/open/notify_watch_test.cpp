@@ -29,8 +29,8 @@ protected:
     void tell(change_kind kind, std::string_view path, bool is_directory = false) {
         feed.listener->changed({.kind = kind, .is_directory = is_directory, .path = path});
     }
-    // What a reply with room for `bytes` would say: "+name" added, "-" removed, "*" modified, "<", ">"
-    // renamed.
+    // Returns the text of a reply with room for `bytes`: "+name" added, "-" removed, "*" modified,
+    // "<", ">" renamed.
     [[nodiscard]] std::string taken(std::size_t bytes = 4096) {
         std::vector<std::byte> room(bytes);
         wire::notify_writer list{mutable_bytes(room)};
@@ -53,7 +53,7 @@ protected:
     std::unique_ptr<notify_watch> watch;
 };
 
-TEST_F(notify_watch_test, changes_are_kept_until_somebody_asks) {
+TEST_F(notify_watch_test, changes_are_queued_until_a_request_asks) {
     begin(completion_filter::file_name);
     tell(change_kind::added, "a");
     tell(change_kind::removed, "dir/b");
@@ -64,7 +64,7 @@ TEST_F(notify_watch_test, changes_are_kept_until_somebody_asks) {
     watch->forget(told);
 }
 
-TEST_F(notify_watch_test, names_of_files_and_of_directories_are_told_apart) {
+TEST_F(notify_watch_test, names_of_files_and_of_directories_are_distinguished) {
     begin(completion_filter::directory_name);
     tell(change_kind::added, "file");
     tell(change_kind::added, "directory", true);
@@ -86,7 +86,7 @@ TEST_F(notify_watch_test, both_names_of_a_rename_stand_side_by_side) {
     EXPECT_EQ(taken(), "<old>new");
 }
 
-// As Windows has it: the archive attribute is set by it.
+// As in Windows, a rename sets the archive attribute.
 TEST_F(notify_watch_test, a_rename_is_a_change_of_attributes_of_a_file_but_not_of_a_directory) {
     begin(completion_filter::attributes);
     tell(change_kind::renamed_old_name, "old");
@@ -95,7 +95,7 @@ TEST_F(notify_watch_test, a_rename_is_a_change_of_attributes_of_a_file_but_not_o
     EXPECT_EQ(taken(), "*new");
 }
 
-TEST_F(notify_watch_test, what_does_not_fit_is_forgotten_and_the_client_looks_for_itself) {
+TEST_F(notify_watch_test, changes_that_do_not_fit_are_lost_and_the_client_must_list_the_directory) {
     begin(completion_filter::file_name);
     tell(change_kind::added, "a name that is longer than the room for it");
     EXPECT_EQ(taken(32), "look for yourself");
@@ -128,7 +128,7 @@ TEST_F(notify_watch_test, requests_take_turns_in_the_order_they_came) {
     watch->forget(second);
 }
 
-TEST_F(notify_watch_test, the_turn_of_who_goes_without_taking_passes_on) {
+TEST_F(notify_watch_test, the_turn_of_a_waiter_that_leaves_without_taking_passes_on) {
     begin(completion_filter::file_name);
     event<nt_status> first(*loop);
     event<nt_status> second(*loop);
@@ -141,7 +141,7 @@ TEST_F(notify_watch_test, the_turn_of_who_goes_without_taking_passes_on) {
     watch->forget(second);
 }
 
-TEST_F(notify_watch_test, who_waits_is_told_how_the_watch_ended) {
+TEST_F(notify_watch_test, a_waiter_gets_the_status_of_the_watchs_end) {
     event<nt_status> closed(*loop);
     begin(completion_filter::file_name);
     watch->wait(closed);

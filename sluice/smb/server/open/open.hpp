@@ -28,12 +28,12 @@ class channel;
 class session;
 class lease;
 
-/// What an open needs to outlive its connection ([MS-SMB2] 3.3.1.10, Open.Durable…).
+/// The state that an open needs to outlive its connection ([MS-SMB2] 3.3.1.10, Open.Durable…).
 struct durability {
-    std::string owner;  // the user who may come back to it
+    std::string owner;  // the user that may reclaim it
     std::string owner_domain;
     bool is_second_generation = false;
-    bool is_resilient = false;  // asked for by LMR_REQUEST_RESILIENCY: kept whether it caches or not
+    bool is_resilient = false;  // requested by LMR_REQUEST_RESILIENCY: kept whether it caches or not
     std::chrono::milliseconds timeout{};
     std::optional<timer_queue::entry> end;  // while its client is gone: when it ends
 };
@@ -55,10 +55,10 @@ public:
     [[nodiscard]] bool is_directory() const noexcept {
         return node != nullptr and node->kind() == vfs::node_kind::directory;
     }
-    /// Whether all of `rights` were granted.
+    /// Returns whether all of `rights` were granted.
     [[nodiscard]] bool grants(wire::access_mask rights) const noexcept { return wire::has(access, rights); }
 
-    /// Adds it to the opens of `file`, and removes it. Complexity: linear in those.
+    /// Adds it to the opens of `file`; removes it. Complexity: linear in those.
     void enter_file();
     void leave_file() noexcept;
 
@@ -69,8 +69,8 @@ public:
     wire::file_id id{};
     server::session* session = nullptr;  // null once closed, and while durable and without its client
     std::shared_ptr<server::tree> tree;
-    /// The channel that the reply to its CREATE goes to: a break of its oplock on another one could overtake
-    /// that. Compared, never dereferenced: the channel may be gone.
+    /// The channel of the reply to its CREATE: a break of its oplock on another channel could
+    /// overtake that. Compared, never dereferenced: the channel may be gone.
     const server::channel* made_on = nullptr;
 
     // A file, directory or stream; or else a pipe.
@@ -78,41 +78,41 @@ public:
     std::shared_ptr<file_state> file;
     share_entry entry;  // in the protocol of `file`, while it counts there
     std::unique_ptr<named_pipe> pipe;
-    /// The file once more, for replies that are sent from it: they may outlive this. Null until there was
-    /// one.
+    /// Another handle of the file, for replies that are sent from it: they may outlive this. Null
+    /// until the first of them.
     std::shared_ptr<io::file_handle> pages;
-    // What other servers see of it, of the file and, if this is a stream, of the file it belongs to.
+    // Its lock bytes for other servers, for the file and, if this is a stream, for the stream's
+    // file.
     peer_claim claim;
     peer_claim claim_to_base;
 
     wire::access_mask access = wire::access_mask::none;
     wire::share_access share_access = wire::share_access::none;
-    wire::create_options create_options = wire::create_options::none;  // as asked for
-    wire::create_action action = wire::create_action::opened;          // what making it did
+    wire::create_options create_options = wire::create_options::none;  // as requested
+    wire::create_action action = wire::create_action::opened;          // that its CREATE took
     bool deletes_on_close = false;
     bool is_closed = false;                         // cannot be named any more
     std::uint32_t pending_writes = 0;               // they keep its place in the file: see open_closer.hpp
-    event<wire::nt_status>* told_of_end = nullptr;  // who has closed it, and waits for these
+    event<wire::nt_status>* told_of_end = nullptr;  // the CLOSE that waits for these
     channel_sequence sequence;
     std::uint64_t position = 0;  // FilePositionInformation: kept, not used
     std::uint32_t mode = 0;      // FileModeInformation
 
     kept_times kept;
 
-    // What the client may cache: an oplock of this open, or the lease it shares with others. Null: nothing.
+    // The client's caching: an oplock of this open, or the lease it shares with others. Null: none.
     std::shared_ptr<server::lease> lease;
 
     wire::guid client{};
     std::optional<durability> durable;      // null: ends with its connection
-    std::optional<wire::guid> create_guid;  // of the CREATE that made it
-    // Whether the same CREATE once more gives this open: until something is done with it
-    // ([MS-SMB2] 3.3.1.10).
+    std::optional<wire::guid> create_guid;  // from the CREATE that opened it
+    // Whether the same CREATE once more returns this open: until it is used ([MS-SMB2] 3.3.1.10).
     bool is_replay_eligible = false;
     std::optional<app_instance> instance;  // the application that has it open
 
     server::lock_sequences lock_requests;
     std::shared_ptr<directory_scan> scan;  // a query in progress holds it, too
-    fifo_lock watch_begins;                // of who begins the watch
+    fifo_lock watch_begins;                // held while a request begins the watch
     std::unique_ptr<notify_watch> watch;
 };
 

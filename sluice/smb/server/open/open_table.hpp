@@ -13,8 +13,8 @@
 
 namespace sluice::smb::server {
 
-/// Every open of the server, by the number in its id ([MS-SMB2] 3.3.1.10, GlobalOpenTable). Numbers are not
-/// used again, so that an id that was closed names nothing, ever.
+/// Every open of the server, by the number in its id ([MS-SMB2] 3.3.1.10, GlobalOpenTable). Numbers
+/// are not used again, so that the id of a closed open is never valid.
 ///
 /// Invariant: the number of an open names the shard that has it, which is that of the loop that has made it;
 /// so loops that serve their own opens share no mutex.
@@ -26,14 +26,15 @@ public:
     open_table(const open_table&) = delete;
     open_table& operator=(const open_table&) = delete;
 
-    /// A new open of a client, with an id by which it is found; null when the client may have no more.
-    /// `loop`: the number of the loop that makes it. Allocates: in memory().
+    /// Creates an open of a client, with an id by which it is found; null if the client may have no
+    /// more. `loop`: the number of the creating loop. Allocates: in memory().
     [[nodiscard]] std::shared_ptr<open> make(const client_reference& by, std::size_t loop);
     void remove(const open& one) noexcept;
     [[nodiscard]] std::shared_ptr<open> find(const wire::file_id& id) const noexcept;
-    /// By the persistent part alone: for reconnection.
+    /// Finds an open by the persistent part alone: for reconnection.
     [[nodiscard]] std::shared_ptr<open> find_persistent(std::uint64_t persistent) const noexcept;
-    /// All of them, in no order; and their numbers. Complexity: linear. Allocates: the list.
+    /// Returns all of them, in no order; returns their numbers. Complexity: linear. Allocates: the
+    /// list.
     [[nodiscard]] std::vector<std::shared_ptr<open>> all() const;
     [[nodiscard]] std::vector<std::uint64_t> numbers() const;
 

@@ -9,7 +9,7 @@
 #include "sluice/smb/server/open/open.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
 
-// A CREATE that a client sends again because it did not get the reply ([MS-SMB2] 3.3.5.9.10).
+// Repeated CREATEs: a client that got no reply sends the request again ([MS-SMB2] 3.3.5.9.10).
 
 namespace sluice::smb::server {
 
@@ -29,7 +29,8 @@ public:
     replay_table(const replay_table&) = delete;
     replay_table& operator=(const replay_table&) = delete;
 
-    /// The place a CREATE under way has in the table, given back if it does not come to an open.
+    /// The entry in the table for a CREATE in progress; released if the CREATE does not produce an
+    /// open.
     class place {
     public:
         place(replay_table& table, const identity& which) noexcept : table_(&table), which_(which) {}
@@ -49,15 +50,16 @@ public:
         identity which_;
     };
 
-    /// The open made before with the same guid, or a place for the one to be made.
+    /// The open that was created with the same guid, or a place for a new one.
     struct outcome {
         std::shared_ptr<open> made;
         std::optional<place> fresh;
     };
-    /// Errors: FILE_NOT_AVAILABLE while the first is being made; DUPLICATE_OBJECTID if this is no replay.
+    /// Errors: FILE_NOT_AVAILABLE while the first is in progress; DUPLICATE_OBJECTID if this is not
+    /// a replay.
     [[nodiscard]] std::expected<outcome, wire::nt_status> find_or_begin(const identity& which,
                                                                         bool is_replay);
-    /// Something was done with the open: its client has had the reply, and the guid may be used again.
+    /// The open was used: its client has received the reply, and the guid may be used again.
     void end_eligibility(open& one) noexcept {
         if (std::exchange(one.is_replay_eligible, false))
             remove({.client = one.client, .create = *one.create_guid});

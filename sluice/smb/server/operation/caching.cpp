@@ -44,14 +44,16 @@ private:
     file_state& file_;
 };
 
-// What a conflicting open leaves a holder, and what of it the open cannot do without.
+// The state that a conflicting open leaves a holder, and the bits whose loss the open must wait
+// for.
 struct demand {
     lease_state keep = lease_state::none;
     lease_state awaited = lease_state::none;
 };
 
 [[nodiscard]] demand demand_on(const lease& holder, const caching_intent& intent) noexcept {
-    // Who is in the way of sharing has to close the file; who only caches writes, to write them back.
+    // A holder that violates sharing has to close the file; one that only caches writes, to write
+    // them back.
     const lease_state awaited = intent.violates_sharing ? lease_state::handle : lease_state::write;
     lease_state keep = without(holder.held(), awaited);
     if (intent.overwrites and not intent.violates_sharing) keep = lease_state::none;
@@ -65,7 +67,7 @@ enum class way : std::uint8_t { clear, changed, blocked };
 [[nodiscard]] way break_conflicting_caches(server_context& host, const std::shared_ptr<lease>& holder,
                                            const caching_intent& intent) {
     if (holder == intent.own) return way::clear;
-    // Leases, unlike oplocks, mind no look at the security descriptor either.
+    // Unlike oplocks, leases are not broken for reading the security descriptor either.
     const bool only_looks =
         not intent.overwrites and is_for_attributes(without(intent.access, access_mask::read_control));
     if (only_looks and not holder->is_oplock()) return way::clear;
@@ -93,7 +95,7 @@ io::task<caching_outcome> wait_for_caching(request& r, file_state& file) noexcep
 
 caching_outcome ask_for_way(request& r, file_state& file, const caching_intent& intent) noexcept {
     if (is_for_attributes(intent.access) and not intent.overwrites) return caching_outcome::clear;
-    // An open that has ended but for its last WRITEs is in the way for as long as these take.
+    // An open that has ended still conflicts until its last WRITEs have ended.
     const bool minds_ended = intent.violates_sharing or intent.takes_over;
     bool is_blocked = minds_ended and std::ranges::any_of(file.opens(), &open::is_closed);
     bool has_changed = false;

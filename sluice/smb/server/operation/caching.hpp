@@ -4,8 +4,8 @@
 #include "sluice/smb/server/net/request.hpp"
 #include "sluice/smb/wire/create/create.hpp"
 
-// What clients may keep to themselves of a file, oplocks and leases, and who has to give how much of it up
-// when somebody else comes ([MS-SMB2] 3.3.5.9.8, 3.3.5.9.11; [MS-FSA] 2.1.4.12, 2.1.5.18).
+// The caching of a file that clients are granted, by oplocks and leases, and the breaks that other
+// clients' requests cause ([MS-SMB2] 3.3.5.9.8, 3.3.5.9.11; [MS-FSA] 2.1.4.12, 2.1.5.18).
 
 namespace sluice::smb::server {
 
@@ -16,12 +16,12 @@ struct caching_intent {
     bool violates_sharing = false;  // others would have to close the file first
     bool has_waited = false;        // this is not its first attempt
     bool takes_over = false;        // no write of an open that has ended may come after it
-    std::shared_ptr<lease> own;     // the lease it would have: its holder is not told
+    std::shared_ptr<lease> own;     // the lease it would have: its holder gets no break
 };
 
 enum class caching_outcome : std::uint8_t {
-    clear,      ///< nobody is in the way
-    waited,     ///< somebody was told and has answered, or run out of time: look at the file again
+    clear,      ///< there is no conflict
+    waited,     ///< a holder has answered a break, or timed out: check the file again
     blocked,    ///< a break was sent, and has to be waited for
     cancelled,  ///< the request is not to wait, or no longer: request::wait_failure_status()
     exhausted,  ///< others cache the file again each time: SHARING_VIOLATION
@@ -42,25 +42,25 @@ enum class caching_outcome : std::uint8_t {
 /// for.
 [[nodiscard]] std::shared_ptr<lease> find_lease(const request& r, const wire::create_args& args) noexcept;
 
-/// Grants a new open as much of the caching it asks for as the others leave, and says so in the reply, whose
-/// action is set.
+/// Grants a new open as much of the caching it asks for as the other opens allow, and sets the
+/// reply, whose action is set, accordingly.
 void grant_caching(request& r, open& fresh, const wire::create_args& args, wire::create_reply& reply);
-/// Says in the reply what an open has.
+/// Sets the caching of an open in the reply.
 void encode_caching(const open& one, wire::create_reply& reply) noexcept;
 
-/// The content of a file changes, or bytes of it are locked, through `by`: nobody else may go on reading from
-/// his cache. Waits for nobody.
+/// The content of a file changes, or bytes of it are locked, through `by`: breaks the read caching
+/// of all others. Does not wait.
 void end_read_caching(server_context& host, file_state& file, const open* by) noexcept;
 
-/// A file is going to be renamed or removed: those who keep it open only to cache it are asked to close it,
-/// and waited for, all of them. Suspends. After `waited` everything is to be looked at again.
+/// A file will be renamed or removed: asks the clients that keep it open only to cache it to close
+/// it, and waits for all of them. Suspends. After `waited` the caller repeats all its checks.
 [[nodiscard]] io::task<caching_outcome> break_caches_for_name_change(request& r, file_state& file,
                                                                      const open* by) noexcept;
-/// The same for a file that is removed by the end of an open: waits for nobody.
+/// The same for a file that is removed by the end of an open: does not wait.
 void end_handle_caching(server_context& host, file_state& file, const open* by) noexcept;
 
-/// An open has ended, and is no more of its file: what it cached does not matter any more, and who waited for
-/// its answer goes on.
+/// An open has ended, and has left its file: discards its caching, and wakes the requests that wait
+/// for its answer.
 void end_caching(server_context& host, open& ending) noexcept;
 
 }  // namespace sluice::smb::server

@@ -10,7 +10,7 @@
 
 namespace sluice::smb::server {
 
-/// Whether a node is in a file system that is mounted beneath its volume.
+/// Returns whether a node is in a file system that is mounted beneath its volume.
 [[nodiscard]] inline bool is_beyond_mount(vfs::volume& volume, vfs::node& node) noexcept {
     return volume.crossing_domain() != nullptr and node.domain().number() != volume.domain().number();
 }
@@ -27,15 +27,15 @@ public:
     create_round& operator=(const create_round&) = delete;
     ~create_round() { release(); }
 
-    /// Enters the rename barrier. False: wait for entered(), and ask is_inside().
+    /// Enters the rename barrier. If it returns false, wait for entered(), then call is_inside().
     [[nodiscard]] bool enter() noexcept { return names_.rename_barrier().lock_shared(barrier_); }
     /// The same for the RENAME of a directory, which holds the barrier alone.
     [[nodiscard]] bool enter_alone() noexcept { return names_.rename_barrier().lock(barrier_); }
     [[nodiscard]] event<wire::nt_status>& entered() noexcept { return entered_; }
     [[nodiscard]] bool is_inside() const noexcept { return names_.rename_barrier().is_held_by(barrier_); }
-    /// The lookup follows.
+    /// Call before the lookup.
     void begin_lookup() noexcept { removals_ = names_.removals(); }
-    /// Whether a file of the domain has been removed since then.
+    /// Returns whether a file of the domain has been removed since begin_lookup().
     [[nodiscard]] bool has_removals() const noexcept { return names_.removals() != removals_; }
 
     [[nodiscard]] naming_state& names() noexcept { return names_; }
@@ -52,7 +52,7 @@ public:
         pending_.reset();
         release_directory();
     }
-    /// Gives everything up. Again: nothing happens.
+    /// Releases all rights. Does nothing if called again.
     void release() noexcept {
         release_name();
         names_.rename_barrier().unlock(barrier_);

@@ -19,8 +19,9 @@ namespace {
     return one.lease != nullptr and wire::has(one.lease->held(), lease_state::handle);
 }
 
-// Locks are kept for a client that is gone only while it may cache writes: then nobody else has the file
-// open, whom they could keep waiting. As smbtorture has it (durable-open.lock-noW-lease).
+// Locks are kept for a client that is gone only while it may cache writes: then no other client has
+// the file open, and none has to wait for them. As smbtorture expects
+// (durable-open.lock-noW-lease).
 [[nodiscard]] bool locks_without_caching_writes(const open& one) noexcept {
     return one.file != nullptr and one.file->locks().held_by(one) != 0 and
            not wire::has(one.lease->held(), lease_state::write);
@@ -56,7 +57,7 @@ namespace {
     if (one->tree->target != r.tree->target) return nt_status::object_name_not_found;
     if (const nt_status wrong = check_lease(r, args, *one); wrong != nt_status::success) return wrong;
     const user_identity& user = r.session->user;
-    // Nobody could be anybody: the one before, or somebody else.
+    // An anonymous client may be the previous one or any other.
     const bool is_owner = not user.is_anonymous and equal_ignoring_case(one->durable->owner, user.name) and
                           equal_ignoring_case(one->durable->owner_domain, user.domain);
     return is_owner ? nt_status::success : nt_status::access_denied;
@@ -93,7 +94,7 @@ void encode_durability(const open& one, wire::create_reply& reply) noexcept {
         reply.contexts.durable = true;
         return;
     }
-    // Never persistent: what is to survive the server itself would have to be written down.
+    // Never persistent: an open that survives the server itself would have to be stored.
     reply.contexts.durable_v2 =
         wire::durable_answer_v2{.timeout_ms = static_cast<std::uint32_t>(one.durable->timeout.count()),
                                 .flags = wire::durable_flags::none};

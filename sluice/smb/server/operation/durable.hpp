@@ -13,8 +13,8 @@ namespace sluice::smb::server {
 /// Whether what a CREATE says of durability makes sense. Errors: INVALID_PARAMETER.
 [[nodiscard]] wire::nt_status check_durability(const wire::create_request_contexts& asked) noexcept;
 
-/// Makes a new open durable if that was asked for and its client caches the handle, and says so in the reply.
-/// After grant_caching().
+/// Makes a new open durable if that was requested and its client caches the handle; sets the reply
+/// accordingly. After grant_caching().
 void grant_durability(const request& r, open& fresh, const wire::create_args& args,
                       wire::create_reply& reply);
 void encode_durability(const open& one, wire::create_reply& reply) noexcept;
@@ -27,16 +27,16 @@ void encode_durability(const open& one, wire::create_reply& reply) noexcept;
 /// Which open a client wants back.
 struct reconnection {
     wire::file_id file{};
-    std::optional<wire::guid> create_guid{};  // of the second generation
+    std::optional<wire::guid> create_guid{};  // for a request of version 2
     bool is_persistent = false;
 };
 [[nodiscard]] std::optional<reconnection> reconnection_in(
     const wire::create_request_contexts& asked) noexcept;
 
-/// Gives a durable open back to its client, on the session and tree of the request. Of everything else a
-/// CREATE says only the lease's key, and with it the name, count. Errors: OBJECT_NAME_NOT_FOUND if there is
-/// no such open without a client, or not of this client or key; ACCESS_DENIED for another user;
-/// INVALID_PARAMETER for another name.
+/// Returns a durable open to its client, on the session and tree of the request. The CREATE's other
+/// fields are ignored except for the lease's key, and with it the name. Errors:
+/// OBJECT_NAME_NOT_FOUND if there is no such open without a client, or not of this client or key;
+/// ACCESS_DENIED for another user; INVALID_PARAMETER for another name.
 [[nodiscard]] std::expected<std::shared_ptr<open>, wire::nt_status> reconnect(request& r,
                                                                               const wire::create_args& args,
                                                                               const reconnection& wanted);

@@ -7,15 +7,16 @@
 #include "sluice/smb/server/file/open_protocol.hpp"
 #include "sluice/smb/server/open/open.hpp"
 
-// How a file goes with its last open ([MS-FSA] 2.1.5.5). All functions: the caller holds the latch.
+// The removal of a file with its last open ([MS-FSA] 2.1.5.5). All functions: the caller holds the
+// latch.
 
 namespace sluice::smb::server {
 
 class server_context;
 
-/// Carries out what leaving a file has made the caller's duty: removes the stream or file, and the file whose
-/// removal waited for the stream. Returns the status if it was done at once. Otherwise a task of the server
-/// does it, which sets `told`, if that is not null; it outlives the task then.
+/// Carries out the caller's duty after leaving a file: removes the stream or file, and the file
+/// whose removal waited for the stream. Returns the status if it was done at once. Otherwise a task
+/// of the server does it, which sets `told`, if that is not null; it outlives the task then.
 /// Blocks: in an inline domain, for the file system.
 [[nodiscard]] std::optional<wire::nt_status> carry_out_removal(server_context& host,
                                                                const std::shared_ptr<file_state>& file,

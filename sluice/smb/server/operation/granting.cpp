@@ -1,4 +1,4 @@
-// How much a new open may cache ([MS-FSA] 2.1.5.18), and what the reply says of it.
+// The caching that a new open is granted ([MS-FSA] 2.1.5.18), and its fields in the reply.
 
 #include <algorithm>
 
@@ -13,12 +13,12 @@ using wire::oplock_level;
 
 namespace {
 
-// What the other opens of a file have, as far as it limits what a new one can have.
+// The properties of a file's other opens that limit the caching of a new one.
 struct others {
     bool cache_handles = false;
     bool cache_writes = false;
     bool have_oplocks = false;
-    bool forbid_writing = false;  // there is somebody who would have to be asked at each write
+    bool forbid_writing = false;  // each write would have to break another's cache
     bool are_writing = false;     // the content is changing: data read now may be stale at once
 };
 
@@ -41,7 +41,7 @@ struct others {
     return found;
 }
 
-// Only these combinations can be had: nothing without reading.
+// Returns a valid combination: none without read caching.
 [[nodiscard]] lease_state sensible(lease_state requested) noexcept {
     constexpr lease_state known = lease_state::read | lease_state::handle | lease_state::write;
     return wire::has(requested, lease_state::read) ? requested & known : lease_state::none;
@@ -49,9 +49,10 @@ struct others {
 
 [[nodiscard]] lease_state grantable(const open& fresh, const others& rest, lease_state requested,
                                     wire::create_action action) noexcept {
-    // Other servers cannot have a client give up what it caches, and so none may cache anything.
+    // Other servers cannot break a client's caching, so no client may cache anything.
     if (fresh.file->peers() != nullptr) return lease_state::none;
-    // Only an open for attributes gets by somebody who caches writes; what it would read may be stale.
+    // Only an open for attributes can exist next to one that caches writes; data it reads may be
+    // stale.
     if (rest.cache_writes) return lease_state::none;
     // A write in progress has broken the caches that there were; no new one begins before it ends.
     if (rest.are_writing) return lease_state::none;

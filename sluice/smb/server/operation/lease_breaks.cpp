@@ -14,7 +14,7 @@ using wire::nt_status;
 
 namespace {
 
-// An open through which the holder can be told.
+// Returns an open through which the holder can be notified.
 [[nodiscard]] open* reachable(const lease& of) noexcept {
     const auto found = std::ranges::find_if(of.opens, [](const open* one) {
         return one->session != nullptr and one->session->first_channel() != nullptr;
@@ -61,15 +61,15 @@ namespace {
     return ways;
 }
 
-// A break that was told, until it has arrived or does not matter any more.
+// A break that was sent, until it has arrived or does not matter any more.
 struct telling {
     std::weak_ptr<lease> of;
-    std::uint32_t which = 0;  // of the lease's breaks
+    std::uint32_t which = 0;  // number among the lease's breaks
     wire::oplock_break_reply message;
     bool needs_answer = false;
     bool must_encrypt = false;
-    std::vector<std::weak_ptr<channel>> tried;  // the last of them is the one under way
-    connection::place_in_stream end{};          // of it, on that
+    std::vector<std::weak_ptr<channel>> tried;  // the last of them is in use
+    connection::place_in_stream end{};          // end of the message, on that
 
     // relaxed: a number, that orders nothing.
     [[nodiscard]] std::uint64_t place() const noexcept { return end->load(std::memory_order_relaxed); }
@@ -94,12 +94,13 @@ void send_over(server_context& host, telling what, channel& way) {
     way.connection->notify(way.shared_from_this(), is_sealed, wire::command::oplock_break, what.message,
                            what.end);
     what.tried.push_back(way.weak_from_this());
-    // Who can have but one channel is not looked after.
+    // A client that can have only one channel gets no second attempt.
     if (wire::has(way.session->agreed.capabilities, wire::capabilities::multi_channel))
         look_later(host, std::move(what));
 }
 
-// Has it arrived? A channel that is gone, or takes nothing, has the next one tried ([MS-SMB2] 3.3.4.6, .7).
+// Checks whether it has arrived. If not, and its channel is gone or stuck, sends it on the next one
+// ([MS-SMB2] 3.3.4.6, .7).
 void see_to(server_context& host, telling what) noexcept {
     const std::shared_ptr<lease> of = what.of.lock();
     if (of == nullptr or what.is_over(*of)) return;
@@ -132,18 +133,18 @@ void tell(server_context& host, const std::shared_ptr<lease>& of, const break_no
                  .needs_answer = notice.needs_answer,
                  .must_encrypt = must_encrypt(*of),
                  .tried = {}};
-    // No way: the last connection is about to end, and with it what it has open.
+    // Without a channel, the last connection is about to end, and its opens with it.
     if (not ways.empty()) send_over(host, std::move(what), *ways.front());
     if (not notice.needs_answer) return;
     of->time_limit = host.later.add(limits::break_within, [&host, held = std::weak_ptr(of)]() noexcept {
         const std::shared_ptr<lease> late = held.lock();
-        ENSURE(late != nullptr, "a lease strikes its time limit out when it ends");
+        ENSURE(late != nullptr, "a lease cancels its time limit when it ends");
         late->time_limit.reset();
         take_away(host, *late);
     });
 }
 
-// The reply to an answer comes before what else there is to say.
+// The reply to an answer is sent before further breaks.
 [[nodiscard]] io::task<void> tell_afterwards(server_context& host, std::shared_ptr<lease> of,
                                              break_notice notice) noexcept {
     io::task<void> turn = next_turn(host.loop());

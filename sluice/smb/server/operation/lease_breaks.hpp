@@ -2,20 +2,20 @@
 
 #include "sluice/smb/server/file/lease.hpp"
 
-// How the holders of oplocks and leases are told to give them up, and how long they may take
+// Break notifications to the holders of oplocks and leases, and the time limits for the answers
 // ([MS-SMB2] 3.3.4.6, 3.3.4.7, 3.3.6.1).
 
 namespace sluice::smb::server {
 
 class server_context;
 
-/// Has the holder give up everything but `keep`, if it has more: tells it, and begins its time. A holder
-/// whose connection is lost cannot be told, and loses its opens instead; then `of` is no lease of any file
-/// any more.
+/// Asks the holder to give up everything except `keep`, if it has more: notifies it, and starts the
+/// time limit. A holder whose connection is lost cannot be notified, and loses its opens instead;
+/// then `of` is not the lease of any file any more.
 void ask_to_give_up(server_context& host, const std::shared_ptr<lease>& of, wire::lease_state keep);
 
-/// The holder keeps no more than `kept`. Who waits for that goes on. Returns what lease::acknowledge says;
-/// a further break is told from the loop, after the answer's reply.
+/// The holder keeps no more than `kept`. Wakes the requests that wait for that. Returns the status
+/// of lease::acknowledge(); sends a further break from the loop, after the reply to the answer.
 [[nodiscard]] wire::nt_status take_answer(server_context& host, const std::shared_ptr<lease>& of,
                                           wire::lease_state kept);
 

@@ -8,16 +8,18 @@ namespace sluice::smb::server {
 class request;
 class server_context;
 
-/// Ends an open, whoever wants it ended: CLOSE, LOGOFF, TREE_DISCONNECT, the loss of its connection, the end
-/// of its durability ([MS-SMB2] 3.3.4.17). It can no longer be named; what waits for it is told; its locks
-/// and its oplock go; and if it was the last open of a file to be removed, the file goes. All that others
-/// could learn its end by waits for the last pending_write of it.
+/// Ends an open, for CLOSE, LOGOFF, TREE_DISCONNECT, the loss of its connection, and the end of its
+/// durability ([MS-SMB2] 3.3.4.17). The open can no longer be named; its waiting requests end; its
+/// locks and its oplock are released; if it was the last open of a file to be removed, the file is
+/// removed. Everything by which other clients could detect its end waits for its last
+/// pending_write.
 ///
 /// `one` lives on as long as requests hold it. Blocks: for the file system, when a file is removed.
 /// Returns the status of that removal, success otherwise.
 wire::nt_status end_open(server_context& host, open& one) noexcept;
 
-/// The same for CLOSE, whose answer is the end of it for others. Suspends: until what is written is.
+/// The same for CLOSE, whose reply shows other clients the end. Suspends: until pending writes are
+/// done.
 [[nodiscard]] io::task<wire::nt_status> co_end_open(request& r, std::shared_ptr<open> one) noexcept;
 
 /// Ends the watch of an open, if it has one.

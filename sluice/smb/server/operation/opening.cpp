@@ -22,7 +22,7 @@ using verdict = open_protocol::verdict;
 
 namespace {
 
-// What of the options FileModeInformation tells ([MS-FSCC] 2.4).
+// The options that FileModeInformation reports ([MS-FSCC] 2.4).
 constexpr create_options shown_as_mode =
     create_options::write_through | create_options::sequential_only |
     create_options::no_intermediate_buffering | create_options::synchronous_io_alert |
@@ -194,7 +194,8 @@ opening::step opening::take_over_from_instances() noexcept {
     return fail(nt_status::file_forced_closed);
 }
 
-// What it needs while it is made; overwriting is over once it is.
+// Returns the access needed while the open is made: overwriting needs more than the open is
+// granted.
 sharing opening::wanted() const noexcept {
     const bool empties = overwrites() and action_ != create_action::created;
     return {.access = empties ? granted_ | access_mask::write_data : granted_, .share = args_.share_access};

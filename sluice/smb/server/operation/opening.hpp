@@ -26,9 +26,9 @@ public:
     /// Without keep(), undoes it all: ends the open, and removes the created file.
     ~opening();
 
-    /// Does it all; afterwards fresh() is committed. When limits::open_attempts_max or caching_waits_max is
-    /// reached, it fails with the status of the last round, or SHARING_VIOLATION. Suspends: while others
-    /// give up what they cache, and for the file system.
+    /// Runs all rounds; afterwards fresh() is committed. When limits::open_attempts_max or
+    /// caching_waits_max is reached, it fails with the status of the last round, or
+    /// SHARING_VIOLATION. Suspends: while other clients give up caching, and for the file system.
     [[nodiscard]] io::task<wire::nt_status> run() noexcept;
 
     /// The reply is complete: the open is its client's.
@@ -90,7 +90,7 @@ private:
     std::uint64_t changed_files_ = 0;  // as counted before the last lookup
     bool is_status_current_ = true;    // found_.status was current when the open joined the file
     std::shared_ptr<file_state> file_;
-    std::shared_ptr<file_state> base_;  // if it is a stream, and other servers are to know
+    std::shared_ptr<file_state> base_;  // if it is a stream, and there are other servers
     peer_claim claim_;                  // to file_
     peer_claim claim_to_base_;
     wire::access_mask granted_ = wire::access_mask::none;

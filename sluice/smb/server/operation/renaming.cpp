@@ -30,9 +30,10 @@ namespace {
                                                 const rename_request& wish) noexcept {
     open& one = *renamed;
     if (wish.makes_link or one.node->stream_name().empty()) co_return nt_status::invalid_parameter;
-    // What other servers know a stream by is its name.
+    // Other servers know a stream by its name.
     if (one.file->peers() != nullptr) co_return nt_status::not_supported;
-    // With the file's name in front, even its own, Windows opens the file anew, and is in its own way.
+    // If the target names the file, even this one, Windows opens the file again, and conflicts with
+    // itself.
     if (not wish.target.starts_with(':')) co_return nt_status::sharing_violation;
     const auto name = parse_stream_name(wish.target);
     if (not name) co_return name.error();

@@ -9,7 +9,7 @@ using wire::nt_status;
 const rename_request plain{.target = "b"};
 const rename_request replacing{.target = "b", .replaces = true};
 
-TEST(name_taken, by_another_file_is_a_collision_unless_it_is_to_be_replaced) {
+TEST(name_taken, by_another_file_is_a_collision_unless_the_request_replaces_it) {
     EXPECT_EQ(may_replace({}, plain, false), nt_status::object_name_collision);
     EXPECT_EQ(may_replace({}, replacing, false), nt_status::success);
 }
@@ -35,7 +35,7 @@ TEST(name_taken, by_an_open_file_is_replaced_with_posix_semantics_only) {
               nt_status::success);
 }
 
-TEST(name_taken, by_a_read_only_file_is_replaced_only_if_that_is_to_be_ignored) {
+TEST(name_taken, by_a_read_only_file_is_replaced_only_if_the_request_ignores_that) {
     EXPECT_EQ(may_replace({.is_read_only = true}, replacing, false), nt_status::access_denied);
     EXPECT_EQ(may_replace({.is_read_only = true},
                           {.target = "b", .replaces = true, .ignores_read_only = true}, false),

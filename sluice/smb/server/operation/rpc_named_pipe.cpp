@@ -8,7 +8,7 @@ namespace sluice::smb::server {
 
 namespace {
 
-// What browsing clients are told of a server.
+// The information about a server that browsing clients get.
 class browsed_server final : public wire::rpc_host {
 public:
     explicit browsed_server(const server_context& host) noexcept : host_(host) {}
@@ -26,7 +26,8 @@ public:
         for (const std::shared_ptr<share>& one : *all) {
             const share_configuration& told = one->configuration();
             if (one->is_withdrawn() or told.is_hidden) continue;
-            // Clients keep to themselves what ends in a dollar sign; we tell which of those are ours.
+            // Clients hide names that end in a dollar sign; this server reports which of its shares
+            // are hidden.
             listed.push_back({.name = told.name,
                               .comment = one->is_pipes() ? "Pipes of the server" : told.comment,
                               .type = one->is_pipes() ? wire::rpc_share::ipc | wire::rpc_share::special

@@ -14,7 +14,7 @@ struct event_field {
     std::string_view value;
 };
 
-/// Where the server tells what happens. `what` is a sentence; the fields say of whom.
+/// A destination for the server's events. `what` names the event; the fields give its facts.
 /// Thread safety: any thread of the server.
 class event_log {
 public:

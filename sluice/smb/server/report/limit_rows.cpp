@@ -56,25 +56,26 @@ void add_connections(std::vector<limit_row>& to, const limits_in_use& now) {
     to.push_back(counted(limit::first_session,
                          {.name = {},
                           .group = group,
-                          .what = "until the first session is set up",
+                          .what = "time to establish the first session",
                           .limit = seconds(limits::first_session_within),
                           .unit = "s"},
                          "the connection is closed", now));
+    to.push_back({"keep_alive_idle", group, "idle time before a client is probed",
+                  seconds(limits::keep_alive_idle), "s"});
     to.push_back(
-        {"keep_alive_idle", group, "until a silent client is probed", seconds(limits::keep_alive_idle), "s"});
-    to.push_back({"keep_alive_interval", group, "between probes", seconds(limits::keep_alive_interval), "s"});
+        {"keep_alive_interval", group, "time between probes", seconds(limits::keep_alive_interval), "s"});
     to.push_back({.name = "keep_alive_probes",
                   .group = group,
-                  .what = "probes without an answer",
+                  .what = "unanswered probes",
                   .limit = limits::keep_alive_probes,
                   .when_reached = "the connection is closed"});
     to.push_back({.name = "user_timeout",
                   .group = group,
-                  .what = "for which a client may take nothing of its replies",
+                  .what = "time that a client may leave data unacknowledged",
                   .limit = seconds(limits::user_timeout),
                   .unit = "s",
                   .when_reached = "the connection is closed"});
-    to.push_back({"unsent_bytes_max", group, "replies unsent before no more requests are read",
+    to.push_back({"unsent_bytes_max", group, "send queue at which reading of requests pauses",
                   limits::unsent_bytes_max, "bytes", now.unsent_bytes_of_connection});
     to.push_back(counted(limit::buffer_bytes,
                          {.name = {},
@@ -84,7 +85,8 @@ void add_connections(std::vector<limit_row>& to, const limits_in_use& now) {
                           .unit = "bytes",
                           .in_use = now.buffer_bytes},
                          "the largest connection of the largest user is closed", now));
-    to.push_back({"buffer_bytes_per_connection_max", group, "the same before no more requests are read",
+    to.push_back({"buffer_bytes_per_connection_max", group,
+                  "buffers at which reading from a connection pauses",
                   limits::buffer_bytes_per_connection_max, "bytes", now.buffer_bytes_of_connection});
 }
 
@@ -95,21 +97,21 @@ void add_messages(std::vector<limit_row>& to, const limits_in_use& now) {
     to.push_back({"transfer_bytes_max_single_credit", group, "the same in dialect 2.0.2",
                   limits::transfer_bytes_max_single_credit, "bytes"});
     to.push_back({"frame_bytes_max", group, "one frame", limits::frame_bytes_max, "bytes"});
-    to.push_back({"frame_bytes_max_before_session", group, "one frame before there is a session",
+    to.push_back({"frame_bytes_max_before_session", group, "one frame before the first session",
                   limits::frame_bytes_max_before_session, "bytes"});
     to.push_back(
         {"messages_per_compound_max", group, "messages in one compound", limits::messages_per_compound_max});
-    to.push_back({"reply_bytes_per_frame_max", group, "replies to one compound before the rest is refused",
+    to.push_back({"reply_bytes_per_frame_max", group, "replies to one compound before the rest is rejected",
                   limits::reply_bytes_per_frame_max, "bytes"});
     to.push_back({"credits_max", group, "credits of a connection", limits::credits_max, "",
                   now.credits_of_connection});
-    to.push_back({"credits_before_session_max", group, "credits before there is a session",
+    to.push_back({"credits_before_session_max", group, "credits before the first session",
                   limits::credits_before_session_max});
-    to.push_back(shared(limit::pending_requests, group, "requests that wait", now));
+    to.push_back(shared(limit::pending_requests, group, "waiting requests", now));
     to.push_back(counted(limit::pending_requests_per_connection,
                          {.name = {},
                           .group = group,
-                          .what = "requests of a connection that wait",
+                          .what = "waiting requests of a connection",
                           .limit = limits::pending_requests_per_connection_max,
                           .in_use = now.pending_requests_of_connection},
                          rejected, now));
@@ -121,21 +123,21 @@ void add_logons(std::vector<limit_row>& to, const limits_in_use& now) {
     constexpr std::string_view group = "Logging on";
     to.push_back({"logon_failures_free", group, "failures of an address before its attempts wait",
                   limits::logon_failures_free});
-    to.push_back({"logon_failures_free_per_network", group, "the same of an IPv6 network (/64)",
+    to.push_back({"logon_failures_free_per_network", group, "the same for an IPv6 network (/64)",
                   limits::logon_failures_free_per_network});
     to.push_back(
         {"logon_delay_max", group, "longest wait between two attempts", ms(limits::logon_delay_max), "ms"});
     to.push_back(counted(limit::logon_waiters,
                          {.name = {},
                           .group = group,
-                          .what = "attempts that wait",
+                          .what = "waiting attempts",
                           .limit = limits::logon_waiters_max,
                           .in_use = now.logon_waiters},
                          "rejected unchecked", now));
     to.push_back(counted(limit::logon_waiters_per_address,
                          {.name = {},
                           .group = group,
-                          .what = "attempts of an address that wait",
+                          .what = "waiting attempts of an address",
                           .limit = limits::logon_waiters_per_address_max},
                          "rejected unchecked", now));
     to.push_back(counted(limit::sessions_in_progress,
@@ -184,18 +186,18 @@ void add_sessions(std::vector<limit_row>& to, const limits_in_use& now) {
         now.changes_of_watch);
     to.back().when_reached = "the watch loses its changes; its client lists the directory";
     to.push_back({"break_within", group, "time to answer a break", seconds(limits::break_within), "s"});
-    to.push_back({"told_again_after", group, "until a break is sent on another channel",
+    to.push_back({"told_again_after", group, "time before a break is sent on another channel",
                   ms(limits::told_again_after), "ms"});
-    to.push_back({"durable_timeout_default", group, "a durable open without its client, unless it asks",
+    to.push_back({"durable_timeout_default", group, "default time that a durable open waits for its client",
                   seconds(limits::durable_timeout_default), "s"});
-    to.push_back(
-        {"durable_timeout_max", group, "the same at most", seconds(limits::durable_timeout_max), "s"});
+    to.push_back({"durable_timeout_max", group, "longest time that a client can ask for",
+                  seconds(limits::durable_timeout_max), "s"});
     to.push_back({"path_units_max", group, "a path", limits::path_units_max, "UTF-16 units"});
     to.push_back(
         {"component_units_max", group, "one component of it", limits::component_units_max, "UTF-16 units"});
     to.push_back(
         {"open_attempts_max", group, "attempts of an open whose name changes", limits::open_attempts_max});
-    to.push_back({"caching_waits_max", group, "waits of an open, rename or removal for clients that cache",
+    to.push_back({"caching_waits_max", group, "waits for caching clients per open, rename or removal",
                   limits::caching_waits_max});
     to.push_back({"rename_attempts_max", group, "attempts of a rename that waits for others",
                   limits::rename_attempts_max});
@@ -203,19 +205,20 @@ void add_sessions(std::vector<limit_row>& to, const limits_in_use& now) {
                   ms(limits::loop_turn_max), "ms"});
     to.push_back({"loop_stall_min", group, "a turn of an event loop that is reported at once",
                   ms(limits::loop_stall_min), "ms"});
-    to.push_back({"slow_turn_log_period", group, "between two reports of such turns of one loop",
+    to.push_back({"slow_turn_log_period", group, "time between two reports of such turns of one loop",
                   seconds(limits::slow_turn_log_period), "s"});
-    to.push_back({"loop_sample_period", group, "between two samples of the event loops",
+    to.push_back({"loop_sample_period", group, "time between two samples of the event loops",
                   ms(limits::loop_sample_period), "ms"});
-    to.push_back({"loop_samples_apart_max", group, "the most that counts between two samples",
+    to.push_back({"loop_samples_apart_max", group, "longest time that counts between two samples",
                   ms(limits::loop_samples_apart_max), "ms"});
 }
 
 void add_other_servers(std::vector<limit_row>& to) {
     constexpr std::string_view group = "Other servers";
-    to.push_back({"peer_pause_min", group, "between checks of what another server has",
+    to.push_back({"peer_pause_min", group, "shortest time between checks of another server",
                   ms(limits::peer_pause_min), "ms"});
-    to.push_back({"peer_pause_max", group, "the same at most", ms(limits::peer_pause_max), "ms"});
+    to.push_back(
+        {"peer_pause_max", group, "longest time between such checks", ms(limits::peer_pause_max), "ms"});
     to.push_back({"peer_attempts_max", group, "checks until an open is rejected", limits::peer_attempts_max});
 }
 

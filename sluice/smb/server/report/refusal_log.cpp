@@ -44,14 +44,13 @@ void refusal_log::explain(const refusal& why) {
     const decision made = decide(key_of(why));
     if (made == decision::silent) return;
     log_.write(event_severity::warning,
-               made == decision::last_of_interval
-                   ? "access was refused; further refusals in this minute are not logged"
-                   : "access was refused",
+               made == decision::last_of_interval ? "access denied; further denials suppressed for one minute"
+                                                  : "access denied",
                {{"user", why.user},
                 {"share", why.share},
                 {"path", why.path},
                 {"rule", why.rule},
-                {"remedy", why.remedy}});
+                {"hint", why.remedy}});
 }
 
 }  // namespace sluice::smb::server

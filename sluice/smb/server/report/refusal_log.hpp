@@ -10,18 +10,19 @@
 
 namespace sluice::smb::server {
 
-/// Why somebody was refused something: enough to understand it, and what would change it.
+/// A refusal: enough facts to understand it, and the change that would avoid it.
 struct refusal {
     std::string_view user;
     std::string_view share;
     std::string_view path;
     std::string_view rule;    // that refused it
-    std::string_view remedy;  // what would let it pass
+    std::string_view remedy;  // the change that would allow it
 };
 
-/// Explains refusals to the administrator, once each: the same user, file and rule again within
-/// `repeated_after` say nothing, and altogether no more than `explained_per_interval_max` do, so that a
-/// client that tries every file cannot fill the log. The last of an interval says that there are more.
+/// Explains refusals to the administrator, once each. The same user, file and rule are not
+/// explained again within `repeated_after`, and an interval has no more than
+/// `explained_per_interval_max` explanations, so that a client that tries every file cannot fill
+/// the log. The last one of an interval says that there are more.
 /// Monitor: any thread that holds no mutex; `mutex_` guards the memory of refusals, and lines are written
 /// without it. Allocates: an entry per refusal that is remembered.
 class refusal_log {

@@ -14,8 +14,8 @@
 #include "sluice/smb/server/report/traffic.hpp"
 #include "sluice/smb/wire/create/lease.hpp"
 
-// What a server holds at a moment, as plain values: they refer to nothing of the server, so that they can be
-// taken on its loop (or under its latches) and be looked at anywhere.
+// The state of a server at one moment, as plain values. They do not refer to the server, so that
+// they can be taken on its loop (or under its latches) and read anywhere.
 
 namespace sluice::smb::server {
 
@@ -40,7 +40,7 @@ struct limits_in_use {
     // The bounds of this server: see server_bounds.hpp.
     std::size_t connections_without_session_bound = 0;
     std::size_t buffer_bytes_bound = 0;
-    // Of the connection, session, open or directory that has most.
+    // For the connection, session, open or directory that has most.
     std::size_t credits_of_connection = 0;
     std::size_t pending_requests_of_connection = 0;
     std::size_t unsent_bytes_of_connection = 0;
@@ -49,10 +49,10 @@ struct limits_in_use {
     std::size_t channels_of_session = 0;
     std::size_t trees_of_session = 0;
     std::size_t opens_of_session = 0;
-    std::size_t locks_of_open = 0;     // of the opens looked at
+    std::size_t locks_of_open = 0;     // in the opens inspected
     std::size_t changes_of_watch = 0;  // likewise
 
-    /// The fuller of both, for each.
+    /// Takes the higher use of both, for each limit.
     void merge(const limits_in_use& other) noexcept;
 };
 
@@ -107,14 +107,14 @@ struct locked_range {
     bool is_exclusive = false;
 };
 
-/// What a client may cache of what it has open.
+/// The kind of caching that a client may do for an open.
 enum class caching_kind : std::uint8_t { none, oplock, lease };
 
 struct open_status {
     std::uint64_t number = 0;   // in its id
     std::uint64_t session = 0;  // 0: its client is gone, and may come back
     std::string share;
-    std::string path;    // in the share; of a pipe empty
+    std::string path;    // in the share; empty for a pipe
     std::string stream;  // empty: the file itself
     bool is_directory = false;
     bool is_pipe = false;
@@ -127,25 +127,25 @@ struct open_status {
     bool is_breaking = false;
     std::size_t locks = 0;
     std::vector<locked_range> first_locks;  // at most open_locks_shown_max
-    std::size_t kept_changes = 0;           // of the directory it watches
+    std::size_t kept_changes = 0;           // in the directory it watches
 };
 
-/// Of an open, no more locks are told one by one.
+/// The largest number of locks that are listed for one open.
 inline constexpr std::size_t open_locks_shown_max = 16;
 
-/// A way that data takes, and how often it was taken.
+/// An I/O path, and how often it was used.
 struct path_use {
     std::string_view name;
     std::uint64_t requests = 0;
     std::uint64_t bytes = 0;
 };
 
-/// What a snapshot is to hold besides the traffic. The lists can be long: their numbers are cheap, and what
-/// stands behind them is asked for in slices, so that no snapshot keeps a loop from its clients for long.
+/// The parts of a snapshot besides the traffic. The lists can be long. Their numbers are cheap; the
+/// details are requested in slices, so that no snapshot keeps a loop from its clients for long.
 struct snapshot_request {
     bool has_totals = false;                    // everything but the details below
-    bool has_names = false;                     // of the opens: share, path and locks, too
-    std::span<const std::uint64_t> sessions{};  // ids: of these the details; those that ended are left out
+    bool has_names = false;                     // share, path and locks of the opens, too
+    std::span<const std::uint64_t> sessions{};  // ids to describe; ended sessions are omitted
     std::span<const std::uint64_t> opens{};     // numbers: likewise
 };
 
@@ -162,14 +162,14 @@ struct server_snapshot {
     std::size_t files = 0;
     std::size_t leases = 0;
     std::size_t buffers = 0;
-    std::uint64_t handed_over = 0;      // so far, what one loop has given another to do
+    std::uint64_t handed_over = 0;      // so far, posts from one loop to another
     std::uint64_t latch_sleeps = 0;     // so far, how often a loop has slept for the latch
     std::uint64_t loop_slow_turns = 0;  // so far, turns of loops that took long
     std::uint64_t loop_stalls = 0;      // so far, how often a loop was stuck in one turn
     limits_in_use in_use;
     std::vector<std::uint64_t> session_ids;   // ascending
     std::vector<std::uint64_t> open_numbers;  // ascending
-    // What was named.
+    // The requested details.
     std::vector<session_status> sessions;
     std::vector<open_status> opens;
 };
@@ -184,7 +184,7 @@ struct limit_row {
     std::optional<std::uint64_t> in_use{};  // std::nullopt: it limits something that is not held
     std::string_view when_reached{};        // what the server does then; empty: it follows from the protocol
     std::optional<std::uint64_t> rejected{};   // so far; std::nullopt: not counted
-    std::optional<std::uint64_t> of_client{};  // of `in_use`, what the client with most has
+    std::optional<std::uint64_t> of_client{};  // of `in_use`, the part of the client with most
 };
 
 /// Every limit, in the order in which they are shown. Allocates: the list.

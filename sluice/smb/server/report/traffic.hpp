@@ -9,12 +9,14 @@
 
 namespace sluice::smb::server {
 
-/// A number that one thread counts up and any thread may read: no instruction more than for a plain one.
+/// A counter with one writer and any number of readers. It costs no more instructions than a plain
+/// integer.
 /// Atomic.
 class event_counter {
 public:
     void add(std::uint64_t more = 1) noexcept {
-        // relaxed throughout: a count orders nothing, and only its one writer reads what it adds to.
+        // relaxed throughout: a count orders nothing, and only its one writer reads the value
+        // before it adds.
         value_.store(value_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
     }
     [[nodiscard]] std::uint64_t value() const noexcept { return value_.load(std::memory_order_relaxed); }
@@ -27,11 +29,11 @@ private:
 inline constexpr std::size_t commands_count =
     static_cast<std::size_t>(wire::command::server_to_client_notification);
 
-/// What has been done for clients so far: plain values, to be added up and subtracted.
+/// The work done for clients so far, as plain values that can be added and subtracted.
 struct traffic {
     std::array<std::uint64_t, commands_count> requests{};  // by command; answered, well or not
     std::uint64_t failures = 0;                            // of them, answered with an error
-    std::uint64_t read_bytes = 0;                          // of files and pipes, in answers to READ
+    std::uint64_t read_bytes = 0;                          // from files and pipes, in replies to READ
     std::uint64_t written_bytes = 0;
 
     [[nodiscard]] std::uint64_t of(wire::command code) const noexcept {
@@ -53,12 +55,12 @@ struct traffic {
     }
 };
 
-/// The same while it is counted, by the thread a connection belongs to.
-/// Atomic: that thread counts; any may ask now().
+/// The counters of the traffic.
+/// Atomic: the thread that the connection belongs to counts; any thread calls now().
 class traffic_counters {
 public:
     void served(wire::command code, bool has_failed) noexcept {
-        if (static_cast<std::size_t>(code) >= commands_count) return;  // a client's to say, and refused
+        if (static_cast<std::size_t>(code) >= commands_count) return;  // set by the client; refused
         requests_[static_cast<std::size_t>(code)].add();
         if (has_failed) failures_.add();
     }

@@ -5,8 +5,8 @@
 
 namespace sluice::smb::server {
 
-/// On whose behalf, and through which share, a file is accessed. Thread safety: any thread, while session and
-/// tree exist; what it uses of both does not change.
+/// The user and the tree connection for which a file is accessed. Thread safety: any thread, while
+/// session and tree exist; the parts of both that it uses do not change.
 struct accessor {
     const user_identity& user;
     server::tree& tree;

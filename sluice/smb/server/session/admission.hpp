@@ -15,10 +15,10 @@ class session;
 
 /// Decides which connections and sessions the server keeps.
 ///
-/// Before a client has authenticated, its address says who it is. A new connection or session in progress is
-/// never rejected for others: beyond the bound, the oldest one of the address with most of them is dropped.
-/// Once a client has authenticated, its user says who it is: connections, sessions and channels are divided
-/// by client_quotas.hpp.
+/// Before a client has authenticated, its address identifies it. A new connection or session in
+/// progress is never rejected because of others: beyond the bound, the oldest one of the address
+/// with most of them is dropped. Once a client has authenticated, its user identifies it:
+/// client_quotas.hpp divides connections, sessions and channels.
 ///
 /// Invariants:
 ///   1. The connections without a session are in one order, from enter() until establish() or leave().
@@ -36,7 +36,7 @@ public:
     [[nodiscard]] std::shared_ptr<connection_handle> enter(admitted_connection& fresh);
     void leave(admitted_connection& gone) noexcept;
 
-    /// Whether a connection may begin a session, besides those it has.
+    /// Returns whether a connection may begin one more session.
     [[nodiscard]] bool may_begin(const admitted_connection& on) noexcept;
     /// A new session in progress. Returns the ID of one to end instead of it, if there is no
     /// room.

@@ -17,9 +17,9 @@ class connection_handle;
 using connection_order = eviction_order<client_address, admitted_connection*>;
 using session_order = eviction_order<client_address, std::uint64_t>;
 
-/// The state of the admission that belongs to a connection.
-/// Part of the monitor `admission`, whose mutex guards it, except for what says otherwise. Lifetime: from
-/// enter() until leave(); every session that was begun on it has ended, or is established, before leave().
+/// The state of the admission that belongs to a connection. Part of the monitor `admission`, whose
+/// mutex guards it, except where a member says otherwise. Lifetime: from enter() until leave();
+/// every session that was begun on it has ended, or is established, before leave().
 struct admitted_connection {
     admitted_connection(connection* of, const client_address& peer) : owner(of), from(peer) {}
 

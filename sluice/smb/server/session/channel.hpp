@@ -16,7 +16,7 @@ namespace sluice::smb::server {
 class connection;
 class session;
 
-/// One of the connections a session's client speaks over, with what the session has of it alone
+/// One of the connections of a session's client, with the state that the session has for it alone
 /// ([MS-SMB2] 3.3.1.14).
 ///
 /// The first comes with the session, the others are bound to it. It is in the tables of both its session and
@@ -32,12 +32,13 @@ public:
 
     const std::shared_ptr<server::session> session;
     server::connection* connection;  // null once it has ended
-    /// False until the client has proved on this connection, too, who it is: nothing is served on it before.
+    /// False until the client has authenticated on this connection as well: nothing is served on it
+    /// before.
     bool is_established = false;
 
     quota_hold counted;  // once it is established
 
-    /// While authentication goes on: the first time, or again.
+    /// Set during authentication: the first, or a later one.
     std::unique_ptr<auth::negotiator> negotiator;
     auth::preauth_integrity preauth;
 

@@ -17,7 +17,7 @@ class client_address {
 public:
     client_address() noexcept = default;
     explicit client_address(const io::socket_address& peer) noexcept : client_address(peer, 64) {}
-    /// The first `bits` of an IPv6 address instead: a multiple of 16.
+    /// Uses the first `bits` of an IPv6 address instead: a multiple of 16.
     client_address(const io::socket_address& peer, unsigned bits) noexcept;
 
     /// "10.0.0.1", "2001:0db8:0000:0001::/64"; "-" for a peer without an IP address.

@@ -37,7 +37,7 @@ public:
     /// "user alice", "address 10.0.0.1".
     [[nodiscard]] const std::string& name() const noexcept;
     [[nodiscard]] client_quotas& quotas() const noexcept;
-    /// Not a guest.
+    /// Returns false for a guest.
     [[nodiscard]] bool is_user() const noexcept;
     /// How often a request that a key of this client has signed had a wrong proof of a password, since the
     /// client entered the table.
@@ -124,15 +124,16 @@ public:
     client_quotas& operator=(const client_quotas&) = delete;
     ~client_quotas();
 
-    /// The client with the name of a user; names that differ in case only are the same.
+    /// Returns the client with the name of a user, regardless of case.
     [[nodiscard]] client_reference user(std::string_view name);
-    /// An address of guests and anonymous sessions. All of them together have the share of one client, of
-    /// which each address has a fair share: an account is harder to get than another address.
+    /// Returns the client for an address of guests and anonymous sessions. All such addresses
+    /// together have the share of one client, and each address a fair part of that: an account is
+    /// harder to get than another address.
     [[nodiscard]] client_reference guest(const client_address& where);
 
-    /// `amount` of `what` for a client. Returns an empty hold if the client may not take it; that is counted
-    /// as a rejection. A null client may take nothing. An amount of 0 always gives a hold, to be
-    /// resized later.
+    /// Takes `amount` of `what` for a client. Returns an empty hold if the client may not take it;
+    /// that is counted as a rejection. A null client may take nothing. An amount of 0 always gives
+    /// a hold, to be resized later.
     [[nodiscard]] quota_hold take(const client_reference& by, limit what, std::size_t amount = 1) noexcept;
 
     [[nodiscard]] std::size_t bound_of(limit what) const noexcept { return bounds_[index(what)]; }
@@ -162,7 +163,7 @@ private:
     // The entry of a client, with one more reference, which the caller adopts.
     [[nodiscard]] client_reference::use& enter(std::string&& name, bool& is_new) SLUICE_REQUIRES(mutex_);
     [[nodiscard]] bool try_take(client_reference::use& by, limit what, std::size_t amount) noexcept;
-    // The amount that a client may take more.
+    // Returns the amount that a client may take more.
     [[nodiscard]] std::size_t room_of(const client_reference::use& by, std::size_t which) const noexcept
         SLUICE_REQUIRES(mutex_);
     void release(client_reference::use& by, limit what, std::size_t amount) noexcept;

@@ -16,22 +16,23 @@ namespace sluice::smb::server {
 
 /// Whether a protection is used.
 enum class protection : std::uint8_t {
-    offered,   ///< when the client wants it
-    required,  ///< a client without it is refused
+    offered,   ///< if the client requests it
+    required,  ///< clients without it are rejected
 };
 
-/// A folder or image as clients see it.
+/// A directory or image as clients see it.
 struct share_configuration {
     std::string name;                     // as in \\server\name; compared without case
     std::string comment;                  // shown next to the name in lists
-    std::string source;                   // the folder or image, to tell after a reload whether it is another
+    std::string source;                   // the directory or image; a reload compares it
     std::shared_ptr<vfs::volume> volume;  // of several shares, and after a reload, if it is the same image
     bool is_read_only = false;
     bool is_hidden = false;  // not in lists
     protection encryption = protection::offered;
-    std::vector<std::string> users;  // who may connect; none named: everybody who can log on
+    std::vector<std::string> users;  // that may connect; empty: all that can log on
 
-    /// Whether `other` serves the same thing in the same way, so that nobody need notice a reload.
+    /// Returns whether `other` serves the same thing in the same way, so that a reload can leave it
+    /// as it is.
     [[nodiscard]] bool is_same_as(const share_configuration& other) const {
         return name == other.name and comment == other.comment and source == other.source and
                is_read_only == other.is_read_only and is_hidden == other.is_hidden and
@@ -39,7 +40,7 @@ struct share_configuration {
     }
 };
 
-/// An interface clients may open more connections to ([MS-SMB2] 2.2.32.5).
+/// An interface to which clients may open more connections ([MS-SMB2] 2.2.32.5).
 struct network_interface {
     io::socket_address address;
     std::uint32_t index = 0;
@@ -48,10 +49,11 @@ struct network_interface {
 };
 
 struct server_configuration {
-    std::string name = "SLUICE";  // at most 15 characters, as NetBIOS has it
+    std::string name = "SLUICE";  // at most 15 characters, the limit of NetBIOS
     std::string comment;
     std::vector<share_configuration> shares;
-    /// Asked whenever a client asks, for they come and go; null: there are none to tell.
+    /// Called for every client that asks, because interfaces come and go; null: there are none to
+    /// report.
     std::function<std::vector<network_interface>()> interfaces{};
     protection signing = protection::required;
     /// For SMB 3.1.1, best first. AES-CMAC is the default of the protocol, so it is used where the client
@@ -61,10 +63,10 @@ struct server_configuration {
                                                                wire::signing_algorithm::hmac_sha256};
     protection encryption = protection::offered;
     bool allows_guests = false;
-    /// After which a session has to be authenticated again before it is served; zero: never.
+    /// The time after which a session must be authenticated again; zero: never.
     std::chrono::seconds session_lifetime{0};
-    /// Gives the Unix account a user acts with on files; nothing: that user may not connect. Empty: everybody
-    /// acts as the account the server runs as.
+    /// Returns the Unix account a user acts with on files; std::nullopt: that user may not connect.
+    /// If empty, all users act as the account that the server runs as.
     std::function<std::optional<vfs::unix_account>(const std::string& user)> account_of{};
     /// Bounds of the resources that all clients share.
     server_bounds bounds = server_bounds::of({});

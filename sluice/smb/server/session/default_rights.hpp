@@ -21,8 +21,8 @@ struct default_rights_of {
                                          const default_rights_of&) noexcept = default;
 };
 
-/// The last answer to "what does a file without a stored descriptor grant the user of this tree?". Each open
-/// asks it, and nearly all files of a share have the same answer.
+/// The rights that a file without a stored descriptor grants the user of a tree, as computed last.
+/// Each open needs them, and they are the same for nearly all files of a share.
 ///
 /// Monitor: `mutex_` guards the rest. Thread safety: any thread. Allocates: nothing itself.
 class default_rights_cache {

@@ -24,7 +24,7 @@ namespace sluice::smb::server {
 /// abandoned was never checked, and no answer means nothing. The number of connections does not matter. Other
 /// addresses are not delayed. Ten minutes without a failure forgive. A success does not: an attacker can have
 /// an account of its own. But the next proof need not wait for a right one: users may share their address
-/// with a device that fails for ever.
+/// with a device that keeps failing.
 ///
 /// An IPv6 host can change its address at will, and some attackers have whole networks. So the networks of 64
 /// and 48 bits of an address count as well, with more failures free: a neighbour that mistypes does not delay

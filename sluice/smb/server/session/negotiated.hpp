@@ -10,9 +10,9 @@
 
 namespace sluice::smb::server {
 
-/// What a connection agreed on by NEGOTIATE ([MS-SMB2] 3.3.1.7).
+/// The parameters that a connection has negotiated ([MS-SMB2] 3.3.1.7).
 struct negotiated {
-    std::optional<wire::dialect> dialect;  // none yet; smb_2_wildcard: an SMB1 client was told to ask again
+    std::optional<wire::dialect> dialect;  // none yet; smb_2_wildcard: an SMB1 client must negotiate again
     std::vector<wire::dialect> offered_dialects;
     wire::security_mode offered_security_mode = wire::security_mode::none;
     wire::capabilities offered_capabilities = wire::capabilities::none;

@@ -23,7 +23,7 @@ namespace sluice::smb::server {
 
 class open;
 
-/// Who a session acts for.
+/// The user that a session acts for.
 struct user_identity {
     std::string name;
     std::string domain;
@@ -38,7 +38,7 @@ struct user_identity {
 [[nodiscard]] bool is_same_account(const auth::account_source& accounts, const user_identity& one,
                                    const user_identity& other) noexcept;
 
-/// A log-on: a user, the keys it gave, what it has connected to and opened ([MS-SMB2] 3.3.1.8).
+/// A logon: a user, the session's keys, its tree connections and opens ([MS-SMB2] 3.3.1.8).
 ///
 /// Reached over its channels, and gone with the last of them. Invariants:
 ///   1. Every open in `opens` names this session, and its tree is one of `trees` or gone.
@@ -48,7 +48,7 @@ struct user_identity {
 class session {
 public:
     enum class phase : std::uint8_t {
-        in_progress,  ///< authentication goes on; nothing else is served
+        in_progress,  ///< authentication is in progress; nothing else is served
         valid,
         expired,  ///< its lifetime is over: reauthentication precedes all but CLOSE, LOGOFF, LOCK
         gone,
@@ -87,7 +87,7 @@ public:
     /// Null for guests and the anonymous: they have no key.
     std::optional<auth::secret_bytes<16>> signing_key;  // that of the first channel, which vouches for others
     std::optional<auth::sealing_key> sealing;           // for what we send; each channel has a sealer of it
-    std::optional<auth::cipher_key> opening;            // of what we receive
+    std::optional<auth::cipher_key> opening;            // for what we receive
     std::optional<auth::secret_bytes<16>> application_key;
     /// With AES-GMAC: message ids below those that the first channel signs with that key, for the replies to
     /// SESSION_SETUPs on other connections that bind them.
@@ -102,7 +102,8 @@ public:
     /// Gives one of its channels the ciphers of the session's keys, if the session has keys. Errors:
     /// those of channel::make_ciphers().
     [[nodiscard]] result<void> make_ciphers(channel& of, secret_random_source& random) noexcept;
-    /// The first that is established; null if the session is gone, or not made yet.
+    /// Returns the first that is established; null if the session has ended, or is not established
+    /// yet.
     [[nodiscard]] channel* first_channel() const noexcept;
 };
 

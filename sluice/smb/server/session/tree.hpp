@@ -17,17 +17,17 @@ namespace sluice::smb::server {
 struct tree {
     std::uint32_t id = 0;
     std::shared_ptr<share> target;
-    wire::access_mask access_max = wire::access_mask::none;  // what opens on it can be granted at most
+    wire::access_mask access_max = wire::access_mask::none;  // the most that an open on it can be granted
     bool requires_encryption = false;
     quota_hold counted;
-    bool is_gone = false;  // disconnected; requests under way still hold it
+    bool is_gone = false;  // disconnected; requests in flight still hold it
 
     /// The share's volume with the rights of the session's account, when the server impersonates.
     std::unique_ptr<vfs::volume> impersonated;
 
     default_rights_cache default_rights;
 
-    /// What requests on this tree work with. Not of IPC$.
+    /// Returns the volume that requests on this tree use. Not for IPC$.
     [[nodiscard]] vfs::volume& volume() const noexcept {
         return impersonated != nullptr ? *impersonated : target->volume();
     }

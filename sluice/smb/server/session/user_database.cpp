@@ -145,7 +145,7 @@ void user_database::publish(user_map& users) noexcept {
 result<void> user_database::admit(std::span<const admission> only) {
     std::map<std::string, std::optional<auth::nt_hash>> fresh;
     for (const admission& one : only) {
-        if (not is_valid_name(one.name)) return failure({EINVAL, "admit a user: such a name cannot be"});
+        if (not is_valid_name(one.name)) return failure({EINVAL, "admit a user: invalid name"});
         std::optional<auth::nt_hash>& hash = fresh[fold(one.name)];
         if (not one.password) continue;
         auto given = auth::nt_hash::of_password(*one.password);
@@ -236,7 +236,7 @@ result<void> user_database::store(const user_map& users) const {
 }
 
 result<void> user_database::set(std::string_view name, std::string_view password) {
-    if (not is_valid_name(name)) return failure({EINVAL, "set a user: such a name cannot be"});
+    if (not is_valid_name(name)) return failure({EINVAL, "set a user: invalid name"});
     auto hash = auth::nt_hash::of_password(password);
     if (not hash) return failure({EINVAL, "set a user: the password is not UTF-8"});
     return edit([&](user_map& users) -> result<void> {
@@ -247,8 +247,7 @@ result<void> user_database::set(std::string_view name, std::string_view password
 
 result<void> user_database::remove(std::string_view name) {
     return edit([&](user_map& users) -> result<void> {
-        if (users.erase(fold(name)) == 0)
-            return failure({ENOENT, "remove a user: there is none of that name"});
+        if (users.erase(fold(name)) == 0) return failure({ENOENT, "remove a user: no such user"});
         return {};
     });
 }

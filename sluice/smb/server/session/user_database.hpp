@@ -16,17 +16,18 @@
 
 namespace sluice::smb::server {
 
-/// How others are kept from editing a file: called with its path before each edit, gives what keeps them away
-/// until it is let go. The program knows how: between processes that takes more than this component has.
+/// A function that excludes other editors of a file. It is called with the file's path before each
+/// edit, and returns an object that excludes them until it is destroyed. The program supplies it,
+/// because exclusion between processes takes more than this component has.
 using edit_exclusion = std::function<result<std::shared_ptr<void>>(const std::string& path)>;
 
-/// Who may log on, in one file: a line `name:hash` for each user, the hash being the NT hash in hexadecimal
-/// (docs/formats/users.md). As good as the passwords to whoever reads it, so the file is for its owner alone
-/// (0600), and one that others can read is refused.
+/// The users that may log on, in one file: a line `name:hash` for each, where the hash is the NT
+/// hash in hexadecimal (docs/formats/users.md). A reader of the file can log on as any of them. So
+/// the file is for its owner alone (0600), and one that others can read is refused.
 ///
-/// Edits are atomic: the new file takes the old one's place whole, or nothing changes; two programs that edit
-/// at once take turns, if they were given the same exclusion. A database in memory has no path. Names are
-/// compared without case; domains are ignored.
+/// Edits are atomic: the new file replaces the old one as a whole, or nothing changes. Two programs
+/// that edit at once take turns, if they were given the same exclusion. A database in memory has no
+/// path. Names are compared without case; domains are ignored.
 ///
 /// Invariant: the known users are those that the last reload or edit has read or written, because both hold
 /// `editing_` while they use the file.
@@ -40,14 +41,14 @@ public:
     /// it; those of reading a file.
     [[nodiscard]] static result<std::unique_ptr<user_database>> load(std::string path,
                                                                      edit_exclusion editing);
-    /// The same, but empty if there is no such file yet; the first edit makes it.
+    /// The same, but empty if there is no such file yet; the first edit creates it.
     [[nodiscard]] static result<std::unique_ptr<user_database>> open(std::string path,
                                                                      edit_exclusion editing);
-    /// Where it is by default: $XDG_CONFIG_HOME/sluice/users if that is set, else ~/.config/sluice/users, and
-    /// for root, or without a home, /etc/sluice/users.
+    /// Returns the default path: $XDG_CONFIG_HOME/sluice/users if that is set, else
+    /// ~/.config/sluice/users, and for root, or without a home, /etc/sluice/users.
     [[nodiscard]] static std::string default_path();
 
-    /// Reads the file again; on error keeps what was known.
+    /// Reads the file again. On error, the known users stay.
     [[nodiscard]] result<void> reload();
 
     [[nodiscard]] std::optional<auth::account> find(std::string_view user,
@@ -60,9 +61,9 @@ public:
         std::string name;
         std::optional<std::string> password;  // none: the file's
     };
-    /// Finds nobody but these users from now on, also after reload(), in the place of those admitted before;
-    /// none named: everybody in the file. Edits and lists stay as they are. Errors: EINVAL for a name or a
-    /// password that cannot be, and then nothing has changed.
+    /// Restricts find() to these users from now on, also after reload(), in place of those admitted
+    /// before. An empty list admits all users of the file. Edits and lists are not affected.
+    /// Errors: EINVAL for an invalid name or password, and then nothing has changed.
     [[nodiscard]] result<void> admit(std::span<const admission> only);
 
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
@@ -73,13 +74,14 @@ public:
         return users_.empty();
     }
 
-    /// Adds a user, or changes a password. Errors: EINVAL for a name or password that cannot be; those of
+    /// Adds a user, or changes a password. Errors: EINVAL for an invalid name or password; those of
     /// the exclusion and of writing a file, and then nothing has changed.
     [[nodiscard]] result<void> set(std::string_view name, std::string_view password);
     /// Errors: ENOENT; those of the exclusion and of writing a file.
     [[nodiscard]] result<void> remove(std::string_view name);
 
-    /// What a name may be: 1 to 64 characters, none of `:"/\[]|<>+=;,?*@` and none that cannot be seen.
+    /// Returns whether a name is valid: 1 to 64 bytes, without control characters (below 0x20) and
+    /// without `:"/\[]|<>+=;,?*@`.
     [[nodiscard]] static bool is_valid_name(std::string_view name) noexcept;
 
 private:

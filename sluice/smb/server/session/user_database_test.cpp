@@ -31,7 +31,7 @@ protected:
 
     std::filesystem::path folder;
     std::filesystem::path path;
-    // Stands for a mutex between processes: says what it was asked for, and refuses while somebody has it.
+    // Stands for a mutex between processes: records the paths, and refuses while it is held.
     std::vector<std::string> excluded;
     bool is_held = false;
     const edit_exclusion exclusion = [this](const std::string& file) -> result<std::shared_ptr<void>> {
@@ -54,7 +54,7 @@ TEST_F(user_file, keeps_users_across_loads_and_finds_them_in_any_case) {
     EXPECT_FALSE(again->find("bob", ""));
 }
 
-TEST_F(user_file, that_admits_some_finds_nobody_else_even_when_it_is_read_again) {
+TEST_F(user_file, that_admits_some_finds_no_other_user_even_after_a_reload) {
     write("");
     ASSERT_TRUE(loaded()->set("alice", "a"));
     ASSERT_TRUE(loaded()->set("bob", "b"));
@@ -69,10 +69,10 @@ TEST_F(user_file, that_admits_some_finds_nobody_else_even_when_it_is_read_again)
     EXPECT_THAT(users->names(), testing::ElementsAre("alice", "bob"));
     ASSERT_TRUE(users->admit({}));
     EXPECT_TRUE(users->find("bob", ""));
-    EXPECT_FALSE(users->find("carol", "")) << "who was admitted for a time has gone with that time";
+    EXPECT_FALSE(users->find("carol", "")) << "a temporary admission has ended";
 }
 
-TEST_F(user_file, that_cannot_admit_one_goes_on_admitting_those_of_before) {
+TEST_F(user_file, that_cannot_admit_one_keeps_the_users_admitted_before) {
     write("");
     ASSERT_TRUE(loaded()->set("alice", "a"));
     const auto users = loaded();
@@ -100,7 +100,7 @@ TEST_F(user_file, with_a_line_that_is_none_is_refused_and_kept) {
     const auto users = loaded();
     write("rubbish");
     EXPECT_FALSE(users->reload());
-    EXPECT_TRUE(users->contains("alice")) << "what was known stays known";
+    EXPECT_TRUE(users->contains("alice")) << "the known users stay";
     EXPECT_FALSE(users->set("bob", "x")) << "an edit must not destroy what it cannot read";
 }
 
@@ -126,7 +126,7 @@ TEST_F(user_file, takes_edits_of_two_programs_without_losing_one) {
 TEST_F(user_file, is_edited_by_one_program_at_a_time_and_not_at_all_while_another_does) {
     write("");
     const auto users = loaded();
-    EXPECT_THAT(excluded, testing::IsEmpty()) << "reading keeps nobody away";
+    EXPECT_THAT(excluded, testing::IsEmpty()) << "reading excludes no other process";
     ASSERT_TRUE(users->set("alice", "1"));
     EXPECT_THAT(excluded, testing::ElementsAre(path.string()));
     EXPECT_FALSE(is_held) << "held no longer than the edit takes";

@@ -7,12 +7,12 @@
 #include "sluice/smb/server/open/open.hpp"
 #include "sluice/smb/wire/file/ioctl.hpp"
 
-// Internal to IOCTL ([MS-SMB2] 3.3.5.15): what its groups of controls share, and what they serve.
+// Internal to IOCTL ([MS-SMB2] 3.3.5.15): the declarations that its groups of controls share.
 
 namespace sluice::smb::server {
 
-/// One IOCTL under way. A control writes its output, if it has any, and says the status of the reply; with
-/// output the reply has a body whatever the status.
+/// One IOCTL in progress. A control writes its output, if any, and returns the status of the reply;
+/// with output the reply has a body whatever the status.
 class control {
 public:
     control(request& of, const wire::ioctl_args& asked) noexcept : r(of), args(asked) {}
@@ -37,12 +37,12 @@ private:
 using control_handler = io::task<wire::nt_status> (*)(control& c);
 
 // clang-format off
-// ioctl_session.cpp: of the connection.
+// ioctl_session.cpp: the connection.
 [[nodiscard]] io::task<wire::nt_status> validate_negotiate(control& c);        // [MS-SMB2] 3.3.5.15.12
 [[nodiscard]] io::task<wire::nt_status> query_network_interfaces(control& c);  // 3.3.5.15.11
 [[nodiscard]] io::task<wire::nt_status> request_resiliency(control& c);        // 3.3.5.15.9
 [[nodiscard]] io::task<wire::nt_status> get_dfs_referrals(control& c);         // 3.3.5.15.2
-// ioctl_pipe.cpp: of a named pipe.
+// ioctl_pipe.cpp: named pipes.
 [[nodiscard]] io::task<wire::nt_status> transceive_pipe(control& c);           // 3.3.5.15.3
 [[nodiscard]] io::task<wire::nt_status> peek_at_pipe(control& c);              // 3.3.5.15.4
 [[nodiscard]] io::task<wire::nt_status> wait_for_pipe(control& c);             // 3.3.5.15.10

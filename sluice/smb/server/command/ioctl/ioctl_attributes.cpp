@@ -28,8 +28,7 @@ io::task<nt_status> set_compression(control& c) {
                                                                : nt_status::not_supported;
 }
 
-// The file's number is as good an identifier as one we would have to keep: it, too, lasts as long as the
-// file.
+// The file's number serves as the identifier: it also lasts as long as the file.
 io::task<nt_status> get_object_id(control& c) {
     constexpr std::size_t reply_bytes = 64;
     if (c.args.output_bytes_max < reply_bytes) co_return nt_status::buffer_too_small;
@@ -46,7 +45,7 @@ io::task<nt_status> get_object_id(control& c) {
     co_return nt_status::success;
 }
 
-// What Windows shows as former versions. Files have none here.
+// Windows lists previous versions of a file here. There are none on this server.
 io::task<nt_status> enumerate_snapshots(control& c) {
     if (c.args.output_bytes_max < wire::no_snapshots_bytes) co_return nt_status::invalid_parameter;
     byte_writer* const output = c.begin_output(wire::no_snapshots_bytes);

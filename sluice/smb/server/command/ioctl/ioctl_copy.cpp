@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t copy_response_bytes = 12;
 constexpr std::uint64_t offset_max = INT64_MAX;
 
-// The open a resume key was given for; as good as absent if it belongs to somebody else.
+// Returns the open that a resume key names; null also if it belongs to another session.
 [[nodiscard]] std::shared_ptr<open> find_source(const control& c, const wire::resume_key& key) noexcept {
     wire::file_id id{};
     static_assert(sizeof id <= sizeof key);
@@ -109,7 +109,7 @@ constexpr std::uint64_t offset_max = INT64_MAX;
     io::task<result<std::size_t>> reading = (*from)->co_read(data.bytes(), chunk.source_offset);
     const result<std::size_t> got = co_await unlatched(c.r.host().latch(), std::move(reading));
     if (not got) co_return status_of(got.error());
-    if (*got != chunk.length) co_return nt_status::invalid_view_size;  // cut meanwhile
+    if (*got != chunk.length) co_return nt_status::invalid_view_size;  // truncated in between
     if (c.file->is_closed) co_return nt_status::file_closed;
     const pending_write before_its_end(c.r.host(), c.file);
     turn.reset();

@@ -111,7 +111,7 @@ io::task<nt_status> query_allocated_ranges(control& c) {
     co_return count != ranges.size() or found->has_more ? nt_status::buffer_overflow : nt_status::success;
 }
 
-// What is trimmed has no content any more; here it has zeros.
+// A trimmed range has undefined content; here it is zeros.
 io::task<nt_status> trim_file(control& c) {
     constexpr std::size_t reply_bytes = 4;
     if (const nt_status refused = check_writer(*c.file); refused != nt_status::success) co_return refused;

@@ -26,7 +26,7 @@ namespace {
         .capability = from.can_spread_receives ? wire::network_interface::rss_capable : 0U,
         .link_speed_bits_per_second = from.bits_per_second,
         .ipv6 = from.address.family() == io::address_family::ip_v6};
-    // The kernel's form: the address stands behind family and port, that of IPv6 behind its flow, too.
+    // The kernel's form: the address follows family and port, that of IPv6 also its flow.
     const bytes_view kernels(static_cast<const std::byte*>(from.address.data()), from.address.size());
     const auto address =
         told.ipv6 ? kernels.slice({.offset = 8, .length = 16}) : kernels.slice({.offset = 4, .length = 4});
@@ -38,15 +38,16 @@ namespace {
 
 }  // namespace
 
-// Whoever stands between could have weakened NEGOTIATE, which was not signed; this is. A client that was
-// deceived, or deceives, gets no answer ([MS-SMB2] 3.3.5.15.12). In 3.1.1 NEGOTIATE is protected otherwise.
+// An attacker on the connection could have weakened NEGOTIATE, which was not signed; this request
+// is signed. A client that was deceived, or deceives, gets no reply ([MS-SMB2] 3.3.5.15.12). In
+// 3.1.1 NEGOTIATE is protected otherwise.
 io::task<nt_status> validate_negotiate(control& c) {
     constexpr std::size_t reply_bytes = 24;
     connection& with = c.r.connection();
     const auto said = wire::decode_validate_negotiate_request(c.args.input);
     if (with.agreed.dialect == wire::dialect::smb_3_1_1 or not said or
         c.args.output_bytes_max < reply_bytes or not is_what_was_negotiated(with.agreed, *said)) {
-        with.close("what was negotiated is not what the client says");
+        with.close("negotiation mismatch: the client may be under a downgrade attack");
         co_return nt_status::access_denied;
     }
     byte_writer* const output = c.begin_output(reply_bytes);

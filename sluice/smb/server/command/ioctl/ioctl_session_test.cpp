@@ -21,7 +21,7 @@ void tell_two(smb::server::server_configuration& rules) {
     rules.interfaces = two_interfaces;
 }
 
-TEST(network_interfaces, are_told_with_index_speed_and_address) {
+TEST(network_interfaces, are_returned_with_index_speed_and_address) {
     world serving(io::simulation_options{.seed = 1}, 1, tell_two);
     {
         polite_client client(serving);
