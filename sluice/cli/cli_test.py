@@ -110,6 +110,23 @@ class Configuration(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertIn("line 2: the server: unknown setting 'multiplexer'", done.stderr)
 
+    def test_a_share_that_names_an_unknown_user_is_reported(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "sluice.toml")
+            with open(path, "w") as file:
+                file.write(f'users-file = "{folder}/users"\n[[share]]\nname = "team"\npath = "{folder}"\nuser = ["@staff"]\n')
+            server = subprocess.Popen([PROGRAM, "serve", "--config", path, "--listen", "127.0.0.1:0", "--no-confinement",
+                                       "--user", "u%a-password-of-a-test"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.addCleanup(server.kill)
+            for line in server.stdout:
+                if line.startswith("I/O"):
+                    break
+            server.terminate()
+            said = server.communicate(timeout=60)[1]
+            self.assertEqual(server.returncode, 0, said)
+            self.assertIn("a share names an unknown user", said)
+            self.assertIn("@staff", said)
+
     def test_more_loops_than_there_can_be_are_refused(self):
         with tempfile.TemporaryDirectory() as folder:
             self.assertEqual(sluice("serve", folder, "--loops", "65").returncode, 2)

@@ -206,6 +206,17 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
     return names;
 }
 
+// A misspelled name would only show when its user is refused.
+void report_unknown_users(const serve_options& options, user_database& users, smb::server::event_log& log) {
+    for (const share_options& share : options.shares)
+        for (const std::string& name : share.users)
+            if (not users.find(name, {}))
+                log.write(smb::server::event_severity::warning, "a share names an unknown user",
+                          {{"share", share.name.empty() ? share.path : share.name},
+                           {"user", name},
+                           {"hint", "check the spelling; 'sluice user list' lists all users"}});
+}
+
 // Carries out SIGHUP: reads users and shares from the files again. If a file has an error, the
 // running configuration stays in effect.
 void reload(smb_server& server, user_database& users, const serve_options& given, const std::string& file,
@@ -235,6 +246,7 @@ void reload(smb_server& server, user_database& users, const serve_options& given
         return;
     }
     server.replace_shares(*std::move(shares));
+    report_unknown_users(*options, users, log);
     log.write(event_severity::info, "configuration reloaded", {});
 }
 
@@ -492,6 +504,7 @@ void serve(const serve_options& given, const std::string& file) {
         **loop, [&] { (*ends_in_time)->begin(); }, [&] { stop.set(true); },
         [&] { reload(server, *users.database, given, file, images, domains, hardening, log); });
     const bool is_fallback_port = start(server, options);
+    report_unknown_users(options, *users.database, log);
     const auto watching =
         observers::open(server, {.status_socket = options.status_socket, .metrics = options.metrics});
     if (watching)
