@@ -148,7 +148,7 @@ class Overlays(Image):
     def test_is_created_only_by_commands_that_write(self):
         self.assertIn("No such file", self.over("ls", self.on("/"), code=1))
         self.assertFalse(self.overlay.exists())
-        self.assertIn("is no overlay", self.sluice("mkdir", self.on("/x"), "--overlay", self.source, code=1))
+        self.assertIn("is not an overlay", self.sluice("mkdir", self.on("/x"), "--overlay", self.source, code=1))
 
     def test_excludes_writers_of_the_image_but_not_other_overlays(self):
         second = self.folder / "second.overlay"

@@ -42,11 +42,11 @@ struct boot_sector {
 static_assert(sizeof(boot_sector) == 512 and alignof(boot_sector) == 1);
 static_assert(offsetof(boot_sector, total_sectors_32) == 32 and offsetof(boot_sector, code) == 90);
 
-/// What follows: at 36 on FAT12 and FAT16, at 64 on FAT32.
+/// The extended fields: at offset 36 on FAT12 and FAT16, at 64 on FAT32.
 struct extended_fields {
     le8 drive;                      // 0
     le8 state;                      // 1  bit 0 dirty, bit 1 the medium had errors
-    le8 signature;                  // 2  0x29: all of what follows; 0x28: only the serial number
+    le8 signature;                  // 2  0x29: all fields below are valid; 0x28: only the serial number
     le32 serial;                    // 3
     std::array<char, 11> label;     // 7
     std::array<char, 8> type_name;  // 18  for people; says nothing
@@ -65,7 +65,7 @@ struct fat32_fields {
 };
 static_assert(sizeof(fat32_fields) == 54 and offsetof(fat32_fields, extended) == 64 - 36);
 
-/// What is wrong with a boot sector.
+/// A rule that a boot sector can break.
 enum class boot_fault : std::uint8_t {
     unreadable,  // the device gives no first 512 bytes; bound: the errno
     is_exfat,
@@ -77,7 +77,7 @@ enum class boot_fault : std::uint8_t {
     no_fats,
     media_byte,  // value: of it
     no_fat_sectors,
-    too_many_fat_sectors,  // value: sectors of all FATs; bound: of the volume
+    too_many_fat_sectors,  // value: sectors of all FATs; bound: sectors of the volume
     root_entries,          // value: of it; bound: entries per sector
     no_sectors,
     no_data,            // value: where data would begin, in sectors; bound: sectors of the volume
@@ -85,13 +85,15 @@ enum class boot_fault : std::uint8_t {
     active_fat,         // value: of it; bound: how many there are
 };
 
-/// Why a sector is no FAT volume. A value: no allocation before somebody asks for the message.
+/// The reason why a sector is not the boot sector of a FAT volume. A value; the message is
+/// allocated only on request.
 struct boot_problem {
     boot_fault fault = boot_fault::unreadable;
     std::uint64_t value = 0;
     std::uint64_t bound = 0;
 
-    /// The value, the rule it breaks, and what can be done. One sentence or two, no full stop at the end.
+    /// Returns the value, the rule it breaks, and the remedy: one or two sentences, without a full
+    /// stop at the end.
     /// Allocates: the string.
     [[nodiscard]] std::string message() const;
     /// As errno, for callers that report nothing else: EINVAL for no FAT volume, EIO if unreadable.
@@ -103,11 +105,12 @@ struct boot_problem {
 [[nodiscard]] std::expected<geometry, boot_problem> decode_boot_sector(const boot_sector& sector,
                                                                        std::uint64_t device_bytes) noexcept;
 
-/// Reads the boot sector of what is in `image`. Does not look at the backup copy: whoever wants that calls
+/// Reads the boot sector of the volume in `image`. Does not read the backup copy; to use that, call
 /// decode_boot_sector with it. Allocates: nothing. Blocks: as device::read_at.
 [[nodiscard]] std::expected<geometry, boot_problem> read_geometry(device& image) noexcept;
 
-/// What a FAT32 boot sector has behind the common fields; of other sectors meaningless.
+/// Returns the fields that a FAT32 boot sector has after the common ones. For other sectors the
+/// result is meaningless.
 [[nodiscard]] fat32_fields fat32_fields_of(const boot_sector& sector) noexcept;
 void set_fat32_fields(boot_sector& sector, const fat32_fields& fields) noexcept;
 [[nodiscard]] extended_fields extended_fields_of(const boot_sector& sector, fat_type type) noexcept;
@@ -125,7 +128,7 @@ struct info_sector {
 };
 static_assert(sizeof(info_sector) == 512 and offsetof(info_sector, free_count) == 488);
 
-/// What it says, as far as it can be true of the volume.
+/// The contents of an FSInfo sector, as far as they are possible for the volume.
 struct volume_info {
     std::optional<std::uint32_t> free_count;  // at most cluster_count
     std::optional<std::uint32_t> next_free;   // a cluster of the volume
@@ -133,8 +136,9 @@ struct volume_info {
     [[nodiscard]] friend bool operator==(const volume_info&, const volume_info&) noexcept = default;
 };
 
-/// Nothing if the signatures are not those of an FSInfo sector, when it must not be written either: it may
-/// be something else. Allocates: nothing.
+/// Decodes an FSInfo sector. Returns std::nullopt if the signatures are not those of an FSInfo
+/// sector. Then the sector must not be written either, because it may have another purpose.
+/// Allocates: nothing.
 [[nodiscard]] std::optional<volume_info> decode_info(const info_sector& sector,
                                                      const geometry& shape) noexcept;
 /// The sector that says `info`; what a former one had in its unused fields is not kept.

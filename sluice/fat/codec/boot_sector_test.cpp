@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(boot_sector, of_a_floppy_gives_the_geometry_of_a_floppy) {
+TEST(boot_sector, decodes_to_the_geometry_of_a_floppy) {
     const auto shape = decode_boot_sector(floppy_boot_sector(), floppy_bytes);
     ASSERT_TRUE(shape);
     EXPECT_EQ(shape->type, fat_type::fat12);
@@ -71,7 +71,7 @@ TEST(boot_sector, counts_no_cluster_without_an_entry_in_the_fat) {
     EXPECT_LE(shape->fat_used_bytes(), shape->fat_bytes);
 }
 
-TEST(boot_sector, that_counts_more_sectors_than_the_image_has_is_read_all_the_same) {
+TEST(boot_sector, with_more_sectors_than_the_image_has_is_still_read) {
     const auto shape = decode_boot_sector(floppy_boot_sector(), 100'000);
     ASSERT_TRUE(shape);
     EXPECT_TRUE(has(shape->odd, oddity::image_is_short));
@@ -148,7 +148,7 @@ TEST(boot_sector, whose_active_fat_is_not_there_is_refused) {
     EXPECT_EQ(shape.error().fault, boot_fault::active_fat);
 }
 
-TEST(boot_sector, of_an_image_too_short_for_one_is_unreadable) {
+TEST(boot_sector, is_unreadable_if_the_image_is_too_short) {
     memory_device image(100);
     const auto shape = read_geometry(image);
     ASSERT_FALSE(shape);

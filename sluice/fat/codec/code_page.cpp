@@ -10,7 +10,7 @@ namespace {
 
 using upper_half = std::array<char16_t, 128>;
 
-// What the bytes from 0x80 on stand for.
+// The characters of the bytes from 0x80 on.
 // clang-format off
 constexpr char16_t missing = u'\ufffd';  // of bytes that a page does not use
 constexpr upper_half in_437{

@@ -11,7 +11,7 @@
 namespace sluice::fat {
 namespace {
 
-// As the definition has it, bit by bit.
+// Computes the CRC bit by bit, following the definition.
 std::uint32_t by_definition(std::span<const std::byte> bytes) {
     std::uint32_t rest = ~std::uint32_t{0};
     for (const std::byte each : bytes) {
@@ -45,7 +45,7 @@ TEST(crc32, of_bytes_of_every_length_and_place_is_what_the_definition_says) {
     EXPECT_EQ(crc32(std::vector<std::byte>(100'001)), by_definition(std::vector<std::byte>(100'001)));
 }
 
-TEST(crc32, goes_on_from_what_was_before) {
+TEST(crc32, continues_from_the_crc_of_the_preceding_bytes) {
     const auto bytes = random_bytes(400);
     const std::uint32_t whole = crc32(bytes);
     for (std::size_t first = 0; first <= bytes.size(); ++first)

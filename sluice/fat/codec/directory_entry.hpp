@@ -33,7 +33,7 @@ enum class attributes : std::uint8_t {
     return (set & wanted) != attributes::none;
 }
 
-/// The eleven bytes of a short name, as they stand on disk: eight and three, padded with spaces.
+/// The eleven bytes of a short name in the on-disk form: eight and three, padded with spaces.
 using short_name_bytes = std::array<unsigned char, 11>;
 
 // clang-format off
@@ -74,7 +74,7 @@ enum class slot_kind : std::uint8_t {
     directory,
 };
 
-/// What a slot is. Allocates: nothing. Complexity: constant.
+/// Returns the kind of a slot. Allocates: nothing. Complexity: constant.
 [[nodiscard]] slot_kind kind_of(const directory_entry& slot) noexcept;
 
 /// Whether cluster numbers have more than 16 bits: on FAT32.

@@ -80,7 +80,7 @@ TEST(timestamp, a_random_time_comes_back_less_than_ten_milliseconds_before) {
     }
 }
 
-TEST(timestamp, what_lies_outside_becomes_the_nearest_end) {
+TEST(timestamp, out_of_range_becomes_the_nearest_bound) {
     const time_zone utc = time_zone::utc();
     EXPECT_EQ(unpack(pack(at(1970y / 1 / 1, 0s), utc), utc), at(1980y / 1 / 1, 0s));
     EXPECT_EQ(unpack(pack(at(2200y / 1 / 1, 0s), utc), utc), at(2107y / 12 / 31, 24h - 10ms));

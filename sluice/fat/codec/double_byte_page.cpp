@@ -24,7 +24,8 @@ public:
     }
     [[nodiscard]] bool is_open() const noexcept { return state_ != iconv_t(-1); }
 
-    /// What `from` is in the other set, at most two bytes; errno says why nothing.
+    /// Converts one character to the other set; the result has at most two bytes. Returns
+    /// std::nullopt, with errno set, on failure.
     [[nodiscard]] std::optional<std::span<const unsigned char>> convert(
         std::span<const unsigned char> from) noexcept {
         iconv(state_, nullptr, nullptr, nullptr, nullptr);

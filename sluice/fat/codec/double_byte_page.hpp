@@ -6,8 +6,9 @@
 
 namespace sluice::fat {
 
-/// A code page in which some bytes from 0x80 on begin a character of two, as the host's iconv(3) has it:
-/// asked once for all that there is, so that nobody waits for it, or fails, later.
+/// A code page in which some bytes from 0x80 on begin a two-byte character, as defined by the
+/// host's iconv(3). The constructor converts all characters, so that no later call can block or
+/// fail.
 ///
 /// Invariants: bytes below 0x80 are ASCII, and not in here; no character is 0 or a surrogate.
 /// Thread safety: immutable. Allocates: 256 KiB.

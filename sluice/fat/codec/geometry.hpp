@@ -9,7 +9,7 @@
 
 namespace sluice::fat {
 
-/// What is odd about a volume that can be read all the same.
+/// Deviations from the specification of a volume that can still be read.
 enum class oddity : std::uint16_t {
     none = 0,
     no_signature = 1,       ///< the sector does not end in 55 AA
@@ -20,7 +20,7 @@ enum class oddity : std::uint16_t {
     version_unknown = 32,   ///< FAT32 version other than 0.0
     info_sector_lost = 64,  ///< FAT32 without a usable FSInfo sector number
     unusual_jump = 128,     ///< does not begin with a jump instruction
-    media_differs = 256,    ///< FAT[0] does not repeat the media byte (set by who reads FAT[0])
+    media_differs = 256,    ///< FAT[0] does not repeat the media byte (set by the reader of FAT[0])
 };
 [[nodiscard]] constexpr oddity operator|(oddity a, oddity b) noexcept {
     return static_cast<oddity>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
@@ -29,9 +29,9 @@ enum class oddity : std::uint16_t {
     return (static_cast<unsigned>(set) & static_cast<unsigned>(wanted)) != 0;
 }
 
-/// Where everything stands on a volume, computed from a boot sector once and checked; a plain value.
+/// The layout of a volume, computed from its boot sector and checked once. A plain value.
 ///
-/// Invariants (established by decode_boot_sector, relied upon by everybody):
+/// Invariants (established by decode_boot_sector, assumed by all users):
 ///   1. sector_bytes, sectors_per_cluster and cluster_bytes are powers of two, none is zero; sector_bytes is
 ///      512 to 4096.
 ///   2. fat_count >= 1 and active_fat < fat_count.
@@ -52,8 +52,8 @@ struct geometry {
     std::uint64_t volume_bytes = 0;
     std::uint32_t cluster_count = 0;  // of clusters that exist: what both the FAT and the data area hold
 
-    std::uint64_t fat_offset = 0;  // of the first copy
-    std::uint64_t fat_bytes = 0;   // of one copy
+    std::uint64_t fat_offset = 0;  // start of the first copy
+    std::uint64_t fat_bytes = 0;   // length of one copy
     std::uint32_t fat_count = 1;
     std::uint32_t active_fat = 0;  // the one to believe; the only one to write unless is_mirrored
     bool is_mirrored = true;       // all copies are to be kept alike
@@ -92,7 +92,7 @@ struct geometry {
         const byte_extent last = entry_extent(type, last_cluster());
         return last.offset + last.length;
     }
-    /// What an entry of this volume says.
+    /// Returns the meaning of a value of an entry of this volume.
     [[nodiscard]] constexpr table_entry classify(std::uint32_t value) const noexcept {
         return fat::classify(type, value, last_cluster());
     }

@@ -22,8 +22,8 @@ struct journal_header {
     le64 volume_bytes;             // 24
     le64 generation;               // 32  of the records that count
     std::array<std::byte, 16> id;  // 40  random: whose records these are
-    le32 fingerprint;              // 56  CRC-32 of the volume's first 512 bytes, its dirty mark left out
-    le32 checksum;                 // 60  CRC-32 of what comes before
+    le32 fingerprint;              // 56  CRC-32 of the volume's first 512 bytes, without the dirty mark
+    le32 checksum;                 // 60  CRC-32 of bytes 0 to 59
     std::array<std::byte, 448> unused;  // 64
 };
 static_assert(sizeof(journal_header) == 512 and alignof(journal_header) == 1);
@@ -32,15 +32,15 @@ static_assert(offsetof(journal_header, id) == 40 and offsetof(journal_header, ch
 enum class journal_kind : std::uint32_t {
     write = 1,  // the bytes follow
     hole = 2,   // zeros
-    end = 3,    // of a batch
+    end = 3,    // the end of a batch
 };
 
 /// Before each change and behind each batch.
 struct journal_record {
     le32 kind;              //  0  a journal_kind
     le32 payload_checksum;  //  4  CRC-32 of the bytes that follow
-    le64 offset;            //  8  in the volume; of an end 0
-    le64 length;            // 16  bytes changed; of an end the number of records in the batch
+    le64 offset;            //  8  in the volume; 0 in an end record
+    le64 length;            // 16  bytes changed; in an end record, the number of records in the batch
     le64 generation;        // 24
     le32 checksum;          // 32  CRC-32 of the journal's id, the record's own place (8 bytes), and all above
     le32 zero;              // 36
@@ -49,11 +49,11 @@ static_assert(sizeof(journal_record) == 40 and alignof(journal_record) == 1);
 
 inline constexpr std::uint64_t journal_records_offset = 4096;
 inline constexpr std::uint64_t journal_bytes_min = 64U << 10;
-/// What a journal may hold at most.
+/// Upper bounds of a journal.
 inline constexpr std::uint64_t journal_bytes_max = 128U << 20;
 inline constexpr std::uint32_t journal_records_max = 1U << 18;
 
-/// What a journal knows of the volume it belongs to.
+/// The volume that a journal belongs to.
 struct journal_binding {
     byte_extent volume;  // in the image
     bool was_clean = false;
@@ -68,7 +68,8 @@ struct journal_binding {
 /// Errors: a sentence: no journal, one of a newer version, damaged.
 [[nodiscard]] std::expected<journal_binding, std::string> decode(const journal_header& raw);
 
-/// What record.checksum is to be. `place`: where it stands in the journal.
+/// Returns the expected value of record.checksum. `place` is the position of the record in the
+/// journal.
 [[nodiscard]] std::uint32_t checksum_of(const journal_binding& of, const journal_record& record,
                                         std::uint64_t place) noexcept;
 

@@ -11,7 +11,7 @@ namespace sluice::fat {
 
 using label_bytes = std::array<char, 11>;
 
-/// What the boot sector says of a volume that has none.
+/// The label in the boot sector of a volume without a label.
 inline constexpr label_bytes no_label = {'N', 'O', ' ', 'N', 'A', 'M', 'E', ' ', ' ', ' ', ' '};
 
 /// A label as it is written: in upper case, padded with spaces. An empty one gives no_label.

@@ -38,7 +38,7 @@ TEST(long_name, text_comes_back_with_pairs_and_lone_surrogates) {
 }
 
 TEST(long_name, the_checksum_is_that_of_the_specification) {
-    // "The quick brown.fox" as it stands in the specification's example, THEQUI~1.FOX.
+    // "The quick brown.fox", the example of the specification: THEQUI~1.FOX.
     EXPECT_EQ(checksum_of(bytes("THEQUI~1FOX")), 0x07);
 }
 
@@ -115,7 +115,7 @@ TEST(short_name, a_name_that_is_one_needs_no_long_name) {
     EXPECT_EQ(exactly("readme.TXT", code_page::ascii)->case_bits, lower_base);
 }
 
-TEST(short_name, a_name_that_is_none_says_so) {
+TEST(short_name, is_not_made_from_a_name_that_does_not_fit) {
     for (const char* name : {"", ".", "..", ".hidden", "Mixed", "name.tar.gz", "123456789", "a.b123", "a b",
                              "a+b", "naïve", "日本", "a.", "a.b.", "é", "\xff"})
         EXPECT_FALSE(exactly(name, code_page::cp437).has_value()) << name;

@@ -53,7 +53,7 @@ overlay_header encode(const overlay_binding& binding) noexcept {
 }
 
 std::expected<overlay_binding, std::string> decode(const overlay_header& raw) {
-    if (not has_magic(raw)) return std::unexpected("is no overlay");
+    if (not has_magic(raw)) return std::unexpected("is not an overlay");
     if (raw.version.value() != version)
         return std::unexpected("is an overlay of version " + std::to_string(raw.version.value()) +
                                "; this program knows version " + std::to_string(version));

@@ -21,9 +21,9 @@ struct overlay_header {
     le32 block_bytes;                   // 16
     le32 fingerprint;                   // 20  of the image; once committing, of the image under its overlay
     le64 image_bytes;                   // 24
-    le64 image_modified;                // 32  nanoseconds since 1970; 0: not to be looked at
+    le64 image_modified;                // 32  nanoseconds since 1970; 0: not checked
     std::array<std::byte, 16> id;       // 40  random: whose entries these are
-    le32 checksum;                      // 56  CRC-32 of what comes before
+    le32 checksum;                      // 56  CRC-32 of bytes 0 to 55
     std::array<std::byte, 452> unused;  // 60
 };
 static_assert(sizeof(overlay_header) == 512 and alignof(overlay_header) == 1);
@@ -50,7 +50,7 @@ struct overlay_layout {
     static constexpr std::uint32_t slots_per_group = page_bytes / sizeof(overlay_entry);
     static constexpr std::uint32_t block_bytes_min = 4096;
     static constexpr std::uint32_t block_bytes_max = 1U << 24;
-    static constexpr std::uint64_t blocks_max = 1U << 24;  // of one image; 4 bytes of memory each
+    static constexpr std::uint64_t blocks_max = 1U << 24;  // per image; 4 bytes of memory each
 
     std::uint64_t image_bytes = 0;
     std::uint32_t block_bytes = block_bytes_min;
@@ -74,16 +74,16 @@ struct overlay_layout {
         return group_offset(slot / slots_per_group) + page_bytes +
                std::uint64_t{slot % slots_per_group} * block_bytes;
     }
-    /// Of an overlay that holds everything.
+    /// Returns the size of an overlay in which every block is stored.
     [[nodiscard]] std::uint64_t store_bytes() const noexcept { return group_offset(group_count()); }
 };
 
-/// What an overlay knows of the image it belongs to.
+/// The image that an overlay belongs to.
 struct overlay_binding {
     overlay_layout layout;
     overlay_state state = overlay_state::collecting;
     std::uint32_t fingerprint = 0;
-    std::int64_t image_modified = 0;  // nanoseconds since 1970; 0: not to be looked at
+    std::int64_t image_modified = 0;  // nanoseconds since 1970; 0: not checked
     std::array<std::byte, 16> id{};
 };
 
@@ -96,8 +96,9 @@ struct overlay_binding {
 [[nodiscard]] overlay_entry encode_entry(const overlay_binding& of, std::uint32_t slot,
                                          std::uint32_t block) noexcept;
 
-/// A number that says whether an image is still the one it was: a CRC-32 of its first 64 KiB and of 64 pieces
-/// of 4 KiB spread over it. Errors: of the device. Complexity: O(1). Allocates: 64 KiB.
+/// Returns a number that identifies the content of an image: a CRC-32 of its first 64 KiB and of 64
+/// pieces of 4 KiB spread over it. Errors: those of the device. Complexity: O(1). Allocates: 64
+/// KiB.
 [[nodiscard]] result<std::uint32_t> fingerprint_of(device& image);
 
 }  // namespace sluice::fat

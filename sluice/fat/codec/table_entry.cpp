@@ -5,7 +5,8 @@
 namespace sluice::fat {
 namespace {
 
-// Where the entry stands in the piece; nothing if it begins before. Whether it ends inside, take_at tells.
+// Returns the position of the entry in the piece, or std::nullopt if it begins before the piece.
+// take_at checks whether it ends inside.
 std::optional<std::uint64_t> position_in(fat_type type, std::uint32_t cluster,
                                          std::uint64_t first_byte) noexcept {
     const byte_extent extent = entry_extent(type, cluster);

@@ -28,7 +28,7 @@ TEST(table_entry, comes_back_as_written_and_leaves_its_neighbours_alone) {
     }
 }
 
-TEST(table_entry, stands_where_the_specification_says) {
+TEST(table_entry, is_located_where_the_specification_says) {
     const std::vector<std::byte> fat12{std::byte{0xf0}, std::byte{0xff}, std::byte{0xff},
                                        std::byte{0x03}, std::byte{0x40}, std::byte{0x00}};
     EXPECT_EQ(read_entry(fat_type::fat12, fat12, 0), 0xff0U);

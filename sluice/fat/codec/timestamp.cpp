@@ -15,7 +15,7 @@ constexpr local_seconds latest = local_days(year(2107) / 12 / 31) + hours(23) + 
 
 constexpr auto first_day = floor<days>(earliest);
 constexpr auto day_count = static_cast<std::size_t>((floor<days>(latest) - first_day).count() + 1);
-// Of a remembered day; any other value is an offset in seconds plus the bias.
+// Marks of a day; any other value is an offset in seconds plus the bias.
 constexpr std::int32_t unknown_day = 0;
 constexpr std::int32_t day_of_change = 1;
 constexpr std::int32_t offset_bias = 1'000'000;

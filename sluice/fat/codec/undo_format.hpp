@@ -9,8 +9,8 @@
 #include "sluice/base/endian.hpp"
 #include "sluice/fat/device.hpp"
 
-// The file with which a repair can be undone. docs/formats/fat_undo.md has it to the point of writing another
-// reader.
+// The undo file of a repair. docs/formats/fat_undo.md describes it in enough detail to write
+// another reader.
 
 namespace sluice::fat {
 

@@ -59,7 +59,7 @@ std::expected<std::unique_ptr<journal_device>, std::string> journal_device::open
                                                                                  const place& where,
                                                                                  bool is_read_only) {
     journal_header raw{};
-    if (log.size_bytes() < journal_bytes_min) return std::unexpected("is no journal");
+    if (log.size_bytes() < journal_bytes_min) return std::unexpected("is not a journal");
     if (const auto read = log.read_at(0, std::as_writable_bytes(std::span(&raw, 1))); not read)
         return std::unexpected(read.error().message());
     const auto binding = decode(raw);

@@ -474,7 +474,7 @@ TEST(journal_of_a_volume, is_refused_where_the_volume_is_another_or_was_mended_b
     made.log.bytes()[32] ^= std::byte{1};
     EXPECT_EQ(made.refusal(), "its header is damaged");
     made.log.bytes()[0] = std::byte{};
-    EXPECT_EQ(made.refusal(), "is no journal");
+    EXPECT_EQ(made.refusal(), "is not a journal");
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ std::expected<std::unique_ptr<overlay_device>, std::string> overlay_device::open
     device& image, device& store, std::uint64_t present_bytes) {
     overlay_header raw{};
     if (present_bytes < sizeof raw or store.size_bytes() < sizeof raw)
-        return std::unexpected("is no overlay");
+        return std::unexpected("is not an overlay");
     if (const auto read = store.read_at(0, std::as_writable_bytes(std::span(&raw, 1))); not read)
         return std::unexpected(read.error().message());
     const auto binding = decode(raw);

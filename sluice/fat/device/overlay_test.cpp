@@ -295,7 +295,7 @@ TEST(overlay, that_is_damaged_or_of_another_image_is_refused_with_the_reason) {
     made.store.bytes()[8] = std::byte{2};
     EXPECT_EQ(made.refusal(), "is an overlay of version 2; this program knows version 1");
     made.store.bytes()[0] = std::byte{'X'};
-    EXPECT_EQ(made.refusal(), "is no overlay");
+    EXPECT_EQ(made.refusal(), "is not an overlay");
     std::ranges::copy(sound, made.store.bytes().begin());
     memory_device other(599 * block_bytes);
     EXPECT_EQ(overlay_device::open(other, made.store, made.store.size_bytes()).error(),
