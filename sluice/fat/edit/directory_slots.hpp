@@ -14,10 +14,11 @@ namespace sluice::fat {
 /// The slots of a directory, by their offsets, for changes to a volume that is not mounted.
 ///
 /// Invariants:
-///   1. The directory's chain is consistent, or at least every cluster up to its end is one of the volume.
-///   2. No slot before `next_` of extent `extent_` is given out any more. Once `is_behind_end_`, neither is
-///   any behind it used.
-/// Thread safety: none of its own. All outlive it.
+///   1. The directory's chain is consistent, or at least every cluster up to its end is on the
+///   volume.
+///   2. No slot before `next_` of extent `extent_` is allocated again. Once `is_behind_end_`, no
+///   slot after the position is in use.
+/// Thread safety: none of its own. The constructor's arguments outlive the object.
 class directory_slots {
 public:
     /// The slots of the root.
@@ -36,10 +37,11 @@ public:
     /// calls together.
     [[nodiscard]] result<std::optional<std::uint64_t>> take(where place = where::anywhere);
 
-    /// Returns where slot `number` of the directory is, or std::nullopt if it has fewer.
+    /// Returns the offset of slot `number` of the directory, or std::nullopt if it has fewer slots.
     [[nodiscard]] std::optional<std::uint64_t> offset_of(std::uint64_t number) const noexcept;
 
-    /// Calls `visit(offset, entry)` for all slots before the end until it returns true; whether it did.
+    /// Calls `visit(offset, entry)` for the slots before the end until it returns true. Returns
+    /// whether it did.
     template <class Visit>
     [[nodiscard]] result<bool> find(Visit visit) {
         std::vector<std::byte> room;

@@ -6,13 +6,13 @@
 
 namespace sluice::fat {
 
-/// Changes to a FAT, gathered and written at once to all copies that are kept.
+/// Changes to a FAT, collected and then written together to all active copies.
 ///
-/// Invariant: `table_` is the active FAT with all changes; the pieces that differ from the disk are in
-/// `changed_`. Thread safety: none of its own.
+/// Invariant: `table_` is the active FAT with all changes; the pieces that differ from the disk are
+/// in `changed_`. Thread safety: none of its own.
 class table_editor {
 public:
-    /// Errors: as chain_map::load.
+    /// Loads the active copy. Errors: as chain_map::load.
     [[nodiscard]] static result<table_editor> load(device& image, const geometry& shape);
 
     [[nodiscard]] std::uint32_t value(std::uint32_t cluster) const noexcept;
@@ -24,7 +24,8 @@ public:
     /// A free cluster, now the end of a chain of its own. Nothing if there is none. Amortised O(1).
     [[nodiscard]] std::optional<std::uint32_t> allocate();
 
-    /// Writes what was changed, to the active copy or, if they are mirrored, to all. Errors: of the device.
+    /// Writes the changes to the active copy or, if the copies are mirrored, to all. Errors: those
+    /// of the device.
     [[nodiscard]] result<void> flush();
 
 private:
