@@ -29,10 +29,10 @@ struct file_place {
 /// Invariants, of every implementation:
 ///   1. The size never changes while the device lives; no call accesses bytes outside it.
 ///   2. A transfer is complete or an error; after a failed write any part of its range may have
-///   changed.
+///      changed.
 ///   3. A read sees every write that returned before it began. A completed barrier makes durable
-///   every write that returned before the barrier began, in any thread; without one, writes may
-///   become durable in any order.
+///      every write that returned before the barrier began, in any thread; without one, writes may
+///      become durable in any order.
 ///
 /// Thread safety: all members, from any thread. The caller excludes concurrent transfers of
 /// overlapping ranges: a read that overlaps a concurrent write may return any mixture of old and

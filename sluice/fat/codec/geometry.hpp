@@ -32,15 +32,15 @@ enum class oddity : std::uint16_t {
 /// The layout of a volume, computed from its boot sector and checked once. A plain value.
 ///
 /// Invariants (established by decode_boot_sector, assumed by all users):
-///   1. sector_bytes, sectors_per_cluster and cluster_bytes are powers of two, none is zero; sector_bytes is
-///      512 to 4096.
+///   1. sector_bytes, sectors_per_cluster and cluster_bytes are powers of two, none is zero;
+///      sector_bytes is 512 to 4096.
 ///   2. fat_count >= 1 and active_fat < fat_count.
-///   3. Every cluster number in [first_cluster, last_cluster] has an entry inside each FAT copy and lies
-///      inside [data_offset, volume_bytes). There may be none at all (cluster_count == 0).
+///   3. Every cluster number in [first_cluster, last_cluster] has an entry inside each FAT copy and
+///      lies inside [data_offset, volume_bytes). There may be none at all (cluster_count == 0).
 ///   4. FAT copies, fixed root and data area follow each other without overlap, in this order.
 ///   5. All offsets and lengths are bytes from the start of the volume and fit in 63 bits.
-///   volume_bytes may exceed the device (oddity image_is_short): reading there is then an error of the
-///   device.
+///      volume_bytes may exceed the device (oddity image_is_short): reading there is then an error
+///      of the device.
 struct geometry {
     static constexpr std::uint32_t first_cluster = 2;
     static constexpr std::uint32_t dir_entry_bytes = 32;

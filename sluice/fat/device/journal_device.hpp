@@ -19,10 +19,10 @@ namespace sluice::fat {
 ///
 /// Invariants:
 ///   1. The volume changes only by a checkpoint, which copies durable records of the journal; and
-///   its dirty mark is set, durably, before the first batch is valid. So if a journal is not empty
-///   but its volume is marked clean, another program has changed the volume.
+///      its dirty mark is set, durably, before the first batch is valid. So if a journal is not
+///      empty but its volume is marked clean, another program has changed the volume.
 ///   2. A checkpoint begins a new generation once the volume is durable; records of an older
-///   generation are invalid.
+///      generation are invalid.
 ///   3. map_ has the pieces that are newer in the journal than in the volume; they do not overlap.
 ///
 /// A batch that does not fit is ended early. Then it is not atomic, but earlier writes are still

@@ -21,9 +21,11 @@ namespace sluice::fat {
 /// never the content of another block.
 ///
 /// Invariants:
-///   1. slot_of(block) is set once, after the slot holds the whole block. Whoever sees it set sees that.
+///   1. slot_of(block) is set once, after the slot holds the whole block. Whoever sees it set sees
+///      that.
 ///   2. first_[block % locks] is held from looking for a block's slot to setting it.
-///   3. An entry reaches the store only after a barrier behind the last byte that was copied to make it.
+///   3. An entry reaches the store only after a barrier behind the last byte that was copied to
+///      make it.
 /// Thread safety: as device. Memory: 4 bytes for each block of a stretch of 1,024 of which one was written;
 /// at most 64 MiB. Allocates: that. Errors: as device; ENOSPC if the store is full, and then no
 /// earlier write is lost. The next barrier tries again to write the entries that a barrier failed

@@ -12,9 +12,9 @@ namespace sluice::fat {
 ///
 /// Invariants:
 ///   1. The log holds every change since the construction or clear_log, in the order in which the
-///   calls returned.
+///      calls returned.
 ///   2. Writes between two barriers may have reached the disk in any subset and order; writes
-///   before a barrier that waits have reached it.
+///      before a barrier that waits have reached it.
 /// Thread safety: as device; log() requires that no other call is in progress.
 class recording_device final : public device {
 public:

@@ -13,7 +13,7 @@ namespace sluice::fat {
 /// Invariants:
 ///   1. `table_` holds the entries of all clusters, so no lookup of a cluster fails.
 ///   2. Every cluster gets an owner at most once. So even if chains cross or are cyclic, following
-///   all of them takes as many steps as there are clusters, plus one for each chain.
+///      all of them takes as many steps as there are clusters, plus one for each chain.
 /// Memory: the size of the FAT, and 4 bytes per cluster. load() has checked that the device is
 /// large enough for that FAT.
 /// Thread safety: none of its own.

@@ -15,9 +15,9 @@ namespace sluice::fat {
 ///
 /// Invariants:
 ///   1. The directory's chain is consistent, or at least every cluster up to its end is on the
-///   volume.
+///      volume.
 ///   2. No slot before `next_` of extent `extent_` is allocated again. Once `is_behind_end_`, no
-///   slot after the position is in use.
+///      slot after the position is in use.
 /// Thread safety: none of its own. The constructor's arguments outlive the object.
 class directory_slots {
 public:

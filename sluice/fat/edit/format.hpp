@@ -12,14 +12,14 @@
 //
 // Policy, stricter than for reading:
 //   1. The type follows from the number of clusters by Microsoft's rule, so every implementation
-//   detects the same one. The number is at least 16 clusters away from the limits 4,085 and 65,525,
-//   where implementations differ by a few.
+//      detects the same one. The number is at least 16 clusters away from the limits 4,085 and
+//      65,525, where implementations differ by a few.
 //   2. The data area begins at a multiple of the cluster size (or 4 KiB, if that is more), except
-//   on floppies, so that clusters of an image file can be punched out and shared by reflink.
+//      on floppies, so that clusters of an image file can be punched out and shared by reflink.
 //   3. The same size and options give the same bytes: neither a clock nor a random generator is
-//   used.
+//      used.
 //   4. FAT32 has its FSInfo in sector 1 and copies of the boot sector and FSInfo in sectors 6 and
-//   7.
+//      7.
 
 namespace sluice::fat {
 

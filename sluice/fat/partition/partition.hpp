@@ -11,11 +11,11 @@
 //
 // Invariants of the result:
 //   1. Every partition is inside the image and is not empty. A partition that reaches past the end
-//   of the image is truncated.
+//      of the image is truncated.
 //   2. Numbers are unique, ascending and those of Linux: MBR 1 to 4, logical partitions from 5; GPT
-//   by slot.
+//      by slot.
 //   3. For any bytes, at most limits::partitions_max partitions and limits::gpt_array_bytes_max
-//   bytes are read.
+//      bytes are read.
 //
 // Source: UEFI 2.10, chapter 5; the MBR as common partitioning tools write it.
 
