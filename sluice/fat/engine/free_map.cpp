@@ -74,7 +74,7 @@ std::uint32_t free_map::free_from(std::uint32_t first, std::uint32_t most) const
     return free_bits_from(first - first_, most);
 }
 
-// The first free bit at or behind index; count_ if there is none.
+// Returns the first free bit at or after index; count_ if there is none.
 std::uint32_t free_map::next_free(std::uint32_t index) const noexcept {
     while (index < count_) {
         if (free_in_[index / window_bits] == 0) {
