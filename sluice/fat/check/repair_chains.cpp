@@ -5,7 +5,7 @@
 #include "sluice/fat/check/tree_check.hpp"
 #include "sluice/fat/edit/saved_names.hpp"
 
-// Remedies for chains: cut, copied, measured, saved.
+// Remedies for chains: truncation, copies, sizes, and lost clusters.
 
 namespace sluice::fat {
 namespace {
@@ -29,7 +29,7 @@ result<bool> repair_round::mend_chain(const problem& one) {
     if (one.cluster != 0) {
         ENSURE(shape_.is_cluster(one.cluster), "a chain ends in a cluster");
         table_->end_chain(one.cluster);
-        say(one, "ended the chain behind cluster " + std::to_string(one.cluster));
+        say(one, "ended the chain after cluster " + std::to_string(one.cluster));
         return true;
     }
     ENSURE(one.slot_offset != 0, "a chain without a cluster is that of an entry");
@@ -100,13 +100,12 @@ result<bool> repair_round::copy_shared(const problem& one, const directory_entry
     return true;
 }
 
-// Rule 3. A longer chain is cut where the size ends; what is cut off belongs to nobody then, and is saved by
-// a later stage.
+// Rule 3. A chain that is too long is cut at the size; a later stage saves the removed clusters.
 result<bool> repair_round::mend_length(const problem& one) {
     if (one.kind == problem_kind::chain_too_long and one.cluster != 0) {
         ENSURE(shape_.is_cluster(one.cluster), "a chain ends in a cluster");
         table_->end_chain(one.cluster);
-        say(one, "cut off the clusters its size does not need");
+        say(one, "removed the clusters its size does not need");
         return true;
     }
     auto entry = read_slot(image_, one.slot_offset);
@@ -141,7 +140,8 @@ result<bool> repair_round::save_lost() {
     if (not names) return failure(names.error());
     constexpr chain_map::object saved = ~chain_map::object{0};
     bool did_something = false;
-    // First from the heads of chains; what is left then are loops, each entered anywhere.
+    // First from the heads of chains. The remaining clusters form cycles, each entered at any
+    // cluster.
     for (const bool only_heads : {true, false})
         for (std::uint32_t each = geometry::first_cluster; each <= shape_.last_cluster(); ++each) {
             if (not is_lost(each) or (only_heads and is_led_to[each])) continue;

@@ -146,7 +146,8 @@ TEST(allocator, released_clusters_are_not_allocated_before_the_release_is_durabl
     EXPECT_EQ(from.allocate({.wanted = 3}, own, again).error().code(), EAGAIN);
     EXPECT_EQ(from.allocate({.wanted = 4}, own, again).error().code(), ENOSPC);
     const auto released = from.take_released();
-    EXPECT_EQ(from.allocate({.wanted = 3}, own, again).error().code(), EAGAIN) << "the release is not durable yet";
+    EXPECT_EQ(from.allocate({.wanted = 3}, own, again).error().code(), EAGAIN)
+        << "the release is not durable yet";
     reuse_all(from, released);
     ASSERT_TRUE(from.allocate({.wanted = 3}, own, again));
     EXPECT_EQ(again, (std::vector<cluster_extent>{{.first = 4, .length = 3}}));

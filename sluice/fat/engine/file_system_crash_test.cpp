@@ -106,9 +106,8 @@ std::vector<scenario> content_scenarios() {
          },
          [](file_system& fs) {
              const std::string found = content_of(fs, long_path);
-             return found.starts_with(text(2000, 'a'))
-                        ? ""
-                        : "the remaining part is lost: " + found.substr(0, 20);
+             return found.starts_with(text(2000, 'a')) ? ""
+                                                       : "the remaining part is lost: " + found.substr(0, 20);
          }},
         {"defragment",
          [](file_system& fs) {
