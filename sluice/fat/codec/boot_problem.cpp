@@ -58,7 +58,7 @@ std::string boot_problem::message() const {
                    " for its kind of FAT: the boot sector is damaged";
         case boot_fault::active_fat:
             return "the active FAT is number " + text(value) + ", must be one of the " + text(bound) +
-                   " there are, counted from 0: the boot sector is damaged";
+                   " copies, counted from 0: the boot sector is damaged";
     }
     return "no FAT volume";
 }

@@ -11,15 +11,15 @@ namespace sluice::fat {
 /// characters of two bytes, and are available if the host's iconv(3) supports them.
 enum class code_page : std::uint8_t { ascii, cp437, cp850, cp852, cp866, cp1252, cp932, cp936, cp949, cp950 };
 
-/// Whether decode() and encode() know more of a page than ASCII.
+/// Returns whether decode() and encode() support more of a page than ASCII.
 [[nodiscard]] bool is_available(code_page page) noexcept;
 
-/// A character and how many bytes it took.
+/// A character and the number of its bytes.
 struct page_character {
     char16_t unit = 0;  // U+FFFD if the page has none
     std::size_t length = 1;
 };
-/// The first character of `text`, which is not empty. Complexity: constant.
+/// Returns the first character of `text`, which is not empty. Complexity: constant.
 [[nodiscard]] page_character decode(std::span<const unsigned char> text, code_page page) noexcept;
 
 /// One or two bytes.

@@ -30,13 +30,13 @@ std::vector<std::byte> random_bytes(std::size_t count) {
     return bytes;
 }
 
-TEST(crc32, is_that_of_the_check_string) {
+TEST(crc32, has_the_standard_check_value) {
     const std::string_view text = "123456789";
     EXPECT_EQ(crc32(std::as_bytes(std::span(text))), 0xcbf4'3926U);
     EXPECT_EQ(crc32({}), 0U);
 }
 
-TEST(crc32, of_bytes_of_every_length_and_place_is_what_the_definition_says) {
+TEST(crc32, agrees_with_the_definition_for_every_length_and_alignment) {
     const auto bytes = random_bytes(600);
     for (std::size_t length = 0; length != 512; ++length) {
         const auto part = std::span(bytes).subspan(length % 17, length);

@@ -13,7 +13,7 @@ namespace sluice::fat {
 enum class oddity : std::uint16_t {
     none = 0,
     no_signature = 1,       ///< the sector does not end in 55 AA
-    few_clusters = 2,       ///< FAT32 by its fields, with fewer clusters than strict readers demand
+    few_clusters = 2,       ///< FAT32 by its fields, with fewer clusters than the specification requires
     image_is_short = 4,     ///< the boot sector counts more sectors than the image has
     table_is_short = 8,     ///< the FAT has entries for fewer clusters than the data area
     one_table = 16,         ///< a single FAT: no copy to repair from
@@ -50,18 +50,18 @@ struct geometry {
     std::uint32_t sectors_per_cluster = 1;
     std::uint32_t cluster_bytes = 512;
     std::uint64_t volume_bytes = 0;
-    std::uint32_t cluster_count = 0;  // of clusters that exist: what both the FAT and the data area hold
+    std::uint32_t cluster_count = 0;  // clusters that both the FAT and the data area have
 
     std::uint64_t fat_offset = 0;  // start of the first copy
     std::uint64_t fat_bytes = 0;   // length of one copy
     std::uint32_t fat_count = 1;
-    std::uint32_t active_fat = 0;  // the one to believe; the only one to write unless is_mirrored
-    bool is_mirrored = true;       // all copies are to be kept alike
+    std::uint32_t active_fat = 0;  // the copy to read; the only one to write unless is_mirrored
+    bool is_mirrored = true;       // all copies are written
 
     std::uint64_t root_offset = 0;   // FAT12, FAT16: the fixed root directory
-    std::uint32_t root_entries = 0;  // FAT12, FAT16: how many entries of 32 bytes it has
-    std::uint32_t root_cluster = 0;  // FAT32: where the root's chain begins; not yet known to be valid
-    std::uint64_t data_offset = 0;   // of cluster 2
+    std::uint32_t root_entries = 0;  // FAT12, FAT16: number of its entries of 32 bytes
+    std::uint32_t root_cluster = 0;  // FAT32: first cluster of the root; not checked
+    std::uint64_t data_offset = 0;   // start of cluster 2
 
     std::optional<std::uint64_t> info_offset;    // FAT32: the FSInfo sector
     std::optional<std::uint64_t> backup_offset;  // FAT32: the copy of the boot sector
@@ -77,17 +77,18 @@ struct geometry {
     [[nodiscard]] constexpr bool is_cluster(std::uint32_t cluster) const noexcept {
         return cluster >= first_cluster and cluster - first_cluster < cluster_count;
     }
-    /// Where a cluster begins. `cluster` is one (is_cluster).
+    /// Returns the offset of a cluster of the volume (is_cluster).
     [[nodiscard]] constexpr std::uint64_t cluster_offset(std::uint32_t cluster) const noexcept {
         ENSURE(is_cluster(cluster));
         return data_offset + std::uint64_t{cluster - first_cluster} * cluster_bytes;
     }
-    /// Where copy `index` of the FAT begins. `index` is less than fat_count.
+    /// Returns the offset of copy `index` of the FAT. `index` is less than fat_count.
     [[nodiscard]] constexpr std::uint64_t fat_copy_offset(std::uint32_t index) const noexcept {
         ENSURE(index < fat_count);
         return fat_offset + index * fat_bytes;
     }
-    /// How many of a FAT copy's bytes hold entries 0 to last_cluster; the rest means nothing.
+    /// Returns the number of bytes of a FAT copy that hold the entries 0 to last_cluster; the rest
+    /// is unused.
     [[nodiscard]] constexpr std::uint64_t fat_used_bytes() const noexcept {
         const byte_extent last = entry_extent(type, last_cluster());
         return last.offset + last.length;
@@ -96,7 +97,8 @@ struct geometry {
     [[nodiscard]] constexpr table_entry classify(std::uint32_t value) const noexcept {
         return fat::classify(type, value, last_cluster());
     }
-    /// Where the boot sector's dirty byte stands: bit 0 dirty, bit 1 the medium had errors.
+    /// Returns the offset of the boot sector's dirty byte: bit 0 dirty, bit 1 the device had
+    /// errors.
     [[nodiscard]] constexpr std::uint64_t dirty_byte_offset() const noexcept {
         return type == fat_type::fat32 ? 0x41 : 0x25;
     }

@@ -9,19 +9,19 @@
 #include "sluice/base/endian.hpp"
 #include "sluice/fat/device.hpp"
 
-// The bytes of a side journal: docs/formats/fat_journal.md.
+// The format of a side journal: docs/formats/fat_journal.md.
 
 namespace sluice::fat {
 
-/// The first sector of a journal. It is one sector so that a disk writes it whole or not at all.
+/// The first sector of a journal. It is a single sector so that a disk writes it atomically.
 struct journal_header {
     std::array<char, 8> magic;     //  0  "SLUICJNL"
     le32 version;                  //  8
     le32 was_clean;                // 12  1: the volume was marked clean before it was used with this journal
     le64 volume_offset;            // 16  in the image
     le64 volume_bytes;             // 24
-    le64 generation;               // 32  of the records that count
-    std::array<std::byte, 16> id;  // 40  random: whose records these are
+    le64 generation;               // 32  of the valid records
+    std::array<std::byte, 16> id;  // 40  random; identifies the records
     le32 fingerprint;              // 56  CRC-32 of the volume's first 512 bytes, without the dirty mark
     le32 checksum;                 // 60  CRC-32 of bytes 0 to 59
     std::array<std::byte, 448> unused;  // 64
@@ -35,7 +35,7 @@ enum class journal_kind : std::uint32_t {
     end = 3,    // the end of a batch
 };
 
-/// Before each change and behind each batch.
+/// Precedes each change and ends each batch.
 struct journal_record {
     le32 kind;              //  0  a journal_kind
     le32 payload_checksum;  //  4  CRC-32 of the bytes that follow
@@ -62,10 +62,10 @@ struct journal_binding {
     std::uint32_t fingerprint = 0;
 };
 
-/// Whether it is a journal's, sound or not.
+/// Returns whether the magic is that of a journal, damaged or not.
 [[nodiscard]] bool has_magic(const journal_header& raw) noexcept;
 [[nodiscard]] journal_header encode(const journal_binding& binding) noexcept;
-/// Errors: a sentence: no journal, one of a newer version, damaged.
+/// Errors: a sentence: not a journal, a newer version, damaged.
 [[nodiscard]] std::expected<journal_binding, std::string> decode(const journal_header& raw);
 
 /// Returns the expected value of record.checksum. `place` is the position of the record in the

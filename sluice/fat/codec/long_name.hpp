@@ -7,7 +7,7 @@
 
 #include "sluice/fat/codec/directory_entry.hpp"
 
-// Long names: UTF-16 in pieces of thirteen units, in slots before the entry they belong to, the last piece
+// Long names: UTF-16 in pieces of thirteen units, in slots before their entry, the last piece
 // first, all with a checksum of the short name.
 
 namespace sluice::fat {
@@ -24,16 +24,16 @@ static_assert(long_name_slots_max * units_per_slot >= long_name_units_max);
 /// Converts back text that was UTF-8. Allocates: the string.
 [[nodiscard]] std::string to_utf8(std::u16string_view name);
 
-/// The checksum by which pieces find their entry.
+/// Returns the checksum that associates pieces with their entry.
 [[nodiscard]] std::uint8_t checksum_of(const short_name_bytes& name) noexcept;
 
-/// How many pieces a name of `units` takes.
+/// Returns the number of pieces for a name of `units`.
 [[nodiscard]] constexpr std::size_t long_name_slots(std::size_t units) noexcept {
     return (units + units_per_slot - 1) / units_per_slot;
 }
 
-/// Piece `number` of a name, 1 being that of its first thirteen units, which stands last.
-/// `name` is not empty, at most long_name_units_max, and has such a piece.
+/// Returns piece `number` of a name. Piece 1 has the first thirteen units and is stored last.
+/// `name` is not empty, has at most long_name_units_max units, and has such a piece.
 [[nodiscard]] directory_entry long_name_slot(std::u16string_view name, std::size_t number,
                                              std::uint8_t checksum) noexcept;
 
@@ -45,7 +45,7 @@ static_assert(long_name_slots_max * units_per_slot >= long_name_units_max);
 /// Thread safety: none of its own.
 class long_name_collector {
 public:
-    /// The next slot, which is a piece. Complexity: constant.
+    /// Adds the next slot, which is a piece. Complexity: constant.
     void add(const directory_entry& piece) noexcept;
     /// Discards the collected pieces. Call it after a slot of another kind, or once the entry has
     /// been read.
@@ -54,7 +54,7 @@ public:
     /// Returns the name collected for the entry that follows, or std::nullopt if there is none, it
     /// is incomplete, or it belongs to another entry. Valid until the next call.
     [[nodiscard]] std::optional<std::u16string_view> name_of(const short_name_bytes& name) const noexcept;
-    /// Slots the gathered pieces take; 0 after drop().
+    /// Returns the number of slots of the collected pieces; 0 after drop().
     [[nodiscard]] std::size_t slots() const noexcept { return slots_; }
 
 private:

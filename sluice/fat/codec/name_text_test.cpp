@@ -8,7 +8,7 @@
 namespace sluice::fat {
 namespace {
 
-// Around what has room in its place, and far beyond.
+// Lengths around the inline capacity, and far beyond.
 class name_text_of_length : public testing::TestWithParam<std::size_t> {
 protected:
     const std::string text_ = std::string(GetParam(), 'n') + (GetParam() == 0 ? "" : "!");

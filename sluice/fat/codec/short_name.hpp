@@ -48,10 +48,11 @@ struct short_name_basis {
 };
 [[nodiscard]] short_name_basis basis_of(std::string_view name, code_page page);
 
-/// The highest number a short name may end in.
+/// The highest number at the end of a short name.
 inline constexpr std::uint32_t short_name_number_max = 999'999;
 
-/// "LONGNA~1.TXT" for the basis of "Long name.txt" and 1. `number` is from 1 to short_name_number_max.
+/// Returns "LONGNA~1.TXT" for the basis of "Long name.txt" and 1. `number` is from 1 to
+/// short_name_number_max.
 [[nodiscard]] short_name_bytes numbered(const short_name_basis& basis, std::uint32_t number) noexcept;
 
 }  // namespace sluice::fat

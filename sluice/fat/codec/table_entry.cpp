@@ -14,7 +14,7 @@ std::optional<std::uint64_t> position_in(fat_type type, std::uint32_t cluster,
     return extent.offset - first_byte;
 }
 
-// Of 16 bits, FAT12 uses the upper 12 for odd clusters and the lower for even ones.
+// FAT12 uses the upper 12 of the 16 bits for odd clusters, and the lower 12 for even ones.
 std::uint32_t unpack12(std::uint16_t pair, std::uint32_t cluster) noexcept {
     return cluster % 2 == 1 ? pair >> 4 : pair & 0xfffU;
 }

@@ -29,8 +29,8 @@ inline constexpr std::uint32_t free_entry = 0;
     return entry_mask(type) - 8;
 }
 
-/// In FAT[1] of FAT16 and FAT32: set while the volume is clean; set while the medium had no errors. 0 for
-/// FAT12, which has neither.
+/// Bits of FAT[1] on FAT16 and FAT32: set while the volume is clean; set while the device has had
+/// no errors. 0 for FAT12, which has neither.
 [[nodiscard]] constexpr std::uint32_t clean_bit(fat_type type) noexcept {
     return type == fat_type::fat12 ? 0 : std::uint32_t{1} << (entry_bits(type) - 1);
 }
@@ -41,7 +41,7 @@ inline constexpr std::uint32_t free_entry = 0;
 enum class entry_kind : std::uint8_t {
     free,
     next,     ///< the number of the cluster that follows
-    end,      ///< the last of a chain: any value from all ones less 7
+    end,      ///< the end of a chain: all ones, or up to 7 less
     bad,      ///< not to be used
     invalid,  ///< 1, or a number after the last cluster: damage
 };

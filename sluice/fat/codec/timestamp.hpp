@@ -57,8 +57,8 @@ private:
     [[nodiscard]] std::int32_t offset_of_day(std::chrono::local_days day) const noexcept;
 
     time_zone zone_;
-    // One per day from 1980 to 2107: seconds plus a bias, or one of two marks. Relaxed: each is complete by
-    // itself, and all threads would write the same.
+    // One value per day from 1980 to 2107: seconds plus a bias, or one of two marks. Relaxed: each
+    // value is independent, and all threads would write the same.
     std::unique_ptr<std::atomic<std::int32_t>[]> days_;
 };
 
