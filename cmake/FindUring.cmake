@@ -1,4 +1,4 @@
-# Uring::Uring, the library liburing: static if it is there, so that programs need nothing but the kernel to run.
+# Uring::Uring, the library liburing: static if available, so that programs need only the kernel to run.
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND)
   pkg_check_modules(PC_Uring QUIET liburing)

@@ -1,8 +1,8 @@
-# Compiles every header alone, so that none leans on what its includers happened to include before it. Most prove it
-# already: a header that the component's source of its name includes first is compiled alone there. The rest is done here.
-# Alone but for the standard library, which is parsed ahead; tools/tidy.py looks after that.
+# Compiles every header alone, so that no header depends on earlier includes of its includers. Most are compiled alone
+# already, by the component's source of the same name, if that includes the header first. The others are compiled here.
+# The standard library is precompiled; tools/tidy.py checks its includes.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/sluice/*.hpp")
-list(FILTER headers EXCLUDE REGEX "^sluice/cli/")  # nobody else includes the program's
+list(FILTER headers EXCLUDE REGEX "^sluice/cli/")  # only the program includes its headers
 if(NOT SLUICE_SKIPLIST_RANGE_LOCK)
   list(FILTER headers EXCLUDE REGEX "^sluice/sync/skiplist/")
 endif()
@@ -10,8 +10,8 @@ if(NOT SLUICE_ASIO_INCLUDE_DIR)
   list(FILTER headers EXCLUDE REGEX "^sluice/io/asio")  # they need Asio
 endif()
 
-# Sets `proven` to whether the component's source of the header's name includes it before anything else. What belongs to
-# the tests (X_testing) is compiled behind a precompiled header and proves nothing.
+# Sets `proven` to whether the component's source of the header's name includes it before anything else. Sources of
+# the tests (X_testing) are compiled with a precompiled header and prove nothing.
 function(is_included_first header proven)
   set(${proven} FALSE PARENT_SCOPE)
   string(REGEX REPLACE "\\.hpp$" ".cpp" source "${PROJECT_SOURCE_DIR}/${header}")

@@ -1,5 +1,5 @@
 # Which compilers can compile sluice, and code that includes its headers (docs/decisions/0001-compiler.md). Read by the
-# build and by the installed package: what the compiler itself would say names a line inside some header.
+# build and by the installed package, because the compiler's own error would name a line inside a header.
 
 # sluice_compiler_problem(<variable>): why the project's C++ compiler cannot be used, in one sentence; empty if it can.
 function(sluice_compiler_problem result)

@@ -1,4 +1,4 @@
-# The components, dependencies first: what each builds on, and which packages it needs. Read by the build and by the
+# The components, dependencies first: the components that each uses, and the packages it needs. Read by the build and by the
 # installed package, so that a consumer of one component needs nothing of the others.
 set(sluice_components base sync sync_skiplist io fsmutex vfs fat smb_wire smb_auth smb_server smb_client
   shared)
@@ -15,7 +15,7 @@ set(sluice_smb_auth_depends base smb_wire)
 set(sluice_smb_server_depends base sync io vfs smb_wire smb_auth)
 set(sluice_smb_client_depends base io vfs smb_wire smb_auth)
 
-# The shared library: these in one, and nothing else for who links it.
+# The shared library consists of these; a program that links it needs no other component.
 set(sluice_in_shared base sync io fsmutex)
 
 set(sluice_io_packages Threads Uring)
@@ -27,7 +27,7 @@ set(sluice_find_OpenSSL 3 COMPONENTS Crypto)
 set(sluice_install_Uring liburing-dev)
 set(sluice_install_OpenSSL libssl-dev)
 
-# sluice_with_dependencies(<variable> io fat): these components and all they build on, dependencies first.
+# sluice_with_dependencies(<variable> io fat): these components and their dependencies, dependencies first.
 function(sluice_with_dependencies result)
   set(wanted ${ARGN})
   set(ordered)

@@ -1,5 +1,5 @@
 # sluice_bench(read SOURCES read_bench.cpp LINK sluice::io): the benchmark program build/PRESET/bench/read, one per
-# question, on the frame of bench/harness/. `make bench` runs every program of that folder.
+# question, with the framework of bench/harness/. `make bench` runs every program of that directory.
 function(sluice_bench name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
   add_executable(sluice_${name}_bench ${arg_SOURCES})

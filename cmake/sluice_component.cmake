@@ -1,8 +1,8 @@
-# How every component, test and program is declared, so that each folder's CMakeLists.txt is a list of names.
+# Declares components, tests and programs, so that each directory's CMakeLists.txt is a list of names.
 
 find_package(Threads REQUIRED)
 
-# all_tests builds what ctest runs; threads_tests builds the programs labelled `threads`, all that TSan has to see.
+# all_tests builds the programs that ctest runs; threads_tests builds those labelled `threads`, which TSan tests.
 if(SLUICE_DEVELOPER)
   find_package(GTest REQUIRED)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
@@ -12,7 +12,7 @@ if(SLUICE_DEVELOPER)
   check_linker_flag(CXX -fuse-ld=lld sluice_has_lld)  # links the tests in a quarter of the time of GNU ld
 endif()
 
-# Options every target shares. An interface target, so that nothing leaks into a consumer's own targets.
+# The options of every target. An interface target, so that consumers' own targets do not get them.
 function(sluice_common_options)
   add_library(sluice_options INTERFACE)
   target_compile_features(sluice_options INTERFACE cxx_std_23)
@@ -28,12 +28,12 @@ function(sluice_common_options)
   endif()
 endfunction()
 
-# sluice_component(io SOURCES a.cpp LINK PRIVATE uring): the library sluice::io in this folder. What it builds on is in
+# sluice_component(io SOURCES a.cpp LINK PRIVATE uring): the library sluice::io in this directory. Its dependencies are in
 # sluice-components.cmake.
 # PRECOMPILE <sluice/io/a.hpp>: headers that most of its sources include, precompiled in the builds of the sanitizers and
 # of the program alone.
-# INTERNAL a.hpp: headers that only the component's own sources include. They are not installed, and what they declare is
-# not part of the ABI.
+# INTERNAL a.hpp: headers that only the component's own sources include. They are not installed, and their declarations
+# are not part of the ABI.
 function(sluice_component name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK;PRECOMPILE;INTERNAL" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS OR NOT name IN_LIST sluice_components)
@@ -75,8 +75,8 @@ endfunction()
 
 # sluice_test(io SOURCES a_test.cpp LINK …): one test program for a component; every case is a ctest test of the
 # program (run with --gtest_filter to run one). LABELS threads: has more than one thread, so it runs under TSan too.
-# OPTIMIZED: runs so long in code of its own, or in templates, that optimising pays.
-# WAITS: sleeps or waits for other processes most of the time, so that it shares a processor with another test.
+# OPTIMIZED: spends so much time in its own code, or in templates, that optimising pays.
+# WAITS: sleeps or waits for other processes most of the time, so that it shares a CPU with another test.
 # COST 30: takes that many seconds, so that it starts before shorter ones.
 function(sluice_test name)
   if(NOT SLUICE_DEVELOPER)
@@ -100,8 +100,8 @@ function(sluice_test name)
   endif()
 endfunction()
 
-# sluice_testing(smb_server SOURCES polite_client.cpp LINK …): the library sluice::smb_server_testing for what several
-# test programs share, compiled once. OPTIMIZED: as above.
+# sluice_testing(smb_server SOURCES polite_client.cpp LINK …): the library sluice::smb_server_testing for code that
+# several test programs share, compiled once. OPTIMIZED: as above.
 function(sluice_testing name)
   if(NOT SLUICE_DEVELOPER)
     return()
@@ -115,7 +115,7 @@ endfunction()
 
 # The options and the precompiled header of a target with code of tests.
 function(sluice_compile_for_tests target optimized libraries)
-  # AddressSanitizer's build looks at memory, not at races: no need for speed there. TSan's makes threads meet.
+  # AddressSanitizer's build checks memory, so it needs no speed. TSan's needs speed, so that threads race.
   if((optimized AND NOT SLUICE_SANITIZE MATCHES "address") OR SLUICE_SANITIZE MATCHES "thread")
     sluice_precompiled_for_test(precompiled optimized_tests ${libraries})
   else()
@@ -126,8 +126,8 @@ function(sluice_compile_for_tests target optimized libraries)
   target_precompile_headers(${target} REUSE_FROM ${precompiled})
 endfunction()
 
-# How ctest runs a test next to others: tools/run-tests offers four places for each processor. A test takes all four, and
-# one that waits takes one. Without a cost, ctest would learn only from its first run which tests take long.
+# Defines how ctest schedules a test: tools/run-tests offers four places for each CPU. A test takes all four, and
+# one that waits takes one. Without a cost, ctest does not know before its first run which tests take long.
 function(sluice_schedule test waits cost)
   set(places 4)
   if(waits)
@@ -139,7 +139,8 @@ function(sluice_schedule test waits cost)
   endif()
 endfunction()
 
-# sluice_python_test(cli SCRIPT cli_test.py ARGUMENTS …): a test written in Python, for what is easier seen from outside.
+# sluice_python_test(cli SCRIPT cli_test.py ARGUMENTS …): a test written in Python, for behaviour that is easier to test
+# from outside.
 # WAITS and COST as above.
 function(sluice_python_test name)
   if(NOT SLUICE_DEVELOPER)
@@ -153,13 +154,14 @@ function(sluice_python_test name)
 endfunction()
 
 # sluice_contained_test(interop_x SCRIPT x_test.py ARGUMENTS … SECONDS 120): the same for a test that starts servers and
-# clients: it ends after that long with all it started, and is skipped if it exits with 77, having said what it misses.
+# clients. It ends after this time with all its processes, and is skipped if it exits with 77 after it has printed the
+# missing requirement.
 function(sluice_contained_test name)
   if(NOT SLUICE_DEVELOPER)
     return()
   endif()
   cmake_parse_arguments(arg "WAITS" "SCRIPT;SECONDS;COST" "ARGUMENTS" ${ARGN})
-  math(EXPR ctest_seconds "${arg_SECONDS} + 60")  # tools/contained comes first
+  math(EXPR ctest_seconds "${arg_SECONDS} + 60")  # tools/contained ends the test first
   add_test(NAME ${name}
     COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/tools/contained ${arg_SECONDS}
       $<TARGET_FILE:Python3::Interpreter> -B ${arg_SCRIPT} ${arg_ARGUMENTS}

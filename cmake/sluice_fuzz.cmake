@@ -1,9 +1,9 @@
-# sluice_fuzz(bytes SOURCES bytes_fuzz.cpp LINK sluice::base): the fuzz target named as the folder of its seeds
-# fuzz/seeds/bytes/, and a test, fuzz_seeds_bytes, that these pass.
+# sluice_fuzz(bytes SOURCES bytes_fuzz.cpp LINK sluice::base): the fuzz target with the name of the directory of its
+# seeds, fuzz/seeds/bytes/, and a test, fuzz_seeds_bytes, that runs them.
 #
 # In the preset `fuzz` it is the libFuzzer program build/fuzz/fuzz/bytes, and `make fuzz` fuzzes with all of them
-# (tools/run-fuzzers); the instrumentation comes from the preset, for libraries too. In every other the same source has a
-# plain main (fuzz/run_seeds.cpp), so that `make test` runs the seeds, with and without sanitizers.
+# (tools/run-fuzzers); the instrumentation comes from the preset, for libraries too. In every other preset the same source
+# has a plain main (fuzz/run_seeds.cpp), so that `make test` runs all files of the corpus, with and without sanitizers.
 function(sluice_fuzz name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
   add_executable(sluice_${name}_fuzz ${arg_SOURCES})
@@ -15,7 +15,7 @@ function(sluice_fuzz name)
     set(options -runs=0)
   else()
     target_link_libraries(sluice_${name}_fuzz PRIVATE sluice_run_seeds GTest::gmock Threads::Threads)
-    # It runs a few seeds, once. Only the standard library is parsed ahead: the preset `fuzz` parses nothing ahead.
+    # It runs a few seeds, once. Only the standard library is precompiled; the preset `fuzz` precompiles nothing.
     sluice_compile_for_tests(sluice_${name}_fuzz OFF "")
     set(options)
   endif()

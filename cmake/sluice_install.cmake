@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/sluice)
 get_property(sluice_built GLOBAL PROPERTY SLUICE_COMPONENTS_BUILT)
 foreach(component IN LISTS sluice_built)
-  # An export of its own for each: one for all would need every package that any of them needs.
+  # A separate export for each: a common one would need the packages of all components.
   install(TARGETS sluice_${component} EXPORT sluice-${component} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(EXPORT sluice-${component} NAMESPACE sluice:: FILE sluice-${component}-targets.cmake
     DESTINATION ${package_folder})
@@ -17,7 +17,7 @@ foreach(component IN LISTS sluice_built)
     list(APPEND not_installed PATTERN "${header}" EXCLUDE)
   endforeach()
   if(component STREQUAL "sync")
-    list(APPEND not_installed PATTERN skiplist EXCLUDE)  # a component of its own in a folder below
+    list(APPEND not_installed PATTERN skiplist EXCLUDE)  # a separate component in a subdirectory
   endif()
   install(DIRECTORY "${folder}/" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${below_root} COMPONENT headers
     FILES_MATCHING PATTERN "*.hpp" ${not_installed})

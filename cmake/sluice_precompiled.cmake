@@ -1,22 +1,22 @@
-# What most sources include, parsed once instead of some hundred times: a third to a half of what they cost to compile.
-# Behind it a forgotten include passes. Of the standard library tools/tidy.py finds it; of our own headers the release
-# build does, which takes none of them for components and programs.
+# Headers that most sources include, parsed once instead of some hundred times: a third to a half of the compile time.
+# With them, a missing include is not an error. tools/tidy.py finds missing includes of the standard library; the release
+# build, which precompiles none of our own headers for components and programs, finds the others.
 set(sluice_precompiled <algorithm> <array> <atomic> <chrono> <coroutine> <expected> <functional> <map> <memory> <mutex>
   <optional> <span> <string> <thread> <unordered_map> <variant> <vector>)
-# A test's own code runs once, what it tests is a library: optimising it costs more than it gains.
+# A test's own code runs once, and the code under test is in a library: optimising the test costs more than it gains.
 set(sluice_test_options -O0 -g1)
 set(empty_source "${PROJECT_BINARY_DIR}/precompiled.cpp")  # a target that holds a precompiled header needs a source
 file(CONFIGURE OUTPUT "${empty_source}" CONTENT "")
 
-# sluice_precompile(TARGET <a.hpp>…): `TARGET` parses these and the common ones ahead.
+# sluice_precompile(TARGET <a.hpp>…): `TARGET` precompiles these headers and the common ones.
 function(sluice_precompile target)
   target_precompile_headers(${target} PRIVATE ${sluice_precompiled} ${ARGN})
-  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")  # for ccache: the same text makes the same file
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")  # for ccache: the same text gives the same file
     target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
   endif()
 endfunction()
 
-# Position-independent code has a precompiled header of its own.
+# Position-independent code needs a separate precompiled header.
 add_library(sluice_precompiled_for_components OBJECT "${empty_source}")
 set_target_properties(sluice_precompiled_for_components PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(sluice_precompiled_for_components PRIVATE sluice_options)
@@ -25,7 +25,7 @@ add_library(sluice_precompiled_for_programs OBJECT "${empty_source}")
 target_link_libraries(sluice_precompiled_for_programs PRIVATE sluice_options Threads::Threads)
 sluice_precompile(sluice_precompiled_for_programs)
 
-# The headers of ours that most tests of a component include: parsing them takes most of the time of a test file that
+# Our headers that most tests of a component include: parsing them takes most of the compile time of a test file that
 # is not optimised. A missing include of one of them is not an error, because no test is built without.
 set(sluice_precompiled_with_io
   <sluice/io/loop/io_multiplexer.hpp> <sluice/io/file/file_handle.hpp> <sluice/io/stream/pipe_handle.hpp>

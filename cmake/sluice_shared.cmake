@@ -1,6 +1,6 @@
 # sluice::shared, libsluice.so: base, sync, io and fsmutex in one library, with an ABI that docs/decisions/0016 describes.
-# It is made of the objects of the archives. sluice.map says what it exports; everything else is local, so that calls
-# within the library are direct. tools/abi makes that list from the installed headers.
+# It consists of the objects of the archives. sluice.map lists the exported symbols; all others are local, so that calls
+# within the library are direct. tools/abi generates that list from the installed headers.
 find_package(Uring REQUIRED)
 add_library(sluice_shared SHARED)
 foreach(component IN LISTS sluice_in_shared)

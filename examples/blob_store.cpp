@@ -1,6 +1,6 @@
-// BLOBs that lie in pieces are read as one piece: workers reserve a range of an area they share, copy a BLOB
-// together there, look at it, and release the range. (As LeanStore does with its aliasing area, Nguyen and
-// Leis, ICDE 2024, made small: it maps the pieces, this copies them.)
+// BLOBs that are stored in pieces are read as one piece: workers reserve a range of a shared area, copy the
+// pieces of a BLOB to it, check the BLOB, and release the range. (LeanStore does the same with its aliasing
+// area, Nguyen and Leis, ICDE 2024, but maps the pieces instead of copying them.)
 
 #include <algorithm>
 #include <atomic>
@@ -25,9 +25,9 @@ constexpr std::size_t extent_bytes = 64 << 10;
 constexpr std::size_t extents_per_blob = 16;
 constexpr std::size_t blob_bytes = extents_per_blob * extent_bytes;  // 1 MiB
 constexpr std::size_t blob_count = 32;
-constexpr std::size_t area_extents = 3 * extents_per_blob;  // three at a time, if they lie well
+constexpr std::size_t area_extents = 3 * extents_per_blob;  // three at a time, without fragmentation
 
-// A BLOB in one piece, for as long as this lives.
+// A BLOB in one piece, for the lifetime of this object.
 struct blob_view {
     std::span<const std::byte> bytes;
     range_guard reserved;
@@ -45,7 +45,7 @@ public:
             std::memset(&extents_[places_[i]], static_cast<int>(i / extents_per_blob), extent_bytes);
     }
 
-    // Reserves where there is room, or waits for the place where it looked first.
+    // Reserves a free place, or waits for the first one it tried.
     [[nodiscard]] blob_view read(std::size_t blob, std::mt19937_64& random) {
         const std::size_t places = area_extents - extents_per_blob + 1;
         const std::size_t first_choice = random() % places;
@@ -71,12 +71,12 @@ private:
     }
 
     std::vector<std::byte> extents_;
-    std::vector<std::size_t> places_;  // of the extents, BLOB by BLOB
+    std::vector<std::size_t> places_;  // positions of the extents, BLOB by BLOB
     std::vector<std::byte> area_ = std::vector<std::byte>(area_extents * extent_bytes);
-    range_lock lock_;  // of the bytes of the area
+    range_lock lock_;  // locks the bytes of the area
 };
 
-// Whether every byte is the BLOB's number: the first, and each the same as the next.
+// Returns whether every byte is the BLOB's number: the first one is, and each equals the next.
 [[nodiscard]] bool is_whole(std::span<const std::byte> bytes, std::size_t blob) {
     return bytes.front() == static_cast<std::byte>(blob) and
            std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0;

@@ -2,8 +2,8 @@
 //
 //     connections poll|complete_io|run [N]
 //
-// Nothing is allocated for an operation: a connection's state is made once, and started again and again. A
-// thread at the other ends sends to all, in turn; the program fails unless every byte arrives.
+// An operation does not allocate: a connection's state is created once, and started repeatedly. A
+// thread at the other ends sends to all in order; the program fails unless every byte arrives.
 
 #include <array>
 #include <charconv>
@@ -56,7 +56,7 @@ private:
     io_operation_connection<transfer_sender<bytes_type>, on_read> read_;
 };
 
-// Asks each operation again and again, which has the least latency.
+// Polls each operation repeatedly, which has the lowest latency.
 void drive_by_poll(std::vector<connection>& all) {
     for (bool any = true; any;) {
         any = false;
@@ -68,7 +68,7 @@ void drive_by_poll(std::vector<connection>& all) {
     }
 }
 
-// Completes whatever is ready, of all, and never sleeps: for a program that does something else in between.
+// Completes all operations that are ready, and never sleeps: for a program with other work in between.
 sluice::result<void> drive_by_complete_io(io_multiplexer& loop) {
     for (;;) {
         const auto count = loop.complete_io();
@@ -77,7 +77,7 @@ sluice::result<void> drive_by_complete_io(io_multiplexer& loop) {
     }
 }
 
-// Sleeps until something is ready, which takes the least CPU time.
+// Sleeps until an operation is ready, which takes the least CPU time.
 sluice::result<void> drive_by_run(io_multiplexer& loop) {
     for (;;) {
         const auto count = loop.run();

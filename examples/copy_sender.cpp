@@ -1,4 +1,4 @@
-// Copies a file by senders and receivers: no coroutine frame, no allocation; all state stands in one object.
+// Copies a file by senders and receivers: no coroutine frame, no allocation; all state is in one object.
 
 #include <array>
 #include <cstdio>
@@ -24,7 +24,7 @@ public:
     [[nodiscard]] const std::optional<sluice::error>& failed() const noexcept { return failed_; }
 
 private:
-    // The first signal brings the outcome; the second says that the operation's state may be used again.
+    // The first signal delivers the result; after the second, the operation's state may be reused.
     struct on_read {
         copier* self;
         void set_value(io_result<bytes_type>&& got) noexcept {

@@ -48,7 +48,7 @@ task<void> serve_until_stopped(io_multiplexer& loop, socket_handle& socket, sign
     co_await work.join();
 }
 
-// Whether the service at `name` sends back its bytes.
+// Returns whether the service at `name` sends the bytes back.
 task<bool> is_answered(io_multiplexer& loop, name_resolver& names, std::uint16_t port) {
     const host_and_port service{"localhost", port};
     const auto addresses = co_await co_resolve(loop, names, service, 5s);

@@ -1,7 +1,7 @@
-// A pipe without a limit, made of a file without a name. The writer appends, and the reader takes from the
-// start and calls `zero` on what it has read, so that the file system frees those blocks. The file grows
-// longer and longer, but only the unread bytes take space. The writer never waits for the reader, as it does
-// with a pipe of the system after 64 KiB. The file vanishes when both ends are closed, or the machine stops.
+// A pipe without a limit, made of a file without a name. The writer appends, and the reader reads from the
+// start and calls `zero` on the bytes it has read, so that the file system frees those blocks. The file
+// grows, but only the unread bytes take space. The writer never waits for the reader; with a pipe of the
+// system, it does after 64 KiB. The file is removed when both ends are closed, or the machine stops.
 //
 // The program fails unless it reads the bytes that it wrote.
 
@@ -63,7 +63,7 @@ private:
     extent_type position_ = 0;
 };
 
-// The byte that the program writes at this place of the stream.
+// Returns the byte that the program writes at this position of the stream.
 std::byte expected_at(extent_type place) {
     return static_cast<std::byte>(place * 2654435761U >> 8);
 }
@@ -80,7 +80,7 @@ bool write_burst(unbounded_pipe& to, extent_type& written, std::size_t bytes) {
     return true;
 }
 
-// Until there is nothing more, or at most so many blocks.
+// Reads until the pipe is empty, or at most this number of blocks.
 bool read_some(unbounded_pipe& from, extent_type& taken, std::size_t blocks_max) {
     std::array<std::byte, 50'000> block;
     for (; blocks_max != 0; --blocks_max) {

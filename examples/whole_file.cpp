@@ -1,5 +1,5 @@
-// Reads a whole file by one asynchronous scatter read, into pieces of 64 KiB that need not be neighbours, and
-// writes them to another by one gather write:
+// Reads a complete file by one asynchronous scatter read, into pieces of 64 KiB that need not be
+// adjacent, and writes them to another by one gather write:
 //
 //     whole_file SOURCE DESTINATION
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t piece_bytes = 64 << 10;
 
-// Memory for a file of that length, and the list that names it.
+// Memory for a file of the given length, and the list of its pieces.
 struct pieces {
     explicit pieces(extent_type length) {
         for (extent_type left = length; left != 0; left -= list.back().size()) {

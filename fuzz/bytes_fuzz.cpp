@@ -21,7 +21,7 @@ struct step {
 };
 static_assert(sizeof(step) == 17);
 
-// What the operations ought to do, on vectors.
+// The expected behaviour of the operations, on vectors.
 struct model {
     std::vector<std::byte> bytes;
     std::size_t read = 0;

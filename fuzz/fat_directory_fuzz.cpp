@@ -1,6 +1,5 @@
-// A directory's bytes as somebody may have left them: the fixed root of a small volume. Whatever is listed is
-// found, and what is added, removed and respelled leaves an index that says what a fresh look at the bytes
-// says.
+// Any bytes as a directory, the fixed root of a small volume. Every listed name is found. After additions,
+// removals and changes of case, the index equals one that is loaded from the bytes.
 
 #include <algorithm>
 #include <cstdint>
@@ -32,8 +31,8 @@ std::vector<std::string> names_of(const fat::directory& in) {
     return names;
 }
 
-// Whether nothing of `before` is missing but further spellings of what is there: where a name was there three
-// times and one has gone, the others may turn out to be one file.
+// Returns whether `now` lacks only names of `before` that differ in case from names in `now`: of three equal
+// names of which one was removed, the other two may be one file.
 bool lacks_only_spellings(const std::vector<std::string>& now, const std::vector<std::string>& before) {
     auto next = now.begin();
     for (const std::string& name : before) {
@@ -80,9 +79,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     ENSURE(directory.write(no_order).has_value());
     const auto again = fat::directory::load(from, nullptr).value();
     const std::vector<std::string> now = names_of(*again);
-    ENSURE(lacks_only_spellings(now, before), "the index says what the bytes say");
+    ENSURE(lacks_only_spellings(now, before), "the index equals the bytes on the device");
     again->apply_removals();
     ENSURE(again->write(no_order).has_value());
-    ENSURE(names_of(*fat::directory::load(from, nullptr).value()) == now, "and goes on to say it");
+    ENSURE(names_of(*fat::directory::load(from, nullptr).value()) == now, "the index equals the bytes again");
     return 0;
 }

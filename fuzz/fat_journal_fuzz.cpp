@@ -1,9 +1,9 @@
-// Any bytes as a journal beside a small volume: opening ends; what opens is read, carried out, and then is
+// Any bytes as a journal of a small volume: opening ends, and a journal that opens is read, applied, and then
 // empty.
 //
-// The input: whether the volume is marked dirty (a byte), the header but for its checksum, which is made
-// right, then records with the bytes that follow them; the checksums of records are made right where the byte
-// before each says so.
+// The input: whether the volume is marked dirty (a byte), the header without its checksum, which is
+// computed, then records with the bytes that follow them. The byte before each record selects whether its
+// checksums are corrected.
 
 #include <cstdint>
 #include <vector>

@@ -1,8 +1,9 @@
-// Any bytes as an overlay over a small image: opening ends, and an overlay that opens reads, writes, takes
-// barriers and opens again with what was written.
+// Any bytes as an overlay of a small image: opening ends. An overlay that opens can be read, written and
+// flushed, and contains the written bytes after it is opened again.
 //
-// The input: the overlay's header, then entries (slot 2 bytes, block 2, whether its checksum is right 1) for
-// which there is no room otherwise. A header whose checksum alone is wrong is mended, or nothing would open.
+// The input: the overlay's header, then entries (slot 2 bytes, block 2, whether its checksum is right 1),
+// which would not fit into the input otherwise. If only the checksum of a header is wrong, it is corrected,
+// because no overlay would open otherwise.
 
 #include <cstdint>
 #include <vector>

@@ -1,4 +1,4 @@
-// Any bytes as an image with a partition table: every partition found lies inside, and numbers ascend.
+// Any bytes as an image with a partition table: every partition is inside the image, and numbers ascend.
 
 #include <cstdint>
 #include <vector>

@@ -2,8 +2,8 @@
 // volume only.
 //
 // The input: the header, then records (offset 3 bytes and length 2 in the volume, whether the checksum is
-// right 1). A header whose checksum alone is wrong gets the right one, or nothing would open; so does the
-// length of the log.
+// right 1). If only the checksum of a header is wrong, it is corrected, because no file would open
+// otherwise; so is the length of the log.
 
 #include <cstdint>
 #include <vector>

@@ -1,6 +1,6 @@
-// A volume that somebody damaged, and random calls on it. The input: how many patches, each an offset of
-// three bytes and a byte; then calls, of two bytes each. Nothing stops or stalls, and what was mounted is
-// mounted again.
+// Random calls on a damaged volume. The input: the number of patches, each an offset of three bytes and a
+// byte; then calls, of two bytes each. Created files stay open until the volume is unmounted and mounted
+// again. No call stops the program or hangs, and a volume that was mounted can be mounted again.
 
 #include <algorithm>
 #include <array>
@@ -23,7 +23,7 @@ using fat::file_system;
 constexpr std::size_t image_bytes = 160 << 10;
 constexpr std::array names{"a", "b/c", "b/A long name for a file", "b", "b/d/e", "b/d", "NEW"};
 
-// Something to be damaged, made once.
+// Returns the volume to damage, created once.
 const std::vector<std::byte>& sound_image() {
     static const std::vector<std::byte> made = [] {
         fat::memory_device image(image_bytes);
@@ -45,12 +45,13 @@ const std::vector<std::byte>& sound_image() {
     return made;
 }
 
-void call(file_system& fs, std::uint8_t what, std::uint8_t how) {
+void call(file_system& fs, std::vector<fat::item_handle>& open, std::uint8_t what, std::uint8_t how) {
     const char* const path = names[how % names.size()];
     const std::uint64_t offset = std::uint64_t{how} * 700;
     std::array<std::byte, 2000> part{};
     if (what % 10 == 0) {
-        (void)fs.create(path, what % 20 == 0, fat::attributes::none);
+        if (auto made = fs.create(path, what % 20 == 0, fat::attributes::none))
+            open.push_back(std::move(*made));
         return;
     }
     const auto found = fs.find(path);
@@ -99,7 +100,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto patches = input.take<le8>();
     if (not patches) return 0;
     for (unsigned i = 0; i < patches->value(); ++i) {
-        const auto where = input.take<le32>();  // three bytes of offset, one of what stands there then
+        const auto where = input.take<le32>();  // three bytes of offset, one of the new value
         if (not where) break;
         // The table and the root directory come first.
         image.bytes()[(where->value() & 0xff'ffffU) % image_bytes] =
@@ -111,8 +112,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (not shape) return 0;
         const auto fs = file_system::mount(image, *shape, clock, {.zone = fat::time_zone::utc()});
         if (not fs) return 0;
+        std::vector<fat::item_handle> open;
         while (const auto each = input.take<le16>())
-            call(**fs, static_cast<std::uint8_t>(each->value()),
+            call(**fs, open, static_cast<std::uint8_t>(each->value()),
                  static_cast<std::uint8_t>(each->value() >> 8));
         (void)(*fs)->free_clusters();
     }

@@ -1,5 +1,5 @@
 // The file of memory_map while it is in use: steps of its users, between which an attacker writes into it and
-// cuts it. Nothing may crash or hang; without the attacker, nothing may fail.
+// truncates it. No step may crash or hang; without the attacker, none may fail.
 //
 // The input is a list of steps of four bytes: operation, user or value, and position (16 bits). Each reading
 // of the clock advances it, so that a wait for a forged latch ends.
@@ -120,7 +120,7 @@ private:
     [[nodiscard]] result<std::unique_ptr<shared_fs_mutex>> open() {
         return memory_map::open({}, path_, {.clock = &clock_, .random = &chance_});
     }
-    // Some, of few numbers; now and then more than a record holds.
+    // A few entities with small numbers; sometimes more than a record holds.
     [[nodiscard]] static std::vector<entity> wanted(std::uint16_t where) {
         std::vector<entity> all;
         for (std::uint64_t i = 0; i != 5; ++i)

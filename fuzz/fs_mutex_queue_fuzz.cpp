@@ -1,5 +1,5 @@
-// The decoder of the queue file of atomic_append: what anybody could have written into it. What it accepts
-// must come back the same from its own encoding.
+// Any bytes for the decoder of the queue file of atomic_append. Everything it accepts must be equal after
+// encoding and decoding.
 
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace {
 using namespace sluice;
 using namespace sluice::fsmutex::queue_format;
 
-// The hash would keep the fuzzer out: what is behind it has to hold without it, too.
+// Corrects the hash, which the fuzzer cannot guess: the checks after it must also hold for forged content.
 void set_hash(std::span<std::byte> page, std::size_t covered_end) {
     const auto hash = fsmutex::sip_hash_128(bytes_view(page.data() + 16, covered_end - 16));
     const le64 words[2] = {le64(hash[0]), le64(hash[1])};

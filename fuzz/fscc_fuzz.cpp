@@ -1,5 +1,5 @@
-// Every decoder of [MS-FSCC] structures. The first byte chooses one, the rest is its input. What a decoder
-// accepts must come back the same from its own encoding, and what it gives of a list must lie within the
+// Every decoder of [MS-FSCC] structures. The first byte selects one, the rest is its input. Everything that
+// a decoder accepts must be equal after encoding and decoding, and the entries of a list must be within the
 // input.
 
 #include <cstdint>
@@ -47,7 +47,7 @@ bool within(bytes_view part, bytes_view all) {
     return part.data() >= all.data() and part.data() + part.size() <= all.data() + all.size();
 }
 
-// Reads to the end, and has `rewrite` put each entry into a list of its own, which must then be readable.
+// Reads to the end, and calls `rewrite` to write each entry to a new list, which must be readable.
 template <class Reader, class Check>
 void read_all(Reader reader, bytes_view input, Check&& check) {
     std::size_t entries = 0;

@@ -1,5 +1,5 @@
-// Every decoder of FSCTL payloads. The first byte chooses one, the rest is its input; what a decoder accepts
-// must come back the same from its own encoding.
+// Every decoder of FSCTL payloads. The first byte selects one, the rest is its input. Everything that a
+// decoder accepts must be equal after encoding and decoding.
 
 #include <cstdint>
 #include <vector>
@@ -20,7 +20,7 @@ template <class Decode, class Encode>
 void round_trip(bytes_view input, Decode&& decode, Encode&& write) {
     const auto payload = decode(input);
     if (!payload) return;
-    // Names may share bytes in the input; written out each has its own.
+    // Names may share bytes in the input; encoded, each has its own bytes.
     std::vector<std::byte> room(2 * input.size() + 64);
     byte_writer writer{mutable_bytes(room)};
     write(writer, *payload);
@@ -32,7 +32,7 @@ void round_trip(bytes_view input, Decode&& decode, Encode&& write) {
 
 constexpr auto write = [](byte_writer& writer, const auto& payload) { (void)encode(writer, payload); };
 
-// Two names that overlap may together exceed what one buffer can hold; that is a refusal, and no crash.
+// Two overlapping names may together exceed the buffer; the encoder then refuses them.
 void reparse(bytes_view input) {
     const auto point = decode_reparse_point(input);
     if (!point) return;

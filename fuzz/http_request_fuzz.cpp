@@ -1,5 +1,5 @@
-// The request that `sluice serve --metrics` reads. Whatever is taken for one can be taken apart by hand, and
-// what follows its headers changes nothing.
+// The request that `sluice serve --metrics` reads. Every accepted request begins with its method and path,
+// and bytes after its headers change nothing.
 
 #include <string>
 #include <string_view>

@@ -1,5 +1,5 @@
-// NTLM messages of a stranger: every one to the decoders, to a server that has sent its challenge, and to a
-// client that waits for one. Nobody is logged on who does not know the password.
+// NTLM messages of an unauthenticated peer: each is passed to the decoders, to a server that has sent its
+// challenge, and to a client that waits for one. No message without the password leads to a logon.
 
 #include <cstdint>
 #include <vector>
@@ -14,7 +14,7 @@ namespace {
 using namespace sluice;
 using namespace sluice::smb::auth;
 
-// Everybody has an account; the password was forgotten.
+// Every user has an account with an unknown password.
 class all_accounts final : public account_source {
 public:
     std::optional<account> find(std::string_view, std::string_view) noexcept override {

@@ -1,5 +1,5 @@
 // The server's end of srvsvc and wkssvc against arbitrary clients, and our client against arbitrary servers.
-// The first byte says which, and how the rest is cut into writes; whatever the pipe answers must be whole
+// The first byte selects which, and how the rest is divided into writes; the pipe's replies must be complete
 // fragments.
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The main of a fuzz target that is built without libFuzzer: runs it once over every file of the folders
-// named. Fails if there is none, so that seeds that have moved away are missed.
+// The main function of a fuzz target that is built without libFuzzer: runs it once with every file of the
+// given directories. Fails if there is none, so that a missing seed directory is detected.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace {
 
 bool run_file(const std::filesystem::path& path) {
     std::ifstream file(path, std::ios::binary);
-    // Exactly as long as the file, so that AddressSanitizer sees a read behind its end.
+    // Exactly as long as the file, so that AddressSanitizer detects a read past its end.
     const std::vector<char> read{std::istreambuf_iterator<char>(file), {}};
     const std::vector<std::uint8_t> input(read.begin(), read.end());
     if (not file.good() and not file.eof()) {

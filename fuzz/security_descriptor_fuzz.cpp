@@ -1,5 +1,5 @@
-// Self-relative security descriptors: what is accepted comes back the same from its own encoding, and a check
-// of it grants nothing that was not asked for and denies nothing that it grants.
+// Self-relative security descriptors: every accepted one is equal after encoding and decoding. An access
+// check divides the requested rights into granted and denied ones, and agrees with MAXIMUM_ALLOWED.
 
 #include <array>
 #include <cstdint>
@@ -33,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const bytes_view input(reinterpret_cast<const std::byte*>(data), size);
     auto descriptor = decode_security_descriptor(input);
     if (!descriptor) return 0;
-    // Parts may share bytes in the input; written out each has its own.
+    // Parts may share bytes in the input; encoded, each has its own bytes.
     std::vector<std::byte> room(2 * size + 1024);
     byte_writer writer{mutable_bytes(room)};
     ENSURE(encode(writer, *descriptor).has_value());

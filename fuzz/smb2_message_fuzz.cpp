@@ -1,6 +1,6 @@
-// A whole frame as a server receives it: its kind, the split of a compound, every header, and every body by
-// its command, read both as request and as response, since either end must bear what the other may send.
-// Whatever is accepted comes back the same when encoded and decoded again.
+// A complete frame as a server receives it: its kind, the split of a compound, every header, and every body
+// by its command, decoded both as request and as response, because each end must handle all messages of the
+// other. Everything that is accepted is equal after encoding and decoding.
 
 #include <string>
 

@@ -1,5 +1,5 @@
-// Writes the seeds of smb2_message and smb2_negotiate from our own encoders: one message of each kind, a
-// compound, and what may stand in the place of a message. `smb2_seeds fuzz/seeds` after a change of format.
+// Writes the seeds of smb2_message and smb2_negotiate with our own encoders: one message of each kind, a
+// compound, and the other kinds of frames. Run `smb2_seeds fuzz/seeds` after a change of format.
 
 #include <array>
 #include <cstdio>
@@ -239,7 +239,7 @@ void write_frame_seeds(seed_folder& to) {
     to.write("encrypted", *encrypted.finish());
 }
 
-/// Bodies alone, as that target takes them.
+/// Bodies without headers, the input of that target.
 void write_negotiate_seeds(seed_folder& to) {
     std::array<std::byte, 1024> room{};
     const auto write_body = [&](std::string_view name, const auto& body) {

@@ -1,8 +1,8 @@
-// A server and a client that wishes it ill: the input is a little program of requests, valid and invalid,
+// A server and a hostile client: the input is a small program of requests, valid and invalid,
 // over several connections, and of events in the server. The server may refuse anything. It
-// does not stop, does not hang, and once its clients are gone holds nothing of theirs.
+// does not stop, does not hang, and keeps no state of clients that have disconnected.
 //
-// The input: two bytes of circumstances (state_world.hpp), then operations: a byte that selects one, and its
+// The input: two bytes of conditions (state_world.hpp), then operations: a byte that selects one, and its
 // operands. A request begins with an envelope (state_client.hpp).
 
 #include "fuzz/state_client.hpp"

@@ -1,5 +1,5 @@
 // Writes the first seeds of smb2_server_states, a program for each part of the protocol:
-// `sluice_smb2_server_states_seeds fuzz/seeds`. The others there were found by fuzzing, and kept.
+// `sluice_smb2_server_states_seeds fuzz/seeds`. The other seeds there were found by fuzzing.
 
 #include <cstdint>
 #include <cstdio>

@@ -1,15 +1,15 @@
 #pragma once
 
-// The form of an input of the fuzz target smb_client: a byte that chooses the client's newest dialect, then
-// one answer of the server's after the other.
+// The input format of the fuzz target smb_client: a byte that selects the client's newest dialect, then
+// the replies of the server.
 //
-//   u8   form          1  waits for a request, and answers that; otherwise the last one once more
-//                      2  is the whole frame; otherwise the header is made here, so that it fits the request
-//                      4  takes its time: STATUS_PENDING comes before it
-//                      8  claims to be signed
+//   u8   form          1  waits for a request and answers it; otherwise answers the last one again
+//                      2  is the complete frame; otherwise a header that matches the request is generated
+//                      4  is preceded by STATUS_PENDING
+//                      8  has the flag of a signature
 //   u32  status        u16  credits
 //   u8   zeros         hundreds of zero bytes that follow the body
-//   u16  length        and so many bytes: the body, or the frame
+//   u16  length        of the following bytes: the body, or the frame
 
 #include <algorithm>
 #include <optional>
@@ -40,7 +40,7 @@ struct answer_head {
 };
 static_assert(sizeof(answer_head) == 10 and alignof(answer_head) == 1);
 
-/// The answer in front of `script`, which is then shorter; nothing at its end.
+/// Removes the first reply from `script` and returns it; std::nullopt at its end.
 [[nodiscard]] inline std::optional<answer> take_answer(bytes_view& script) noexcept {
     const auto head = script.take_at<answer_head>(0);
     if (not head) return std::nullopt;

@@ -1,5 +1,5 @@
-// A client and a server that wishes it ill: what the server says is the input. The client may take it for
-// wrong and leave, but not for more than it is: it stays within its memory, and it ends.
+// A client and a hostile server, whose messages are the input. The client may reject them and disconnect. It
+// must not read or write outside of its memory, and it ends.
 
 #include <array>
 
@@ -36,7 +36,7 @@ public:
     }
 
 private:
-    // One request, or what is left of it if it is long: its header says enough.
+    // Receives one frame. Only the header of the request is used.
     io::task<bool> hear() {
         std::array<std::byte, smb::wire::frame_prefix_bytes> prefix{};
         auto receiving_prefix = smb_client_testing::receive_all(socket_, prefix);

@@ -1,7 +1,7 @@
 #pragma once
 
-// What a client does from the first word to the last: some of everything it can ask for. The fuzz target
-// smb_client has it talk to a hostile server; what makes the seeds, to our own.
+// A complete session of a client, with requests of each kind. The fuzz target smb_client connects it to a
+// hostile server; the program that writes the inputs of fuzz/seeds/smb_client connects it to our own.
 
 #include <vector>
 
@@ -10,7 +10,7 @@
 
 namespace sluice::smb::client {
 
-/// One client, whose random numbers, and so every byte it sends, come of the seed.
+/// One client with seeded random numbers, so that each run sends the same bytes.
 class client_life {
 public:
     static constexpr wire::dialect dialects[] = {wire::dialect::smb_2_1, wire::dialect::smb_3_0,
@@ -31,7 +31,7 @@ public:
         co_await std::move(closing);
     }
 
-    /// How far it came.
+    /// Returns the number of successful steps.
     [[nodiscard]] unsigned steps() const noexcept { return steps_; }
 
 private:
@@ -109,7 +109,7 @@ private:
         if (one) ++steps_;
     }
 
-    static constexpr std::uint64_t file_bytes = 20'000;  // more than goes through the staging buffer
+    static constexpr std::uint64_t file_bytes = 20'000;  // more than the staging buffer holds
 
     io::io_multiplexer& loop_;
     const clock_source& clock_;

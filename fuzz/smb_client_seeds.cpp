@@ -1,5 +1,5 @@
-// Writes the seeds of smb_client: what our server says to the client of the target, with each dialect.
-// `sluice_smb_client_seeds fuzz/seeds` after a change of either.
+// Writes the seeds of smb_client: the messages of our server to the client of the target, with each dialect.
+// Run `sluice_smb_client_seeds fuzz/seeds` after a change of either.
 
 #include <cstdio>
 #include <cstring>
@@ -16,8 +16,7 @@ namespace {
 
 using namespace sluice;
 
-// The client's hash of NEGOTIATE and its keys are of no use to who answers without keys: he says that the
-// client is a guest, who has none.
+// The hostile server has no keys, so its replies mark the client as a guest, which has none either.
 constexpr std::size_t session_flags_offset = smb::wire::header_bytes + 2;
 
 class recorder {
@@ -44,7 +43,7 @@ private:
         if (ends_log_on) body[session_flags_offset - smb::wire::header_bytes] = 1;
         std::size_t zeros = 0;
         while (body.size() > 100 and body.find_first_not_of('\7', body.size() - 100) == std::string::npos) {
-            body.resize(body.size() - 100);  // data that was read: the client does not care which
+            body.resize(body.size() - 100);  // data that was read: its content does not matter
             ++zeros;
         }
         const bool took_its_time = std::exchange(takes_its_time_, false);

@@ -1,5 +1,5 @@
-// SPNEGO tokens as a server gets them before it knows anybody: what is decoded lies within the token and
-// survives encoding; no token alone logs anybody on.
+// SPNEGO tokens of an unauthenticated client: decoded parts are within the token and equal after encoding and
+// decoding; no single token leads to a logon.
 
 #include <cstdint>
 #include <vector>

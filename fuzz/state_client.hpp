@@ -27,7 +27,7 @@
 
 namespace sluice::fuzz {
 
-/// The rest of an input. Behind its end come zeros.
+/// The rest of an input, followed by zeros.
 class program {
 public:
     explicit program(bytes_view bytes) noexcept : bytes_(bytes) {}
@@ -53,7 +53,7 @@ private:
     bytes_view bytes_;
 };
 
-/// How a request is sent: a byte of the program, and more where a bit asks for it.
+/// The way a request is sent: a byte of the program, and more bytes if a bit is set.
 struct envelope {
     unsigned connection = 0;
     bool is_signed = false;
@@ -96,7 +96,7 @@ public:
     void send_body(const envelope& how, smb::wire::command code, bytes_view body);
     void take_replies();
 
-    /// Negotiates with a dialect, or several, and contexts, as the bits say.
+    /// Negotiates with the dialects and contexts that the bits select.
     void negotiate(const envelope& how, unsigned choice, unsigned algorithms);
     struct logon {
         unsigned user = 0;  // u, v, g, anonymous
@@ -112,7 +112,7 @@ public:
 
     [[nodiscard]] smb::wire::file_id some_file(const envelope& how, unsigned choice) const;
     [[nodiscard]] std::uint64_t some_async_id(unsigned choice) const;
-    /// The last notification of a break, to be acknowledged.
+    /// The last break notification, to acknowledge.
     [[nodiscard]] std::optional<smb::wire::oplock_break_args> some_break();
     [[nodiscard]] smb::wire::guid guid_of(unsigned connection) const { return wires_[connection].guid; }
 
@@ -146,8 +146,8 @@ private:
         smb::auth::preauth_integrity preauth;
         std::uint64_t session_id = 0;
         std::vector<std::byte> received;
-        std::optional<setup_reply> said;    // to the last SESSION_SETUP
-        std::vector<std::byte> last_reply;  // the whole message
+        std::optional<setup_reply> said;    // reply to the last SESSION_SETUP
+        std::vector<std::byte> last_reply;  // the complete message
         std::vector<std::byte> last_request;
         std::vector<std::vector<std::byte>> compound;  // to be sent in one frame
         std::vector<bool> signs;

@@ -41,7 +41,7 @@ constexpr std::array names{"",       "a",   "b",      "d",        "d\\c",    "d\
     return std::as_bytes(std::span(text));
 }
 
-// Small numbers are where files overlap; large ones where sums overflow.
+// Small offsets overlap in a file; large ones overflow in sums.
 [[nodiscard]] std::uint64_t number_of(unsigned choice) {
     constexpr std::array<std::uint64_t, 8> far{1ULL << 16, 1ULL << 20, (1ULL << 31) - 1, 1ULL << 32,
                                                1ULL << 62, ~0ULL >> 1, ~0ULL - 1,        ~0ULL};
@@ -330,7 +330,7 @@ void send_tree_connect(client& by, const envelope& how, program& script) {
 }
 
 void send_cancel(client& by, const envelope& how, program& script) {
-    // The odd envelope names an async id; else the last request is meant.
+    // The odd envelope names an async ID; otherwise the last request is cancelled.
     (void)script;
     by.send(how, command::cancel, wire::cancel_args{});
 }

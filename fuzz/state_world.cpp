@@ -16,7 +16,7 @@ using smb::server::protection;
 
 namespace {
 
-/// A share of a volume that others share, too.
+/// A share of a volume that other shares use as well.
 class shared_volume final : public vfs::volume {
 public:
     shared_volume(std::shared_ptr<vfs::volume> of, bool has_changes) noexcept
@@ -42,7 +42,7 @@ private:
     bool has_changes_;
 };
 
-/// A mounted image with the memory it is in.
+/// A mounted image with its memory.
 class image_volume final : public vfs::volume {
 public:
     image_volume(io::io_multiplexer& loop, const clock_source& clock, std::vector<std::byte> bytes,
@@ -163,7 +163,7 @@ std::vector<smb::server::share_configuration> world::shares(unsigned stays, unsi
             one.volume = image();
             continue;
         }
-        // There is one feed: a second reader would take the changes that the first waits for.
+        // There is one feed: a second reader would receive the changes that the first waits for.
         one.volume = std::make_unique<shared_volume>(memory_, not std::exchange(has_shared_feed_, true));
     }
     return all;
@@ -241,8 +241,8 @@ void world::stop() {
     ENSURE(left.buffers == 0, "a buffer is not released");
 }
 
-// Locks of one file: an exclusive one overlaps no other, whichever open has it, through whichever share. The
-// image is left out: a reload mounts it again, which gives other files with the same names.
+// Locks of one file: an exclusive one overlaps no other, for all opens through all shares. The
+// image is not checked, because a reload mounts it again, with other files of the same names.
 void world::check() const {
     struct range {
         smb::server::locked_range locked;

@@ -1,8 +1,8 @@
 #pragma once
 
 // The server that the target smb2_server_states attacks: several shares of one volume in memory, one of a FAT
-// image, users that come and go, simulated time. The input
-// alone decides what happens, so that each run can be repeated.
+// image, users that are added and removed, simulated time. Only the input
+// determines the run, so that it can be repeated.
 
 #include <cstdint>
 #include <memory>
@@ -29,14 +29,14 @@ public:
     bool is_same(const account_name& one, const account_name& other) const noexcept override {
         return users_.is_same(one, other);
     }
-    /// From now on only users in this set may log on: bits for u, v and the guest g, with password p.
+    /// Allows only users in this set to log on from now on: bits for u, v and the guest g, with password p.
     void admit(unsigned set);
 
 private:
     smb::server::user_database users_;
 };
 
-/// The choices of a world, as bits of the first two bytes of the input.
+/// The conditions of a run, as bits of the first two bytes of the input.
 struct circumstances {
     explicit circumstances(unsigned bits) noexcept;
 
@@ -60,22 +60,22 @@ public:
     world& operator=(const world&) = delete;
     ~world();
 
-    /// The client's end of a new connection; -1 if there are no descriptors left. The caller closes it.
+    /// Returns the client's end of a new connection; -1 if no descriptors are left. The caller closes it.
     [[nodiscard]] int connect();
     /// Runs everything that is ready. Simulated time passes only as far as this work takes.
     void settle();
-    /// The same after some time.
+    /// Advances the time, then does the same.
     void pass(std::chrono::milliseconds time);
-    /// Until nothing is left to wait for, however long that takes.
+    /// Runs until no timer or operation is pending, for any simulated time.
     void finish();
-    /// As on SIGHUP: bits name the shares that stay, and those that have another comment.
+    /// Reloads the shares as on SIGHUP: bits select the shares that stay, and those with another comment.
     void reload(unsigned stays, unsigned changes);
     void admit(unsigned set);
-    /// From now on transfers fail at times.
+    /// Makes some transfers fail from now on.
     void set_faults(unsigned choice);
-    /// Ends the server, and expects that nothing is left of any client.
+    /// Ends the server, and checks that no state of any client is left.
     void stop();
-    /// Expects what holds at every moment. Takes snapshots.
+    /// Checks the invariants and takes snapshots.
     void check() const;
 
     [[nodiscard]] simulated_clock& clock() noexcept { return loop_->clock_of_simulation(); }

@@ -1,4 +1,4 @@
-// The documents that `sluice status` reads, and shows; and that every text can be written into one.
+// The documents that `sluice status` reads and shows, and documents that contain any text.
 
 #include <string>
 #include <string_view>
@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::string written;
     append_json_string(written, text);
     const auto read = json_value::parse(written);
-    ENSURE(read.has_value(), "what is written can be read");
+    ENSURE(read.has_value(), "a written string can be read");
     std::string again;
     append_json_string(again, read->text());
     ENSURE(again == written);

@@ -1,5 +1,5 @@
-// Paths as clients send them, and names as the host has them. No path that is let through names anything on
-// the host but components beneath the root; no name of the host comes back as another one.
+// Paths of clients and names of the host. An accepted path names only components below the root on the host;
+// a name of the host is never mapped back to another one.
 
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace sluice;
 
-// Calls `visit(component)` for each, also the empty ones.
+// Calls `visit(component)` for each component, also the empty ones.
 template <class Visit>
 std::size_t for_each_component(std::string_view path, Visit visit) {
     std::size_t count = 1;
@@ -39,7 +39,7 @@ void check_client_path(std::string_view path) {
     ENSURE(fold(fold(path)) == fold(path));
 }
 
-// Whether a name has, as the host spells it, characters that stand for others, or none at all.
+// Returns whether a name of the host has characters that represent others, or that are not characters.
 bool is_ambiguous(std::string_view name) {
     for (std::size_t at = 0; at < name.size();) {
         const name_character next = character_at(name, at);
@@ -56,7 +56,7 @@ void check_host_name(std::string_view name) {
     const std::string_view shown = vfs::shown_name(name, shown_storage);
     ENSURE(shown.find('/') == shown.npos and not shown.empty());
     if (not is_ambiguous(name)) ENSURE(vfs::host_name(shown, host_storage) == name);
-    // What is shown is what a client may ask for, as long as it is text and not too long.
+    // A client may request a shown name if it is text and not too long.
     const auto valid = vfs::check_name(shown);
     if (valid or valid.error().code() == ENAMETOOLONG) return;
     ENSURE(is_ambiguous(name) or not vfs::check_stream_name(shown).has_value() or shown == "." or

@@ -1,4 +1,4 @@
-// The wildcard matcher against a naive one: [MS-FSA] 2.1.4.4 as a set of reachable places, element by
+// The wildcard matcher against a naive one: [MS-FSA] 2.1.4.4 as a set of reachable positions, element by
 // element. The input is a pattern, a line end, and a name.
 
 #include <string>
@@ -40,7 +40,7 @@ bool matches_naively(std::string_view pattern, std::string_view text, bool ignor
             const bool dot = i < end and name[i] == '.';
             if (element == '*' or element == '<') {
                 next[i] = true;
-                // To reach the following place the same star goes on from here.
+                // The same star reaches all following positions from here.
                 for (std::size_t to = i; to < end and (element == '*' or to != last_dot); ++to)
                     next[to + 1] = true;
             } else if (element == '>') {

@@ -5,15 +5,15 @@
 
 #include "sluice/smb/wire/message/header.hpp"
 
-// What the targets of SMB2 messages share.
+// Common code of the targets for SMB2 messages.
 
 namespace sluice::smb::wire {
 
-/// Longer inputs are passed over: re-encoded, overlapping ranges would outgrow their 16-bit offsets.
+/// Longer inputs are ignored: after encoding, overlapping ranges would exceed their 16-bit offsets.
 inline constexpr std::size_t fuzzed_bytes_max = 16 * 1024;
 
-/// If `decode` accepts `message`, its arguments can be encoded, and decoded again they are the same: what the
-/// decoder checked is what the encoder relies on.
+/// If `decode` accepts `message`, checks that its arguments can be encoded, and are equal after decoding
+/// them again: the decoder has checked everything on which the encoder relies.
 template <class Decode>
 void check_round_trip(const message_view& message, Decode decode) {
     const auto args = decode(message);

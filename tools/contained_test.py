@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/contained: a test that hangs or forgets what it started must not outlive its time."""
+"""Tests of tools/contained: a test that hangs or leaves processes running must not outlive its time."""
 
 import os
 import pathlib
@@ -11,7 +11,7 @@ import time
 import unittest
 
 TOOL = pathlib.Path(__file__).with_name("contained")
-# Starts a process in a session of its own, which says its number, and then does what `then` says.
+# Starts a process in its own session, prints its process ID, and then runs `then`.
 START_ONE = "import subprocess, sys, time; print(subprocess.Popen(['sleep', '600'], start_new_session=True).pid, flush=True)"
 
 

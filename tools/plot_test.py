@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/plot as its user runs it."""
+"""Tests of tools/plot through its command line."""
 
 import json
 import pathlib
@@ -78,7 +78,7 @@ class Plot(unittest.TestCase):
                 for value, median in medians.items()]
 
     def lines(self, root):
-        """Of each line, its points."""
+        """Returns the points of each line."""
         return [[tuple(map(float, point.split())) for point in path.get("d")[1:].split("L")]
                 for path in root.iter(SVG + "path") if path.get("class") == "series"]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The counting of tools/run-tests: the numbers CI reads must not flatter."""
+"""Tests of the counts of tools/run-tests, on which CI relies."""
 
 import importlib.machinery
 import importlib.util
@@ -9,7 +9,7 @@ import unittest
 
 
 def load(name):
-    """A tool without .py in its name, as a module."""
+    """Loads a tool without .py in its name as a module."""
     loader = importlib.machinery.SourceFileLoader(name.replace("-", "_"), str(pathlib.Path(__file__).with_name(name)))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
     sys.modules[loader.name] = module
@@ -27,7 +27,7 @@ def junit(**tests):
 
 
 def report(*results):
-    """A GoogleTest report with one case per word."""
+    """Returns a GoogleTest report with one case per word."""
     cases = {"passed": {"status": "RUN", "result": "COMPLETED"},
              "failed": {"name": "opens", "status": "RUN", "result": "COMPLETED", "failures": [{"failure": "it did not"}]},
              "skipped": {"status": "RUN", "result": "SKIPPED"},

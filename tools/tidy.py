@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Style as a test: what architecture and style ask for and a compiler does not check.
+"""Checks rules of architecture and style that a compiler does not check.
 
     tools/tidy.py [ROOT]
 
-Prints "path:line: rule: what to do" for each finding and exits with 1 if there is any. A rule is a generator over
+Prints "path:line: rule: remedy" for each finding and exits with 1 if there is any. A rule is a generator over
 the whole repository; tidy_test.py has one repository per rule that breaks only that rule. C++ is read by
-tokens, not parsed: enough for these rules, and the day it is not, the rule moves to clang-tidy.
+tokens, not parsed, which is enough for these rules; a rule that needs more moves to clang-tidy.
 """
 
 import bisect
@@ -24,7 +24,7 @@ FUNCTION_LINES_MAX = 70
 TEST_NAME_WORDS_MIN = 3
 FOLDER_SOURCES_MAX = 80  # about 40 units of header, source and test
 
-# The layer table of ARCHITECTURE.md: what the sources and tests of a component may include besides their own.
+# The layer table of ARCHITECTURE.md: the components that the sources and tests of a component may include.
 LAYERS = {
     "base": (),
     "sync": ("base",),
@@ -40,8 +40,8 @@ LAYERS = {
 LAYERS["cli"] = tuple(LAYERS)
 LAYERS["sync/skiplist"] = ("base", "sync")  # optional, so not even the program includes it
 
-# The order of the modules of a component: each may include itself and those before it. "" is the component's own folder. A
-# component without an entry has no order yet.
+# The order of the modules of a component: each may include itself and those before it. "" is the component's own
+# directory. A component without an entry has no order yet.
 MODULES = {
     "io": ("call", "path", "loop", "epoll", "uring", "simulated", "", "handle", "sender", "task", "file", "stream", "name",
            "asio"),
@@ -53,18 +53,18 @@ MODULES = {
 
 SYSTEM_IO_HEADER = re.compile(
     r"(sys|netinet|arpa|net|linux)/.*|(fcntl|unistd|poll|netdb|dirent|aio|termios|ifaddrs)\.h|liburing(/.*|\.h)")
-# In those folders, yet neither files nor sockets: random numbers, and how sync waits and wakes.
+# In those directories, but neither files nor sockets: random numbers, and the futexes of sync.
 NOT_IO_HEADERS = {"sys/random.h", "sys/syscall.h", "linux/futex.h"}
 SYSTEM_IO_COMPONENTS = {"io", "fsmutex", "vfs", "cli"}
-# There <unistd.h> is included for syscall(2) alone, by which futexes are reached.
+# These include <unistd.h> only for syscall(2), to call futexes.
 SYSCALL_SOURCES = ("sluice/sync/atomics.cpp",)
-LIBURING_FOLDERS = ("sluice/io/uring/", "bench/")  # bench: the floor to compare with is raw liburing
+LIBURING_FOLDERS = ("sluice/io/uring/", "bench/")  # bench: the lower bound is raw liburing
 
 STANDARD_HOMES = {name: header for header, names in STANDARD_NAMES.items() for name in names.split()}
 
 STANDARD_OUTPUT_FREE = ("sluice/cli/", "bench/", "examples/", "sluice/base/ensure.cpp")
 
-# (pattern, folders it holds in, files and folders exempt, what to do instead)
+# (pattern, directories that it applies to, exempt files and directories, remedy)
 BANNED = [
     (r"\bassert\s*\(|<cassert>|<assert\.h>", ("",), (), "use ENSURE: it also holds in release builds"),
     (r"\bstd::(cout|wcout)\b", ("sluice/",), ("sluice/cli/",), "a library returns text; the program prints it"),
@@ -75,11 +75,11 @@ BANNED = [
     (r"\bv?sprintf\s*\(", ("",), (), "use snprintf or fmt: sprintf does not know the size of its buffer"),
     (r"\bstr(cpy|cat|tok)\s*\(", ("",), (), "use std::string_view and std::span: they know their size"),
     (r"\batoi\s*\(", ("",), (), "use std::from_chars: atoi cannot report an error"),
-    (r"\bs?rand\s*\(", ("",), (), "take the random seam by constructor, so that a failure can be replayed"),
+    (r"\bs?rand\s*\(", ("",), (), "take the random source by constructor, so that a failure can be replayed"),
     (r"\busing\s+namespace\s+std\s*;", ("",), (), "name what is used"),
 ]
 
-# Spelled in two halves, so that this file does not find itself.
+# Written in two halves, so that the pattern does not match this file.
 MARKERS = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 
 TOKEN = re.compile(
@@ -109,12 +109,12 @@ class Include:
 
 
 def blank(text):
-    """Spaces of the same shape, so that offsets and line numbers stay true."""
+    """Replaces the text by spaces with the same line breaks, so that offsets and line numbers stay valid."""
     return re.sub(r"[^\n]", " ", text)
 
 
 class Source:
-    """One C++ file, in the forms the rules look at."""
+    """One C++ file, in the forms that the rules use."""
 
     def __init__(self, path, text):
         self.path = path
@@ -126,7 +126,7 @@ class Source:
 
     @functools.cached_property
     def code(self):
-        """The text with comments and the contents of literals blanked."""
+        """Returns the text with comments and the contents of literals blanked."""
         return TOKEN.sub(lambda m: m[0] if m["number"] else blank(m[0]), self.text)
 
     @functools.cached_property
@@ -137,7 +137,7 @@ class Source:
 
     @property
     def component(self):
-        """The row of the layer table this file belongs to; None outside sluice/."""
+        """Returns the row of the layer table for this file; None outside sluice/."""
         return component_of(self.path)
 
     @property
@@ -146,7 +146,7 @@ class Source:
 
 
 class Repository:
-    """Every file by its path from the root. Binary files have None for a text."""
+    """All files by path from the root. The text of binary files is None."""
 
     def __init__(self, files):
         self.files = files
@@ -163,7 +163,7 @@ class Repository:
 
     @staticmethod
     def at(root):
-        """The files git tracks or would track: a rule should bite before the commit, not after."""
+        """Returns the files that git tracks or would track, because findings are useful before the commit."""
         listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
                                 cwd=root, capture_output=True, check=False)
         if listed.returncode == 0:
@@ -183,7 +183,7 @@ def read(path):
 
 
 def component_of(path):
-    """sluice/smb/server/command/read.cpp -> smb/server; the first folder where the table has no longer name."""
+    """sluice/smb/server/command/read.cpp -> smb/server; the first directory if the table has no longer name."""
     parts = path.split("/")
     if parts[0] != "sluice" or len(parts) < 3:
         return None
@@ -204,8 +204,8 @@ def layering(repository):
     """A component includes itself, its row of the table, and nothing relative to the including file."""
     for source in repository.sources.values():
         own = source.component
-        if own is not None and own not in LAYERS:
-            yield source.path, 1, f"{own} is not in the layer table (tools/tidy.py and ARCHITECTURE.md)"
+        if own and own not in LAYERS:
+            yield source.path, 1, f"{own} is missing in the layer table (tools/tidy.py and ARCHITECTURE.md)"
             continue
         for include in source.includes:
             if not include.quoted:
@@ -219,7 +219,7 @@ def layering(repository):
             if own is None:
                 continue  # tests, benchmarks and examples may use everything
             if other is None and (source.is_test or is_for_tests(source.path)):
-                continue  # a unit test may count allocations, with bench/harness, and use what tests/ have for several
+                continue  # a unit test may count allocations, with bench/harness, and use shared code of tests/
             if other is None:
                 yield source.path, include.line, f"sluice/ does not include from {include.target.split('/')[0]}/"
             elif other != own and other not in LAYERS[own]:
@@ -227,7 +227,7 @@ def layering(repository):
 
 
 def module_of(path):
-    """sluice/smb/server/net/reply.hpp -> ("smb/server", "net"); the module is "" in the component's own folder."""
+    """sluice/smb/server/net/reply.hpp -> ("smb/server", "net"); the module is "" in the component's own directory."""
     component = component_of(path)
     if component not in MODULES:
         return None, None
@@ -267,7 +267,7 @@ def unit_of(path):
 
 @rule
 def include_cycles(repository):
-    """No unit includes itself by way of others."""
+    """No unit includes itself indirectly."""
     edges = {}
     for source in repository.sources.values():
         if source.is_test:
@@ -294,11 +294,11 @@ def include_cycles(repository):
         if way:
             reported.update(way)
             path, line = edges[unit][way[1]]
-            yield path, line, "a circle of includes: " + " -> ".join([*way, unit])
+            yield path, line, "a cycle of includes: " + " -> ".join([*way, unit])
 
 
 def source_folders(repository):
-    """The sources directly in each folder of sluice/."""
+    """Returns the sources directly in each directory of sluice/."""
     folders = {}
     for path in repository.sources:
         if path.startswith("sluice/"):
@@ -310,20 +310,20 @@ def source_folders(repository):
 def folder_size(repository):
     for folder, paths in source_folders(repository).items():
         if len(paths) > FOLDER_SOURCES_MAX:
-            yield folder, 1, f"{len(paths)} sources, at most {FOLDER_SOURCES_MAX}: sort them into folders by concept"
+            yield folder, 1, f"{len(paths)} sources, at most {FOLDER_SOURCES_MAX}: sort them into directories by concept"
 
 
 @rule
 def folder_readme(repository):
-    """A folder of sluice/ says in five lines what belongs there."""
+    """A directory of sluice/ has a README of its contents."""
     for folder in source_folders(repository):
         if f"{folder}/README.md" not in repository.files:
-            yield folder, 1, "add a README.md with the contents of the folder, and the includes that it may have"
+            yield folder, 1, "add a README.md with the contents of the directory, and the includes that it may have"
 
 
 @rule
 def system_headers(repository):
-    """Files and sockets are reached through io, fsmutex and vfs; liburing through io's uring folder."""
+    """Files and sockets are used through io, fsmutex and vfs; liburing through io's uring directory."""
     for source in repository.sources.values():
         for include in source.includes:
             if include.quoted or not SYSTEM_IO_HEADER.fullmatch(include.target):
@@ -336,12 +336,12 @@ def system_headers(repository):
             elif include.target in NOT_IO_HEADERS or source.is_test or source.component in SYSTEM_IO_COMPONENTS:
                 continue
             else:
-                yield source.path, include.line, f"<{include.target}>: files and sockets are reached through io"
+                yield source.path, include.line, f"<{include.target}>: use files and sockets through io"
 
 
 @rule
 def public_headers(repository):
-    """A program that includes a header of io (no back end) gets no system i/o header with it, however many includes away."""
+    """A program that includes a header of io (no back end) gets no system I/O header with it, even indirectly."""
     sources = repository.sources
 
     def path_to_system_header(path, seen):
@@ -364,7 +364,7 @@ def public_headers(repository):
 
 @rule
 def standard_includes(repository):
-    """A source of sluice/ includes, itself or by a header of ours, what it uses of the standard library."""
+    """A source of sluice/ includes, itself or by a header of ours, the headers of the standard names it uses."""
     sources = repository.sources
 
     def collect(path, seen, found):
@@ -383,7 +383,7 @@ def standard_includes(repository):
         for use in re.finditer(r"\bstd::(\w+)", source.code):
             header = STANDARD_HOMES.get(use[1])
             if header and header not in had:
-                had.add(header)  # told once
+                had.add(header)  # reported once
                 yield path, source.line_of(use.start()), f"{use[0]}: include <{header}>"
 
 
@@ -412,14 +412,14 @@ def function_length(repository):
 
 
 def functions(source):
-    """(first line, last line) of every function body, by matching braces.
+    """Returns (first line, last line) of every function body, by matching braces.
 
-    A brace opens a function when what stands before it, since the last statement, has a parameter list and is no
-    type, namespace or initialiser. Inside a function nothing more is looked at: a lambda counts with its function.
+    A brace opens a function if the code between it and the last statement has a parameter list and is not a
+    type, namespace or initialiser. Function bodies are not analysed further: a lambda counts with its function.
     """
     code = without_directives(source.code)
     found = []
-    scopes = []  # what each open brace is: "function", "inner" to one, "initialiser", or "other": namespace, type
+    scopes = []  # the kind of each open brace: "function", "inner" to one, "initialiser", or "other": namespace, type
     head_start = 0
     for match in re.finditer(r"[{};]", code):
         if match[0] == "{":
@@ -457,17 +457,17 @@ def without_directives(code):
                 skipping[-1] = True
             elif directive[1] == "endif" and skipping:
                 skipping.pop()
-        keep = not directive and not continued and not any(skipping)
+        keep = not (directive or continued or any(skipping))
         kept.append(line if keep else blank(line))
         continued = (bool(directive) or continued) and line.rstrip().endswith("\\")
     return "".join(kept)
 
 
 def kind_of_brace(head):
-    """What the brace after `head` opens, outside of functions."""
+    """Returns the kind of the brace after `head`, outside of functions."""
     head = head.strip()
     if re.search(r"(=|\b(requires|and|or)|&&|\|\||\(|!)\s*requires\s*(\([^{}]*\))?$", head):
-        return "initialiser"  # a requires-expression; what it constrains may be a function still to come
+        return "initialiser"  # a requires-expression; the function that it constrains may follow
     head = re.sub(r"\[\[.*?\]\]|\b(public|private|protected)\s*:(?!:)"
                   r"|\b(alignas|alignof|sizeof|noexcept|decltype)\s*\([^()]*(\([^()]*\)[^()]*)*\)", " ", head).strip()
     if re.match(r"(inline\s+)?namespace\b", head) or re.search(r"\bextern$", head):
@@ -495,15 +495,15 @@ def markers(repository):
         for number, line in enumerate(text.split("\n"), start=1):
             marker = MARKERS.search(line)
             if marker:
-                yield path, number, f"{marker[0]}: do it now, or say in an issue why not"
+                yield path, number, f"{marker[0]}: do it now, or open an issue"
 
 
 @rule
 def dead_files(repository):
     """Every .cpp is named by a CMakeLists.txt, by its path from there; otherwise nothing compiles it.
 
-    Where a loop makes the names, as foreach(name IN ITEMS a b) with copy_${name}.cpp, any word of the file may
-    stand for the variable.
+    If a loop generates the names, as foreach(name IN ITEMS a b) with copy_${name}.cpp, any word of the file may
+    be the value of the variable.
     """
     named = set()
     for path, text in repository.texts("CMakeLists.txt"):
@@ -520,7 +520,7 @@ def dead_files(repository):
 
 @rule
 def links(repository):
-    """A link in a markdown file leads to a file, a folder or a heading that exists."""
+    """A link in a markdown file leads to a file, a directory or a heading that exists."""
     for path, text in repository.texts(".md"):
         prose = re.sub(r"^```.*?^```|`[^`\n]*`", lambda m: blank(m[0]), text, flags=re.DOTALL | re.MULTILINE)
         for match in re.finditer(r"\]\(\s*<?([^)\s>]+)|^\[[^\]]+\]:\s*(\S+)", prose, flags=re.MULTILINE):
@@ -531,13 +531,13 @@ def links(repository):
             name = posixpath.normpath(posixpath.join(posixpath.dirname(path), name)) if name else path
             line = text.count("\n", 0, match.start()) + 1
             if name not in repository.files and name not in repository.folders:
-                yield path, line, f"{target} leads nowhere"
+                yield path, line, f"{target} does not exist"
             elif heading and name.endswith(".md") and heading not in anchors(repository.files[name]):
                 yield path, line, f"{name} has no heading #{heading}"
 
 
 def anchors(text):
-    """The names under which GitHub reaches the headings of a page."""
+    """Returns the anchors that GitHub generates for the headings of a page."""
     headings = re.findall(r"^#+\s+(.*?)\s*#*$", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE),
                           flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
@@ -557,7 +557,7 @@ def test_names(repository):
         for match in re.finditer(r"\b(?:TYPED_)?TEST(?:_F|_P)?\s*\(\s*\w+\s*,\s*(\w+)\s*\)", source.code):
             words = [word for word in match[1].split("_") if word]
             if len(words) < TEST_NAME_WORDS_MIN:
-                yield source.path, source.line_of(match.start()), f"{match[1]}: say in a sentence what holds"
+                yield source.path, source.line_of(match.start()), f"{match[1]}: state the behaviour in a sentence"
 
 
 def findings(repository):

@@ -1,7 +1,7 @@
-"""The names of the standard library that tools/tidy.py looks for, by header."""
+"""The names of the standard library that tools/tidy.py checks, by header."""
 
-# What of the standard library a source may use only with an include of its own or of a header of ours it includes. The
-# builds parse most of these ahead (cmake/sluice_precompiled.cmake), so a forgotten include would pass there and fail in
+# A source may use these names only if it, or a header of ours that it includes, includes the header. The
+# builds precompile most of these (cmake/sluice_precompiled.cmake), so a missing include would pass there and fail in
 # a consumer's build.
 STANDARD_NAMES = {
     "algorithm": "adjacent_find all_of any_of clamp copy copy_if copy_n count_if equal fill fill_n find find_if "

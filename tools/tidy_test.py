@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Each rule of tidy.py, with one repository that breaks only that rule."""
+"""Tests each rule of tidy.py with one repository that breaks only that rule."""
 
 import posixpath
 import unittest
 
 import tidy
 
-# A repository with nothing to complain about; the tests change one file of it, or add one.
+# A repository without findings; the tests change one file of it, or add one.
 CLEAN = {
     "CMakeLists.txt": "add_subdirectory(sluice)\n",
     "README.md": "# Sluice\n\nSee [the io](sluice/io/handle.hpp), [below](#more-of-it) and [the web](https://x.y).\n\n"
@@ -24,13 +24,13 @@ def body(lines):
 
 
 def guarded(files):
-    """The same files, each header that says nothing of a guard with one."""
+    """Returns the same files, with a guard in each header that has none."""
     return {path: "#pragma once\n" + text if path.endswith(".hpp") and "#pragma once" not in text else text
             for path, text in files.items()}
 
 
 def described(files, but=None):
-    """The same files, each folder of sluice/ `but` one with a README.md."""
+    """Returns the same files, with a README.md in each directory of sluice/ except `but`."""
     folders = {posixpath.dirname(path) for path in files if path.startswith("sluice/")} - {but}
     return {**{f"{folder}/README.md": "" for folder in folders}, **files}
 
@@ -65,7 +65,7 @@ class Layering(TidyTest):
         self.accepts({"sluice/smb/server/command/read.hpp": '#include "sluice/smb/server/session/session.hpp"\n'})
 
     def test_a_component_outside_the_table_is_refused(self):
-        self.refuses("layering", "utils is not in the layer table", {"sluice/utils/misc.hpp": "#pragma once\n"})
+        self.refuses("layering", "utils is missing in the layer table", {"sluice/utils/misc.hpp": "#pragma once\n"})
 
     def test_an_include_is_a_path_from_the_root(self):
         self.refuses("layering", "by its path from the root", {"sluice/base/error.hpp": '#include "result.hpp"\n'})
@@ -248,7 +248,7 @@ class BannedCalls(TidyTest):
                              ("sprintf(x, y);", "snprintf"),
                              ("strcpy(x, y);", "std::string_view"),
                              ("atoi(x);", "from_chars"),
-                             ("rand();", "random seam"),
+                             ("rand();", "random source"),
                              ("using namespace std;", "name what is used")):
             with self.subTest(call=call):
                 self.refuses("banned_calls", remedy, {"sluice/io/handle.cpp": "void f() { " + call + " }\n"})
@@ -298,24 +298,24 @@ class DeadFiles(TidyTest):
 
 class Links(TidyTest):
     def test_a_link_to_a_missing_file_is_refused(self):
-        self.refuses("links", "docs/gone.md leads nowhere", {"NOTES.md": "[gone](docs/gone.md)\n"})
+        self.refuses("links", "docs/gone.md does not exist", {"NOTES.md": "[gone](docs/gone.md)\n"})
 
     def test_a_link_is_relative_to_its_page(self):
-        self.refuses("links", "README.md leads nowhere", {"docs/NOTES.md": "[up](README.md)\n"})
+        self.refuses("links", "README.md does not exist", {"docs/NOTES.md": "[up](README.md)\n"})
         self.accepts({"docs/NOTES.md": "[up](../README.md), [a folder](../sluice/io)\n"})
 
     def test_a_link_to_a_missing_heading_is_refused(self):
         self.refuses("links", "no heading #less-of-it", {"NOTES.md": "[less](README.md#less-of-it)\n"})
 
     def test_reference_definitions_count(self):
-        self.refuses("links", "gone.md leads nowhere", {"NOTES.md": "[gone]\n\n[gone]: gone.md\n"})
+        self.refuses("links", "gone.md does not exist", {"NOTES.md": "[gone]\n\n[gone]: gone.md\n"})
 
 
 class TestNames(TidyTest):
     def test_a_name_is_a_sentence(self):
         for macro in ("TEST", "TEST_F", "TEST_P", "TYPED_TEST"):
             with self.subTest(macro=macro):
-                self.refuses("test_names", "say in a sentence",
+                self.refuses("test_names", "in a sentence",
                              {"sluice/io/handle_test.cpp": macro + "(handle, read_works) {}\n"})
 
 

@@ -5,7 +5,7 @@
 namespace sluice::cli {
 
 void add_bench(command_syntax app) {
-    const command_syntax bench = app.add_subcommand("bench", "run a benchmark");
+    const command_syntax bench = app.add_subcommand("bench", "run a benchmark").group("Tools");
     bench.require_subcommands(1);
     add_bench_fsmutex(bench);
     add_bench_smb(bench);

@@ -160,7 +160,7 @@ void print_table(const char* title, const std::vector<cell>& cells, bool is_disj
 
 void print_tables(const fsmutex_arguments& arguments, std::string_view volume, const std::vector<cell>& cells,
                   const std::vector<contestant>& who, const results& all) {
-    fmt::print("{} ({}), {} processors; the median of {} repeats of {} ms\n", arguments.folder, volume,
+    fmt::print("{} ({}), {} CPUs; the median of {} repeats of {} ms\n", arguments.folder, volume,
                ::sysconf(_SC_NPROCESSORS_ONLN), arguments.repeats, arguments.milliseconds);
     for (const bool is_disjoint : {false, true}) {
         if (std::none_of(cells.begin(), cells.end(),
@@ -205,19 +205,23 @@ void run_fsmutex(const fsmutex_arguments& arguments) {
 
 void add_bench_fsmutex(command_syntax bench) {
     const command_syntax fsmutex =
-        bench.add_subcommand("fsmutex", "measure cross-process locks on a file system");
+        bench.add_subcommand("fsmutex", "measure cross-process locks on a file system")
+            .example("sluice bench fsmutex --only memory_map --only robust /dev/shm");
     const auto arguments = std::make_shared<fsmutex_arguments>();
-    fsmutex.add_option("FOLDER", arguments->folder, "directory on the file system to measure").required();
+    fsmutex.add_option("DIRECTORY", arguments->folder, "directory on the file system to measure").required();
     fsmutex.add_flag("--json", arguments->json, "print JSON lines instead of tables");
-    fsmutex.add_option("--waiters", arguments->waiters, "numbers of processes, as in 1,2,4,8")
+    fsmutex.add_option("--waiters", arguments->waiters, "numbers of processes")
+        .value_name("N,...")
         .separated_by(',')
         .between(1U, contest::processes_max)
         .shows_default();
     fsmutex.add_option("--entities", arguments->entities, "numbers of names locked at once")
+        .value_name("N,...")
         .separated_by(',')
         .between(1U, 64U)
         .shows_default();
-    fsmutex.add_option("--which", arguments->which, "names that the processes lock")
+    fsmutex.add_option("--which", arguments->which, "names that the processes lock: same, disjoint, both")
+        .value_name("SET")
         .one_of({"same", "disjoint", "both"})
         .shows_default();
     fsmutex
@@ -226,6 +230,7 @@ void add_bench_fsmutex(command_syntax bench) {
         .value_name("NAME")
         .one_value_each_time();
     fsmutex.add_option("--time", arguments->milliseconds, "milliseconds per repeat")
+        .value_name("MS")
         .between(1U, 3'600'000U)
         .shows_default();
     fsmutex.add_option("--repeats", arguments->repeats, "repeats; the median is reported")

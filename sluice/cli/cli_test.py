@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -29,29 +30,61 @@ class CommandLine(unittest.TestCase):
                                   (["fat", "mv"], "IMAGE:/PATH TARGET")):
             with self.subTest(command=command):
                 self.assertIn(f"[OPTIONS] {operands}", sluice(*command, "--help").stdout)
-                self.assertIn(f"{operands} is required", sluice(*command).stderr)
+                self.assertEqual(sluice(*command).stderr, f"sluice {' '.join(command)}: missing argument {operands}\n"
+                                                          f"Usage: sluice {' '.join(command)} [OPTIONS] {operands}\n")
 
     def test_help_documents_the_exit_codes(self):
         done = sluice("--help")
         self.assertEqual(done.returncode, 0)
         self.assertIn("Exit status: 0 success, 1 failure", done.stdout)
 
-    def test_without_arguments_it_lists_the_commands(self):
+    def test_without_arguments_it_prints_its_help(self):
         done = sluice()
         self.assertEqual(done.returncode, 0)
-        self.assertTrue(done.stdout.startswith("sluice "), done.stdout)
+        self.assertEqual(done.stdout, sluice("--help").stdout)
+        self.assertTrue(done.stdout.startswith("Usage: sluice COMMAND [OPTIONS]\n"), done.stdout)
+
+    def test_no_line_of_a_help_text_is_wider_than_84_columns(self):
+        commands = [[], *([name] for name in "serve status user get put ls cat mkdir rm fat lock probe bench".split()),
+                    *(["fat", name] for name in "mkfs build label ls stat get put mkfile check repair commit".split()),
+                    ["bench", "smb"], ["bench", "fsmutex"], ["probe", "atomicity"], ["user", "add"]]
+        for command in commands:
+            with self.subTest(command=command):
+                self.assertEqual([line for line in sluice(*command, "--help").stdout.splitlines()
+                                  if len(line) > 84 and "Exit status" not in line], [])
 
     def test_an_unknown_command_is_a_usage_error_on_standard_error(self):
         done = sluice("no-such-command")
         self.assertEqual(done.returncode, 2)
         self.assertEqual(done.stdout, "")
-        self.assertIn("no-such-command", done.stderr)
+        self.assertEqual(done.stderr, "sluice: unknown command 'no-such-command'\n"
+                                      "Run 'sluice --help' for a list of commands.\n")
+
+    def test_usage_errors_name_the_command_the_value_and_the_usage(self):
+        usage = "Usage: sluice get [OPTIONS] URL [TARGET]\n"
+        self.assertEqual(sluice("get", "--bogus", "smb://h/s").stderr, "sluice get: unexpected argument '--bogus'\n" + usage)
+        self.assertEqual(sluice("get").stderr, "sluice get: missing argument URL\n" + usage)
+        wrong = sluice("get", "--channels", "99", "smb://h/s").stderr
+        self.assertTrue(wrong.startswith("sluice get: invalid value '99' for --channels: use 1 to 32\n"), wrong)
+        self.assertEqual(sluice("fat").stderr, "sluice fat: missing command\nRun 'sluice fat --help' for a list of commands.\n")
 
     def test_output_that_cannot_be_written_is_a_failure(self):
         with open("/dev/full", "w") as full:
             done = sluice("--version", stdout=full)
         self.assertEqual(done.returncode, 1)
         self.assertIn("standard output", done.stderr)
+
+
+class Listening(unittest.TestCase):
+    def test_a_port_that_is_in_use_is_refused_with_its_number_and_exit_status_1(self):
+        with tempfile.TemporaryDirectory() as folder, socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            address = f"127.0.0.1:{taken.getsockname()[1]}"
+            done = sluice("serve", folder, "--listen", address, "--user", "u%a-password-of-a-test")
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(address, done.stderr)
+            self.assertNotIn("invariant", done.stderr)
 
 
 class Configuration(unittest.TestCase):
@@ -238,7 +271,7 @@ class Serve(unittest.TestCase):
         for name in "a-name-of-sixteen", "two words":
             done = sluice("serve", self.folder, "--users-file", self.users, "--name", name)
             self.assertEqual(done.returncode, 1)
-            self.assertRegex(done.stderr, f"'{name}' .*1 to 15 letters.*--name FILES")
+            self.assertRegex(done.stderr, f"'{name}': .*1 to 15 letters.*--name FILES")
 
     def test_the_command_line_comes_before_the_file(self):
         file = os.path.join(self.folder, "serve.toml")

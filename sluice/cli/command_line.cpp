@@ -2,11 +2,16 @@
 
 #include "sluice/cli/command_line.hpp"
 
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <iostream>
-#include <sstream>
+#include <charconv>
+#include <cstdio>
 #include <string_view>
+#include <system_error>
+#include <type_traits>
 
 namespace sluice::cli {
 namespace {
@@ -31,10 +36,74 @@ std::string as_shown(std::string text) {
     return text;
 }
 
+template <class T>
+std::string range_text(T least, T most) {
+    return fmt::format("{}-{}", least, most);
+}
+
+// The placeholder of a value whose option does not name one.
+template <class T>
+constexpr const char* value_name_of = "TEXT";
+template <class T>
+    requires std::is_arithmetic_v<T>
+constexpr const char* value_name_of<T> = "N";
+template <class T>
+constexpr const char* value_name_of<std::optional<T>> = value_name_of<T>;
+template <class T>
+constexpr const char* value_name_of<std::vector<T>> = value_name_of<T>;
+
+template <class T>
+auto check_of_range(T least, T most) {
+    return [least, most](const std::string& given) {
+        T value{};
+        const char* const end = given.data() + given.size();
+        const auto [at, code] = std::from_chars(given.data(), end, value);
+        if (code == std::errc() and at == end and value >= least and value <= most) return std::string();
+        return fmt::format("invalid value '{}': use {} to {}", given, least, most);
+    };
+}
+
+template <class T>
+auto check_of_list(const std::vector<T>& values) {
+    std::vector<std::string> known;
+    for (const T& each : values)
+        known.push_back(fmt::format("{}", each));
+    return [known](const std::string& given) {
+        if (std::ranges::find(known, given) != known.end()) return std::string();
+        return fmt::format("invalid value '{}': use {}", given, fmt::join(known, ", "));
+    };
+}
+
+// The message of CLI11 in the form of this program: the value, the option, the rule.
+std::string problem_of(const CLI::ParseError& refused, bool is_of_commands) {
+    const std::string text = as_shown(refused.what());
+    const auto colon = text.find(": ");
+    const std::string before = text.substr(0, colon);
+    const std::string after = colon == std::string::npos ? text : text.substr(colon + 2);
+    if (dynamic_cast<const CLI::RequiredError*>(&refused) != nullptr) {
+        if (is_of_commands) return "missing command";
+        if (const auto at = text.find(" is required"); at != std::string::npos)
+            return "missing argument " + text.substr(0, at);
+    }
+    if (dynamic_cast<const CLI::ExtrasError*>(&refused) != nullptr)
+        return fmt::format("{} '{}'", is_of_commands ? "unknown command" : "unexpected argument", after);
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&refused) != nullptr and text.ends_with(" missing"))
+        return "missing value for " + before;
+    if (dynamic_cast<const CLI::ConversionError*>(&refused) != nullptr)
+        if (const auto equals = after.find(" = "); equals != std::string::npos)
+            return fmt::format("invalid value '{}' for {}: use a number", after.substr(equals + 3),
+                               after.substr(0, equals));
+    if (const auto rule = after.find("': use ");
+        after.starts_with("invalid value '") and rule != std::string::npos)
+        return fmt::format("{}' for {}{}", after.substr(0, rule), before, after.substr(rule + 1));
+    return text;
+}
+
 }  // namespace
 
 option_syntax option_syntax::required() const {
     declared_->required();
+    help_->is_required = true;
     return *this;
 }
 
@@ -45,6 +114,7 @@ option_syntax option_syntax::expected(int count) const {
 
 option_syntax option_syntax::expected(int least, int most) const {
     declared_->expected(least, most);
+    help_->is_repeatable = most != 1;
     return *this;
 }
 
@@ -65,41 +135,52 @@ option_syntax option_syntax::excludes(option_syntax other) const {
 
 option_syntax option_syntax::value_name(const char* name) const {
     declared_->type_name(name);
+    help_->value = name;
     return *this;
 }
 
 option_syntax option_syntax::shows_default() const {
     declared_->capture_default_str();
+    help_->present_default = declared_->get_default_str();
+    return *this;
+}
+
+option_syntax option_syntax::group(const char* heading) const {
+    help_->group = heading;
     return *this;
 }
 
 option_syntax option_syntax::between(int least, int most) const {
-    declared_->check(CLI::Range(least, most));
+    declared_->check(check_of_range(least, most));
+    help_->range = range_text(least, most);
     return *this;
 }
 
 option_syntax option_syntax::between(unsigned least, unsigned most) const {
-    declared_->check(CLI::Range(least, most));
+    declared_->check(check_of_range(least, most));
+    help_->range = range_text(least, most);
     return *this;
 }
 
 option_syntax option_syntax::between(std::uint64_t least, std::uint64_t most) const {
-    declared_->check(CLI::Range(least, most));
+    declared_->check(check_of_range(least, most));
+    help_->range = range_text(least, most);
     return *this;
 }
 
 option_syntax option_syntax::between(double least, double most) const {
-    declared_->check(CLI::Range(least, most));
+    declared_->check(check_of_range(least, most));
+    help_->range = range_text(least, most);
     return *this;
 }
 
 option_syntax option_syntax::one_of(const std::vector<std::string>& values) const {
-    declared_->check(CLI::IsMember(values));
+    declared_->check(check_of_list(values));
     return *this;
 }
 
 option_syntax option_syntax::one_of(const std::vector<int>& values) const {
-    declared_->check(CLI::IsMember(values));
+    declared_->check(check_of_list(values));
     return *this;
 }
 
@@ -114,13 +195,19 @@ option_syntax option_syntax::check(std::function<std::string(const std::string&)
 }
 
 command_syntax command_syntax::add_subcommand(const std::string& name, const std::string& what) const {
-    return command_syntax(*declared_->add_subcommand(name, what), *raw_);
+    help_page& page = help_->subcommands.emplace_back();
+    page.command = help_->command + ' ' + name;
+    page.what = what;
+    CLI::App* const added = declared_->add_subcommand(name, what);
+    added->fallthrough();  // options of the command above may follow, too
+    return command_syntax(*added, *raw_, page);
 }
 
-void command_syntax::add_raw_command(const std::string& name, const std::string& what,
-                                     std::function<int(const std::vector<std::string>&)> action) const {
-    declared_->add_subcommand(name, what);  // for the help
+command_syntax command_syntax::add_raw_command(
+    const std::string& name, const std::string& what,
+    std::function<int(const std::vector<std::string>&)> action) const {
     raw_->emplace(name, std::move(action));
+    return add_subcommand(name, what);  // for the help
 }
 
 void command_syntax::require_subcommands(int count) const {
@@ -129,7 +216,14 @@ void command_syntax::require_subcommands(int count) const {
 
 template <class T>
 option_syntax command_syntax::add_option(const char* name, T& into, const char* what) const {
-    return option_syntax(*declared_->add_option(name_for_parser(name), into, what));
+    help_option& shown = help_->options.emplace_back();
+    shown.names = shown_option_names(name);
+    shown.value = value_name_of<T>;
+    shown.what = what;
+    shown.is_operand = *name != '-';
+    CLI::Option* const declared = declared_->add_option(name_for_parser(name), into, what);
+    shown.is_repeatable = shown.is_operand and declared->get_items_expected_max() > 1;
+    return option_syntax(*declared, shown);
 }
 
 // The types of option values. Each one takes a second to compile, once, here.
@@ -149,7 +243,25 @@ template option_syntax command_syntax::add_option(const char*, std::vector<std::
 template option_syntax command_syntax::add_option(const char*, std::vector<std::string>&, const char*) const;
 
 option_syntax command_syntax::add_flag(const char* name, bool& into, const char* what) const {
-    return option_syntax(*declared_->add_flag(name, into, what));
+    help_option& shown = help_->options.emplace_back();
+    shown.names = shown_option_names(name);
+    shown.what = what;
+    return option_syntax(*declared_->add_flag(name, into, what), shown);
+}
+
+command_syntax command_syntax::group(const char* heading) const {
+    help_->group = heading;
+    return *this;
+}
+
+command_syntax command_syntax::usage(const char* operands) const {
+    help_->operands = operands;
+    return *this;
+}
+
+command_syntax command_syntax::example(const char* line) const {
+    help_->examples.emplace_back(line);
+    return *this;
 }
 
 void command_syntax::on_call(std::function<void()> action) const {
@@ -157,23 +269,34 @@ void command_syntax::on_call(std::function<void()> action) const {
 }
 
 command_line::command_line(const texts& about)
-    : parser_(std::make_unique<CLI::App>(about.description, about.name)) {
+    : parser_(std::make_unique<CLI::App>(about.description, about.name)), footer_(about.footer) {
+    help_.command = about.name;
+    help_.what = about.description;
+    help_.options.emplace_back(help_option{.names = "--version", .what = "print the version and exit"});
     parser_->set_version_flag("--version", about.version);
-    parser_->footer(about.footer);
     parser_->require_subcommand(0, 1);
 }
 
 command_line::~command_line() = default;
 
 command_syntax command_line::syntax() noexcept {
-    return command_syntax(*parser_, raw_);
+    return command_syntax(*parser_, raw_, help_);
 }
 
-std::vector<std::pair<std::string, std::string>> command_line::commands() const {
-    std::vector<std::pair<std::string, std::string>> all;
-    for (const CLI::App* command : parser_->get_subcommands([](const CLI::App*) { return true; }))
-        all.emplace_back(command->get_name(), command->get_description());
-    return all;
+std::string command_line::help() const {
+    return help_.text(footer_);
+}
+
+// The page of the command that the arguments name, as far as they do.
+const help_page& command_line::page_of_named() const {
+    const help_page* page = &help_;
+    const CLI::App* app = parser_.get();
+    while (not app->get_subcommands().empty()) {
+        app = app->get_subcommands().front();
+        const std::string name = page->command + ' ' + app->get_name();
+        page = &*std::ranges::find(page->subcommands, name, &help_page::command);
+    }
+    return *page;
 }
 
 std::optional<exit_code> command_line::run(int argc, char** argv) {
@@ -184,14 +307,20 @@ std::optional<exit_code> command_line::run(int argc, char** argv) {
         parser_->parse(argc, argv);
     } catch (const CLI::RuntimeError& left) {
         return static_cast<exit_code>(left.get_exit_code());
+    } catch (const CLI::CallForHelp&) {
+        fmt::print("{}", page_of_named().text(footer_));
+        return exit_code::success;
+    } catch (const CLI::CallForVersion& version) {
+        fmt::print("{}\n", version.what());
+        return exit_code::success;
     } catch (const CLI::ParseError& refused) {
-        // Prints the requested help or version (then the code is zero), or the error.
-        std::ostringstream asked_for;
-        std::ostringstream wrong;
-        const int code = parser_->exit(refused, asked_for, wrong);
-        std::cout << as_shown(asked_for.str()) << std::flush;
-        std::cerr << as_shown(wrong.str()) << std::flush;
-        return code == 0 ? exit_code::success : exit_code::usage;
+        const help_page& page = page_of_named();
+        const bool is_of_commands = not page.subcommands.empty();
+        const std::string help = is_of_commands
+                                     ? fmt::format("Run '{} --help' for a list of commands.", page.command)
+                                     : page.usage();
+        fmt::print(stderr, "{}: {}\n{}\n", page.command, problem_of(refused, is_of_commands), help);
+        return exit_code::usage;
     }
     if (parser_->get_subcommands().empty()) return std::nullopt;
     return exit_code::success;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/help_text.hpp"
 
 namespace CLI {
 class App;
@@ -31,7 +32,7 @@ namespace sluice::cli {
 /// itself.
 class option_syntax {
 public:
-    explicit option_syntax(CLI::Option& declared) noexcept : declared_(&declared) {}
+    option_syntax(CLI::Option& declared, help_option& help) noexcept : declared_(&declared), help_(&help) {}
 
     /// Makes the option mandatory.
     option_syntax required() const;
@@ -50,6 +51,8 @@ public:
     option_syntax value_name(const char* name) const;
     /// Shows the default in the help: the present value of the variable.
     option_syntax shows_default() const;
+    /// Sets the heading in the help under which the option is listed; "Options" without this.
+    option_syntax group(const char* heading) const;
 
     /// Sets the accepted range, both ends included; the help shows it. The type determines how the
     /// help describes the number.
@@ -66,6 +69,7 @@ public:
 
 private:
     CLI::Option* declared_;
+    help_option* help_;
 };
 
 /// Commands that parse their own arguments, by name.
@@ -75,14 +79,15 @@ using raw_commands = std::map<std::string, std::function<int(const std::vector<s
 /// while the command_line lives; cheap to copy.
 class command_syntax {
 public:
-    command_syntax(CLI::App& declared, raw_commands& raw) noexcept : declared_(&declared), raw_(&raw) {}
+    command_syntax(CLI::App& declared, raw_commands& raw, help_page& help) noexcept
+        : declared_(&declared), raw_(&raw), help_(&help) {}
 
     /// Adds the subcommand `name`; `what` is its summary in the help.
     command_syntax add_subcommand(const std::string& name, const std::string& what) const;
     /// Adds the command `name` of the program, which receives all words that follow and returns the
     /// exit status. It is for a command whose syntax differs from that of the others.
-    void add_raw_command(const std::string& name, const std::string& what,
-                         std::function<int(const std::vector<std::string>&)> action) const;
+    command_syntax add_raw_command(const std::string& name, const std::string& what,
+                                   std::function<int(const std::vector<std::string>&)> action) const;
     /// Requires exactly this number of subcommands.
     void require_subcommands(int count) const;
 
@@ -95,6 +100,13 @@ public:
     /// Adds an option without a value: `into` becomes true.
     option_syntax add_flag(const char* name, bool& into, const char* what) const;
 
+    /// Sets the heading under which the help of the program lists the command; "Commands" without this.
+    command_syntax group(const char* heading) const;
+    /// Sets the operands of the usage line, where the names of the operands do not suffice.
+    command_syntax usage(const char* operands) const;
+    /// Adds a line of examples to the help.
+    command_syntax example(const char* line) const;
+
     /// Sets the function that runs when the command line names this command and is valid. It may
     /// call leave().
     void on_call(std::function<void()> action) const;
@@ -102,6 +114,7 @@ public:
 private:
     CLI::App* declared_;
     raw_commands* raw_;
+    help_page* help_;
 };
 
 /// The command line of the program.
@@ -120,8 +133,8 @@ public:
 
     /// Returns the program, to declare the commands.
     [[nodiscard]] command_syntax syntax() noexcept;
-    /// Returns the names and descriptions of the commands, in the order of their declaration.
-    [[nodiscard]] std::vector<std::pair<std::string, std::string>> commands() const;
+    /// Returns the help of the program.
+    [[nodiscard]] std::string help() const;
 
     /// Parses the arguments of main and runs the command they name. Prints help if requested, and
     /// errors to standard error. Returns the code passed to leave(), success if the command
@@ -129,8 +142,12 @@ public:
     [[nodiscard]] std::optional<exit_code> run(int argc, char** argv);
 
 private:
+    [[nodiscard]] const help_page& page_of_named() const;
+
     std::unique_ptr<CLI::App> parser_;
     raw_commands raw_;
+    help_page help_;
+    std::string footer_;
 };
 
 }  // namespace sluice::cli

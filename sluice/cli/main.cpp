@@ -15,15 +15,6 @@ namespace {
 constexpr const char* description = "SMB3 file server, client, and tools";
 constexpr const char* footer = "Exit status: 0 success, 1 failure, 2 invalid usage.";
 
-// Prints the summary that is shown without arguments. It is generated from the commands, so it
-// lists only those that exist.
-void print_overview(const command_line& program) {
-    fmt::print("sluice " SLUICE_VERSION ": {}\n\nCommands:\n", description);
-    for (const auto& [name, what] : program.commands())
-        fmt::print("  {:12} {}\n", name, what);
-    fmt::print("\nRun 'sluice COMMAND --help' for the options of a command.\n");
-}
-
 exit_code run(int argc, char** argv) {
     command_line program({.name = "sluice",
                           .description = description,
@@ -31,7 +22,7 @@ exit_code run(int argc, char** argv) {
                           .footer = footer});
     add_commands(program.syntax());
     if (const auto code = program.run(argc, argv)) return *code;
-    print_overview(program);
+    fmt::print("{}", program.help());
     return exit_code::success;
 }
 

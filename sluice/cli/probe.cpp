@@ -108,20 +108,19 @@ void print_table(const atomicity_arguments& arguments, const io::atomicity_repor
     const machine here = machine::of_this_process();
     fmt::print(
         "Rewriting one range of a file in {} ({}), from byte {} on: {} writers, {} readers, {} ms for each "
-        "size;\n{}, {} processors.\n"
+        "size;\n{}, {} CPUs.\n"
         "Each write and each read is one system call. A torn read returned bytes of more than one write; a "
-        "fresh one\nreturned another write than the one before it; a short call transferred less than asked "
-        "for.\n\n",
+        "fresh one\nreturned a different write than the previous read; a short call transferred less than "
+        "requested.\n\n",
         arguments.path, report.volume.type_name, arguments.offset_bytes, arguments.writers, arguments.readers,
         arguments.milliseconds_per_size, here.kernel, here.processors);
     for (const auto& series : report.series)
         print_series(series);
     fmt::print(
-        "What this shows: writes of a size with torn reads are not atomic on this volume.\n"
-        "What it does not: a size without torn reads can still tear, under another load, kernel or number of "
-        "processors;\n"
-        "with fewer than a hundred fresh reads it was hardly tried (--time tries longer).\n"
-        "It says nothing about other offsets (--offset), other hosts, or power failures.\n");
+        "What this shows: a size with torn reads is not atomic on this volume.\n"
+        "What it does not: a size without torn reads can still tear under another load, kernel or number of "
+        "CPUs;\nwith fewer than a hundred fresh reads the test is weak (--time extends it).\n"
+        "The result does not apply to other offsets (--offset), other hosts, or power failures.\n");
 }
 
 void run_atomicity(const atomicity_arguments& arguments) {
@@ -157,25 +156,34 @@ void run_atomicity(const atomicity_arguments& arguments) {
 }  // namespace
 
 void add_probe(command_syntax app) {
-    const command_syntax probe = app.add_subcommand("probe", "test the guarantees of a file system");
+    const command_syntax probe =
+        app.add_subcommand("probe", "test the guarantees of a file system").group("Tools");
     probe.require_subcommands(1);
-    const command_syntax atomicity = probe.add_subcommand("atomicity", "find the largest atomic write");
+    const command_syntax atomicity =
+        probe
+            .add_subcommand("atomicity", "find the largest write that concurrent readers never see partially")
+            .example("sluice probe atomicity /mnt/share");
     const auto arguments = std::make_shared<atomicity_arguments>();
-    atomicity.add_option("PATH", arguments->path, "directory on the file system to test").required();
+    atomicity.add_option("DIRECTORY", arguments->path, "directory on the file system to test").required();
     atomicity.add_flag("--json", arguments->json, "print a JSON object");
     atomicity.add_option("--time", arguments->milliseconds_per_size, "milliseconds per size")
+        .value_name("MS")
         .between(1U, 3'600'000U)
         .shows_default();
     atomicity.add_option("--min", arguments->write_bytes_min, "smallest write in bytes")
+        .value_name("BYTES")
         .between(std::size_t{1}, std::size_t{1} << 30)
         .shows_default();
     atomicity.add_option("--max", arguments->write_bytes_max, "largest write in bytes")
+        .value_name("BYTES")
         .between(std::size_t{1}, std::size_t{1} << 30)
         .shows_default();
     atomicity.add_option("--offset", arguments->offset_bytes, "file offset of all reads and writes, in bytes")
+        .value_name("BYTES")
         .between(std::uint64_t{0}, std::uint64_t{1} << 30)
         .shows_default();
     atomicity.add_option("--io", arguments->io, "buffered, direct (O_DIRECT), or both")
+        .value_name("KIND")
         .one_of({"buffered", "direct", "both"})
         .shows_default();
     atomicity.add_option("--writers", arguments->writers, "number of writing threads")

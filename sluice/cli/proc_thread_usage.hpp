@@ -8,7 +8,8 @@
 namespace sluice::cli {
 
 /// The usage of threads of this process, from /proc/self/task/THREAD/stat. CPU time there comes in ticks,
-/// mostly of 10 ms. Keeps no file open: it is asked only for a thread that is in the middle of a turn.
+/// mostly of 10 ms. Keeps no file open: it is used only for a thread that is in the middle of a
+/// turn.
 /// Allocates: the path.
 class proc_thread_usage final : public smb::server::thread_usage_source {
 public:

@@ -55,7 +55,7 @@ TEST(proc_thread_usage, distinguishes_a_thread_that_sleeps_in_a_call_from_one_th
 
     const auto before = threads.of(::gettid());
     ASSERT_TRUE(before);
-    EXPECT_TRUE(before->is_runnable) << "it asks";
+    EXPECT_TRUE(before->is_runnable) << "it makes the query";
     while (threads.of(::gettid())->cpu_time == before->cpu_time) {}
     EXPECT_EQ(::write(ends[1], "x", 1), 1);
     sleeper.join();

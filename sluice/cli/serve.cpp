@@ -503,85 +503,140 @@ void serve(const serve_options& given, const std::string& file) {
     if (not watching) fail(watching.error());
 }
 
-// Options for logons, encryption and confinement.
+// What the command line says.
+struct serve_arguments {
+    serve_options options;
+    std::vector<std::string> paths;
+    std::string configuration;
+    image_options image;
+    bool wants_limits = false;
+    bool no_confinement = false;
+};
+
+void add_general_options(command_syntax command, serve_arguments& given) {
+    command.add_option(
+        "PATH", given.paths,
+        "directory or FAT disk image to share, or NAME=PATH (repeatable); the name defaults to "
+        "the last component of PATH");
+    command.add_option("--config", given.configuration, "read settings and shares from a TOML file")
+        .value_name("FILE");
+    command
+        .add_option("--loops", given.options.loops, "number of I/O threads; 0 means one per CPU [default: 0]")
+        .between(0U, loops_max);
+    command.add_flag("--offload", given.options.offload,
+                     "run all file system calls outside the event loops, for local disks that can hang");
+    command.add_flag("--limits", given.wants_limits, "print all resource limits of the server and exit");
+}
+
+void add_access_options(command_syntax command, serve_options& options) {
+    constexpr auto* heading = "Access";
+    command
+        .add_option("--user", options.users,
+                    "allow only these users to log on: a user from the users file, or one with the given "
+                    "password for this run (repeatable) [default: all in the users file]")
+        .value_name("NAME[%PASSWORD]")
+        .group(heading);
+    command
+        .add_option("--users-file", options.users_file,
+                    "users file [default: ~/.config/sluice/users; for root: /etc/sluice/users]")
+        .value_name("FILE")
+        .group(heading);
+    command.add_flag("--read-only", options.read_only, "reject all changes").group(heading);
+    command.add_flag("--guest", options.guest, "accept anonymous logons, unsigned and unencrypted")
+        .group(heading);
+    command
+        .add_flag("--impersonate", options.impersonate,
+                  "access files as the Unix account of the user (requires root) [default: the account of the "
+                  "server]")
+        .group(heading);
+    command
+        .add_option("--session-lifetime", options.session_lifetime,
+                    "require clients to authenticate again after MINUTES; 0 means never [default: 0]")
+        .value_name("MINUTES")
+        .between(0U, session_lifetime_minutes_max)
+        .group(heading);
+}
+
 void add_protection_options(command_syntax command, serve_options& options, bool& no_confinement) {
-    command.add_flag("--encrypt", options.encrypt, "require encryption [default: on request]");
-    command.add_flag("--no-signing", options.no_signing, "do not require signing");
+    constexpr auto* heading = "Protection";
+    command.add_flag("--encrypt", options.encrypt, "require encryption [default: on request]").group(heading);
+    command.add_flag("--no-signing", options.no_signing, "do not require signing").group(heading);
     command
         .add_option("--signing-algorithms", options.signing_algorithms,
                     "signing algorithms for SMB 3.1.1 in order of preference; aes-cmac permits more than two "
                     "connections per session (repeatable) [default: aes-gmac,aes-cmac,hmac-sha256]")
         .one_value_each_time()
-        .value_name("LIST");
-    command.add_flag("--guest", options.guest, "accept anonymous logons, unsigned and unencrypted");
-    command.add_flag("--impersonate", options.impersonate,
-                     "access files as the Unix account of the user (requires root)");
+        .value_name("LIST")
+        .group(heading);
     command
         .add_option("--confine-to", options.confine_to,
                     "directory that the process may access besides its shares, for shares that SIGHUP adds "
                     "(repeatable)")
-        .value_name("DIR");
-    command.add_flag("--no-confinement", no_confinement,
-                     "do not restrict the process to its own files, system calls, and privileges");
+        .value_name("DIR")
+        .group(heading);
+    command
+        .add_flag("--no-confinement", no_confinement,
+                  "do not restrict the process to its own files, system calls, and privileges")
+        .group(heading);
+}
+
+void add_network_options(command_syntax command, serve_options& options) {
+    constexpr auto* heading = "Network";
+    command.add_option("--name", options.name, "NetBIOS name of the server [default: SLUICE]")
+        .value_name("NAME")
+        .group(heading);
+    command.add_option("--port", options.port, "TCP port [default: 445; 1445 if 445 is unavailable]")
+        .value_name("PORT")
+        .group(heading);
+    command.add_option("--listen", options.listen, "listen on this address (repeatable) [default: all]")
+        .value_name("ADDRESS[:PORT]")
+        .group(heading);
+    command
+        .add_option("--advertise", options.advertise,
+                    "address to announce for multichannel, or 'none' (repeatable) [default: all addresses of "
+                    "this host]")
+        .value_name("ADDRESS[,speed=RATE][,rss][,index=N]")
+        .group(heading);
+}
+
+void add_observation_options(command_syntax command, serve_options& options) {
+    constexpr auto* heading = "Observability";
+    command
+        .add_option("--status-socket", options.status_socket,
+                    "socket for 'sluice status' [default: PORT.sock in the runtime directory]")
+        .value_name("PATH")
+        .group(heading);
+    command
+        .add_option("--metrics", options.metrics,
+                    "serve Prometheus metrics over HTTP [default address: 127.0.0.1]")
+        .value_name("[ADDRESS:]PORT")
+        .group(heading);
+    command.add_flag("--verbose", options.verbose, "log failed requests as well").group(heading);
 }
 
 }  // namespace
 
 void add_serve(command_syntax app) {
-    const command_syntax command = app.add_subcommand("serve", "serve directories and FAT images over SMB");
-    struct arguments {
-        serve_options options;
-        std::vector<std::string> paths;
-        std::string configuration;
-        image_options image;
-        bool wants_limits = false;
-        bool no_confinement = false;
-    };
-    const auto given = std::make_shared<arguments>();
-    command.add_option("PATH", given->paths,
-                       "directory or FAT disk image to share, or NAME=PATH (repeatable)");
-    command.add_option("--name", given->options.name, "NetBIOS name of the server [default: SLUICE]");
-    command.add_option("--port", given->options.port, "TCP port [default: 445; 1445 if 445 is unavailable]");
-    command.add_option("--listen", given->options.listen,
-                       "listen on ADDRESS[:PORT] (repeatable) [default: all]");
-    command
-        .add_option("--advertise", given->options.advertise,
-                    "address to announce for multichannel: ADDRESS[,speed=10g][,rss][,index=N], or 'none' "
-                    "(repeatable) [default: all addresses of this host]")
-        .value_name("ADDRESS");
-    command.add_flag("--read-only", given->options.read_only, "reject all changes");
-    command.add_option("--user", given->options.users,
-                       "allow only these users to log on: NAME in the users file, or NAME%PASSWORD for this "
-                       "run (repeatable)");
-    command.add_option("--users-file", given->options.users_file,
-                       "users file [default: ~/.config/sluice/users; for root: /etc/sluice/users]");
+    const command_syntax command = app.add_subcommand("serve", "serve directories and FAT images over SMB")
+                                       .group("Server")
+                                       .usage("[NAME=]PATH...")
+                                       .example("sluice serve ~/Public")
+                                       .example("sluice serve --read-only --encrypt photos=/srv/photos")
+                                       .example("sluice serve --config /etc/sluice.toml")
+                                       .example("sluice serve disk.img --overlay try.overlay");
+    const auto given = std::make_shared<serve_arguments>();
+    add_general_options(command, *given);
+    add_access_options(command, given->options);
+    add_protection_options(command, given->options, given->no_confinement);
+    add_network_options(command, given->options);
     command
         .add_option("--shared-locks", given->options.shared_locks,
-                    "share locks and open modes with other servers on this host that use the same FILE")
-        .value_name("FILE");
-    command
-        .add_option("--status-socket", given->options.status_socket,
-                    "socket for 'sluice status' [default: PORT.sock in the runtime directory]")
-        .value_name("PATH");
-    command
-        .add_option("--metrics", given->options.metrics,
-                    "serve Prometheus metrics over HTTP [default address: 127.0.0.1]")
-        .value_name("[ADDRESS:]PORT");
-    add_protection_options(command, given->options, given->no_confinement);
-    command
-        .add_option("--session-lifetime", given->options.session_lifetime,
-                    "require clients to authenticate again after MINUTES; 0 means never [default: 0]")
-        .between(0U, session_lifetime_minutes_max);
-    command.add_flag("--offload", given->options.offload,
-                     "run all file system calls outside the event loops, for local disks that can hang");
-    command
-        .add_option("--loops", given->options.loops,
-                    "number of I/O threads; 0 means one per CPU [default: 0]")
-        .between(0U, loops_max);
-    command.add_flag("--limits", given->wants_limits, "print all resource limits of the server and exit");
-    command.add_flag("--verbose", given->options.verbose, "log failed requests as well");
+                    "share locks and open modes with other servers on this host that use the same FILE; "
+                    "disables client caching")
+        .value_name("FILE")
+        .group("Files");
     add_image_options(command, given->image);
-    command.add_option("--config", given->configuration, "read settings and shares from a TOML file");
+    add_observation_options(command, given->options);
     command.on_call([given] {
         if (given->wants_limits) return print_limits();
         given->options.confines = not given->no_confinement;

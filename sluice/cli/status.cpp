@@ -85,12 +85,17 @@ void run_status(const status_arguments& given) {
 }  // namespace
 
 void add_status(command_syntax app) {
-    const command_syntax command = app.add_subcommand("status", "show the state of running servers");
+    const command_syntax command = app.add_subcommand("status", "show the state of running servers")
+                                       .group("Server")
+                                       .example("sluice status --opens")
+                                       .example("sluice status --json --port 445 | jq .rates");
     const auto given = std::make_shared<status_arguments>();
     command.add_flag("--json", given->json, "print one JSON document per server and line");
     command.add_flag("--opens", given->opens, "list open files with path, caching state, and locks");
     const option_syntax port =
-        command.add_option("--port", given->port, "show only the server on this TCP port").between(1, 65535);
+        command.add_option("--port", given->port, "show only the server on this TCP port")
+            .value_name("PORT")
+            .between(1, 65535);
     command.add_option("--socket", given->socket, "show only the server with this status socket")
         .value_name("PATH")
         .excludes(port);

@@ -62,11 +62,15 @@ void remove(const user_arguments& arguments) {
 }  // namespace
 
 void add_user(command_syntax app) {
-    const command_syntax user = app.add_subcommand("user", "manage the users of the server");
+    const command_syntax user = app.add_subcommand("user", "manage the users of the server")
+                                    .group("Server")
+                                    .example("sluice user add bob")
+                                    .example("pwgen 20 1 | tee bob.txt | sluice user add bob");
     user.require_subcommands(1);
     const auto arguments = std::make_shared<user_arguments>();
     user.add_option("--users-file", arguments->file,
-                    "users file [default: ~/.config/sluice/users; for root: /etc/sluice/users]");
+                    "users file [default: ~/.config/sluice/users; for root: /etc/sluice/users]")
+        .value_name("FILE");
     const auto add = [&](const char* name, const char* what, auto action) {
         const command_syntax command = user.add_subcommand(name, what);
         command.add_option("NAME", arguments->name, "user name, case-insensitive").required();

@@ -22,7 +22,7 @@ using namespace sluice::fsmutex;
         return fmt::format("process {} on {} since {}Z", each.process_id, terminal_text(each.host),
                            utc_text(iso_seconds, std::chrono::system_clock::to_time_t(seconds)));
     }
-    return "a process that is gone by now";
+    return "a process that has ended since";
 }
 
 }  // namespace

@@ -138,11 +138,11 @@ bool lock_wait::abandon() noexcept {
         const std::scoped_lock guard(lock_);
         is_ended_ = true;
     }
-    // Without the lock, which a thread that gives the signals of the sleep takes. None begins another sleep
-    // now.
+    // Without the lock, which a thread that sends the signals of the sleep acquires. No thread
+    // begins another sleep now.
     if (sleep_) sleep_->abandon();
     std::unique_lock guard(lock_);
-    // A thread that has given the value still gives the done signal.
+    // A thread that has sent the value still sends the done signal.
     while (is_signalled_) {
         guard.unlock();
         std::this_thread::yield();

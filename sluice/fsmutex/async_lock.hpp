@@ -12,17 +12,17 @@
 #include "sluice/io/task/awaitable.hpp"
 #include "sluice/io/task/task.hpp"
 
-// Locking without blocking the calling thread. A request has its place in the order like any other. The loop
-// sleeps until the request is granted:
+// Locking without blocking the calling thread. A request has a position in the order like any
+// other. The loop sleeps until the request is granted:
 //
 //   - memory_map: io_uring waits for the futex word (Linux 6.7 or newer).
 //   - atomic_append, byte_ranges, lock_files, on a volume of this host: a thread of the mutex waits for the
 //     kernel's lock and wakes the loop. A mutex has at most limits::lock_threads_max such threads.
-//   - Otherwise timers poll, after pauses from 50 us, doubled up to 16 ms. Each poll occupies the loop for a
-//     few system calls.
+//   - Otherwise timers poll, after pauses from 50 µs, doubled up to 16 ms. Each poll occupies the
+//     loop for a few system calls.
 //
-// A request ends early, by its deadline or because it is cancelled, without waiting for the holder.
-// Afterwards neither a slot, a lock, nor a waiting thread of it exists.
+// A request ends early, by its deadline or by cancellation, without waiting for the holder.
+// Afterwards none of its slots, locks or waiting threads exists.
 
 namespace sluice::fsmutex {
 
@@ -31,19 +31,19 @@ using io::connect;
 /// A request that is polled instead of waited for. Thread safety: one thread at a time.
 class lock_attempt {
 public:
-    /// Takes a place in the order. Errors, Allocates: as shared_fs_mutex::lock; never ETIMEDOUT.
+    /// Queues the request. Errors, Allocates: as shared_fs_mutex::lock; never ETIMEDOUT.
     [[nodiscard]] static result<lock_attempt> begin(shared_fs_mutex& mutex, std::span<const entity> wanted,
                                                     deadline within) noexcept;
 
-    /// Whether it is granted. Errors: ETIMEDOUT once the deadline has passed; as lock. After an error it is
-    /// over.
+    /// Returns whether the request is granted. Errors: ETIMEDOUT once the deadline has passed; as
+    /// lock. An error ends the attempt.
     [[nodiscard]] result<bool> poll() noexcept;
-    /// Makes `op` what to wait for before polling again. end_wait() follows, once the operation is done or
-    /// abandoned.
+    /// Makes `op` the operation to wait for before the next poll. end_wait() follows, once the
+    /// operation is done or abandoned.
     void begin_wait(io::io_multiplexer& loop, io::detail::operation_record& op) noexcept;
-    /// Errors: ECANCELED; others mean no more than success, that is, to poll again.
+    /// Ends a wait. Errors: ECANCELED; other errors have the same meaning as success: poll again.
     [[nodiscard]] result<void> end_wait(const io::detail::operation_record& op) noexcept;
-    /// The guard, once poll() has said true.
+    /// Returns the guard, once poll() has returned true.
     [[nodiscard]] fs_mutex_guard take() noexcept { return std::move(held_); }
 
 private:
@@ -57,7 +57,7 @@ private:
     shared_fs_mutex* mutex_;
     entity_set wanted_;
     fs_mutex_guard held_;
-    std::shared_ptr<wake_up> told_;  // while a thread of the mutex, or another request, is to wake us
+    std::shared_ptr<wake_up> told_;  // while a thread of the mutex, or another request, may wake us
     bool is_granted_;
     clock_source::steady_time end_;
     std::uint64_t pauses_ = 0;
@@ -65,8 +65,8 @@ private:
     clock_source::steady_time looked_;
 };
 
-/// Waits until it is worth polling an attempt again. The attempt outlives it. Errors: ECANCELED; others, as
-/// for lock_attempt::end_wait().
+/// A sender that waits until it is worth polling an attempt again. The attempt outlives it. Errors:
+/// ECANCELED; others, as for lock_attempt::end_wait().
 class wake_sender {
 public:
     using result_type = result<void>;
@@ -87,41 +87,41 @@ private:
     lock_attempt* waiting_;
 };
 
-/// `co_await co_lock(loop, mutex, {entity(1), entity(2)}, 10s)` returns the guard. The mutex outlives the
-/// task. Errors: as lock; ECANCELED. Suspends: until granted, cancelled, or the deadline passes. Blocks: to
-/// end a wait early, until its thread has ended, some ten microseconds. Allocates: the frame; 64 bytes for
-/// each wait; as lock.
+/// Returns the guard: `co_await co_lock(loop, mutex, {entity(1), entity(2)}, 10s)`. The mutex
+/// outlives the task. Errors: as lock; ECANCELED. Suspends: until granted, cancelled, or the
+/// deadline passes. Blocks: to end a wait early, until its thread has ended, about 10 µs.
+/// Allocates: the frame; 64 bytes for each wait; as lock.
 [[nodiscard]] io::task<result<fs_mutex_guard>> co_lock(io::io_multiplexer& loop, shared_fs_mutex& mutex,
                                                        std::vector<entity> wanted, deadline within = {});
 
 namespace detail {
 
-/// A request that polls its attempt when it is worth it.
+/// A request that polls its attempt when that is worthwhile.
 ///
-/// Where several threads run the loop, the sleep between two polls may end on one of them while another one
-/// ends or polls the request. `lock_` guards all members from begin() until the outcome is known; it is
-/// recursive, because poll() may give the signals of the sleep.
+/// Where several threads run the loop, the sleep between two polls may end on one of them while
+/// another one ends or polls the request. `lock_` guards all members from begin() until the outcome
+/// is known; it is recursive, because poll() may send the signals of the sleep.
 class lock_wait final : public io::external_work {
 public:
     lock_wait(io::io_multiplexer& loop, shared_fs_mutex& mutex, std::span<const entity> wanted,
               deadline within) noexcept
         : loop_(loop), mutex_(mutex), wanted_(wanted), within_(within) {}
 
-    /// Moves the outcome out. `code`: how the operation ended; one that was cancelled before it began has no
-    /// other outcome.
+    /// Moves the outcome out. `code` is the result of the operation; one that was cancelled before
+    /// it began has no other outcome.
     [[nodiscard]] result<fs_mutex_guard> take_outcome(int code) noexcept {
         if (not outcome_) return failure({code, "lock entities"});
         return *std::move(outcome_);
     }
 
 private:
-    // What wakes us between two polls.
+    // The timer or word that wakes us between two polls.
     struct alarm {
         lock_wait* self;
         void set_value(const result<void>& woken) const noexcept;
         void set_done() const noexcept { self->look_again(); }
     };
-    // As wake_sender, with the lock.
+    // Like wake_sender, with the lock.
     struct sleep_sender {
         using result_type = result<void>;
 
@@ -149,10 +149,10 @@ private:
     std::recursive_mutex lock_;
     std::optional<lock_attempt> attempt_;
     std::optional<sleep_connection> sleep_;
-    std::optional<result<fs_mutex_guard>> outcome_;  // none until it is known
+    std::optional<result<fs_mutex_guard>> outcome_;  // std::nullopt until it is known
     bool is_ended_ = false;
     bool is_complete_ = false;
-    bool is_signalled_ = false;  // the sleep has given its value, and not its done signal
+    bool is_signalled_ = false;  // the sleep has sent its value, but not its done signal
 };
 
 }  // namespace detail
@@ -169,7 +169,7 @@ public:
 
     [[nodiscard]] io::io_multiplexer& multiplexer() const noexcept { return *loop_; }
     void configure(io::operation& configured) noexcept {
-        // The deadline is the attempt's own: it decides how long a sleep may be.
+        // The attempt has its own deadline, which decides how long a sleep may be.
         io::configure_external(configured, *loop_, waiting_.emplace(*loop_, *mutex_, wanted_, within_), {});
     }
     [[nodiscard]] result_type collect(const io::operation& completed) noexcept {
@@ -184,9 +184,9 @@ private:
     io::work_room<detail::lock_wait> waiting_;
 };
 
-/// A sender of the lock: result<guard>. `connect(async_lock(loop, mutex, {entity(1)}, 10s), receiver)`.
-/// Errors: as lock; ECANCELED. Blocks, Allocates: as co_lock. Thread safety: the loop's thread; any, by
-/// io::atomic().
+/// Returns a sender of the lock: result<guard>. Usage: `connect(async_lock(loop, mutex,
+/// {entity(1)}, 10s), receiver)`. Errors: as lock; ECANCELED. Blocks, Allocates: as co_lock. Thread
+/// safety: the loop's thread; any, by io::atomic().
 [[nodiscard]] inline lock_sender async_lock(io::io_multiplexer& loop, shared_fs_mutex& mutex,
                                             std::vector<entity> wanted, deadline within = {}) noexcept {
     return {loop, mutex, std::move(wanted), within};

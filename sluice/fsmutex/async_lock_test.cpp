@@ -43,7 +43,7 @@ protected:
         if (not found) return std::string_view(tested().name) == "byte_ranges" ? 1 : 0;
         return found->size();
     }
-    // Requests by what the mutex lists, and waiters by what the kernel does.
+    // Checks the requests that the mutex lists, and the waiters of the kernel.
     void expect_nothing_is_left_but(std::size_t holders) {
         if (const auto found = mutex->list(); found) EXPECT_EQ(found->size(), holders);
         EXPECT_EQ(waiters_in_the_kernel(), 0U);
@@ -52,7 +52,7 @@ protected:
     [[nodiscard]] std::size_t waiters_in_the_kernel() const;
 };
 
-// Requests that wait for a lock of a file of ours, as /proc/locks has them:
+// Returns the number of requests that wait for a lock of a file of ours, according to /proc/locks:
 // "7: -> OFDLCK ADVISORY READ -1 00:1a:4711 5 5". The number before the range is the inode's.
 std::size_t every_async_lock::waiters_in_the_kernel() const {
     std::set<std::string> inodes;
@@ -100,7 +100,7 @@ struct receiver {
     void set_done() noexcept { to->is_done = true; }
 };
 
-TEST_P(every_async_lock, is_granted_to_a_coroutine_that_suspends_meanwhile) {
+TEST_P(every_async_lock, is_granted_to_a_coroutine_that_suspends_until_then) {
     auto held = mutex->lock(entity(1)).value();
     auto both = io::sync_wait(*loop,
                               [](io::io_multiplexer& on, shared_fs_mutex& wanted,
@@ -116,7 +116,7 @@ TEST_P(every_async_lock, is_granted_to_a_coroutine_that_suspends_meanwhile) {
     EXPECT_FALSE(mutex->try_lock(entity(2)));
 }
 
-// Threads of the mutex wait for locks of the kernel; a forked child has none of them.
+// Threads of the mutex wait for kernel locks; a forked child has none of them.
 TEST_P(every_async_lock, lets_a_child_destroy_its_copy_of_the_mutex) {
     auto held = mutex->lock(entity(1)).value();
     io::sync_wait(
@@ -135,7 +135,7 @@ TEST_P(every_async_lock, lets_a_child_destroy_its_copy_of_the_mutex) {
     EXPECT_TRUE(mutex->try_lock(entity(1)));
 }
 
-TEST_P(every_async_lock, keeps_its_deadline_and_gives_up_its_place) {
+TEST_P(every_async_lock, honours_its_deadline_and_leaves_the_queue) {
     auto held = mutex->lock(entity(1)).value();
     const auto began = std::chrono::steady_clock::now();
     EXPECT_EQ(io::sync_wait(*loop, co_lock(*loop, *mutex, {entity(1), entity(2)}, 30ms)).error(),
@@ -146,7 +146,7 @@ TEST_P(every_async_lock, keeps_its_deadline_and_gives_up_its_place) {
     EXPECT_TRUE(mutex->try_lock(entity(1)));
 }
 
-TEST_P(every_async_lock, ends_when_cancelled_and_gives_up_its_place) {
+TEST_P(every_async_lock, ends_when_cancelled_and_leaves_the_queue) {
     auto held = mutex->lock(entity(1)).value();
     const auto got =
         io::sync_wait(*loop, io::with_deadline(*loop, co_lock(*loop, *mutex, {entity(1), entity(2)}), 20ms));
@@ -154,7 +154,7 @@ TEST_P(every_async_lock, ends_when_cancelled_and_gives_up_its_place) {
     EXPECT_TRUE(mutex->try_lock(entity(2)));
 }
 
-TEST_P(every_async_lock, as_a_sender_tells_its_receiver_once) {
+TEST_P(every_async_lock, as_a_sender_completes_once) {
     auto held = mutex->lock(entity(1)).value();
     outcome late;
     auto waiting = connect(async_lock(*loop, *mutex, {entity(1)}), receiver{&late});
@@ -174,7 +174,7 @@ TEST_P(every_async_lock, as_a_sender_tells_its_receiver_once) {
     EXPECT_EQ(refused.value->error(), std::errc::timed_out);
 }
 
-TEST_P(every_async_lock, is_granted_after_its_holder_died_though_nobody_waits_in_a_thread) {
+TEST_P(every_async_lock, is_granted_after_its_holder_died_without_a_waiting_thread) {
     process other = process_that_holds([&] { return open(); }, entity(1));
     const std::jthread killer([&] {
         std::this_thread::sleep_for(30ms);
@@ -185,7 +185,7 @@ TEST_P(every_async_lock, is_granted_after_its_holder_died_though_nobody_waits_in
     EXPECT_EQ(got->owner_died(), tested().reports_deaths);
 }
 
-TEST_P(every_async_lock, of_a_task_that_is_never_awaited_requests_nothing) {
+TEST_P(every_async_lock, in_a_task_that_is_never_awaited_requests_nothing) {
     auto held = mutex->lock(entity(1)).value();
     { const auto unused = co_lock(*loop, *mutex, {entity(1), entity(2)}); }
     EXPECT_TRUE(mutex->try_lock(entity(2)));
@@ -207,8 +207,8 @@ TEST_P(every_async_lock, in_a_cancelled_scope_ends_at_once_and_leaves_nothing) {
     expect_nothing_is_left_but(1);
 }
 
-// Cancelled after so many turns of the loop, while the holder unlocks after so many: at every moment between
-// asking and being granted, and at the very moment of the grant.
+// Cancelled after a number of turns of the loop, while the holder unlocks after another: at every
+// moment between request and grant, and at the very moment of the grant.
 TEST_P(every_async_lock, cancelled_at_any_step_ends_and_leaves_neither_request_nor_waiter) {
     for (int cancelled_at = 0; cancelled_at != 5; ++cancelled_at) {
         for (int unlocked_at = 0; unlocked_at != 6; ++unlocked_at) {
@@ -220,7 +220,7 @@ TEST_P(every_async_lock, cancelled_at_any_step_ends_and_leaves_neither_request_n
                 ASSERT_LT(turn, 10'000);
                 if (turn == unlocked_at) held.unlock();
                 if (turn == cancelled_at) waiting.cancel();
-                // Between the two, long enough for a thread to be woken, or not.
+                // Between the two, with or without time for a thread to be woken.
                 if (turn % 2 == 0) std::this_thread::yield();
                 (void)loop->try_run_for(turn % 2 == 0 ? 0ms : 1ms);
             }
@@ -236,7 +236,7 @@ TEST_P(every_async_lock, cancelled_at_any_step_ends_and_leaves_neither_request_n
     }
 }
 
-TEST_P(every_async_lock, lets_the_next_one_have_its_turn_when_cancelled) {
+TEST_P(every_async_lock, lets_the_next_request_proceed_when_cancelled) {
     auto held = mutex->lock(entity(1)).value();
     outcome first;
     outcome second;
@@ -301,7 +301,7 @@ TEST_P(every_async_lock, as_a_sender_that_is_only_polled_is_granted) {
     EXPECT_TRUE(*end.value);
 }
 
-TEST_P(every_async_lock, as_a_sender_that_a_task_awaits_ends_when_the_time_of_the_task_is_up) {
+TEST_P(every_async_lock, as_a_sender_that_a_task_awaits_ends_at_the_deadline_of_the_task) {
     auto held = mutex->lock(entity(1)).value();
     const auto work = [&]() -> io::task<result<void>> {
         const auto got = co_await async_lock(*loop, *mutex, {entity(1), entity(2)});
@@ -331,7 +331,7 @@ TEST_P(every_async_lock, as_a_sender_that_threads_share_is_started_and_cancelled
     expect_nothing_is_left_but(1);
 }
 
-// The thread that would begin it, the one that runs the loop, does not come to it before it is cancelled.
+// The thread that would begin it, which runs the loop, does not run before it is cancelled.
 TEST_P(every_async_lock, as_a_sender_that_is_cancelled_before_it_begins_locks_nothing) {
     (void)loop->try_run();  // this thread owns it
     outcome end;
@@ -373,7 +373,7 @@ void wake(std::atomic<std::uint32_t>& word) {
     (void)::syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0);
 }
 
-// Each multiplexer, and what it does where the kernel does not wake it for words: it looks after a pause.
+// Each multiplexer. Where the kernel does not wake it for words, it polls after a pause.
 class every_multiplexer : public testing::TestWithParam<const char*> {
 protected:
     void SetUp() override {
@@ -388,7 +388,7 @@ protected:
     }
     struct turns {
         int steps;
-        std::chrono::steady_clock::duration lasted;  // as long as asked for, or longer on a busy machine
+        std::chrono::steady_clock::duration lasted;  // as requested, or longer on a busy machine
     };
     [[nodiscard]] turns steps_while_locked_by_another_for(std::chrono::milliseconds time, algorithm which);
 
@@ -396,7 +396,7 @@ protected:
     alignas(64) std::atomic<std::uint32_t> word = 0;
 };
 
-TEST_P(every_multiplexer, is_told_when_a_word_changes_and_is_woken_for) {
+TEST_P(every_multiplexer, is_notified_when_a_word_changes_with_a_wake_up) {
     const std::jthread other([&] {
         std::this_thread::sleep_for(20ms);
         wake(word);
@@ -412,7 +412,7 @@ TEST_P(every_multiplexer, does_not_wait_for_a_word_that_has_changed) {
     EXPECT_TRUE(wait({.word = &word, .expected = 0, .at_most = 10s, .pause = 1ms}));
 }
 
-TEST_P(every_multiplexer, waits_for_a_word_no_longer_than_it_may) {
+TEST_P(every_multiplexer, waits_for_a_word_no_longer_than_its_deadline) {
     const auto began = std::chrono::steady_clock::now();
     const auto outcome = wait({.word = &word, .expected = 0, .at_most = 20ms, .pause = 20ms});
     EXPECT_GE(std::chrono::steady_clock::now() - began, 20ms);
@@ -463,13 +463,14 @@ every_multiplexer::turns every_multiplexer::steps_while_locked_by_another_for(st
     return {.steps = steps, .lasted = std::chrono::steady_clock::now() - began};
 }
 
-TEST_P(every_multiplexer, does_not_look_all_the_time_whether_a_lock_is_granted_if_the_kernel_tells) {
+TEST_P(every_multiplexer, does_not_poll_for_a_lock_if_the_kernel_wakes_it) {
     const auto [steps, lasted] = steps_while_locked_by_another_for(200ms, algorithm::memory_map);
     if (io::detail::engine::waits_for_words(*loop))
-        EXPECT_LE(steps, 3 + lasted / 40ms) << "once in 40 ms, after deaths";
+        EXPECT_LE(steps, 3 + lasted / 40ms) << "once in 40 ms, for deaths";
 }
 
-// Polling takes a turn of the loop every 16 ms, so at least twelve; being woken, a few at the end.
+// Polling takes a turn of the loop every 16 ms, so at least twelve; a wake-up takes a few at the
+// end.
 TEST_P(every_multiplexer, sleeps_until_a_lock_of_the_kernel_is_free) {
     for (const algorithm which : {algorithm::atomic_append, algorithm::byte_ranges, algorithm::lock_files})
         EXPECT_LE(steps_while_locked_by_another_for(200ms, which).steps, 6) << name_of(which);

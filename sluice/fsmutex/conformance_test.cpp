@@ -1,4 +1,4 @@
-// What every algorithm promises, with real processes where a process can make the difference.
+// The contract of every algorithm, with real processes where they make a difference.
 
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ constexpr auto shared = lock_mode::shared;
 
 class every_mutex : public on_each_algorithm {
 protected:
-    // A process that holds `wanted` until it is killed, and does so when this returns.
+    // Returns a process that holds `wanted` until it is killed; it already holds them on return.
     [[nodiscard]] process holder(std::vector<entity> wanted) {
         shared_memory<std::atomic<bool>> holds;
         process made([&] {
@@ -36,7 +36,7 @@ protected:
     }
 };
 
-TEST_P(every_mutex, keeps_others_out_until_the_guard_goes) {
+TEST_P(every_mutex, excludes_others_until_the_guard_is_destroyed) {
     const auto one = open();
     const auto other = open();
     {
@@ -57,7 +57,7 @@ TEST_P(every_mutex, excludes_requests_of_one_object_from_each_other) {
     EXPECT_TRUE(mutex->try_lock(entity(2)));
 }
 
-TEST_P(every_mutex, lets_readers_share_and_a_writer_be_alone) {
+TEST_P(every_mutex, lets_readers_share_and_excludes_others_for_a_writer) {
     const auto one = open();
     const auto other = open();
     if (not one->has_shared_mode()) return;
@@ -100,7 +100,7 @@ TEST_P(every_mutex, locks_any_number_of_entities_at_once_or_none_of_them) {
     EXPECT_TRUE(other->try_lock(many));
 }
 
-TEST_P(every_mutex, tells_the_largest_entity_from_the_others) {
+TEST_P(every_mutex, distinguishes_the_largest_entity_from_the_others) {
     const auto one = open();
     const auto other = open();
     const auto held = one->lock(entity(~std::uint64_t{0})).value();
@@ -114,7 +114,7 @@ TEST_P(every_mutex, refuses_a_request_for_nothing) {
     EXPECT_EQ(open()->try_lock(std::span<const entity>{}).error(), std::errc::invalid_argument);
 }
 
-TEST_P(every_mutex, keeps_a_deadline_of_either_clock_and_then_holds_nothing) {
+TEST_P(every_mutex, honours_a_deadline_of_either_clock_and_then_holds_nothing) {
     const auto one = open();
     const auto other = open();
     const auto held = one->lock(entity(1)).value();
@@ -142,7 +142,7 @@ TEST_P(every_mutex, grants_a_wait_whose_deadline_is_far) {
 
 TEST_P(every_mutex, is_for_many_threads_of_one_object) {
     const auto mutex = open();
-    std::uint64_t counter = 0;  // TSan sees whether the lock orders the accesses
+    std::uint64_t counter = 0;  // TSan detects whether the lock orders the accesses
     std::atomic<int> inside{0};
     {
         std::vector<std::jthread> threads;
@@ -186,7 +186,7 @@ TEST_P(every_mutex, excludes_processes_that_each_opened_it_themselves) {
     EXPECT_EQ(all->counter, processes * rounds);
 }
 
-TEST_P(every_mutex, is_let_go_of_by_a_holder_that_is_killed) {
+TEST_P(every_mutex, is_released_by_a_holder_that_is_killed) {
     const auto mutex = open();
     process other = holder({entity(1), entity(2, shared)});
     EXPECT_FALSE(mutex->try_lock(entity(1)));
@@ -201,7 +201,7 @@ TEST_P(every_mutex, is_let_go_of_by_a_holder_that_is_killed) {
     EXPECT_FALSE(mutex->try_lock(entity(1)).value().owner_died()) << "it was repaired";
 }
 
-TEST_P(every_mutex, is_not_let_go_of_by_a_holder_that_is_stopped) {
+TEST_P(every_mutex, is_not_released_by_a_holder_that_is_stopped) {
     const auto mutex = open();
     const process other = holder({entity(1)});
     other.send(SIGSTOP);
@@ -211,8 +211,8 @@ TEST_P(every_mutex, is_not_let_go_of_by_a_holder_that_is_stopped) {
     EXPECT_EQ(mutex->try_lock(entity(1)).error(), std::errc::timed_out);
 }
 
-// In a second: it is counted in steps of ten, and a busy machine or a sanitizer makes a look dearer. Who
-// looks all the time uses all of it.
+// Per second: CPU time is counted in steps of 10 ms, and a busy machine or a sanitizer makes a poll
+// more expensive. A process that polls all the time uses all of it.
 constexpr auto asleep_ms_max = 200ms;
 
 TEST_P(every_mutex, lets_a_waiter_sleep) {
@@ -222,20 +222,20 @@ TEST_P(every_mutex, lets_a_waiter_sleep) {
     std::this_thread::sleep_for(100ms);
     const auto before = processor_time_of(waiter.id());
     std::this_thread::sleep_for(1s);
-    EXPECT_LE(processor_time_of(waiter.id()) - before, asleep_ms_max) << "of a second";
+    EXPECT_LE(processor_time_of(waiter.id()) - before, asleep_ms_max) << "within one second";
 }
 
-TEST_P(every_mutex, lets_a_waiter_with_a_deadline_sleep_too) {
+TEST_P(every_mutex, also_lets_a_waiter_with_a_deadline_sleep) {
     const auto mutex = open();
     const auto held = mutex->lock(entity(1)).value();
     process waiter([&] { (void)open()->lock(entity(1), 60s); });
     std::this_thread::sleep_for(100ms);
     const auto before = processor_time_of(waiter.id());
     std::this_thread::sleep_for(1s);
-    EXPECT_LE(processor_time_of(waiter.id()) - before, asleep_ms_max) << "of a second";
+    EXPECT_LE(processor_time_of(waiter.id()) - before, asleep_ms_max) << "within one second";
 }
 
-TEST_P(every_mutex, goes_on_waiting_when_a_signal_interrupts) {
+TEST_P(every_mutex, continues_to_wait_after_an_interrupting_signal) {
     struct sigaction action{};
     action.sa_handler = [](int) {};
     struct sigaction before{};
@@ -267,21 +267,21 @@ TEST_P(every_mutex, grants_in_the_order_of_requests_if_it_is_fair) {
             if (not granted) complain(granted.error().operation());
             if (grants->fetch_add(1) != i) complain("granted out of order");
         });
-        // Listed, it has its place in the queue.
+        // Once it is listed, it is in the queue.
         ASSERT_TRUE(eventually([&] { return mutex->list().value().size() == waiters.size() + 1; }));
     }
-    EXPECT_FALSE(mutex->try_lock(entity(6))) << "somebody waits for it, and came first";
+    EXPECT_FALSE(mutex->try_lock(entity(6))) << "an earlier request waits for it";
     held.unlock();
     for (process& each : waiters)
         EXPECT_TRUE(each.join());
 }
 
-TEST_P(every_mutex, lists_who_holds_what_who_waits_and_who_died) {
+TEST_P(every_mutex, lists_holders_waiters_and_dead_requests) {
     const auto mutex = open();
     const auto nobody = mutex->list();
     if (not nobody and nobody.error() == std::errc::operation_not_supported) return;
     EXPECT_TRUE(nobody.value().empty());
-    const auto before = std::chrono::system_clock::now() - 1s;  // listed by the kernel's ticks
+    const auto before = std::chrono::system_clock::now() - 1s;  // the kernel's ticks are coarser
     const std::vector wanted{entity(1), entity(2)};
     const auto held = mutex->lock(mutex->has_shared_mode() ? wanted : std::vector{entity(1)}).value();
     process dead = holder({entity(7)});
@@ -290,7 +290,7 @@ TEST_P(every_mutex, lists_who_holds_what_who_waits_and_who_died) {
     process waiter([&] { (void)open()->lock(std::vector{entity(2), entity(1)}); });
     using standing = listed_request::standing;
     std::vector<listed_request> seen;
-    const std::size_t expected = mutex->has_shared_mode() ? 3 : 2;  // files know of no waiters
+    const std::size_t expected = mutex->has_shared_mode() ? 3 : 2;  // files do not list waiters
     ASSERT_TRUE(eventually([&] {
         seen = mutex->list().value();
         return seen.size() >= expected;
@@ -312,7 +312,7 @@ TEST_P(every_mutex, lists_who_holds_what_who_waits_and_who_died) {
     EXPECT_EQ(seen[1].entities, wanted);
 }
 
-TEST_P(every_mutex, leaves_no_file_behind_that_its_users_can_remove) {
+TEST_P(every_mutex, leaves_no_file_that_its_users_can_remove) {
     {
         const auto mutex = open();
         const auto held = mutex->lock(entity(1)).value();
@@ -321,18 +321,18 @@ TEST_P(every_mutex, leaves_no_file_behind_that_its_users_can_remove) {
     if (not tested().leaves_its_file) EXPECT_EQ(directory.entry_count(), 0);
 }
 
-// Somebody opens it between the last user's unlocking and removing, or the other way round: at every moment
-// both have the same file, or one has none.
-TEST_P(every_mutex, is_one_for_all_though_it_is_opened_and_closed_all_the_time) {
+// Another process opens the file between the last user's unlock and removal, or in the other order:
+// at every moment both have the same file, or one has none.
+TEST_P(every_mutex, is_the_same_for_all_while_it_is_constantly_opened_and_closed) {
     EXPECT_TRUE(excludes_while_it_comes_and_goes([&] { return open(); }, 1s));
     if (tested().leaves_its_file) return;
-    // A server removes what was open only after it was closed, and clients remember names for 30 s.
+    // A server removes an open file only after it was closed, and clients cache names for 30 s.
     EXPECT_TRUE(eventually([&] { return directory.entry_count() == 0; }, 40s));
 }
 
 class every_fork : public on_each_algorithm {
 protected:
-    // Whether it is locked for a process that opens the mutex itself.
+    // Returns whether it is locked for a process that opens the mutex itself.
     [[nodiscard]] bool is_locked(entity what) const { return not open()->try_lock(what); }
 };
 

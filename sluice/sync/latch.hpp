@@ -4,11 +4,15 @@
 
 namespace sluice::sync {
 
-/// A latch around a few dozen instructions: spins for a moment, then sleeps.
+/// A small mutex for short critical sections that make no system call except for memory: it spins for a
+/// moment, then sleeps.
 ///
-/// Invariant: `word_` is `free`, or one thread holds it; it is `contended` whenever a thread may be
-/// asleep. Thread safety: any thread. Blocks: while another thread holds it. Not fair: decisions
-/// that must be fair are made under it. std-like, for std::lock_guard. Size: four bytes.
+/// Invariants:
+///   1. `word_` is `free` unless a thread holds the latch.
+///   2. While threads sleep, `word_` is `contended`, or a woken thread is about to set it to that: it
+///      acquires the latch as `contended`, whether others sleep or not.
+/// Thread safety: any thread. Blocks: while another thread holds it. Not fair: decisions that must be
+/// fair are made under it. std-like, for std::lock_guard. Size: four bytes.
 template <class Atomics>
 class basic_latch {
 public:
@@ -38,8 +42,8 @@ private:
                                             std::memory_order_relaxed))
                 return;
         }
-        // From here on unlock() must wake a thread, perhaps unnecessarily. acquire: pairs with the
-        // release of unlock().
+        // From here on unlock() must wake a thread, perhaps unnecessarily (invariant 2). acquire:
+        // pairs with the release of unlock().
         while (word_.exchange(contended, std::memory_order_acquire) != free)
             Atomics::wait(word_, contended, Atomics::time_point::max());
     }

@@ -44,7 +44,7 @@ public:
     [[nodiscard]] std::string_view stream_name() const noexcept override { return behind_->stream_name(); }
     // Has the same parts as the underlying node.
     [[nodiscard]] node_data* data() noexcept override { return if_has(behind_->data()); }
-    [[nodiscard]] node_names* names() noexcept override { return if_has(behind_->names()); }
+    [[nodiscard]] node_names* names() noexcept override { return this; }
     [[nodiscard]] node_attached* attached() noexcept override { return if_has(behind_->attached()); }
     [[nodiscard]] node_children* children() noexcept override { return if_has(behind_->children()); }
 

@@ -67,13 +67,13 @@ public:
     /// withdrawn. Suspends. Allocates: the coroutine.
     [[nodiscard]] virtual io::task<result<void>> co_flush(io::call_withdrawal* by = nullptr) noexcept = 0;
 
-    /// Returns a part; null if the node does not have it. The parts of a node are fixed when it is
-    /// found, so any thread may call these at any time. After become_link, calls of a part that
-    /// does not fit the new kind fail. A caller that needs the parts of the new kind finds the node
-    /// again. Lifetime: the node's. Allocates: nothing. Complexity: constant.
+    /// Returns a part; null if the node does not have it. Every node has names(). The parts of a
+    /// node are fixed when it is found, so any thread may call these at any time. After become_link,
+    /// calls of a part that does not fit the new kind fail. A caller that needs the parts of the new
+    /// kind finds the node again. Lifetime: the node's. Allocates: nothing. Complexity: constant.
     /// @{
     [[nodiscard]] virtual node_data* data() noexcept = 0;          ///< the bytes of a file or a stream
-    [[nodiscard]] virtual node_names* names() noexcept = 0;        ///< rename, link, remove
+    [[nodiscard]] virtual node_names* names() noexcept = 0;        ///< rename, link, remove; never null
     [[nodiscard]] virtual node_attached* attached() noexcept = 0;  ///< streams, EAs, security, link targets
     [[nodiscard]] virtual node_children* children() noexcept = 0;  ///< the names in a directory
     /// @}

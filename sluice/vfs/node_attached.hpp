@@ -69,7 +69,7 @@ public:
     /// Stores a security descriptor. Errors: EINVAL if it is too long.
     [[nodiscard]] virtual result<void> set_security(std::span<const std::byte> descriptor) noexcept = 0;
 
-    // --- reparse points; by default none, and EOPNOTSUPP
+    // --- symbolic links; by default a node is none and cannot become one: EINVAL, EOPNOTSUPP
     // ------------------------------------------------------
 
     /// Returns where a symbolic link leads, as it is written there. Errors: EINVAL for anything else.

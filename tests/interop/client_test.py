@@ -26,7 +26,7 @@ SAMBA_SETTINGS = ("store dos attributes = yes", "vfs objects = catia",
 
 
 class Client:
-    """What the cases below share: they differ in the server."""
+    """The common part of the cases below, which differ in the server."""
 
     port_override = None  # the port of a relay
 
@@ -56,7 +56,7 @@ class Client:
         self.assertEqual(done.returncode, 1, arguments)
         return done.stderr.decode()
 
-    def test_a_tree_goes_there_and_comes_back_in_every_way(self):
+    def test_a_tree_survives_a_round_trip_with_every_option(self):
         served.make_tree(self.local / "tree")
         for name, options in WAYS.items():
             with self.subTest(way=name):
@@ -80,7 +80,7 @@ class Client:
         self.assertEqual((self.local / "again").stat().st_mtime_ns, 10**18 + 123456700)
         self.assertTrue(self.do("cat", self.url("large")) == data)
 
-    def test_names_that_windows_forbids_keep_their_meaning(self):
+    def test_names_that_windows_forbids_are_preserved(self):
         names = ['a:b', 'who?', 'star*', '<x>', 'a"b', 'p|q', 'back\\slash']
         (self.local / "odd").mkdir()
         for name in names:
@@ -90,7 +90,7 @@ class Client:
         self.do("get", "-r", self.url("odd"), "back")
         self.assert_same_tree(self.local / "odd", self.local / "back")
 
-    def test_a_folder_is_listed_with_sizes_and_times(self):
+    def test_a_directory_is_listed_with_sizes_and_times(self):
         (self.folder / "f").write_bytes(b"x" * 1234)
         (self.folder / "d").mkdir()
         os.utime(self.folder / "f", (10**9, 10**9))
@@ -98,7 +98,7 @@ class Client:
         line = self.do("ls", "-l", self.url("f")).decode().split()
         self.assertEqual((line[1], line[2][:4], line[-1]), ("1234", "2001", "f"))
 
-    def test_folders_are_made_and_removed(self):
+    def test_directories_are_created_and_removed(self):
         self.do("mkdir", "-p", self.url("a/b/c"))
         self.do("mkdir", "-p", self.url("a/b/c"))
         self.assertIn("exists", self.refuse("mkdir", self.url("a/b")))
@@ -106,7 +106,7 @@ class Client:
         self.do("rm", "-r", self.url("a"))
         self.assertFalse((self.folder / "a").exists())
 
-    def test_what_is_refused_is_said_with_its_place_and_its_remedy(self):
+    def test_errors_name_the_path_and_the_remedy(self):
         said = self.refuse("get", self.url("no/such"))
         self.assertIn(f"smb://127.0.0.1:{self.port}/share/no/such: ", said)
         self.assertIn("does not exist", said)
@@ -115,11 +115,11 @@ class Client:
         self.assertIn("refused", self.refuse("ls", f"smb://{self.user}@127.0.0.1:1/share").lower())
         self.assertIn("--password-file", self.refuse("ls", "smb://me:secret@127.0.0.1/share"))
 
-    def test_a_file_never_takes_the_place_of_what_is_none(self):
+    def test_a_copy_replaces_only_regular_files(self):
         (self.folder / "small").write_bytes(b"hello")
         os.mkfifo(self.local / "pipe")
         said = self.refuse("get", self.url("small"), "pipe")
-        self.assertIn("pipe is no file", said)
+        self.assertIn("pipe not a regular file", said)
         self.assertIn("sluice cat", said)
         self.assertTrue((self.local / "pipe").is_fifo())
         self.assertEqual(self.do("cat", self.url("small")), b"hello")
@@ -133,7 +133,7 @@ class Client:
         return [path for path in folder.iterdir() if path.name.startswith(".sluice-")]
 
     def operands_through(self, between, arguments):
-        """Operands with URLs of a relay in the place of "@path"."""
+        """Returns operands with URLs of a relay instead of "@path"."""
         self.port_override = between.port
         operands = [self.url(each[1:]) if each.startswith("@") else each for each in arguments]
         self.port_override = None
@@ -143,7 +143,7 @@ class Client:
         return self.run_client(command, *self.operands_through(between, arguments))
 
     def interrupt(self, command, request, *arguments):
-        """Copies through a relay that cuts the connection after some of the file's bytes."""
+        """Copies through a relay that closes the connection after some of the file's bytes."""
         with relay.Relay(self.port, relay.at_request(request, 14, relay.cut)) as between:
             done = self.copy_through(between, command, *arguments)
         self.assertEqual(done.returncode, 1, done.stderr)
@@ -175,7 +175,7 @@ class Client:
             self.assertEqual((folder / "x.part").read_text(), "unrelated")
             self.assertEqual(sorted(os.listdir(folder)), ["x", "x.part"])
 
-    def test_an_interrupted_get_has_not_the_final_name_and_is_resumed(self):
+    def test_an_interrupted_get_lacks_the_final_name_and_is_resumed(self):
         self.requires_attributes()
         data = os.urandom(100 << 20)
         (self.folder / "large").write_bytes(data)
@@ -183,7 +183,8 @@ class Client:
         self.assertFalse((self.local / "large").exists())
         part, = self.partial_files(self.local)
         self.assertGreater(part.stat().st_size, 2 << 20)
-        with part.open("r+b") as file:  # before the end that is compared: this byte stays if the copy is resumed
+        with part.open("r+b") as file:  # before the compared end: this byte stays if the copy is
+                                        # resumed
             file.write(bytes([data[0] ^ 1]))
         self.do("get", "--resume", self.url("large"))
         got = (self.local / "large").read_bytes()
@@ -210,12 +211,12 @@ class Client:
         os.utime(self.folder / "large", (10**9, 10**9))
         self.interrupt("get", relay.READ, "@large")
         (self.folder / "large").write_bytes(b"B" * size)
-        os.utime(self.folder / "large", (10**9, 10**9))  # the same size and time of writing
+        os.utime(self.folder / "large", (10**9, 10**9))  # the same size and write time
         self.do("get", "--resume", self.url("large"))
         self.assertTrue((self.local / "large").read_bytes() == b"B" * size)
 
-    def test_an_interrupted_put_has_not_the_final_name_and_is_resumed(self):
-        self.requires_attributes()  # in which the server keeps the creation time
+    def test_an_interrupted_put_lacks_the_final_name_and_is_resumed(self):
+        self.requires_attributes()  # the server stores the creation time in attributes
         data = os.urandom(100 << 20)
         (self.local / "large").write_bytes(data)
         self.interrupt("put", relay.WRITE, "large", "@large")
@@ -245,7 +246,8 @@ class Client:
                 self.kill_during(command, request, *source, to)
                 self.assertNotEqual(self.partial_files(target), [])
                 urls = [self.url(each[1:]) if each.startswith("@") else each for each in (*source, to)]
-                self.do(command, "--resume", *urls)  # waits until the server knows that the client ended
+                self.do(command, "--resume", *urls)  # waits until the server has detected the end
+                                                     # of the client
                 self.assert_same_tree(self.local / "tree", target)
 
     def test_partial_files_in_a_tree_are_skipped_and_reported(self):
@@ -274,7 +276,7 @@ class Client:
         self.assertTrue((self.folder / "large").read_bytes() == b"B" * size)
         self.assertEqual(self.partial_files(self.folder), [])
 
-    def test_a_file_that_took_the_name_of_a_partial_file_stays_as_it_is(self):
+    def test_a_file_that_took_the_name_of_a_partial_file_is_not_changed(self):
         size = 100 << 20
         for command, request, folder in (("get", relay.READ, self.local), ("put", relay.WRITE, self.folder)):
             with self.subTest(command=command):
@@ -359,17 +361,18 @@ class Client:
 
     def test_two_names_that_are_one_name_here_are_refused(self):
         (self.folder / "d").mkdir()
-        for name in (":", "\uf022"):  # the second is how the first is shown
+        for name in (":", "\uf022"):  # the second is the representation of the first
             (self.folder / "d" / name).write_text("x")
         if self.do("ls", self.url("d")).decode().split() != ["\uf022", "\uf022"]:
             self.skipTest("this server shows two names")
         self.assertIn("same name on this system", self.refuse("get", "-r", self.url("d")))
 
-    def test_what_is_there_already_is_left_alone(self):
+    def test_existing_files_are_not_changed(self):
         served.make_tree(self.local / "tree")
         self.do("put", "-r", "tree", self.url("copy"))
         before = {path: path.stat().st_ino for path in (self.folder / "copy").rglob("*") if path.is_file()}
-        # `put` into a folder that is there makes one of its name in it: so name the folder above.
+        # `put` into an existing directory creates a directory of the source's name in it, so the
+        # command names the parent.
         (self.local / "copy").symlink_to("tree")
         self.do("put", "-r", "--resume", "copy", self.url())
         self.assertEqual(before, {path: path.stat().st_ino for path in before})

@@ -1,8 +1,9 @@
-// What kernel_vfat.py compares with Linux: makes things on a FAT volume, or shows what is there.
+// Creates files on a FAT volume, or shows its content, for the comparison of kernel_vfat.py with
+// Linux.
 //
-//     fat_probe make IMAGE 12|16|32     a new image
-//     fat_probe show IMAGE              its label, and a line for each entry, as kernel_vfat_tool.c prints
-//     them fat_probe check IMAGE             ends with 1 if it is not sound
+// fat_probe make IMAGE 12|16|32: creates a new image
+// fat_probe show IMAGE: prints its label, and a line for each entry, like kernel_vfat_tool.c
+// fat_probe check IMAGE: exits with 1 if it is damaged
 
 #include <array>
 #include <cstdio>
@@ -78,7 +79,7 @@ void fill(file_system& fs) {
     fs.rename(*fs.find("UPPER.txt").value(), "DIR/sub/upper, but moved", file_system::if_taken::refuse)
         .value();
     fs.rename(*fs.find("README.TXT").value(), "Readme.txt", file_system::if_taken::refuse).value();
-    // Half a pair: who shows names in UTF-8 cannot show it.
+    // Half of a surrogate pair: it cannot be represented in UTF-8.
     put(fs, {.path = "DIR/lone \xed\xa0\xbd.txt", .bytes = 11});
 }
 
@@ -102,7 +103,8 @@ std::uint64_t digest(file_system& of, item& file, std::uint64_t bytes) {
     return sum;
 }
 
-// The path, the short name, attributes, size, times of change and of birth, and a digest of the content.
+// Returns the path, the short name, attributes, size, times of change and of creation, and a digest
+// of the content.
 std::string line_of(file_system& fs, const std::string& path, const std::string& short_name) {
     const auto held = fs.find(path).value();
     const item_status status = fs.status(*held);

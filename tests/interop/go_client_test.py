@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The go-smb2 client (tests/interop/go) against `sluice serve`. Skipped without Go, or if the module cannot be had."""
+"""The go-smb2 client (tests/interop/go) against `sluice serve`. Skipped without Go, or if the module is not available."""
 
 import os
 import pathlib
@@ -14,15 +14,15 @@ BUILD_SECONDS_MAX = 240
 
 
 def build_client():
-    """The program, built from source; go keeps what it built, so only the first time takes long."""
+    """Builds the program and returns its path; go caches its builds, so only the first one takes long."""
     if not shutil.which("go"):
         served.skip("go is not installed; version 1.25 or later from https://go.dev/dl runs this test")
-    # The toolchain that is here, or none: a test does not fetch compilers.
+    # Only an installed toolchain: a test does not download compilers.
     environment = dict(os.environ, GOTOOLCHAIN="local", GOFLAGS="-mod=readonly", CGO_ENABLED="0")
     run = {"cwd": SOURCE, "env": environment, "capture_output": True, "text": True, "timeout": BUILD_SECONDS_MAX}
     fetched = subprocess.run(["go", "mod", "download"], **run)
     if fetched.returncode != 0:
-        served.skip(f"the go-smb2 module cannot be had: {fetched.stderr.strip()}")
+        served.skip(f"the go-smb2 module is not available: {fetched.stderr.strip()}")
     program = served.cache_folder(sys.argv[1]) / "go-client"
     built = subprocess.run(["go", "build", "-o", str(program), "."], **run)
     if built.returncode != 0:
@@ -35,7 +35,7 @@ class GoClient:
     client = None
     server_arguments = ()
 
-    def test_files_folders_and_names_are_as_go_expects_them(self):
+    def test_files_directories_and_names_are_as_go_expects_them(self):
         done = subprocess.run([str(self.client), f"127.0.0.1:{self.server.port}", served.USER, served.PASSWORD, "share"],
                               capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""smbclient against `sluice serve disk.img`: overlays, journals, and what SIGHUP does."""
+"""smbclient against `sluice serve disk.img`: overlays, journals, and reloading by SIGHUP."""
 
 import json
 import os
@@ -69,10 +69,10 @@ class Overlay(Image):
         self.fat("get", f"{self.image}:/tree", self.folder / "got")
         self.assertEqual(served.tree_of(self.sent), served.tree_of(self.folder / "got"))
 
-    def test_of_a_server_that_is_killed_what_was_written_down_is_there(self):
+    def test_committed_changes_survive_the_death_of_the_server(self):
         with self.serve(("--overlay", self.overlay)) as server:
             self.client(server, "lcd sent; prompt off; recurse on; mput *")
-            time.sleep(3)  # changes are written down a second later
+            time.sleep(3)  # changes are committed a second later
             server.kill()
         self.assertTrue(self.image.read_bytes() == self.pristine, "the image was changed")
         with self.serve(("--overlay", self.overlay)) as server:
@@ -82,10 +82,10 @@ class Overlay(Image):
 
 
 class Journal(Image):
-    def test_of_a_server_that_is_killed_what_was_written_down_is_whole_and_the_volume_sound(self):
+    def test_committed_changes_are_complete_and_the_volume_consistent_after_the_death_of_the_server(self):
         with self.serve(("--journal",)) as server:
             self.client(server, "lcd sent; prompt off; recurse on; mput *")
-            time.sleep(3)  # changes are written down a second later
+            time.sleep(3)  # changes are committed a second later
             server.kill()
         self.assertTrue(pathlib.Path(f"{self.image}.journal").exists())
         report = subprocess.run([served.ServedCase.program, "fat", "check", "--json", self.image], capture_output=True)
@@ -105,7 +105,7 @@ class Shares(Image):
         self.link.symlink_to(self.image)
         self.configuration = self.folder / "serve.toml"
 
-    def test_of_one_image_by_two_paths_are_one_volume(self):
+    def test_shares_of_one_image_by_two_paths_are_one_volume(self):
         self.configuration.write_text(f'[[share]]\nname = "more"\npath = "{self.link}"\n')
         with self.serve(("--config", self.configuration)) as server:
             self.client(server, "mkdir one")
@@ -113,7 +113,7 @@ class Shares(Image):
             self.assertIn("two", self.client(server, "ls"))
         self.fat("check", self.image)
 
-    def test_of_one_image_may_be_read_only_next_to_one_that_is_written_to(self):
+    def test_one_share_of_an_image_may_be_read_only_and_another_writable(self):
         self.configuration.write_text(f'[[share]]\nname = "more"\npath = "{self.link}"\nread-only = true\n')
         with self.serve(("--config", self.configuration)) as server:
             self.client(server, "mkdir one")
@@ -127,7 +127,7 @@ class Shares(Image):
 
 
 class Reload(Image):
-    def test_shares_are_read_again_while_an_image_is_being_written(self):
+    def test_shares_are_reloaded_while_an_image_is_being_written(self):
         configuration = self.folder / "serve.toml"
         configuration.write_text("")
         with self.serve(("--config", configuration)) as server:
@@ -144,7 +144,7 @@ class Reload(Image):
         with self.serve(("--read-only",)) as server:
             self.assertRegex(self.client(server, "ls"), "(?s)one.*three")
 
-    def test_shares_of_an_image_are_read_again_with_another_comment(self):
+    def test_shares_of_an_image_are_reloaded_with_another_comment(self):
         configuration = self.folder / "serve.toml"
         share = f'[[share]]\nname = "more"\npath = "{self.image}"\ncomment = "%s"\n'
         configuration.write_text(share % "before")

@@ -3,10 +3,10 @@
 
     tests/interop/kernel_nfs.py build/release [--version 4.1] [--storm SECONDS] [--keep FOLDER]
 
-In a virtual machine (as in kernel_client.py) Linux' NFS server exports a folder, and two hosts, that is two network
-namespaces with a client of NFS each, mount it. The tests of what every mutex promises and the kill storm run with half
-of the processes on each; then one host is cut off while it holds locks. Skipped (status 77) where qemu or its kernel
-cannot be had. One boot, about a minute.
+In a virtual machine (as in kernel_client.py) Linux' NFS server exports a directory, and two hosts, which are two network
+namespaces with an NFS client each, mount it. The tests of the contract of every mutex and the kill storm run with half
+of the processes on each host; then one host loses its connection while it holds locks. Skipped (status 77) if qemu or
+its kernel is not available. One boot, about a minute.
 """
 
 import argparse
@@ -23,7 +23,7 @@ MODULES = ("nfsd", "nfsv4", "veth")
 TOOLS = {**machine.TOOLS, **machine.PROGRAM_TOOLS, "ip": "iproute2"}
 PROGRAMS = ("sluice/cli/sluice", "sluice/fsmutex/sluice_fsmutex_conformance_test", "sluice/fsmutex/sluice_fsmutex_storm_test")
 TRIED = ("two_clients", "reason", "no_mapping", "conformance", "storm", "host_gone", "host_gone_untold")
-BOOT_SECONDS_MAX = 280  # 70 on a machine that does nothing else
+BOOT_SECONDS_MAX = 280  # 70 on an otherwise idle machine
 
 
 def build_initrd(kernel, build, scratch):
@@ -36,10 +36,10 @@ def build_initrd(kernel, build, scratch):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build", type=pathlib.Path, help="the build folder")
-    parser.add_argument("--version", default="4.2", help="of NFS: 4.1 or 4.2")
-    parser.add_argument("--storm", type=int, default=1, help="seconds of it for each algorithm")
-    parser.add_argument("--keep", type=pathlib.Path, help="a folder to leave the console in")
+    parser.add_argument("build", type=pathlib.Path, help="the build directory")
+    parser.add_argument("--version", default="4.2", help="NFS version: 4.1 or 4.2")
+    parser.add_argument("--storm", type=int, default=1, help="seconds per algorithm")
+    parser.add_argument("--keep", type=pathlib.Path, help="directory for the console output")
     options = parser.parse_args()
     build = options.build.resolve()
     try:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The Linux kernel's vfat as the judge of FAT volumes: names, short names, attributes, sizes, times, contents, labels.
+"""The Linux kernel's vfat as the reference for FAT volumes: names, short names, attributes, sizes, times, contents, labels.
 
     tests/interop/kernel_vfat.py build/release/tests/interop/fat_probe [--keep FOLDER]
 
-Volumes of the three types that we filled are listed by the kernel in a virtual machine (as in kernel_client.py), which
-then works on them; what it sees of both has to be what we see. Skipped (status 77) where qemu, its kernel or a C
-compiler cannot be had. One boot, about half a minute.
+The kernel in a virtual machine (as in kernel_client.py) lists volumes of the three types that we filled, and then changes
+them; our view of both states must be the same as the kernel's. Skipped (status 77) if qemu, its kernel or a C compiler is
+not available. One boot, about half a minute.
 """
 
 import argparse
@@ -22,24 +22,24 @@ HERE = pathlib.Path(__file__).resolve().parent
 TYPES = ("12", "16", "32")
 BOOT_SECONDS_MAX = 220
 MODULES = ("virtio_pci", "virtio_blk", "nls_cp437", "nls_ascii", "nls_utf8", "nls_iso8859-1", "vfat")
-# Half of a surrogate pair, which Linux leaves out of a name in UTF-8.
+# Half of a surrogate pair, which Linux omits from a name in UTF-8.
 LONE = "eda0bd"
 
 
 def probe(program, *arguments):
-    """What fat_probe printed; raises if it failed."""
+    """Returns the output of fat_probe; raises if it failed."""
     return subprocess.run([str(program), *map(str, arguments)], check=True, capture_output=True, text=True,
                           errors="replace").stdout
 
 
 def entries(shown):
-    """Path -> what stands behind it in the line, both in hexadecimal and as printed."""
+    """Returns a map from path to the rest of the line, both in hexadecimal and as printed."""
     found = re.findall(r"^entry (\S+) (.*)$", shown, re.MULTILINE)
     return {path.replace(LONE, ""): behind for path, behind in found}
 
 
 def differences(title, ours, kernels):
-    """Lines that say where the two listings differ."""
+    """Returns lines that describe the differences between the two listings."""
     found = []
     for path in sorted(ours.keys() | kernels.keys()):
         if ours.get(path) != kernels.get(path):
@@ -57,23 +57,23 @@ def build_initrd(kernel, scratch):
 
 
 def check_volume(program, title, image, before, section):
-    """Lines about what is wrong with one volume; `section` is what the machine's console showed of it."""
+    """Returns lines about the problems of one volume; `section` is the part of the machine's console about it."""
     first, _, second = section.partition("after\n")
     wrong = re.findall(r"^FAILED: .*$", section, re.MULTILINE)
     wrong += differences(f"{title}, made by us", entries(before), entries(first))
     if subprocess.run([str(program), "check", str(image)], capture_output=True).returncode != 0:
-        wrong.append(f"{title}: what Linux left is not sound:\n{probe_text(program, image)}")
+        wrong.append(f"{title}: the volume is damaged after the changes by Linux:\n{probe_text(program, image)}")
     after = probe(program, "show", image)
-    # The kernel has no say in labels, the library that mount asks has.
+    # Labels are read by the library that mount uses, not by the kernel.
     label = bytes.fromhex(re.search(r"^label (\S+)$", after, re.MULTILINE)[1]).decode()
     seen = subprocess.run(["blkid", "-p", "-s", "LABEL", "-o", "value", str(image)], capture_output=True, text=True)
     if label != "KERNEL TEST" or seen.stdout.strip() != label:
-        wrong.append(f"{title}: the label is {label} to us and {seen.stdout.strip()} to blkid")
+        wrong.append(f"{title}: our label is {label}, that of blkid is {seen.stdout.strip()}")
     if "dirty 1" in after:
-        wrong.append(f"{title}: Linux unmounted it, and we take it for dirty")
+        wrong.append(f"{title}: Linux unmounted it, but it is marked dirty for us")
     wrong += differences(f"{title}, made by Linux", entries(after), entries(second))
     if len(entries(second)) < len(entries(first)) + 40:
-        wrong.append(f"{title}: Linux did not make what it should")
+        wrong.append(f"{title}: Linux did not create the expected entries")
     return wrong
 
 
@@ -84,7 +84,7 @@ def probe_text(program, image):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=pathlib.Path, help="the program fat_probe")
-    parser.add_argument("--keep", type=pathlib.Path, help="a folder to leave images and console in")
+    parser.add_argument("--keep", type=pathlib.Path, help="directory for images and console output")
     options = parser.parse_args()
     options.program = options.program.resolve()
     try:
@@ -103,9 +103,9 @@ def main():
         shown = machine.run(kernel, build_initrd(kernel, scratch), {"volumes": ",".join(disks)},
                             console=scratch / "console", seconds_max=BOOT_SECONDS_MAX, devices=devices)
         sections = dict(re.findall(r"volume (vd.)\n(.*?)^end$", shown, re.MULTILINE | re.DOTALL))
-        wrong = [] if "PASSED: all" in shown else ["the machine did not come to its end"]
+        wrong = [] if "PASSED: all" in shown else ["the machine did not complete its work"]
         if "not properly unmounted" in shown:
-            wrong.append("Linux takes a volume of ours for dirty")
+            wrong.append("Linux treats a volume of ours as dirty")
         for bits, image, disk, made in zip(TYPES, images, disks, before):
             wrong += check_volume(options.program, f"FAT{bits}", image, made, sections.get(disk, ""))
     if wrong:

@@ -1,7 +1,8 @@
-// In the virtual machine of kernel_vfat.py: shows what Linux' vfat sees below a folder, or makes things there.
+// In the virtual machine of kernel_vfat.py: shows the entries below a directory as Linux' vfat sees
+// them, or creates entries.
 //
-//     kernel_vfat_tool show FOLDER     a line for each entry, as fat_probe.cpp prints them
-//     kernel_vfat_tool make FOLDER
+//     kernel_vfat_tool show DIRECTORY     a line for each entry, as fat_probe.cpp prints them
+//     kernel_vfat_tool make DIRECTORY
 
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -49,7 +50,8 @@ static unsigned attributes(const char *path) {
     return bits;
 }
 
-// The path, the short name, attributes, size, times of change and of birth, and a digest of the content.
+// Prints the path, the short name, attributes, size, times of change and of creation, and a digest
+// of the content.
 static void show(const char *root, const char *folder) {
     char path[8192];
     snprintf(path, sizeof path, "%s%s", root, folder);

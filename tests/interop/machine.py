@@ -1,4 +1,4 @@
-"""A virtual machine for tests: qemu without KVM, a kernel of Debian's, and a root file system in memory."""
+"""A virtual machine for tests: qemu without KVM, a Debian kernel, and a root file system in memory."""
 
 import pathlib
 import re
@@ -6,15 +6,15 @@ import shutil
 import subprocess
 import tempfile
 
-# Program -> the Debian package that has it.
+# Program -> the Debian package that contains it.
 TOOLS = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "depmod": "kmod", "modprobe": "kmod",
          "cpio": "cpio", "unxz": "xz-utils", "gcc": "gcc libc6-dev", "dpkg": "dpkg", "apt-get": "apt"}
-PROGRAM_TOOLS = {"strip": "binutils", "ldd": "libc-bin"}  # of copy_programs()
+PROGRAM_TOOLS = {"strip": "binutils", "ldd": "libc-bin"}  # for copy_programs()
 FETCH_SECONDS_MAX = 300
 
 
 class Unavailable(Exception):
-    """Something a machine needs cannot be had here; the text says what, and what to do."""
+    """A requirement of a machine is not available; the text names it and the remedy."""
 
 
 def require(tools=TOOLS):
@@ -23,33 +23,34 @@ def require(tools=TOOLS):
     if missing:
         packages = " ".join(dict.fromkeys(tools[tool] for tool in missing))
         raise Unavailable(f"not installed: {', '.join(missing)}; apt-get install --no-install-recommends {packages}")
-    # A program that needs libraries names its loader right behind the ELF headers.
+    # A program that needs libraries names its loader directly after the ELF headers.
     if b"/ld-linux" in pathlib.Path(shutil.which("busybox")).read_bytes()[:4096]:
-        raise Unavailable("busybox needs libraries that the machine will not have; apt-get install busybox-static")
+        raise Unavailable("busybox needs libraries that the machine does not have; apt-get install busybox-static")
 
 
 class Apt:
-    """The package lists of one Debian release: this machine's own, or another's from the same mirror."""
+    """The package lists of one Debian release: that of this machine, or another one from the same mirror."""
 
     def __init__(self, release=None, folder=None):
-        # Downloads go to a folder of the caller's own, which apt's own user may not enter.
+        # Downloads go to a directory of the caller, which the user of apt may not access.
         self._options = ["-o", "APT::Sandbox::User=root"]
         if release is not None:
             self._options += self._lists_of(release, folder)
 
     @staticmethod
     def _lists_of(release, folder):
-        """apt's options for lists of their own below `folder`, fetched once."""
+        """Returns apt's options for separate lists below `folder`, downloaded once."""
         targets = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages",
                                   "Origin: Debian", "Label: Debian"], capture_output=True, text=True, check=True)
         if not targets.stdout.split():
-            raise Unavailable("apt knows no mirror of Debian")
+            raise Unavailable("apt has no Debian mirror")
         mirror = targets.stdout.split()[0]
         keys = "/usr/share/keyrings/debian-archive-keyring.gpg"
         lists = folder / "lists"
         options = ["-o", f"Dir::Etc::sourcelist={folder}/sources.list", "-o", "Dir::Etc::sourceparts=/dev/null",
                    "-o", f"Dir::State::lists={lists}", "-o", f"Dir::Cache={folder}/cache", "-o", "Acquire::Languages=none",
-                   "-o", "Dir::State::status=/dev/null"]  # what is installed here is of this machine's release
+                   "-o", "Dir::State::status=/dev/null"]  # installed packages belong to this
+                                                          # machine's release
         if not lists.exists():
             (folder / "cache").mkdir(parents=True, exist_ok=True)
             (folder / "sources.list").write_text(f"deb [signed-by={keys}] {mirror} {release} main\n")
@@ -58,18 +59,18 @@ class Apt:
                 subprocess.run(["apt-get", *options, "-o", f"Dir::State::lists={folder}/lists.part", "update"],
                                check=True, capture_output=True, timeout=FETCH_SECONDS_MAX)
             except (subprocess.SubprocessError, OSError) as wrong:
-                raise Unavailable(f"the package lists of Debian {release} cannot be had: {wrong}") from None
+                raise Unavailable(f"the package lists of Debian {release} are not available: {wrong}") from None
             (folder / "lists.part").rename(lists)
         return options
 
     def dependency(self, package, prefix):
-        """The first package with that prefix that `package` depends on."""
+        """Returns the first package with that prefix that `package` depends on."""
         depends = subprocess.run(["apt-cache", *self._options, "depends", package], capture_output=True, text=True,
                                  check=True).stdout
         return next(line.split()[1] for line in depends.splitlines() if f"Depends: {prefix}" in line)
 
     def unpack(self, package, into):
-        """Fetches the package and unpacks it, installing nothing."""
+        """Downloads the package and unpacks it, without installing it."""
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run(["apt-get", *self._options, "download", package], cwd=folder, check=True,
                            capture_output=True, timeout=FETCH_SECONDS_MAX)
@@ -86,7 +87,7 @@ class Kernel:
         self.folder = folder
         found = sorted(folder.glob("boot/vmlinuz-*"))
         if not found:
-            raise Unavailable(f"{folder} holds no kernel")
+            raise Unavailable(f"{folder} contains no kernel")
         self.image = found[0]
         self.version = self.image.name.removeprefix("vmlinuz-")
         if not (folder / "lib").exists():  # from Debian 13 on
@@ -94,18 +95,18 @@ class Kernel:
 
     @staticmethod
     def fetch(into, package="linux-image-amd64", release=None):
-        """The kernel `package` stands for, of this machine's Debian or of another release; fetched once."""
+        """Returns the kernel of `package`, from this machine's Debian or another release; downloaded once."""
         try:
             if not into.exists():
                 into.parent.mkdir(parents=True, exist_ok=True)
                 apt = Apt(release, into.with_name(into.name + ".apt"))
                 apt.unpack(apt.dependency(package, "linux-image-"), into)
         except (subprocess.SubprocessError, OSError, StopIteration) as wrong:
-            raise Unavailable(f"the kernel package of Debian {release or 'here'} cannot be had: {wrong}") from None
+            raise Unavailable(f"the kernel package of Debian {release or 'here'} is not available: {wrong}") from None
         return Kernel(into)
 
     def copy_modules(self, modules, root):
-        """The modules and what they depend on, uncompressed, and the index modprobe needs."""
+        """Copies the modules and their dependencies, uncompressed, and creates the index for modprobe."""
         subprocess.run(["depmod", "-b", str(self.folder), self.version], check=True)
         for module in modules:
             shown = subprocess.run(["modprobe", "-d", str(self.folder), "-S", self.version, "--show-depends", module],
@@ -126,7 +127,7 @@ class Kernel:
 
 
 def make_root(root, init, folders=()):
-    """A root file system of busybox and the first process."""
+    """Creates a root file system of busybox and the first process."""
     for folder in ("bin", "proc", "sys", "dev", "mnt", "tmp", *folders):
         (root / folder).mkdir(parents=True, exist_ok=True)
     shutil.copy(shutil.which("busybox"), root / "bin" / "busybox")
@@ -135,7 +136,7 @@ def make_root(root, init, folders=()):
 
 
 def copy_programs(programs, root):
-    """The programs without what only a debugger reads, into /tests, and the libraries they need, into /lib."""
+    """Copies the programs without debug information into /tests, and their libraries into /lib."""
     (root / "tests").mkdir()
     (root / "lib").mkdir(exist_ok=True)
     libraries = set()
@@ -144,28 +145,28 @@ def copy_programs(programs, root):
         listed = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=True).stdout
         libraries |= set(re.findall(r"(?:=> )?(/\S+) \(0x", listed))
     for library in libraries:
-        # The loader is found by the path it was linked with; what it loads, through LD_LIBRARY_PATH.
+        # The loader is at the path it was linked with; it finds libraries by LD_LIBRARY_PATH.
         target = root / library.lstrip("/") if "/ld-linux" in library else root / "lib" / pathlib.Path(library).name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(library, target)
 
 
 def compile_static(source, into):
-    """A C program that needs no libraries."""
+    """Compiles a C program that needs no libraries."""
     subprocess.run(["gcc", "-O1", "-static", "-Wall", "-Wextra", "-o", str(into), str(source)], check=True)
 
 
 def pack(root, initrd):
-    """The root file system as the kernel takes it."""
+    """Packs the root file system in the format that the kernel expects."""
     subprocess.run(["sh", "-c", 'find . | cpio --quiet -o -H newc | gzip -1 > "$0"', str(initrd)], cwd=root, check=True)
     return initrd
 
 
 def run(kernel, initrd, settings, *, console, seconds_max, processor="max", processors=1, memory_mib=768,
         devices=()):
-    """Boots; what the console showed until the machine went off, which is in the file `console` meanwhile. `settings`
-    become variables of the first process."""
-    # An emulated timer may be late on a busy machine, and Linux 5.10 then gives up.
+    """Boots, and returns the output of the console until the machine is off; until then it is in the file `console`.
+    `settings` become variables of the first process."""
+    # An emulated timer may be late on a busy machine; then Linux 5.10 does not boot.
     append = ["console=ttyS0 quiet panic=-1 no_timer_check", *(f"{name}={value}" for name, value in settings.items())]
     command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", processor, "-m", str(memory_mib),
                "-smp", str(processors), "-nographic", "-no-reboot", "-kernel", str(kernel.image), "-initrd", str(initrd),

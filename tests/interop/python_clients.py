@@ -1,7 +1,7 @@
-"""smbprotocol and impacket for tests: importing this restarts the program with an interpreter that has them, if need be.
+"""smbprotocol and impacket for tests: importing this restarts the program with an interpreter that has them, if necessary.
 
-They come from the package index into a virtual environment in the build folder, once; without a network the test is
-skipped. Whoever has both installed already needs no network.
+They are installed from the package index into a virtual environment in the build directory, once; without a network the
+test is skipped. If both are installed already, no network is needed.
 """
 
 import fcntl
@@ -22,7 +22,7 @@ def has_packages():
 
 def make_environment(environment):
     complete = environment / "complete"
-    with open(f"{environment}.lock", "w") as turns:  # two tests may begin at once
+    with open(f"{environment}.lock", "w") as turns:  # two tests may begin at the same time
         fcntl.flock(turns, fcntl.LOCK_EX)
         if complete.exists():
             return
@@ -33,7 +33,7 @@ def make_environment(environment):
 
 
 def enter_environment():
-    """Starts this program again with an interpreter that has the packages."""
+    """Restarts this program with an interpreter that has the packages."""
     if os.environ.get("SLUICE_INTEROP_ENVIRONMENT"):
         served.skip(f"{PACKAGES} were installed, but cannot be imported")
     environment = served.cache_folder(sys.argv[1]) / "python"

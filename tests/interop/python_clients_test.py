@@ -5,7 +5,8 @@ import subprocess
 import time
 import uuid
 
-import python_clients  # noqa: F401  (first: what follows may be in its environment only)
+import python_clients  # noqa: F401  (must be first: the next modules may be only in its
+                       # environment)
 import served
 
 import smbclient  # noqa: E402  (smbprotocol's own interface of that name, not Samba's program)
@@ -50,7 +51,7 @@ class Smbprotocol:
 
 @served.on_every_multiplexer
 class SmbprotocolFiles(Smbprotocol):
-    def test_what_is_written_is_read_back(self):
+    def test_written_data_is_read_back(self):
         self.write("file", CONTENT)
         self.assertTrue(self.read("file") == CONTENT)
         self.assertTrue((self.folder / "file").read_bytes() == CONTENT)
@@ -65,7 +66,7 @@ class SmbprotocolFiles(Smbprotocol):
         expected = CONTENT[:300_000] + b"in the middle" + CONTENT[300_013:]
         self.assertTrue((self.folder / "file").read_bytes() == expected)
 
-    def test_folders_are_made_listed_and_removed(self):
+    def test_directories_are_created_listed_and_removed(self):
         smbclient.makedirs(self.path(r"one\two\three"), **self.access)
         self.write(r"one\two\file", b"12345")
         entries = {entry.name: entry for entry in smbclient.scandir(self.path(r"one\two"), **self.access)}
@@ -78,7 +79,7 @@ class SmbprotocolFiles(Smbprotocol):
         smbclient.shutil.rmtree(self.path("one"), **self.access)
         self.assertEqual(list(self.folder.iterdir()), [])
 
-    def test_rename_refuses_and_replace_replaces_what_is_there(self):
+    def test_rename_refuses_and_replace_replaces_an_existing_file(self):
         self.write("one", b"1")
         self.write("two", b"2")
         with self.assertRaises(OSError):
@@ -86,7 +87,7 @@ class SmbprotocolFiles(Smbprotocol):
         smbclient.replace(self.path("one"), self.path("two"), **self.access)
         self.assertEqual(served.tree_of(self.folder), {"two": b"1"})
 
-    def test_facts_about_a_file_are_those_of_the_folder(self):
+    def test_metadata_of_a_file_are_those_of_the_host(self):
         self.write("file", CONTENT)
         facts = smbclient.stat(self.path("file"), **self.access)
         self.assertEqual(facts.st_size, len(CONTENT))
@@ -104,7 +105,7 @@ class SmbprotocolFiles(Smbprotocol):
             with self.assertRaisesRegex(smb_errors.SMBOSError, "0xc0000043"):  # sharing violation
                 smbclient.open_file(self.path("file"), mode="rb", share_access="r", **self.access)
 
-    def test_what_is_absent_is_reported_as_absent(self):
+    def test_missing_files_are_reported_as_missing(self):
         with self.assertRaises(OSError) as seen:
             smbclient.stat(self.path("absent"), **self.access)
         self.assertEqual(seen.exception.errno, 2)
@@ -114,7 +115,7 @@ class SmbprotocolFiles(Smbprotocol):
 class SmbprotocolEncrypted(Smbprotocol):
     is_encrypted = True
 
-    def test_what_is_written_encrypted_is_read_back(self):
+    def test_encrypted_data_is_read_back(self):
         self.write("file", CONTENT)
         self.assertTrue(self.read("file") == CONTENT)
         self.assertEqual(smbclient.listdir(self.path(), **self.access), ["file"])
@@ -147,7 +148,7 @@ class SmbprotocolMessages:
                 file.flush()
                 file.close()
 
-    def test_a_watched_folder_tells_of_a_new_file(self):
+    def test_a_watched_directory_reports_a_new_file(self):
         folder = Open(self.connect(), "")
         folder.create(ImpersonationLevel.Impersonation, DirectoryAccessMask.FILE_LIST_DIRECTORY, 0,
                       ShareAccess.FILE_SHARE_READ | ShareAccess.FILE_SHARE_WRITE | ShareAccess.FILE_SHARE_DELETE,
@@ -168,7 +169,7 @@ class SmbprotocolMessages:
 
 @served.on_every_multiplexer
 class SmbprotocolMessagesOffloaded(SmbprotocolMessages):
-    """The same where no file-system call runs on an event loop, as on FUSE and network file systems."""
+    """The same if no file system call runs on an event loop, as on FUSE and network file systems."""
 
     server_arguments = ("--offload",)
 
@@ -200,7 +201,7 @@ class Impacket:
         names = [share["shi1_netname"][:-1] for share in self.connect().listShares()]
         self.assertEqual(sorted(names), ["IPC$", "share"])
 
-    def test_folders_are_made_listed_renamed_and_removed(self):
+    def test_directories_are_created_listed_renamed_and_removed(self):
         connection = self.connect()
         connection.createDirectory("share", "folder")
         (self.folder / "folder" / "file").write_bytes(b"12345")
@@ -213,7 +214,7 @@ class Impacket:
         connection.deleteDirectory("share", "folder")
         self.assertEqual(list(self.folder.iterdir()), [])
 
-    def test_a_file_has_no_former_versions(self):
+    def test_a_file_has_no_previous_versions(self):
         (self.folder / "file").write_bytes(b"12345")
         connection = self.connect()
         tree = connection.connectTree("share")
@@ -227,7 +228,7 @@ class Impacket:
 
 
 class ServedImage(served.ServedCase):
-    """As ServedCase, with an image beside the folder for `self.server`."""
+    """Like ServedCase, with an image next to the directory of `self.server`."""
 
     def setUp(self):
         super().setUp()
@@ -239,7 +240,7 @@ class ServedImage(served.ServedCase):
 
 
 class SmbprotocolOnImage(Smbprotocol, ServedImage):
-    """What a FAT volume cannot hold is refused when it is asked for, and by its name."""
+    """Objects that a FAT volume cannot store are refused at once, with a specific status."""
 
     def assert_refused(self, status, what):
         with self.assertRaisesRegex((smb_errors.SMBOSError, smb_errors.SMBResponseException), status):
@@ -253,7 +254,8 @@ class SmbprotocolOnImage(Smbprotocol, ServedImage):
 
     def test_streams_extended_attributes_and_hard_links_are_refused(self):
         self.write("file", CONTENT)
-        self.assert_refused("0xc0000033",  # object name invalid: as on Windows, where FAT knows no colon
+        self.assert_refused("0xc0000033",  # object name invalid: like Windows, because FAT does not
+                                           # allow colons
                             lambda: self.write("file:stream", b"x"))
         self.assert_refused("0xc00000bb",  # not supported
                             lambda: smbclient.setxattr(self.path("file"), b"name", b"value", **self.access))

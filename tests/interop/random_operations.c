@@ -1,9 +1,9 @@
-/* Works on a folder at random, beside a model in memory, and stops at the first difference.
+/* Performs random operations on a directory and on a model in memory, and stops at the first difference.
  *
  *   random_operations FOLDER SEED OPERATIONS
  *
- * Plain C without threads, so that it can be linked statically for a virtual machine that has nothing else. The
- * same seed does the same operations. Exit status 1: a difference, which standard output describes.
+* Plain C without threads, so that it can be linked statically for a virtual machine without other programs. The
+ * same seed performs the same operations. Exit status 1: a difference, which standard output describes.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -138,7 +138,7 @@ static void remove_file(int which) {
     errno = 0;
     int status = unlink(name_of(which));
     if (files[which].exists ? status != 0 : status == 0 || errno != ENOENT)
-        differ("unlink %s, which is %s", name_of(which), files[which].exists ? "there" : "absent");
+        differ("unlink %s, which is %s", name_of(which), files[which].exists ? "present" : "absent");
     files[which].exists = 0;
     files[which].size = 0;
 }
@@ -151,7 +151,7 @@ static void list(void) {
         if (entry->d_name[0] == '.') continue;
         int which = -1;
         if (sscanf(entry->d_name, "file %d", &which) != 1 || which < 0 || which >= names_max)
-            differ("%s is listed and was never made", entry->d_name);
+            differ("%s is listed and was never created", entry->d_name);
         ++seen[which];
     }
     if (errno != 0) differ("readdir");
@@ -164,8 +164,8 @@ static void list(void) {
 static void make_and_remove_folder(void) {
     if (mkdir("folder", 0755) != 0) differ("mkdir");
     errno = 0;
-    if (mkdir("folder", 0755) == 0 || errno != EEXIST) differ("mkdir of what is there");
-    if (rename("folder", "folder 2") != 0) differ("rename of a folder");
+    if (mkdir("folder", 0755) == 0 || errno != EEXIST) differ("mkdir of an existing directory");
+    if (rename("folder", "folder 2") != 0) differ("rename of a directory");
     if (rmdir("folder 2") != 0) differ("rmdir");
 }
 

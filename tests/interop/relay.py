@@ -1,4 +1,4 @@
-"""A relay between a client and a server that acts at an exact request of a copy: it changes a file, or cuts the line."""
+"""A relay between a client and a server that acts at a chosen request of a copy: it changes a file, or closes the connection."""
 
 import socket
 import struct
@@ -83,7 +83,7 @@ class Relay:
 
     @staticmethod
     def _end_after_its_bytes(client):
-        """Ends the connection without a reset, at which the client would lose the replies that it has not read."""
+        """Ends the connection without a reset, which would discard the replies that the client has not read."""
         try:
             client.shutdown(socket.SHUT_WR)
             while client.recv(1 << 20):
@@ -109,14 +109,14 @@ class Unanswered:
 
 
 def frames_of(connection):
-    """The frames that arrive, with their prefixes."""
+    """Yields the frames that arrive, with their prefixes."""
     stream = connection.makefile("rb")
     while prefix := stream.read(4):
         yield prefix + stream.read(int.from_bytes(prefix, "big"))
 
 
 def headers_of(frame):
-    """Command, message ID and status of the messages in a frame; none of an encrypted one."""
+    """Yields command, message ID and status of the messages in a frame; nothing for an encrypted one."""
     at = 4
     while frame[at:at + 4] == b"\xfeSMB" and len(frame) >= at + HEADER_BYTES:
         status, command, _, _, following, message = struct.unpack_from("<IHHIIQ", frame, at + 8)

@@ -1,4 +1,4 @@
-"""A `sluice serve` for tests: started on a port of its own, stopped with its exit status looked at."""
+"""A `sluice serve` for tests: started on its own port, stopped with a check of its exit status."""
 
 import os
 import pathlib
@@ -13,7 +13,7 @@ import time
 import unittest
 
 MULTIPLEXERS = ("io_uring", "epoll")
-SKIPPED = 77  # the exit status that tells ctest so
+SKIPPED = 77  # the exit status that ctest counts as skipped
 USER = "walker"
 PASSWORD = "Stone-Bridge-7"
 
@@ -22,14 +22,14 @@ STOP_SECONDS_MAX = 30
 
 
 class ServerFault(AssertionError):
-    """The server did not start, died, or did not end as it should; the text has the end of its log."""
+    """The server did not start, died, or did not end properly; the text has the end of its log."""
 
 
 class Server:
-    """`sluice serve SHARE=FOLDER` while the `with` block runs.
+    """Runs `sluice serve SHARE=FOLDER` during the `with` block.
 
-    Listens on 127.0.0.1 and a port that the kernel chose, unless `port` names one. Leaving the block ends it with
-    SIGTERM and raises ServerFault if it was dead before or ends with anything but 0.
+   Listens on 127.0.0.1 and a port that the kernel chose, unless `port` names one. Leaving the block ends it with
+    SIGTERM and raises ServerFault if it was dead before, or if its exit status is not 0.
     """
 
     def __init__(self, program, folder, multiplexer="io_uring", arguments=(), share="share", port=0,
@@ -80,7 +80,7 @@ class Server:
             self._kill()
 
     def kill(self):
-        """Ends it as a crash would, for a test that means to."""
+        """Kills it, like a crash."""
         self._was_killed = True
         self._process.kill()
         self._process.wait()
@@ -96,12 +96,12 @@ class Server:
         return self._log.read_text(errors="replace")
 
     def log_tail(self, lines=15):
-        """The end of what it wrote behind its greeting."""
+        """Returns the end of its output after the banner."""
         behind = re.split(r"^I/O .*\n", self.log(), maxsplit=1, flags=re.MULTILINE)[-1]
         return "\n".join(behind.strip().splitlines()[-lines:])
 
     def memory_bytes(self):
-        """What the server holds in RAM now."""
+        """Returns the amount of RAM that the server uses now."""
         pages = int(pathlib.Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         return pages * resource.getpagesize()
 
@@ -109,8 +109,9 @@ class Server:
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 
     def cpu_seconds(self):
-        """User and system time so far, of all its threads, also of those that have ended."""
-        return time.clock_gettime(~self.pid << 3 | 2)  # as clock_getcpuclockid(3) makes it: no ticks of 10 ms
+        """Returns the user and system time so far, of all its threads, including those that have ended."""
+        return time.clock_gettime(~self.pid << 3 | 2)  # like clock_getcpuclockid(3): not in ticks
+                                                       # of 10 ms
 
     def _describe(self, what):
         return f"the server {what}: SLUICE_MULTIPLEXER={self.multiplexer} {' '.join(self._command)}\n{self.log_tail()}"
@@ -123,7 +124,7 @@ class Server:
 
 
 def on_every_multiplexer(case):
-    """Class decorator: makes a TestCase of the class for each multiplexer. Each test has `self.server`, fresh, with an
+    """A class decorator: creates a TestCase of the class for each multiplexer. Each test has a new `self.server` with an
     empty `self.folder`, and an empty `self.local` for the client; `server_arguments` of the class go to the server."""
     module = sys.modules[case.__module__]
     for multiplexer in MULTIPLEXERS:
@@ -134,7 +135,7 @@ def on_every_multiplexer(case):
 
 
 class ServedCase(unittest.TestCase):
-    """The set-up behind on_every_multiplexer."""
+    """The common set-up of on_every_multiplexer."""
 
     program = None
     multiplexer = "io_uring"
@@ -147,14 +148,14 @@ class ServedCase(unittest.TestCase):
         self.addCleanup(self.server.__exit__, None, None, None)
 
     def assert_same_tree(self, left, right):
-        """The same names, kinds and bytes below both folders."""
+        """Checks that both directories have the same names, types and bytes below them."""
         self.assertEqual(sorted(tree_of(left)), sorted(tree_of(right)))
         for name, content in tree_of(left).items():
             self.assertTrue(content == tree_of(right)[name], f"{name} differs between {left} and {right}")
 
 
 def make_folders(case):
-    """Gives a test empty folders, `case.folder` to serve and `case.local` for the client; returns the one around both."""
+    """Gives a test empty directories, `case.folder` to serve and `case.local` for the client; returns their parent."""
     scratch = tempfile.TemporaryDirectory(prefix="sluice-interop-")
     case.addCleanup(scratch.cleanup)
     case.folder = pathlib.Path(scratch.name) / "served"
@@ -165,13 +166,13 @@ def make_folders(case):
 
 
 def tree_of(folder):
-    """Path below the folder -> a file's bytes, None for a folder."""
+    """Returns a map from relative path to the bytes of a file, or None for a directory."""
     return {str(path.relative_to(folder)): None if path.is_dir() else path.read_bytes()
             for path in pathlib.Path(folder).rglob("*")}
 
 
 def make_tree(folder, seed=1, sizes=(0, 1, 511, 4096, 65_535, 65_536, 65_537, 1_048_577, 3_000_000)):
-    """Files of those sizes in folders, with names that need Unicode, quoting and more than one UTF-16 unit."""
+    """Creates files of those sizes in directories, with names that need Unicode, quoting and several UTF-16 units."""
     chance = random.Random(seed)
     names = ("plain", "with space", "Grüße", "日本語", "a.b.c", "UPPER lower", "emoji-\U0001f600", "x" * 120, "-dash")
     for place in ("", "one", "one/two", "ein Ordner/größer"):
@@ -183,14 +184,14 @@ def make_tree(folder, seed=1, sizes=(0, 1, 511, 4096, 65_535, 65_536, 65_537, 1_
 
 
 def skip(why):
-    """Ends the program: what it needs is not on this machine."""
+    """Ends the program, because a requirement is missing on this machine."""
     print(f"skipped: {why}")
     sys.exit(SKIPPED)
 
 
 def cache_folder(program):
-    """Where a test keeps what it fetched or built, for its next run: $SLUICE_INTEROP_CACHE, or else in the build
-    folder, if there is one."""
+    """Returns the directory where a test keeps downloads and builds for its next run: $SLUICE_INTEROP_CACHE, or the
+    build directory, if there is one."""
     if "SLUICE_INTEROP_CACHE" in os.environ:
         return pathlib.Path(os.environ["SLUICE_INTEROP_CACHE"])
     for parent in pathlib.Path(program).resolve().parents:
@@ -202,7 +203,7 @@ def cache_folder(program):
 
 
 class _Result(unittest.TextTestResult):
-    """Adds to every failure the end of the server's log, and how to run that one test again."""
+    """Adds to every failure the end of the server's log, and the command that runs the test again."""
 
     def addFailure(self, test, err):
         super().addFailure(test, err)
@@ -225,7 +226,7 @@ class _Result(unittest.TextTestResult):
         log = getattr(test, "server", None)
         try:
             tail = f"the server's log ends:\n{log.log_tail()}\n" if log else ""
-        except OSError:  # it went with the server
+        except OSError:  # it was removed with the server
             tail = ""
         return entry[0], entry[1] + tail + again
 

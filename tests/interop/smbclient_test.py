@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Samba's smbclient against `sluice serve`: what a person does at its prompt, in every dialect and protection."""
+"""Samba's smbclient against `sluice serve`: commands at its prompt, in every dialect and protection."""
 
 import hashlib
 import re
@@ -18,17 +18,17 @@ if not shutil.which("smbclient"):
 
 
 class Smbclient:
-    """What the cases below share."""
+    """The common part of the cases below."""
 
     def run_smbclient(self, *arguments, user=f"{served.USER}%{served.PASSWORD}"):
-        """Its exit status and everything it printed."""
+        """Returns its exit status and its whole output."""
         command = ["smbclient", "-p", str(self.server.port), "-U", user, *arguments]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, cwd=self.local, timeout=COMMAND_SECONDS_MAX)
         return done.returncode, done.stdout
 
     def do(self, commands, *arguments):
-        """Runs commands on the share. All of them must succeed: smbclient itself exits with the last one's status."""
+        """Runs commands on the share. All of them must succeed: smbclient itself exits with the status of the last one."""
         status, text = self.run_smbclient("//127.0.0.1/share", *arguments, "-c", commands)
         self.assertEqual(status, 0, f"smbclient -c '{commands}' printed:\n{text}")
         self.assertNotIn("NT_STATUS_", text, f"smbclient -c '{commands}'")
@@ -59,17 +59,17 @@ class Transfer(Smbclient):
             with self.subTest(dialect=name):
                 self.put_and_get(*dialect(name))
 
-    def test_every_dialect_signs_when_asked_to(self):
+    def test_every_dialect_signs_on_request(self):
         for name in DIALECTS:
             with self.subTest(dialect=name):
                 self.put_and_get("--client-protection=sign", *dialect(name))
 
-    def test_every_dialect_from_3_0_on_encrypts_when_asked_to(self):
+    def test_every_dialect_from_3_0_on_encrypts_on_request(self):
         for name in DIALECTS[2:]:
             with self.subTest(dialect=name):
                 self.put_and_get("--client-protection=encrypt", *dialect(name))
 
-    def test_every_cipher_and_signing_algorithm_is_understood(self):
+    def test_every_cipher_and_signing_algorithm_works(self):
         for cipher in ("AES-128-CCM", "AES-128-GCM", "AES-256-CCM", "AES-256-GCM"):
             with self.subTest(cipher=cipher):
                 self.put_and_get("--client-protection=encrypt",
@@ -94,7 +94,7 @@ class Transfer(Smbclient):
         self.assert_same_tree(self.local / "sent", self.folder)
         self.assert_same_tree(self.local / "sent", self.local / "received")
 
-    def test_a_big_file_is_carried_whole(self):
+    def test_a_large_file_is_transferred_completely(self):
         block = hashlib.sha256(b"sluice").digest() * 32_768  # 1 MiB
         with (self.local / "big").open("wb") as big:
             for number in range(200):
@@ -105,7 +105,7 @@ class Transfer(Smbclient):
         self.assertEqual(digest(self.folder / "big"), expected)
         self.assertEqual(digest(self.local / "back"), expected)
 
-    def test_a_download_goes_on_where_it_was_cut(self):
+    def test_an_interrupted_download_is_resumed(self):
         (self.folder / "file").write_bytes(bytes(range(256)) * 4096)
         (self.local / "file").write_bytes((bytes(range(256)) * 4096)[:300_001])
         self.do("reget file")
@@ -133,26 +133,26 @@ class Names(Smbclient):
         names = re.findall(r"(?m)^  (\S+) +[A-Z]+ ", self.do("ls *.txt"))
         self.assertEqual(sorted(names), ["a.txt", "b.txt"])
 
-    def test_a_folder_of_thousands_is_listed_whole(self):
+    def test_a_directory_of_thousands_is_listed_completely(self):
         wanted = [f"file number {number:05}" for number in range(3000)]
         for name in wanted:
             (self.folder / name).touch()
         listed = re.findall(r"(?m)^  (file number \d+) ", self.do("ls"))
         self.assertEqual(sorted(listed), wanted)
 
-    def test_files_and_folders_are_renamed_and_deleted(self):
+    def test_files_and_directories_are_renamed_and_deleted(self):
         (self.folder / "old").write_bytes(b"content")
         self.do("mkdir folder; rename old folder\\new; mkdir other; rmdir other; rename folder moved")
         self.assertEqual(served.tree_of(self.folder), {"moved": None, "moved/new": b"content"})
         self.do("del moved\\new; rmdir moved")
         self.assertEqual(served.tree_of(self.folder), {})
 
-    def test_deltree_takes_a_whole_tree(self):
+    def test_deltree_removes_a_whole_tree(self):
         served.make_tree(self.folder / "tree", sizes=(0, 1, 2, 3, 4))
         self.do("deltree tree")
         self.assertEqual(served.tree_of(self.folder), {})
 
-    def test_a_rename_does_not_replace_what_is_there(self):
+    def test_a_rename_does_not_replace_an_existing_file(self):
         (self.folder / "one").write_bytes(b"1")
         (self.folder / "two").write_bytes(b"2")
         self.refuse("rename one two", "NT_STATUS_OBJECT_NAME_COLLISION")
@@ -163,7 +163,7 @@ class Names(Smbclient):
         self.do("get \"REPORT übersicht.TXT\" got")
         self.assertEqual((self.local / "got").read_bytes(), b"found")
 
-    def test_what_is_not_there_is_told_apart(self):
+    def test_missing_files_and_directories_have_distinct_errors(self):
         (self.folder / "folder").mkdir()
         (self.folder / "folder" / "kept").touch()
         self.refuse("get absent", "NT_STATUS_OBJECT_NAME_NOT_FOUND")
@@ -173,7 +173,7 @@ class Names(Smbclient):
         self.refuse("rmdir folder", "NT_STATUS_DIRECTORY_NOT_EMPTY")
         self.refuse("cd absent", "NT_STATUS_OBJECT_NAME_NOT_FOUND")
 
-    def test_nothing_outside_the_folder_can_be_reached(self):
+    def test_files_outside_the_directory_cannot_be_accessed(self):
         (self.folder.parent / "secret").write_bytes(b"secret")
         (self.folder / "way out").symlink_to(self.folder.parent)
         for path in ("..\\secret", "way out\\secret", "way out\\..\\..\\local"):
@@ -184,7 +184,7 @@ class Names(Smbclient):
 
 @served.on_every_multiplexer
 class Facts(Smbclient):
-    def test_allinfo_tells_size_times_and_streams(self):
+    def test_allinfo_shows_size_times_and_streams(self):
         (self.folder / "file").write_bytes(b"x" * 1234)
         text = self.do("allinfo file")
         self.assertIn("stream: [::$DATA], 1234 bytes", text)
@@ -199,7 +199,7 @@ class Facts(Smbclient):
         self.do("setmode file -rh")
         self.assertNotRegex(self.do("ls file"), r"(?m)^  file +\w*[HR]")
 
-    def test_a_write_time_that_was_set_stays(self):
+    def test_a_write_time_that_was_set_is_kept(self):
         (self.folder / "file").touch()
         self.do("utimes file -1 -1 2001:02:03-04:05:06 -1")
         self.assertIn("2001", time.strftime("%Y", time.localtime((self.folder / "file").stat().st_mtime)))
@@ -209,7 +209,7 @@ class Facts(Smbclient):
         self.assertRegex(self.do("volume"), r"Volume: \|.+\| serial number 0x[0-9a-f]+")
         self.assertRegex(self.do("du"), r"\d+ blocks of size \d+")
 
-    def test_named_streams_are_kept_beside_the_file(self):
+    def test_named_streams_are_stored_with_the_file(self):
         (self.local / "data").write_bytes(b"in a stream")
         (self.folder / "file").write_bytes(b"in the file")
         self.do("put data file:notes; get file:notes back; get file main")
@@ -231,12 +231,12 @@ class LogOn(Smbclient):
         self.assertNotEqual(status, 0)
         self.assertIn("NT_STATUS_LOGON_FAILURE", text)
 
-    def test_an_unknown_user_cannot_be_told_from_a_wrong_password(self):
+    def test_an_unknown_user_cannot_be_distinguished_from_a_wrong_password(self):
         status, text = self.run_smbclient("//127.0.0.1/share", "-c", "ls", user=f"nobody-here%{served.PASSWORD}")
         self.assertNotEqual(status, 0)
         self.assertIn("NT_STATUS_LOGON_FAILURE", text)
 
-    def test_nobody_gets_in_without_a_name(self):
+    def test_anonymous_logons_are_refused(self):
         status, text = self.run_smbclient("//127.0.0.1/share", "-N", "-c", "ls", user="%")
         self.assertNotEqual(status, 0)
         self.assertIn("NT_STATUS_ACCESS_DENIED", text)
@@ -251,7 +251,7 @@ class LogOn(Smbclient):
 class EncryptionRequired(Smbclient):
     server_arguments = ("--encrypt",)
 
-    def test_a_client_that_can_encrypts(self):
+    def test_a_client_that_supports_encryption_encrypts(self):
         (self.folder / "file").write_bytes(b"content")
         self.do("get file")
         self.assertEqual((self.local / "file").read_bytes(), b"content")
@@ -264,7 +264,7 @@ class EncryptionRequired(Smbclient):
 class ReadOnly(Smbclient):
     server_arguments = ("--read-only",)
 
-    def test_files_are_read_and_nothing_is_changed(self):
+    def test_files_are_read_and_changes_are_refused(self):
         (self.folder / "file").write_bytes(b"content")
         (self.local / "new").write_bytes(b"new")
         self.do("get file")
@@ -279,14 +279,14 @@ class ReadOnly(Smbclient):
 class Guests(Smbclient):
     server_arguments = ("--guest",)
 
-    def test_a_guest_reads_and_writes_without_a_password_where_everybody_may(self):
+    def test_a_guest_reads_and_writes_without_a_password_where_all_users_may(self):
         self.folder.chmod(0o777)
         (self.local / "file").write_bytes(b"content")
         status, text = self.run_smbclient("//127.0.0.1/share", "-N", "-c", "put file; get file back", user="%")
         self.assertEqual(status, 0, text)
         self.assertEqual((self.local / "back").read_bytes(), b"content")
 
-    def test_a_guest_does_not_write_where_only_the_owner_may(self):
+    def test_a_guest_cannot_write_where_only_the_owner_may(self):
         self.folder.chmod(0o755)
         (self.local / "file").write_bytes(b"content")
         _, text = self.run_smbclient("//127.0.0.1/share", "-N", "-c", "ls; put file", user="%")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Two `sluice serve --shared-locks FILE` on one folder, each with a client that believes it has the only server."""
+"""Two `sluice serve --shared-locks FILE` on one directory, each with a client that knows only this server."""
 
 import contextlib
 import functools
@@ -10,7 +10,8 @@ import threading
 import time
 import uuid
 
-import python_clients  # noqa: F401  (first: what follows may be in its environment only)
+import python_clients  # noqa: F401  (must be first: the next modules may be only in its
+                       # environment)
 import served
 
 import smbprotocol.exceptions as smb_errors  # noqa: E402
@@ -55,7 +56,7 @@ class Client:
 
 
 def change(file, information):
-    """SET_INFO, of which smbprotocol knows the messages only."""
+    """Sends SET_INFO, for which smbprotocol has only the messages."""
     request = SMB2SetInfoRequest()
     request["info_type"] = information.INFO_TYPE
     request["file_info_class"] = information.INFO_CLASS
@@ -93,7 +94,7 @@ def lock(file, offset, length, flags=LockFlags.SMB2_LOCKFLAG_EXCLUSIVE_LOCK):
 
 
 class Peers:
-    """Two servers of one folder, and a client of each."""
+    """Two servers of one directory, and a client of each."""
 
     more_arguments = ()
 
@@ -123,7 +124,7 @@ class Peers:
 
 @served.on_every_multiplexer
 class TwoServers(Peers):
-    def test_share_modes_hold_both_ways(self):
+    def test_share_modes_apply_both_ways(self):
         for first, second in ((self.here, self.there), (self.there, self.here)):
             held = first.open(access=READ, share="r")
             self.assert_refused(SHARING_VIOLATION, second.open, access=WRITE)
@@ -133,7 +134,7 @@ class TwoServers(Peers):
             held.close()
             second.open(access=WRITE, share="").close()
 
-    def test_a_file_that_was_just_made_is_shared_as_its_maker_said(self):
+    def test_a_new_file_is_shared_as_its_creator_requested(self):
         made = self.here.open("new", access=WRITE, share="", disposition=CreateDisposition.FILE_CREATE)
         self.assert_refused(SHARING_VIOLATION, self.there.open, "new", access=READ)
         self.assert_refused(SHARING_VIOLATION, self.there.open, "new", access=WRITE,
@@ -142,7 +143,7 @@ class TwoServers(Peers):
         made.close()
         self.assertEqual((self.folder / "new").read_bytes(), b"kept")
 
-    def test_a_file_to_be_removed_goes_when_the_last_of_both_has_closed_it(self):
+    def test_a_file_pending_removal_is_removed_when_both_have_closed_it(self):
         doomed = self.here.open(access=DELETE)
         other = self.there.open(access=READ)
         set_disposition(doomed)
@@ -158,7 +159,7 @@ class TwoServers(Peers):
         self.assert_soon(lambda: not (self.folder / "file").exists(), "the last has closed it")
         self.assert_refused(NOT_FOUND, self.there.open)
 
-    def test_who_changes_his_mind_about_removing_a_file_lets_the_others_in_again(self):
+    def test_a_withdrawn_removal_lets_other_clients_open_the_file_again(self):
         doomed = self.here.open(access=DELETE)
         set_disposition(doomed)
         self.assert_refused(DELETE_PENDING, self.there.open)
@@ -184,7 +185,7 @@ class TwoServers(Peers):
         fresh.close()
         self.assertEqual(served.tree_of(self.folder), {"file": b"fresh"})
 
-    def test_ranges_that_are_locked_at_one_are_locked_at_the_other(self):
+    def test_ranges_locked_at_one_server_are_locked_at_the_other(self):
         mine, theirs = (client.open(access=READ | WRITE) for client in (self.here, self.there))
         lock(mine, 0, 10)
         lock(mine, 20, 10, LockFlags.SMB2_LOCKFLAG_SHARED_LOCK)
@@ -202,7 +203,7 @@ class TwoServers(Peers):
         mine.close()
         lock(theirs, 20, 5)
 
-    def test_who_waits_for_a_range_gets_it_when_the_other_server_unlocks_it(self):
+    def test_a_waiting_lock_is_granted_when_the_other_server_unlocks_the_range(self):
         mine, theirs = (client.open(access=READ | WRITE) for client in (self.here, self.there))
         lock(mine, 0, 10)
         request, _ = theirs.lock([lock_element(5, 1, LockFlags.SMB2_LOCKFLAG_EXCLUSIVE_LOCK)], send=False)
@@ -213,11 +214,11 @@ class TwoServers(Peers):
         theirs.connection.receive(waiting, timeout=10)
         self.assert_refused(LOCK_NOT_GRANTED, lock, mine, 5, 1)
 
-    def test_nobody_may_cache_what_nobody_could_take_back(self):
+    def test_no_caching_is_granted_because_servers_cannot_break_it(self):
         file = self.here.open(oplock=RequestedOplockLevel.SMB2_OPLOCK_LEVEL_BATCH)
         self.assertEqual(file.oplock_level, RequestedOplockLevel.SMB2_OPLOCK_LEVEL_NONE)
 
-    def test_a_killed_server_leaves_nothing_locked(self):
+    def test_the_locks_of_a_killed_server_are_released(self):
         theirs = self.there.open(access=READ | WRITE, share="")
         lock(theirs, 0, 10)
         self.assert_refused(SHARING_VIOLATION, self.here.open)
@@ -228,14 +229,14 @@ class TwoServers(Peers):
 
     @contextlib.contextmanager
     def somebody_looking_at(self, board):
-        """Another process that is stopped just while it has a file's entity."""
+        """Starts a process, and stops it while it holds the entity of a file."""
         command = [self.program, "lock", "--algorithm", "byte_ranges", "--exclusive", board, self.locks, "--",
                    "sh", "-c", "echo held; read line"]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             self.assertEqual(process.stdout.readline(), "held\n")
             yield lambda: process.communicate("\n", timeout=20)
 
-    def test_a_stopped_neighbour_holds_up_only_who_wants_the_same_file_and_not_for_ever(self):
+    def test_a_stopped_peer_delays_only_requests_for_the_same_file_and_not_indefinitely(self):
         (self.folder / "other").touch()
         file = self.here.open()
         board = next(pathlib.Path(f"{self.locks}.d").iterdir()).name
@@ -252,12 +253,12 @@ class TwoServers(Peers):
             self.assertFalse(opening.is_alive())
         self.assert_refused(SHARING_VIOLATION, self.there.open, share="")
 
-    def test_what_nobody_has_open_leaves_nothing_behind(self):
+    def test_closed_files_leave_no_boards(self):
         self.here.open().close()
         self.there.open().close()
         self.assertEqual(list(pathlib.Path(f"{self.locks}.d").iterdir()), [])
 
-    def test_impacket_is_refused_what_another_impacket_has_to_itself(self):
+    def test_impacket_is_refused_a_file_that_another_impacket_has_exclusively(self):
         ids = []
         for server in (self.server, self.other_server):
             connection = SMBConnection("127.0.0.1", "127.0.0.1", sess_port=server.port)
@@ -278,10 +279,10 @@ class TwoServersOnLoops(Peers):
 
     def setUp(self):
         super().setUp()
-        # A server puts the second connection of an address on its second loop.
+        # A server assigns the second connection of an address to its second loop.
         self.clients = [self.here, self.there, Client(self, self.server), Client(self, self.other_server)]
 
-    def test_one_of_all_clients_has_a_file_or_a_range_to_itself(self):
+    def test_only_one_of_all_clients_has_a_file_or_a_range_exclusively(self):
         inside, visits, problems = [], dict.fromkeys(range(len(self.clients)), 0), []
         over = time.monotonic() + 2
 
@@ -303,7 +304,7 @@ class TwoServersOnLoops(Peers):
                 inside.append(place)
                 time.sleep(0.005)
                 if inside.count(place) != 1:
-                    problems.append(f"two have the {place} to themselves")
+                    problems.append(f"two clients have the {place} exclusively")
                 inside.remove(place)
                 visits[who] += 1
                 leave()
@@ -315,14 +316,14 @@ class TwoServersOnLoops(Peers):
         for each in threads:
             each.join()
         self.assertEqual(problems, [])
-        self.assertTrue(all(visits.values()), f"each had its turn: {visits}")
+        self.assertTrue(all(visits.values()), f"each client succeeded: {visits}")
 
 
 @served.on_every_multiplexer
 class WithoutTheOption:
-    """What the tests above would see if the option did nothing: they can fail."""
+    """The results of the tests above if the option had no effect: they show that the tests can fail."""
 
-    def test_servers_that_do_not_share_locks_know_nothing_of_each_other(self):
+    def test_servers_that_do_not_share_locks_do_not_see_each_others_opens(self):
         (self.folder / "file").write_bytes(bytes(100))
         with served.Server(self.program, self.folder, self.multiplexer) as other:
             here, there = Client(self, self.server), Client(self, other)

@@ -1,4 +1,4 @@
-// Runs a program to which io_uring_setup is denied, as the seccomp profile of a container does it:
+// Runs a program to which io_uring_setup is denied, like the seccomp profile of a container:
 //     deny_io_uring PROGRAM ARGUMENT...
 #include <errno.h>
 #include <linux/filter.h>

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The tests of `base` and `sluice::io` on kernels older than the one this runs on, in a virtual machine.
+"""The tests of `base` and `sluice::io` on kernels older than that of this machine, in a virtual machine.
 
     tests/kernels/older_kernels.py build/release [--kernel 6.1] [--manner allowed] [--program conformance] [--filter GLOB]
 
-The machine is qemu without KVM; its kernels are those of Debian 11, 12 and 13, fetched into the build folder once, from
-the mirror this machine uses. Every program runs in each manner: with io_uring `allowed`, denied by `seccomp` as in a
-container, and denied by `sysctl` (kernel.io_uring_disabled, which kernels have from 6.6 on). Skipped (status 77) where
-qemu or a kernel cannot be had. Takes minutes for each kernel, so `make test` does not run it.
+The machine is qemu without KVM; its kernels are those of Debian 11, 12 and 13, downloaded into the build directory once, from
+the mirror of this machine. Every program runs in each manner: with io_uring `allowed`, denied by `seccomp` as in a
+container, and denied by `sysctl` (kernel.io_uring_disabled, in kernels from 6.6 on). Skipped (status 77) if qemu or a
+kernel is not available. It takes minutes for each kernel, so `make test` does not run it.
 """
 
 import argparse
@@ -27,15 +27,16 @@ MANNERS = ("allowed", "seccomp", "sysctl")
 FOLDERS = ("sluice/base", "sluice/io", "tests/conformance")
 MODULES = ("virtio_pci", "virtio_blk", "ext4", "crc32c_generic")
 TOOLS = {**machine.TOOLS, **machine.PROGRAM_TOOLS, "mkfs.ext4": "e2fsprogs"}
-PROGRAM_SECONDS_MAX = 1800  # of one test program; the longest takes five minutes where nothing else runs
-# qemu 7.2 at times leaves garbage in the flags behind cmpxchg16b, by which Linux 6.12 allocates memory: it crashes.
+PROGRAM_SECONDS_MAX = 1800  # per test program; the longest takes five minutes on an idle machine
+# qemu 7.2 sometimes leaves wrong flags after cmpxchg16b, which Linux 6.12 uses to allocate memory:
+# it crashes.
 PROCESSOR = "max,-cx16"
 DISK_BYTES = 512 << 20
 
 
 @dataclasses.dataclass
 class Outcome:
-    """What one program did in one manner."""
+    """The result of one program in one manner."""
 
     manner: str
     program: str
@@ -51,7 +52,7 @@ class Outcome:
 
 
 def find_programs(build, names):
-    """The test programs of the build folder, of those named if any are."""
+    """Returns the test programs of the build directory, or only the given ones."""
     found = sorted(path for folder in FOLDERS for path in (build / folder).glob("sluice_*_test"))
     if names:
         found = [path for path in found if any(name in path.name for name in names)]
@@ -82,7 +83,7 @@ def number(pattern, text):
 
 
 def outcomes_of(shown):
-    """What each program came to, by the console's BEGIN and END lines; one that never ended has status -1."""
+    """Returns the result of each program, from the BEGIN and END lines; a program that never ended has status -1."""
     for part in re.split(r"^BEGIN ", shown, flags=re.MULTILINE)[1:]:
         manner, program = part.split(maxsplit=2)[:2]
         end = re.search(rf"^END {manner} {program} (\d+)$", part, re.MULTILINE)
@@ -90,15 +91,16 @@ def outcomes_of(shown):
         ran = number(r"\[==========\] (\d+) tests? from .* ran", text)
         passed = number(r"\[  PASSED  \] (\d+) test", text)
         skipped = number(r"\[  SKIPPED \] (\d+) test", text)
-        if ": Skipped\n" in text and skipped == 0:  # by what was set up for all of them, which then count as passed
+        if ": Skipped\n" in text and skipped == 0:  # by the set-up of the suite; gtest then counts
+                                                    # them as passed
             passed, skipped = 0, ran
         yield Outcome(manner, program, int(end[1]) if end else -1, passed, skipped, ran, text)
 
 
 def report(name, shown, manners, programs):
-    """Prints a line for each manner, and the text of what failed. Returns whether all is well."""
+    """Prints a line for each manner, and the output of failures. Returns whether all succeeded."""
     outcomes = list(outcomes_of(shown))
-    version = re.search(r"KERNEL (\S+)", shown)  # behind what the firmware wrote
+    version = re.search(r"KERNEL (\S+)", shown)  # after output of the firmware
     if not version or not outcomes:
         print(f"{name}: the machine did not start:\n{shown[-4000:]}")
         return False
@@ -122,13 +124,13 @@ def report(name, shown, manners, programs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build", type=pathlib.Path, help="a build folder with its tests built; of it, release is fastest")
+    parser.add_argument("build", type=pathlib.Path, help="a build directory with its tests built; the release build is fastest")
     parser.add_argument("--kernel", action="append", dest="kernels", choices=RELEASES)
     parser.add_argument("--manner", action="append", dest="manners", choices=MANNERS)
     parser.add_argument("--program", action="append", dest="programs", help="part of a test program's name")
     parser.add_argument("--filter", default="", help="as --gtest_filter")
     parser.add_argument("--processors", type=int, default=2)
-    parser.add_argument("--show", action="store_true", help="name every test, and print all the console shows")
+    parser.add_argument("--show", action="store_true", help="list every test, and print the whole console output")
     options = parser.parse_args()
     manners = options.manners or list(MANNERS)
     build = options.build.resolve()

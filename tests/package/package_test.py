@@ -144,6 +144,27 @@ class Installed(Package):
             self.assertEqual(run(build / "fsmutex"), "locked\n")
             run(build / "fat")
 
+    def test_the_programs_of_the_guide_to_the_libraries_build_as_they_stand_and_run(self):
+        guide = (SOURCE / "docs" / "guide" / "libraries.md").read_text()
+        programs = dict(re.findall(r"^## sluice::(\w+)$.*?^```cpp\n(.*?)^```", guide, re.S | re.M))
+        self.assertEqual(set(programs), {"io", "sync", "fsmutex", "fat", "smb_client"})
+        project = self.folder / "guide"
+        project.mkdir()
+        for name, text in programs.items():
+            (project / f"{name}.cpp").write_text(text)
+        (project / "CMakeLists.txt").write_text(re.search(r"```cmake\n(.*?)```", guide, re.S).group(1))
+        build = self.folder / "build"
+        configure(project, build, f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        run("cmake", "--build", build)
+        self.assertEqual(run(build / "io", project / "CMakeLists.txt"), "7 lines\n")
+        self.assertEqual(run(build / "sync"), "1000 2000 2000 2000 1000 0 0 0 \n")
+        held = subprocess.run([build / "fsmutex", self.folder / "jobs.lock", "index-a", "index-b"],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True)
+        self.assertEqual(held.stdout, "locked; press Enter to unlock\n")
+        run(build / "fat", self.folder / "disk.img")
+        self.assertEqual(run(self.prefix / "bin" / "sluice", "fat", "cat", f"{self.folder}/disk.img:/notes.txt"), "hello\n")
+        self.assertIn("connect: Connection refused", refused(build / "smb_client", "127.0.0.1", "1", "alice", "pub", "a"))
+
     def echo_of(self, sent, port):
         for _ in range(100):  # until the server listens
             try:

@@ -61,7 +61,7 @@ class Readme(unittest.TestCase):
         return done.stdout
 
     def serve(self, line, *more):
-        """Starts a server, and returns what it has printed when it listens."""
+        """Starts a server, and returns its output until it is listening."""
         server = subprocess.Popen([*self.words(line), "--listen", self.address, *more], cwd=self.folder / "work",
                                   env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.addCleanup(server.stdout.close)

@@ -1,5 +1,5 @@
-// A channel_storm against a server that is there already: channel_storm_test.py starts one. Prints what it
-// has done; fails if a byte was lost, came back or is not what was written last.
+// A channel_storm against a running server, which channel_storm_test.py starts. Prints its
+// statistics; fails if a byte was lost, reappeared, or differs from the one written last.
 
 #include <cstdio>
 #include <cstdlib>

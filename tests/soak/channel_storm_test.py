@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""One client reads and writes over several channels, which are killed meanwhile, of a server on two loops.
+"""One client reads and writes over several channels of a server on two loops, while the channels are killed.
 
     tests/soak/channel_storm_test.py build/release/sluice/cli/sluice build/release/tests/soak/sluice_channel_storm
     … --seconds 180 --channels 8
 
-Everything read must be what was written last, and so must everything be at the end (tests/smb_client/channel_storm.hpp).
-A server that ends with anything of it left says so and fails.
+All data read must be the data written last, during the run and at the end (tests/smb_client/channel_storm.hpp). A server
+that holds resources of the client at its end reports this and fails.
 """
 
 import argparse

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Clients come and go for minutes; the server must hold no more memory and descriptors at the end than near the start.
+"""Clients connect and disconnect for minutes; at the end, the server must not hold more memory and descriptors than early on.
 
     tests/soak/churn_test.py build/release/sluice/cli/sluice --seconds 600
     tests/soak/churn_test.py build/release/sluice/cli/sluice --seconds 20
 
-Each round is one smbclient: log on (now and then with a wrong password, now and then encrypted, now and then killed in
-the middle), files and folders up, listed, down, away. After a first fifth in which pools and caches fill up, the memory
-in RAM may grow by MEMORY_BYTES_MAX and a hundredth per minute of the run, and with no client connected the server has
+Each round is one smbclient: log on (sometimes with a wrong password, sometimes encrypted, sometimes killed in the middle),
+upload, list, download and remove files and directories. After a first fifth, in which pools and caches fill up, the memory
+in RAM may grow by MEMORY_BYTES_MAX and a hundredth per minute of the run, and with no client connected the server must have
 no more descriptors than before the first one.
 """
 
@@ -26,12 +26,13 @@ import served  # noqa: E402  (found through the line above)
 CLIENTS = 4
 MEMORY_BYTES_MAX = 8 << 20
 SAMPLE_SECONDS = 1.0
-# A connection that was cut is noticed at once; what the kernel still delivers of it may take a moment.
+# A closed connection is detected at once; the kernel may take a moment to deliver its remaining
+# data.
 SETTLE_SECONDS_MAX = 10
 
 
 class Client(threading.Thread):
-    """One round of smbclient after another, in a folder of the share that is its own."""
+    """Repeated rounds of smbclient, in a separate directory of the share."""
 
     def __init__(self, server, scratch, number, seed, deadline):
         super().__init__()
@@ -77,11 +78,11 @@ class Client(threading.Thread):
         if expects_refusal != ("NT_STATUS_LOGON_FAILURE" in text) or (not expects_refusal and "NT_STATUS_" in text):
             self.problems.append(f"client {self.number}, round {self.rounds} ({kind}):\n{text}")
         elif not expects_refusal and served.tree_of(self.place / "sent") != served.tree_of(self.place / "back"):
-            self.problems.append(f"client {self.number}, round {self.rounds} ({kind}): what came back differs")
+            self.problems.append(f"client {self.number}, round {self.rounds} ({kind}): the downloaded tree differs")
 
 
 def watch(server, deadline):
-    """(bytes in RAM, descriptors), once a second until the deadline."""
+    """Returns (bytes in RAM, descriptors), once a second until the deadline."""
     samples = []
     while time.monotonic() < deadline and server.is_alive():
         samples.append((server.memory_bytes(), server.descriptors()))
@@ -90,7 +91,7 @@ def watch(server, deadline):
 
 
 def settled_descriptors(server, wanted):
-    """The server's descriptors, once there are no more than wanted or it had time enough to close them."""
+    """Returns the server's descriptors, once there are no more than wanted or the time to close them is over."""
     deadline = time.monotonic() + SETTLE_SECONDS_MAX
     while (now := server.descriptors()) > wanted and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -98,11 +99,11 @@ def settled_descriptors(server, wanted):
 
 
 def churn(options, multiplexer, scratch):
-    """What was wrong, as a list of sentences."""
+    """Returns the problems, as a list of sentences."""
     (scratch / "served").mkdir()
     with served.Server(options.program, scratch / "served", multiplexer) as server:
         first = Client(server, scratch, CLIENTS, options.seed, time.monotonic() + 0.1)
-        first.run()  # what the server opens once, for the first client, it keeps
+        first.run()  # resources that the server opens once, for the first client, stay open
         descriptors_before = settled_descriptors(server, 0)
         deadline = time.monotonic() + options.seconds
         clients = [Client(server, scratch, number, options.seed, deadline) for number in range(CLIENTS)]
@@ -118,7 +119,7 @@ def churn(options, multiplexer, scratch):
 
     fifth = len(samples) // 5
     if fifth == 0:
-        return problems + [f"{len(samples)} samples of memory are too few to tell anything"]
+        return problems + [f"{len(samples)} samples of memory are too few for a result"]
     ram_bytes = [max(memory for memory, _ in samples[number * fifth:(number + 1) * fifth]) for number in range(5)]
     early_bytes, late_bytes = ram_bytes[1], ram_bytes[-1]
     allowed = MEMORY_BYTES_MAX + int(early_bytes * options.seconds / 60 / 100)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Kill storms of fsmutex on every kind of volume this machine can make, in mounts of their own.
+"""Kill storms of fsmutex on every kind of volume that this machine can create, in separate mounts.
 
     fs_mutex_storm_test.py STORM_TEST [--seconds N] [--only NAME]
 
 STORM_TEST is the program sluice_fsmutex_storm_test, run for N seconds per algorithm on each volume: ext4, xfs and btrfs in
-images, tmpfs, ext4 through bindfs (FUSE), a volume that is full half of the time, and once more with half of the processes
-in namespaces of their own. What cannot be done here is named, with the reason. Exits with 77 if nothing could be.
+images, tmpfs, ext4 through bindfs (FUSE), a volume that is full half of the time, and again with half of the processes in
+their own namespaces. Volumes that are not supported here are listed, with the reason. Exits with 77 if none is supported.
 """
 
 import argparse
@@ -25,7 +25,7 @@ IMAGE_MIB = {"ext4": 64, "xfs": 320, "btrfs": 128}
 
 
 class NotHere(Exception):
-    """A volume this machine cannot make."""
+    """A volume that this machine cannot create."""
 
 
 def run(*command):
@@ -72,7 +72,7 @@ def fuse(scratch):
 
 @contextlib.contextmanager
 def full_at_times(scratch):
-    """Four MiB, filled up and emptied again every few milliseconds."""
+    """A volume of 4 MiB that is filled up and emptied again every few milliseconds."""
     ends = threading.Event()
     with mounted(scratch / "full", "-t", "tmpfs", "-o", "size=4m", "tmpfs") as where:
         def fill():
@@ -102,7 +102,7 @@ VOLUMES = [
     Volume("xfs", lambda scratch: image(scratch, "xfs")),
     Volume("btrfs", lambda scratch: image(scratch, "btrfs")),
     Volume("tmpfs", lambda scratch: mounted(scratch / "tmpfs", "-t", "tmpfs", "tmpfs")),
-    # Who else has a FUSE volume mounted nobody knows, so memory_map refuses it.
+    # Other hosts may have a FUSE volume mounted, so memory_map refuses it.
     Volume("fuse", fuse, without="*memory_map*"),
     Volume("full", full_at_times, {"SLUICE_STORM_FULL": "1"}),
     Volume("namespaces", lambda scratch: mounted(scratch / "namespaces", "-t", "tmpfs", "tmpfs"),
@@ -117,7 +117,7 @@ def figures(report):
 
 
 def storm(program, volume, seconds):
-    """Whether it went well."""
+    """Returns whether the storm succeeded."""
     with tempfile.TemporaryDirectory(prefix="sluice-storm-") as made:
         scratch = pathlib.Path(made)
         with volume.make(scratch) as where:
@@ -128,7 +128,7 @@ def storm(program, volume, seconds):
                                   capture_output=True, text=True, check=False)
             for each in figures(report):
                 print(f"{volume.name:11}{each['name'].split('/')[-1].removesuffix('_on_disk'):14}"
-                      f"{each.get('grants', 0):>9} grants {each.get('kills', 0):>6} kills, nobody granted for at most "
+                      f"{each.get('grants', 0):>9} grants {each.get('kills', 0):>6} kills, longest pause "
                       f"{each.get('longest_pause_ms', '?'):>4} ms (a stat took {each.get('longest_call_ms', '?')}), "
                       f"disk at most {each.get('disk_kib_max', 0):>5} KiB",
                       flush=True)
@@ -148,7 +148,7 @@ def main():
         print("skipped: only root can mount volumes")
         return SKIPPED
     if os.environ.get("SLUICE_STORM_MOUNTS") != "own":
-        # Whatever is mounted from here on goes with this process.
+        # Mounts from here on end with this process.
         os.environ["SLUICE_STORM_MOUNTS"] = "own"
         if shutil.which("unshare") is None:
             print("skipped: unshare (util-linux) is not installed")

@@ -1,6 +1,6 @@
-// A lock that is used for ever holds no more memory than one that was used for a moment: as many pairs of
-// lock and unlock as the first argument says (a million without one), in four threads and every form a lock
-// can be asked for, after each fifth of which the memory is looked at. See README.md.
+// A lock that is used indefinitely holds no more memory than one that was used briefly. Runs the
+// number of lock and unlock pairs given by the first argument (by default a million), in four
+// threads and every form of request, and checks the memory after each fifth. See README.md.
 
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -30,8 +30,8 @@ std::uint64_t pairs_wanted = 1'000'000;
 
 constexpr unsigned threads = 4;
 constexpr std::size_t fifths = 5;
-// What may be there after the last fifth and not after the first: what a lock that is hot at that moment
-// keeps.
+// The permitted growth between the first and the last fifth: the memory of a lock that is contended
+// at that moment.
 constexpr std::int64_t heap_growth_max = 128 << 10;
 constexpr std::int64_t resident_growth_max = 1 << 20;
 
@@ -49,7 +49,7 @@ memory memory_now() {
             .resident_bytes = resident_pages * sysconf(_SC_PAGESIZE)};
 }
 
-// Some threads that work and stop together.
+// A group of threads that work and stop together.
 using step = std::function<void(seeded_random&)>;
 std::array<memory, fifths> memory_while(std::uint64_t steps, const step& one_step) {
     std::array<memory, fifths> seen;
@@ -62,7 +62,7 @@ std::array<memory, fifths> memory_while(std::uint64_t steps, const step& one_ste
                 for (std::uint64_t left = steps / fifths / threads; left != 0; --left)
                     one_step(random);
                 together.arrive_and_wait();
-                together.arrive_and_wait();  // what is seen between the two is at rest
+                together.arrive_and_wait();  // between the two, the memory is stable
             }
         });
     }
@@ -100,7 +100,7 @@ lock_args draw(seeded_random& random) {
 
 void ask_without_a_thread(range_lock& lock, const lock_args& wanted, bool cancels) {
     awaited request;
-    if (lock.lock_async(request, wanted)) return;  // the request gives it back
+    if (lock.lock_async(request, wanted)) return;  // the request releases it
     if (cancels) (void)lock.cancel(request);
     request.wait();
 }
@@ -112,7 +112,7 @@ void take_apart(range_guard held) {
     held.downgrade();
 }
 
-// One lock and unlock, or a try in vain.
+// Locks and unlocks once, or tries without success.
 void use(range_lock& lock, seeded_random& random) {
     const lock_args wanted = draw(random);
     switch (random.below(64)) {
@@ -128,7 +128,7 @@ void use(range_lock& lock, seeded_random& random) {
         case 3:
             take_apart(lock.lock(wanted));
             break;
-        case 4: {  // one that others have to wait for
+        case 4: {  // a lock that others have to wait for
             const range_guard held = lock.lock(wanted);
             std::this_thread::yield();
             break;
@@ -153,8 +153,8 @@ TEST(range_lock_endurance, holds_no_more_memory_however_often_it_is_locked) {
     EXPECT_LE(growth.resident_bytes, resident_growth_max);
 }
 
-// Otherwise the test above could not fail: eight bytes a pair, of which malloc makes 32.
-TEST(range_lock_endurance, sees_eight_bytes_a_pair_that_are_kept) {
+// Proves that the test above can fail: eight bytes per pair are lost, for which malloc takes 32.
+TEST(range_lock_endurance, detects_a_leak_of_eight_bytes_per_pair) {
     const memory growth = growth_of(memory_while(200'000, [](seeded_random& random) {
         thread_local std::deque<std::unique_ptr<std::uint64_t>> kept;
         kept.push_back(std::make_unique<std::uint64_t>(random.next_u64()));

@@ -15,7 +15,7 @@ namespace sluice::cli {
 class data_ranges {
 public:
     struct part {
-        std::uint64_t length = 0;  // from the start of the range that was asked for; not 0
+        std::uint64_t length = 0;  // from the start of the requested range; not 0
         bool is_data = true;
     };
     /// Returns the first part of `range`, which is not empty. If the file system does not know, it is data.

@@ -6,7 +6,11 @@
 namespace sluice::cli {
 
 void add_fat(command_syntax app) {
-    const command_syntax fat = app.add_subcommand("fat", "work with FAT disk images");
+    const command_syntax fat = app.add_subcommand("fat", "work with FAT disk images")
+                                   .group("Tools")
+                                   .example("sluice fat mkfs --size 64m --label FIRMWARE disk.img")
+                                   .example("sluice fat put build/boot disk.img:/")
+                                   .example("sluice fat get card.img@2:/DCIM/100/IMG_0001.JPG");
     fat.require_subcommands(1);
     add_fat_make(fat);
     add_fat_build(fat);

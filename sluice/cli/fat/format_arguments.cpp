@@ -79,21 +79,34 @@ void describe(const fat::format_plan& plan) {
 
 void add_format_options(command_syntax command, format_arguments& arguments) {
     command.add_option("--type", arguments.bits, "FAT type: 12, 16, 32 [default: by size]")
-        .one_of({12, 16, 32});
+        .one_of({12, 16, 32})
+        .value_name("BITS")
+        .group("Format");
     command.add_option("--cluster", arguments.cluster, "bytes per cluster, 512 to 64k [default: by size]")
-        .value_name("SIZE");
+        .value_name("SIZE")
+        .group("Format");
     command.add_option("--sector", arguments.sector, "bytes per sector: 512, 1024, 2048, 4096")
-        .shows_default();
-    command.add_option("--fats", arguments.fats, "number of FAT copies: 1, 2").shows_default();
-    command.add_option("--root-entries", arguments.root_entries,
-                       "entries in the root directory (FAT12 and FAT16)");
-    command.add_option("--reserved", arguments.reserved, "sectors before the first FAT");
-    command.add_option("--label", arguments.label, "volume label, at most 11 characters");
-    const option_syntax serial = command.add_option(
-        "--serial", arguments.serial, "volume serial number, as in 1234-ABCD [default: random]");
+        .value_name("BYTES")
+        .shows_default()
+        .group("Format");
+    command.add_option("--fats", arguments.fats, "number of FAT copies: 1, 2")
+        .shows_default()
+        .group("Format");
+    command
+        .add_option("--root-entries", arguments.root_entries,
+                    "entries in the root directory (FAT12 and FAT16)")
+        .group("Format");
+    command.add_option("--reserved", arguments.reserved, "sectors before the first FAT").group("Format");
+    command.add_option("--label", arguments.label, "volume label, at most 11 characters").value_name("LABEL");
+    const option_syntax serial = command
+                                     .add_option("--serial", arguments.serial,
+                                                 "volume serial number, in hexadecimal [default: random]")
+                                     .value_name("XXXX-XXXX")
+                                     .group("Format");
     (void)command
         .add_option("--serial-from", arguments.serial_from, "derive the volume serial number from TEXT")
         .value_name("TEXT")
+        .group("Format")
         .excludes(serial);
 }
 

@@ -57,7 +57,7 @@ private:
     std::deque<host_block> blocks_;
     std::uint64_t bytes_ = 0;  // in blocks_
     bool is_ended_ = false;    // no further block is taken
-    std::jthread thread_;      // goes first
+    std::jthread thread_;      // joined first
 };
 
 }  // namespace sluice::cli

@@ -90,7 +90,8 @@ std::string text_of(const image_options& options) {
 
 void add_overlay_option(command_syntax command, image_options& options) {
     command.add_option("--overlay", options.overlay, "store changes in FILE; do not modify the image")
-        .value_name("FILE");
+        .value_name("FILE")
+        .group("Files");
 }
 
 void add_code_page_option(command_syntax command, image_options& options) {
@@ -99,7 +100,8 @@ void add_code_page_option(command_syntax command, image_options& options) {
             "--code-page", options.code_page,
             "code page of short names: ascii, 437, 850, 852, 866, 1252, 932, 936, 949, 950 [default: 437]")
         .value_name("PAGE")
-        .check(complaint_about(&image_options::code_page));
+        .check(complaint_about(&image_options::code_page))
+        .group("Files");
 }
 
 void add_time_zone_option(command_syntax command, image_options& options) {
@@ -107,12 +109,14 @@ void add_time_zone_option(command_syntax command, image_options& options) {
         .add_option("--time-zone", options.time_zone,
                     "time zone of timestamps: host, utc, +HH:MM [default: host]")
         .value_name("ZONE")
-        .check(complaint_about(&image_options::time_zone));
+        .check(complaint_about(&image_options::time_zone))
+        .group("Files");
 }
 
 void add_image_options(command_syntax command, image_options& options) {
     add_overlay_option(command, options);
-    command.add_flag("--journal", options.journal, "commit changes atomically, using IMAGE.journal");
+    command.add_flag("--journal", options.journal, "commit changes atomically, using IMAGE.journal")
+        .group("Files");
     add_code_page_option(command, options);
     add_time_zone_option(command, options);
 }

@@ -200,6 +200,7 @@ void add_fat_look(command_syntax fat) {
     stat.add_flag("--counters", status->wants_counters,
                   "read the file in blocks of 512 bytes and count FAT lookups");
     stat.add_option("--strategy", status->strategy, "cluster lookup: naive, cursor, runs")
+        .value_name("NAME")
         .one_of({"naive", "cursor", "runs"})
         .shows_default();
     add("map", "show where files are stored in the image", run_map);

@@ -110,7 +110,7 @@ void run_mkfs(const mkfs_arguments& arguments) {
     }
     const byte_extent where = place_in(*image, name);
     fat::part_device volume = value_or_fail(fat::part_device::of(*image, where), name.file);
-    options.hidden_sectors = static_cast<std::uint32_t>(where.offset / options.sector_bytes);
+    options.hidden_bytes = where.offset;
     const fat::format_plan plan = plan_or_fail(arguments, volume.size_bytes(), options);
     succeed_or_fail(fat::format(volume, plan), arguments.image);
     describe(plan);

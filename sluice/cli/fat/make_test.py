@@ -52,6 +52,18 @@ class Mkfs(unittest.TestCase):
         self.sluice("mkfs", self.image, "--force")
         self.sluice("ls", f"{self.image}:/")
 
+    def test_numbers_that_cannot_be_are_refused_with_the_rule(self):
+        self.blank(1)
+        for options, rule in ((["--sector", "0"], "bytes per sector is 0, must be 512"),
+                              (["--reserved", "0"], "reserved sectors is 0, must be 1"),
+                              (["--fats", "0"], "number of FATs is 0, must be 1")):
+            self.sluice("mkfs", self.image, *options, code=1)
+            self.assertIn(rule, self.said)
+        self.sluice("mkfs", self.folder / "new.img", "--size", "40m", "--cluster", "512", "--reserved", "8", code=1)
+        self.assertFalse((self.folder / "new.img").exists())
+        self.sluice("mkfs", self.folder / "new.img", "--size", "64g", "--reserved", "8", code=1)
+        self.assertIn("reserved sectors is 8, must be at least 9 on FAT32", self.said)
+
     def test_ext4_is_named(self):
         self.blank()
         self.other("mkfs.ext4", "-q", self.image)

@@ -58,6 +58,7 @@ void add_fat_mkfile(command_syntax fat) {
         .value_name("SIZE");
     mkfile.add_option("--block", made->block, "bytes per write").value_name("SIZE").shows_default();
     mkfile.add_option("--strategy", made->strategy, "cluster lookup: naive, cursor, runs")
+        .value_name("NAME")
         .one_of({"naive", "cursor", "runs"})
         .shows_default();
     add_image_options(mkfile, made->how);

@@ -200,7 +200,7 @@ using closed_descriptors = std::array<bool, STDERR_FILENO + 1>;
 }  // namespace
 
 void add_lock(command_syntax app) {
-    app.add_raw_command("lock", "run a command while holding a lock", run_lock);
+    app.add_raw_command("lock", "run a command while holding a lock", run_lock).group("Tools");
 }
 
 }  // namespace sluice::cli

@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "sluice/cli/help_text.hpp"
+
 namespace sluice::cli {
 namespace {
 
@@ -308,7 +310,7 @@ void take_flag(given& all, int key) noexcept {
 [[nodiscard]] std::string shown(const option_text& each) {
     std::string names = each.key < 256 ? fmt::format("-{}", char(each.key)) : "";
     if (each.names.front() != nullptr)
-        names += fmt::format("{}--{}", names.empty() ? "" : ",", each.names[0]);
+        names += fmt::format("{}--{}", names.empty() ? "" : ", ", each.names[0]);
     return each.value != nullptr ? fmt::format("{} {}", names, each.value) : names;
 }
 
@@ -330,15 +332,22 @@ std::expected<lock_options, std::string> parse_lock_options(const std::vector<st
 
 std::string lock_help() {
     std::string text =
-        "Run a command while holding a lock, or lock an open descriptor, as flock(1) does.\n"
         "Usage: sluice lock [OPTIONS] LOCKFILE [--] COMMAND [ARGUMENT...]\n"
         "       sluice lock [OPTIONS] LOCKFILE -c COMMAND\n"
         "       sluice lock [OPTIONS] DESCRIPTOR\n"
         "       sluice lock --list [OPTIONS] LOCKFILE\n"
         "\n"
+        "Run a command while holding a lock, or lock an open descriptor, as flock(1) does.\n"
+        "Without --exclusive and --shared, the whole LOCKFILE is locked exclusively.\n"
+        "\n"
         "Options:\n";
     for (const option_text& each : option_texts)
-        text += fmt::format("  {:<27} {}\n", shown(each), each.what);
+        append_help_row(text, shown(each), each.what);
+    text +=
+        "\nExamples:\n"
+        "  sluice lock --timeout 0 --exclusive index-a jobs.lock -- ./rebuild\n"
+        "  sluice lock --shared index-a jobs.lock -- ./report\n"
+        "  sluice lock --list jobs.lock\n";
     text +=
         "\nExit status: that of COMMAND, or 128 and the signal that ended it; 1 not granted in time (-E);\n"
         "64 usage, 65 the descriptor or file cannot be locked, 66 LOCKFILE cannot be opened,\n"

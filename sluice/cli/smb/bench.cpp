@@ -163,43 +163,68 @@ void run_bench(bench_smb_arguments given) {
 }  // namespace
 
 void add_bench_smb(command_syntax bench) {
-    const command_syntax command = bench.add_subcommand("smb", "measure an SMB server under load");
+    const command_syntax command =
+        bench.add_subcommand("smb", "measure an SMB server under load")
+            .example("sluice bench smb --server-pid $(pidof smbd) smb://alice@localhost/share");
     const auto given = std::make_shared<bench_smb_arguments>();
     std::vector<std::string> names;
     for (const auto& [name, kind] : kinds)
         names.push_back(name);
-    command.add_option("URL", given->url, "smb://user@host[:port]/share[/folder]").required();
+    command.add_option("URL", given->url, "smb://USER@HOST[:PORT]/SHARE[/DIRECTORY]").required();
     command.add_option("--workload", given->workload, "operations to measure; see sluice-bench(1)")
         .one_of(names)
-        .shows_default();
+        .shows_default()
+        .value_name("NAME")
+        .group("Workload");
     command.add_option("--connections", given->load.connections, "sessions, each on its own connection")
         .between(1, 1024)
-        .shows_default();
+        .shows_default()
+        .group("Workload");
     command.add_option("--idle", given->load.idle_connections, "additional idle sessions")
         .between(0, 10'000)
-        .shows_default();
+        .shows_default()
+        .group("Workload");
     command.add_option("--depth", given->load.depth, "requests in flight per connection")
         .between(1, 512)
-        .shows_default();
+        .shows_default()
+        .group("Workload");
     command
         .add_option("--size", given->size_bytes,
                     "bytes per transfer or small file [default: 1M for read and write, otherwise 4K]")
         .size_in_bytes()
-        .between(std::uint64_t{1}, std::uint64_t{8U << 20});
+        .between(std::uint64_t{1}, std::uint64_t{8U << 20})
+        .value_name("BYTES")
+        .group("Workload");
     command.add_option("--file-size", given->load.file_bytes, "size of the large file of each session")
-        .size_in_bytes();
+        .size_in_bytes()
+        .value_name("BYTES")
+        .group("Workload");
     command.add_option("--files", given->load.files, "small files per session")
         .between(1, 1'000'000)
-        .shows_default();
-    command.add_option("--seconds", given->seconds, "duration").between(0.01, 86'400.0).shows_default();
-    command.add_option("--server-pid", given->server_processes,
-                       "report the CPU time of this local server process and its children (repeatable)");
-    command.add_option("--subject", given->subject, "name of the server in JSON output").shows_default();
-    command.add_flag("--discard", given->load.discards,
-                     "discard data without copying or verifying it; no effect on encrypted data");
-    command.add_flag("--spin", given->load.spins, "poll instead of sleeping; uses one CPU");
-    command.add_flag("--keep", given->keeps_files, "keep the files for the next run");
-    command.add_flag("--json", given->json, "print a JSON object");
+        .shows_default()
+        .group("Workload");
+    command.add_option("--seconds", given->seconds, "duration")
+        .between(0.01, 86'400.0)
+        .shows_default()
+        .value_name("SECONDS")
+        .group("Workload");
+    command
+        .add_option("--server-pid", given->server_processes,
+                    "report the CPU time of this local server process and its children (repeatable)")
+        .value_name("PID")
+        .group("Measurement");
+    command.add_option("--subject", given->subject, "name of the server in JSON output")
+        .shows_default()
+        .value_name("NAME")
+        .group("Measurement");
+    command
+        .add_flag("--discard", given->load.discards,
+                  "discard data without copying or verifying it; no effect on encrypted data")
+        .group("Measurement");
+    command.add_flag("--spin", given->load.spins, "poll instead of sleeping; uses one CPU")
+        .group("Measurement");
+    command.add_flag("--keep", given->keeps_files, "keep the files for the next run").group("Workload");
+    command.add_flag("--json", given->json, "print a JSON object").group("Measurement");
     add_remote_options(command, given->remote);
     command.on_call([given] { run_bench(*given); });
 }

@@ -70,8 +70,10 @@ void run_mkdir(const change_arguments& arguments) {
 
 void add_rm(command_syntax app) {
     const auto arguments = std::make_shared<change_arguments>();
-    const command_syntax rm = app.add_subcommand("rm", "remove files from an SMB server");
-    rm.add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path").required();
+    const command_syntax rm = app.add_subcommand("rm", "remove files from an SMB server")
+                                  .group("Client")
+                                  .example("sluice rm -r smb://alice@server/backup/2019");
+    rm.add_option("URL", arguments->url, "smb://[[DOMAIN;]USER@]HOST[:PORT]/SHARE/PATH").required();
     rm.add_flag("-r,--recursive", arguments->is_recursive, "remove directories and their contents");
     add_remote_options(rm, arguments->remote);
     rm.on_call([arguments] { run_rm(*arguments); });
@@ -79,8 +81,10 @@ void add_rm(command_syntax app) {
 
 void add_mkdir(command_syntax app) {
     const auto arguments = std::make_shared<change_arguments>();
-    const command_syntax mkdir = app.add_subcommand("mkdir", "create a directory on an SMB server");
-    mkdir.add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path").required();
+    const command_syntax mkdir = app.add_subcommand("mkdir", "create a directory on an SMB server")
+                                     .group("Client")
+                                     .example("sluice mkdir -p smb://alice@server/backup/2026/11");
+    mkdir.add_option("URL", arguments->url, "smb://[[DOMAIN;]USER@]HOST[:PORT]/SHARE/PATH").required();
     mkdir.add_flag("-p,--parents", arguments->makes_parents,
                    "create missing parents; succeed if the directory exists");
     add_remote_options(mkdir, arguments->remote);

@@ -279,8 +279,11 @@ void run_get(const get_arguments& arguments) {
 
 void add_get(command_syntax app) {
     const auto arguments = std::make_shared<get_arguments>();
-    const command_syntax get = app.add_subcommand("get", "copy files from an SMB server");
-    get.add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path").required();
+    const command_syntax get = app.add_subcommand("get", "copy files from an SMB server")
+                                   .group("Client")
+                                   .example("sluice get smb://alice@server/docs/report.pdf")
+                                   .example("sluice get -r --resume smb://alice@server/photos/2026");
+    get.add_option("URL", arguments->url, "smb://[[DOMAIN;]USER@]HOST[:PORT]/SHARE/PATH").required();
     get.add_option("TARGET", arguments->target, "local file or directory [default: current directory]");
     get.add_flag("-r,--recursive", arguments->how.is_recursive, "copy directories recursively");
     get.add_flag("--resume", arguments->how.resumes, "skip files that are complete; continue partial ones");

@@ -105,8 +105,10 @@ void run_cat(const look_arguments& arguments) {
 
 void add_ls(command_syntax app) {
     const auto arguments = std::make_shared<look_arguments>();
-    const command_syntax ls = app.add_subcommand("ls", "list a directory on an SMB server");
-    ls.add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path").required();
+    const command_syntax ls = app.add_subcommand("ls", "list a directory on an SMB server")
+                                  .group("Client")
+                                  .example("sluice ls -l smb://alice@server/photos");
+    ls.add_option("URL", arguments->url, "smb://[[DOMAIN;]USER@]HOST[:PORT]/SHARE/PATH").required();
     ls.add_flag("-l,--long", arguments->is_long, "show attributes, size, and modification time");
     ls.add_flag("-R,--recursive", arguments->is_recursive, "list subdirectories recursively");
     add_remote_options(ls, arguments->remote);
@@ -115,9 +117,10 @@ void add_ls(command_syntax app) {
 
 void add_cat(command_syntax app) {
     const auto arguments = std::make_shared<look_arguments>();
-    const command_syntax cat =
-        app.add_subcommand("cat", "write a file from an SMB server to standard output");
-    cat.add_option("URL", arguments->url, "smb://[user@]host[:port]/share/path").required();
+    const command_syntax cat = app.add_subcommand("cat", "write a file from an SMB server to standard output")
+                                   .group("Client")
+                                   .example("sluice cat smb://alice@server/logs/today | tail");
+    cat.add_option("URL", arguments->url, "smb://[[DOMAIN;]USER@]HOST[:PORT]/SHARE/PATH").required();
     add_remote_options(cat, arguments->remote);
     cat.on_call([arguments] { run_cat(*arguments); });
 }

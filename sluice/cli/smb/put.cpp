@@ -423,9 +423,12 @@ void run_put(const put_arguments& arguments) {
 
 void add_put(command_syntax app) {
     const auto arguments = std::make_shared<put_arguments>();
-    const command_syntax put = app.add_subcommand("put", "copy files to an SMB server");
+    const command_syntax put = app.add_subcommand("put", "copy files to an SMB server")
+                                   .group("Client")
+                                   .example("sluice put --checksum *.iso smb://alice@server/images/")
+                                   .example("sluice put -r project smb://alice@server/backup/");
     put.add_option("SOURCE... URL", arguments->operands,
-                   "local files or directories, and the target smb://[user@]host[:port]/share/path")
+                   "local files or directories, and the target smb://[[DOMAIN;]USER@]HOST[:PORT]/SHARE/PATH")
         .required()
         .expected(2, -1);
     put.add_flag("-r,--recursive", arguments->how.is_recursive, "copy directories recursively");

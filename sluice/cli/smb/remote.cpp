@@ -45,20 +45,25 @@ void add_remote_options(command_syntax command, remote_options& options) {
     command
         .add_option("--password-file", options.password_file,
                     "read the password from the first line of FILE [default: $SLUICE_PASSWORD, or prompt]")
-        .value_name("FILE");
-    command.add_flag("--encrypt", options.encrypts,
-                     "require encryption [default: if the server requires it]");
-    command.add_flag("--no-signing", options.is_unsigned, "do not require signing");
-    command.add_flag("--guest", options.is_guest, "log on anonymously; requires --no-signing");
+        .value_name("FILE")
+        .group("Access");
+    command.add_flag("--guest", options.is_guest, "log on anonymously; requires --no-signing")
+        .group("Access");
+    command.add_flag("--encrypt", options.encrypts, "require encryption [default: if the server requires it]")
+        .group("Protection");
+    command.add_flag("--no-signing", options.is_unsigned, "do not require signing").group("Protection");
     command
         .add_option("--channels", options.channels,
                     "number of connections for reads and writes (SMB 3.0 and later)")
         .between(1U, 32U)
-        .shows_default();
+        .shows_default()
+        .group("Network");
     command
         .add_option("--dialect", options.dialect_max, "highest SMB dialect to offer: 2.1, 3.0, 3.0.2, 3.1.1")
         .one_of({"2.1", "3.0", "3.0.2", "3.1.1"})
-        .shows_default();
+        .value_name("VERSION")
+        .shows_default()
+        .group("Network");
 }
 
 void fail_remote(const char* command, const std::string& why) {

@@ -41,7 +41,7 @@ namespace {
 
 [[nodiscard]] std::string counts(const json_value& of) {
     return fmt::format(
-        "Clients     {}, {}\nFiles       {} open {}; {}, {}, {}; {} opens without a client\n",
+        "Clients     {}, {}\nFiles       {} open {}; {}, {}, {}; {} opens without client\n",
         plural(of["connections"].count(), "connection", "connections"),
         plural(of["sessions"].count(), "session", "sessions"), of["files"].count(),
         plural(of["opens"].count(), "time", "times"), plural(of["locks"].count(), "lock", "locks"),

@@ -216,7 +216,6 @@ void boot_choice::take_field(const char* key, std::string why) {
 }
 
 void boot_choice::begin_restoration() {
-    ENSURE(backup_->offset != 0, "a backup is another sector");
     restoration_ = {};
     restoration_.backup_offset = backup_->offset;
     restoration_.sector = first_.sector;

@@ -80,8 +80,8 @@ public:
             ++lost;
             if (entry.kind == entry_kind::next) is_led_to[entry.next] = true;
         }
-        ENSURE(report_.free_clusters + report_.bad_clusters + report_.used_clusters == shape_.cluster_count,
-               "each cluster is counted once");
+        ENSURE(report_.used_clusters == map.owned() + lost,
+               "a cluster in use belongs to an object or is lost");
         if (lost == 0) return;
         std::uint64_t chains = 0;
         for (std::uint32_t each = geometry::first_cluster; each <= shape_.last_cluster(); ++each)

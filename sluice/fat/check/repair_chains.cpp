@@ -56,23 +56,52 @@ result<bool> repair_round::mend_cross_link(const problem& one) {
     return free_slot(one);
 }
 
+// How many clusters a file has up to `last`, where its chain was found to cross another's. std::nullopt if it
+// does not lead there.
+std::optional<std::uint64_t> repair_round::clusters_up_to(std::uint32_t last, std::uint32_t first) const {
+    if (last == 0) return 0;
+    if (not shape_.is_cluster(first)) return std::nullopt;
+    std::uint64_t have = 1;
+    for (std::uint32_t at = first; at != last; ++have) {
+        const table_entry after = as_found_->entry(at);
+        if (after.kind != entry_kind::next or have > shape_.cluster_count) return std::nullopt;
+        at = after.next;
+    }
+    return have;
+}
+
+// The shared part of a chain, at most `most` clusters, as far as it can be read: it may come back to itself,
+// or lead to clusters that are free. Followed as the check found it, because a remedy of this round may have
+// cut it for the other file.
+std::vector<std::uint32_t> repair_round::shared_from(std::uint32_t first, std::uint64_t most) {
+    ENSURE(shape_.is_cluster(first), "chains cross in a cluster");
+    is_seen_.resize(std::size_t{shape_.last_cluster()} + 1);
+    std::vector<std::uint32_t> found;
+    for (std::uint32_t at = first; found.size() < most and not is_seen_[at];) {
+        const table_entry after = as_found_->entry(at);
+        if (after.kind == entry_kind::free or after.kind == entry_kind::bad) break;
+        found.push_back(at);
+        is_seen_[at] = true;
+        if (after.kind != entry_kind::next) break;
+        at = after.next;
+    }
+    for (const std::uint32_t each : found)
+        is_seen_[each] = false;
+    return found;
+}
+
 // Rule 1. The copy is written and linked before the file is led to it: the FAT by flush, then, if the first
 // cluster is concerned, the entry.
 result<bool> repair_round::copy_shared(const problem& one, const directory_entry& entry) {
-    ENSURE(not is_directory(entry) and one.slot_offset != 0, "only files are copied");
     const std::uint64_t needed =
         (std::uint64_t{entry.size_bytes.value()} + shape_.cluster_bytes - 1) / shape_.cluster_bytes;
-    std::uint64_t have = 0;
-    for (std::uint32_t at = first_cluster(entry, width()); one.cluster != 0; at = table_->value(at)) {
-        ++have;
-        if (at == one.cluster) break;
-        if (table_->entry(at).kind != entry_kind::next or have > shape_.cluster_count) return false;
-    }
+    const auto have = clusters_up_to(one.cluster, first_cluster(entry, width()));
+    if (not have) return false;
     std::vector<std::byte> room(shape_.cluster_bytes);
-    auto from = static_cast<std::uint32_t>(one.value);
     std::uint32_t last = one.cluster;
     std::uint32_t first = 0;
-    for (; have < needed; ++have) {
+    for (const std::uint32_t from :
+         shared_from(static_cast<std::uint32_t>(one.value), needed - std::min(needed, *have))) {
         const auto fresh = table_->allocate();
         if (not fresh) break;  // the rest stays with the other file
         if (const auto done = image_.read_at(shape_.cluster_offset(from), std::span(room)); not done)
@@ -81,12 +110,9 @@ result<bool> repair_round::copy_shared(const problem& one, const directory_entry
                 image_.write_at(shape_.cluster_offset(*fresh), std::span<const std::byte>(room));
             not done)
             return failure(done.error());
-        ENSURE(*fresh != last, "each cluster of the copy is another one");
         if (first == 0) first = *fresh;
         if (last != 0) table_->set(last, *fresh);
         last = *fresh;
-        if (table_->entry(from).kind != entry_kind::next) break;
-        from = table_->entry(from).next;
     }
     if (first == 0 and one.cluster != 0) table_->end_chain(one.cluster);
     if (const auto done = table_->flush(); not done) return failure(done.error());
@@ -96,7 +122,8 @@ result<bool> repair_round::copy_shared(const problem& one, const directory_entry
         if (const auto done = write_slot(image_, one.slot_offset, changed); not done)
             return failure(done.error());
     }
-    say(one, "gave it a copy of the clusters it shared with " + one.other);
+    say(one, first != 0 ? "gave it a copy of the clusters it shared with " + one.other
+                        : "ended it before the clusters it shared with " + one.other);
     return true;
 }
 

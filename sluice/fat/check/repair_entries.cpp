@@ -53,7 +53,6 @@ result<bool> repair_round::move_set_at(std::uint64_t offset) {
         set.push_back(*entry);
         if (kind != slot_kind::long_name) break;
     }
-    ENSURE(from.size() == set.size(), "each entry has its old place");
     for (const directory_entry& each : set) {
         const auto to = slots.take(directory_slots::where::behind_end);
         if (not to) return failure(to.error());

@@ -156,6 +156,7 @@ result<void> repair_round::load_table() {
     auto table = table_editor::load(image_, shape_);
     if (not table) return failure(table.error());
     table_.emplace(*std::move(table));
+    if (found_.has(problem_kind::cross_link)) as_found_.emplace(*table_);
     return {};
 }
 

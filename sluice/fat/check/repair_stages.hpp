@@ -35,6 +35,8 @@ private:
     result<bool> mend_tables();
     result<bool> mend_chain(const problem& one);
     result<bool> mend_cross_link(const problem& one);
+    [[nodiscard]] std::optional<std::uint64_t> clusters_up_to(std::uint32_t last, std::uint32_t first) const;
+    [[nodiscard]] std::vector<std::uint32_t> shared_from(std::uint32_t first, std::uint64_t most);
     result<bool> copy_shared(const problem& one, const directory_entry& entry);
     result<bool> mend_length(const problem& one);
     result<bool> mend_dots(const problem& one);
@@ -66,6 +68,8 @@ private:
     repair_options options_;
     std::vector<std::string>& actions_;
     std::optional<table_editor> table_;
+    std::optional<const table_editor> as_found_;  // the table before this round, if chains cross
+    std::vector<bool> is_seen_;                   // of shared_from(), by cluster; all false between its calls
 };
 
 }  // namespace sluice::fat

@@ -164,8 +164,8 @@ std::expected<void, std::string> undo_log::check_image(device& image, std::int64
 }
 
 result<void> undo_log::set_state(undo_state state) {
-    ENSURE(state != undo_state::undone or binding_.state == undo_state::undoing,
-           "an undo begins before it ends");
+    ENSURE(binding_.state == undo_state::recording or binding_.log_bytes == end_,
+           "the header has the end of the records");
     binding_.state = state;
     binding_.log_bytes = end_;
     const undo_header raw = encode(binding_);

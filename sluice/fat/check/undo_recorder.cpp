@@ -31,12 +31,15 @@ result<void> undo_recorder::finish(std::int64_t image_modified) {
     if (not fingerprint) return failure(fingerprint.error());
     std::vector<std::byte> room(undo_record_bytes_max);
     std::uint32_t sum = 0;
+    std::uint64_t records_end = undo_records_offset;
     for (const byte_extent& each : ranges_) {
         ENSURE(each.length <= room.size(), "a record has a greatest length");
         const auto piece = std::span(room).first(each.length);
         if (const auto done = volume_.read_at(each.offset, piece); not done) return done;
         sum = crc32(bytes_view(piece.data(), piece.size()), sum);
+        records_end += sizeof(undo_record) + each.length;
     }
+    ENSURE(records_end == end_, "the records follow each other");
     binding_.state = undo_state::complete;
     binding_.after = *fingerprint;
     binding_.changed = sum;
@@ -97,6 +100,7 @@ result<void> undo_recorder::append(byte_extent range) {
     if (const auto done = log_.barrier(); not done) return done;
     end_ += sizeof record + range.length;
     ranges_.push_back(range);
+    ENSURE(ranges_.size() <= is_recorded_.size(), "each block is recorded once");
     return {};
 }
 

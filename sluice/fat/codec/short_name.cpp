@@ -158,7 +158,6 @@ short_name_bytes numbered(const short_name_basis& basis, std::uint32_t number) n
     std::size_t kept = std::min(basis.base_length, 7 - tail.size());
     if (kept < basis.base_length and (basis.second_bytes >> kept & 1) != 0) --kept;
     std::ranges::copy(std::span(basis.base).first(kept), made.begin());
-    ENSURE(kept + 1 + tail.size() <= 8, "base and number fit the first part");
     made[kept] = '~';
     std::ranges::copy(tail, made.begin() + static_cast<std::ptrdiff_t>(kept) + 1);
     std::ranges::copy(basis.extension, made.begin() + 8);

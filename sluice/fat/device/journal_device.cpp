@@ -81,7 +81,6 @@ std::expected<std::unique_ptr<journal_device>, std::string> journal_device::open
 // as well.
 std::optional<journal_record> journal_device::valid_record_at(std::uint64_t place,
                                                               std::vector<std::byte>& room) noexcept {
-    ENSURE(not room.empty(), "a payload is read in pieces");
     journal_record record{};
     if (place > log_.size_bytes() or log_.size_bytes() - place < sizeof record) return std::nullopt;
     if (not log_.read_at(place, std::as_writable_bytes(std::span(&record, 1)))) return std::nullopt;
@@ -134,7 +133,7 @@ std::expected<void, std::string> journal_device::load() {
                          .what = {.length = record->length.value(), .place = is_hole ? 0 : place}});
         if (not is_hole) place = aligned(place + record->length.value());
     }
-    ENSURE(end_ <= log_.size_bytes(), "the records lie in the journal");
+    ENSURE(end_ <= log_.size_bytes() and batches_ <= records_, "the records lie in the journal");
     if (batches_ != 0 and where_.dirty_mark and not has_mark_)
         return std::unexpected(
             "has batches that are not in the volume, but the volume is marked clean: another program has "
@@ -179,7 +178,10 @@ void journal_device::put(const change& what) {
         if (old_end > end) map_.emplace(end, part_of(at->second, end - at->first, old_end - end));
         at = map_.erase(at);
     }
-    map_.emplace(what.offset, what.what);
+    const auto fresh = map_.emplace(what.offset, what.what).first;
+    const auto next = std::next(fresh);
+    ENSURE(fresh->second.length == what.what.length and (next == map_.end() or next->first >= end),
+           "pieces do not overlap");
 }
 
 // Returns the range from `offset` on that is stored contiguously in one device, at most `most`
@@ -376,6 +378,7 @@ result<void> journal_device::end_locked() noexcept {
         if (const auto done = append(record, {}); not done) return done;
         in_batch_ = 0;
         ++batches_;
+        ENSURE(batches_ <= records_, "each batch has a record of its end");
         is_durable_ = false;
     }
     if (is_durable_) return {};

@@ -58,6 +58,7 @@ std::expected<void, std::string> overlay_device::load(std::uint64_t present_byte
         if (offset >= present_bytes or present_bytes - offset < overlay_layout::page_bytes) break;
         if (const auto loaded = load_group(group, present_bytes); not loaded) return loaded;
     }
+    ENSURE(held_ + free_.size() == next_, "a slot that was used is a block's, or free");
     return {};
 }
 
@@ -108,6 +109,11 @@ std::uint64_t overlay_device::bytes_of(std::uint32_t block) const noexcept {
     return std::min<std::uint64_t>(binding_.layout.block_bytes, binding_.layout.image_bytes - offset);
 }
 
+std::uint32_t overlay_device::block_at(std::uint64_t offset) const noexcept {
+    ENSURE(offset < binding_.layout.image_bytes, "a byte of the image");
+    return static_cast<std::uint32_t>(offset / binding_.layout.block_bytes);
+}
+
 std::uint32_t overlay_device::slot_of(std::uint32_t block) const noexcept {
     // Pairs with the stores in set_slot.
     const leaf* const in = map_[block / leaf_blocks].load(std::memory_order_acquire);
@@ -126,7 +132,8 @@ void overlay_device::set_slot(std::uint32_t block, std::uint32_t slot) {
     }
     ++held_;
     ENSURE(held_ <= binding_.layout.block_count(), "each block is held once");
-    (*in)[block % leaf_blocks].store(slot, std::memory_order_release);  // pairs with the load in slot_of
+    ENSURE(held_ + free_.size() <= next_, "a slot is a block's, free, or a writer's");
+    (*in)[block % leaf_blocks].store(slot, std::memory_order_release);  // with the load in slot_of
 }
 
 result<overlay_device::slot_run> overlay_device::take_slots(std::uint32_t most) {
@@ -156,6 +163,7 @@ void overlay_device::give_back(slot_run which) {
     ENSURE(which.first <= next_ and which.count <= next_ - which.first, "only allocated slots are released");
     for (std::uint32_t i = 0; i < which.count; ++i)
         free_.push_back(which.first + i);
+    ENSURE(held_ + free_.size() <= next_, "a slot is a block's, free, or a writer's");
 }
 
 void overlay_device::publish(std::uint32_t block, slot_run in) {
@@ -165,13 +173,14 @@ void overlay_device::publish(std::uint32_t block, slot_run in) {
         set_slot(block + i, in.first + i + 1);
         unwritten_.push_back(block + i);
     }
+    ENSURE(unwritten_.size() <= held_, "an entry is of a block that is held");
 }
 
 // Returns the longest range from `offset` on that one transfer can cover, at most `most` bytes.
 overlay_device::stretch overlay_device::stretch_at(std::uint64_t offset, std::uint64_t most) const noexcept {
     ENSURE(most != 0, "the transfer is not empty");
     const std::uint32_t block_bytes = binding_.layout.block_bytes;
-    auto block = static_cast<std::uint32_t>(offset / block_bytes);
+    std::uint32_t block = block_at(offset);
     stretch found{.bytes = block_bytes - offset % block_bytes, .slot = slot_of(block)};
     std::uint32_t slot = found.slot;
     while (found.bytes < most) {
@@ -184,7 +193,6 @@ overlay_device::stretch overlay_device::stretch_at(std::uint64_t offset, std::ui
 }
 
 std::uint64_t overlay_device::place_in_store(std::uint32_t slot, std::uint64_t offset) const noexcept {
-    ENSURE(slot != no_slot, "the block is in the store");
     return binding_.layout.slot_offset(slot - 1) + offset % binding_.layout.block_bytes;
 }
 
@@ -225,130 +233,6 @@ result<bool> overlay_device::try_read_at(std::uint64_t offset, std::span<std::by
     return true;
 }
 
-// Whole blocks that have no slots. Nobody else transfers them meanwhile, so no lock is needed.
-result<std::uint64_t> overlay_device::write_new(std::uint64_t offset,
-                                                std::span<const std::byte> bytes) noexcept {
-    const std::uint32_t block_bytes = binding_.layout.block_bytes;
-    const auto block = static_cast<std::uint32_t>(offset / block_bytes);
-    ENSURE(offset % block_bytes == 0 and not bytes.empty(), "a block gets a slot as a whole");
-    const auto run = take_slots(static_cast<std::uint32_t>((bytes.size() + block_bytes - 1) / block_bytes));
-    if (not run) return failure(run.error());
-    const std::uint64_t length =
-        std::min<std::uint64_t>(bytes.size(), std::uint64_t{run->count} * block_bytes);
-    const auto done = store_.write_at(binding_.layout.slot_offset(run->first),
-                                      bytes.first(static_cast<std::size_t>(length)));
-    if (not done) {
-        give_back(*run);
-        return failure(done.error());
-    }
-    publish(block, *run);
-    return length;
-}
-
-// A part of one block, which gets a slot if it has none.
-result<void> overlay_device::write_part(std::uint64_t offset, std::span<const std::byte> bytes) noexcept {
-    const std::uint32_t block_bytes = binding_.layout.block_bytes;
-    const auto block = static_cast<std::uint32_t>(offset / block_bytes);
-    ENSURE(offset % block_bytes + bytes.size() <= bytes_of(block), "a part of one block");
-    const std::scoped_lock guard(first_[block % lock_count]);
-    if (const std::uint32_t slot = slot_of(block); slot != no_slot)
-        return store_.write_at(place_in_store(slot, offset), bytes);
-    std::vector<std::byte> room(static_cast<std::size_t>(bytes_of(block)));
-    if (const auto read = image_.read_at(offset - offset % block_bytes, room); not read) return read;
-    std::ranges::copy(bytes, room.begin() + static_cast<std::ptrdiff_t>(offset % block_bytes));
-    const auto done = write_new(offset - offset % block_bytes, room);
-    return done ? result<void>() : failure(done.error());
-}
-
-result<void> overlay_device::write_piece(std::uint64_t offset, std::span<const std::byte> bytes) noexcept {
-    const std::uint32_t block_bytes = binding_.layout.block_bytes;
-    while (not bytes.empty()) {
-        const stretch into = stretch_at(offset, bytes.size());
-        const bool is_whole =
-            offset % block_bytes == 0 and (into.bytes >= block_bytes or offset + into.bytes == size_bytes());
-        std::uint64_t length = into.bytes;
-        if (into.slot != no_slot) {
-            const auto done = store_.write_at(place_in_store(into.slot, offset),
-                                              bytes.first(static_cast<std::size_t>(length)));
-            if (not done) return done;
-        } else if (is_whole) {
-            if (offset + length != size_bytes()) length -= length % block_bytes;
-            const auto done = write_new(offset, bytes.first(static_cast<std::size_t>(length)));
-            if (not done) return failure(done.error());
-            length = *done;
-        } else {
-            length = std::min(length, block_bytes - offset % block_bytes);
-            const auto done = write_part(offset, bytes.first(static_cast<std::size_t>(length)));
-            if (not done) return done;
-        }
-        ENSURE(length != 0 and length <= bytes.size(), "the transfer makes progress");
-        bytes = bytes.subspan(static_cast<std::size_t>(length));
-        offset += length;
-    }
-    return {};
-}
-
-result<void> overlay_device::write_at(std::uint64_t offset, io::const_buffers_type pieces) noexcept {
-    if (not is_writable()) return failure({EBADF, "write to an overlay opened for reading"});
-    const std::uint64_t wanted = bytes_in(pieces);
-    if (const auto inside = check_inside({offset, wanted}, "write past the end of the image"); not inside)
-        return inside;
-    if (wanted == 0) return {};
-    if (const stretch whole = stretch_at(offset, wanted); whole.slot != no_slot and whole.bytes == wanted)
-        return store_.write_at(place_in_store(whole.slot, offset), pieces);
-    for (const io::const_buffer& each : pieces) {
-        if (const auto done = write_piece(offset, each.bytes()); not done) return done;
-        offset += each.size();
-    }
-    return {};
-}
-
-// Whole blocks become holes of the store, with an entry that says so; the rest is written.
-result<void> overlay_device::punch_hole(byte_extent range) noexcept {
-    if (not is_writable()) return failure({EBADF, "write to an overlay opened for reading"});
-    if (const auto inside = check_inside(range, "hole past the end of the image"); not inside) return inside;
-    static constexpr std::array<std::byte, 4096> zeros{};
-    while (range.length != 0) {
-        const stretch into = stretch_at(range.offset, range.length);
-        const std::uint32_t block_bytes = binding_.layout.block_bytes;
-        std::uint64_t length = into.bytes;
-        result<void> done;
-        if (into.slot != no_slot) {
-            done = store_.punch_hole({place_in_store(into.slot, range.offset), length});
-        } else if (range.offset % block_bytes == 0 and length >= block_bytes) {
-            const auto cleared = clear_new(range.offset, length - length % block_bytes);
-            if (cleared)
-                length = *cleared;
-            else
-                done = failure(cleared.error());
-        } else {
-            length = std::min({length, block_bytes - range.offset % block_bytes, zeros.size()});
-            done = write_part(range.offset, std::span(zeros).first(static_cast<std::size_t>(length)));
-        }
-        if (not done) return done;
-        ENSURE(length != 0 and length <= range.length, "the hole makes progress");
-        range.offset += length;
-        range.length -= length;
-    }
-    return {};
-}
-
-result<std::uint64_t> overlay_device::clear_new(std::uint64_t offset, std::uint64_t length) noexcept {
-    const std::uint32_t block_bytes = binding_.layout.block_bytes;
-    ENSURE(offset % block_bytes == 0 and length >= block_bytes, "a block gets a slot as a whole");
-    const auto run = take_slots(static_cast<std::uint32_t>(
-        std::min<std::uint64_t>(length / block_bytes, overlay_layout::slots_per_group)));
-    if (not run) return failure(run.error());
-    const std::uint64_t cleared = std::uint64_t{run->count} * block_bytes;
-    const auto done = store_.punch_hole({binding_.layout.slot_offset(run->first), cleared});
-    if (not done) {
-        give_back(*run);
-        return failure(done.error());
-    }
-    publish(static_cast<std::uint32_t>(offset / block_bytes), *run);
-    return cleared;
-}
-
 result<void> overlay_device::barrier(io::barrier_kind kind) noexcept {
     const std::scoped_lock order(barrier_);
     std::vector<std::uint32_t> blocks;
@@ -362,6 +246,7 @@ result<void> overlay_device::barrier(io::barrier_kind kind) noexcept {
     if (done) return store_.barrier(kind);
     const std::scoped_lock guard(slots_);
     unwritten_.insert(unwritten_.end(), blocks.begin(), blocks.end());
+    ENSURE(unwritten_.size() <= held_, "an entry is of a block that is held");
     return done;
 }
 
@@ -387,6 +272,7 @@ result<void> overlay_device::write_entries(std::vector<std::uint32_t>& blocks) n
 
 result<void> overlay_device::copy_to(device& image, const std::function<void(std::uint64_t)>& progress) {
     std::vector<std::byte> room(binding_.layout.block_bytes);
+    std::uint32_t copied = 0;
     for (std::uint32_t block = 0; block < binding_.layout.block_count(); ++block) {
         if (slot_of(block) == no_slot) continue;
         const std::uint64_t offset = std::uint64_t{block} * binding_.layout.block_bytes;
@@ -395,7 +281,9 @@ result<void> overlay_device::copy_to(device& image, const std::function<void(std
         if (const auto done = image.write_at(offset, std::span<const std::byte>(bytes)); not done)
             return done;
         progress(bytes.size());
+        ++copied;
     }
+    ENSURE(copied == held_blocks(), "the blocks that are held are those with slots");
     return image.barrier(io::barrier_kind::wait_all);
 }
 

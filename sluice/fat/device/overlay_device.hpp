@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/fat/codec/overlay_format.hpp"
+#include "sluice/sync/range_lock.hpp"
 
 namespace sluice::fat {
 
@@ -21,11 +22,14 @@ namespace sluice::fat {
 /// never the content of another block.
 ///
 /// Invariants:
-///   1. slot_of(block) is set once, after the slot holds the whole block. Whoever sees it set sees
-///      that.
-///   2. first_[block % locks] is held from looking for a block's slot to setting it.
-///   3. An entry reaches the store only after a barrier behind the last byte that was copied to
-///      make it.
+///   1. slot_of(block) is set once, under slots_, after the slot holds the whole block. A thread that sees it
+///      set sees the block.
+///   2. The first write to blocks, whole ones or a part of one, holds their range of first_writes_ from
+///      looking for their slots to setting them. So a block never gets two slots, and as many slots as blocks
+///      are enough. first_writes_ is locked before slots_.
+///   3. A slot belongs to the writer that took it, under slots_, until this writer sets it as its block's or
+///      frees it. No other thread can find it before.
+///   4. An entry reaches the store only after a barrier behind the last byte that was copied to make it.
 /// Thread safety: as device. Memory: 4 bytes for each block of a stretch of 1,024 of which one was written;
 /// at most 64 MiB. Allocates: that. Errors: as device; ENOSPC if the store is full, and then no
 /// earlier write is lost. The next barrier tries again to write the entries that a barrier failed
@@ -71,11 +75,11 @@ public:
 private:
     static constexpr std::uint32_t no_slot = 0;  // in the map, slots are counted from 1
     static constexpr std::uint32_t leaf_blocks = 1024;
-    static constexpr std::size_t lock_count = 64;
     using leaf = std::array<std::atomic<std::uint32_t>, leaf_blocks>;
 
     overlay_device(device& image, device& store, const overlay_binding& binding);
 
+    [[nodiscard]] std::uint32_t block_at(std::uint64_t offset) const noexcept;
     [[nodiscard]] std::uint32_t slot_of(std::uint32_t block) const noexcept;
     void set_slot(std::uint32_t block, std::uint32_t slot);
     [[nodiscard]] std::expected<void, std::string> load(std::uint64_t present_bytes);
@@ -96,18 +100,28 @@ private:
     };
     [[nodiscard]] stretch stretch_at(std::uint64_t offset, std::uint64_t most) const noexcept;
     [[nodiscard]] std::uint64_t place_in_store(std::uint32_t slot, std::uint64_t offset) const noexcept;
+    struct first_write {
+        sync::range_guard held{};
+        std::uint64_t bytes = 0;
+        bool is_whole = false;  // of whole blocks; else of a part of one
+    };
+    [[nodiscard]] first_write begin_first_write(std::uint64_t offset, std::uint64_t most) noexcept;
     [[nodiscard]] result<std::uint64_t> write_new(std::uint64_t offset,
                                                   std::span<const std::byte> bytes) noexcept;
-    [[nodiscard]] result<void> write_part(std::uint64_t offset, std::span<const std::byte> bytes) noexcept;
+    [[nodiscard]] result<std::uint64_t> write_part(std::uint64_t offset,
+                                                   std::span<const std::byte> bytes) noexcept;
+    [[nodiscard]] result<std::uint64_t> write_first(std::uint64_t offset,
+                                                    std::span<const std::byte> bytes) noexcept;
     [[nodiscard]] result<void> write_piece(std::uint64_t offset, std::span<const std::byte> bytes) noexcept;
     [[nodiscard]] result<std::uint64_t> clear_new(std::uint64_t offset, std::uint64_t length) noexcept;
+    [[nodiscard]] result<std::uint64_t> clear_first(std::uint64_t offset, std::uint64_t length) noexcept;
     [[nodiscard]] result<void> write_entries(std::vector<std::uint32_t>& blocks) noexcept;
 
     device& image_;
     device& store_;
     overlay_binding binding_;
     std::vector<std::atomic<leaf*>> map_;
-    std::array<std::mutex, lock_count> first_;
+    sync::range_lock first_writes_;  // of blocks
 
     mutable std::mutex slots_;  // guards what follows
     std::vector<std::unique_ptr<leaf>> leaves_;

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -70,7 +71,56 @@ TEST(overlay_threads, that_share_blocks_lose_no_writes) {
     expect_everything(*again);
 }
 
-TEST(journal_threads, that_write_concurrently_lose_no_writes) {
+// Each thread writes the same bytes to the same blocks: whole blocks at once, parts of them, and holes where
+// there are zeros. There are no more slots than blocks.
+TEST(overlay_threads, that_write_the_same_blocks_first_give_each_one_slot) {
+    constexpr std::uint64_t block_bytes = overlay_layout::block_bytes_min;
+    constexpr std::uint32_t blocks = 2 * overlay_layout::slots_per_group;
+    const auto byte_of = [](std::uint64_t block) { return static_cast<std::byte>(block % 5); };
+    for (int round = 0; round != 20; ++round) {
+        memory_device image(blocks * block_bytes);
+        memory_device store(
+            static_cast<std::size_t>(overlay_layout::for_image(image.size_bytes()).store_bytes()));
+        ASSERT_TRUE(overlay_device::format(image, store, 0, {}));
+        const auto overlay = overlay_device::open(image, store, store.size_bytes()).value();
+        std::atomic<unsigned> ready = 0;
+        std::vector<std::thread> threads;
+        for (unsigned number = 0; number < writers; ++number)
+            threads.emplace_back([&, number] {
+                std::vector<std::byte> bytes(3 * block_bytes);
+                for (++ready; ready != writers;)
+                    std::this_thread::yield();
+                for (std::uint64_t block = 0; block < blocks; block += 3) {
+                    const std::size_t count = std::min<std::size_t>(3, blocks - block) * block_bytes;
+                    for (std::size_t i = 0; i != count; ++i)
+                        bytes[i] = byte_of(block + i / block_bytes);
+                    const std::span<const std::byte> all(std::span(bytes).first(count));
+                    const std::uint64_t offset = block * block_bytes;
+                    if (number == 0) {
+                        EXPECT_TRUE(overlay->write_at(offset, all));
+                    } else {
+                        const std::size_t half = block_bytes / 2 + number;
+                        EXPECT_TRUE(overlay->write_at(offset, all.first(half)));
+                        EXPECT_TRUE(overlay->write_at(offset + half, all.subspan(half)));
+                    }
+                    if (block % 5 == 0)
+                        EXPECT_TRUE(overlay->punch_hole({.offset = offset, .length = block_bytes}));
+                }
+            });
+        for (std::thread& each : threads)
+            each.join();
+        EXPECT_EQ(overlay->held_blocks(), blocks);
+        ASSERT_TRUE(overlay->barrier());
+        const auto again = overlay_device::open(image, store, store.size_bytes()).value();
+        std::vector<std::byte> bytes(block_bytes);
+        for (std::uint64_t block = 0; block < blocks; ++block) {
+            ASSERT_TRUE(again->read_at(block * block_bytes, bytes));
+            ASSERT_EQ(bytes, std::vector<std::byte>(block_bytes, byte_of(block))) << block;
+        }
+    }
+}
+
+TEST(journal_threads, that_write_at_once_lose_nothing) {
     memory_device volume((pieces + 1) * piece_bytes);
     memory_device log(256U << 10);
     const journal_device::place where{.in_image = {.offset = 0, .length = volume.size_bytes()}};

@@ -29,7 +29,6 @@ bool chain_map::is_in_use(std::uint32_t cluster) const noexcept {
 }
 
 chain_map::outcome chain_map::take(std::uint32_t first, object owner, std::uint64_t mark_at) noexcept {
-    ENSURE(owner != nobody, "a chain is given to an object");
     outcome found;
     std::uint32_t next = first;
     for (;;) {
@@ -42,8 +41,9 @@ chain_map::outcome chain_map::take(std::uint32_t first, object owner, std::uint6
             found.how = owners_[next] == owner ? ending::loop : ending::crossed;
             return found;
         }
-        ENSURE(found.length < shape_.cluster_count, "invariant 2");
         owners_[next] = owner;
+        ++owned_;
+        ENSURE(owned_ <= shape_.cluster_count, "invariant 2");
         found.last = next;
         if (++found.length == mark_at) found.at_length = next;
         const std::uint32_t link = value(next);

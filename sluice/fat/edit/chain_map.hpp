@@ -30,6 +30,8 @@ public:
     [[nodiscard]] table_entry entry(std::uint32_t cluster) const noexcept {
         return shape_.classify(value(cluster));
     }
+    /// How many clusters have an owner.
+    [[nodiscard]] std::uint64_t owned() const noexcept { return owned_; }
     [[nodiscard]] object owner(std::uint32_t cluster) const noexcept { return owners_[cluster]; }
     /// Returns whether the cluster can be part of a chain: it is on the volume, and neither free
     /// nor bad.
@@ -54,6 +56,7 @@ private:
     geometry shape_;
     std::vector<std::byte> table_;
     std::vector<object> owners_;
+    std::uint64_t owned_ = 0;
 };
 
 }  // namespace sluice::fat

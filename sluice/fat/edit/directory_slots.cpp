@@ -74,17 +74,29 @@ std::optional<std::uint64_t> directory_slots::offset_of(std::uint64_t number) co
     return std::nullopt;
 }
 
+// The cluster after which it can grow, or std::nullopt. A chain without the mark of its end is damaged: where
+// it ends is for a repair to decide.
+std::optional<std::uint32_t> directory_slots::growing_end() const noexcept {
+    if (extents_.empty() or extents_.size() >= clusters_max(shape_)) return std::nullopt;
+    if (extents_.back().offset < shape_.data_offset) return std::nullopt;  // the fixed root
+    const auto last =
+        static_cast<std::uint32_t>((extents_.back().offset - shape_.data_offset) / shape_.cluster_bytes) +
+        geometry::first_cluster;
+    if (table_.entry(last).kind != entry_kind::end) return std::nullopt;
+    return last;
+}
+
 result<bool> directory_slots::extend() {
-    const bool can_grow = can_grow_ and not extents_.empty() and extents_.size() < clusters_max(shape_);
-    const auto fresh = can_grow ? table_.allocate() : std::nullopt;
+    const auto last = growing_end();
+    const auto fresh = last ? table_.allocate() : std::nullopt;
     if (not fresh) return false;
     const byte_extent room{shape_.cluster_offset(*fresh), shape_.cluster_bytes};
     if (const auto done = image_.punch_hole(room); not done) return failure(done.error());
-    ENSURE(extents_.back().offset >= shape_.data_offset, "a directory that grows lies in clusters");
-    const std::uint64_t last = (extents_.back().offset - shape_.data_offset) / shape_.cluster_bytes;
-    table_.set(static_cast<std::uint32_t>(last) + geometry::first_cluster, *fresh);
+    table_.set(*last, *fresh);
     if (const auto done = table_.flush(); not done) return failure(done.error());
     extents_.push_back(room);
+    ENSURE(growing_end() == *fresh or extents_.size() == clusters_max(shape_),
+           "a chain ends where it has grown");
     return true;
 }
 

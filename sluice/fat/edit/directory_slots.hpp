@@ -26,13 +26,14 @@ public:
         : directory_slots(image, shape, table, shape.type == fat_type::fat32 ? shape.root_cluster : 0) {}
     /// The slots of the directory that begins at cluster `first`; if it is 0, those of the fixed root.
     directory_slots(device& image, const geometry& shape, table_editor& table, std::uint32_t first)
-        : image_(image), shape_(shape), table_(table), extents_(extents_from(first)), can_grow_(first != 0) {}
+        : image_(image), shape_(shape), table_(table), extents_(extents_from(first)) {}
 
     enum class where : bool { anywhere, behind_end };
 
     /// Takes an unused slot and returns its offset; the slot after the old end becomes the new end. Slots
     /// that are taken `behind_end` follow each other. A full directory grows by a cluster, through the table,
-    /// unless it is the fixed root. Returns std::nullopt if there is no room. The caller writes to each slot
+    /// unless it is the fixed root, or its chain lacks the mark of its end. Returns std::nullopt if there is
+    /// no room. The caller writes to each slot
     /// before it takes the next. Errors: those of the device. Complexity: linear in the directory for all
     /// calls together.
     [[nodiscard]] result<std::optional<std::uint64_t>> take(where place = where::anywhere);
@@ -60,13 +61,13 @@ public:
 
 private:
     [[nodiscard]] std::vector<byte_extent> extents_from(std::uint32_t first) const;
+    [[nodiscard]] std::optional<std::uint32_t> growing_end() const noexcept;
     [[nodiscard]] result<bool> extend();
 
     device& image_;
     const geometry& shape_;
     table_editor& table_;
     std::vector<byte_extent> extents_;
-    bool can_grow_;
     std::size_t extent_ = 0;
     std::uint64_t next_ = 0;  // bytes from the start of the extent
     bool is_behind_end_ = false;

@@ -12,9 +12,9 @@ constexpr std::uint64_t kib = 1024;
 constexpr std::uint64_t mib = 1024 * kib;
 constexpr std::uint64_t gib = 1024 * mib;
 
-constexpr std::uint32_t cluster_bytes_max =
-    64 * 1024;                                 // 128 sectors of 512; more than 32 KiB only on request
-constexpr std::uint32_t clear_of_limits = 16;  // policy 1
+constexpr std::uint32_t cluster_bytes_max = 64 * 1024;  // 128 sectors of 512; beyond 32 KiB only if asked
+constexpr std::uint32_t clear_of_limits = 16;           // policy 1
+constexpr std::uint32_t fat32_reserved_min = 9;         // policy 4: sectors 0, 1, 6, 7 and 8 have a use
 
 struct cluster_range {
     std::uint64_t least = 0;
@@ -177,9 +177,6 @@ std::optional<std::string> problem_with(const format_options& options) {
         return "root entries is " + std::to_string(*options.root_entries) + ", must be 1 to 65408";
     if (options.reserved_sectors and (*options.reserved_sectors == 0 or *options.reserved_sectors > 65'535))
         return "reserved sectors is " + std::to_string(*options.reserved_sectors) + ", must be 1 to 65535";
-    if (options.type == fat_type::fat32 and options.reserved_sectors.value_or(32) < 9)
-        return "reserved sectors is " + std::to_string(*options.reserved_sectors) +
-               ", must be at least 9 on FAT32, which keeps copies in sectors 6 to 8";
     return std::nullopt;
 }
 
@@ -210,7 +207,13 @@ std::expected<draft, std::string> decide(fat_type type, std::uint64_t device_byt
                                "4294967295: take larger sectors");
     one.drive = drive_of(device_bytes, options);
     one.root = root_sectors(one, options);
-    return choose_cluster(one, device_bytes, options);
+    auto chosen = choose_cluster(one, device_bytes, options);
+    if (chosen and type == fat_type::fat32 and chosen->reserved < fat32_reserved_min)
+        return std::unexpected("reserved sectors is " + std::to_string(chosen->reserved) +
+                               ", must be at least " + std::to_string(fat32_reserved_min) +
+                               " on FAT32, which keeps copies in sectors 6 to 8: take more reserved sectors "
+                               "or a smaller FAT type");
+    return chosen;
 }
 
 // Chooses the usual type or, if the sector or cluster size excludes it, a possible one. The error
@@ -276,7 +279,7 @@ boot_sector boot_of(const draft& one, const format_options& options) noexcept {
     boot.media = le8(one.drive != nullptr ? one.drive->media : 0xf8);
     boot.sectors_per_track = le16(one.drive != nullptr ? one.drive->sectors_per_track : 63);
     boot.heads = le16(one.drive != nullptr ? one.drive->heads : 255);
-    boot.hidden_sectors = le32(options.hidden_sectors);
+    boot.hidden_sectors = le32(static_cast<std::uint32_t>(options.hidden_bytes / options.sector_bytes));
     boot.signature = le16(0xaa55);
     set_extended(boot, one, options);
     return boot;

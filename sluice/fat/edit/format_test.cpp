@@ -136,6 +136,7 @@ TEST(format, rejects_impossible_options_and_names_a_possible_value) {
     EXPECT_THAT(refusal(mib, {.type = fat_type::fat32}), HasSubstr("a larger image"));
     EXPECT_THAT(refusal(gib, {.type = fat_type::fat12, .cluster_bytes = 4096}), HasSubstr("larger clusters"));
     EXPECT_THAT(refusal(mib, {.sector_bytes = 300}), HasSubstr("bytes per sector is 300"));
+    EXPECT_THAT(refusal(mib, {.sector_bytes = 0, .hidden_bytes = mib}), HasSubstr("bytes per sector is 0"));
     EXPECT_THAT(refusal(mib, {.cluster_bytes = 700}), HasSubstr("bytes per cluster is 700"));
     EXPECT_THAT(refusal(mib, {.cluster_bytes = 256}), HasSubstr("from 512 to 65536"));
     EXPECT_THAT(refusal(mib, {.fat_count = 3}), HasSubstr("number of FATs is 3"));
@@ -146,7 +147,23 @@ TEST(format, rejects_impossible_options_and_names_a_possible_value) {
     EXPECT_THAT(refusal(3000 * gib, {}), HasSubstr("take larger sectors"));
 }
 
-TEST(label, is_upper_case_padded_and_has_only_characters_of_all_code_pages) {
+TEST(format, of_any_type_refuses_fat32_without_room_for_its_copies) {
+    // FAT16 would have too many clusters, FAT32 has not.
+    for (const std::uint32_t reserved : {1U, 8U}) {
+        const auto plan = plan_format(40 * mib, {.cluster_bytes = 512, .reserved_sectors = reserved});
+        EXPECT_FALSE(plan) << reserved;
+        const auto large = plan_format(64 * gib, {.reserved_sectors = reserved});
+        ASSERT_FALSE(large) << reserved;
+        EXPECT_THAT(large.error(), HasSubstr("reserved sectors is " + std::to_string(reserved)));
+        EXPECT_THAT(large.error(), HasSubstr("must be at least 9 on FAT32"));
+        EXPECT_THAT(large.error(), HasSubstr("take more reserved sectors or a smaller FAT type"));
+    }
+    EXPECT_EQ(plan_format(40 * mib, {.cluster_bytes = 512, .reserved_sectors = 9})->shape.type,
+              fat_type::fat32);
+    EXPECT_EQ(plan_format(gib, {.reserved_sectors = 1})->shape.type, fat_type::fat16);
+}
+
+TEST(label, is_upper_case_padded_and_only_of_what_all_code_pages_share) {
     EXPECT_EQ(label_text(*encode_label("my disk")), "MY DISK");
     EXPECT_EQ(*encode_label(""), no_label);
     EXPECT_EQ(label_text(no_label), "");

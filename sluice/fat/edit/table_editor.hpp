@@ -21,7 +21,9 @@ public:
     }
     void set(std::uint32_t cluster, std::uint32_t value);
     void end_chain(std::uint32_t cluster) { set(cluster, end_entry(shape_.type)); }
-    /// A free cluster, now the end of a chain of its own. Nothing if there is none. Amortised O(1).
+    /// Returns a free cluster, now the end of a chain of its own, or std::nullopt if there is none. A free
+    /// cluster that an entry led to when the table was loaded is not used: a damaged chain would continue in
+    /// it. Complexity: amortised O(1), after O(clusters) of the first call. Allocates: one bit per cluster.
     [[nodiscard]] std::optional<std::uint32_t> allocate();
 
     /// Writes the changes to the active copy or, if the copies are mirrored, to all. Errors: those
@@ -32,6 +34,8 @@ private:
     static constexpr std::uint64_t piece_bytes = 4096;
     static constexpr std::uint64_t write_bytes_max = 1 << 20;
 
+    void find_led_to();
+
     table_editor(device& image, const geometry& shape, std::vector<std::byte> table)
         : image_(image), shape_(shape), table_(std::move(table)) {}
 
@@ -40,6 +44,7 @@ private:
     std::vector<std::byte> table_;
     std::set<std::uint64_t> changed_;
     std::uint32_t next_free_ = geometry::first_cluster;
+    std::vector<bool> is_led_to_;  // by cluster; empty until it is needed
 };
 
 }  // namespace sluice::fat

@@ -80,7 +80,8 @@ public:
     /// volume, another file may have freed the others. Errors: as chain_up.
     [[nodiscard]] result<std::vector<cluster_extent>> free_up(cluster_extent what) noexcept;
     /// Lets `cluster`, the last of a chain, go on with `next`. `made` is when it was chained up, if that is
-    /// known. Errors: as chain_up.
+    /// known. Errors: as chain_up; EIO if the entry of `cluster` is free, which was set by another file that
+    /// had the cluster, too, on a damaged volume. After an error nothing has changed.
     [[nodiscard]] result<void> link(std::uint32_t cluster, std::uint32_t next,
                                     std::optional<moment> made = {}) noexcept;
 

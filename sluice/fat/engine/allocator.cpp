@@ -75,7 +75,6 @@ result<void> allocator::allocate(const allocation_request& wanted, reservation& 
         const bool has_hope = map_.free_count() + released_count_ >= wanted.wanted;
         return failure({has_hope ? EAGAIN : ENOSPC, "allocate clusters"});
     }
-    ENSURE(own.held_.length == 0, "the old reservation was released");
     std::uint32_t left = wanted.wanted;
     // Continue after the end of the file as far as possible: the released reservation is there.
     if (wanted.goal != 0) {
@@ -96,13 +95,14 @@ result<void> allocator::allocate(const allocation_request& wanted, reservation& 
         reservations_.insert(&own);
         next_ = own.held_.first + own.held_.length;
     }
+    ENSURE(reserved_ <= map_.count() - map_.free_count(), "reserved clusters are taken");
     return {};
 }
 
 void allocator::undo(const std::vector<cluster_extent>& taken) noexcept {
     const std::scoped_lock guard(mutex_);
     for (const cluster_extent& each : taken)
-        map_.give(each);
+        map_.give_if_taken(each);
     ENSURE(reserved_ <= map_.count() - map_.free_count(), "reserved clusters are not free");
 }
 
@@ -117,13 +117,14 @@ void allocator::release(cluster_extent what) {
 
 std::vector<cluster_extent> allocator::take_released() {
     const std::scoped_lock guard(mutex_);
+    ENSURE(clusters_in(released_) <= released_count_, "released clusters are counted");
     return std::exchange(released_, {});
 }
 
-void allocator::reuse(const std::vector<cluster_extent>& freed, std::uint32_t asked) noexcept {
+void allocator::reuse(const std::vector<cluster_extent>& freed, std::uint64_t asked) noexcept {
     const std::scoped_lock guard(mutex_);
     for (const cluster_extent& each : freed)
-        map_.give(each);
+        map_.give_if_taken(each);
     ENSURE(asked <= released_count_);
     released_count_ -= asked;
 }
@@ -131,7 +132,8 @@ void allocator::reuse(const std::vector<cluster_extent>& freed, std::uint32_t as
 std::uint32_t allocator::free_count() noexcept {
     const std::scoped_lock guard(mutex_);
     // Of a damaged volume, a cluster may have been released twice.
-    return std::min(map_.count(), map_.free_count() + reserved_ + released_count_);
+    const std::uint64_t all = released_count_ + map_.free_count() + reserved_;
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(map_.count(), all));
 }
 
 std::uint32_t allocator::next() noexcept {

@@ -60,7 +60,8 @@ public:
     /// Complexity: O(1) while the reservation has clusters; otherwise as free_map.
     [[nodiscard]] result<void> allocate(const allocation_request& wanted, reservation& own,
                                         std::vector<cluster_extent>& taken);
-    /// Gives back at once what was taken and never written down anywhere.
+    /// Frees at once clusters that were taken and are part of no file. Free ones stay free: on a damaged
+    /// volume, another file that claims the clusters may have freed them.
     void undo(const std::vector<cluster_extent>& taken) noexcept;
 
     /// Releases clusters that a file no longer uses.
@@ -68,9 +69,9 @@ public:
     /// Returns the clusters released so far. The caller makes the release durable, then calls
     /// reuse() with them.
     [[nodiscard]] std::vector<cluster_extent> take_released();
-    /// Of `asked` clusters taken by take_released(), those of `freed` are free now. The others were not the
-    /// caller's to give back: of a damaged volume, a second file can have had them.
-    void reuse(const std::vector<cluster_extent>& freed, std::uint32_t asked) noexcept;
+    /// Of `asked` clusters taken by take_released(), those of `freed` are free now, if they were not already.
+    /// The others were not the caller's to free: on a damaged volume, a second file can have had them.
+    void reuse(const std::vector<cluster_extent>& freed, std::uint64_t asked) noexcept;
 
     [[nodiscard]] std::uint32_t free_count() noexcept;
     /// Returns the position of the search: a hint for the next mount.
@@ -88,7 +89,7 @@ private:
     free_map map_;
     std::uint32_t next_;
     std::uint32_t reserved_ = 0;
-    std::uint32_t released_count_ = 0;
+    std::uint64_t released_count_ = 0;  // a damaged volume may have a cluster released many times
     std::vector<cluster_extent> released_;
     std::set<reservation*> reservations_;  // those with clusters
 };

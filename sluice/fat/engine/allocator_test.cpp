@@ -59,7 +59,17 @@ TEST(free_map, agrees_with_an_array_over_random_calls) {
     EXPECT_FALSE(map.is_free(0) or map.is_free(1) or map.is_free(count + 2) or map.is_free(UINT32_MAX));
 }
 
-TEST(free_map, finds_the_nearest_run_that_is_long_enough_or_else_the_longest) {
+TEST(free_map, give_if_taken_skips_free_bits) {
+    free_map map(2, 200);
+    map.give({.first = 60, .length = 10});
+    map.give_if_taken({.first = 50, .length = 100});
+    EXPECT_EQ(map.free_count(), 100U);
+    EXPECT_EQ(map.free_from(50, 200), 100U);
+    map.give_if_taken({.first = 50, .length = 100});
+    EXPECT_EQ(map.free_count(), 100U);
+}
+
+TEST(free_map, the_nearest_row_that_is_long_enough_is_found_else_the_longest) {
     free_map map(2, 100'000);
     map.give({.first = 100, .length = 10});
     map.give({.first = 500, .length = 30});
@@ -154,7 +164,38 @@ TEST(allocator, released_clusters_are_not_allocated_before_the_release_is_durabl
     EXPECT_EQ(from.free_count(), 0U);
 }
 
-TEST(allocator, random_calls_never_allocate_a_cluster_twice) {
+// On a damaged volume, two files release the same clusters.
+TEST(allocator, clusters_that_are_freed_twice_are_free_once) {
+    allocator from(all_free(10), 2);
+    reservation own(from);
+    std::vector<cluster_extent> taken;
+    ASSERT_TRUE(from.allocate({.wanted = 10}, own, taken));
+    for (int i = 0; i < 2; ++i) {
+        from.release({.first = 4, .length = 3});
+        reuse_all(from, from.take_released());
+        EXPECT_EQ(from.free_count(), 3U);
+    }
+    from.undo({{.first = 3, .length = 3}});
+    EXPECT_EQ(from.free_count(), 4U);
+}
+
+// 2^32 clusters are released, of 2^27: 32 files have the same.
+TEST(allocator, releases_of_the_same_clusters_are_counted_beyond_32_bits) {
+    constexpr std::uint32_t count = 1U << 27;
+    allocator from(free_map(2, count), 2);
+    for (int i = 0; i < 32; ++i)
+        from.release({.first = 2, .length = count});
+    EXPECT_EQ(from.free_count(), count);
+    reservation own(from);
+    std::vector<cluster_extent> taken;
+    EXPECT_EQ(from.allocate({.wanted = 1}, own, taken).error().code(), EAGAIN);
+    const auto released = from.take_released();
+    from.reuse({released.front()}, std::uint64_t{count} * 32);
+    EXPECT_EQ(from.free_count(), count);
+    EXPECT_TRUE(from.allocate({.wanted = 1}, own, taken));
+}
+
+TEST(allocator, nobody_gets_what_another_has_over_random_calls) {
     seeded_random random(17);
     constexpr std::uint32_t count = 5000;
     allocator from(all_free(count), 2);

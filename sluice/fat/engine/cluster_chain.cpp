@@ -140,7 +140,6 @@ result<std::uint32_t> cluster_chain::last() noexcept {
             return failure(mapped.error());
         return runs_.tail()->disk_cluster;
     }
-    ENSURE(strategy_ != lookup_strategy::runs and runs_.mapped() == 0, "only one strategy keeps runs");
     if (last_ and last_->file_cluster == *count_ - 1) return last_->disk_cluster;
     const auto found = walk({.file_cluster = 0, .disk_cluster = first_}, *count_ - 1, may_wait::yes);
     if (not found) return failure(found.error());
@@ -157,19 +156,17 @@ result<void> cluster_chain::append(std::span<const cluster_extent> more) noexcep
         if (not found) return failure(found.error());
         tail = *found;
     }
-    // Of a damaged volume, another file that had it, too, may have given it up.
-    if (tail != 0 and not tail_made_) {
+    // On a damaged volume, another file that had it may have freed it. Then it can even be one of `more`.
+    if (tail != 0) {
         const auto free = table_.is_free(tail);
         if (not free) return failure(free.error());
         if (*free) return broken();
     }
     const auto made = chain_up(more);
-    if (not made) return failure(made.error());
-    if (tail != 0) {
-        if (const auto done = table_.link(tail, more.front().first, tail_made_); not done) return done;
-    } else {
-        first_ = more.front().first;
-    }
+    auto done = made ? result<void>() : failure(made.error());
+    if (done and tail != 0) done = table_.link(tail, more.front().first, tail_made_);
+    if (not done) return done;
+    if (tail == 0) first_ = more.front().first;
     map(more, *made);
     return {};
 }
@@ -197,6 +194,8 @@ void cluster_chain::map(std::span<const cluster_extent> more, allocation_table::
     }
     tail_made_ = made;
     last_ = {.file_cluster = *count_ - 1, .disk_cluster = more.back().first + more.back().length - 1};
+    ENSURE(strategy_ != lookup_strategy::runs or runs_.tail()->disk_cluster == last_->disk_cluster,
+           "the chain ends where its last run does");
 }
 
 result<std::vector<cluster_extent>> cluster_chain::replace(std::span<const cluster_extent> with) noexcept {
@@ -204,11 +203,7 @@ result<std::vector<cluster_extent>> cluster_chain::replace(std::span<const clust
     if (const auto counted = count(); not counted) return failure(counted.error());
     const auto made = chain_up(with);
     auto gone = made ? cut(0) : result<cut_off>(failure(made.error()));
-    if (not gone) {
-        for (const cluster_extent& each : with)
-            (void)table_.free_up(each);
-        return failure(gone.error());
-    }
+    if (not gone) return failure(gone.error());
     first_ = with.front().first;
     ENSURE(*count_ == 0 and gone->last == 0, "the chain is empty");
     map(with, *made);

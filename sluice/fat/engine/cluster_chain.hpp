@@ -49,7 +49,8 @@ public:
 
     /// Adds clusters at the end, in the table as well; the entries before the link. Complexity: O(1) once the
     /// end is known, and the entries of the new ones. Errors: as locate, also EIO if the last one is free in
-    /// the table; and then nothing was added.
+    /// the table. Then nothing was added, but the table may have `more` chained up: the caller frees them
+    /// there.
     [[nodiscard]] result<void> append(std::span<const cluster_extent> more) noexcept;
 
     /// Keeps only the first `clusters`, and returns the remaining clusters. Does not change the
@@ -62,8 +63,8 @@ public:
     [[nodiscard]] result<cut_off> cut(std::uint32_t clusters) noexcept;
 
     /// Takes `with`, which is not empty, as its clusters, in the table as well, and returns the clusters it
-    /// had. In the table they change nothing. Errors: as locate, and as append; then the chain is as before.
-    /// Complexity: linear in both. Allocates: lists.
+    /// had. In the table they change nothing. Errors: as locate, and as append; then the chain is as before,
+    /// and the caller frees `with` in the table. Complexity: linear in both. Allocates: lists.
     [[nodiscard]] result<std::vector<cluster_extent>> replace(std::span<const cluster_extent> with) noexcept;
 
     /// Returns the part that is known so far, for inspection.

@@ -51,8 +51,12 @@ result<void> directory::read_clusters(cluster_chain& chain) {
         const auto run = chain.locate(at, hint);
         if (not run) {
             // The end is told from damage by asking how many there are.
-            is_damaged_ = not chain.count().has_value();
+            const auto count = chain.count();
+            is_damaged_ = not count.has_value();
             if (at == 0) return failure({EIO, "read directory"});
+            // The chain is longer, so the device has failed for a moment, and this is only a part of the
+            // names.
+            if (count and *count != at) return failure(run.error());
             break;
         }
         std::uint32_t length = 0;
@@ -83,7 +87,6 @@ void directory::build_index() {
         free_in_.back() = static_cast<std::uint16_t>(slot_count() % slots_per_sector());
     dirty_.resize(free_in_.size());
     after_another_.resize(free_in_.size());
-    ENSURE(names_.count() == 0 and leftovers_.empty(), "the index is built once");
     long_name_collector pieces;
     std::uint32_t pieces_from = 0;
     end_ = slot_count();
@@ -112,6 +115,8 @@ void directory::build_index() {
         }
         pieces.drop();
     }
+    ENSURE(std::find(used_.begin() + end_, used_.end(), true) == used_.end(),
+           "no slot after the end is used");
     is_wiped_ = std::all_of(image_.begin() + static_cast<std::ptrdiff_t>(std::size_t{end_} * slot_bytes),
                             image_.end(), [](std::byte each) { return each == std::byte{}; });
 }

@@ -155,11 +155,12 @@ result<const name_entry*> directory::add(std::string_view name, const directory_
     directory_entry raw = entry;
     raw.name = own.raw.bytes;
     raw.case_bits = le8(own.raw.case_bits);
-    ENSURE(is_wiped_, "behind the end there are zeros");
     extend_to({.first = *first, .count = count});
     occupy({.first = *first, .count = count});
     write_set({.first = *first, .count = count}, units, raw);
     const std::uint32_t slot = *first + count - 1;
+    ENSURE(count > slots_per_sector() or *first / slots_per_sector() == slot / slots_per_sector(),
+           "a set of slots that fits into a sector is in one");
     return names_.add({.first_slot = *first, .slot = slot, .name = name, .alias = std::move(own.alias)});
 }
 
@@ -182,7 +183,8 @@ void directory::mark_free(slots which) noexcept {
 }
 
 void directory::apply(slots gone) noexcept {
-    ENSURE(gone.count != 0);
+    ENSURE(used_[gone.first] and used_[gone.first + gone.count - 1],
+           "a removed entry has its slots until then");
     mark_free(gone);
     vacate(gone);
     names_.erase(gone.first + gone.count - 1);

@@ -104,8 +104,11 @@ private:
 ///   4. What changed an item's entry is in it before the item is in dirty_items_; what it gave up is released
 ///      after that. So a commit that takes the released before the entries writes no entry that leads to
 ///      what it frees.
-///   5. A cluster is freed only if the table has it as taken, and what it has as free is made part of a chain
-///      only by who was given it: two files of a damaged volume that share one do not free it twice.
+///   5. A cluster is freed only if the table has it as taken. A cluster that is free in the table becomes
+///   part
+///      of a chain only for the file that it was allocated to, and gets no link before. So two files of a
+///      damaged volume that share a cluster do not free it twice, and neither continues after a cluster that
+///      the other has freed.
 ///   6. What is lent (lend()) nobody else is given before it comes back, and what ever was lent not before
 ///      the host has forgotten its pages. So who was lent a file's bytes, or has taken their pages by
 ///      reference, sees bytes of that file, of whatever time, and never another's.
@@ -306,6 +309,7 @@ private:
     [[nodiscard]] result<void> for_each_piece(item& of, run_list::hint& hint, byte_extent where,
                                               Transfer transfer, may_wait waits) noexcept;
     [[nodiscard]] result<void> zero_on_device(item& of, byte_extent where) noexcept;
+    void put_back(const std::vector<cluster_extent>& taken) noexcept;
     [[nodiscard]] result<void> make_clusters(item& of, std::uint64_t size_bytes) noexcept;
     [[nodiscard]] result<void> try_make_clusters(item& of, std::uint64_t size_bytes) noexcept;
     [[nodiscard]] sync::range_guard lock_to_read(item& of, byte_extent where, may_wait waits) noexcept;
@@ -351,14 +355,14 @@ private:
         std::vector<cut> cuts;
         std::vector<cluster_extent> rest;   // not yet free in the table
         std::vector<cluster_extent> freed;  // free there, and to be had once that is durable
-        std::uint32_t asked = 0;            // how many were given up to free those
+        std::uint64_t asked = 0;            // how many were released for those
         [[nodiscard]] bool is_empty() const noexcept { return cuts.empty() and rest.empty() and asked == 0; }
     };
     [[nodiscard]] given_up take_given_up();
     [[nodiscard]] result<void> free_given_up(given_up& what) noexcept;
     [[nodiscard]] byte_extent on_device(cluster_extent what) const noexcept;
     void discard(std::vector<cluster_extent>& freed) noexcept;
-    void make_available(std::vector<cluster_extent> freed, std::uint32_t asked) noexcept;
+    void make_available(std::vector<cluster_extent> freed, std::uint64_t asked) noexcept;
     void ask_for_loans() noexcept;
     [[nodiscard]] std::shared_ptr<extent_pin_table> loans();
     [[nodiscard]] std::shared_ptr<extent_pin_table> loans_so_far() noexcept;

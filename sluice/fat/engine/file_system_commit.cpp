@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <numeric>
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/fat/codec/boot_sector.hpp"
@@ -15,11 +14,6 @@ constexpr std::uint64_t table_bytes_max = 16U << 20;
 constexpr std::size_t queued_items_max = 4096;
 // The largest pieces a commit discards: a deleted file in very many pieces does not hold it up.
 constexpr std::size_t discards_max = 1024;
-
-std::uint32_t clusters_in(const std::vector<cluster_extent>& pieces) noexcept {
-    return std::accumulate(pieces.begin(), pieces.end(), std::uint32_t{0},
-                           [](std::uint32_t sum, const cluster_extent& each) { return sum + each.length; });
-}
 
 // The same clusters in as few pieces as can be.
 std::vector<cluster_extent> merged(std::vector<cluster_extent> pieces) {
@@ -163,7 +157,7 @@ void file_system::discard(std::vector<cluster_extent>& freed) noexcept {
 
 // Free on the disk, durably: to be had again, but for what somebody may still look at (invariant 6), which a
 // later commit asks about again. `asked` clusters were given up for it.
-void file_system::make_available(std::vector<cluster_extent> freed, std::uint32_t asked) noexcept {
+void file_system::make_available(std::vector<cluster_extent> freed, std::uint64_t asked) noexcept {
     const std::shared_ptr<extent_pin_table> book = loans_so_far();
     std::vector<cluster_extent> available;
     std::vector<cluster_extent> forgotten;
@@ -187,9 +181,9 @@ void file_system::make_available(std::vector<cluster_extent> freed, std::uint32_
 void file_system::ask_for_loans() noexcept {
     if (lent_.empty()) return;
     auto asked = std::exchange(lent_, {});
-    ENSURE(loans_so_far() != nullptr, "pinned extents are in the pin table");
-    const std::uint32_t count = clusters_in(asked);
+    const std::uint64_t count = clusters_in(asked);
     make_available(std::move(asked), count);
+    ENSURE(clusters_in(lent_) <= count, "extents that stay pinned were pinned before");
 }
 
 result<void> file_system::free_given_up(given_up& what) noexcept {
@@ -259,7 +253,6 @@ result<void> file_system::write_changes() noexcept {
     write_entries();
     if (const auto done = mark_dirty(); not done) return done;
     if (const auto done = order(); not done) return done;
-    ENSURE(is_marked_, "the mark comes first");
     const bool has_table = table_.is_dirty();
     if (const auto done = flush_table(); not done) return done;
     if (has_table)
@@ -314,7 +307,6 @@ result<void> file_system::mark_clean() noexcept {
         info_sector raw;
         const auto bytes = std::as_writable_bytes(std::span(&raw, 1));
         if (device_.read_at(*shape_.info_offset, bytes) and decode_info(raw, shape_)) {
-            ENSURE(clusters_.load()->free_count() <= shape_.cluster_count, "there are no more clusters");
             const std::uint32_t next = clusters_.load()->next();
             raw.free_count = le32(clusters_.load()->free_count());
             if (shape_.is_cluster(next)) raw.next_free = le32(next);

@@ -83,7 +83,8 @@ result<void> file_system::for_each_piece(item& of, run_list::hint& hint, byte_ex
         const std::uint64_t within = at % shape_.cluster_bytes;
         std::uint64_t room = std::uint64_t{run->length} * shape_.cluster_bytes - within;
         const std::uint64_t bytes = std::min(room, where.length - done);
-        ENSURE(bytes != 0, "the transfer makes progress");
+        ENSURE(has_clusters(shape_, {.first = run->disk_cluster, .length = run->length}),
+               "a run is inside the volume");
         const auto moved = transfer(done, shape_.cluster_offset(run->disk_cluster) + within, bytes);
         if (not moved) return moved;
         done += bytes;
@@ -171,10 +172,20 @@ result<void> file_system::try_make_clusters(item& of, std::uint64_t size_bytes) 
     if (const auto done = (*from)->allocate(request, *of.reserved, taken); not done) return done;
     ENSURE(not taken.empty() and (request.goal == 0 or shape_.is_cluster(request.goal - 1)));
     if (const auto done = of.chain.append(taken); not done) {
-        (*from)->undo(taken);
+        put_back(taken);
         return done;
     }
+    ENSURE(of.chain.is_counted() and *of.chain.count() == wanted,
+           "a file has got as many clusters as it wanted");
     return {};
+}
+
+// Frees clusters that were taken for a file and did not become part of it. First in the table, which may have
+// them chained up: a damaged file that leads to one of them could free it once more. Where that fails they
+// stay taken: lost clusters.
+void file_system::put_back(const std::vector<cluster_extent>& taken) noexcept {
+    for (const cluster_extent& each : taken)
+        if (table_.free_up(each)) clusters_.load()->undo({each});
 }
 
 result<void> file_system::make_clusters(item& of, std::uint64_t size_bytes) noexcept {
@@ -287,7 +298,6 @@ result<void> file_system::shrink(item& of, std::uint64_t size_bytes) noexcept {
     // If a file shrinks to nothing and then grows in another chain, the two changes need no order.
     const std::scoped_lock queue(queue_);
     if (gone->last != 0) {
-        ENSURE(wanted != 0, "the rest of the chain has a last cluster");
         ++of.cuts;
         cuts_.push_back({.of = of.shared_from_this(), .last = gone->last});
     }
@@ -388,7 +398,6 @@ result<void> file_system::for_each_extent(item& of, byte_extent where,
     if (where.offset >= size) return {};
     const std::uint64_t end = where.offset + std::min(where.length, size - where.offset);
     const std::uint64_t there = std::min(end, std::max(valid, where.offset));
-    ENSURE(where.offset <= there and there <= end, "the part on the device is inside the requested range");
     run_list::hint hint;
     bool goes_on = true;
     const auto done = for_each_piece(

@@ -84,7 +84,6 @@ result<void> file_system::copy_to(item& of, std::span<const cluster_extent> room
         const room_place place = place_in(shape_, room, at);
         const std::uint64_t bytes =
             std::min({std::uint64_t{block.size()}, size - at, place.length, contiguous});
-        ENSURE(bytes != 0, "the copy makes progress");
         const auto part = std::span(block).first(static_cast<std::size_t>(bytes));
         const auto read = device_.read_at(shape_.cluster_offset(run->disk_cluster) + within, part);
         if (not read) return read;
@@ -104,7 +103,8 @@ result<void> file_system::move_to_clusters(item& of, std::span<const cluster_ext
     if (of.reserved) of.reserved->give_back();
     const auto gone = of.chain.replace(room);
     if (not gone) return failure(gone.error());
-    ENSURE(of.chain.is_counted() and of.chain.first() == room.front().first, "the file has its new clusters");
+    ENSURE(of.chain.is_counted() and clusters_in(*gone) == *of.chain.count(),
+           "a moved file has as many clusters");
     mark_changed(of, false);
     // After the entry: file_system, invariant 4.
     const std::scoped_lock queue(queue_);
@@ -126,11 +126,10 @@ result<file_system::run_counts> file_system::defragment(item& of) noexcept {
     const auto room = take_better_room(of, *runs);
     if (not room) return failure(room.error());
     if (room->empty()) return run_counts{.before = *runs, .after = *runs};
-    ENSURE(room->size() < *runs, "the new place has fewer runs");
     auto done = copy_to(of, *room);
     if (done) done = move_to_clusters(of, *room);
     if (not done) {
-        clusters_.load()->undo(*room);
+        put_back(*room);
         return failure(done.error());
     }
     if (done = commit(); not done) return failure(done.error());

@@ -233,7 +233,37 @@ INSTANTIATE_TEST_SUITE_P(on, failing,
                                          volume_format{"fat32", 2200, "-F 32 -s 1"}),
                          [](const auto& each) { return std::string(each.param.name); });
 
-// --- discarding freed clusters
+// A directory of two clusters, whose entries are far from each other in the table.
+TEST(reading_directory, that_fails_in_the_middle_is_an_error_and_no_end) {
+    const std::uint32_t far = 40'000;
+    mounted_image made(formatted(40 << 10, "-F 32 -s 1"));
+    ASSERT_EQ(code(made.system->create("d", true, attributes::none)), 0);
+    for (int i = 0; i != 20; ++i)
+        put(*made.system, "d/file" + std::to_string(i), {});
+    const std::string whole = picture(*made.system);
+    const std::uint32_t first = made.system->state_of(*made.system->find("d").value())->first_cluster;
+    ASSERT_EQ(code(made.system->unmount()), 0);
+    const geometry& shape = made.shape;
+    const auto table = made.image.bytes().subspan(shape.fat_copy_offset(0), shape.fat_bytes);
+    const std::uint32_t second = *read_entry(shape.type, table, first);
+    ASSERT_TRUE(shape.is_cluster(second));
+    std::ranges::copy(made.image.bytes().subspan(shape.cluster_offset(second), shape.cluster_bytes),
+                      made.image.bytes().subspan(shape.cluster_offset(far)).begin());
+    ASSERT_TRUE(write_entry(shape.type, {.bytes = table}, first, far));
+    ASSERT_TRUE(write_entry(shape.type, {.bytes = table}, far, end_entry(shape.type)));
+
+    failing_device below(made.image);
+    const auto fs = file_system::mount(below, shape, made.clock, {.is_read_only = true}).value();
+    const auto directory = fs->find("d").value();
+    below.fail(1, 1, EIO);  // the first call reads the first cluster, the second the table
+    EXPECT_EQ(code(fs->list(*directory, 0)), EIO);
+    const auto state = fs->state_of(*directory);
+    ASSERT_EQ(code(state), 0);
+    EXPECT_FALSE(state->is_cut_off);
+    EXPECT_EQ(picture(*fs), whole);
+}
+
+// --- what is given up
 
 class discarding : public io::on_each_volume {
 protected:

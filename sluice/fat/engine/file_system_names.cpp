@@ -75,7 +75,7 @@ result<void> file_system::grow_directory(item& which, directory& in) {
     const std::unique_lock guard(which.mutex);
     if (done) done = which.chain.append(std::span(&*taken, 1));
     if (not done) {
-        (*from)->undo({*taken});
+        put_back({*taken});
         return done;
     }
     in.grow(offset);
@@ -111,7 +111,8 @@ result<std::uint32_t> file_system::make_directory_cluster(const item& parent) {
     reservation none(**from);
     const auto taken = take_cluster({}, none);
     if (not taken) return failure(taken.error());
-    ENSURE(parent.is_directory, "a directory is made in a directory");
+    ENSURE(parent.parent == nullptr or shape_.is_cluster(parent.chain.first()),
+           "the parent is the root or begins at a cluster");
     const std::uint32_t cluster = taken->first;
     std::vector<std::byte> bytes(shape_.cluster_bytes);
     directory_entry dots = new_entry(true, attributes::none);
@@ -125,7 +126,7 @@ result<std::uint32_t> file_system::make_directory_cluster(const item& parent) {
     const auto written = device_.write_at(shape_.cluster_offset(cluster), bytes);
     const auto ended = written ? table_.chain_up(*taken, end_entry(shape_.type)) : failure(written.error());
     if (ended) return cluster;
-    (*from)->undo({*taken});
+    put_back({*taken});
     return failure(ended.error());
 }
 
@@ -150,7 +151,6 @@ result<item_handle> file_system::create(std::string_view path, bool is_directory
     const auto entry = there->in->add(there->name, raw);
     touch(there->parent);
     if (not entry) return failure(entry.error());
-    ENSURE(next_id_ >= new_id_base(), "ids of new files are not those of places");
     (*entry)->use.id = next_id_++;
     item_ptr made = item_at(there->parent, **entry);
     if (const auto done = after_change(); not done) return failure(done.error());
@@ -175,7 +175,7 @@ result<void> file_system::remove(item& what) noexcept {
     }
     (*in)->remove(what.slot);
     touch(what.parent);
-    ENSURE(what.content == nullptr or what.content->name_count() == 0, "a directory goes when it is empty");
+    ENSURE((*in)->is_leaving(what.name.view()), "a removed name is on the disk until a commit");
     what.is_removed = true;
     dirty_directories_.erase(self);
     if (what.handles == 0) give_up(what);

@@ -2,10 +2,17 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "sluice/base/ensure.hpp"
 
 namespace sluice::fat {
+
+// In 64 bits: on a damaged volume, many files can have the same clusters.
+std::uint64_t clusters_in(std::span<const cluster_extent> extents) noexcept {
+    return std::accumulate(extents.begin(), extents.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, const cluster_extent& each) { return sum + each.length; });
+}
 
 free_map::free_map(std::uint32_t first, std::uint32_t count)
     : first_(first), count_(count), words_(count / word_bits + 1), free_in_(count / window_bits + 1) {
@@ -39,6 +46,7 @@ void free_map::take(cluster_extent what) noexcept {
     for_each_word(what,
                   [](std::uint64_t& word, std::uint64_t mask, std::uint32_t& free_in, std::uint32_t bits) {
                       ENSURE((word & mask) == mask, "taken bits were free");
+                      ENSURE(free_in >= bits, "the free bits of a window are counted");
                       word &= ~mask;
                       free_in -= bits;
                   });
@@ -50,10 +58,21 @@ void free_map::give(cluster_extent what) noexcept {
     for_each_word(what,
                   [](std::uint64_t& word, std::uint64_t mask, std::uint32_t& free_in, std::uint32_t bits) {
                       ENSURE((word & mask) == 0, "released bits were taken");
+                      ENSURE(free_in <= window_bits - bits, "the free bits of a window are counted");
                       word |= mask;
                       free_in += bits;
                   });
     free_ += what.length;
+}
+
+void free_map::give_if_taken(cluster_extent what) noexcept {
+    for_each_word(what, [&](std::uint64_t& word, std::uint64_t mask, std::uint32_t& free_in, std::uint32_t) {
+        const auto fresh = static_cast<std::uint32_t>(std::popcount(mask & ~word));
+        word |= mask;
+        free_in += fresh;
+        free_ += fresh;
+    });
+    ENSURE(free_ <= count_, "each bit is counted once");
 }
 
 std::uint32_t free_map::free_bits_from(std::uint32_t index, std::uint32_t most) const noexcept {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace sluice::fat {
@@ -15,7 +16,10 @@ struct cluster_extent {
                                                    const cluster_extent&) noexcept = default;
 };
 
-/// A bitmap of free clusters, numbered from `first()`.
+/// How many clusters they have together, each as often as it occurs. Complexity: linear.
+[[nodiscard]] std::uint64_t clusters_in(std::span<const cluster_extent> extents) noexcept;
+
+/// One bit per thing that may be taken, numbered from `first()`: clusters.
 ///
 /// Invariants: free_count() is the number of free bits; free_in_[w] is the number of free bits in
 /// window w, which has `window_bits` bits; bits after the last one are taken.
@@ -36,6 +40,8 @@ public:
     void take(cluster_extent what) noexcept;
     /// Marks all of `what` as free; all of it was taken before.
     void give(cluster_extent what) noexcept;
+    /// All of `what` is free now, whatever it was before.
+    void give_if_taken(cluster_extent what) noexcept;
 
     /// Returns the number of consecutive free clusters from `first` on, up to `most`. Clusters
     /// outside the map are not free.

@@ -67,6 +67,7 @@ const name_entry* name_index::add(name_entry entry) {
     links_[number][by_alias].hash = hash_ignoring_case(entry.alias);
     nodes_[number] = {.entry = std::move(entry)};
     put_in_chains(number);
+    ENSURE(numbers_used() <= numbers_.size(), "each name has a slot of its own");
     return &nodes_[number].entry;
 }
 
@@ -95,6 +96,7 @@ void name_index::erase(std::uint32_t slot) noexcept {
     }
     unused_.push_back(number);
     if (gone.is_leaving) --leaving_;
+    ENSURE(leaving_ <= numbers_used(), "leaving names are still in the index");
     gone.entry = {};
 }
 

@@ -163,7 +163,6 @@ io::task<bool> volume_change_feed::co_poll() noexcept {
         co_await commits_.join();
         co_return false;
     }
-    ENSURE(not has_bell_, "a feed with a bell does not poll");
     commits_now_ = false;
     if (threads_ == nullptr)
         (void)system_.commit();  // as in commit_in_background()

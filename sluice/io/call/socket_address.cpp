@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "sluice/base/ensure.hpp"
+
 namespace sluice::io {
 namespace {
 
@@ -88,6 +90,7 @@ class writer {
 public:
     explicit writer(std::span<char> memory) noexcept : memory_(memory) {}
     writer& operator<<(std::string_view text) noexcept {
+        ENSURE(used_ <= memory_.size(), "written beyond the memory");
         const std::size_t fitting = std::min(text.size(), memory_.size() - used_);
         std::copy_n(text.begin(), fitting, memory_.begin() + static_cast<std::ptrdiff_t>(used_));
         used_ += fitting;
@@ -292,6 +295,7 @@ bool socket_address::is_same_as(const socket_address& other) const noexcept {
         case address_family::unspecified:
             return true;
     }
+    ENSURE(false, "family() returns no other");
     return false;
 }
 

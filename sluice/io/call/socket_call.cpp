@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <climits>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/io/call/blocking.hpp"
 #include "sluice/io/call/limits.hpp"
 #include "sluice/io/call/socket_options.hpp"
@@ -23,6 +24,7 @@ int call_connect(int descriptor, const socket_address& peer) noexcept {
 
 int set_send_timeout(int descriptor, deadline::duration limit) noexcept {
     using std::chrono::duration_cast, std::chrono::microseconds, std::chrono::seconds;
+    ENSURE(limit > limit.zero(), "the kernel takes 0 for no limit");
     const auto whole = duration_cast<seconds>(limit);
     timeval value{.tv_sec = whole.count(), .tv_usec = duration_cast<microseconds>(limit - whole).count()};
     if (limit == deadline::duration::max()) value = {};  // to the kernel, 0 is for ever

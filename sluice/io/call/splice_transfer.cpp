@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/io/call/checked_moved.hpp"
 #include "sluice/io/call/limits.hpp"
 #include "sluice/io/call/sigpipe_guard.hpp"
 #include "sluice/io/call/socket_call.hpp"
@@ -59,8 +60,9 @@ ssize_t call_splice(const native_handle& from, extent_type from_offset, const na
                     extent_type to_offset, std::size_t bytes, unsigned flags = splice_flags) noexcept {
     auto in = static_cast<off64_t>(from_offset);
     auto out = static_cast<off64_t>(to_offset);
-    return ::splice(from.descriptor, is_file(from) ? &in : nullptr, to.descriptor,
-                    is_file(to) ? &out : nullptr, bytes, flags);
+    return checked_moved(::splice(from.descriptor, is_file(from) ? &in : nullptr, to.descriptor,
+                                  is_file(to) ? &out : nullptr, bytes, flags),
+                         bytes);
 }
 
 // Writes memory to the target's stream.
@@ -74,8 +76,10 @@ ssize_t put(const splice_transfer& t, const_bytes_type bytes, bool more_follows)
 ssize_t store(const native_handle& to, extent_type offset, bytes_type bytes) noexcept {
     std::size_t stored = 0;
     while (stored < bytes.size()) {
-        const ssize_t done = ::pwrite(to.descriptor, bytes.data() + stored, bytes.size() - stored,
-                                      static_cast<off_t>(offset + stored));
+        const bytes_type left = bytes.subspan(stored);
+        const ssize_t done = checked_moved(
+            ::pwrite(to.descriptor, left.data(), left.size(), static_cast<off_t>(offset + stored)),
+            left.size());
         if (done < 0 and errno == EINTR) continue;
         if (done <= 0) return stored != 0 ? static_cast<ssize_t>(stored) : -1;
         stored += static_cast<std::size_t>(done);
@@ -88,8 +92,9 @@ using copy_buffer = std::array<std::byte, limits::splice_stack_buffer_bytes>;
 
 ssize_t copy_from_file(splice_transfer& t, std::size_t bytes) noexcept {
     copy_buffer memory;
-    const ssize_t got = ::pread(t.from.descriptor, memory.data(), std::min(bytes, memory.size()),
-                                static_cast<off_t>(t.from_offset + t.payload()));
+    const std::size_t step = std::min(bytes, memory.size());
+    const auto at = static_cast<off_t>(t.from_offset + t.payload());
+    const ssize_t got = checked_moved(::pread(t.from.descriptor, memory.data(), step, at), step);
     if (got <= 0) return got;
     // What is not taken now is read again.
     const auto piece = std::span(memory).first(static_cast<std::size_t>(got));
@@ -146,6 +151,7 @@ ssize_t copy_out_of_pipe(splice_transfer& t, bytes_type memory) noexcept {
 // What the pipe holds, into the file. Returns how much went, or -1.
 ssize_t drain_to_file(splice_transfer& t) noexcept {
     transit_pipe& pipe = *t.through;
+    ENSURE(pipe.pending != 0, "nothing is in the pipe, which reads like the end");
     const ssize_t stored = call_splice(pipe.reader, 0, t.to, t.to_offset + t.moved, pipe.pending);
     if (stored < 0 and errno == EINVAL) {  // an append-only file, or a file system without splice
         if (not t.scratch.empty()) return copy_out_of_pipe(t, t.scratch);
@@ -159,6 +165,7 @@ ssize_t drain_to_file(splice_transfer& t) noexcept {
 // Socket to file by way of a pipe. Returns what the file took: all that was received, unless it fails.
 ssize_t receive_through(splice_transfer& t, std::size_t bytes) noexcept {
     transit_pipe& pipe = *t.through;
+    ENSURE(pipe.pending <= bytes or pipe.pending == 0, "the pipe holds more than is left to receive");
     if (pipe.pending == 0) {
         const ssize_t got = call_splice(t.from, 0, pipe.writer, 0, std::min(bytes, pipe.capacity));
         if (got <= 0) return got;
@@ -169,13 +176,14 @@ ssize_t receive_through(splice_transfer& t, std::size_t bytes) noexcept {
 
 // Moves one piece the way these two can. Returns the bytes `to` took, 0 at the end, or -1 with errno.
 ssize_t move_piece(splice_transfer& t, std::size_t bytes) noexcept {
+    ENSURE(bytes != 0, "moves nothing, which reads like the end");
     if (t.duplicates) return ::tee(t.from.descriptor, t.to.descriptor, bytes, SPLICE_F_NONBLOCK);
     if (is_file(t.from)) {
         if (t.copies) return copy_from_file(t, bytes);
         if (not is_socket(t.to)) return call_splice(t.from, t.from_offset + t.payload(), t.to, 0, bytes);
         if (t.through != nullptr) return send_through(t, bytes);
         auto at = static_cast<off_t>(t.from_offset + t.payload());
-        return ::sendfile(t.to.descriptor, t.from.descriptor, &at, bytes);
+        return checked_moved(::sendfile(t.to.descriptor, t.from.descriptor, &at, bytes), bytes);
     }
     if (is_file(t.to)) {
         if (t.copies) return copy_to_file(t, bytes);
@@ -192,6 +200,7 @@ int prepare(splice_transfer& t) noexcept {
     ENSURE(not(is_file(t.from) and is_file(t.to)), "one end of a transfer is a stream");
     ENSURE(t.through == nullptr or is_socket(t.from) or is_socket(t.to),
            "a pipe needs no pipe to go through");
+    ENSURE(t.through == nullptr or t.through->capacity != 0, "the splice_pipe has been moved from");
     t.is_prepared = true;
     if (t.waits) return 0;
     // Copied by calls that say themselves whether they wait.

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/io/call/handle.hpp"
@@ -12,13 +13,32 @@
 
 namespace sluice::io {
 
-/// The pipe of a splice_pipe, as the transfers see it, and how many bytes are in it. The descriptors are the
-/// splice_pipe's. Invariant: `pending` is at most `capacity`.
+/// The pipe of a splice_pipe, as the transfers see it, and how many bytes are in it. The splice_pipe owns the
+/// descriptors, and this moves with it: one pipe has one count. An object that was moved from belongs to no
+/// pipe and has a capacity of 0. Invariant: `pending` is at most `capacity`.
 struct transit_pipe {
     native_handle reader;
     native_handle writer;
     std::size_t capacity = 0;
     std::size_t pending = 0;
+
+    transit_pipe(const native_handle& reads, const native_handle& writes, std::size_t bytes_max) noexcept
+        : reader(reads), writer(writes), capacity(bytes_max) {}
+    transit_pipe(const transit_pipe&) = delete;
+    transit_pipe& operator=(const transit_pipe&) = delete;
+    transit_pipe(transit_pipe&& other) noexcept
+        : reader(std::exchange(other.reader, {})),
+          writer(std::exchange(other.writer, {})),
+          capacity(std::exchange(other.capacity, 0)),
+          pending(std::exchange(other.pending, 0)) {}
+    transit_pipe& operator=(transit_pipe&& other) noexcept {
+        reader = std::exchange(other.reader, {});
+        writer = std::exchange(other.writer, {});
+        capacity = std::exchange(other.capacity, 0);
+        pending = std::exchange(other.pending, 0);
+        return *this;
+    }
+    ~transit_pipe() = default;
 
     void add(std::size_t bytes) noexcept {
         ENSURE(bytes <= capacity - pending, "a pipe holds no more than its capacity");

@@ -9,6 +9,10 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "sluice/base/ensure.hpp"
+#include "sluice/io/call/checked_moved.hpp"
+#include "sluice/io/call/limits.hpp"
+
 namespace sluice::io {
 namespace {
 
@@ -51,6 +55,7 @@ ssize_t call_if_ready(int fd, direction which, std::span<const buffer> pieces) n
         errno = EAGAIN;
         return -1;
     }
+    ENSURE(not pieces.empty(), "asks for no bytes of a stream, which are there at once");
     const auto* piece = pieces.data();
     while (piece + 1 != pieces.data() + pieces.size() and piece->size() == 0)
         ++piece;
@@ -76,10 +81,8 @@ ssize_t call_pipe(const native_handle& native, direction which, std::span<const 
     return which == direction::in ? ::readv(fd, list, count) : ::writev(fd, list, count);
 }
 
-}  // namespace
-
-std::ptrdiff_t transfer_call(const native_handle& native, direction which, std::span<const buffer> pieces,
-                             extent_type offset, wait waits) noexcept {
+ssize_t call_for(const native_handle& native, direction which, std::span<const buffer> pieces,
+                 extent_type offset, wait waits) noexcept {
     switch (native.kind) {
         case handle_kind::socket:
             return call_socket(native.descriptor, which, pieces, waits);
@@ -88,6 +91,21 @@ std::ptrdiff_t transfer_call(const native_handle& native, direction which, std::
         default:
             return call_pipe(native, which, pieces, waits);
     }
+}
+
+std::size_t bytes_of(std::span<const buffer> pieces) noexcept {
+    std::size_t total = 0;
+    for (const buffer& piece : pieces)
+        total += piece.size();
+    return total;
+}
+
+}  // namespace
+
+std::ptrdiff_t transfer_call(const native_handle& native, direction which, std::span<const buffer> pieces,
+                             extent_type offset, wait waits) noexcept {
+    ENSURE(pieces.size() <= limits::pieces_per_call_max, "more pieces than a system call takes");
+    return checked_moved(call_for(native, which, pieces, offset, waits), bytes_of(pieces));
 }
 
 std::ptrdiff_t transfer_piece_through_library(const native_handle& native, direction which,

@@ -12,7 +12,8 @@ namespace sluice::io {
 enum class wait : bool { no, yes };
 
 /// One system call that moves bytes between memory and whatever the handle is: the only place that knows
-/// which call that is. Returns the bytes moved, or -1 with the cause in errno.
+/// which call that is. Returns the bytes moved, or -1 with the cause in errno: EIO if the file system claims
+/// to have moved more than the pieces hold.
 ///
 /// With `wait::no` it returns EAGAIN rather than wait, and EOPNOTSUPP if this file cannot be asked that.
 /// Sockets are asked by flag, because O_NONBLOCK would be shared with every process that has the description

@@ -131,6 +131,7 @@ result<void> epoll_multiplexer::backend_attach(registration&) noexcept {
 
 void epoll_multiplexer::backend_detach(registration& attached) noexcept {
     for (auto& half : attached.halves) {
+        ENSURE(armed_ != 0 or not half.is_armed, "more halves are armed than were counted");
         if (half.is_armed) --armed_;
         ENSURE(half.queue.empty() and half.in_flight == 0, "detached while operations are pending");
     }
@@ -152,6 +153,7 @@ void epoll_multiplexer::set_interest(registration& target, std::uint32_t events)
         // again.
         const int code = errno;
         for (auto& half : target.halves) {
+            ENSURE(armed_ != 0 or not half.is_armed, "more halves are armed than were counted");
             if (half.is_armed) --armed_;
             half.is_armed = false;
             if (half.in_flight != 0) continue;  // another thread tries the first, and asks again
@@ -178,6 +180,7 @@ void epoll_multiplexer::arm(registration::half& half) noexcept {
 // the peer has not answered yet. A write is not left to epoll, which reports room only when there is much of
 // it.
 void epoll_multiplexer::serve_or_watch(registration::half& half) noexcept {
+    ENSURE(not half.queue.empty(), "nothing waits on a half that is served");
     const bool epoll_tells = half.is_armed and half.which == direction::in and waits_for_one_piece(half);
     if (epoll_tells) return;
     if (serve_half(half)) arm(half);
@@ -205,6 +208,7 @@ void epoll_multiplexer::on_event(registration& target, std::uint32_t events) noe
 // How many there are. A kernel before 5.11, or a sandbox that does not know the call, waits in milliseconds,
 // which are rounded up: what is left of one would be spent asking again and again.
 int epoll_multiplexer::wait_for_events(std::span<epoll_event> into, duration at_most) noexcept {
+    ENSURE(at_most >= duration::zero(), "waits for a time that has passed");
     const auto events_max = static_cast<int>(into.size());
     const bool for_ever = at_most == duration::max();
     const auto seconds = std::chrono::floor<std::chrono::seconds>(at_most);
@@ -288,6 +292,7 @@ void epoll_multiplexer::backend_cancel(operation_record& op) noexcept {
         ENSURE(workers_ != nullptr, "with a worker, where there is none");
         worker_pool::cancel(op, op.cancel_code);
     } else {
+        ENSURE(op.at == operation_record::stage::waiting, "an operation is cancelled that is over");
         unthreaded_.erase(op);
         if (op.transferred == 0) op.error_code = op.cancel_code;
         finish(op);

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/io/call/checked_moved.hpp"
 #include "sluice/io/file/file_handle.hpp"
 #include "sluice/io/path/file_status.hpp"
 
@@ -64,8 +65,10 @@ void write_until(worker& self, const place& where, const std::atomic<bool>& stop
         // Two patterns by turns: a writer that is alone for a time slice must not write what stands there
         // already.
         const std::size_t pattern = self.transfers % 2 == 0 ? 0 : self.second_pattern;
-        const std::ptrdiff_t written = where.calls.write(
-            self.file.descriptor(), {self.memory.get() + pattern, where.bytes}, where.offset);
+        const std::ptrdiff_t written =
+            checked_moved(where.calls.write(self.file.descriptor(),
+                                            {self.memory.get() + pattern, where.bytes}, where.offset),
+                          where.bytes);
         if (written < 0 and errno == EINTR) continue;
         if (written <= 0) {
             self.failed = written < 0 ? error::last("write", self.file.descriptor())
@@ -83,8 +86,9 @@ void read_until(worker& self, const place& where, const std::atomic<bool>& stop)
     while (not stop.load(std::memory_order_relaxed)) {
         // One call. What it does not return is left: another call would see another moment, and what the two
         // hold together is no read that the file system has torn.
-        const std::ptrdiff_t got =
-            where.calls.read(self.file.descriptor(), {self.memory.get(), where.bytes}, where.offset);
+        const std::ptrdiff_t got = checked_moved(
+            where.calls.read(self.file.descriptor(), {self.memory.get(), where.bytes}, where.offset),
+            where.bytes);
         if (got < 0 and errno == EINTR) continue;
         if (got <= 0) {
             self.failed = got < 0 ? error::last("read", self.file.descriptor())
@@ -112,8 +116,9 @@ void read_until(worker& self, const place& where, const std::atomic<bool>& stop)
 result<void> fill(worker& with, const place& where) noexcept {
     ENSURE(with.writes, "a reader has no pattern");
     for (std::size_t done = 0; done != where.bytes;) {
-        const std::ptrdiff_t written = where.calls.write(
-            with.file.descriptor(), {with.memory.get() + done, where.bytes - done}, where.offset + done);
+        const const_bytes_type left(with.memory.get() + done, where.bytes - done);
+        const std::ptrdiff_t written =
+            checked_moved(where.calls.write(with.file.descriptor(), left, where.offset + done), left.size());
         if (written < 0 and errno == EINTR) continue;
         if (written < 0) return failure(error::last("write", with.file.descriptor()));
         if (written == 0) return failure({ENOSPC, "write", with.file.descriptor()});
@@ -124,6 +129,7 @@ result<void> fill(worker& with, const place& where) noexcept {
 
 result<atomicity_row> try_size(std::vector<worker>& workers, const place& where,
                                std::chrono::nanoseconds time) {
+    ENSURE(not workers.empty() and workers.front().writes, "the first worker writes before others read");
     if (const auto filled = fill(workers.front(), where); not filled) return failure(filled.error());
     std::atomic<bool> stop = false;
     {
@@ -153,6 +159,7 @@ result<atomicity_row> try_size(std::vector<worker>& workers, const place& where,
 
 result<std::vector<worker>> make_workers(const path_handle& directory, path_view name,
                                          const atomicity_options& options, caching cached) {
+    ENSURE(options.writers <= 127, "each writer has two values of a byte, and zero is none of them");
     std::vector<worker> workers(options.writers + options.readers);
     for (std::size_t i = 0; i < workers.size(); ++i) {
         auto file = file_handle::open(directory, name, mode::write, creation::open_existing, cached);
@@ -201,6 +208,7 @@ result<atomicity_series> try_series(const path_handle& directory, path_view name
     }
     for (std::size_t bytes = smallest(workers->front().file, direct, options.write_bytes_min);
          bytes <= options.write_bytes_max; bytes *= 2) {
+        ENSURE(std::has_single_bit(bytes), "sizes are doubled");
         const place where{.calls = calls, .offset = options.offset_bytes, .bytes = bytes};
         const auto row = try_size(*workers, where, options.time_per_size);
         if (not row) {

@@ -10,6 +10,7 @@
 #include <array>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/io/call/checked_moved.hpp"
 #include "sluice/io/call/limits.hpp"
 #include "sluice/io/file/file_copy.hpp"
 
@@ -102,9 +103,8 @@ result<std::size_t> copy::copy_some_in_kernel(std::size_t bytes_max) noexcept {
     auto from = static_cast<off64_t>(source_ + outcome_.cloned_bytes);
     auto to = static_cast<off64_t>(target_ + outcome_.cloned_bytes);
     for (;;) {
-        const ssize_t copied = ::copy_file_range(from_, &from, to_, &to, bytes_max, 0);
-        // A file system in user space may claim anything.
-        if (copied > static_cast<ssize_t>(bytes_max)) return failure({EIO, "copy_file_range to", to_});
+        const ssize_t copied =
+            checked_moved(::copy_file_range(from_, &from, to_, &to, bytes_max, 0), bytes_max);
         if (copied >= 0) return static_cast<std::size_t>(copied);
         if (errno != EINTR) return failure(error::last("copy_file_range to", to_));
     }
@@ -114,14 +114,15 @@ result<std::size_t> copy::copy_some_by_hand(std::span<std::byte> buffer, std::si
     ENSURE(not buffer.empty() and bytes_max != 0, "copies nothing, which reads like the end");
     const auto from = static_cast<off_t>(source_ + outcome_.cloned_bytes);
     const auto to = static_cast<off_t>(target_ + outcome_.cloned_bytes);
+    const std::span piece = buffer.first(std::min(buffer.size(), bytes_max));
     ssize_t got = 0;
     do {
-        got = ::pread(from_, buffer.data(), std::min(buffer.size(), bytes_max), from);
+        got = checked_moved(::pread(from_, piece.data(), piece.size(), from), piece.size());
     } while (got < 0 and errno == EINTR);
     if (got < 0) return failure(error::last("read", from_));
     for (ssize_t put = 0; put < got;) {
-        const ssize_t written =
-            ::pwrite(to_, buffer.data() + put, static_cast<std::size_t>(got - put), to + put);
+        const auto left = static_cast<std::size_t>(got - put);
+        const ssize_t written = checked_moved(::pwrite(to_, piece.data() + put, left, to + put), left);
         if (written < 0 and errno == EINTR) continue;
         if (written < 0) return failure(error::last("write", to_));
         if (written == 0) return failure({EIO, "write", to_});
@@ -131,6 +132,7 @@ result<std::size_t> copy::copy_some_by_hand(std::span<std::byte> buffer, std::si
 }
 
 result<std::size_t> copy::copy_some(std::size_t bytes_max) noexcept {
+    ENSURE(outcome_.method != clone_method::reflink, "a reflink has no steps");
     if (outcome_.method == clone_method::kernel_copy) {
         const auto copied = copy_some_in_kernel(bytes_max);
         // Nothing, though the file goes on: files made up by the kernel (/proc) are copied so.
@@ -190,6 +192,7 @@ result<clone_result> copy::run(extent_type target_length) noexcept {
         const auto data =
             options_.holes == source_holes::ignored ? result<extent_pair>(rest) : next_data(from_, rest);
         if (not data) return failure(data.error());
+        ENSURE(data->offset >= at and data->offset - at <= rest.length, "data outside of the range");
         if (data->offset > at) {
             if (const auto done = copy_hole(data->offset - at); not done) return failure(done.error());
         }
@@ -197,6 +200,7 @@ result<clone_result> copy::run(extent_type target_length) noexcept {
         if (data->length == 0) (void)goes_on();
     }
     if (outcome_.cloned_bytes == total_) outcome_.stopped = false;
+    ENSURE(outcome_.data_bytes <= outcome_.cloned_bytes, "more data than bytes were copied");
     if (const auto done = lengthen(); not done) return failure(done.error());
     return outcome_;
 }

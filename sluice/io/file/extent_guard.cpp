@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/io/call/limits.hpp"
 
 namespace sluice::io {
@@ -13,6 +14,7 @@ namespace {
 constexpr auto offset_max = static_cast<extent_type>(std::numeric_limits<std::int64_t>::max());
 
 struct flock kernel_lock(extent_pair range, short type) noexcept {
+    ENSURE(range.offset <= offset_max, "the kernel's offset would be negative");
     struct flock lock{};  // l_pid must be zero
     lock.l_type = type;
     lock.l_whence = SEEK_SET;
@@ -30,6 +32,7 @@ int lock_once(int descriptor, int command, struct flock lock) noexcept {
 }
 
 int lock_within(int descriptor, const struct flock& lock, deadline within) noexcept {
+    ENSURE(not within.is_none(), "without a deadline the kernel waits");
     using clock = deadline::steady_clock;
     const auto end = within.steady_end(clock::now(), deadline::system_clock::now());
     std::chrono::nanoseconds pause = limits::lock_pause_min;

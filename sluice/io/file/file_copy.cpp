@@ -7,6 +7,7 @@
 #include <array>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/io/call/checked_moved.hpp"
 
 namespace sluice::io {
 namespace {
@@ -15,6 +16,9 @@ constexpr std::size_t page_bytes = 4096;
 
 // Aligned, for files opened with direct i/o.
 alignas(page_bytes) constexpr std::array<std::byte, 16 * page_bytes> zeros{};
+
+// Taken for data where a file changes while it is asked for holes. Short, so that a sparse file stays sparse.
+constexpr extent_type unclear_bytes = zeros.size();
 
 }  // namespace
 
@@ -32,10 +36,13 @@ result<extent_pair> next_data(int descriptor, extent_pair range) noexcept {
     const extent_type first = std::max(static_cast<extent_type>(data), range.offset);
     if (first >= end) return extent_pair{.offset = end, .length = 0};
     const off_t hole = ::lseek(descriptor, data, SEEK_HOLE);
-    // ENXIO: somebody cut the file in between.
+    // ENXIO: another process cut the file in between.
     if (hole < 0 and errno != ENXIO) return failure(error::last("lseek SEEK_HOLE", descriptor));
-    const extent_type last = hole < 0 ? first : std::clamp(static_cast<extent_type>(hole), first, end);
-    return extent_pair{.offset = first, .length = last - first};
+    // Another process punched the data away in between, or the file system contradicts itself. A caller that
+    // got no bytes would ask the same again, perhaps without end. A hole that is read as data is zeros.
+    if (hole <= static_cast<off_t>(first))
+        return extent_pair{.offset = first, .length = std::min<extent_type>(end - first, unclear_bytes)};
+    return extent_pair{.offset = first, .length = std::min(static_cast<extent_type>(hole), end) - first};
 }
 
 result<void> punch_hole(int descriptor, extent_pair range) noexcept {
@@ -52,7 +59,8 @@ result<void> punch_hole(int descriptor, extent_pair range) noexcept {
 result<void> write_zeros(int descriptor, extent_pair range) noexcept {
     while (range.length > 0) {
         const auto step = static_cast<std::size_t>(std::min<extent_type>(range.length, zeros.size()));
-        const ssize_t written = ::pwrite(descriptor, zeros.data(), step, static_cast<off_t>(range.offset));
+        const ssize_t written =
+            checked_moved(::pwrite(descriptor, zeros.data(), step, static_cast<off_t>(range.offset)), step);
         if (written < 0 and errno == EINTR) continue;
         if (written < 0) return failure(error::last("write zeros", descriptor));
         if (written == 0) return failure({EIO, "write zeros", descriptor});

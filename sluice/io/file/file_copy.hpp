@@ -13,7 +13,8 @@ namespace sluice::io {
 }
 
 /// The first piece of data in a range, which must lie within the file; of length 0 if there is none.
-/// Everything is data where the file system knows no holes. Errors: EIO.
+/// Everything is data where the file system knows no holes, and up to 64 KiB are where the file changes
+/// meanwhile: a length of 0 is always that of the end. Errors: EIO.
 [[nodiscard]] result<extent_pair> next_data(int descriptor, extent_pair range) noexcept;
 
 /// Gives the blocks of a range back. Errors: EOPNOTSUPP if the file system cannot; as file_handle::zero.

@@ -20,20 +20,11 @@ bool opens_content(mode wanted) noexcept {
     return wanted == mode::read or wanted == mode::write or wanted == mode::append;
 }
 
+// For modes that open the content.
 int flags_of(mode wanted) noexcept {
-    switch (wanted) {
-        case mode::none:
-        case mode::attr_read:
-        case mode::attr_write:
-            return O_PATH;
-        case mode::read:
-            return O_RDONLY;
-        case mode::write:
-            return O_RDWR;
-        case mode::append:
-            return O_WRONLY | O_APPEND;
-    }
-    return O_PATH;
+    ENSURE(opens_content(wanted), "the flags of the others are O_PATH");
+    if (wanted == mode::append) return O_WRONLY | O_APPEND;
+    return wanted == mode::write ? O_RDWR : O_RDONLY;
 }
 
 int flags_of(creation create) noexcept {
@@ -48,6 +39,7 @@ int flags_of(creation create) noexcept {
         case creation::truncate_existing:
             return O_TRUNC;
     }
+    ENSURE(false, "no such way of creation");
     return 0;
 }
 
@@ -66,6 +58,7 @@ int flags_of(caching cached) noexcept {
                                   // anyway
             return 0;
     }
+    ENSURE(false, "no such way of caching");
     return 0;
 }
 
@@ -280,6 +273,7 @@ result<std::span<extent_pair>> file_handle::extents(extent_pair range,
         const auto data = next_data(descriptor(), {.offset = at, .length = end - at});
         if (not data) return failure(data.error());
         if (data->length == 0) break;
+        ENSURE(data->offset >= at and data->length <= end - data->offset, "data outside of the range");
         storage[found++] = *data;
         at = data->offset + data->length;
     }

@@ -77,6 +77,7 @@ result<void> mapped_file_handle::map_reserved(extent_type reserve_bytes) noexcep
 }
 
 void mapped_file_handle::unmap() noexcept {
+    ENSURE((address_ == nullptr) == (reserved_ == 0), "a map has pages, and no map has none");
     if (address_ == nullptr) return;
     (void)::munmap(std::exchange(address_, nullptr), std::exchange(reserved_, 0));
     length_.store(0, std::memory_order_relaxed);
@@ -221,6 +222,7 @@ io_result<const_buffers_type> mapped_file_handle::barrier(barrier_kind kind,
     if (range.offset >= reserved_) return range.buffers;
     const extent_type first = range.offset / page_bytes() * page_bytes();
     const extent_type end = range.offset + std::min(bytes, reserved_ - range.offset);
+    ENSURE(first < end and end <= reserved_, "a barrier of pages outside of the map");
     if (::msync(address_ + first, end - first, MS_SYNC) != 0)
         return failure(error::last("msync", descriptor()));
     return range.buffers;

@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cerrno>
 
 #include "sluice/base/ensure.hpp"
@@ -42,7 +43,9 @@ bool is_there(const file_handle& file, extent_type offset) noexcept {
 }  // namespace
 
 extent_type page_bytes() noexcept {
-    return static_cast<extent_type>(::sysconf(_SC_PAGESIZE));
+    const auto bytes = static_cast<extent_type>(::sysconf(_SC_PAGESIZE));
+    ENSURE(std::has_single_bit(bytes), "offsets are rounded to pages");
+    return bytes;
 }
 
 std::optional<std::uint64_t> cached_pages(const file_handle& file, extent_pair range) noexcept {

@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "sluice/io/call/blocking.hpp"
+#include "sluice/io/call/checked_moved.hpp"
 #include "sluice/io/call/system_call.hpp"
 #include "sluice/io/loop/engine.hpp"
 
@@ -38,7 +39,8 @@ io_result<std::span<Byte>> transfer_bytes(const native_handle& native,
     buffer piece(const_cast<std::byte*>(request.buffers.data()), size);
     std::size_t moved = 0;
     if (within.is_none()) [[likely]] {
-        const std::ptrdiff_t first = transfer_piece(native, which, piece, request.offset, wait::yes);
+        const std::ptrdiff_t first =
+            checked_outcome(transfer_piece(native, which, piece, request.offset, wait::yes), size);
         const bool takes_any = which == direction::in and native.kind != handle_kind::file;
         if (first == static_cast<std::ptrdiff_t>(size) or (first >= 0 and takes_any)) [[likely]] {
             return request.buffers.first(static_cast<std::size_t>(first));
@@ -56,6 +58,7 @@ io_result<std::span<Byte>> transfer_bytes(const native_handle& native,
     const auto rest =
         transfer_blocking(native, which, {&piece, 1}, request.offset + moved, within, amount::all);
     if (not rest and moved == 0) return failure(rest.error());
+    ENSURE(rest.value_or(0) <= piece.size(), "more was moved than was left");
     return request.buffers.first(moved + rest.value_or(0));
 }
 

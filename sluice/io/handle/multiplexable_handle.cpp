@@ -54,6 +54,7 @@ result<void> multiplexable_handle::set_multiplexer() noexcept {
 }
 
 registration& multiplexable_handle::adopt() noexcept {
+    ENSURE(registration_ == nullptr, "a handle that has a multiplexer adopts none");
     io_multiplexer* const running = io_multiplexer::running_here();
     if (const auto attached = running != nullptr ? set_multiplexer(running) : set_multiplexer(); not attached)
         return detail::refused_handle(attached.error());

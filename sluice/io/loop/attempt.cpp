@@ -67,6 +67,7 @@ bool attempt_transfer(operation_record& op, direction which) noexcept {
 }
 
 bool attempt_accept(operation_record& op, socket_address* peer) noexcept {
+    ENSURE(op.transferred == 0, "the connection that it has would be lost");
     const int descriptor = accept_call(op.target->native.descriptor, peer);
     if (descriptor < 0) return not would_block(errno) and fail(op, errno);
     op.transferred = static_cast<std::size_t>(descriptor);
@@ -86,6 +87,7 @@ bool is_ready(int descriptor, short events) noexcept {
 
 // `backend_word` remembers that the connection is under way.
 bool attempt_connect(operation_record& op) noexcept {
+    ENSURE(op.backend_word <= 1, "a connect has begun, or not");
     const int fd = op.target->native.descriptor;
     const int code = op.backend_word == 0
                          ? begin_connect(fd, *static_cast<const socket_address*>(op.argument))
@@ -98,6 +100,7 @@ bool attempt_connect(operation_record& op) noexcept {
 bool attempt_datagram(operation_record& op, direction which) noexcept {
     auto& request = *static_cast<datagram_request*>(op.argument);
     const native_handle& native = op.target->native;
+    ENSURE(op.transferred == 0, "a datagram is moved by one call");
     for (bool is_last = which == direction::in;; is_last = true) {
         const std::ptrdiff_t moved = datagram_call(native, which, {op.pieces, op.piece_count}, request);
         if (moved >= 0) {
@@ -138,6 +141,7 @@ bool attempt_splice(operation_record& op) noexcept {
 
 void pop_finished(registration::half& half, operation_queue& ready) noexcept {
     operation_record* const finished = half.queue.pop_front();
+    ENSURE(finished->at != operation_record::stage::ready, "an operation finishes once");
     if (half.in_flight > 0) --half.in_flight;
     finished->at = operation_record::stage::ready;
     ready.push_back(*finished);
@@ -203,6 +207,7 @@ progress serve_gathered(registration::half& half, operation_queue& ready, std::s
 }  // namespace
 
 void finish_front(registration::half& half, operation_queue& ready) noexcept {
+    ENSURE(not half.queue.empty(), "an outcome of no operation");
     const bool gap = was_cut_short(*half.queue.front());
     pop_finished(half, ready);
     while (gap and not half.queue.empty()) {
@@ -224,6 +229,7 @@ std::size_t remaining_pieces(const operation_record& op, std::span<buffer> out) 
         out[count++] = {piece.data() + skip, piece.size() - skip};
         skip = 0;
     }
+    ENSURE(skip == 0, "an operation has moved more than it asked for");
     return count;
 }
 
@@ -241,6 +247,7 @@ bool has_too_many_pieces(const operation_record& op) noexcept {
 }
 
 bool attempt(operation_record& op) noexcept {
+    ENSURE(op.error_code == 0, "an operation that has failed is attempted again");
     switch (op.kind) {
         case operation_kind::read:
             return attempt_transfer(op, direction::in);
@@ -257,8 +264,6 @@ bool attempt(operation_record& op) noexcept {
             return is_ready(op.target->native.descriptor, POLLIN);
         case operation_kind::ready_to_write:
             return is_ready(op.target->native.descriptor, POLLOUT);
-        case operation_kind::barrier:
-            return op.target->is_stream();  // nothing to make durable
         case operation_kind::splice_out:
         case operation_kind::splice_in:
             return attempt_splice(op);
@@ -269,12 +274,15 @@ bool attempt(operation_record& op) noexcept {
         case operation_kind::call_in:
         case operation_kind::call_out:
             return attempt_call(op);
-        case operation_kind::sleep:
         case operation_kind::receive:  // the back end's alone
         case operation_kind::wait_word:
-        case operation_kind::external:
             return false;
+        case operation_kind::barrier:
+        case operation_kind::sleep:
+        case operation_kind::external:
+            break;
     }
+    ENSURE(false, "an operation of this kind is not attempted");
     return false;
 }
 
@@ -317,7 +325,8 @@ progress advance_together(registration::half& half, operation_queue& ready, std:
 gathered gather(const registration::half& half, std::span<buffer> pieces) noexcept {
     gathered all;
     for (const operation_record& op : half.queue) {
-        const bool fits = op.piece_count <= pieces.size() - all.pieces;
+        const bool fits = op.piece_count <= pieces.size() - all.pieces and
+                          all.operations != std::numeric_limits<decltype(all.operations)>::max();
         const bool joins =
             fits and shares_calls(*half.owner, op) and shares_calls(*half.owner, *half.queue.front());
         if (all.operations != 0 and not joins) break;

@@ -19,6 +19,7 @@ const char* text_of(unreturned_failure which) noexcept {
         case unreturned_failure::loop_cannot_run:
             return "the kernel does not let an event loop run";
     }
+    ENSURE(false, "no such failure");
     return "";
 }
 

@@ -1,5 +1,6 @@
 #include "sluice/io/loop/io_multiplexer.hpp"
 
+#include <limits>
 #include <new>
 
 #include "sluice/io/call/limits.hpp"
@@ -15,6 +16,7 @@ io_multiplexer::io_multiplexer() noexcept : inline_left_(limits::inline_completi
 io_multiplexer::~io_multiplexer() {
     ENSURE(pending_ == 0,
            "a multiplexer is destroyed while operations are pending on it: cancel and complete them");
+    ENSURE(queued_ == 0, "operations of the back end are counted that do not exist");
     ENSURE(registered_buffers_ == 0, "a registered buffer must go before its multiplexer");
     ENSURE(completing_.load(std::memory_order_relaxed) == 0,
            "a back end's destructor begins with let_finish()");
@@ -40,6 +42,8 @@ registration* io_multiplexer::take_registration() noexcept {
                                                   registration[limits::registrations_per_chunk]);
         if (chunk == nullptr) return nullptr;
         const std::size_t first = chunks_.size() * limits::registrations_per_chunk;
+        ENSURE(first <= std::numeric_limits<std::uint32_t>::max() - limits::registrations_per_chunk,
+               "a slot has a number of 32 bits");
         for (std::size_t i = 0; i < limits::registrations_per_chunk; ++i) {
             registration& fresh = chunk[i];
             fresh.multiplexer = this;
@@ -59,6 +63,8 @@ result<registration*> io_multiplexer::attach(const native_handle& native) noexce
     const entry in(*this);
     registration* const fresh = take_registration();
     if (fresh == nullptr) return failure({ENOMEM, "attach to multiplexer", native.descriptor});
+    ENSURE(fresh->pending == 0 and not fresh->native.is_valid(),
+           "a record in use is in the list of free ones");
     fresh->native = native;
     choose_calls(*fresh);
     if (auto attached = backend_attach(*fresh); not attached) {
@@ -70,6 +76,7 @@ result<registration*> io_multiplexer::attach(const native_handle& native) noexce
 
 result<void> io_multiplexer::detach(registration& attached) noexcept {
     const entry in(*this);
+    ENSURE(attached.multiplexer == this, "a handle is detached from the multiplexer that it is attached to");
     if (attached.pending != 0) return failure({EBUSY, "detach from multiplexer", attached.native.descriptor});
     backend_detach(attached);
     for (auto& half : attached.halves) {

@@ -537,20 +537,20 @@ private:
     void arm_timer(detail::operation_record& op) noexcept;
     void disarm_timer(detail::operation_record& op) noexcept;
     void expire(detail::operation_record& op) noexcept;
-    void leave_to_loop(detail::operation_record& op) noexcept;
+    inline void leave_to_loop(detail::operation_record& op) noexcept;
     void enqueue(detail::operation_record& op) noexcept;
-    [[nodiscard]] progress serve_one_piece(registration::half& half) noexcept;
+    [[nodiscard]] inline progress serve_one_piece(registration::half& half) noexcept;
     [[nodiscard]] bool serve_longer(registration::half& half) noexcept;
     inline void retire(detail::operation_record& op) noexcept;
     bool signal(detail::operation_record& op) noexcept;
-    int signal_ready(int max) noexcept;
-    result<int> complete(int max, time_point until) noexcept;
+    inline int signal_ready(int max) noexcept;
+    inline result<int> complete(int max, time_point until) noexcept;
     int expire_some(int max) noexcept;
     int invoke_some(int max) noexcept;
     int idle_value() const noexcept { return pending_ == 0 ? nothing_pending : nothing_ready; }
-    result<int> run_once(int max, time_point until) noexcept;
-    result<int> turn_once(int max, time_point until) noexcept;
-    result<int> turn_until(time_point until, int max) noexcept;
+    inline result<int> run_once(int max, time_point until) noexcept;
+    inline result<int> turn_once(int max, time_point until) noexcept;
+    inline result<int> turn_until(time_point until, int max) noexcept;
     [[nodiscard]] bool is_exhausted() const noexcept;
     registration* take_registration() noexcept;
     [[nodiscard]] bool can_fork() noexcept;

@@ -14,6 +14,7 @@ using detail::operation_record;
 // Takes an operation the kernel does not know of out of its queue and finishes it.
 void io_multiplexer::withdraw(operation_record& op, int code) noexcept {
     ENSURE(code != 0, "ends early without a cause");
+    ENSURE(queued_ != 0, "an operation is withdrawn that does not wait");
     if (op.kind != operation_kind::sleep) op.target->side(direction_of(op.kind)).queue.erase(op);
     const bool broke_stream = leaves_gap(op.kind) and op.transferred != 0;
     const direction which = direction_of(op.kind);
@@ -37,6 +38,7 @@ void io_multiplexer::cancel(operation_record& op, int code) noexcept {
     ENSURE(code == ECANCELED or code == ETIMEDOUT, "operations are cancelled, or their time is up");
     if (op.is_idle() or op.at == operation_record::stage::ready or op.at == operation_record::stage::valued)
         return;
+    ENSURE(op.target->multiplexer == this, "an operation is cancelled by the multiplexer of its handle");
     // A worker thread that is about to begin the operation may be looking. relaxed: see worker_pool::cancel.
     const std::atomic_ref wish(op.cancel_code);
     const bool is_first = wish.load(std::memory_order_relaxed) == 0;
@@ -92,6 +94,7 @@ bool io_multiplexer::abandon(operation_record& op) noexcept {
     if (is_outside_of_turns and turn() % 2 != 0) end_turn();
     if (op.is_idle()) return false;
     if (op.queue_link.is_linked()) ready_.erase(op);
+    ENSURE(pending_ != 0 and op.target->pending != 0, "an operation is abandoned that was not counted");
     retire(op);
     return not op.has_completed;
 }

@@ -35,6 +35,7 @@ void io_multiplexer::post_last(posted_item& item) noexcept {
 }
 
 void io_multiplexer::poll_external(operation_record& op) noexcept {
+    ENSURE(op.at == operation_record::stage::in_flight, "external work is in flight until it has completed");
     external_work& work = *static_cast<external_work*>(op.argument);
     if (sharing_ != nullptr) return call_pinned(op, &external_work::poll);
     work.poll();
@@ -61,6 +62,7 @@ void io_multiplexer::finish_notification(operation_record& op) noexcept {
     op.notification_pending = false;
     // Before the outcome is known, or while its signal waits in `ready_`, done simply follows value.
     if (op.at != operation_record::stage::ready and op.at != operation_record::stage::valued) return;
+    ENSURE(queued_ != 0, "an operation ends that the back end was not known to have");
     --queued_;
     if (op.at == operation_record::stage::valued) ready_.push_back(op);
 }
@@ -103,6 +105,7 @@ bool io_multiplexer::serve_half(registration::half& half) noexcept {
 
 // Returns whether operations still wait, because they would block.
 bool io_multiplexer::serve_longer(registration::half& half) noexcept {
+    ENSURE(half.in_flight == 0, "calls are made on a half while the kernel has requests of it");
     operation_queue served;
     constexpr int calls_per_pass = 4;
     const bool would_block = serve(half, served, calls_per_pass);

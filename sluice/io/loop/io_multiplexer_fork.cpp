@@ -41,6 +41,7 @@ result<void> io_multiplexer::notify_fork(fork_step step) noexcept {
             completing_.store(0, std::memory_order_relaxed);
             return backend_renew();
     }
+    ENSURE(false, "no such step of a fork");
     return {};
 }
 

@@ -17,6 +17,7 @@ using namespace passes;
 // ----------------------------------------------------------------------------------------------------------
 
 void io_multiplexer::post(posted_item& item) noexcept {
+    ENSURE(not refuses_all_, "no thread invokes items of a multiplexer that refuses all operations");
     (void)posted_.push(item);
     wake_if_sleeping();
 }
@@ -39,13 +40,15 @@ io_multiplexer::work_guard::~work_guard() {
     // As in complete_elsewhere(): the loop may end, and its owner destroy it.
     multiplexer_->completing_.fetch_add(1, std::memory_order_relaxed);
     // release: pairs with is_exhausted(), so that what this thread posted before is seen there.
-    multiplexer_->guards_.fetch_sub(1, std::memory_order_release);
+    const int before = multiplexer_->guards_.fetch_sub(1, std::memory_order_release);
+    ENSURE(before > 0, "more guards end than were made");
     if (not multiplexer_->is_inside()) multiplexer_->backend_wake();  // run() has to notice
     multiplexer_->completing_.fetch_sub(1, std::memory_order_release);
 }
 
 int io_multiplexer::invoke_some(int max) noexcept {
     ensure_owner();
+    ENSURE(sharing_ == nullptr, "several threads invoke items while they are outside");
     int count = 0;
     if (posted_.empty()) [[likely]]
         return count;
@@ -95,7 +98,8 @@ bool io_multiplexer::signal(operation_record& op) noexcept {
     return completes;
 }
 
-[[gnu::always_inline]] int io_multiplexer::signal_ready(int max) noexcept {
+[[gnu::always_inline]] inline int io_multiplexer::signal_ready(int max) noexcept {
+    ENSURE(not signalling_, "timeout_io must not be called from a receiver");
     int count = 0;
     max = std::min(max, limits::completions_per_pass_max);
     is_crowded_ = batches_crowds_ and finished_ >= limits::crowd;
@@ -119,6 +123,7 @@ bool io_multiplexer::signal(operation_record& op) noexcept {
 [[gnu::always_inline]] inline result<int> io_multiplexer::complete(int max, time_point until) noexcept {
     ensure_owner();
     ENSURE(not signalling_, "complete_io and run must not be called from a receiver");
+    ENSURE(direct_left_ == 0, "a pass begins inside of another");
     inline_left_ = limits::inline_completions_max;
     max = std::min(max, limits::completions_per_pass_max);
     int signalled = 0;
@@ -134,6 +139,7 @@ bool io_multiplexer::signal(operation_record& op) noexcept {
         direct_left_ = max;
         asked = backend_complete(ready_.empty() ? until : no_wait);
         signalled = max - std::exchange(direct_left_, 0);
+        ENSURE(signalled >= 0 and signalled <= max, "the back end signals no more than a pass may");
         take_completed_elsewhere();  // for which it may have woken up
     }
     const int count = signalled + signal_ready(max - signalled);
@@ -141,6 +147,22 @@ bool io_multiplexer::signal(operation_record& op) noexcept {
     if (not asked) [[unlikely]]
         return failure(asked.error());
     return idle_value();
+}
+
+result<int> io_multiplexer::timeout_io(int max) noexcept {
+    max = maximum(max);
+    if (sharing_ != nullptr) return run_shared(share_of_work::timers, max, no_wait);
+    const int count = expire_some(std::min(max, limits::completions_per_pass_max));
+    if (count == 0) return idle_value();
+    return std::max(count, signal_ready(max));
+}
+
+result<int> io_multiplexer::timeout_io_within(duration within, int max) noexcept {
+    return timeout_io_until(after(now(), within), max);
+}
+
+result<int> io_multiplexer::timeout_io_until(time_point until, int max) noexcept {
+    return repeat(max, until, [this] { return now(); }, [this](int left) { return timeout_io(left); });
 }
 
 result<int> io_multiplexer::complete_io(int max) noexcept {

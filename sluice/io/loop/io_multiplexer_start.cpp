@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sluice/io/call/blocking.hpp"
+#include "sluice/io/call/checked_moved.hpp"
 #include "sluice/io/call/system_call.hpp"
 #include "sluice/io/loop/attempt.hpp"
 #include "sluice/io/loop/engine.hpp"
@@ -66,10 +67,12 @@ bool io_multiplexer::begin(operation_record& op, initiation how) noexcept {
     registration::half& half = op.target->side(direction_of(op.kind));
     if (not is_usual(op, half, how)) [[unlikely]]
         return begin_unusually(op, how);
-    const auto enough = half.call.any_will_do ? 0 : static_cast<std::ptrdiff_t>(op.pieces->size());
+    const std::size_t wanted = op.pieces->size();
+    const std::size_t may_lack = half.call.any_will_do ? wanted : 0;
     const std::ptrdiff_t moved = make_call(half.call, op.target->native.descriptor, *op.pieces, op.offset);
-    if (moved < enough) [[unlikely]]
-        return begin_on(op, moved);
+    // One comparison finds errors and claims of more than was asked, too: both wrap.
+    if (wanted - static_cast<std::size_t>(moved) > may_lack) [[unlikely]]
+        return begin_on(op, checked_outcome(moved, wanted));
     op.transferred = static_cast<std::size_t>(moved);
     op.at = operation_record::stage::ready;
     return true;
@@ -83,8 +86,7 @@ bool io_multiplexer::begin_unusually(operation_record& op, initiation how) noexc
 // Goes on after a first call that did not do it all.
 bool io_multiplexer::begin_on(operation_record& op, std::ptrdiff_t moved) noexcept {
     if (moved == -EAGAIN) return note_attempt(op, false);
-    ENSURE(moved <= static_cast<std::ptrdiff_t>(op.pieces->size()),
-           "the kernel moved more than it was asked to");
+    ENSURE(op.piece_count == 1, "the first call of begin() moves the only piece");
     if (moved > 0) op.transferred = static_cast<std::size_t>(moved);
     const bool goes_on = moved > 0 or moved == -EINTR or moved == -EOPNOTSUPP;  // attempt() knows what to do
     if (goes_on) return note_attempt(op, attempt(op));
@@ -94,6 +96,7 @@ bool io_multiplexer::begin_on(operation_record& op, std::ptrdiff_t moved) noexce
 
 bool io_multiplexer::note_attempt(operation_record& op, bool finished) noexcept {
     registration::half& half = op.target->side(direction_of(op.kind));
+    ENSURE(op.target->pending != 0, "an operation is attempted that its handle has not counted");
     half.skipped = 0;
     if (finished) {
         half.pause = 0;
@@ -106,6 +109,7 @@ bool io_multiplexer::note_attempt(operation_record& op, bool finished) noexcept 
 }
 
 void io_multiplexer::mark_dirty(registration::half& half) noexcept {
+    ENSURE(half.owner->multiplexer == this, "a half is served by the multiplexer of its handle");
     if (not half.dirty_link.is_linked()) dirty_.push_back(half);
 }
 
@@ -113,6 +117,7 @@ inline void io_multiplexer::leave_to_loop(operation_record& op) noexcept {
     ENSURE(op.target->multiplexer == this, "an operation goes through the multiplexer of its handle");
     op.at = operation_record::stage::waiting;
     ++queued_;
+    ENSURE(queued_ <= pending_, "more operations wait for the back end than are pending");
     if (op.kind == operation_kind::sleep) return;
     if (op.target->is_stream()) [[likely]] {
         registration::half& half = op.target->side(direction_of(op.kind));

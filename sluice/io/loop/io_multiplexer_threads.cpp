@@ -61,6 +61,7 @@ bool io_multiplexer::enter() const noexcept {
 }
 
 void io_multiplexer::leave() const noexcept {
+    ENSURE(is_inside(), "the lock is released by the thread that has it");
     owner_.store(nullptr, std::memory_order_relaxed);
     sharing_->lock.unlock();
 }
@@ -92,6 +93,7 @@ void io_multiplexer::fall_asleep() noexcept {
 
 void io_multiplexer::awake() noexcept {
     (void)enter();
+    ENSURE(sharing_->threads.is_asleep(), "woke up without having slept");
     sharing_->threads.wake_up();
 }
 
@@ -193,6 +195,7 @@ bool may_be_tried_outside(operation_kind kind) noexcept {
 
 // Returns whether the outcome is known.
 bool io_multiplexer::begin_shared(operation_record& op, initiation how) noexcept {
+    ENSURE(is_inside(), "an operation is begun by a thread that is outside");
     if (not wants_attempt(op, how)) return begin_slowly(op);
     if (not may_be_tried_outside(op.kind)) return note_attempt(op, attempt(op));
     return try_shared(op);
@@ -277,6 +280,7 @@ void io_multiplexer::signal_shared(operation_record& op) noexcept {
         const outside out(*this, outside::why::receiver);
         op.signal_done();  // `op` may be gone, or started again
     }
+    ENSURE(sharing_->busy > 0, "more threads leave user code than have entered it");
     --sharing_->busy;
 }
 
@@ -320,6 +324,7 @@ bool io_multiplexer::begin_external_shared(operation_record& op, external_work& 
         code = work.begin(not op.limit.is_zero());
     }
     if (code) {
+        ENSURE(queued_ != 0, "work that ended in begin() was not counted");
         --queued_;
         op.error_code = *code;
         op.at = operation_record::stage::ready;
@@ -337,6 +342,7 @@ void io_multiplexer::invoke_shared(posted_item& item) noexcept {
         const outside out(*this, outside::why::item);
         item.invoke();
     }
+    ENSURE(sharing_->busy > 0, "more threads leave user code than have entered it");
     --sharing_->busy;
 }
 

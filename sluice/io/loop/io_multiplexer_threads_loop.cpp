@@ -26,6 +26,7 @@ bool io_multiplexer::is_exhausted_shared() const noexcept {
 
 // Has some thread of run… look for work.
 void io_multiplexer::notify_one() noexcept {
+    ENSURE(is_inside(), "a thread that is outside wakes others");
     sharing_->threads.notify_one([this] { backend_wake(); });
 }
 
@@ -53,6 +54,7 @@ void io_multiplexer::hand_on() noexcept {
 
 // Waits to be woken.
 void io_multiplexer::follow(time_point until) noexcept {
+    ENSURE(is_inside(), "a thread that is outside begins to follow");
     leadership<std::condition_variable>::follower self;
     sharing_->threads.follow(self);
     owner_.store(nullptr, std::memory_order_relaxed);
@@ -79,6 +81,8 @@ result<void> io_multiplexer::wait_shared(time_point until) noexcept {
     all.threads.lead();
     all.leader_until = timers_.empty() ? until : std::min(until, timers_.top()->expires);
     const result<void> asked = backend_complete(all.leader_until);
+    ENSURE(is_inside() and all.threads.has_leader() and not all.threads.is_asleep(),
+           "the leader returns from the kernel awake, and with the lock");
     all.threads.stop_leading();
     return asked;
 }
@@ -116,6 +120,7 @@ int io_multiplexer::signal_some_shared(int max) noexcept {
 
 // One pass over everything there is to do. If that is nothing, waits until then.
 result<int> io_multiplexer::pass_shared(share_of_work what, int max, time_point until) noexcept {
+    ENSURE(is_inside(), "a pass is made by a thread that is outside");
     int count = 0;
     if (what == share_of_work::posted) return invoke_some_shared(max);
     if (what == share_of_work::all) count = invoke_some_shared(max);
@@ -183,6 +188,7 @@ void io_multiplexer::run_until(const bool& done) noexcept {
 
 void io_multiplexer::finish_run(bool& done) noexcept {
     const entry in(*this);
+    ENSURE(not done, "a run ends once");
     done = true;
     // Which thread waits for it is not known.
     while (sharing_->threads.wake_another()) {}

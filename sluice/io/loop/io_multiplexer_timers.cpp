@@ -45,20 +45,4 @@ int io_multiplexer::expire_some(int max) noexcept {
     return count;
 }
 
-result<int> io_multiplexer::timeout_io(int max) noexcept {
-    max = maximum(max);
-    if (sharing_ != nullptr) return run_shared(share_of_work::timers, max, no_wait);
-    const int count = expire_some(std::min(max, limits::completions_per_pass_max));
-    if (count == 0) return idle_value();
-    return std::max(count, signal_ready(max));
-}
-
-result<int> io_multiplexer::timeout_io_within(duration within, int max) noexcept {
-    return timeout_io_until(after(now(), within), max);
-}
-
-result<int> io_multiplexer::timeout_io_until(time_point until, int max) noexcept {
-    return repeat(max, until, [this] { return now(); }, [this](int left) { return timeout_io(left); });
-}
-
 }  // namespace sluice::io

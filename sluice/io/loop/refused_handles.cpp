@@ -19,6 +19,7 @@ namespace sluice::io {
 using detail::operation_record;
 
 void io_multiplexer::refuse_all() noexcept {
+    ENSURE(sharing_ == nullptr and pending_ == 0, "a multiplexer refuses all from its first use on");
     refuses_all_ = true;
     // Only so that is_for_threads() is true. Static, so that it cannot fail; there is one such multiplexer.
     alignas(sharing) static std::array<std::byte, sizeof(sharing)> room;

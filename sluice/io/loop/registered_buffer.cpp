@@ -34,6 +34,7 @@ void io_multiplexer::forget_registered_buffer(unsigned index) noexcept {
 }
 
 registered_buffer::~registered_buffer() {
+    ENSURE(registrar_ == nullptr or not memory_.empty(), "no memory is registered");
     if (registrar_ != nullptr) detail::engine::forget_registered_buffer(*registrar_, index_);
     if (not memory_.empty()) (void)::munmap(memory_.data(), memory_.size());
 }

@@ -61,6 +61,7 @@ worker_pool::~worker_pool() {
 }
 
 void worker_pool::submit(operation_record& op) noexcept {
+    ENSURE(not workers_.empty(), "an operation would wait for no thread");
     worker* least = workers_.front().get();
     for (auto& each : workers_) {
         if (each->load < least->load) least = each.get();
@@ -73,6 +74,7 @@ void worker_pool::submit(operation_record& op) noexcept {
 }
 
 void worker_pool::cancel(operation_record& op, int code) noexcept {
+    ENSURE(code != 0, "cancelled without a cause");
     // relaxed: a wish; the worker that has looked already goes on.
     std::atomic_ref(op.cancel_code).store(code, std::memory_order_relaxed);
 }

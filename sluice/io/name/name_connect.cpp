@@ -13,6 +13,7 @@ deadline until(time_point end) noexcept {
 
 // When one of `attempts_left` attempts ends.
 deadline share(time_point now, time_point end, std::size_t attempts_left) noexcept {
+    ENSURE(attempts_left != 0, "the time that is left is divided among the attempts");
     if (end == time_point::max()) return {};
     return now >= end ? deadline::zero() : deadline((end - now) / static_cast<long>(attempts_left));
 }

@@ -158,6 +158,7 @@ void lookup_queue::work() noexcept {
     std::unique_lock guard(mutex_);
     for (;;) {
         ++idle_;
+        ENSURE(idle_ <= threads_, "more threads are idle than were started");
         has_news_.wait(guard, [this] { return is_closed_ or not waiting_.empty(); });
         --idle_;
         if (waiting_.empty()) return;
@@ -224,6 +225,7 @@ void lookup_wait::end() noexcept {
 }
 
 bool lookup_wait::abandon() noexcept {
+    ENSURE(lookup_ != nullptr, "ends before it has begun");
     if (not lookup_->forget_waiter()) return false;
     resolver_.forget(lookup_);
     return true;

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/base/held_mutexes.hpp"
 #include "sluice/io/call/limits.hpp"
 
@@ -16,7 +17,8 @@ namespace {
 std::uint64_t resolve_flags(confinement limit) noexcept {
     switch (limit) {
         case confinement::none:
-            return 0;
+            ENSURE(false, "openat opens paths without confinement");
+            break;
         case confinement::beneath:
             return RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
         case confinement::beneath_no_symlinks:

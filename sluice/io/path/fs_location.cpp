@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/io/path/file_status.hpp"
 #include "sluice/io/path/path_resolution.hpp"
 #include "sluice/io/path/status_conversion.hpp"
@@ -23,6 +24,7 @@ struct present_name {
 
 // One look. EAGAIN: the name changed while we looked. `itself` is the status of what is open.
 result<void> look_up(const handle& open, const file_status& itself, present_name& found) noexcept {
+    ENSURE(itself.links != 0, "an inode without links has no name");
     const int descriptor = open.descriptor();
     std::array<char, limits::path_bytes_max> path;
     const ssize_t length = ::readlink(descriptor_path(descriptor).c_str(), path.data(), path.size());
@@ -67,6 +69,8 @@ result<void> find_present_name(const handle& open, present_name& found) noexcept
         seen = look_up(open, *itself, found);
         if (seen or seen.error() != std::errc::resource_unavailable_try_again) break;
     }
+    ENSURE(not seen or (found.directory.is_valid() and found.text[0] != '\0'),
+           "a name without its directory, or without text, was found");
     return seen;
 }
 
@@ -114,6 +118,7 @@ result<void> rename_beside(const handle& open, const present_name& from, const l
 }
 
 result<void> remove_name(const path_handle& base, path_view path, int flags) noexcept {
+    ENSURE(flags == 0 or flags == AT_REMOVEDIR, "unlinkat knows no other flags");
     const location place(base, path, "unlinkat");
     if (not place.reached()) return failure(place.reached().error());
     if (::unlinkat(place.directory(), place.name(), flags) != 0) return failure(place.last("unlinkat"));

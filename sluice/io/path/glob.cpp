@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include "sluice/base/ensure.hpp"
+
 namespace sluice::io {
 namespace {
 
@@ -44,8 +46,8 @@ step match_set(std::string_view pattern, std::string_view name) noexcept {
     return {.pattern_bytes = end + 1, .name_bytes = 1, .fits = within != negated};
 }
 
-// Both are not empty.
 step match_one(std::string_view pattern, std::string_view name) noexcept {
+    ENSURE(not pattern.empty() and not name.empty(), "an element takes a part of a name");
     switch (pattern[0]) {
         case '?':
             return {.pattern_bytes = 1, .name_bytes = code_point_bytes(name), .fits = true};
@@ -84,6 +86,7 @@ bool matches_glob(std::string_view pattern, std::string_view name) noexcept {
         } else {
             return false;
         }
+        ENSURE(p <= pattern.size() and n <= name.size(), "an element takes more than there is");
     }
     while (p < pattern.size() and pattern[p] == '*')
         ++p;

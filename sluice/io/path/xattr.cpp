@@ -5,8 +5,12 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <limits>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/io/path/path_resolution.hpp"
 
 namespace sluice::io {
@@ -30,6 +34,7 @@ int name_problem(const terminated_path& name) noexcept {
 }
 
 result<std::size_t> fetch(const handle& open, path_view name, void* data, std::size_t size) noexcept {
+    ENSURE((data == nullptr) == (size == 0), "asks for the length, or has memory for the value");
     const terminated_path text(name);
     if (const int code = name_problem(text); code != 0)
         return failure(error::with_path(code, "getxattr", name.text()));
@@ -50,14 +55,18 @@ struct value_room {
 static_assert(sizeof(value_room) == 16);
 
 ssize_t getxattr_at(int directory, const char* entry, const char* name, std::span<std::byte> into) noexcept {
+    ENSURE(not into.empty(), "a size of zero asks for the length");
+    // No value is as long as the field can say.
+    const std::size_t bytes = std::min<std::size_t>(into.size(), std::numeric_limits<std::uint32_t>::max());
     const value_room room{.address = reinterpret_cast<std::uintptr_t>(into.data()),
-                          .bytes = static_cast<std::uint32_t>(into.size()),
+                          .bytes = static_cast<std::uint32_t>(bytes),
                           .flags = 0};
     return ::syscall(call_getxattrat, directory, entry, AT_SYMLINK_NOFOLLOW, name, &room, sizeof room);
 }
 
 ssize_t getxattr_by_way_of_proc(int directory, std::string_view entry, const char* name,
                                 std::span<std::byte> into) noexcept {
+    ENSURE(not into.empty(), "a size of zero asks for the length");
     std::array<char, 32 + limits::name_bytes_max> path;
     const int bytes = std::snprintf(path.data(), path.size(), "%s/%.*s", descriptor_path(directory).c_str(),
                                     static_cast<int>(entry.size()), entry.data());

@@ -40,6 +40,7 @@ void atomic_operation::begin() noexcept {
 
 // A cancellation from now on finds the operation in the multiplexer.
 void atomic_operation::begin_here(io_multiplexer& multiplexer) noexcept {
+    ENSURE(multiplexer.is_for_threads(), "only one for several threads is entered by any of them");
     configure_io();
     if (detail::engine::start_or_finish(multiplexer, *this)) [[unlikely]] {
         // It cannot start: its handle has no multiplexer. start() signals the error.

@@ -163,6 +163,11 @@ private:
 };
 
 /// Waits until a handle is ready; made by async_ready.
+///
+/// A TCP socket with a low-water mark above 1 (SO_RCVLOWAT, receive_low_water.hpp) is ready to read once that
+/// many bytes have come, or the stream has ended or failed, or the kernel has no room for more. Fewer bytes
+/// complete nothing that waits, reads included, but stay readable: whatever is tried at once takes them, and
+/// an operation whose deadline passes leaves them in the socket.
 class ready_sender : public detail::handle_sender {
 public:
     using result_type = result<void>;

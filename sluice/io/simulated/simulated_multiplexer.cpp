@@ -194,6 +194,7 @@ result<void> back_end::backend_attach(registration& attached) noexcept {
         return failure({ENOMEM, "attach to a simulated multiplexer", attached.native.descriptor});
     }
     for (auto& half : attached.halves) {
+        ENSURE(half.queue.empty(), "a record is attached with operations of its last handle");
         side& s = sides_[attached.slot * 2 + static_cast<std::size_t>(half.which)];
         const bool was_active = s.is_active;
         s = side{.half = &half, .is_active = was_active};
@@ -201,8 +202,10 @@ result<void> back_end::backend_attach(registration& attached) noexcept {
     return {};
 }
 
-void back_end::backend_detach(registration&) noexcept {
-    // Its sides have nothing queued: the next look drops them from `active_`.
+void back_end::backend_detach(registration& attached) noexcept {
+    // The next look drops its sides from `active_`.
+    for (const auto& half : attached.halves)
+        ENSURE(half.queue.empty(), "detached while operations are pending");
 }
 
 void back_end::backend_submit(operation_record& op) noexcept {
@@ -214,6 +217,7 @@ void back_end::backend_submit(operation_record& op) noexcept {
 }
 
 void back_end::backend_cancel(operation_record& op) noexcept {
+    ENSURE(op.cancel_code != 0, "cancelled without a cause");
     const bool is_stream = op.target->is_stream();
     const bool asked = is_stream ? side_of(op).cancel_asked : (op.backend_word & cancel_asked_bit) != 0;
     if (asked) return;
@@ -249,7 +253,9 @@ void back_end::end_cancelled(const choice& chosen) noexcept {
 
 bool back_end::may_speculate(const operation_record& op) const noexcept {
     if (options_.speculation == 0 or not op.target->is_stream()) return false;
-    const side& s = sides_[op.target->slot * 2 + static_cast<std::size_t>(direction_of(op.kind))];
+    const std::size_t index = op.target->slot * 2 + static_cast<std::size_t>(direction_of(op.kind));
+    ENSURE(index < sides_.size(), "only what is attached has sides");
+    const side& s = sides_[index];
     if (s.error != 0 or not happens(options_.speculation)) return false;
     tell(event_kind::began, op, 0);
     return true;
@@ -274,6 +280,7 @@ bool back_end::backend_attempt(operation_record& op) noexcept {
 
 // The kernel gets to know the front of a queue; a new one has a delay of its own.
 void back_end::show_front(side& s) noexcept {
+    ENSURE(s.half->in_flight == 0, "nothing is with the kernel in a simulation");
     s.cancel_asked = false;
     s.is_blocked = false;
     if (s.half->queue.empty()) return;
@@ -286,6 +293,7 @@ void back_end::take_new() noexcept {
     while (registration::half* const half = dirty_.pop_front()) {
         if (half->queue.empty()) continue;
         const std::size_t index = half->owner->slot * 2 + static_cast<std::size_t>(half->which);
+        ENSURE(index < sides_.size() and sides_[index].half == half, "only what is attached has sides");
         side& s = sides_[index];
         if (half->queue.front()->at != operation_record::stage::in_flight) show_front(s);
         if (s.is_active) continue;
@@ -311,6 +319,7 @@ void back_end::ask_descriptors() noexcept {
         asked_sides_.push_back(index);
     }
     if (asked_.empty() or ::poll(asked_.data(), asked_.size(), 0) <= 0) return;
+    ENSURE(asked_.size() == asked_sides_.size(), "each descriptor that is asked belongs to a side");
     for (std::size_t i = 0; i < asked_.size(); ++i) {
         if (asked_[i].revents != 0) sides_[asked_sides_[i]].is_blocked = false;
     }
@@ -351,6 +360,8 @@ bool back_end::step() noexcept {
     for_each_choice([&](const choice& each, time_point due) {
         if (due <= time and drawn-- == 0) chosen = each;
     });
+    ENSURE((chosen.stream != nullptr) != (chosen.file != nullptr),
+           "a draw chooses one of the possible events");
     clock_->advance(options_.step_time);
     if (chosen.is_cancel) {
         end_cancelled(chosen);
@@ -366,6 +377,7 @@ bool back_end::step() noexcept {
 // -------------------------------------------------------------------------------------------------------------
 
 void back_end::break_handle(registration& target, int code) noexcept {
+    ENSURE(code != 0, "a handle breaks with the error of its operations");
     for (auto& half : target.halves) {
         side& s = sides_[target.slot * 2 + static_cast<std::size_t>(half.which)];
         s.error = code;

@@ -52,6 +52,7 @@ void accepting::cancel() noexcept {
 }
 
 accepted accepting::connection() const noexcept {
+    ENSURE(error_code == 0, "an accept that has failed has no connection");
     const native_handle native = describe_socket(static_cast<int>(transferred), handle_->native.stream);
     accepted taken{.socket = socket_handle(native), .peer = {}};
     if (request_.knows_peer) {

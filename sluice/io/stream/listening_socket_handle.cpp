@@ -18,12 +18,14 @@ namespace {
 std::array<char, socket_address::capacity> path_of(const socket_address& address) noexcept {
     std::array<char, socket_address::capacity> path{};
     const auto name = address.local_name();
+    ENSURE(name.size() < path.size(), "a path has room for its terminator");
     if (not name.starts_with('\0')) std::copy(name.begin(), name.end(), path.begin());
     return path;
 }
 
 // Whether a socket file stands there that nobody listens at.
 bool is_stale(const char* path, const socket_address& address, socket_type type) noexcept {
+    ENSURE(address.family() == address_family::local, "only a Unix socket leaves a file behind");
     struct stat found{};
     if (::lstat(path, &found) != 0 or not S_ISSOCK(found.st_mode)) return false;
     auto probe = socket_handle::create(address_family::local, type);

@@ -26,6 +26,7 @@ constexpr native_handle describe(int descriptor, bool readable, bool writable) n
 }
 
 void nap(std::chrono::nanoseconds length) noexcept {
+    ENSURE(length > length.zero() and length < std::chrono::seconds(1), "beyond the field for nanoseconds");
     const timespec duration{.tv_sec = 0, .tv_nsec = length.count()};
     (void)::nanosleep(&duration, nullptr);
 }
@@ -41,6 +42,7 @@ bool has_writer(int reader, const pipe_handle& scratch) noexcept {
 // One attempt at a writing end that is repeated until a reader has come.
 result<int> open_writer(const path_handle& base, const terminated_path& path, deadline within) noexcept {
     using namespace std::chrono_literals;
+    ENSURE(not within.is_none(), "without a deadline the kernel waits");
     const auto started = deadline::steady_clock::now();
     std::chrono::nanoseconds pause = 100us;
     for (;;) {
@@ -59,6 +61,7 @@ result<void> wait_for_writer(const pipe_handle& reader, const terminated_path& p
                              deadline within) noexcept {
     using namespace std::chrono_literals;
     if (within.is_zero()) return {};
+    ENSURE(not within.is_none(), "without a deadline the kernel waits");
     const auto started = deadline::steady_clock::now();
     auto scratch = pipe_handle::anonymous();
     if (not scratch) return failure(scratch.error());

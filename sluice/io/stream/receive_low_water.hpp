@@ -13,10 +13,11 @@ namespace sluice::io {
 ///
 /// While `expect()`ed bytes are missing, a read that has to wait ends when that many have come, or 1 MiB, or
 /// the stream has ended, or the kernel has no room for more. One that is tried at once takes the bytes that
-/// are there; a blocking one without a deadline may wait for all of its buffer. Sockets of other kinds take
-/// no notice. Over a slow line being woken costs next to nothing, and to let the kernel's room fill up stops
-/// the sender for a round trip. So after a message that took longer than `slow` the next `rests_max` wake the
-/// reader as ever. Thread safety: the thread that reads. Source: socket(7), SO_RCVLOWAT.
+/// are there; a blocking one without a deadline may wait for all of its buffer. async_ready waits as a read
+/// does. A blocking read of a Unix stream honours the mark; otherwise sockets of other kinds take no notice.
+/// Over a slow line being woken costs next to nothing, and to let the kernel's room fill up stops the sender
+/// for a round trip. So after a message that took longer than `slow` the next `rests_max` wake the reader as
+/// ever. Thread safety: the thread that reads. Source: socket(7), SO_RCVLOWAT.
 class receive_low_water {
 public:
     /// `socket` stays where it is for as long as this.

@@ -50,6 +50,10 @@ protected:
         came = got.bytes_transferred();
         is_done = true;
     }
+    task<void> waiting() {
+        EXPECT_TRUE((co_await co_ready(pair.server, direction::in)).has_value());
+        is_done = true;
+    }
     // Waits for a long message, of which a little comes.
     void begin_long(receive_low_water& water) {
         water.expect(long_message);
@@ -96,6 +100,19 @@ TEST_P(receive_low_water_test, with_nothing_expected_any_more_what_is_there_wake
     water.expect(0);
     EXPECT_TRUE(ends_within(10s));
     EXPECT_EQ(came, little);
+}
+
+TEST_P(receive_low_water_test, fewer_bytes_make_the_socket_not_ready_and_stay_readable) {
+    receive_low_water water(pair.server);
+    water.expect(long_message);
+    is_done = false;
+    group->spawn(waiting());
+    (void)multiplexer->try_run_for(10ms);  // until it waits
+    send(little);
+    EXPECT_FALSE(ends_within(50ms));
+    EXPECT_EQ(pair.server.try_read(io_request<bytes_type>{memory}).bytes_transferred(), little);
+    ASSERT_TRUE(pair.client.shutdown(direction::out).has_value());
+    EXPECT_TRUE(ends_within(10s));
 }
 
 TEST_P(receive_low_water_test, what_little_is_expected_is_not_waited_for) {

@@ -56,6 +56,7 @@ void receive_slots::give_back(std::uint32_t index) noexcept {
 }
 
 void receive_slots::wait(buffer_waiter& stream) noexcept {
+    ENSURE(lent_ == count_, "a stream waits for a buffer while some are free");
     waiting_.push_back(stream);
 }
 
@@ -64,6 +65,7 @@ void receive_slots::stop_waiting(buffer_waiter& stream) noexcept {
 }
 
 void receive_slots::wake_another() noexcept {
+    ENSURE(lent_ <= count_, "more buffers are out than the pool has");
     buffer_waiter* const stream = waiting_.front();
     if (not group_ or stream == nullptr or lent_ == count_) return;
     stop_waiting(*stream);

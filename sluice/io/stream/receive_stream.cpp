@@ -165,6 +165,7 @@ void receiving::take_bytes() noexcept {
         index = request_.index;
     }
     if (transferred != 0) {
+        ENSURE(transferred <= slots_->bytes(index).size(), "more was received than a buffer holds");
         deliver(received_buffer(*slots_, index, transferred));
         return;
     }

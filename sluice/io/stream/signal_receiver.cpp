@@ -97,6 +97,7 @@ public:
 
     [[nodiscard]] bool take(signal_event& into) noexcept {
         if (arrived_ == 0) return false;
+        ENSURE((arrived_ & ~which_.bits()) == 0, "a signal has arrived that was not asked for");
         into = events_[static_cast<std::size_t>(std::countr_zero(arrived_))];
         arrived_ &= arrived_ - 1;
         if (arrived_ == 0) {
@@ -130,6 +131,7 @@ public:
 
     [[nodiscard]] bool add(signal_inbox& inbox) noexcept {
         const std::scoped_lock guard(hubs_lock::mutex());
+        ENSURE(std::ranges::find(inboxes_, &inbox) == inboxes_.end(), "a receiver joins its source once");
         try {
             inboxes_.push_back(&inbox);
             return true;
@@ -142,6 +144,7 @@ public:
         ENSURE(std::erase(inboxes_, &inbox) == 1, "a receiver leaves its source once");
     }
     [[nodiscard]] bool take(signal_inbox& inbox, signal_event& into) noexcept {
+        ENSURE(&inbox.hub() == this, "a receiver gets the signals of its own source");
         const std::scoped_lock guard(hubs_lock::mutex());
         deliver();
         return inbox.take(into);

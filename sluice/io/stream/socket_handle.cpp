@@ -158,6 +158,7 @@ result<received_datagram<bytes_type>> socket_handle::recvfrom(io_request<bytes_t
     const buffer single(request.buffers);
     const auto got = datagram_blocking(native_, direction::in, {&single, 1}, asked, within);
     if (not got) return failure(got.error());
+    ENSURE(*got <= request.buffers.size(), "more of a datagram is stored than fits");
     return received_datagram<bytes_type>{.buffers = request.buffers.first(*got),
                                          .peer = asked.peer,
                                          .message_bytes = asked.message_bytes,
@@ -181,6 +182,7 @@ io_result<const_bytes_type> socket_handle::sendto(io_request<const_bytes_type> r
     const buffer single = as_buffer(request.buffers);
     const auto sent = datagram_blocking(native_, direction::out, {&single, 1}, asked, within);
     if (not sent) return failure(sent.error());
+    ENSURE(*sent == request.buffers.size(), "a datagram is sent as a whole");
     return request.buffers;
 }
 

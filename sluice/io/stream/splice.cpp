@@ -95,6 +95,7 @@ result<splice_pipe> splice_pipe::create(std::size_t capacity_bytes) noexcept {
     }
     const auto granted = made->writer.capacity();
     if (not granted) return failure(granted.error());
+    ENSURE(*granted != 0, "a capacity of 0 means that the pipe was moved from");
     return splice_pipe(std::move(*made), *granted);
 }
 

@@ -55,7 +55,8 @@ struct receive_file_request {
 };
 
 /// A pipe to splice through, where neither end is one: owned by the caller, used by one transfer at a time,
-/// reusable without end. One for each connection or each loop will do.
+/// during which it must not be moved, reusable without end. One for each connection or each loop will do. One
+/// that was moved from can only be assigned to or destroyed.
 class splice_pipe {
 public:
     static constexpr std::size_t capacity_default = 1024 * 1024;
@@ -78,8 +79,7 @@ public:
 
 private:
     splice_pipe(pipe_handle::pair ends, std::size_t capacity) noexcept
-        : ends_(std::move(ends)),
-          transit_{.reader = ends_.reader.native(), .writer = ends_.writer.native(), .capacity = capacity} {}
+        : ends_(std::move(ends)), transit_(ends_.reader.native(), ends_.writer.native(), capacity) {}
 
     pipe_handle::pair ends_;
     transit_pipe transit_;

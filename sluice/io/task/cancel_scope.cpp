@@ -130,6 +130,7 @@ void cancel_scope::cancel() noexcept {
 }
 
 void cancel_scope::note_cut_short() noexcept {
+    ENSURE(is_cancelled(), "only a cancellation cuts short");
     const guard held(not is_for_one_thread());
     tree_.note_cut_short();
 }

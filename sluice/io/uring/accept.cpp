@@ -23,6 +23,7 @@ using detail::operation_record;
 // Address space for as many descriptors as there may ever be; memory only for those used. Without it
 // connections are accepted by calls.
 void multiplexer::reserve_links() noexcept {
+    ENSURE(links_ == nullptr, "connections that wait to be taken would be lost");
     constexpr rlim_t links_max = rlim_t{1} << 20;  // fs.nr_open, unless an administrator has raised it
     rlimit open_files{};
     (void)::getrlimit(RLIMIT_NOFILE, &open_files);
@@ -95,6 +96,7 @@ bool multiplexer::arm_accept(half_state& state) noexcept {
 }
 
 void multiplexer::tell_peer(operation_record& op) noexcept {
+    ENSURE(op.kind == operation_kind::accept, "the argument of no other kind is an address");
     auto* const into = static_cast<socket_address*>(op.argument);
     if (into == nullptr) return;
     const auto asked = peer_address_of({.descriptor = static_cast<int>(op.transferred)});

@@ -171,7 +171,7 @@ private:
     [[nodiscard]] bool give_wake_up() noexcept;
     [[nodiscard]] bool give_cancellations() noexcept;
     [[nodiscard]] bool give_cancellation(std::uint64_t of) noexcept;
-    [[nodiscard]] result<void> submit(bool may_sleep, time_point until) noexcept;
+    [[nodiscard]] inline result<void> submit(bool may_sleep, time_point until) noexcept;
     [[nodiscard]] result<void> submit_shared(bool may_sleep, duration left) noexcept;
     void take_completions() noexcept;
     void on_completion(std::uint64_t user_data, int outcome, unsigned flags) noexcept;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "sluice/io/call/checked_moved.hpp"
 #include "sluice/io/loop/attempt.hpp"
 #include "sluice/io/loop/worker_pool.hpp"
 #include "sluice/io/uring/backend.hpp"
@@ -213,6 +214,8 @@ void multiplexer::on_part_of_file(operation_record& op, int outcome) noexcept {
     if (op.queue_link.is_linked()) cancelled_files_.erase(op);
     op.at = operation_record::stage::waiting;
     bool ended = true;
+    if (is_transfer(op.kind))
+        outcome = static_cast<int>(checked_outcome(outcome, requested_bytes(op) - op.transferred));
     if (outcome > 0) {
         op.transferred += static_cast<std::size_t>(outcome);
         ended = amount_of(op.kind) == amount::some or op.transferred >= requested_bytes(op);

@@ -41,6 +41,7 @@ result<void> multiplexer::backend_recall() noexcept {
         return failure(
             {EBUSY, "prepare a fork while a receive_pool or an accept_stream exists: destroy it first"});
     if (not is_enabled_) return {};  // nothing has been given to it
+    ENSURE(files_.empty() and cancelled_files_.empty(), "operations on files are pending over a fork");
     for (unsigned rounds = 0; has_requests(); ++rounds) {
         if (rounds == limits::fork_rounds_max)
             return failure(

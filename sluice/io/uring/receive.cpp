@@ -112,6 +112,7 @@ bool multiplexer::arm_receive(half_state& state, const receive_request& request)
 bool multiplexer::finish_receive(half_state& state) noexcept {
     registration::half& half = *state.half;
     operation_record& front = *half.queue.front();
+    ENSURE(front.kind == operation_kind::receive, "a buffer for an operation that receives none");
     auto& request = *static_cast<receive_request*>(front.argument);
     ENSURE(state.oldest_arrived == buffer_group::none or request.group == state.receive_group,
            "buffers of another group have arrived");

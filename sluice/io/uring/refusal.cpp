@@ -45,9 +45,10 @@ bool multiplexer::take_back(std::uint64_t user_data) noexcept {
     constexpr int interrupted = -EINTR;
     void* const whose = addressed(user_data);
     switch (static_cast<addressee>(user_data & addressee_mask)) {
-        case addressee::nobody:
+        case addressee::nobody:  // cancellations stay in the queue: no entry of theirs names an operation
+            break;
         case addressee::loop:
-            return false;  // cancellations and the wake-up stay in the queue
+            return false;  // so does the wake-up
         case addressee::file:
             perform_now(*static_cast<operation_record*>(whose));
             return true;
@@ -71,6 +72,7 @@ bool multiplexer::take_back(std::uint64_t user_data) noexcept {
             return true;
         }
     }
+    ENSURE(false, "an entry that belongs to no request is not asked about");
     return false;
 }
 
@@ -99,6 +101,7 @@ void multiplexer::serve_by_calls() noexcept {
 }
 
 void multiplexer::serve_by_calls(registration::half& half) noexcept {
+    ENSURE(half.owner->is_stream(), "files wait in a list of their own");
     half_state& state = state_of(half);
     if (half.in_flight != 0 or half.queue.empty()) return;
     operation_record& front = *half.queue.front();

@@ -84,9 +84,9 @@ bool files_are_let_go_at_once() noexcept {
 
 ring::~ring() {
     if (not is_open_) return;
-    // A ring is registered with a thread, under a number that on another thread may name another ring;
-    // letting liburing unregister it there would break that one.
-    if (not is_owner()) ring_.int_flags &= static_cast<__u8>(~ring_is_registered);
+    // The index under which the owner has registered it may, on this thread, be that of another ring, which
+    // liburing would unregister. No thread has this index, so the kernel refuses.
+    if (is_registered_ and not is_owner()) ring_.enter_ring_fd = -1;
     io_uring_queue_exit(&ring_);
 }
 
@@ -155,7 +155,7 @@ result<void> ring::open_in_child(sizes wanted) noexcept {
     // The queues are not unmapped: they have not been copied, and there may be other memory in their place.
     if (is_open_) (void)::close(ring_.ring_fd);
     ring_ = {};
-    is_open_ = is_enabled_ = is_refusing_ = has_buffer_table_ = false;
+    is_open_ = is_enabled_ = is_refusing_ = is_registered_ = has_buffer_table_ = false;
     file_slots_ = 0;
     buffers_used_ = 0;
     owner_ = nullptr;
@@ -170,7 +170,7 @@ result<void> ring::enable() noexcept {
     is_enabled_ = true;
     owner_ = this_thread_mark();
     // Saves looking the descriptor up in every call; a thread may register 16, so a refusal is no error.
-    if (not is_shared_) (void)io_uring_register_ring_fd(&ring_);
+    if (not is_shared_) is_registered_ = io_uring_register_ring_fd(&ring_) == 1;
     return {};
 }
 
@@ -186,6 +186,7 @@ io_uring_sqe* ring::next_of_full() noexcept {
 
 bool ring::take_back(std::uint64_t user_data) noexcept {
     ENSURE(user_data != 0, "names every entry that has been taken back");
+    ENSURE(ring_.sq.sqe_tail - ring_.sq.sqe_head <= ring_.sq.ring_entries, "a queue has entries of its own");
     // Up to `sqe_head` the kernel has been told of them, even of those it has not taken yet.
     for (unsigned at = ring_.sq.sqe_head; at != ring_.sq.sqe_tail; ++at) {
         io_uring_sqe& entry = ring_.sq.sqes[at & ring_.sq.ring_mask];
@@ -233,8 +234,7 @@ void ring::fetch_completions() noexcept {
 }
 
 result<void> ring::submit_and_wait(std::chrono::nanoseconds at_most) noexcept {
-    ENSURE(at_most >= at_most.zero(), "waits for a time that has passed");
-    if (at_most == std::chrono::nanoseconds::max()) return submit_and_wait();
+    ENSURE(at_most >= at_most.zero() and at_most != at_most.max(), "a limit that lies ahead");
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at_most);
     __kernel_timespec limit{.tv_sec = seconds.count(), .tv_nsec = (at_most - seconds).count()};
     io_uring_cqe* first = nullptr;
@@ -272,7 +272,8 @@ result<unsigned> ring::register_buffer(void* data, std::size_t bytes) noexcept {
 }
 
 void ring::unregister_buffer(unsigned index) noexcept {
-    ENSURE((buffers_used_ >> index & 1) != 0);
+    ENSURE(index < buffer_slots, "no slot of the table");
+    ENSURE((buffers_used_ >> index & 1) != 0, "a buffer that is not registered is unregistered");
     const iovec nothing{};
     const __u64 no_tag = 0;
     // Refused on a thread that is not the owner: the pages stay pinned until the ring goes, and the index

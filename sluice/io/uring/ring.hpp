@@ -109,7 +109,7 @@ public:
     /// Waits for a completion, at most so long; duration::max() means no limit. Unlike the other members,
     /// this may be called while another thread uses the ring, if it is shared. Errors: as submit().
     [[nodiscard]] result<void> wait(std::chrono::nanoseconds at_most) const noexcept;
-    /// Submits, and waits for a completion, at most so long; duration::max() means no limit.
+    /// Submits, and waits for a completion, at most so long, which is less than duration::max().
     [[nodiscard]] result<void> submit_and_wait(std::chrono::nanoseconds at_most) noexcept;
     /// The same without a limit.
     [[nodiscard]] result<void> submit_and_wait() noexcept {
@@ -118,8 +118,7 @@ public:
         io_uring_sq& queue = ring_.sq;
         queue.sqe_head = queue.sqe_tail;
         IO_URING_WRITE_ONCE(*queue.ktail, queue.sqe_tail);
-        const bool is_registered = (ring_.int_flags & ring_is_registered) != 0;
-        const unsigned flags = IORING_ENTER_GETEVENTS | (is_registered ? IORING_ENTER_REGISTERED_RING : 0U);
+        const unsigned flags = IORING_ENTER_GETEVENTS | (is_registered_ ? IORING_ENTER_REGISTERED_RING : 0U);
         const int outcome = io_uring_enter(static_cast<unsigned>(ring_.enter_ring_fd),
                                            queue.sqe_tail - *queue.khead, 1, flags, nullptr);
         is_refusing_ = false;
@@ -204,9 +203,6 @@ private:
         if constexpr (requires { io_uring_initialize_sqe(&entry); }) io_uring_initialize_sqe(&entry);
     }
 
-    // liburing's mark that io_uring_register_ring_fd has been called.
-    static constexpr __u8 ring_is_registered = 1;
-
     static void make_idle(io_uring_sqe& entry) noexcept;
     io_uring_sqe* next_of_full() noexcept;
     [[nodiscard]] result<void> accepted(int outcome) noexcept;
@@ -220,6 +216,7 @@ private:
     bool is_enabled_ = false;
     bool is_refusing_ = false;
     bool is_shared_ = false;
+    bool is_registered_ = false;  // with the owner: `enter_ring_fd` is an index among its rings
     unsigned file_slots_ = 0;
     std::uint64_t buffers_used_ = 0;  // a bit for each slot
     bool has_buffer_table_ = false;

@@ -12,16 +12,26 @@
 
 namespace {
 
-std::atomic<bool> has_bad_buffers{false};  // requests go to the kernel with an address that is not mapped
-std::atomic<int> submissions{0};           // calls that submit
-std::atomic<bool> is_gate_closed{false};   // a thread about to sleep waits before its system call
-std::atomic<int> sleepers{0};              // threads that have come there
+std::atomic<bool> has_bad_buffers{false};   // requests go to the kernel with an address that is not mapped
+std::atomic<bool> has_bad_outcomes{false};  // a byte more has been moved than was
+std::atomic<int> submissions{0};            // calls that submit
+std::atomic<bool> is_gate_closed{false};    // a thread about to sleep waits before its system call
+std::atomic<int> sleepers{0};               // threads that have come there
 
 // Has requests fail with EFAULT, as the kernel answers those of a thread that has ended.
 void spoil_buffers(io_uring& ring) {
     for (unsigned at = ring.sq.sqe_head; at != ring.sq.sqe_tail; ++at) {
         io_uring_sqe& entry = ring.sq.sqes[at & ring.sq.ring_mask];
         if (entry.opcode == IORING_OP_READ or entry.opcode == IORING_OP_RECV) entry.addr = 1;
+    }
+}
+
+// Has the file system claim more than it was asked for.
+void spoil_outcomes(io_uring& ring) {
+    io_uring_cq& queue = ring.cq;
+    for (unsigned at = *queue.khead; at != io_uring_smp_load_acquire(queue.ktail); ++at) {
+        io_uring_cqe& completion = queue.cqes[at & queue.ring_mask];
+        if (completion.res > 0) ++completion.res;
     }
 }
 
@@ -35,7 +45,9 @@ int __real_io_uring_enter2(unsigned fd, unsigned to_submit, unsigned min_complet
 int __wrap_io_uring_submit_and_get_events(io_uring* ring) {
     ++submissions;
     if (has_bad_buffers.load()) spoil_buffers(*ring);
-    return __real_io_uring_submit_and_get_events(ring);
+    const int submitted = __real_io_uring_submit_and_get_events(ring);
+    if (has_bad_outcomes.load()) spoil_outcomes(*ring);
+    return submitted;
 }
 int __wrap_io_uring_enter2(unsigned fd, unsigned to_submit, unsigned min_complete, unsigned flags,
                            sigset_t* mask, std::size_t size) {
@@ -60,7 +72,7 @@ protected:
         multiplexer = make({.inline_file_writes = true, .threads = run_by::several});
         (void)multiplexer->try_run();
     }
-    void TearDown() override { has_bad_buffers = is_gate_closed = false; }
+    void TearDown() override { has_bad_buffers = has_bad_outcomes = is_gate_closed = false; }
     void attach(multiplexable_handle& to) { ASSERT_TRUE(to.set_multiplexer(multiplexer.get()).has_value()); }
     void run_all() {
         while (multiplexer->run().value_or(0) > 0) {}
@@ -94,6 +106,17 @@ TEST_F(shared_ring, a_file_is_read_again_when_the_thread_that_asked_has_ended) {
     run_all();
     EXPECT_EQ(read.result.code, 0);
     EXPECT_EQ(read.text(), "content");
+}
+
+TEST_F(shared_ring, a_read_of_a_file_that_claims_more_than_was_asked_fails) {
+    auto file = scratch_file();
+    ASSERT_TRUE(file.write({.buffers = text("content"), .offset = 0}).has_value());
+    attach(file);
+    one_read read(file, 7);
+    has_bad_outcomes = true;
+    read.state.start(initiation::batched);
+    run_all();
+    EXPECT_EQ(read.result.code, EIO);
 }
 
 TEST_F(shared_ring, a_socket_is_read_again_when_the_thread_that_asked_has_ended) {

@@ -74,6 +74,8 @@ result<void> multiplexer::backend_attach(registration& attached) noexcept {
         ENSURE(not state.is_multishot and state.oldest_arrived == buffer_group::none and
                    state.kept_by_kernel == 0,
                "a slot is used again while the kernel has requests of its last handle");
+        ENSURE(attached.halves[i].in_flight == 0 and attached.halves[i].queue.empty(),
+               "a record is attached with operations of its last handle");
         state.half = &attached.halves[i];
         state.is_unready = state.polls_only = state.never_zero_copy = false;
         state.acceptor = nullptr;
@@ -168,6 +170,7 @@ result<void> multiplexer::enable() noexcept {
 bool multiplexer::give_wake_up() noexcept {
     if (waker_is_armed_) [[likely]]
         return true;
+    ENSURE(is_enabled_, "requests are given to a ring that has no owner");
     io_uring_sqe* const entry = ring_.next();
     if (entry == nullptr) return false;
     // Each write to the counter completes it once more; the counter itself is never read, and would take 2^64
@@ -179,6 +182,7 @@ bool multiplexer::give_wake_up() noexcept {
 }
 
 bool multiplexer::give_cancellation(std::uint64_t of) noexcept {
+    ENSURE(of != 0, "requests without an addressee would end");
     io_uring_sqe* const entry = ring_.next();
     if (entry == nullptr) return false;
     io_uring_prep_cancel64(entry, of, 0);
@@ -272,9 +276,6 @@ void multiplexer::on_completion(std::uint64_t user_data, int outcome, unsigned f
             waker_is_armed_ = (flags & IORING_CQE_F_MORE) != 0;
             if (another_sleeps()) backend_wake();  // whose wake-up this was
             break;
-        case addressee::transfer:
-            on_transfer(*static_cast<half_state*>(whose), outcome, flags);
-            break;
         case addressee::poll:
             on_poll(*static_cast<half_state*>(whose), outcome);
             break;
@@ -288,8 +289,8 @@ void multiplexer::on_completion(std::uint64_t user_data, int outcome, unsigned f
             on_accept(*static_cast<half_state*>(whose), outcome, flags);
             break;
         case addressee::file:
-            on_file(*static_cast<operation_record*>(whose), outcome);
-            break;
+        case addressee::transfer:
+            ENSURE(false, "take_completions() has these two handled");
     }
 }
 
@@ -320,6 +321,8 @@ void multiplexer::backend_poll(operation_record& op) noexcept {
 }
 
 void multiplexer::backend_cancel(operation_record& op) noexcept {
+    ENSURE(op.at == operation_record::stage::waiting or op.at == operation_record::stage::in_flight,
+           "an operation is cancelled that is over");
     if (op.target->is_stream()) {
         half_state& state = state_of(op.target->side(direction_of(op.kind)));
         ENSURE(op.at == operation_record::stage::in_flight and state.half->in_flight != 0,

@@ -5,6 +5,7 @@
 
 #include "sluice/io/loop/registered_buffer.hpp"
 #include "sluice/io/stream/pipe_handle.hpp"
+#include "sluice/io/uring/ring.hpp"
 #include "sluice/io/uring/uring_testing.hpp"
 
 namespace sluice::io {
@@ -97,6 +98,20 @@ TEST(uring_multiplexer, waiting_ends_when_the_time_has_come) {
     EXPECT_GE(std::chrono::steady_clock::now() - before, 20ms);
     read.state.cancel();
     drain(*multiplexer);
+}
+
+// liburing has marks of its own for a registered ring, which change with its version.
+TEST(uring_ring, waits_by_its_registration_without_the_marks_of_liburing) {
+    uring::ring ring;
+    ASSERT_TRUE(ring.open(uring::ring::sizes_min).has_value());
+    ASSERT_TRUE(ring.enable().has_value());
+    io_uring_sqe* const entry = ring.next();
+    ASSERT_NE(entry, nullptr);
+    io_uring_prep_nop(entry);
+    const auto marks = std::exchange(ring.raw().int_flags, {});
+    EXPECT_TRUE(ring.submit_and_wait().has_value());
+    EXPECT_TRUE(ring.has_completions());
+    ring.raw().int_flags = marks;
 }
 
 TEST(uring_multiplexer, registered_memory_is_given_back) {

@@ -104,20 +104,19 @@ struct host_change_feed::listing_right {
     }
 };
 
-host_change_feed::~host_change_feed() {
-    ENSURE(watches_.empty(), "a volume outlives its watches");
-}
-
-result<void> host_change_feed::open_queue() noexcept {
-    if (is_open_.load(std::memory_order_relaxed)) return {};
+host_change_feed::host_change_feed(host_tree& tree) noexcept : tree_(tree) {
     const int descriptor = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    if (descriptor < 0) return failure(error::last("inotify_init"));
+    if (descriptor < 0) {
+        opened_ = failure(error::last("inotify_init"));
+        return;
+    }
     // Bytes to wait for and to read, like a pipe's.
     kernel_queue_ = io::pipe_handle(io::native_handle{
         .descriptor = descriptor, .kind = io::handle_kind::pipe, .readable = true, .nonblocking = true});
-    // release: co_changed() uses it without the mutex.
-    is_open_.store(true, std::memory_order_release);
-    return {};
+}
+
+host_change_feed::~host_change_feed() {
+    ENSURE(watches_.empty(), "a volume outlives its watches");
 }
 
 result<std::unique_ptr<change_watch>> host_change_feed::watch_as(const account_ptr& account, node& directory,
@@ -129,7 +128,7 @@ result<std::unique_ptr<change_watch>> host_change_feed::watch_as(const account_p
     const bool crosses = tree_.crossing_domain() == &itself->domain();
     if (crosses) return failure({EOPNOTSUPP, "watch"});
     const std::scoped_lock guard(mutex_);
-    if (const auto opened = open_queue(); not opened) return failure(opened.error());
+    if (not opened_) return failure(opened_.error());
     const acting_for now(account);
     const io::descriptor_path path(itself->held().descriptor());
     // Confined to it: the directories to watch below are never behind a link or on another mount.
@@ -241,11 +240,7 @@ void host_change_feed::take_events() {
 }
 
 io::task<bool> host_change_feed::co_changed() noexcept {
-    // A call that does not end may hold the mutex, and this is a loop. acquire: as in open_queue().
-    if (not is_open_.load(std::memory_order_acquire)) {
-        const std::scoped_lock guard(mutex_);
-        if (not open_queue()) co_return false;
-    }
+    if (not opened_) co_return false;
     if (kernel_queue_.multiplexer() == nullptr and not kernel_queue_.set_multiplexer(&tree_.multiplexer()))
         co_return false;
     const auto ready = co_await io::co_ready(kernel_queue_, io::direction::in);

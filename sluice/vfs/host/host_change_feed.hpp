@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -31,14 +30,15 @@ namespace sluice::vfs {
 ///
 /// Monitor. Thread safety: as change_feed; `events_`, and reading the kernel's queue, are co_changed()'s and
 /// tell()'s. A recursive watch looks through its directories with the mutex held: tell() waits for that, so
-/// it is a call of the domain, like the beginning and end of a watch. co_changed() never waits for the mutex
-/// once the queue is open. Invariants:
+/// it is a call of the domain, like the beginning and end of a watch. co_changed() never takes the mutex,
+/// because a call that does not end may hold it: the kernel's queue is open before. Invariants:
 ///   1. `places_` has every place, by the kernel's number; a number is watched as long as it has a place.
 ///   2. A place's parent is a place of the same watch, and owns it; the first has none, and its watch owns
 ///   it.
 class host_change_feed final : public change_feed {
 public:
-    explicit host_change_feed(host_tree& tree) noexcept : tree_(tree) {}
+    /// Opens the kernel's queue. Where that fails, each watch fails with the same error.
+    explicit host_change_feed(host_tree& tree) noexcept;
     ~host_change_feed() override;
 
     [[nodiscard]] result<std::unique_ptr<change_watch>> watch(node& directory, bool recursive,
@@ -64,7 +64,6 @@ private:
     struct listing_right;
     enum class tell_content : bool { no, yes };
 
-    [[nodiscard]] result<void> open_queue() noexcept;
     [[nodiscard]] result<place*> add_place(held_watch& owner, place* parent, const io::handle& directory,
                                            std::string_view name);
     [[nodiscard]] result<void> add_below(place& above, tell_content tells);
@@ -86,9 +85,10 @@ private:
     void overflow();
 
     host_tree& tree_;
-    std::recursive_mutex mutex_;        // guards what follows; recursive because listeners use the feed
-    io::pipe_handle kernel_queue_;      // co_changed() uses it without the mutex, once it is open
-    std::atomic<bool> is_open_{false};  // written with the mutex
+    io::pipe_handle kernel_queue_;  // its descriptor never changes
+    result<void> opened_;           // whether it is open
+
+    std::recursive_mutex mutex_;  // guards what follows; recursive because listeners use the feed
     std::unordered_multimap<int, place*> places_;
     std::vector<held_watch*> watches_;
     std::vector<kernel_event> events_;  // taken, not yet dispatched

@@ -1,5 +1,5 @@
-// Tries an SMB server with the go-smb2 client: go-client ADDRESS USER PASSWORD SHARE, on an empty share.
-// Prints what differed from what was expected, and exits with 1, at the first difference.
+// Tests an SMB server with the go-smb2 client: go-client ADDRESS USER PASSWORD SHARE, on an empty
+// share. At the first difference from the expected result, prints it and exits with 1.
 package main
 
 import (
@@ -143,7 +143,7 @@ func folders(share *smb2.Share) error {
 		return fmt.Errorf("listed %v", listed)
 	}
 	if err := share.Remove("one"); err == nil {
-		return errors.New("a folder with entries was removed")
+		return errors.New("a directory with entries was removed")
 	}
 	return share.RemoveAll("one")
 }
@@ -178,7 +178,7 @@ func facts(share *smb2.Share) error {
 		return err
 	}
 	if !seen.ModTime().Equal(when) || seen.Size() != 5 || seen.IsDir() {
-		return fmt.Errorf("%v, %d bytes, folder: %v", seen.ModTime(), seen.Size(), seen.IsDir())
+		return fmt.Errorf("%v, %d bytes, directory: %v", seen.ModTime(), seen.Size(), seen.IsDir())
 	}
 	volume, err := share.Statfs("")
 	if err != nil {
@@ -192,13 +192,13 @@ func facts(share *smb2.Share) error {
 
 func absences(share *smb2.Share) error {
 	if _, err := share.Stat("absent"); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("stat of what is absent: %v", err)
+		return fmt.Errorf("stat of a missing file: %v", err)
 	}
 	if _, err := share.ReadFile("absent/file"); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("a file in an absent folder: %v", err)
+		return fmt.Errorf("a file in a missing directory: %v", err)
 	}
 	if _, err := share.OpenFile("file", os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644); !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("exclusive creation of what is there: %v", err)
+		return fmt.Errorf("exclusive creation of an existing file: %v", err)
 	}
 	return nil
 }

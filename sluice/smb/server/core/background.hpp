@@ -14,7 +14,8 @@ public:
     background_work(io::io_multiplexer& loop, server_latch& latch) noexcept
         : loop_(loop), latch_(latch), tasks_(loop) {}
 
-    /// Starts it soon, from the first loop. Any thread of the server, which holds no mutex.
+    /// Starts it: on the first loop at once, unless the caller holds the latch; otherwise soon. Any thread of
+    /// the server, which holds no mutex.
     void spawn(io::task<void> work) noexcept;
     /// Ends what it waits for.
     void cancel() noexcept { tasks_.cancel(); }

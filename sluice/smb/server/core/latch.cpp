@@ -36,7 +36,7 @@ void server_latch::wake_next() noexcept {
 }
 
 io::task<void> latched(server_latch& latch, io::io_multiplexer& loop, io::task<void> work) noexcept {
-    co_await io::yield(loop);
+    if (latch.is_mine()) co_await io::yield(loop);
     const server_latch::hold held(latch);
     co_await std::move(work);
 }

@@ -165,8 +165,8 @@ template <class Awaiter>
     return unlatched_awaiter<Awaiter>(latch, std::move(what));
 }
 
-/// Runs `work` with the latch, which `work` gives back where it waits. Begins from the loop: who starts it
-/// may have the latch. `latch` and `loop` outlive it.
+/// Runs `work` with the latch, which `work` releases while it waits. It begins at once; or from the loop, if
+/// the caller holds the latch. `latch` and `loop` outlive it.
 [[nodiscard]] io::task<void> latched(server_latch& latch, io::io_multiplexer& loop,
                                      io::task<void> work) noexcept;
 

@@ -94,7 +94,6 @@ TEST_F(unlatched_work, gives_the_latch_back_while_it_waits_for_an_event) {
     bool has_gone_on = false;
     io::task_group tasks(*loop_);
     tasks.spawn(latched(latch_, *loop_, wait_for(happened, has_gone_on)));
-    (void)loop_->run();
     EXPECT_FALSE(latch_.is_mine());
     happened.set(7);
     EXPECT_FALSE(has_gone_on) << "from the loop, not from set()";

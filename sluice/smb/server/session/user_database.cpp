@@ -1,5 +1,8 @@
 #include "sluice/smb/server/session/user_database.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -214,6 +217,20 @@ result<void> user_database::edit_file(Edit&& change) {
     return {};
 }
 
+namespace {
+
+// Root edits the users of a server that runs under another account, which must be able to read them
+// afterwards.
+[[nodiscard]] result<void> keep_owner(const io::file_handle& fresh, const std::string& replaced) noexcept {
+    struct stat before{};
+    if (::geteuid() != 0 or ::lstat(replaced.c_str(), &before) != 0 or not S_ISREG(before.st_mode)) return {};
+    if (::fchown(fresh.descriptor(), before.st_uid, before.st_gid) != 0)
+        return failure(error::last("keep the owner of the users file"));
+    return {};
+}
+
+}  // namespace
+
 result<void> user_database::store(const user_map& users) const {
     std::string text = "# The users of sluice. As secret as their passwords. Edit with: sluice user\n";
     for (const auto& [key, one] : users) {
@@ -231,6 +248,7 @@ result<void> user_database::store(const user_map& users) const {
         if (not put) return failure(put.error());
         rest = rest.subspan(put.bytes_transferred());
     }
+    if (const auto kept = keep_owner(*fresh, path_); not kept) return kept;
     if (const auto safe = fresh->barrier(); not safe) return failure(safe.error());
     return io::relink(*fresh, {}, path_);
 }

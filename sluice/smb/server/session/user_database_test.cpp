@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -91,6 +93,17 @@ TEST_F(user_file, is_for_its_owner_alone) {
     const auto refused = user_database::load(path.string(), exclusion);
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error().message(), testing::HasSubstr("chmod 600"));
+}
+
+TEST_F(user_file, edited_by_root_keeps_its_owner) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+    write("");
+    ASSERT_EQ(::chown(path.c_str(), 1234, 5678), 0);
+    ASSERT_TRUE(loaded()->set("alice", "a-password"));
+    struct stat after{};
+    ASSERT_EQ(::stat(path.c_str(), &after), 0);
+    EXPECT_EQ(after.st_uid, 1234U);
+    EXPECT_EQ(after.st_gid, 5678U);
 }
 
 TEST_F(user_file, with_a_line_that_is_none_is_refused_and_kept) {
