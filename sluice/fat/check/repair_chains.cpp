@@ -56,8 +56,8 @@ result<bool> repair_round::mend_cross_link(const problem& one) {
     return free_slot(one);
 }
 
-// How many clusters a file has up to `last`, where its chain was found to cross another's. std::nullopt if it
-// does not lead there.
+// Returns the number of clusters of a file up to `last`, where its chain crosses another one, or
+// std::nullopt if the chain does not contain it.
 std::optional<std::uint64_t> repair_round::clusters_up_to(std::uint32_t last, std::uint32_t first) const {
     if (last == 0) return 0;
     if (not shape_.is_cluster(first)) return std::nullopt;
@@ -70,9 +70,9 @@ std::optional<std::uint64_t> repair_round::clusters_up_to(std::uint32_t last, st
     return have;
 }
 
-// The shared part of a chain, at most `most` clusters, as far as it can be read: it may come back to itself,
-// or lead to clusters that are free. Followed as the check found it, because a remedy of this round may have
-// cut it for the other file.
+// Returns the shared part of a chain, at most `most` clusters, as far as it can be read: it may be
+// cyclic, or lead to free clusters. It is followed in the state that the check found, because a
+// remedy of this round may have cut it for the other file.
 std::vector<std::uint32_t> repair_round::shared_from(std::uint32_t first, std::uint64_t most) {
     ENSURE(shape_.is_cluster(first), "chains cross in a cluster");
     is_seen_.resize(std::size_t{shape_.last_cluster()} + 1);
@@ -90,8 +90,8 @@ std::vector<std::uint32_t> repair_round::shared_from(std::uint32_t first, std::u
     return found;
 }
 
-// Rule 1. The copy is written and linked before the file is led to it: the FAT by flush, then, if the first
-// cluster is concerned, the entry.
+// Rule 1. The copy is written and linked before the file refers to it: the FAT by a flush, then, if
+// the first cluster is affected, the entry.
 result<bool> repair_round::copy_shared(const problem& one, const directory_entry& entry) {
     const std::uint64_t needed =
         (std::uint64_t{entry.size_bytes.value()} + shape_.cluster_bytes - 1) / shape_.cluster_bytes;

@@ -69,7 +69,7 @@ private:
     std::vector<std::string>& actions_;
     std::optional<table_editor> table_;
     std::optional<const table_editor> as_found_;  // the table before this round, if chains cross
-    std::vector<bool> is_seen_;                   // of shared_from(), by cluster; all false between its calls
+    std::vector<bool> is_seen_;                   // for shared_from(), by cluster; all false between calls
 };
 
 }  // namespace sluice::fat

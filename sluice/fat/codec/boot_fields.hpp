@@ -32,7 +32,7 @@ struct boot_field {
 /// Returns the field with this key, which must exist.
 [[nodiscard]] const boot_field& boot_field_of(const char* key) noexcept;
 
-/// Returns the value of a field; of its first 8 bytes if it is longer.
+/// Returns the value of a field, or of its first 8 bytes if it is longer.
 [[nodiscard]] std::uint64_t value_of(const boot_sector& sector, const boot_field& field) noexcept;
 
 /// Returns whether all bytes of a field are the same in both sectors.

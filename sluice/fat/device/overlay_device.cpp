@@ -133,7 +133,7 @@ void overlay_device::set_slot(std::uint32_t block, std::uint32_t slot) {
     ++held_;
     ENSURE(held_ <= binding_.layout.block_count(), "each block is held once");
     ENSURE(held_ + free_.size() <= next_, "a slot is a block's, free, or a writer's");
-    (*in)[block % leaf_blocks].store(slot, std::memory_order_release);  // with the load in slot_of
+    (*in)[block % leaf_blocks].store(slot, std::memory_order_release);  // pairs with the load in slot_of
 }
 
 result<overlay_device::slot_run> overlay_device::take_slots(std::uint32_t most) {

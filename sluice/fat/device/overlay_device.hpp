@@ -22,18 +22,19 @@ namespace sluice::fat {
 /// never the content of another block.
 ///
 /// Invariants:
-///   1. slot_of(block) is set once, under slots_, after the slot holds the whole block. A thread that sees it
-///      set sees the block.
-///   2. The first write to blocks, whole ones or a part of one, holds their range of first_writes_ from
-///      looking for their slots to setting them. So a block never gets two slots, and as many slots as blocks
-///      are enough. first_writes_ is locked before slots_.
-///   3. A slot belongs to the writer that took it, under slots_, until this writer sets it as its block's or
-///      frees it. No other thread can find it before.
-///   4. An entry reaches the store only after a barrier behind the last byte that was copied to make it.
-/// Thread safety: as device. Memory: 4 bytes for each block of a stretch of 1,024 of which one was written;
-/// at most 64 MiB. Allocates: that. Errors: as device; ENOSPC if the store is full, and then no
-/// earlier write is lost. The next barrier tries again to write the entries that a barrier failed
-/// to write.
+///   1. slot_of(block) is set once, under slots_, after the slot holds the whole block. A thread
+///      that reads the slot sees the block.
+///   2. The first write to blocks, whole ones or a part of one, holds their range of first_writes_
+///      from the lookup of their slots until the slots are set. So a block never gets two slots,
+///      and there are enough slots if there are as many as blocks. first_writes_ is locked before
+///      slots_.
+///   3. A slot belongs to the writer that allocated it, under slots_, until this writer assigns it
+///      to a block or frees it. No other thread can find it before.
+///   4. An entry reaches the store only after a barrier that follows the last byte copied for it.
+/// Thread safety: as device. Memory: 4 bytes per block in each group of 1,024 blocks with a written
+/// block; at most 64 MiB. Allocates: that. Errors: as device; ENOSPC if the store is full, and then
+/// no earlier write is lost. The next barrier tries again to write the entries that a barrier
+/// failed to write.
 class overlay_device final : public device {
 public:
     /// Creates an empty overlay in `store`, which holds zeros. `image_modified` as in
@@ -103,7 +104,7 @@ private:
     struct first_write {
         sync::range_guard held{};
         std::uint64_t bytes = 0;
-        bool is_whole = false;  // of whole blocks; else of a part of one
+        bool is_whole = false;  // whole blocks; otherwise a part of one
     };
     [[nodiscard]] first_write begin_first_write(std::uint64_t offset, std::uint64_t most) noexcept;
     [[nodiscard]] result<std::uint64_t> write_new(std::uint64_t offset,
@@ -121,7 +122,7 @@ private:
     device& store_;
     overlay_binding binding_;
     std::vector<std::atomic<leaf*>> map_;
-    sync::range_lock first_writes_;  // of blocks
+    sync::range_lock first_writes_;  // ranges of blocks
 
     mutable std::mutex slots_;  // guards what follows
     std::vector<std::unique_ptr<leaf>> leaves_;

@@ -71,8 +71,8 @@ TEST(overlay_threads, that_share_blocks_lose_no_writes) {
     expect_everything(*again);
 }
 
-// Each thread writes the same bytes to the same blocks: whole blocks at once, parts of them, and holes where
-// there are zeros. There are no more slots than blocks.
+// Each thread writes the same bytes to the same blocks: whole blocks, parts of them, and holes for
+// zeros. There are no more slots than blocks.
 TEST(overlay_threads, that_write_the_same_blocks_first_give_each_one_slot) {
     constexpr std::uint64_t block_bytes = overlay_layout::block_bytes_min;
     constexpr std::uint32_t blocks = 2 * overlay_layout::slots_per_group;
@@ -120,7 +120,7 @@ TEST(overlay_threads, that_write_the_same_blocks_first_give_each_one_slot) {
     }
 }
 
-TEST(journal_threads, that_write_at_once_lose_nothing) {
+TEST(journal_threads, that_write_concurrently_lose_no_writes) {
     memory_device volume((pieces + 1) * piece_bytes);
     memory_device log(256U << 10);
     const journal_device::place where{.in_image = {.offset = 0, .length = volume.size_bytes()}};

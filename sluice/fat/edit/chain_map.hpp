@@ -30,7 +30,7 @@ public:
     [[nodiscard]] table_entry entry(std::uint32_t cluster) const noexcept {
         return shape_.classify(value(cluster));
     }
-    /// How many clusters have an owner.
+    /// Returns the number of clusters with an owner.
     [[nodiscard]] std::uint64_t owned() const noexcept { return owned_; }
     [[nodiscard]] object owner(std::uint32_t cluster) const noexcept { return owners_[cluster]; }
     /// Returns whether the cluster can be part of a chain: it is on the volume, and neither free

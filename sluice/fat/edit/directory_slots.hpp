@@ -30,12 +30,12 @@ public:
 
     enum class where : bool { anywhere, behind_end };
 
-    /// Takes an unused slot and returns its offset; the slot after the old end becomes the new end. Slots
-    /// that are taken `behind_end` follow each other. A full directory grows by a cluster, through the table,
-    /// unless it is the fixed root, or its chain lacks the mark of its end. Returns std::nullopt if there is
-    /// no room. The caller writes to each slot
-    /// before it takes the next. Errors: those of the device. Complexity: linear in the directory for all
-    /// calls together.
+    /// Allocates an unused slot and returns its offset; the slot after the old end becomes the new
+    /// end. Slots allocated with `behind_end` are consecutive. A full directory grows by a cluster,
+    /// through the table, unless it is the fixed root or its chain lacks an end mark. Returns
+    /// std::nullopt if there is no room. The caller writes to each slot before it allocates the
+    /// next. Errors: those of the device. Complexity: linear in the directory for all calls
+    /// together.
     [[nodiscard]] result<std::optional<std::uint64_t>> take(where place = where::anywhere);
 
     /// Returns the offset of slot `number` of the directory, or std::nullopt if it has fewer slots.

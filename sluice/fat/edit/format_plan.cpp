@@ -12,9 +12,9 @@ constexpr std::uint64_t kib = 1024;
 constexpr std::uint64_t mib = 1024 * kib;
 constexpr std::uint64_t gib = 1024 * mib;
 
-constexpr std::uint32_t cluster_bytes_max = 64 * 1024;  // 128 sectors of 512; beyond 32 KiB only if asked
+constexpr std::uint32_t cluster_bytes_max = 64 * 1024;  // 128 sectors of 512; > 32 KiB on request
 constexpr std::uint32_t clear_of_limits = 16;           // policy 1
-constexpr std::uint32_t fat32_reserved_min = 9;         // policy 4: sectors 0, 1, 6, 7 and 8 have a use
+constexpr std::uint32_t fat32_reserved_min = 9;         // policy 4: sectors 0, 1, 6, 7 and 8 are used
 
 struct cluster_range {
     std::uint64_t least = 0;

@@ -147,8 +147,8 @@ TEST(format, rejects_impossible_options_and_names_a_possible_value) {
     EXPECT_THAT(refusal(3000 * gib, {}), HasSubstr("take larger sectors"));
 }
 
-TEST(format, of_any_type_refuses_fat32_without_room_for_its_copies) {
-    // FAT16 would have too many clusters, FAT32 has not.
+TEST(format, chooses_no_fat32_without_reserved_sectors_for_its_copies) {
+    // FAT16 would have too many clusters; FAT32 would not.
     for (const std::uint32_t reserved : {1U, 8U}) {
         const auto plan = plan_format(40 * mib, {.cluster_bytes = 512, .reserved_sectors = reserved});
         EXPECT_FALSE(plan) << reserved;
@@ -163,7 +163,7 @@ TEST(format, of_any_type_refuses_fat32_without_room_for_its_copies) {
     EXPECT_EQ(plan_format(gib, {.reserved_sectors = 1})->shape.type, fat_type::fat16);
 }
 
-TEST(label, is_upper_case_padded_and_only_of_what_all_code_pages_share) {
+TEST(label, is_upper_case_padded_and_has_only_characters_of_all_code_pages) {
     EXPECT_EQ(label_text(*encode_label("my disk")), "MY DISK");
     EXPECT_EQ(*encode_label(""), no_label);
     EXPECT_EQ(label_text(no_label), "");

@@ -21,9 +21,10 @@ public:
     }
     void set(std::uint32_t cluster, std::uint32_t value);
     void end_chain(std::uint32_t cluster) { set(cluster, end_entry(shape_.type)); }
-    /// Returns a free cluster, now the end of a chain of its own, or std::nullopt if there is none. A free
-    /// cluster that an entry led to when the table was loaded is not used: a damaged chain would continue in
-    /// it. Complexity: amortised O(1), after O(clusters) of the first call. Allocates: one bit per cluster.
+    /// Returns a free cluster, now the end of a separate chain, or std::nullopt if there is none.
+    /// Skips a free cluster to which an entry led when the table was loaded, because a damaged
+    /// chain would continue in it. Complexity: amortised O(1), after O(clusters) in the first call.
+    /// Allocates: one bit per cluster.
     [[nodiscard]] std::optional<std::uint32_t> allocate();
 
     /// Writes the changes to the active copy or, if the copies are mirrored, to all. Errors: those

@@ -208,7 +208,7 @@ result<void> allocation_table::link(std::uint32_t cluster, std::uint32_t next,
     if (not in) return failure(in.error());
     const std::uint32_t before = value_in(**in, cluster);
     if (before == free_entry) return failure({EIO, "link to a free cluster"});
-    // The first change knows what is on the device.
+    // Before the first change, the entry has the value that is on the device.
     if (made != flushes_) links_.try_emplace(cluster, before);
     return put({.first = cluster, .length = 1}, [&](std::uint32_t) { return next; });
 }
@@ -249,7 +249,7 @@ std::vector<allocation_table::chunk> allocation_table::take_dirty(bool& has_link
     ++flushes_;
     links_in_flush_ = std::exchange(links_, {});
     ENSURE(links_in_flush_.empty() or taken != 0, "the sector of a link is dirty");
-    // A single sector reaches the disk whole or not at all.
+    // A single sector reaches the disk atomically.
     has_links = not links_in_flush_.empty() and taken > 1;
     return chunks;
 }
@@ -314,7 +314,7 @@ result<void> allocation_table::write_links(const std::vector<chunk>& chunks) noe
         const auto done =
             for_each_link(each, [&](std::uint32_t, std::uint32_t, byte_extent where) -> result<void> {
                 ++visited;
-                // Whole sectors from that of its first byte to that of its last, once each.
+                // The sectors from the first to the last byte of the entry, each once.
                 const std::uint64_t within =
                     where.offset < each.first_byte ? 0 : where.offset - each.first_byte;
                 const std::uint64_t last = where.offset + where.length - each.first_byte - 1;
@@ -327,7 +327,7 @@ result<void> allocation_table::write_links(const std::vector<chunk>& chunks) noe
             });
         if (not done) return done;
     }
-    // More if an entry of FAT12 is in two chunks.
+    // Greater if an entry of FAT12 is in two chunks.
     ENSURE(visited >= links_in_flush_.size(), "each link is in a sector that is written");
     return {};
 }

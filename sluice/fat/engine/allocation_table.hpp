@@ -79,9 +79,10 @@ public:
     /// Sets the entries of `what` free, and returns those that were not free before. On a damaged
     /// volume, another file may have freed the others. Errors: as chain_up.
     [[nodiscard]] result<std::vector<cluster_extent>> free_up(cluster_extent what) noexcept;
-    /// Lets `cluster`, the last of a chain, go on with `next`. `made` is when it was chained up, if that is
-    /// known. Errors: as chain_up; EIO if the entry of `cluster` is free, which was set by another file that
-    /// had the cluster, too, on a damaged volume. After an error nothing has changed.
+    /// Continues the chain that ends with `cluster` with `next`. `made` is the moment when
+    /// `cluster` was chained up, if known. Errors: as chain_up; EIO if the entry of `cluster` is
+    /// free, because on a damaged volume another file with that cluster has freed it. After an
+    /// error nothing has changed.
     [[nodiscard]] result<void> link(std::uint32_t cluster, std::uint32_t next,
                                     std::optional<moment> made = {}) noexcept;
 

@@ -80,17 +80,17 @@ TEST_P(table, links_a_chain_on_the_disk_only_to_clusters_that_are_on_the_disk) {
     EXPECT_EQ(on_disk(14), (table_entry{.kind = entry_kind::next, .next = far}));
 }
 
-TEST_P(table, does_not_link_to_a_chain_a_cluster_that_was_freed) {
+TEST_P(table, does_not_extend_a_chain_after_a_freed_cluster) {
     const auto made = table_.chain_up({.first = 10, .length = 5}, end());
     ASSERT_TRUE(table_.free_up({.first = 14, .length = 1}));
     ASSERT_TRUE(table_.chain_up({.first = 20, .length = 1}, end()));
     EXPECT_EQ(code(table_.link(14, 20, *made)), EIO);
     EXPECT_EQ(code(table_.link(14, 20)), EIO);
     EXPECT_EQ(table_.next(14)->kind, entry_kind::free);
-    EXPECT_EQ(code(table_.link(13, 20, *made)), 0) << "the rest of the chain is as it was";
+    EXPECT_EQ(code(table_.link(13, 20, *made)), 0) << "the rest of the chain is unchanged";
 }
 
-TEST_P(table, finds_free_what_neither_is_in_use_nor_led_to) {
+TEST_P(table, finds_clusters_free_that_are_neither_in_use_nor_linked) {
     ASSERT_TRUE(table_.chain_up({.first = 10, .length = 5}, end()));
     ASSERT_TRUE(table_.chain_up({.first = shape_.last_cluster() - 9, .length = 10}, 300));
     ASSERT_TRUE(table_.set({.first = 20, .length = 1}, bad_entry(shape_.type)));

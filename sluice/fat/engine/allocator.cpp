@@ -131,7 +131,7 @@ void allocator::reuse(const std::vector<cluster_extent>& freed, std::uint64_t as
 
 std::uint32_t allocator::free_count() noexcept {
     const std::scoped_lock guard(mutex_);
-    // Of a damaged volume, a cluster may have been released twice.
+    // On a damaged volume, a cluster may have been released twice.
     const std::uint64_t all = released_count_ + map_.free_count() + reserved_;
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(map_.count(), all));
 }

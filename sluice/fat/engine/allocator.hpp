@@ -60,8 +60,8 @@ public:
     /// Complexity: O(1) while the reservation has clusters; otherwise as free_map.
     [[nodiscard]] result<void> allocate(const allocation_request& wanted, reservation& own,
                                         std::vector<cluster_extent>& taken);
-    /// Frees at once clusters that were taken and are part of no file. Free ones stay free: on a damaged
-    /// volume, another file that claims the clusters may have freed them.
+    /// Frees allocated clusters that are not part of a file, at once. Free ones stay free: on a
+    /// damaged volume, another file with the same clusters may have freed them.
     void undo(const std::vector<cluster_extent>& taken) noexcept;
 
     /// Releases clusters that a file no longer uses.
@@ -69,8 +69,9 @@ public:
     /// Returns the clusters released so far. The caller makes the release durable, then calls
     /// reuse() with them.
     [[nodiscard]] std::vector<cluster_extent> take_released();
-    /// Of `asked` clusters taken by take_released(), those of `freed` are free now, if they were not already.
-    /// The others were not the caller's to free: on a damaged volume, a second file can have had them.
+    /// Makes the clusters of `freed` available, unless they already are. They were among `asked`
+    /// clusters that take_released() returned; the others of these were already free in the table,
+    /// because on a damaged volume a second file may have had them.
     void reuse(const std::vector<cluster_extent>& freed, std::uint64_t asked) noexcept;
 
     [[nodiscard]] std::uint32_t free_count() noexcept;
@@ -89,7 +90,7 @@ private:
     free_map map_;
     std::uint32_t next_;
     std::uint32_t reserved_ = 0;
-    std::uint64_t released_count_ = 0;  // a damaged volume may have a cluster released many times
+    std::uint64_t released_count_ = 0;  // on a damaged volume a cluster may be released many times
     std::vector<cluster_extent> released_;
     std::set<reservation*> reservations_;  // those with clusters
 };

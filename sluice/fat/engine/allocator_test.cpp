@@ -69,7 +69,7 @@ TEST(free_map, give_if_taken_skips_free_bits) {
     EXPECT_EQ(map.free_count(), 100U);
 }
 
-TEST(free_map, the_nearest_row_that_is_long_enough_is_found_else_the_longest) {
+TEST(free_map, finds_the_nearest_run_that_is_long_enough_or_else_the_longest) {
     free_map map(2, 100'000);
     map.give({.first = 100, .length = 10});
     map.give({.first = 500, .length = 30});
@@ -179,7 +179,7 @@ TEST(allocator, clusters_that_are_freed_twice_are_free_once) {
     EXPECT_EQ(from.free_count(), 4U);
 }
 
-// 2^32 clusters are released, of 2^27: 32 files have the same.
+// 2^32 releases of 2^27 clusters: 32 files have the same clusters.
 TEST(allocator, releases_of_the_same_clusters_are_counted_beyond_32_bits) {
     constexpr std::uint32_t count = 1U << 27;
     allocator from(free_map(2, count), 2);
@@ -195,7 +195,7 @@ TEST(allocator, releases_of_the_same_clusters_are_counted_beyond_32_bits) {
     EXPECT_TRUE(from.allocate({.wanted = 1}, own, taken));
 }
 
-TEST(allocator, nobody_gets_what_another_has_over_random_calls) {
+TEST(allocator, random_calls_never_allocate_a_cluster_twice) {
     seeded_random random(17);
     constexpr std::uint32_t count = 5000;
     allocator from(all_free(count), 2);

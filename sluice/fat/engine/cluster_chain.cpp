@@ -156,7 +156,8 @@ result<void> cluster_chain::append(std::span<const cluster_extent> more) noexcep
         if (not found) return failure(found.error());
         tail = *found;
     }
-    // On a damaged volume, another file that had it may have freed it. Then it can even be one of `more`.
+    // On a damaged volume, another file with the same last cluster may have freed it. Then that
+    // cluster can even be one of `more`.
     if (tail != 0) {
         const auto free = table_.is_free(tail);
         if (not free) return failure(free.error());

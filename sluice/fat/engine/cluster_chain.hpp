@@ -47,10 +47,10 @@ public:
     [[nodiscard]] result<std::uint32_t> count() noexcept;
     [[nodiscard]] bool is_counted() const noexcept { return count_.has_value(); }
 
-    /// Adds clusters at the end, in the table as well; the entries before the link. Complexity: O(1) once the
-    /// end is known, and the entries of the new ones. Errors: as locate, also EIO if the last one is free in
-    /// the table. Then nothing was added, but the table may have `more` chained up: the caller frees them
-    /// there.
+    /// Appends clusters to the chain, in the table as well: first their entries, then the link.
+    /// Complexity: O(1) once the end is known, plus the entries of the new clusters. Errors: as
+    /// locate, also EIO if the last cluster is free in the table. Then the chain is unchanged, but
+    /// `more` may be chained up in the table: the caller frees them there.
     [[nodiscard]] result<void> append(std::span<const cluster_extent> more) noexcept;
 
     /// Keeps only the first `clusters`, and returns the remaining clusters. Does not change the
@@ -62,9 +62,10 @@ public:
     };
     [[nodiscard]] result<cut_off> cut(std::uint32_t clusters) noexcept;
 
-    /// Takes `with`, which is not empty, as its clusters, in the table as well, and returns the clusters it
-    /// had. In the table they change nothing. Errors: as locate, and as append; then the chain is as before,
-    /// and the caller frees `with` in the table. Complexity: linear in both. Allocates: lists.
+    /// Replaces the clusters of the chain by `with`, which is not empty, in the table as well, and
+    /// returns the old clusters. Does not change their entries. Errors: as locate, and as append;
+    /// then the chain is unchanged, and the caller frees `with` in the table. Complexity: linear in
+    /// both. Allocates: lists.
     [[nodiscard]] result<std::vector<cluster_extent>> replace(std::span<const cluster_extent> with) noexcept;
 
     /// Returns the part that is known so far, for inspection.

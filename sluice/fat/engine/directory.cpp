@@ -50,11 +50,11 @@ result<void> directory::read_clusters(cluster_chain& chain) {
         if (chain.is_counted() and at == *chain.count()) break;
         const auto run = chain.locate(at, hint);
         if (not run) {
-            // The end is told from damage by asking how many there are.
+            // The number of clusters distinguishes the end from damage.
             const auto count = chain.count();
             is_damaged_ = not count.has_value();
             if (at == 0) return failure({EIO, "read directory"});
-            // The chain is longer, so the device has failed for a moment, and this is only a part of the
+            // The chain is longer, so the device failed temporarily, and this is only a part of the
             // names.
             if (count and *count != at) return failure(run.error());
             break;

@@ -101,17 +101,17 @@ private:
 ///   3. Size and valid length of a file change only under a lock on its ranges from the lesser one
 ///      to the end. So a thread that holds a range within the valid length may transfer it in
 ///      place.
-///   4. What changed an item's entry is in it before the item is in dirty_items_; what it gave up is released
-///      after that. So a commit that takes the released before the entries writes no entry that leads to
-///      what it frees.
-///   5. A cluster is freed only if the table has it as taken. A cluster that is free in the table becomes
-///   part
-///      of a chain only for the file that it was allocated to, and gets no link before. So two files of a
-///      damaged volume that share a cluster do not free it twice, and neither continues after a cluster that
-///      the other has freed.
-///   6. What is lent (lend()) nobody else is given before it comes back, and what ever was lent not before
-///      the host has forgotten its pages. So who was lent a file's bytes, or has taken their pages by
-///      reference, sees bytes of that file, of whatever time, and never another's.
+///   4. A change is in an item's entry before the item is in dirty_items_; the clusters that the
+///      change gave up are released after that. So if a commit collects the released clusters
+///      before the entries, it writes no entry that refers to a cluster that it frees.
+///   5. A cluster is freed only if it is taken in the table. A cluster that is free in the table
+///      becomes part of a chain only for the file that it was allocated to, and gets no link
+///      before. So if two files of a damaged volume share a cluster, they do not free it twice, and
+///      neither continues after a cluster that the other has freed.
+///   6. Pinned extents (lend()) are not reallocated before they are unpinned, and extents that were
+///      ever pinned are not reallocated before the host has evicted their pages. So a holder of a
+///      pin, or of pages spliced from it, sees old or new bytes of that file, but never those of
+///      another file.
 /// Thread safety: any thread, all members but the destructor. Blocks: for the device. Allocates: yes.
 class file_system {
 public:
@@ -354,8 +354,8 @@ private:
     struct given_up {
         std::vector<cut> cuts;
         std::vector<cluster_extent> rest;   // not yet free in the table
-        std::vector<cluster_extent> freed;  // free there, and to be had once that is durable
-        std::uint64_t asked = 0;            // how many were released for those
+        std::vector<cluster_extent> freed;  // free there; available once that is durable
+        std::uint64_t asked = 0;            // number of clusters released
         [[nodiscard]] bool is_empty() const noexcept { return cuts.empty() and rest.empty() and asked == 0; }
     };
     [[nodiscard]] given_up take_given_up();

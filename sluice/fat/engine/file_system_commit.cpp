@@ -12,10 +12,11 @@ namespace {
 // Above these limits a commit is due.
 constexpr std::uint64_t table_bytes_max = 16U << 20;
 constexpr std::size_t queued_items_max = 4096;
-// The largest pieces a commit discards: a deleted file in very many pieces does not hold it up.
+// Number of extents that a commit discards, the largest first: a deleted file in very many
+// fragments does not delay it.
 constexpr std::size_t discards_max = 1024;
 
-// The same clusters in as few pieces as can be.
+// Returns the same clusters in as few extents as possible.
 std::vector<cluster_extent> merged(std::vector<cluster_extent> pieces) {
     std::ranges::sort(pieces, {}, &cluster_extent::first);
     std::vector<cluster_extent> whole;
@@ -155,8 +156,9 @@ void file_system::discard(std::vector<cluster_extent>& freed) noexcept {
         (void)device_.discard(on_device(freed[i]));
 }
 
-// Free on the disk, durably: to be had again, but for what somebody may still look at (invariant 6), which a
-// later commit asks about again. `asked` clusters were given up for it.
+// Makes clusters available that are durably free on the disk, except pinned or cached ones
+// (invariant 6), which a later commit checks again. `asked` is the number of clusters that were
+// released with them.
 void file_system::make_available(std::vector<cluster_extent> freed, std::uint64_t asked) noexcept {
     const std::shared_ptr<extent_pin_table> book = loans_so_far();
     std::vector<cluster_extent> available;

@@ -180,9 +180,9 @@ result<void> file_system::try_make_clusters(item& of, std::uint64_t size_bytes) 
     return {};
 }
 
-// Frees clusters that were taken for a file and did not become part of it. First in the table, which may have
-// them chained up: a damaged file that leads to one of them could free it once more. Where that fails they
-// stay taken: lost clusters.
+// Frees clusters that were allocated for a file but did not become part of it. They are freed in
+// the table first, because they may be chained up there, and a damaged file that leads to one of
+// them could free it again. If that fails, they stay taken, as lost clusters.
 void file_system::put_back(const std::vector<cluster_extent>& taken) noexcept {
     for (const cluster_extent& each : taken)
         if (table_.free_up(each)) clusters_.load()->undo({each});

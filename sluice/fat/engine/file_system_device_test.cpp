@@ -233,8 +233,8 @@ INSTANTIATE_TEST_SUITE_P(on, failing,
                                          volume_format{"fat32", 2200, "-F 32 -s 1"}),
                          [](const auto& each) { return std::string(each.param.name); });
 
-// A directory of two clusters, whose entries are far from each other in the table.
-TEST(reading_directory, that_fails_in_the_middle_is_an_error_and_no_end) {
+// A directory with two clusters, whose entries are far apart in the table.
+TEST(reading_directory, that_fails_in_the_middle_is_an_error_and_not_an_end) {
     const std::uint32_t far = 40'000;
     mounted_image made(formatted(40 << 10, "-F 32 -s 1"));
     ASSERT_EQ(code(made.system->create("d", true, attributes::none)), 0);
@@ -263,7 +263,7 @@ TEST(reading_directory, that_fails_in_the_middle_is_an_error_and_no_end) {
     EXPECT_EQ(picture(*fs), whole);
 }
 
-// --- what is given up
+// --- discarding freed clusters
 
 class discarding : public io::on_each_volume {
 protected:

@@ -8,7 +8,7 @@
 
 namespace sluice::fat {
 
-// In 64 bits: on a damaged volume, many files can have the same clusters.
+// In 64 bits, because on a damaged volume many files can have the same clusters.
 std::uint64_t clusters_in(std::span<const cluster_extent> extents) noexcept {
     return std::accumulate(extents.begin(), extents.end(), std::uint64_t{0},
                            [](std::uint64_t sum, const cluster_extent& each) { return sum + each.length; });

@@ -16,10 +16,10 @@ struct cluster_extent {
                                                    const cluster_extent&) noexcept = default;
 };
 
-/// How many clusters they have together, each as often as it occurs. Complexity: linear.
+/// Returns the total number of clusters of the extents, with multiplicity. Complexity: linear.
 [[nodiscard]] std::uint64_t clusters_in(std::span<const cluster_extent> extents) noexcept;
 
-/// One bit per thing that may be taken, numbered from `first()`: clusters.
+/// A bitmap of free clusters, numbered from `first()`.
 ///
 /// Invariants: free_count() is the number of free bits; free_in_[w] is the number of free bits in
 /// window w, which has `window_bits` bits; bits after the last one are taken.
@@ -40,7 +40,7 @@ public:
     void take(cluster_extent what) noexcept;
     /// Marks all of `what` as free; all of it was taken before.
     void give(cluster_extent what) noexcept;
-    /// All of `what` is free now, whatever it was before.
+    /// Marks all of `what` as free; a part of it may already be free.
     void give_if_taken(cluster_extent what) noexcept;
 
     /// Returns the number of consecutive free clusters from `first` on, up to `most`. Clusters
