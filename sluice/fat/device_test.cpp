@@ -23,7 +23,7 @@ io::file_handle open_image(const io::test_directory& folder, io::mode mode) {
     return io::file_handle::open({}, folder.path_of("image"), mode).value();
 }
 
-// The same for every implementation: a file, memory, a part, a recorder.
+// The same expectations for every implementation: a file, memory, a part, a recorder.
 void expect_device_of_ten_bytes(device& under_test) {
     ASSERT_EQ(under_test.size_bytes(), 10U);
     ASSERT_TRUE(under_test.write_at(0, bytes_from("0123456789")));
@@ -78,7 +78,7 @@ TEST(device, over_a_file_opened_for_reading_refuses_to_write) {
     EXPECT_EQ(folder.content("image"), "0123");
 }
 
-TEST(device, over_a_file_somebody_cut_reports_an_error_for_what_is_gone) {
+TEST(device, over_a_truncated_file_reports_an_error_for_the_missing_bytes) {
     const io::test_directory folder("/dev/shm");
     folder.write("image", "0123456789");
     file_device file = file_device::over(open_image(folder, io::mode::read)).value();
@@ -88,7 +88,7 @@ TEST(device, over_a_file_somebody_cut_reports_an_error_for_what_is_gone) {
     EXPECT_EQ(file.read_at(2, std::as_writable_bytes(std::span(room))).error(), std::errc::io_error);
 }
 
-TEST(device, over_a_part_of_another_cannot_reach_beside_it) {
+TEST(device, over_a_part_of_another_cannot_access_bytes_outside_the_part) {
     memory_device memory(30);
     ASSERT_TRUE(memory.write_at(0, bytes_from(std::string(30, '.'))));
     part_device part = part_device::of(memory, {.offset = 10, .length = 10}).value();
@@ -103,7 +103,7 @@ TEST(device, that_records_can_rebuild_the_image_as_of_every_event) {
     memory_device memory(10);
     recording_device recorder(memory);
     expect_device_of_ten_bytes(recorder);
-    ASSERT_EQ(recorder.log().size(), 4U);  // what was refused has changed nothing
+    ASSERT_EQ(recorder.log().size(), 4U);  // rejected writes have changed nothing
     EXPECT_EQ(recorder.log()[3].kind, recording_device::event_kind::barrier);
 
     memory_device rebuilt(10);

@@ -8,13 +8,14 @@
 
 namespace sluice::fat {
 
-/// Whether a call may wait: for a disk, for who has the same bytes, or for a commit.
+/// Permission for a call to wait: for a disk, for a thread that has locked the same bytes, or for a
+/// commit.
 enum class may_wait : bool { no, yes };
 
-/// What is said where it may not and would have to: EAGAIN.
+/// The error of a call that may not wait but would have to: EAGAIN.
 inline constexpr error would_wait{EAGAIN, "do it without waiting"};
 
-/// Locks what is not locked yet; false if it may not wait and would have to.
+/// Locks the mutex of `guard`. Returns false if it may not wait and would have to.
 template <class Guard>
 [[nodiscard]] bool lock_if(Guard& guard, may_wait waits) {
     if (waits == may_wait::no) return guard.try_lock();
@@ -22,7 +23,7 @@ template <class Guard>
     return true;
 }
 
-/// The same for who takes a deadline.
+/// The same as a deadline.
 [[nodiscard]] constexpr deadline limit_of(may_wait waits) noexcept {
     return waits == may_wait::yes ? deadline() : deadline::zero();
 }

@@ -127,7 +127,7 @@ private:
                                    : std::nullopt;
             const auto kind = value ? shape_.classify(*value).kind : entry_kind::free;
             if (kind == entry_kind::free or kind == entry_kind::bad)
-                return set(evidence_kind::root, 2, "the root directory begins at no cluster in use");
+                return set(evidence_kind::root, 2, "the root directory does not begin at a cluster in use");
             if (is_led_to(shape_.root_cluster))
                 return set(evidence_kind::root, 2, "the root directory begins in the middle of a chain");
             where = {.offset = shape_.cluster_offset(shape_.root_cluster), .length = shape_.cluster_bytes};

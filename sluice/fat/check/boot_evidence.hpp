@@ -51,7 +51,7 @@ struct boot_evidence {
 [[nodiscard]] boot_evidence gather_evidence(device& image, const boot_sector& sector, const geometry& shape,
                                             const check_report& found);
 
-/// Which of two boot sectors the evidence supports.
+/// The boot sector of two that the evidence supports.
 enum class preference : std::uint8_t { neither, first, second };
 
 /// Compares the evidence for two boot sectors of one volume. One is preferred if strong evidence is for it

@@ -6,8 +6,9 @@
 #include "sluice/fat/check/check.hpp"
 #include "sluice/fat/codec/boot_sector.hpp"
 
-// Whether a volume may be used by its boot sector. A boot sector with one wrong field is still legal, and a
-// volume that is read by it is garbage; one that is written by it is destroyed.
+// The decision whether the boot sector of a volume can be trusted. A boot sector with one wrong
+// field is still legal. A volume that is read with it yields garbage; one that is written with it
+// is destroyed.
 
 namespace sluice::fat {
 
@@ -19,16 +20,17 @@ enum class boot_trust : std::uint8_t {
 
 /// The result of the comparison of a boot sector with its backup. A plain value.
 struct boot_verdict {
-    geometry shape;  // by the boot sector
+    geometry shape;  // from the boot sector
     boot_trust trust = boot_trust::sound;
     std::string differences{};  // unless sound: the fields, with the values of both, a clause
 };
 
-/// Reads the boot sector and compares it with its backup. If they agree, it reads the two sectors only (of
-/// FAT12 and FAT16, which have no backup, four more, where FAT32 has it: a wrong field may be the one that
-/// distinguishes the types). If they place things differently, it checks the volume by both, as check does.
-/// `options.boot` has no effect. Errors: why there is no FAT volume, with the place of the backup if there is
-/// one. Allocates, Blocks: as check, if they differ.
+/// Reads the boot sector and compares it with its backup. If they agree, it reads only these two
+/// sectors. FAT12 and FAT16 have no backup; for them it reads four more sectors, where FAT32 has
+/// it, because a wrong field may be the one that distinguishes the types. If the two place things
+/// differently, it checks the volume by both, as check does. `options.boot` has no effect. Errors:
+/// the reason why there is no FAT volume, with the location of a backup if there is one. Allocates,
+/// Blocks: as check, if they differ.
 [[nodiscard]] std::expected<boot_verdict, std::string> judge_boot_sector(device& image,
                                                                          check_options options = {});
 

@@ -68,24 +68,24 @@ std::string message_about_volume(const problem& one) {
             return "the backup of the boot sector differs from it in " + one.other;
         case problem_kind::image_is_short:
             return "the volume has " + text(one.value) + " bytes, the image only " + text(one.expected) +
-                   ": what lies behind cannot be read";
+                   ": the data past its end cannot be read";
         case problem_kind::fats_differ:
-            return "copy " + text(one.value) + " of the FAT differs from the one in use, first for cluster " +
-                   text(one.cluster);
+            return "FAT copy " + text(one.value) +
+                   " differs from the copy in use; the first difference is at cluster " + text(one.cluster);
         case problem_kind::media_differs:
             return "the FAT begins with " + text(one.value) +
                    ", must repeat the media byte: " + text(one.expected);
         case problem_kind::dirty:
             return "the volume is marked dirty: it was not unmounted, or is being written";
         case problem_kind::medium_errors:
-            return "the volume is marked: somebody met errors of the medium";
+            return "the volume is marked: a driver has found errors of the device";
         case problem_kind::info_sector_bad:
-            return "the FSInfo sector has not the signatures of one";
+            return "the FSInfo sector does not have the signatures of FSInfo";
         case problem_kind::free_count_wrong:
             return "FSInfo says that " + text(one.value) + " clusters are free, but " + text(one.expected) +
                    " are";
         case problem_kind::root_start_bad:
-            return "the root directory begins at " + text(one.value) + ", which is no cluster in use";
+            return "the root directory begins at " + text(one.value) + ", which is not a cluster in use";
         case problem_kind::label_differs:
             return "the label in the root directory differs from that of the boot sector, \"" + one.other +
                    "\"";
@@ -97,13 +97,13 @@ std::string message_about_volume(const problem& one) {
 }
 
 std::string message_about_chain(const problem& one) {
-    const std::string at = one.cluster == 0 ? "its first cluster" : "behind cluster " + text(one.cluster);
+    const std::string at = one.cluster == 0 ? "its first cluster" : "after cluster " + text(one.cluster);
     switch (one.kind) {
         case problem_kind::bad_start:
-            return "begins at " + text(one.value) + ", which is no cluster in use";
+            return "begins at " + text(one.value) + ", which is not a cluster in use";
         case problem_kind::chain_broken:
             return "its chain leads, " + at + ", to " + text(one.value) +
-                   ", which is free, bad or no cluster";
+                   ", which is free, bad or not a cluster";
         case problem_kind::chain_loop:
             return "its chain leads, " + at + ", back to its own cluster " + text(one.value);
         case problem_kind::cross_link:
@@ -133,9 +133,9 @@ std::string message_about_entry(const problem& one) {
             return "its entry " + one.other + " has attributes " + text(one.value) +
                    " and must be a directory without a size";
         case problem_kind::dot_misplaced:
-            return "is an entry . or .. where none belongs";
+            return "is an entry . or .. in a wrong slot";
         case problem_kind::bad_short_name:
-            return "has a short name with characters that cannot stand in one";
+            return "has a short name with illegal characters";
         case problem_kind::duplicate_name:
             return "has the name of another entry of its directory";
         case problem_kind::orphan_long_name:
@@ -226,7 +226,7 @@ std::string boot_text_of(const check_report& report) {
     for (const boot_change& each : boot.changes)
         lines += "boot sector: " + std::string(each.field->name) + ": " + text(each.before) + " becomes " +
                  text(each.after) + ": " + each.why + "\n";
-    if (boot.is_whole) lines += "boot sector: everything else in it is taken from the backup, too\n";
+    if (boot.is_whole) lines += "boot sector: everything else is taken from the backup as well\n";
     for (const std::string& each : boot.evidence)
         lines += "evidence: " + each + "\n";
     return lines;
@@ -243,7 +243,7 @@ std::string text_of(const check_report& report) {
              text(shape.cluster_bytes) + " bytes: " + text(report.used_clusters) + " used, " +
              text(report.free_clusters) + " free, " + text(report.bad_clusters) + " bad; " +
              text(report.files) + " files, " + text(report.directories) + " directories\n";
-    return lines + (report.is_sound() ? "The volume is sound.\n" : "The volume is damaged.\n");
+    return lines + (report.is_sound() ? "The volume is consistent.\n" : "The volume is damaged.\n");
 }
 
 std::string json_of_failure(const error& why) {

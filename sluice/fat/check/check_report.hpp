@@ -7,12 +7,12 @@
 #include "sluice/fat/codec/boot_fields.hpp"
 #include "sluice/fat/codec/geometry.hpp"
 
-// What a check found: a list of problems, each with the object it is about and where it stands, so that
-// repair can act on it without looking again.
+// The result of a check: a list of problems, each with its object and its location, so that repair
+// need not search again.
 
 namespace sluice::fat {
 
-/// Each has its sentence in check_report.cpp and its remedy in repair.cpp.
+/// Each kind has its sentence in check_report.cpp and its remedy in repair.cpp.
 enum class problem_kind : std::uint8_t {
     boot_sector_bad,       // the boot sector has wrong fields, its backup has not
     boot_sector_doubtful,  // the volume contradicts its boot sector, and no backup is better: nothing is
@@ -21,24 +21,24 @@ enum class problem_kind : std::uint8_t {
     image_is_short,        // value: bytes of the volume; expected: bytes of the image
     fats_differ,           // value: copy; cluster: the first that differs
     media_differs,         // value: FAT[0]; expected: what it should be
-    dirty,                 // the volume was not unmounted, or was being written
-    medium_errors,         // unusual: a driver met errors of the medium
+    dirty,                 // the volume was not unmounted, or is in use
+    medium_errors,         // unusual: a driver has found errors of the device
     info_sector_bad,       // FSInfo has no signatures
     free_count_wrong,      // value: FSInfo's; expected: counted
-    root_start_bad,        // FAT32: the root's first cluster is none
+    root_start_bad,        // FAT32: the root's first cluster is invalid
     bad_start,             // value: first cluster
-    chain_broken,     // cluster: the last good; value: what it leads to, which is free, bad or no cluster
-    chain_loop,       // cluster: the last; value: the one before it which it leads to
-    cross_link,       // cluster: the last before; value: the shared one; other: whose it is
-    chain_too_short,  // value: clusters; expected: that the size needs
-    chain_too_long,   // the same; cluster: the last needed, 0 if none is
-    directory_unreadable,  // the device gives no bytes: its entries are unknown
-    directory_has_size,    // value: of it
+    chain_broken,          // cluster: the last good; value: the next one, which is free, bad or invalid
+    chain_loop,            // cluster: the last; value: the earlier one that it leads to
+    cross_link,            // cluster: the last before; value: the shared one; other: its owner
+    chain_too_short,       // value: clusters; expected: clusters for the size
+    chain_too_long,        // the same; cluster: the last needed, 0 if none
+    directory_unreadable,  // the device cannot read it: its entries are unknown
+    directory_has_size,    // value: the size
     directory_too_large,   // more than 65,536 slots
-    dot_missing,           // `.` or `..` is not where it has to be
+    dot_missing,           // `.` or `..` is not in its slot
     dot_wrong,             // value: where it leads; expected: where it must
     dot_malformed,         // value: attributes; not a directory, or with a size
-    dot_misplaced,         // one where none belongs
+    dot_misplaced,         // `.` or `..` in another slot
     bad_short_name,
     duplicate_name,
     orphan_long_name,  // value: how many slots
@@ -49,31 +49,31 @@ enum class problem_kind : std::uint8_t {
 };
 
 enum class severity : std::uint8_t {
-    unusual,  // legal, and no reader minds
+    unusual,  // legal, and all implementations accept it
     damage,
 };
 
 struct problem {
     problem_kind kind{};
-    std::string path = {};   // of what it is about; empty: the volume
-    std::string other = {};  // of cross_link
+    std::string path = {};   // path of the object; empty: the volume
+    std::string other = {};  // for cross_link
     std::uint32_t cluster = 0;
     std::uint64_t value = 0;
     std::uint64_t expected = 0;
-    std::uint64_t slot_offset = 0;  // bytes from the start of the volume: its directory entry; 0: has none
-    std::uint64_t first_slot = 0;   // the same, of its first long-name slot; 0: has none
+    std::uint64_t slot_offset = 0;  // bytes from the start of the volume: its directory entry; 0: none
+    std::uint64_t first_slot = 0;   // the same for its first long-name slot; 0: none
 
     [[nodiscard]] severity weight() const noexcept;
-    /// One sentence. Allocates: the string.
+    /// Returns one sentence. Allocates: the string.
     [[nodiscard]] std::string message() const;
 };
 
-/// The name of a kind, as JSON and documents have it: "cross_link".
+/// Returns the name of a kind in JSON and documents: "cross_link".
 [[nodiscard]] const char* name_of(problem_kind kind) noexcept;
 
 struct check_report {
-    std::optional<geometry> shape;         // none: no volume at all, see `refusal`
-    std::string refusal;                   // why there is none
+    std::optional<geometry> shape;         // none: no volume, see `refusal`
+    std::string refusal;                   // the reason why there is none
     std::optional<boot_restoration> boot;  // with boot_sector_bad: what repair would write
     std::vector<problem> problems;         // at most as many as the options allow
     std::uint64_t problems_left_out = 0;
@@ -83,17 +83,18 @@ struct check_report {
     std::uint64_t free_clusters = 0;
     std::uint64_t bad_clusters = 0;
 
-    /// No damage; what is unusual does not count.
+    /// Returns whether there is no damage; unusual problems do not count.
     [[nodiscard]] bool is_sound() const noexcept;
     [[nodiscard]] bool has(problem_kind kind) const noexcept;
 };
 
-/// For people: what repair would write over the boot sector, and why, a line each; empty if nothing.
+/// Returns text to display: the changes that repair would make to the boot sector, with reasons,
+/// one per line; empty if there are none.
 /// Allocates: the string.
 [[nodiscard]] std::string boot_text_of(const check_report& report);
-/// For people: a line per problem, then what there is. Allocates: the string.
+/// Returns text to display: a line per problem, then a summary. Allocates: the string.
 [[nodiscard]] std::string text_of(const check_report& report);
-/// For programs: one object; docs/guide/fat.md has its fields. Allocates: the string.
+/// Returns JSON: one object; docs/guide/fat.md lists its fields. Allocates: the string.
 [[nodiscard]] std::string json_of(const check_report& report);
 /// The same for a check that failed. Allocates: the string.
 [[nodiscard]] std::string json_of_failure(const error& why);

@@ -18,7 +18,7 @@ int fsck(sample_volume& volume, std::string& said) {
     return status_of("fsck.fat -n " + folder.path_of("image"), said);
 }
 
-TEST(check, finds_nothing_wrong_with_a_sound_volume) {
+TEST(check, reports_no_problem_of_a_consistent_volume) {
     for (const fat_type type : all_types) {
         sample_volume volume(type);
         const auto report = check(volume.image());
@@ -35,7 +35,7 @@ TEST(check, finds_nothing_wrong_with_a_sound_volume) {
     }
 }
 
-TEST(check, finds_each_damage_and_agrees_with_fsck_that_it_is_one) {
+TEST(check, finds_each_damage_and_agrees_with_fsck) {
     for_each_damage([](sample_volume& volume, const sample_damage& damage) {
         const auto report = check(volume.image());
         ASSERT_TRUE(report);
@@ -48,7 +48,7 @@ TEST(check, finds_each_damage_and_agrees_with_fsck_that_it_is_one) {
     });
 }
 
-TEST(check, uses_the_backup_of_a_boot_sector_that_is_none) {
+TEST(check, uses_the_backup_of_an_invalid_boot_sector) {
     sample_volume volume(fat_type::fat32);
     std::ranges::fill(volume.image().bytes().first(512), std::byte{});
     const auto report = check(volume.image());
@@ -57,7 +57,7 @@ TEST(check, uses_the_backup_of_a_boot_sector_that_is_none) {
     EXPECT_EQ(report->files, 3U);
 }
 
-TEST(check, of_what_is_no_volume_says_why) {
+TEST(check, reports_why_an_image_has_no_volume) {
     memory_device empty(4096);
     const auto report = check(empty);
     ASSERT_TRUE(report);
@@ -66,7 +66,7 @@ TEST(check, of_what_is_no_volume_says_why) {
     EXPECT_THAT(json_of(*report), HasSubstr("\"refusal\":"));
 }
 
-TEST(check, of_a_cut_image_reports_the_cut_and_ends) {
+TEST(check, reports_that_an_image_is_truncated) {
     for (const fat_type type : all_types) {
         sample_volume volume(type);
         const auto bytes = volume.image().bytes();
@@ -88,7 +88,7 @@ TEST(check, names_both_objects_that_share_a_cluster) {
     ASSERT_TRUE(report);
     const auto found = std::ranges::find(report->problems, problem_kind::cross_link, &problem::kind);
     ASSERT_NE(found, report->problems.end());
-    EXPECT_EQ(found->message(), "/SUB/TWO.BIN: shares, behind cluster 21, cluster 6 with /ONE.TXT");
+    EXPECT_EQ(found->message(), "/SUB/TWO.BIN: shares, after cluster 21, cluster 6 with /ONE.TXT");
     EXPECT_THAT(json_of(*report),
                 HasSubstr("{\"kind\":\"cross_link\",\"severity\":\"damage\",\"path\":"
                           "\"/SUB/TWO.BIN\",\"other\":\"/ONE.TXT\",\"cluster\":21,\"value\":6"));
@@ -103,7 +103,7 @@ TEST(check, writes_json_for_names_of_any_bytes) {
     EXPECT_THAT(json_of(*report), HasSubstr("/\\\"\\\\\\u0001"));
 }
 
-TEST(check, lists_no_more_problems_than_it_was_asked_for) {
+TEST(check, lists_at_most_the_requested_number_of_problems) {
     sample_volume volume(fat_type::fat16);
     for (std::uint32_t i = 0; i != 10; ++i)
         volume.put(volume.root_slot(volume.unused + i), "ONE     TXT", attributes::archive, 0, 0);
@@ -114,7 +114,7 @@ TEST(check, lists_no_more_problems_than_it_was_asked_for) {
     EXPECT_FALSE(report->is_sound());
 }
 
-// Whatever stands in the sectors that matter: it ends, and reads nothing outside.
+// The check ends for any content of the sectors that it reads, and reads nothing outside the image.
 TEST(check, ends_on_any_bytes) {
     seeded_random random(11);
     sample_volume volume(fat_type::fat12);

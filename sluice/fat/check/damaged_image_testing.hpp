@@ -17,7 +17,7 @@
 
 namespace sluice::fat {
 
-/// A small volume written byte by byte, without the volume's code, for tests to damage:
+/// A small volume written byte by byte, without the code of the file system, for tests to damage:
 ///
 ///     ONE.TXT          clusters 5, 6, 7
 ///     A long name.txt  clusters 9, 10
@@ -103,7 +103,7 @@ public:
         return shape.cluster_count - 10 - (shape.type == fat_type::fat32 ? 1 : 0);
     }
 
-    /// As an image file; behind cluster 200 there is nothing.
+    /// Saves the volume as an image file; there is no data after cluster 200.
     void save(const std::string& path) {
         const auto used = image_.bytes().first(shape.cluster_offset(200));
         std::ofstream(path, std::ios::binary)
@@ -125,7 +125,8 @@ private:
         return type == fat_type::fat12 ? 1440 << 10 : type == fat_type::fat16 ? 5 << 20 : 35 << 20;
     }
 
-    // To 3,000 clusters: still FAT32 as Linux and fsck.fat read it, and many times faster to check.
+    // Shrinks it to 3,000 clusters: Linux and fsck.fat still read it as FAT32, and the check is
+    // many times faster.
     void shrink() {
         const auto sectors = static_cast<std::uint32_t>(shape.data_offset / 512 + 3000);
         for (const std::uint64_t offset : {std::uint64_t{0}, *shape.backup_offset}) {
@@ -168,7 +169,7 @@ private:
 
 inline constexpr fat_type all_types[] = {fat_type::fat12, fat_type::fat16, fat_type::fat32};
 
-/// One kind of damage, and whether fsck.fat finds it, too.
+/// One kind of damage, and whether fsck.fat finds it as well.
 struct sample_damage {
     problem_kind kind;
     void (*apply)(sample_volume&);
@@ -218,7 +219,7 @@ inline const sample_damage sample_damages[] = {
      [](sample_volume& v) { v.change(v.slot_of(30, 1), [&](auto& e) { v.set_first(e, 5); }); }},
     {problem_kind::dot_missing,
      [](sample_volume& v) { v.change(v.slot_of(30, 0), [](auto& e) { e.name[0] = free_mark; }); }},
-    // A file, with its long name, where `.` and `..` belong.
+    // A file, with its long name, in the place of `.` and `..`.
     {problem_kind::dot_missing,
      [](sample_volume& v) {
          v.put(v.slot_of(30, 2), "BLONGN~1TXT", attributes::archive, 0, 0);
@@ -264,7 +265,7 @@ inline const sample_damage sample_damages[] = {
      false, false},
     {problem_kind::orphan_long_name,
      [](sample_volume& v) { v.change(v.root_slot(v.named), [](auto& e) { e.name[0] = 'B'; }); }, false,
-     false},  // it does say so
+     false},  // fsck.fat does print it
     {problem_kind::orphan_long_name,
      [](sample_volume& v) { v.change(v.root_slot(v.pieces), [](auto& e) { e.name[0] = free_mark; }); }, false,
      false},  // likewise
@@ -286,7 +287,8 @@ inline const sample_damage sample_damages[] = {
      [](sample_volume& v) { v.put(v.root_slot(v.unused), ".          ", attributes::directory, 0, 0); }},
 };
 
-/// Calls look(volume, damage) with a volume of each type that has each damage, as far as it can have it.
+/// Calls look(volume, damage) with a volume of each type for each damage that is possible on that
+/// type.
 template <class Look>
 void for_each_damage(const Look& look) {
     for (const fat_type type : all_types)
@@ -305,7 +307,7 @@ inline bool has_tool(const char* name) {
     return std::system((std::string("command -v ") + name + " >/dev/null").c_str()) == 0;
 }
 
-/// Runs a command and returns its exit status; `said` gets what it wrote.
+/// Runs a command and returns its exit status; sets `said` to its output.
 inline int status_of(const std::string& command, std::string& said) {
     FILE* const pipe = ::popen((command + " 2>&1").c_str(), "r");
     ENSURE(pipe != nullptr);

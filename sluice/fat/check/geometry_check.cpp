@@ -28,7 +28,7 @@ public:
 
     void check_marks(const chain_map& map) {
         const std::uint32_t mask = entry_mask(shape_.type);
-        // The last eight bits repeat the media byte; of the others one writer or another leaves some clear.
+        // The last eight bits repeat the media byte; some implementations clear some of the others.
         const std::uint32_t first = map.value(0);
         if ((first & 0xff) != shape_.media)
             problems_.add(of_volume(problem_kind::media_differs, first, (mask & ~0xffU) | shape_.media));
@@ -93,7 +93,7 @@ public:
 private:
     void compare_copy(const chain_map& map, std::uint32_t copy) {
         const auto other = chain_map::load(image_, shape_, copy);
-        if (not other) return;  // behind the end of a cut image
+        if (not other) return;  // past the end of a truncated image
         for (std::uint32_t each = 0; each <= shape_.last_cluster(); ++each) {
             if (map.value(each) == other->value(each)) continue;
             problem differs = of_volume(problem_kind::fats_differ, copy);

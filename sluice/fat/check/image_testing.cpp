@@ -14,7 +14,7 @@
 namespace sluice::fat {
 namespace {
 
-// A file that goes with the scope.
+// A file that is removed at the end of the scope.
 class scratch_file {
 public:
     scratch_file() {
@@ -29,7 +29,7 @@ public:
     ~scratch_file() { std::filesystem::remove(path_); }
 
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
-    // Zeros as holes: most of an image is, and there are thousands.
+    // Writes zeros as holes, because most of an image is zeros, and there are thousands of images.
     void write(std::span<const std::byte> bytes) const {
         std::filesystem::resize_file(path_, bytes.size());
         std::fstream file(path_, std::ios::binary | std::ios::in | std::ios::out);
@@ -81,7 +81,7 @@ std::vector<std::byte> format_anew(std::size_t kibibytes, const std::string& opt
 
 }  // namespace
 
-// Each kind is made once: they are all alike.
+// Creates each kind of image once, because all images of a kind are equal.
 std::vector<std::byte> formatted(std::size_t kibibytes, const std::string& options) {
     static std::map<std::pair<std::size_t, std::string>, std::vector<std::byte>> made_before;
     auto& image = made_before[{kibibytes, options}];

@@ -9,24 +9,25 @@
 #include "sluice/fat/device/memory_device.hpp"
 #include "sluice/fat/engine/file_system.hpp"
 
-// For tests: images made and judged by others (dosfstools).
+// For tests: images created and checked by dosfstools.
 
 namespace sluice::fat {
 
-/// An image made by mkfs.fat. `options` as on its command line: "-F 32 -s 1". Stops the test if it fails.
+/// Returns an image made by mkfs.fat. `options` as on its command line: "-F 32 -s 1". Stops the
+/// test on failure.
 [[nodiscard]] std::vector<std::byte> formatted(std::size_t kibibytes, const std::string& options);
 
-/// What fsck.fat -n says of an image; `is_clean` if it found nothing.
+/// The output of fsck.fat -n for an image; `is_clean` if it reports no problem.
 struct verdict {
     bool is_clean = false;
     std::string said;
 };
 [[nodiscard]] verdict fsck(std::span<const std::byte> image);
 
-/// Runs a command on an image in a file of its own; `%` in it stands for the file's name. What it printed.
+/// Runs a command on an image in a separate file; `%` stands for its name. Returns the output.
 [[nodiscard]] std::string run_on(std::span<const std::byte> image, const std::string& command);
 
-/// A volume in memory, mounted. The handles taken from it go first.
+/// A mounted volume in memory. Its handles are destroyed before it.
 struct mounted_image {
     explicit mounted_image(std::vector<std::byte> bytes,
                            const mount_options& options = {.zone = time_zone::utc()})
@@ -50,15 +51,15 @@ template <class T>
     return of ? 0 : of.error().code();
 }
 
-/// Bytes that tell their place: of a file called `seed`, from `offset` on.
+/// Returns bytes that identify their position: those of a file called `seed`, from `offset` on.
 [[nodiscard]] std::vector<std::byte> pattern(std::uint64_t seed, std::size_t bytes);
 
-/// All of a file, through the engine.
+/// Returns the content of a file, read through the engine.
 [[nodiscard]] std::string content_of(file_system& of, std::string_view path);
-/// Writes a whole file, making it if need be.
+/// Writes a whole file; creates it if necessary.
 void put(file_system& into, std::string_view path, std::string_view content);
 
-/// Everything there is, as text: paths, sizes and contents.
+/// Returns all paths, sizes and contents as text.
 [[nodiscard]] std::string picture(file_system& of, const std::string& path = {});
 
 }  // namespace sluice::fat

@@ -5,7 +5,7 @@
 #include "sluice/fat/check/tree_check.hpp"
 #include "sluice/fat/edit/saved_names.hpp"
 
-// Remedies for chains: cut, copied, measured, saved.
+// Remedies for chains: truncation, copies, sizes, and lost clusters.
 
 namespace sluice::fat {
 namespace {
@@ -29,7 +29,7 @@ result<bool> repair_round::mend_chain(const problem& one) {
     if (one.cluster != 0) {
         ENSURE(shape_.is_cluster(one.cluster), "a chain ends in a cluster");
         table_->end_chain(one.cluster);
-        say(one, "ended the chain behind cluster " + std::to_string(one.cluster));
+        say(one, "ended the chain after cluster " + std::to_string(one.cluster));
         return true;
     }
     ENSURE(one.slot_offset != 0, "a chain without a cluster is that of an entry");
@@ -56,8 +56,8 @@ result<bool> repair_round::mend_cross_link(const problem& one) {
     return free_slot(one);
 }
 
-// How many clusters a file has up to `last`, where its chain was found to cross another's. std::nullopt if it
-// does not lead there.
+// Returns the number of clusters of a file up to `last`, where its chain crosses another one, or
+// std::nullopt if the chain does not contain it.
 std::optional<std::uint64_t> repair_round::clusters_up_to(std::uint32_t last, std::uint32_t first) const {
     if (last == 0) return 0;
     if (not shape_.is_cluster(first)) return std::nullopt;
@@ -70,9 +70,9 @@ std::optional<std::uint64_t> repair_round::clusters_up_to(std::uint32_t last, st
     return have;
 }
 
-// The shared part of a chain, at most `most` clusters, as far as it can be read: it may come back to itself,
-// or lead to clusters that are free. Followed as the check found it, because a remedy of this round may have
-// cut it for the other file.
+// Returns the shared part of a chain, at most `most` clusters, as far as it can be read: it may be
+// cyclic, or lead to free clusters. It is followed in the state that the check found, because a
+// remedy of this round may have cut it for the other file.
 std::vector<std::uint32_t> repair_round::shared_from(std::uint32_t first, std::uint64_t most) {
     ENSURE(shape_.is_cluster(first), "chains cross in a cluster");
     is_seen_.resize(std::size_t{shape_.last_cluster()} + 1);
@@ -90,8 +90,8 @@ std::vector<std::uint32_t> repair_round::shared_from(std::uint32_t first, std::u
     return found;
 }
 
-// Rule 1. The copy is written and linked before the file is led to it: the FAT by flush, then, if the first
-// cluster is concerned, the entry.
+// Rule 1. The copy is written and linked before the file refers to it: the FAT by a flush, then, if
+// the first cluster is affected, the entry.
 result<bool> repair_round::copy_shared(const problem& one, const directory_entry& entry) {
     const std::uint64_t needed =
         (std::uint64_t{entry.size_bytes.value()} + shape_.cluster_bytes - 1) / shape_.cluster_bytes;
@@ -127,13 +127,12 @@ result<bool> repair_round::copy_shared(const problem& one, const directory_entry
     return true;
 }
 
-// Rule 3. A longer chain is cut where the size ends; what is cut off belongs to nobody then, and is saved by
-// a later stage.
+// Rule 3. A chain that is too long is cut at the size; a later stage saves the removed clusters.
 result<bool> repair_round::mend_length(const problem& one) {
     if (one.kind == problem_kind::chain_too_long and one.cluster != 0) {
         ENSURE(shape_.is_cluster(one.cluster), "a chain ends in a cluster");
         table_->end_chain(one.cluster);
-        say(one, "cut off the clusters its size does not need");
+        say(one, "removed the clusters its size does not need");
         return true;
     }
     auto entry = read_slot(image_, one.slot_offset);
@@ -168,7 +167,8 @@ result<bool> repair_round::save_lost() {
     if (not names) return failure(names.error());
     constexpr chain_map::object saved = ~chain_map::object{0};
     bool did_something = false;
-    // First from the heads of chains; what is left then are loops, each entered anywhere.
+    // First from the heads of chains. The remaining clusters form cycles, each entered at any
+    // cluster.
     for (const bool only_heads : {true, false})
         for (std::uint32_t each = geometry::first_cluster; each <= shape_.last_cluster(); ++each) {
             if (not is_lost(each) or (only_heads and is_led_to[each])) continue;

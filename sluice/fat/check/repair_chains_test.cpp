@@ -8,7 +8,7 @@
 #include "sluice/fat/check/repair.hpp"
 #include "sluice/io/path/volume_test.hpp"
 
-// Files whose chains cross, come back or end badly keep their content.
+// Files whose chains cross, are cyclic or end incorrectly keep their content.
 
 namespace sluice::fat {
 namespace {
@@ -23,7 +23,7 @@ std::vector<sample_file> files_of(const sample_volume& volume) {
             {"TWO.BIN", volume.slot_of(12, 2)}};
 }
 
-// Reads a file: along its chain to the place where that ends, breaks or comes back, up to its size.
+// Reads a file along its chain until that ends, breaks or repeats a cluster, up to its size.
 std::string readable(sample_volume& volume, std::uint64_t slot) {
     const geometry& shape = volume.shape;
     const auto fat = volume.image().bytes().subspan(shape.fat_offset, shape.fat_bytes);
@@ -57,12 +57,12 @@ std::string lines(const std::vector<std::string>& of) {
     return text;
 }
 
-// Repairs the volume, and compares each file with its readable content of before.
+// Repairs the volume, and compares each file with its readable content before the repair.
 void expect_kept(sample_volume& volume, bool asks_fsck) {
     std::vector<std::string> before;
     for (const sample_file& each : files_of(volume))
         before.push_back(readable(volume, each.slot));
-    // Many damages make the boot sector look wrong.
+    // With much damage, the evidence is against the boot sector.
     const auto report = repair(volume.image(), {.boot = boot_source::first});
     ASSERT_TRUE(report);
     EXPECT_TRUE(report->after.is_sound()) << text_of(report->after) << lines(report->actions);
@@ -78,7 +78,8 @@ void expect_kept(sample_volume& volume, bool asks_fsck) {
     EXPECT_EQ(status_of("fsck.fat -n " + folder.path_of("image"), said), 0) << said;
 }
 
-// Files that lead to themselves, to each other, to free and bad clusters, and end too early or too late.
+// Chains that lead to themselves, to each other, or to free and bad clusters, and that end too
+// early or too late.
 TEST(repair_chains, keeps_all_readable_content_of_each_file) {
     constexpr std::uint32_t of_files[] = {5, 6, 7, 9, 10, 20, 21, 22};
     seeded_random random(23);

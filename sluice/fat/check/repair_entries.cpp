@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t checksum_offset = 13;  // in a piece of a long name
 
-// Rule 3: the number of the slot, which no other has.
+// Rule 3: the number of the slot, which is unique.
 short_name_bytes name_of_slot(std::uint64_t offset) noexcept {
     short_name_bytes name = {'0', '0', '0', '0', '0', '0', '0', '0', 'R', 'E', 'N'};
     std::uint64_t number = offset / slot_bytes;
@@ -31,9 +31,9 @@ result<bool> repair_round::free_slot(const problem& one) {
     return true;  // pieces of a long name before it are orphans in the next round
 }
 
-// Moves the entry in the first or second slot of a directory, with its long name, after the last one. False
-// if there is no room. The copy is durable before the original is removed: a crash leaves two entries, not
-// none.
+// Moves the entry in the first or second slot of a directory, with its long name, after the last
+// one. Returns false if there is no room. The copy is durable before the original is removed, so
+// that a crash leaves two entries rather than none.
 result<bool> repair_round::move_set_at(std::uint64_t offset) {
     ENSURE(offset >= shape_.data_offset, "the entry is in a cluster");
     const std::uint64_t cluster =
@@ -93,8 +93,8 @@ result<bool> repair_round::mend_dots(const problem& one) {
     return true;
 }
 
-// The short name changes; a long one is kept by giving its pieces the new checksum. If that was not enough,
-// it is the long one that is double, and in the next round it goes.
+// Changes the short name. A long name is kept by giving its pieces the new checksum. If that is not
+// sufficient, the long name is the duplicate, and the next round removes it.
 result<bool> repair_round::mend_name(const problem& one, std::set<std::uint64_t>& renamed) {
     ENSURE(one.slot_offset != 0, "the problem has an entry");
     auto entry = read_slot(image_, one.slot_offset);
@@ -124,7 +124,8 @@ result<bool> repair_round::mend_name(const problem& one, std::set<std::uint64_t>
     return true;
 }
 
-// The pieces up to the first slot that is none: that may be the end of a cluster. The others' turn is next.
+// Removes the pieces up to the first slot that is not a piece: that may be the end of a cluster.
+// The next round removes the others.
 result<bool> repair_round::drop_pieces(const problem& one) {
     ENSURE(one.first_slot != 0 and one.value != 0, "the problem has a slot");
     for (std::uint64_t i = 0; i != one.value; ++i) {

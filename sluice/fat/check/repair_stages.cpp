@@ -44,7 +44,7 @@ repair_stage stage_of(problem_kind kind) noexcept {
         case problem_kind::boot_sector_doubtful:  // nothing else is done then
         case problem_kind::backup_differs:
         case problem_kind::image_is_short:
-        case problem_kind::dirty:  // by repair itself, last of all
+        case problem_kind::dirty:  // cleared by repair itself, last
         case problem_kind::medium_errors:
         case problem_kind::directory_too_large:
         case problem_kind::directory_unreadable:
@@ -120,7 +120,7 @@ result<bool> repair_round::mend_boot_sector() {
     return true;
 }
 
-// Believes the copy with the fewest problems, the active one if there is no other better.
+// Uses the copy with the fewest problems; the active one if no other is better.
 result<bool> repair_round::mend_tables() {
     ENSURE(shape_.fat_count > 1, "only several copies can differ");
     std::uint32_t best = shape_.active_fat;
@@ -164,7 +164,8 @@ void repair_round::say(const problem& one, const std::string& what) {
     actions_.push_back((one.path.empty() ? std::string("the volume") : one.path) + ": " + what);
 }
 
-// The media byte that several FATs agree on, against a boot sector without a backup. Otherwise std::nullopt.
+// Returns the media byte that several FATs agree on, if the boot sector has no backup; otherwise
+// std::nullopt.
 std::optional<std::uint8_t> repair_round::media_of_fats() noexcept {
     boot_sector first{};
     std::array<std::byte, sizeof first> bytes{};
@@ -182,8 +183,8 @@ std::optional<std::uint8_t> repair_round::media_of_fats() noexcept {
     return media;
 }
 
-// A sector that is neither empty nor similar to FSInfo is something else, and its number in the boot sector
-// wrong.
+// Returns whether the sector may be FSInfo. A sector that is neither empty nor similar to FSInfo
+// has another purpose, and then its number in the boot sector is wrong.
 bool repair_round::may_be_info() noexcept {
     std::array<std::byte, sizeof(info_sector)> bytes{};
     if (not shape_.info_offset or shape_.info_offset == shape_.backup_offset or

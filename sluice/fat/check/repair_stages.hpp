@@ -8,7 +8,8 @@
 
 namespace sluice::fat {
 
-/// When a problem is dealt with; smaller first. A stage begins when no problem of an earlier one is left.
+/// The stage in which a problem is repaired; smaller first. A stage begins when no problem of an
+/// earlier one is left.
 enum class repair_stage : std::uint8_t { boot, tables, root, chains, lengths, entries, lost, marks, never };
 [[nodiscard]] repair_stage stage_of(problem_kind kind) noexcept;
 
@@ -22,12 +23,13 @@ public:
                  std::vector<std::string>& actions)
         : image_(image), found_(found), shape_(*found.shape), options_(options), actions_(actions) {}
 
-    /// Applies the remedies of `stage`. `renamed` are the slots whose names earlier rounds have changed.
-    /// Returns how many were applied. Errors: of the device.
+    /// Applies the remedies of `stage`. `renamed` are the slots whose names earlier rounds have
+    /// changed.
+    /// Returns the number of applied remedies. Errors: those of the device.
     [[nodiscard]] result<unsigned> run(repair_stage stage, std::set<std::uint64_t>& renamed);
 
 private:
-    // Each returns whether it did something.
+    // Each returns whether it changed anything.
     result<bool> mend(const problem& one, std::set<std::uint64_t>& renamed);
     result<bool> mend_boot_sector();
     result<bool> mend_tables();
@@ -67,7 +69,7 @@ private:
     std::vector<std::string>& actions_;
     std::optional<table_editor> table_;
     std::optional<const table_editor> as_found_;  // the table before this round, if chains cross
-    std::vector<bool> is_seen_;                   // of shared_from(), by cluster; all false between its calls
+    std::vector<bool> is_seen_;                   // for shared_from(), by cluster; all false between calls
 };
 
 }  // namespace sluice::fat

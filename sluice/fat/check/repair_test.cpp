@@ -17,7 +17,8 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 
-// What can be read of every file of a damaged volume: along its chain as far as that goes, up to its size.
+// The readable content of every file of a damaged volume: along its chain as far as possible, up to
+// its size.
 class contents {
 public:
     explicit contents(sample_volume& volume) : volume_(volume) {
@@ -81,7 +82,7 @@ void expect_sound_for_fsck(sample_volume& volume) {
     EXPECT_EQ(status_of("fsck.fat -n " + folder.path_of("image"), said), 0) << said;
 }
 
-TEST(repair, makes_each_damage_good_and_keeps_everything_that_could_be_read) {
+TEST(repair, repairs_each_damage_and_keeps_all_readable_data) {
     for_each_damage([](sample_volume& volume, const sample_damage& damage) {
         const contents before(volume);
         const auto report = repair(volume.image());
@@ -96,7 +97,7 @@ TEST(repair, makes_each_damage_good_and_keeps_everything_that_could_be_read) {
     });
 }
 
-TEST(repair, of_a_sound_volume_writes_nothing) {
+TEST(repair, writes_nothing_to_a_consistent_volume) {
     for (const fat_type type : all_types) {
         sample_volume volume(type);
         recording_device recorder(volume.image());
@@ -107,10 +108,10 @@ TEST(repair, of_a_sound_volume_writes_nothing) {
     }
 }
 
-TEST(repair, saves_what_it_cuts_off_under_numbers_not_taken) {
+TEST(repair, saves_removed_clusters_under_unused_numbers) {
     sample_volume volume(fat_type::fat16);
     volume.put(volume.root_slot(volume.unused), "FSCK0003REC", attributes::archive, 0, 0);
-    volume.fat(6, free_entry);  // 6 is gone, 7 is cut off
+    volume.fat(6, free_entry);  // 6 is lost, 7 is removed
     volume.chain({50, 51});
     std::ranges::fill(volume.image().bytes().subspan(volume.shape.cluster_offset(50), 2048), std::byte{50});
     ASSERT_TRUE(repair(volume.image())->after.is_sound());
@@ -277,7 +278,7 @@ TEST(repair, writes_no_counts_over_a_sector_that_is_something_else) {
     EXPECT_EQ(volume.at(info + 490), std::byte{0x37});
 }
 
-TEST(repair, that_finds_no_room_in_the_root_leaves_lost_clusters_alone_and_says_so) {
+TEST(repair, keeps_and_reports_lost_clusters_if_the_root_has_no_room) {
     sample_volume volume(fat_type::fat12);
     for (std::uint64_t i = volume.unused; i != volume.shape.root_entries; ++i) {
         std::string name = "F0000000   ";
@@ -317,8 +318,8 @@ TEST(repair, believes_the_copy_of_the_fat_with_fewer_problems) {
     EXPECT_EQ(contents(volume).by_short_name["ONE     TXT"].size(), volume.clusters(3) - 10);
 }
 
-// Whatever the damage, it ends, and a second repair finds nothing more to do than the first left.
-TEST(repair, of_any_bytes_ends_and_leaves_nothing_it_could_have_mended) {
+// It ends for any damage, and a second repair finds no further work.
+TEST(repair, ends_on_any_bytes_and_leaves_no_problem_with_a_remedy) {
     seeded_random random(12);
     sample_volume volume(fat_type::fat12);
     const std::vector<std::byte> sound(volume.image().bytes().begin(), volume.image().bytes().end());

@@ -39,7 +39,8 @@ bool is_bad_short_name(short_name_bytes name, code_page page) noexcept {
     return has_bad_character(bytes.first(8), page) or has_bad_character(bytes.subspan(8), page);
 }
 
-// How names are compared: the eleven bytes, and what is shown, each under a mark of its own.
+// The keys by which names are compared: the eleven bytes, or the displayed name, with different
+// prefixes.
 std::string key_of(const short_name_bytes& name) {
     return "b" + std::string(name.begin(), name.end());
 }
@@ -47,7 +48,7 @@ std::string key_of(const std::string& shown) {
     return "s" + fold(shown);
 }
 
-// Shown only in part: bytes the code page lacks all look alike.
+// Returns whether all of a name can be displayed. Bytes that the code page lacks all look alike.
 bool is_shown_whole(const std::string& shown) {
     return shown.find("\xef\xbf\xbd") == shown.npos;
 }
@@ -162,7 +163,7 @@ bool tree_check::read_extent(reading& state, byte_extent extent) {
     ENSURE(extent.length % slot_bytes == 0 and extent.offset % slot_bytes == 0, "whole slots are read");
     while (extent.length != 0) {
         const auto room = std::span(room_).first(std::min<std::uint64_t>(extent.length, room_.size()));
-        if (not image_.read_at(extent.offset, room)) {  // bad sectors, or after the end of a cut image
+        if (not image_.read_at(extent.offset, room)) {  // bad sectors, or past the end of a truncated image
             problem unreadable{.kind = problem_kind::directory_unreadable};
             unreadable.path = path_of(state.where.which);
             problems_.add(std::move(unreadable));
@@ -200,11 +201,13 @@ void tree_check::drop_long_name(reading& state) {
 }
 
 void tree_check::look_at(reading& state, const directory_entry& entry, std::uint64_t offset) {
-    // Where `.` and `..` belong, the name alone counts: other attributes are damage of that entry.
+    // In the slots of `.` and `..`, only the name counts: other attributes are damage of that
+    // entry.
     const bool is_dot = not state.where.is_root and is_dot_of(entry, state.number);
     const slot_kind kind = is_dot ? slot_kind::dots : kind_of(entry);
     if (kind == slot_kind::long_name) {
-        // A first piece behind others, or one that does not continue them: those before are nobody's.
+        // A first piece after other pieces, or a piece that does not continue them: the earlier
+        // pieces are orphans.
         state.long_name.add(entry);
         const bool continues =
             state.long_slots != 0 and state.long_name.slots() > 1 and (entry.name[0] & 0x40) == 0;

@@ -14,7 +14,7 @@
 
 namespace sluice::fat {
 
-/// Notes problems up to a limit, and counts the rest.
+/// Collects problems up to a limit, and counts the rest.
 class problem_list {
 public:
     problem_list(check_report& report, std::size_t most) noexcept : report_(report), most_(most) {}
@@ -30,7 +30,7 @@ private:
     std::size_t most_;
 };
 
-/// The part of a check that goes through the directories.
+/// The part of a check that reads the directories.
 ///
 /// Invariants:
 ///   1. Every object, a file or directory, has an index of its own in `objects_`; it owns in the chain_map
@@ -41,12 +41,12 @@ class tree_check {
 public:
     tree_check(device& image, chain_map& map, check_report& report, const check_options& options);
 
-    /// Reads the whole tree. Errors: none: what cannot be read behind the end of a cut image is left out.
+    /// Reads the whole tree. Errors: none; the part past the end of a truncated image is skipped.
     void run();
 
-    /// The path of what owns a cluster. Allocates: the string.
+    /// Returns the path of the owner of a cluster. Allocates: the string.
     [[nodiscard]] std::string path_of(chain_map::object which) const;
-    /// The label in the root directory, if there is one.
+    /// Returns the label in the root directory, if there is one.
     [[nodiscard]] const std::optional<label_bytes>& root_label() const noexcept { return root_label_; }
 
 private:
@@ -62,7 +62,7 @@ private:
         bool is_root;
         std::uint64_t slot_offset;
     };
-    // What stands in one slot, and the long name before it.
+    // The content of one slot, and the long name before it.
     struct slot {
         directory_entry entry;
         std::uint64_t offset;
@@ -70,15 +70,15 @@ private:
         std::string name;
         bool has_long_name;
     };
-    // What is remembered while one directory is read.
+    // The state of reading one directory.
     struct reading {
         const directory& where;
-        std::uint32_t number = 0;  // of slots read
+        std::uint32_t number = 0;  // number of slots read
         bool has_ended = false;
         long_name_collector long_name;
         std::uint64_t first_long_slot = 0;
         std::uint32_t long_slots = 0;
-        std::unordered_set<std::string> names;  // as they are compared: folded
+        std::unordered_set<std::string> names;  // keys by which they are compared
     };
 
     void add_root();
@@ -107,7 +107,7 @@ private:
     std::vector<object> objects_;
     std::deque<directory> to_read_;
     std::optional<label_bytes> root_label_;
-    std::vector<std::byte> room_;  // one read of a directory
+    std::vector<std::byte> room_;  // buffer for one read of a directory
 };
 
 }  // namespace sluice::fat

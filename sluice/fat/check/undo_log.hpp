@@ -8,7 +8,7 @@
 
 namespace sluice::fat {
 
-/// An undo file that was read: hostile input until its records are checked.
+/// An undo file that has been read. It is untrusted input until its records are checked.
 ///
 /// Invariants:
 ///   1. Every record is inside the volume, and no two have a byte in common.
@@ -16,18 +16,18 @@ namespace sluice::fat {
 /// Thread safety: none of its own.
 class undo_log {
 public:
-    /// Reads all records. `present_bytes` is how long the file is. An incomplete last record of an
-    /// interrupted repair is ignored: its range has not changed yet. Errors, as a sentence for people: no
-    /// undo file, damaged, unreadable. `log` outlives it. Allocates: 24 bytes per record, 1 MiB. Complexity:
-    /// linear in the file.
+    /// Reads all records. `present_bytes` is the length of the file. An incomplete last record of
+    /// an interrupted repair is ignored, because its range has not changed yet. Errors, as a
+    /// sentence to display: not an undo file, damaged, unreadable. `log` outlives the object.
+    /// Allocates: 24 bytes per record, 1 MiB. Complexity: linear in the file.
     [[nodiscard]] static std::expected<undo_log, std::string> open(device& log, std::uint64_t present_bytes);
 
     [[nodiscard]] const undo_binding& binding() const noexcept { return binding_; }
     [[nodiscard]] std::uint64_t recorded_bytes() const noexcept;
 
-    /// Whether `image` is the one that the file belongs to, as the repair left it, or as an interrupted
-    /// repair or undo did. `image_modified` is when it was modified last; 0: unknown. Errors, as a sentence:
-    /// the difference.
+    /// Checks that `image` is the one that the file belongs to, in the state after the repair, or
+    /// after an interrupted repair or undo. `image_modified` is the time of its last modification;
+    /// 0: unknown. Errors, as a sentence: the difference.
     [[nodiscard]] std::expected<void, std::string> check_image(device& image, std::int64_t image_modified);
 
     /// Writes the original bytes back, durably. It can be interrupted and repeated. Errors, as a sentence:

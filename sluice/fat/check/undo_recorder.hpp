@@ -7,8 +7,8 @@
 
 namespace sluice::fat {
 
-/// A volume whose original bytes are kept: before a block changes for the first time, its content is in the
-/// undo file.
+/// A volume whose original bytes are recorded: before a block changes for the first time, its
+/// content is written to the undo file.
 ///
 /// Invariants:
 ///   1. The record of a block is durable before the block changes in the image.
@@ -17,15 +17,16 @@ namespace sluice::fat {
 /// Thread safety: one thread.
 class undo_recorder final : public device {
 public:
-    /// Begins in an empty `log`, durably. Both devices outlive the recorder. `binding` has the image, the
-    /// volume, a random id, and how much fingerprints cover. Errors: those of the devices. Blocks: for both.
+    /// Begins a recording in an empty `log`, durably. Both devices outlive the recorder. `binding`
+    /// has the image, the volume, a random id, and the range that fingerprints cover. Errors: those
+    /// of the devices. Blocks: for both.
     [[nodiscard]] static result<std::unique_ptr<undo_recorder>> begin(device& volume, device& log,
                                                                       undo_binding binding);
 
-    /// Ends the recording: what the image holds now is what undoing replaces. `image_modified` is when it was
-    /// modified last. Errors: those of the devices.
+    /// Ends the recording: undo will replace the current content of the image. `image_modified` is
+    /// the time of its last modification. Errors: those of the devices.
     [[nodiscard]] result<void> finish(std::int64_t image_modified);
-    /// Whether anything was recorded.
+    /// Returns whether no block was recorded.
     [[nodiscard]] bool is_empty() const noexcept { return ranges_.empty(); }
 
     [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return volume_.size_bytes(); }
@@ -33,7 +34,7 @@ public:
     [[nodiscard]] result<void> read_at(std::uint64_t offset, io::buffers_type pieces) noexcept override {
         return volume_.read_at(offset, pieces);
     }
-    /// Errors: also of the undo file; the image is unchanged then.
+    /// Errors: also those of the undo file; the image is unchanged then.
     [[nodiscard]] result<void> write_at(std::uint64_t offset,
                                         io::const_buffers_type pieces) noexcept override;
     [[nodiscard]] result<void> barrier(

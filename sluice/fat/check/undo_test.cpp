@@ -106,7 +106,7 @@ public:
     [[nodiscard]] bool is_as_before() {
         return std::memcmp(before.data(), image.bytes().data(), before.size()) == 0;
     }
-    // Repairs until it is done or the power fails. Whether it was done.
+    // Repairs until the repair is complete or the power fails. Returns whether it is complete.
     bool repair_with(device& log, power& supply, bool is_log_lazy) {
         fragile_device fragile_image(image, supply, false);
         fragile_device fragile_log(log, supply, is_log_lazy);
@@ -184,7 +184,7 @@ TEST(undo, can_be_repeated_after_a_power_failure_at_every_write_of_it) {
     }
 }
 
-TEST(undo, of_another_or_a_changed_image_is_refused) {
+TEST(undo, rejects_another_or_a_changed_image) {
     damaged_image damaged(fat_type::fat16);
     memory_device log(log_bytes);
     power supply;
@@ -210,7 +210,7 @@ TEST(undo, of_another_or_a_changed_image_is_refused) {
     }
 }
 
-TEST(undo, log_with_any_wrong_byte_is_refused_or_restores_the_image) {
+TEST(undo, log_with_any_wrong_byte_is_rejected_or_restores_the_image) {
     damaged_image damaged(fat_type::fat12);
     memory_device log(log_bytes);
     power supply;

@@ -11,7 +11,7 @@ namespace sluice::fat {
 
 /// The purpose of a field of the boot sector, for repair.
 enum class field_role : std::uint8_t {
-    layout,   ///< says where things are: the volume is misread if it is wrong
+    layout,   ///< the layout: if it is wrong, the volume is misread
     mark,     ///< has few legal values
     machine,  ///< describes the drive: nothing on the volume depends on it
     text,     ///< names and code
@@ -29,13 +29,13 @@ struct boot_field {
 /// All fields but the byte with the dirty mark, in ascending order.
 [[nodiscard]] std::span<const boot_field> boot_fields() noexcept;
 
-/// Returns the field with this key; there is one.
+/// Returns the field with this key, which must exist.
 [[nodiscard]] const boot_field& boot_field_of(const char* key) noexcept;
 
-/// The value of a field, of its first 8 bytes if it is longer.
+/// Returns the value of a field, or of its first 8 bytes if it is longer.
 [[nodiscard]] std::uint64_t value_of(const boot_sector& sector, const boot_field& field) noexcept;
 
-/// Whether all bytes of a field are the same in both sectors.
+/// Returns whether all bytes of a field are the same in both sectors.
 [[nodiscard]] bool is_same(const boot_sector& a, const boot_sector& b, const boot_field& field) noexcept;
 
 /// Copies a field.
@@ -52,7 +52,7 @@ struct boot_change {
 /// The changes of a boot sector that repair would make. A plain value.
 struct boot_restoration {
     std::uint64_t backup_offset = 0;  // bytes from the start of the volume
-    bool is_whole = false;            // the sector is a copy of the backup, not only in `changes`
+    bool is_whole = false;            // the whole sector is a copy of the backup, not only `changes`
     std::vector<boot_change> changes;
     std::vector<std::string> evidence;  // a clause each
     boot_sector sector{};

@@ -25,7 +25,7 @@ std::string boot_problem::message() const {
         case boot_fault::is_ntfs:
             return "the volume is NTFS, not FAT; " + std::string(not_fat);
         case boot_fault::is_empty:
-            return "the boot sector is all zeros: nothing was formatted here; sluice fat mkfs makes a volume";
+            return "the boot sector is all zeros: the volume is not formatted; sluice fat mkfs creates one";
         case boot_fault::sector_size:
             return "bytes per sector is " + text(value) +
                    ", must be 512, 1024, 2048 or 4096: no FAT volume; " + not_fat;
@@ -58,7 +58,7 @@ std::string boot_problem::message() const {
                    " for its kind of FAT: the boot sector is damaged";
         case boot_fault::active_fat:
             return "the active FAT is number " + text(value) + ", must be one of the " + text(bound) +
-                   " there are, counted from 0: the boot sector is damaged";
+                   " copies, counted from 0: the boot sector is damaged";
     }
     return "no FAT volume";
 }

@@ -43,7 +43,7 @@ checked check_is_fat(const boot_sector& sector) noexcept {
     return {};
 }
 
-// Everything that is divided by, shifted by or multiplied with further down.
+// Checks the fields that are used as divisors, shifts or factors below.
 checked check_units(const boot_sector& sector) noexcept {
     const std::uint32_t sector_bytes = sector.bytes_per_sector.value();
     if (not std::has_single_bit(sector_bytes) or sector_bytes < 512 or sector_bytes > 4096)
@@ -66,7 +66,7 @@ checked check_counts(const boot_sector& sector) noexcept {
     return {};
 }
 
-// In sectors. Products of numbers of 32 and 8 bits: nothing here can wrap 64.
+// In sectors. The factors have 32 and 8 bits, so no product overflows 64 bits.
 struct layout {
     std::uint64_t fat = 0;
     std::uint64_t fat_length = 0;
@@ -98,7 +98,7 @@ std::uint32_t clusters_max(fat_type type) noexcept {
     return type == fat_type::fat16 ? fat16_clusters_max : fat32_clusters_max;
 }
 
-// Type, and how many clusters there are, which is what data area and FAT can both hold.
+// Determines the type and the number of clusters that both the data area and the FAT have.
 checked count_clusters(geometry& shape, const boot_sector& sector, const layout& sectors) noexcept {
     const std::uint64_t in_data = (sectors.end - sectors.data) / shape.sectors_per_cluster;
     shape.type = type_of(sector, in_data);
@@ -225,7 +225,7 @@ constexpr std::uint32_t unknown = 0xffff'ffff;
 }  // namespace
 
 std::optional<volume_info> decode_info(const info_sector& sector, const geometry& shape) noexcept {
-    // Linux asks for these two and not for the trailing one, which some writers leave out.
+    // Linux checks these two signatures but not the trailing one, which some implementations omit.
     if (sector.lead_signature.value() != lead_signature or sector.signature.value() != info_signature)
         return std::nullopt;
     volume_info info;

@@ -9,17 +9,20 @@
 #include "sluice/fat/codec/geometry.hpp"
 #include "sluice/fat/device.hpp"
 
-// The first sector of a volume and FAT32's FSInfo sector: bytes in, a checked geometry out, and back.
+// The first sector of a volume and FAT32's FSInfo sector: decoded into a checked geometry, and
+// encoded.
 //
-// Which FAT it is: as Linux reads it, so that whatever Linux mounts can be read. No 16-bit FAT length means
-// FAT32, whatever the number of clusters; otherwise fewer than 4,085 clusters mean FAT12, fewer than 65,525
-// FAT16. Formatting is strict (format.hpp): what we make reads the same by the count of clusters alone.
+// The FAT type is determined as Linux does, so that every volume that Linux mounts can be read.
+// Without a 16-bit FAT length it is FAT32, whatever the number of clusters; otherwise fewer than
+// 4,085 clusters mean FAT12, fewer than 65,525 FAT16. Formatting is strict (format.hpp): the type
+// of a new volume is the same by the number of clusters alone.
 //
-// Source: Microsoft, "FAT: General Overview of On-Disk Format" 1.03; docs/formats/fat.md has all we rely on.
+// Source: Microsoft, "FAT: General Overview of On-Disk Format" 1.03; docs/formats/fat.md has the
+// parts used here.
 
 namespace sluice::fat {
 
-/// The boot sector up to where its boot code begins. Offsets from the start of the volume.
+/// The boot sector up to its boot code. Offsets are from the start of the volume.
 struct boot_sector {
     std::array<std::byte, 3> jump;       //  0
     std::array<char, 8> oem_name;        //  3
@@ -42,14 +45,14 @@ struct boot_sector {
 static_assert(sizeof(boot_sector) == 512 and alignof(boot_sector) == 1);
 static_assert(offsetof(boot_sector, total_sectors_32) == 32 and offsetof(boot_sector, code) == 90);
 
-/// What follows: at 36 on FAT12 and FAT16, at 64 on FAT32.
+/// The extended fields: at offset 36 on FAT12 and FAT16, at 64 on FAT32.
 struct extended_fields {
     le8 drive;                      // 0
     le8 state;                      // 1  bit 0 dirty, bit 1 the medium had errors
-    le8 signature;                  // 2  0x29: all of what follows; 0x28: only the serial number
+    le8 signature;                  // 2  0x29: all fields below are valid; 0x28: only the serial number
     le32 serial;                    // 3
     std::array<char, 11> label;     // 7
-    std::array<char, 8> type_name;  // 18  for people; says nothing
+    std::array<char, 8> type_name;  // 18  informational only
 };
 static_assert(sizeof(extended_fields) == 26);
 
@@ -65,55 +68,59 @@ struct fat32_fields {
 };
 static_assert(sizeof(fat32_fields) == 54 and offsetof(fat32_fields, extended) == 64 - 36);
 
-/// What is wrong with a boot sector.
+/// A rule that a boot sector can break.
 enum class boot_fault : std::uint8_t {
-    unreadable,  // the device gives no first 512 bytes; bound: the errno
+    unreadable,  // the first 512 bytes cannot be read; bound: the errno
     is_exfat,
     is_ntfs,
     is_empty,      // all zeros: never formatted
-    sector_size,   // value: of it
+    sector_size,   // value: the size
     cluster_size,  // value: sectors per cluster
     no_reserved_sectors,
     no_fats,
-    media_byte,  // value: of it
+    media_byte,  // value: the byte
     no_fat_sectors,
-    too_many_fat_sectors,  // value: sectors of all FATs; bound: of the volume
-    root_entries,          // value: of it; bound: entries per sector
+    too_many_fat_sectors,  // value: sectors of all FATs; bound: sectors of the volume
+    root_entries,          // value: the number; bound: entries per sector
     no_sectors,
-    no_data,            // value: where data would begin, in sectors; bound: sectors of the volume
-    too_many_clusters,  // value: of it; bound: how many the FAT type has
-    active_fat,         // value: of it; bound: how many there are
+    no_data,            // value: start of the data area, in sectors; bound: sectors of the volume
+    too_many_clusters,  // value: the number; bound: maximum of the FAT type
+    active_fat,         // value: its number; bound: number of FATs
 };
 
-/// Why a sector is no FAT volume. A value: no allocation before somebody asks for the message.
+/// The reason why a sector is not the boot sector of a FAT volume. A value; the message is
+/// allocated only on request.
 struct boot_problem {
     boot_fault fault = boot_fault::unreadable;
     std::uint64_t value = 0;
     std::uint64_t bound = 0;
 
-    /// The value, the rule it breaks, and what can be done. One sentence or two, no full stop at the end.
+    /// Returns the value, the rule it breaks, and the remedy: one or two sentences, without a full
+    /// stop at the end.
     /// Allocates: the string.
     [[nodiscard]] std::string message() const;
-    /// As errno, for callers that report nothing else: EINVAL for no FAT volume, EIO if unreadable.
+    /// Returns the problem as errno, for callers that report nothing else: EINVAL if there is no
+    /// FAT volume, EIO if it is unreadable.
     [[nodiscard]] error as_error() const noexcept;
 };
 
-/// Reads a boot sector. `device_bytes` is how long the image or partition is; a volume longer than it is odd
-/// (image_is_short), not wrong. Allocates: nothing. Complexity: O(1).
+/// Decodes a boot sector. `device_bytes` is the length of the image or partition. A volume that is
+/// longer is an oddity (image_is_short), not an error. Allocates: nothing. Complexity: O(1).
 [[nodiscard]] std::expected<geometry, boot_problem> decode_boot_sector(const boot_sector& sector,
                                                                        std::uint64_t device_bytes) noexcept;
 
-/// Reads the boot sector of what is in `image`. Does not look at the backup copy: whoever wants that calls
+/// Reads the boot sector of the volume in `image`. Does not read the backup copy; to use that, call
 /// decode_boot_sector with it. Allocates: nothing. Blocks: as device::read_at.
 [[nodiscard]] std::expected<geometry, boot_problem> read_geometry(device& image) noexcept;
 
-/// What a FAT32 boot sector has behind the common fields; of other sectors meaningless.
+/// Returns the fields that a FAT32 boot sector has after the common ones. For other sectors the
+/// result is meaningless.
 [[nodiscard]] fat32_fields fat32_fields_of(const boot_sector& sector) noexcept;
 void set_fat32_fields(boot_sector& sector, const fat32_fields& fields) noexcept;
 [[nodiscard]] extended_fields extended_fields_of(const boot_sector& sector, fat_type type) noexcept;
 void set_extended_fields(boot_sector& sector, fat_type type, const extended_fields& fields) noexcept;
 
-/// FAT32's FSInfo sector: hints, never to be trusted on a volume that was not clean.
+/// FAT32's FSInfo sector: hints, which are unreliable if the volume was not clean.
 struct info_sector {
     le32 lead_signature;                // 0    0x41615252
     std::array<std::byte, 480> unused;  // 4
@@ -125,7 +132,7 @@ struct info_sector {
 };
 static_assert(sizeof(info_sector) == 512 and offsetof(info_sector, free_count) == 488);
 
-/// What it says, as far as it can be true of the volume.
+/// The contents of an FSInfo sector, as far as they are possible for the volume.
 struct volume_info {
     std::optional<std::uint32_t> free_count;  // at most cluster_count
     std::optional<std::uint32_t> next_free;   // a cluster of the volume
@@ -133,11 +140,12 @@ struct volume_info {
     [[nodiscard]] friend bool operator==(const volume_info&, const volume_info&) noexcept = default;
 };
 
-/// Nothing if the signatures are not those of an FSInfo sector, when it must not be written either: it may
-/// be something else. Allocates: nothing.
+/// Decodes an FSInfo sector. Returns std::nullopt if the signatures are not those of an FSInfo
+/// sector. Then the sector must not be written either, because it may have another purpose.
+/// Allocates: nothing.
 [[nodiscard]] std::optional<volume_info> decode_info(const info_sector& sector,
                                                      const geometry& shape) noexcept;
-/// The sector that says `info`; what a former one had in its unused fields is not kept.
+/// Encodes an FSInfo sector; does not preserve the unused fields of an existing one.
 [[nodiscard]] info_sector encode_info(const volume_info& info) noexcept;
 
 }  // namespace sluice::fat

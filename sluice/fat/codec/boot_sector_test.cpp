@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(boot_sector, of_a_floppy_gives_the_geometry_of_a_floppy) {
+TEST(boot_sector, decodes_to_the_geometry_of_a_floppy) {
     const auto shape = decode_boot_sector(floppy_boot_sector(), floppy_bytes);
     ASSERT_TRUE(shape);
     EXPECT_EQ(shape->type, fat_type::fat12);
@@ -29,7 +29,7 @@ TEST(boot_sector, of_a_floppy_gives_the_geometry_of_a_floppy) {
     EXPECT_FALSE(shape->is_dirty);
 }
 
-TEST(boot_sector, of_fat32_gives_root_cluster_info_and_backup_sectors) {
+TEST(boot_sector, for_fat32_has_root_cluster_info_and_backup_sectors) {
     const auto shape = decode_boot_sector(fat32_boot_sector(), fat32_bytes);
     ASSERT_TRUE(shape);
     EXPECT_EQ(shape->type, fat_type::fat32);
@@ -71,13 +71,13 @@ TEST(boot_sector, counts_no_cluster_without_an_entry_in_the_fat) {
     EXPECT_LE(shape->fat_used_bytes(), shape->fat_bytes);
 }
 
-TEST(boot_sector, that_counts_more_sectors_than_the_image_has_is_read_all_the_same) {
+TEST(boot_sector, with_more_sectors_than_the_image_has_is_still_read) {
     const auto shape = decode_boot_sector(floppy_boot_sector(), 100'000);
     ASSERT_TRUE(shape);
     EXPECT_TRUE(has(shape->odd, oddity::image_is_short));
 }
 
-TEST(boot_sector, may_name_one_fat_as_the_only_one_kept) {
+TEST(boot_sector, may_declare_one_fat_as_the_only_active_one) {
     boot_sector sector = fat32_boot_sector();
     fat32_fields fields = fat32_fields_of(sector);
     fields.flags = le16(0x81);
@@ -88,7 +88,7 @@ TEST(boot_sector, may_name_one_fat_as_the_only_one_kept) {
     EXPECT_EQ(shape->active_fat, 1U);
 }
 
-// Each damages one field; the message names the value and the rule.
+// Each case damages one field; the message names the value and the rule.
 struct damage {
     boot_fault fault;
     void (*apply)(boot_sector&);
@@ -127,7 +127,7 @@ const damage damages[] = {
      "at most 65524"},
 };
 
-TEST(boot_sector, that_breaks_one_rule_is_refused_by_name_with_value_and_rule) {
+TEST(boot_sector, that_breaks_a_rule_is_rejected_with_value_and_rule) {
     for (const damage& each : damages) {
         boot_sector sector = floppy_boot_sector();
         each.apply(sector);
@@ -138,7 +138,7 @@ TEST(boot_sector, that_breaks_one_rule_is_refused_by_name_with_value_and_rule) {
     }
 }
 
-TEST(boot_sector, whose_active_fat_is_not_there_is_refused) {
+TEST(boot_sector, with_a_missing_active_fat_is_rejected) {
     boot_sector sector = fat32_boot_sector();
     fat32_fields fields = fat32_fields_of(sector);
     fields.flags = le16(0x82);
@@ -148,7 +148,7 @@ TEST(boot_sector, whose_active_fat_is_not_there_is_refused) {
     EXPECT_EQ(shape.error().fault, boot_fault::active_fat);
 }
 
-TEST(boot_sector, of_an_image_too_short_for_one_is_unreadable) {
+TEST(boot_sector, is_unreadable_if_the_image_is_too_short) {
     memory_device image(100);
     const auto shape = read_geometry(image);
     ASSERT_FALSE(shape);
@@ -156,8 +156,8 @@ TEST(boot_sector, of_an_image_too_short_for_one_is_unreadable) {
     EXPECT_THAT(shape.error().message(), HasSubstr("100 bytes"));
 }
 
-// The invariants of geometry.hpp, for whatever a boot sector says.
-TEST(boot_sector, with_any_bytes_gives_a_geometry_that_keeps_its_invariants_or_none) {
+// The invariants of geometry.hpp hold for any boot sector.
+TEST(boot_sector, with_any_bytes_has_a_valid_geometry_or_none) {
     seeded_random random(99);
     int accepted = 0;
     for (int i = 0; i != 200'000; ++i) {
@@ -182,7 +182,7 @@ TEST(boot_sector, with_any_bytes_gives_a_geometry_that_keeps_its_invariants_or_n
     EXPECT_GT(accepted, 1000);
 }
 
-TEST(info_sector, comes_back_as_encoded_and_only_what_can_be_true_is_believed) {
+TEST(info_sector, decodes_as_encoded_without_impossible_values) {
     const geometry shape = *decode_boot_sector(fat32_boot_sector(), fat32_bytes);
     const volume_info info{.free_count = 1234, .next_free = 77};
     EXPECT_EQ(decode_info(encode_info(info), shape), info);

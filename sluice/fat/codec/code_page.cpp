@@ -10,9 +10,9 @@ namespace {
 
 using upper_half = std::array<char16_t, 128>;
 
-// What the bytes from 0x80 on stand for.
+// The characters of the bytes from 0x80 on.
 // clang-format off
-constexpr char16_t missing = u'\ufffd';  // of bytes that a page does not use
+constexpr char16_t missing = u'\ufffd';  // for bytes that a page does not use
 constexpr upper_half in_437{
     0x00c7, 0x00fc, 0x00e9, 0x00e2, 0x00e4, 0x00e0, 0x00e5, 0x00e7,
     0x00ea, 0x00eb, 0x00e8, 0x00ef, 0x00ee, 0x00ec, 0x00c4, 0x00c5,
@@ -127,7 +127,7 @@ const upper_half* table_of(code_page page) noexcept {
     return nullptr;
 }
 
-// Null for those whose characters are single bytes.
+// Returns null for pages whose characters are single bytes.
 const double_byte_page* double_bytes_of(code_page page) {
     static_assert(double_byte_page::missing == missing);
     switch (page) {

@@ -12,9 +12,9 @@
 #include <immintrin.h>
 #endif
 
-// Bytes are a polynomial over GF(2), the lowest bit of the first byte its highest power, and the CRC is what
-// is left of that, times x^32, when it is divided by P. So in an integer of n bits, bit i stands for
-// x^(n-1-i).
+// The bytes are a polynomial over GF(2) in which the lowest bit of the first byte has the highest
+// power. The CRC is the remainder of that polynomial, times x^32, after division by P. So in an
+// integer of n bits, bit i stands for x^(n-1-i).
 
 namespace sluice::fat {
 namespace {
@@ -26,7 +26,7 @@ constexpr std::uint32_t times_x(std::uint32_t of) noexcept {
     return of >> 1 ^ (of % 2 == 1 ? polynomial : 0);
 }
 
-// tables[n][byte] is what a byte with n more behind it leaves.
+// tables[n][byte] is the remainder of a byte that n more bytes follow.
 constexpr std::size_t stride = 8;
 using table_set = std::array<std::array<std::uint32_t, 256>, stride>;
 
@@ -67,8 +67,9 @@ std::uint32_t by_tables(std::span<const std::byte> bytes, std::uint32_t rest) no
 #if defined(__x86_64__)
 #define SLUICE_FOLDING __attribute__((target("sse2,pclmul")))
 
-// Four registers of 128 bits each take what is 64 bytes further on: their own content, times x^512, is
-// replaced by something shorter that leaves the same. What they have in the end leaves what all of it does.
+// Each of four registers of 128 bits accumulates the data 64 bytes further on: its own content,
+// times x^512, is replaced by a shorter polynomial with the same remainder. The final contents of
+// the registers have the same remainder as the whole input.
 constexpr std::size_t lane_bytes = 16;
 constexpr std::size_t lanes = 4;
 constexpr std::size_t block_bytes = lanes * lane_bytes;
@@ -80,9 +81,10 @@ constexpr std::uint64_t power_of_x(unsigned exponent) noexcept {
     return std::uint64_t{power} << 32;
 }
 
-// What leaves the same as a lane with `Bits` more behind it. The lower half of a lane is x^64 times what it
-// says alone. The product of two numbers of 64 bits has 127 bits, so that it is x times as much where 128 are
-// expected; that x is taken from the factors.
+// Returns a polynomial with the same remainder as a lane that `Bits` more bits follow. The upper
+// half of a lane counts as it is, the lower half counts x^64 times. The product of two 64-bit
+// numbers has 127 bits, so it is x times too large where 128 bits are expected; that x is taken
+// from the factors.
 template <unsigned Bits>
 SLUICE_FOLDING __m128i moved_by(__m128i lane) noexcept {
     constexpr std::uint64_t lower = power_of_x(Bits + 64 - 1);
@@ -96,7 +98,7 @@ SLUICE_FOLDING __m128i lane_at(std::span<const std::byte> bytes, std::size_t ind
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes.data() + index * lane_bytes));
 }
 
-// Of whole blocks, one at least.
+// Returns the CRC of whole blocks; there is at least one.
 SLUICE_FOLDING std::uint32_t by_folding(std::span<const std::byte> blocks, std::uint32_t rest) noexcept {
     ENSURE(not blocks.empty() and blocks.size() % block_bytes == 0, "whole blocks are folded");
     std::array<__m128i, lanes> sums;

@@ -11,7 +11,7 @@
 namespace sluice::fat {
 namespace {
 
-// As the definition has it, bit by bit.
+// Computes the CRC bit by bit, following the definition.
 std::uint32_t by_definition(std::span<const std::byte> bytes) {
     std::uint32_t rest = ~std::uint32_t{0};
     for (const std::byte each : bytes) {
@@ -30,13 +30,13 @@ std::vector<std::byte> random_bytes(std::size_t count) {
     return bytes;
 }
 
-TEST(crc32, is_that_of_the_check_string) {
+TEST(crc32, has_the_standard_check_value) {
     const std::string_view text = "123456789";
     EXPECT_EQ(crc32(std::as_bytes(std::span(text))), 0xcbf4'3926U);
     EXPECT_EQ(crc32({}), 0U);
 }
 
-TEST(crc32, of_bytes_of_every_length_and_place_is_what_the_definition_says) {
+TEST(crc32, agrees_with_the_definition_for_every_length_and_alignment) {
     const auto bytes = random_bytes(600);
     for (std::size_t length = 0; length != 512; ++length) {
         const auto part = std::span(bytes).subspan(length % 17, length);
@@ -45,7 +45,7 @@ TEST(crc32, of_bytes_of_every_length_and_place_is_what_the_definition_says) {
     EXPECT_EQ(crc32(std::vector<std::byte>(100'001)), by_definition(std::vector<std::byte>(100'001)));
 }
 
-TEST(crc32, goes_on_from_what_was_before) {
+TEST(crc32, continues_from_the_crc_of_the_preceding_bytes) {
     const auto bytes = random_bytes(400);
     const std::uint32_t whole = crc32(bytes);
     for (std::size_t first = 0; first <= bytes.size(); ++first)

@@ -7,8 +7,8 @@
 #include "sluice/base/bytes.hpp"
 #include "sluice/base/endian.hpp"
 
-// One slot of a directory: 32 bytes, which are a file, a directory, the volume's label, a piece of a long
-// name (long_name.hpp), or free. docs/formats/fat.md has the layout.
+// One slot of a directory: 32 bytes with a file, a directory, the volume's label, or a piece of a
+// long name (long_name.hpp), or free. docs/formats/fat.md has the layout.
 
 namespace sluice::fat {
 
@@ -21,7 +21,7 @@ enum class attributes : std::uint8_t {
     label = 0x08,
     directory = 0x10,
     archive = 0x20,
-    long_name = 0x0f,  // all four of read_only, hidden, system, label: no entry of its own
+    long_name = 0x0f,  // all four of read_only, hidden, system, label: not a separate entry
 };
 [[nodiscard]] constexpr attributes operator|(attributes a, attributes b) noexcept {
     return static_cast<attributes>(static_cast<std::uint8_t>(a) | static_cast<std::uint8_t>(b));
@@ -33,11 +33,11 @@ enum class attributes : std::uint8_t {
     return (set & wanted) != attributes::none;
 }
 
-/// The eleven bytes of a short name, as they stand on disk: eight and three, padded with spaces.
+/// The eleven bytes of a short name in the on-disk form: eight and three, padded with spaces.
 using short_name_bytes = std::array<unsigned char, 11>;
 
 // clang-format off
-/// Invariant: any 32 bytes are one; nothing in it is checked by having been read.
+/// Invariant: any 32 bytes are valid; the constructor and reads check nothing.
 struct directory_entry {
     short_name_bytes name{};            //  0  [0]: 0 the end, 0xe5 free, 0x05 stands for a first 0xe5
     le8              attribute_bits;    // 11
@@ -65,7 +65,7 @@ inline constexpr unsigned char free_mark = 0xe5;
 inline constexpr unsigned char stands_for_e5 = 0x05;
 
 enum class slot_kind : std::uint8_t {
-    end,   ///< never used; nor is any behind it
+    end,   ///< never used, and neither is any later slot
     free,  ///< was used
     long_name,
     label,
@@ -74,15 +74,17 @@ enum class slot_kind : std::uint8_t {
     directory,
 };
 
-/// What a slot is. Allocates: nothing. Complexity: constant.
+/// Returns the kind of a slot. Allocates: nothing. Complexity: constant.
 [[nodiscard]] slot_kind kind_of(const directory_entry& slot) noexcept;
 
-/// Whether cluster numbers have more than 16 bits: on FAT32.
+/// The width of cluster numbers: more than 16 bits on FAT32.
 enum class cluster_width : bool { two_bytes, four_bytes };
 
-/// The first cluster as the entry says; 0: none. Of FAT32 the lower 28 bits: the others are reserved.
+/// Returns the first cluster of the entry; 0: none. On FAT32, the lower 28 bits: the others are
+/// reserved.
 [[nodiscard]] std::uint32_t first_cluster(const directory_entry& slot, cluster_width width) noexcept;
-/// Sets it; the high word stays what it was where it means something else.
+/// Sets the first cluster. On FAT12 and FAT16, preserves the high word, which has another meaning
+/// there.
 void set_first_cluster(directory_entry& slot, std::uint32_t cluster, cluster_width width) noexcept;
 
 }  // namespace sluice::fat

@@ -10,7 +10,7 @@
 #include "sluice/base/random.hpp"
 #include "sluice/fat/codec/timestamp.hpp"
 
-// Slots of a directory, and the times in them.
+// Slots of a directory, and their times.
 
 namespace sluice::fat {
 namespace {
@@ -25,7 +25,7 @@ directory_entry slot(std::string_view name, attributes bits) {
     return made;
 }
 
-TEST(directory_entry, a_slot_is_what_its_first_byte_and_its_attributes_say) {
+TEST(directory_entry, the_first_byte_and_the_attributes_determine_the_kind_of_a_slot) {
     EXPECT_EQ(kind_of({}), slot_kind::end);
     EXPECT_EQ(kind_of(slot("\xe5LE     TXT", attributes::none)), slot_kind::free);
     EXPECT_EQ(kind_of(slot("\xe5", attributes::long_name)), slot_kind::free);
@@ -41,7 +41,7 @@ TEST(directory_entry, a_slot_is_what_its_first_byte_and_its_attributes_say) {
     EXPECT_EQ(kind_of(slot(".A         ", attributes::directory)), slot_kind::directory);
 }
 
-TEST(directory_entry, the_high_word_of_a_cluster_counts_on_fat32_only_and_is_kept_elsewhere) {
+TEST(directory_entry, the_high_word_of_a_cluster_is_used_only_on_fat32_and_preserved_elsewhere) {
     directory_entry entry;
     entry.first_cluster_high = le16(0xf123);
     entry.first_cluster_low = le16(0x4567);
@@ -66,7 +66,7 @@ TEST(timestamp, times_are_kept_to_ten_milliseconds_rounded_down) {
     EXPECT_EQ(unpack(packed, time_zone::utc()), when - 9ms);
 }
 
-TEST(timestamp, a_random_time_comes_back_less_than_ten_milliseconds_before) {
+TEST(timestamp, a_random_time_decodes_to_less_than_ten_milliseconds_earlier) {
     seeded_random random(5);
     const time_zone zone = time_zone::fixed(-210min);
     for (int i = 0; i < 20'000; ++i) {
@@ -80,13 +80,13 @@ TEST(timestamp, a_random_time_comes_back_less_than_ten_milliseconds_before) {
     }
 }
 
-TEST(timestamp, what_lies_outside_becomes_the_nearest_end) {
+TEST(timestamp, out_of_range_becomes_the_nearest_bound) {
     const time_zone utc = time_zone::utc();
     EXPECT_EQ(unpack(pack(at(1970y / 1 / 1, 0s), utc), utc), at(1980y / 1 / 1, 0s));
     EXPECT_EQ(unpack(pack(at(2200y / 1 / 1, 0s), utc), utc), at(2107y / 12 / 31, 24h - 10ms));
 }
 
-TEST(timestamp, any_bits_are_a_time) {
+TEST(timestamp, any_bits_decode_to_a_time) {
     const time_zone utc = time_zone::utc();
     EXPECT_EQ(unpack({}, utc), time_point());
     EXPECT_EQ(unpack({.date = 13U << 5 | 1U}, utc), time_point()) << "month 13";
@@ -114,7 +114,7 @@ private:
     std::optional<std::string> before_;
 };
 
-TEST(timestamp, the_zone_of_the_host_knows_summer_time) {
+TEST(timestamp, the_zone_of_the_host_has_daylight_saving_time) {
     const host_zone zone("CET-1CEST,M3.5.0,M10.5.0/3");
     const time_zone host = time_zone::host();
     const time_point winter = at(2026y / 1 / 15, 12h);
@@ -132,8 +132,8 @@ TEST(timestamp, a_remembered_zone_agrees_with_the_zone_at_all_times) {
         const host_zone zone(name);
         const time_zone host = time_zone::host();
         const remembered_zone remembered(host);
-        // Twice, because the second answer is one from memory. Every 37 minutes of two years, and some days
-        // of all others.
+        // Two passes, because the second one reads cached values. Every 37 minutes of two years,
+        // and some days of all others.
         for (int pass = 0; pass != 2; ++pass) {
             for (auto shown = std::chrono::local_seconds(std::chrono::local_days(2025y / 1 / 1));
                  shown < std::chrono::local_days(2027y / 1 / 1); shown += 37min)

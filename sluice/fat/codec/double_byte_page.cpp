@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t codes = 65536;
 
-// From one character set to another, a character at a time.
+// Converts from one character set to another, one character at a time.
 class converter {
 public:
     converter(const char* to, const char* from) noexcept : state_(iconv_open(to, from)) {}
@@ -24,7 +24,8 @@ public:
     }
     [[nodiscard]] bool is_open() const noexcept { return state_ != iconv_t(-1); }
 
-    /// What `from` is in the other set, at most two bytes; errno says why nothing.
+    /// Converts one character to the other set; the result has at most two bytes. Returns
+    /// std::nullopt, with errno set, on failure.
     [[nodiscard]] std::optional<std::span<const unsigned char>> convert(
         std::span<const unsigned char> from) noexcept {
         iconv(state_, nullptr, nullptr, nullptr, nullptr);
@@ -58,7 +59,7 @@ double_byte_page::double_byte_page(const char* charset) : characters_(codes, mis
         if (not unit or unit->size() != 2) return;
         const auto character = static_cast<char16_t>(number_of(*unit));
         characters_[number_of(bytes)] = character;
-        // Some characters are there twice: which one is written is iconv's choice.
+        // Some characters have two codes: iconv chooses the one to write.
         const std::array<unsigned char, 2> wanted{(*unit)[0], (*unit)[1]};
         if (const auto back = encoder.convert(wanted)) codes_[character] = number_of(*back);
     };

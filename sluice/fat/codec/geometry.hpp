@@ -9,18 +9,18 @@
 
 namespace sluice::fat {
 
-/// What is odd about a volume that can be read all the same.
+/// Deviations from the specification of a volume that can still be read.
 enum class oddity : std::uint16_t {
     none = 0,
     no_signature = 1,       ///< the sector does not end in 55 AA
-    few_clusters = 2,       ///< FAT32 by its fields, with fewer clusters than strict readers demand
+    few_clusters = 2,       ///< FAT32 by its fields, with fewer clusters than the specification requires
     image_is_short = 4,     ///< the boot sector counts more sectors than the image has
     table_is_short = 8,     ///< the FAT has entries for fewer clusters than the data area
     one_table = 16,         ///< a single FAT: no copy to repair from
     version_unknown = 32,   ///< FAT32 version other than 0.0
     info_sector_lost = 64,  ///< FAT32 without a usable FSInfo sector number
     unusual_jump = 128,     ///< does not begin with a jump instruction
-    media_differs = 256,    ///< FAT[0] does not repeat the media byte (set by who reads FAT[0])
+    media_differs = 256,    ///< FAT[0] does not repeat the media byte (set by the reader of FAT[0])
 };
 [[nodiscard]] constexpr oddity operator|(oddity a, oddity b) noexcept {
     return static_cast<oddity>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
@@ -29,18 +29,18 @@ enum class oddity : std::uint16_t {
     return (static_cast<unsigned>(set) & static_cast<unsigned>(wanted)) != 0;
 }
 
-/// Where everything stands on a volume, computed from a boot sector once and checked; a plain value.
+/// The layout of a volume, computed from its boot sector and checked once. A plain value.
 ///
-/// Invariants (established by decode_boot_sector, relied upon by everybody):
-///   1. sector_bytes, sectors_per_cluster and cluster_bytes are powers of two, none is zero; sector_bytes is
-///      512 to 4096.
+/// Invariants (established by decode_boot_sector, assumed by all users):
+///   1. sector_bytes, sectors_per_cluster and cluster_bytes are powers of two, none is zero;
+///      sector_bytes is 512 to 4096.
 ///   2. fat_count >= 1 and active_fat < fat_count.
-///   3. Every cluster number in [first_cluster, last_cluster] has an entry inside each FAT copy and lies
-///      inside [data_offset, volume_bytes). There may be none at all (cluster_count == 0).
+///   3. Every cluster number in [first_cluster, last_cluster] has an entry inside each FAT copy and
+///      lies inside [data_offset, volume_bytes). There may be none at all (cluster_count == 0).
 ///   4. FAT copies, fixed root and data area follow each other without overlap, in this order.
 ///   5. All offsets and lengths are bytes from the start of the volume and fit in 63 bits.
-///   volume_bytes may exceed the device (oddity image_is_short): reading there is then an error of the
-///   device.
+///      volume_bytes may exceed the device (oddity image_is_short): reading there is then an error
+///      of the device.
 struct geometry {
     static constexpr std::uint32_t first_cluster = 2;
     static constexpr std::uint32_t dir_entry_bytes = 32;
@@ -50,18 +50,18 @@ struct geometry {
     std::uint32_t sectors_per_cluster = 1;
     std::uint32_t cluster_bytes = 512;
     std::uint64_t volume_bytes = 0;
-    std::uint32_t cluster_count = 0;  // of clusters that exist: what both the FAT and the data area hold
+    std::uint32_t cluster_count = 0;  // clusters that both the FAT and the data area have
 
-    std::uint64_t fat_offset = 0;  // of the first copy
-    std::uint64_t fat_bytes = 0;   // of one copy
+    std::uint64_t fat_offset = 0;  // start of the first copy
+    std::uint64_t fat_bytes = 0;   // length of one copy
     std::uint32_t fat_count = 1;
-    std::uint32_t active_fat = 0;  // the one to believe; the only one to write unless is_mirrored
-    bool is_mirrored = true;       // all copies are to be kept alike
+    std::uint32_t active_fat = 0;  // the copy to read; the only one to write unless is_mirrored
+    bool is_mirrored = true;       // all copies are written
 
     std::uint64_t root_offset = 0;   // FAT12, FAT16: the fixed root directory
-    std::uint32_t root_entries = 0;  // FAT12, FAT16: how many entries of 32 bytes it has
-    std::uint32_t root_cluster = 0;  // FAT32: where the root's chain begins; not yet known to be valid
-    std::uint64_t data_offset = 0;   // of cluster 2
+    std::uint32_t root_entries = 0;  // FAT12, FAT16: number of its entries of 32 bytes
+    std::uint32_t root_cluster = 0;  // FAT32: first cluster of the root; not checked
+    std::uint64_t data_offset = 0;   // start of cluster 2
 
     std::optional<std::uint64_t> info_offset;    // FAT32: the FSInfo sector
     std::optional<std::uint64_t> backup_offset;  // FAT32: the copy of the boot sector
@@ -77,26 +77,28 @@ struct geometry {
     [[nodiscard]] constexpr bool is_cluster(std::uint32_t cluster) const noexcept {
         return cluster >= first_cluster and cluster - first_cluster < cluster_count;
     }
-    /// Where a cluster begins. `cluster` is one (is_cluster).
+    /// Returns the offset of a cluster of the volume (is_cluster).
     [[nodiscard]] constexpr std::uint64_t cluster_offset(std::uint32_t cluster) const noexcept {
         ENSURE(is_cluster(cluster));
         return data_offset + std::uint64_t{cluster - first_cluster} * cluster_bytes;
     }
-    /// Where copy `index` of the FAT begins. `index` is less than fat_count.
+    /// Returns the offset of copy `index` of the FAT. `index` is less than fat_count.
     [[nodiscard]] constexpr std::uint64_t fat_copy_offset(std::uint32_t index) const noexcept {
         ENSURE(index < fat_count);
         return fat_offset + index * fat_bytes;
     }
-    /// How many of a FAT copy's bytes hold entries 0 to last_cluster; the rest means nothing.
+    /// Returns the number of bytes of a FAT copy that hold the entries 0 to last_cluster; the rest
+    /// is unused.
     [[nodiscard]] constexpr std::uint64_t fat_used_bytes() const noexcept {
         const byte_extent last = entry_extent(type, last_cluster());
         return last.offset + last.length;
     }
-    /// What an entry of this volume says.
+    /// Returns the meaning of a value of an entry of this volume.
     [[nodiscard]] constexpr table_entry classify(std::uint32_t value) const noexcept {
         return fat::classify(type, value, last_cluster());
     }
-    /// Where the boot sector's dirty byte stands: bit 0 dirty, bit 1 the medium had errors.
+    /// Returns the offset of the boot sector's dirty byte: bit 0 dirty, bit 1 the device had
+    /// errors.
     [[nodiscard]] constexpr std::uint64_t dirty_byte_offset() const noexcept {
         return type == fat_type::fat32 ? 0x41 : 0x25;
     }

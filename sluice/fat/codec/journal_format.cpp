@@ -36,7 +36,7 @@ journal_header encode(const journal_binding& binding) noexcept {
 }
 
 std::expected<journal_binding, std::string> decode(const journal_header& raw) {
-    if (not has_magic(raw)) return std::unexpected("is no journal");
+    if (not has_magic(raw)) return std::unexpected("is not a journal");
     if (raw.version.value() != version)
         return std::unexpected("is a journal of version " + std::to_string(raw.version.value()) +
                                "; this program knows version " + std::to_string(version));

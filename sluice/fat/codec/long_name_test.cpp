@@ -7,7 +7,7 @@
 #include "sluice/base/random.hpp"
 #include "sluice/fat/codec/short_name.hpp"
 
-// Names, long and short.
+// Long and short names.
 
 namespace sluice::fat {
 namespace {
@@ -30,7 +30,7 @@ std::optional<std::string> through_slots(std::u16string_view name, const short_n
     return found ? std::optional(to_utf8(*found)) : std::nullopt;
 }
 
-TEST(long_name, text_comes_back_with_pairs_and_lone_surrogates) {
+TEST(long_name, text_converts_back_with_pairs_and_lone_surrogates) {
     for (const char* name : {"a", "Grüße", "日本語", "\xf0\x9f\x98\x80.txt", "a\xed\xa0\xbd", "\xed\xb8\x80"})
         EXPECT_EQ(to_utf8(to_utf16(name)), name);
     EXPECT_EQ(to_utf16("\xf0\x9f\x98\x80"), u"\xd83d\xde00");
@@ -38,7 +38,7 @@ TEST(long_name, text_comes_back_with_pairs_and_lone_surrogates) {
 }
 
 TEST(long_name, the_checksum_is_that_of_the_specification) {
-    // "The quick brown.fox" as it stands in the specification's example, THEQUI~1.FOX.
+    // "The quick brown.fox", the example of the specification: THEQUI~1.FOX.
     EXPECT_EQ(checksum_of(bytes("THEQUI~1FOX")), 0x07);
 }
 
@@ -50,12 +50,12 @@ TEST(long_name, pieces_hold_thirteen_units_and_are_padded) {
     EXPECT_EQ(kind_of(first), slot_kind::long_name);
     const auto raw = bytes_of(last);
     EXPECT_EQ(raw[1], std::byte{'w'});
-    EXPECT_EQ(raw[14 + 2], std::byte{0}) << "one zero behind the name";
+    EXPECT_EQ(raw[14 + 2], std::byte{0}) << "one zero after the name";
     EXPECT_EQ(raw[14 + 4], std::byte{0xff});
     EXPECT_EQ(raw[13], std::byte{7});
 }
 
-TEST(long_name, names_of_every_length_go_through_slots) {
+TEST(long_name, names_of_every_length_are_read_back_from_slots) {
     const short_name_bytes own = bytes("SHORT      ");
     for (std::size_t units = 1; units <= long_name_units_max; ++units) {
         std::u16string name;
@@ -65,7 +65,7 @@ TEST(long_name, names_of_every_length_go_through_slots) {
     }
 }
 
-TEST(long_name, pieces_that_do_not_belong_together_are_nobodys) {
+TEST(long_name, inconsistent_pieces_are_discarded) {
     const short_name_bytes own = bytes("SHORT      ");
     const std::uint8_t sum = checksum_of(own);
     const std::u16string name = u"a name of more than one piece, of three";
@@ -77,7 +77,7 @@ TEST(long_name, pieces_that_do_not_belong_together_are_nobodys) {
         return collector.name_of(own).has_value();
     };
     EXPECT_TRUE(gather({piece(3), piece(2), piece(1)}));
-    EXPECT_TRUE(gather({piece(3), piece(3), piece(2), piece(1)})) << "the first is left over";
+    EXPECT_TRUE(gather({piece(3), piece(3), piece(2), piece(1)})) << "the first piece is an orphan";
     EXPECT_FALSE(gather({piece(3), piece(2)}));
     EXPECT_FALSE(gather({piece(2), piece(1)}));
     EXPECT_FALSE(gather({piece(3), piece(1)}));
@@ -86,12 +86,12 @@ TEST(long_name, pieces_that_do_not_belong_together_are_nobodys) {
     long_name_collector collector;
     for (const std::size_t number : {3U, 2U, 1U})
         collector.add(piece(number));
-    EXPECT_FALSE(collector.name_of(bytes("OTHER      ")).has_value()) << "the entry of another";
+    EXPECT_FALSE(collector.name_of(bytes("OTHER      ")).has_value()) << "another entry";
     collector.drop();
     EXPECT_FALSE(collector.name_of(own).has_value());
 }
 
-TEST(long_name, any_bytes_are_taken_for_pieces_without_harm) {
+TEST(long_name, any_bytes_are_safe_as_pieces) {
     seeded_random random(3);
     long_name_collector collector;
     for (int i = 0; i < 100'000; ++i) {
@@ -104,7 +104,7 @@ TEST(long_name, any_bytes_are_taken_for_pieces_without_harm) {
     }
 }
 
-TEST(short_name, a_name_that_is_one_needs_no_long_name) {
+TEST(short_name, a_valid_short_name_needs_no_long_name) {
     for (const char* name : {"A", "README.TXT", "readme.txt", "readme.TXT", "README.txt", "NAME",
                              "a-b_c~1.$$$", "12345678.123", "ÅÄÖ.DAT"}) {
         const auto made = exactly(name, code_page::cp437);
@@ -115,14 +115,14 @@ TEST(short_name, a_name_that_is_one_needs_no_long_name) {
     EXPECT_EQ(exactly("readme.TXT", code_page::ascii)->case_bits, lower_base);
 }
 
-TEST(short_name, a_name_that_is_none_says_so) {
+TEST(short_name, is_not_made_from_a_name_that_does_not_fit) {
     for (const char* name : {"", ".", "..", ".hidden", "Mixed", "name.tar.gz", "123456789", "a.b123", "a b",
                              "a+b", "naïve", "日本", "a.", "a.b.", "é", "\xff"})
         EXPECT_FALSE(exactly(name, code_page::cp437).has_value()) << name;
     EXPECT_FALSE(exactly("ÅÄÖ", code_page::ascii).has_value());
 }
 
-TEST(short_name, a_first_e5_is_kept_apart_from_the_mark_of_free_slots) {
+TEST(short_name, a_first_byte_e5_differs_from_the_mark_of_free_slots) {
     const auto made = exactly("Õ", code_page::cp850);
     ASSERT_TRUE(made.has_value());
     EXPECT_EQ(made->bytes[0], stands_for_e5);

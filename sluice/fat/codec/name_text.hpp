@@ -13,9 +13,9 @@
 
 namespace sluice::fat {
 
-/// A name, in its place as most are, and elsewhere only if it is long: who works through thousands of names
-/// reads memory in one direction, and allocates nothing for each.
-/// Allocates: for more than `in_place_bytes`. Thread safety: none of its own.
+/// A name that is stored inline unless it is long. A scan of thousands of names therefore reads
+/// memory in one direction and allocates nothing for each name.
+/// Allocates: for names longer than `in_place_bytes`. Thread safety: none of its own.
 class name_text {
 public:
     static constexpr std::size_t in_place_bytes = 38;

@@ -8,7 +8,7 @@
 namespace sluice::fat {
 namespace {
 
-// Around what has room in its place, and far beyond.
+// Lengths around the inline capacity, and far beyond.
 class name_text_of_length : public testing::TestWithParam<std::size_t> {
 protected:
     const std::string text_ = std::string(GetParam(), 'n') + (GetParam() == 0 ? "" : "!");
@@ -17,7 +17,7 @@ INSTANTIATE_TEST_SUITE_P(each, name_text_of_length,
                          testing::Values(0, 1, name_text::in_place_bytes - 2, name_text::in_place_bytes - 1,
                                          name_text::in_place_bytes, name_text::in_place_bytes + 1, 765));
 
-TEST_P(name_text_of_length, keeps_what_it_is_given_when_copied_moved_and_given_another) {
+TEST_P(name_text_of_length, keeps_its_text_when_copied_moved_and_assigned) {
     name_text first(text_);
     EXPECT_EQ(first.view(), text_);
     EXPECT_EQ(first.empty(), text_.empty());

@@ -53,7 +53,7 @@ overlay_header encode(const overlay_binding& binding) noexcept {
 }
 
 std::expected<overlay_binding, std::string> decode(const overlay_header& raw) {
-    if (not has_magic(raw)) return std::unexpected("is no overlay");
+    if (not has_magic(raw)) return std::unexpected("is not an overlay");
     if (raw.version.value() != version)
         return std::unexpected("is an overlay of version " + std::to_string(raw.version.value()) +
                                "; this program knows version " + std::to_string(version));
@@ -67,12 +67,12 @@ std::expected<overlay_binding, std::string> decode(const overlay_header& raw) {
     const overlay_layout& layout = binding.layout;
     const bool is_state =
         binding.state == overlay_state::collecting or binding.state == overlay_state::committing;
-    // The checksum proves no good will.
+    // A valid checksum does not prove that the fields are valid.
     if (not is_state or not std::has_single_bit(layout.block_bytes) or
         layout.block_bytes < overlay_layout::block_bytes_min or
         layout.block_bytes > overlay_layout::block_bytes_max or
         layout.image_bytes / layout.block_bytes >= overlay_layout::blocks_max)
-        return std::unexpected("its header makes no sense");
+        return std::unexpected("its header contradicts itself");
     return binding;
 }
 

@@ -15,7 +15,7 @@ constexpr unsigned char blank = ' ';
 constexpr std::string_view long_only = "+,;=[]";
 constexpr std::string_view never = "\"*/:<>?\\|";
 
-// The case bits mean ASCII to every system, and to some no more than that.
+// All systems apply the case bits to ASCII, and some to nothing else.
 char lowered(char each) noexcept {
     return each >= 'A' and each <= 'Z' ? static_cast<char>(each + 0x20) : each;
 }
@@ -46,7 +46,7 @@ void append_part(std::string& text, std::span<const unsigned char> part, bool is
     }
 }
 
-// One part of a name that fits, and its case bit.
+// Encodes one part of a name, if it fits, and its case bit.
 bool put_part(std::span<unsigned char> into, std::string_view part, std::uint8_t bit, short_name& name,
               code_page page) {
     bool has_upper = false;
@@ -60,7 +60,7 @@ bool put_part(std::span<unsigned char> into, std::string_view part, std::uint8_t
             has_lower = true;
             next.point -= 0x20;
         }
-        // In another case than the page's upper one it would come back as something else.
+        // A character that is not upper case on the page would decode to another one.
         if (upcase(next.point) != next.point or not may_be_short(next.point)) return false;
         const auto made = encode(next.point, page);
         if (not made or made->length > into.size() - length) return false;
@@ -72,7 +72,8 @@ bool put_part(std::span<unsigned char> into, std::string_view part, std::uint8_t
     return true;
 }
 
-// Fills `into` from what of `part` a short name may hold; how much that was, and which bytes are second ones.
+// Copies the characters of `part` that a short name may contain; records the length and the second
+// bytes.
 struct basis_part {
     std::size_t length = 0;
     std::uint8_t second_bytes = 0;

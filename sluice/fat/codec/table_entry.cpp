@@ -5,7 +5,8 @@
 namespace sluice::fat {
 namespace {
 
-// Where the entry stands in the piece; nothing if it begins before. Whether it ends inside, take_at tells.
+// Returns the position of the entry in the piece, or std::nullopt if it begins before the piece.
+// take_at checks whether it ends inside.
 std::optional<std::uint64_t> position_in(fat_type type, std::uint32_t cluster,
                                          std::uint64_t first_byte) noexcept {
     const byte_extent extent = entry_extent(type, cluster);
@@ -13,7 +14,7 @@ std::optional<std::uint64_t> position_in(fat_type type, std::uint32_t cluster,
     return extent.offset - first_byte;
 }
 
-// Of 16 bits, FAT12 uses the upper 12 for odd clusters and the lower for even ones.
+// FAT12 uses the upper 12 of the 16 bits for odd clusters, and the lower 12 for even ones.
 std::uint32_t unpack12(std::uint16_t pair, std::uint32_t cluster) noexcept {
     return cluster % 2 == 1 ? pair >> 4 : pair & 0xfffU;
 }

@@ -5,14 +5,14 @@
 
 #include "sluice/base/bytes.hpp"
 
-// Entries of the file allocation table: FAT12's 12 bits, which share bytes and straddle sectors, FAT16's 16
-// and FAT32's 28, whose upper four bits belong to nobody and are kept.
+// Entries of the file allocation table. FAT12 has 12 bits, which share bytes and straddle sectors;
+// FAT16 has 16 bits; FAT32 has 28 bits, and its upper four bits are reserved and preserved.
 
 namespace sluice::fat {
 
 enum class fat_type : std::uint8_t { fat12, fat16, fat32 };
 
-/// Bits of an entry that mean something: 12, 16, 28.
+/// Returns the number of significant bits of an entry: 12, 16, 28.
 [[nodiscard]] constexpr unsigned entry_bits(fat_type type) noexcept {
     return type == fat_type::fat12 ? 12 : type == fat_type::fat16 ? 16 : 28;
 }
@@ -20,7 +20,7 @@ enum class fat_type : std::uint8_t { fat12, fat16, fat32 };
     return (std::uint32_t{1} << entry_bits(type)) - 1;
 }
 
-/// Values with a meaning of their own. What is written as the end of a chain is all ones.
+/// Reserved values. The end of a chain is written as all ones.
 inline constexpr std::uint32_t free_entry = 0;
 [[nodiscard]] constexpr std::uint32_t end_entry(fat_type type) noexcept {
     return entry_mask(type);
@@ -29,8 +29,8 @@ inline constexpr std::uint32_t free_entry = 0;
     return entry_mask(type) - 8;
 }
 
-/// In FAT[1] of FAT16 and FAT32: set while the volume is clean; set while the medium had no errors. 0 for
-/// FAT12, which has neither.
+/// Bits of FAT[1] on FAT16 and FAT32: set while the volume is clean; set while the device has had
+/// no errors. 0 for FAT12, which has neither.
 [[nodiscard]] constexpr std::uint32_t clean_bit(fat_type type) noexcept {
     return type == fat_type::fat12 ? 0 : std::uint32_t{1} << (entry_bits(type) - 1);
 }
@@ -41,9 +41,9 @@ inline constexpr std::uint32_t free_entry = 0;
 enum class entry_kind : std::uint8_t {
     free,
     next,     ///< the number of the cluster that follows
-    end,      ///< the last of a chain: any value from all ones less 7
+    end,      ///< the end of a chain: all ones, or up to 7 less
     bad,      ///< not to be used
-    invalid,  ///< 1, or a number beyond the last cluster: damage
+    invalid,  ///< 1, or a number after the last cluster: damage
 };
 
 struct table_entry {
@@ -53,7 +53,8 @@ struct table_entry {
     [[nodiscard]] friend constexpr bool operator==(table_entry, table_entry) noexcept = default;
 };
 
-/// What `value`, an entry without foreign bits, says on a volume whose last cluster is `last_cluster`.
+/// Classifies `value`, an entry without reserved bits, on a volume whose last cluster is
+/// `last_cluster`.
 [[nodiscard]] constexpr table_entry classify(fat_type type, std::uint32_t value,
                                              std::uint32_t last_cluster) noexcept {
     if (value == free_entry) return {.kind = entry_kind::free};
@@ -63,8 +64,8 @@ struct table_entry {
     return {.kind = entry_kind::next, .next = value};
 }
 
-/// Which bytes of a FAT hold the entry of `cluster`: 2, 2 or 4 of them. Of FAT12's two, half a byte is a
-/// neighbour's.
+/// Returns the bytes of a FAT that hold the entry of `cluster`: 2, 2 or 4 of them. In FAT12, half a
+/// byte of the two belongs to a neighbour.
 [[nodiscard]] constexpr byte_extent entry_extent(fat_type type, std::uint32_t cluster) noexcept {
     const std::uint64_t number = cluster;
     switch (type) {
@@ -78,7 +79,8 @@ struct table_entry {
     return {.offset = number * 4, .length = 4};
 }
 
-/// How many entries, counted from 0, lie wholly in a FAT of that many bytes.
+/// Returns the number of entries, counted from 0, that lie completely in a FAT of `fat_bytes`
+/// bytes.
 [[nodiscard]] constexpr std::uint64_t entries_in(fat_type type, std::uint64_t fat_bytes) noexcept {
     switch (type) {
         case fat_type::fat12:
@@ -91,25 +93,28 @@ struct table_entry {
     return fat_bytes / 4;
 }
 
-/// How many bytes of a FAT that many entries take, rounded up to whole bytes. `entries` fits 32 bits.
+/// Returns the number of bytes that `entries` entries of a FAT take, rounded up. `entries` fits 32
+/// bits.
 [[nodiscard]] constexpr std::uint64_t bytes_of_entries(fat_type type, std::uint64_t entries) noexcept {
     return type == fat_type::fat12 ? (entries * 3 + 1) / 2 : entries * (type == fat_type::fat16 ? 2 : 4);
 }
 
-/// A piece of a FAT: `bytes` stand at `first_byte` of it. Not all of the FAT need be in memory; which pieces
-/// hold an entry says entry_extent.
+/// A piece of a FAT: `bytes` are located at `first_byte` of the FAT. The rest of the FAT need not
+/// be in memory; entry_extent returns the range that holds an entry.
 struct table_piece {
     mutable_bytes bytes;
     std::uint64_t first_byte = 0;
 };
 
-/// The value of `cluster`'s entry, 12, 16 or 28 bits; nothing if it does not lie wholly in `piece`.
+/// Returns the value of `cluster`'s entry, 12, 16 or 28 bits, or std::nullopt if it does not lie
+/// completely in the piece.
 /// Allocates: nothing. Complexity: O(1). Thread safety: reads `bytes`.
 [[nodiscard]] std::optional<std::uint32_t> read_entry(fat_type type, bytes_view bytes, std::uint32_t cluster,
                                                       std::uint64_t first_byte = 0) noexcept;
 
-/// Sets it, keeping what is not the entry's: FAT12's neighbour, FAT32's upper bits. `value` has no more bits
-/// than an entry. False, and nothing written, if the entry does not lie wholly in `piece`.
+/// Sets the entry and preserves the other bits: FAT12's neighbour, FAT32's upper bits. `value` has
+/// no more bits than an entry. Returns false, and writes nothing, if the entry does not lie
+/// completely in `piece`.
 [[nodiscard]] bool write_entry(fat_type type, table_piece piece, std::uint32_t cluster,
                                std::uint32_t value) noexcept;
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr fat_type all_types[] = {fat_type::fat12, fat_type::fat16, fat_type::fat32};
 
-TEST(table_entry, comes_back_as_written_and_leaves_its_neighbours_alone) {
+TEST(table_entry, reads_back_as_written_and_preserves_its_neighbours) {
     for (const fat_type type : all_types) {
         std::vector<std::byte> fat(bytes_of_entries(type, 1000));
         std::map<std::uint32_t, std::uint32_t> expected;
@@ -28,7 +28,7 @@ TEST(table_entry, comes_back_as_written_and_leaves_its_neighbours_alone) {
     }
 }
 
-TEST(table_entry, stands_where_the_specification_says) {
+TEST(table_entry, is_located_where_the_specification_says) {
     const std::vector<std::byte> fat12{std::byte{0xf0}, std::byte{0xff}, std::byte{0xff},
                                        std::byte{0x03}, std::byte{0x40}, std::byte{0x00}};
     EXPECT_EQ(read_entry(fat_type::fat12, fat12, 0), 0xff0U);
@@ -39,14 +39,14 @@ TEST(table_entry, stands_where_the_specification_says) {
     EXPECT_EQ(read_entry(fat_type::fat32, fat12, 0), 0x03ff'fff0U);
 }
 
-TEST(table_entry, of_fat32_keeps_the_upper_four_bits_it_does_not_own) {
+TEST(table_entry, on_fat32_preserves_the_upper_four_bits) {
     std::vector<std::byte> fat(8, std::byte{0xa5});
     ASSERT_TRUE(write_entry(fat_type::fat32, {.bytes = fat}, 1, 0x0123'4567));
     EXPECT_EQ(fat[7], std::byte{0xa1});
     EXPECT_EQ(read_entry(fat_type::fat32, fat, 1), 0x0123'4567U);
 }
 
-TEST(table_entry, outside_of_its_piece_is_neither_read_nor_written) {
+TEST(table_entry, outside_its_piece_is_neither_read_nor_written) {
     for (const fat_type type : all_types) {
         std::vector<std::byte> piece(12);
         const std::uint64_t first = 12;
@@ -73,7 +73,7 @@ TEST(table_entry, counts_of_entries_and_bytes_agree) {
         }
 }
 
-TEST(table_entry, tells_free_next_bad_end_and_damage_apart) {
+TEST(table_entry, distinguishes_free_next_bad_end_and_damage) {
     for (const fat_type type : all_types) {
         const std::uint32_t ones = entry_mask(type);
         EXPECT_EQ(classify(type, 0, 100).kind, entry_kind::free);

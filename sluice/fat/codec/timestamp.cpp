@@ -15,7 +15,7 @@ constexpr local_seconds latest = local_days(year(2107) / 12 / 31) + hours(23) + 
 
 constexpr auto first_day = floor<days>(earliest);
 constexpr auto day_count = static_cast<std::size_t>((floor<days>(latest) - first_day).count() + 1);
-// Of a remembered day; any other value is an offset in seconds plus the bias.
+// Marks of a day; any other value is an offset in seconds plus the bias.
 constexpr std::int32_t unknown_day = 0;
 constexpr std::int32_t day_of_change = 1;
 constexpr std::int32_t offset_bias = 1'000'000;
@@ -57,8 +57,8 @@ remembered_zone::remembered_zone(const time_zone& zone) : zone_(zone) {
     if (not zone.is_fixed()) days_ = std::make_unique<std::atomic<std::int32_t>[]>(day_count);
 }
 
-// No zone changes twice within three days. So the offset is that of the whole day if it is the same at the
-// ends of the days before and after, as well as of the day itself.
+// No zone changes twice within three days. So the offset applies to the whole day if it is the same
+// at the ends of the previous and the next day and of the day itself.
 std::int32_t remembered_zone::offset_of_day(local_days day) const noexcept {
     const auto offset_at = [&](local_seconds when) {
         return (when.time_since_epoch() - zone_.to_utc(when).time_since_epoch()).count();

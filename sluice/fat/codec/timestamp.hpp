@@ -5,13 +5,14 @@
 #include <cstdint>
 #include <memory>
 
-// Times as directories keep them: of some local clock nobody wrote down, to two seconds, from 1980 to 2107.
+// Times as directories store them: local time of an unrecorded zone, with a resolution of two
+// seconds, from 1980 to 2107.
 
 namespace sluice::fat {
 
 using time_point = std::chrono::system_clock::time_point;
 
-/// Where the clock stood that the times of a volume are of. A value.
+/// The time zone of the times of a volume. A value.
 class time_zone {
 public:
     [[nodiscard]] static constexpr time_zone utc() noexcept { return fixed(std::chrono::minutes(0)); }
@@ -19,15 +20,16 @@ public:
     [[nodiscard]] static constexpr time_zone fixed(std::chrono::minutes offset) noexcept {
         return time_zone(false, offset);
     }
-    /// What the host's zone was at each instant, summer time included.
+    /// Returns the zone of the host, with its offset at each instant, including daylight saving
+    /// time.
     [[nodiscard]] static constexpr time_zone host() noexcept { return time_zone(true, {}); }
 
     /// Returns whether the offset is the same at all times.
     [[nodiscard]] constexpr bool is_fixed() const noexcept { return not is_host_; }
 
-    /// What the clock showed. Complexity: constant; of the host's zone a look-up in its table.
+    /// Returns the local time. Complexity: constant; for the host's zone, a lookup in its table.
     [[nodiscard]] std::chrono::local_seconds to_local(std::chrono::sys_seconds when) const noexcept;
-    /// When the clock showed it; of an hour that came twice, one of the two.
+    /// Returns the instant of a local time; for an hour that occurred twice, one of the two.
     [[nodiscard]] std::chrono::sys_seconds to_utc(std::chrono::local_seconds shown) const noexcept;
 
 private:
@@ -38,10 +40,10 @@ private:
     std::chrono::minutes offset_;
 };
 
-/// A time zone that remembers its offset for each day that was asked for. The C library examines the host's
+/// A time zone that caches its offset for each day that is queried. The C library checks the host's
 /// configuration for each time, under one lock for all threads.
 ///
-/// A zone that changes on the host while this exists keeps the offsets that are remembered.
+/// A change of the host's zone does not affect offsets that are already cached.
 /// Thread safety: any thread.
 class remembered_zone {
 public:
@@ -55,13 +57,13 @@ private:
     [[nodiscard]] std::int32_t offset_of_day(std::chrono::local_days day) const noexcept;
 
     time_zone zone_;
-    // One per day from 1980 to 2107: seconds plus a bias, or one of two marks. Relaxed: each is complete by
-    // itself, and all threads would write the same.
+    // One value per day from 1980 to 2107: seconds plus a bias, or one of two marks. Relaxed: each
+    // value is independent, and all threads would write the same.
     std::unique_ptr<std::atomic<std::int32_t>[]> days_;
 };
 
-/// The fields of one time. Where one is missing on disk (the hundredths of a change, the time of day of an
-/// access) it is 0.
+/// The fields of one time. A field that is missing on disk (the hundredths of a change, the time of
+/// day of an access) is 0.
 struct packed_time {
     std::uint16_t date = 0;       // day in bits 0 to 4, month in 5 to 8, years since 1980 above
     std::uint16_t time = 0;       // two seconds in bits 0 to 4, minutes in 5 to 10, hours above
@@ -70,12 +72,12 @@ struct packed_time {
     [[nodiscard]] friend constexpr bool operator==(const packed_time&, const packed_time&) noexcept = default;
 };
 
-/// Rounds down, and to the nearest end of what can be said. Invariant: unpack(pack(t)) <= t, by less than
-/// 10 ms, within those ends. Allocates: nothing.
+/// Encodes a time, rounded down and clamped to the range of the format. Invariant: unpack(pack(t))
+/// <= t, by less than 10 ms, within that range. Allocates: nothing.
 [[nodiscard]] packed_time pack(time_point when, const time_zone& zone) noexcept;
 
-/// Any bits give a time: the epoch of Unix for a date that is none (0 above all: never set), and fields that
-/// are too large are taken as the largest. Allocates: nothing.
+/// Decodes a time. Every bit pattern gives a time: an invalid date (above all 0, never set) gives
+/// the Unix epoch, and fields that are too large are clamped. Allocates: nothing.
 [[nodiscard]] time_point unpack(const packed_time& from, const time_zone& zone) noexcept;
 [[nodiscard]] time_point unpack(const packed_time& from, const remembered_zone& zone) noexcept;
 

@@ -60,7 +60,7 @@ std::expected<undo_binding, std::string> decode(const undo_header& raw) {
                          .changed = raw.changed.value(),
                          .log_bytes = raw.log_bytes.value(),
                          .image_modified = static_cast<std::int64_t>(raw.image_modified.value())};
-    // Anyone can write a checksum.
+    // A valid checksum does not prove that the fields are valid.
     const bool is_state = binding.state >= undo_state::recording and binding.state <= undo_state::undone;
     const bool is_inside = binding.volume.offset <= binding.image_bytes and
                            binding.volume.length <= binding.image_bytes - binding.volume.offset;

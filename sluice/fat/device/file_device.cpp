@@ -60,7 +60,7 @@ result<bool> file_device::try_read_at(std::uint64_t offset, std::span<std::byte>
         return failure(inside.error());
     const io::buffer piece(into);
     const auto got = io::transfer_call(file_.native(), io::direction::in, {&piece, 1}, offset, io::wait::no);
-    // Whatever else came of it, a read that waits finds out as well.
+    // A blocking read reports every other outcome as well.
     return got >= 0 and static_cast<std::size_t>(got) == into.size();
 }
 
@@ -73,8 +73,8 @@ result<void> file_device::write_at(std::uint64_t offset, io::const_buffers_type 
     const auto done = file_.write({.buffers = pieces, .offset = offset});
     if (not done) return failure(done.error());
     if (done.bytes_transferred() == left) return {};
-    // A write ends short only when an error struck after some bytes had gone; ask for it by writing the rest
-    // of the piece it struck in.
+    // A write is short only if an error occurred after some bytes were written. To obtain the
+    // error, write the rest of the piece in which it occurred.
     std::uint64_t written = done.bytes_transferred();
     for (const io::const_buffer& piece : pieces) {
         const std::uint64_t skipped = std::min<std::uint64_t>(written, piece.size());
@@ -104,7 +104,7 @@ result<void> file_device::punch_hole(byte_extent range) noexcept {
 }
 
 bool file_device::discard(byte_extent range) noexcept {
-    // Of a block that is cut, the kernel would write the part.
+    // If a block is only partly in the range, the kernel would write that part.
     constexpr std::uint64_t block_bytes = 4096;
     const std::uint64_t first = (range.offset + block_bytes - 1) / block_bytes * block_bytes;
     const std::uint64_t end = (range.offset + range.length) / block_bytes * block_bytes;
@@ -113,7 +113,7 @@ bool file_device::discard(byte_extent range) noexcept {
     const auto done =
         file_.zero({.offset = first, .length = end - first}, io::file_handle::zero_method::punched);
     if (not done) discards_.store(false, std::memory_order_relaxed);
-    // Of a large page that others have as well the kernel may zero a part and keep the page.
+    // The kernel may zero a part of a large page that other processes use and keep the page.
     return done and io::cached_pages(file_, {.offset = range.offset, .length = range.length}) == 0;
 }
 

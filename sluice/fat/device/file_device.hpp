@@ -9,15 +9,17 @@ namespace sluice::fat {
 
 /// An image file, or a block device of the host, as a device.
 ///
-/// Invariant: the size is the one the file had when the device was made, or the one given. Someone who cuts
-/// the file meanwhile makes reads fail with EIO; nobody is killed by a signal, since nothing is mapped.
+/// Invariant: the size is that of the file when the device was created, or the given one. If
+/// another process truncates the file, reads fail with EIO. No process receives a signal, because
+/// the file is not mapped.
 class file_device final : public device {
 public:
-    /// Takes over an open file. Errors: of asking for its length; EINVAL if it is append-only, where writes
-    /// would all go to the end. Allocates: nothing.
+    /// Takes ownership of an open file. Errors: those of the query of its length; EINVAL if it was
+    /// opened for appending, where all writes would go to the end. Allocates: nothing.
     [[nodiscard]] static result<file_device> over(io::file_handle file) noexcept;
 
-    /// The same, of `size_bytes` whatever the file has: writes past its end lengthen it, reads there fail.
+    /// The same, with `size_bytes` instead of the length of the file: writes past its end extend
+    /// it, reads there fail.
     [[nodiscard]] static result<file_device> growing(io::file_handle file, std::uint64_t size_bytes) noexcept;
 
     file_device(file_device&& other) noexcept
@@ -27,11 +29,12 @@ public:
           discards_(other.discards_.load()) {}
     file_device& operator=(file_device&&) = delete;
 
-    /// Cuts the file of a growing device to nothing, durably. Nobody else is at work. Errors: as
-    /// io::file_handle::truncate, barrier.
+    /// Truncates the file of a growing device to zero bytes, durably. No other call may be in
+    /// progress. Errors: as io::file_handle::truncate, barrier.
     [[nodiscard]] result<void> empty() noexcept;
-    /// Makes the file of a growing device so long at least, with a hole at its end. One thread, and nobody
-    /// who writes past the end meanwhile. Errors: as io::file_handle::truncate.
+    /// Extends the file of a growing device to at least `file_bytes`, with a hole at its end. Call
+    /// it from one thread, with no concurrent writes past the end. Errors: as
+    /// io::file_handle::truncate.
     [[nodiscard]] result<void> lengthen(std::uint64_t file_bytes) noexcept;
 
     [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return size_; }
@@ -42,8 +45,8 @@ public:
                                         io::const_buffers_type pieces) noexcept override;
     [[nodiscard]] result<void> barrier(io::barrier_kind kind) noexcept override;
     [[nodiscard]] result<void> punch_hole(byte_extent range) noexcept override;
-    /// Punches a hole of the whole blocks of the host in `range`; not into a block device, nor once that
-    /// failed.
+    /// Punches a hole of the host's whole blocks in `range`. Does nothing on a block device, or
+    /// once the operation has failed.
     bool discard(byte_extent range) noexcept override;
     [[nodiscard]] std::optional<file_place> place_of(std::uint64_t offset) noexcept override;
     using device::read_at;
@@ -61,7 +64,7 @@ private:
 
     io::file_handle file_;
     std::uint64_t size_;
-    bool can_forget_;             // as long as it discards
+    bool can_forget_;             // while discards_ is set
     std::atomic<bool> discards_;  // relaxed: a hint
 };
 

@@ -12,11 +12,11 @@
 namespace sluice::fat {
 namespace {
 
-constexpr std::uint64_t copy_bytes = 256U << 10;  // at a time; stays in a processor's cache
+constexpr std::uint64_t copy_bytes = 256U << 10;  // at a time; fits the cache of a CPU
 constexpr std::uint64_t alignment = 8;            // of records
 
-// Beyond a quarter the end of a batch copies everything to the volume, so that the next one has room; beyond
-// a half a batch should end soon.
+// If more than a quarter is in use, the end of a batch copies everything to the volume, so that the
+// next one has room. If more than half is in use, a batch should end soon.
 constexpr std::uint64_t copied_beyond(std::uint64_t size) noexcept {
     return size / 4;
 }
@@ -59,7 +59,7 @@ std::expected<std::unique_ptr<journal_device>, std::string> journal_device::open
                                                                                  const place& where,
                                                                                  bool is_read_only) {
     journal_header raw{};
-    if (log.size_bytes() < journal_bytes_min) return std::unexpected("is no journal");
+    if (log.size_bytes() < journal_bytes_min) return std::unexpected("is not a journal");
     if (const auto read = log.read_at(0, std::as_writable_bytes(std::span(&raw, 1))); not read)
         return std::unexpected(read.error().message());
     const auto binding = decode(raw);
@@ -77,7 +77,8 @@ std::expected<std::unique_ptr<journal_device>, std::string> journal_device::open
     return made;
 }
 
-// What stands at `place` in the journal, if it counts; of a write the payload is checked as well.
+// Returns the record at `place` of the journal, if it is valid. The payload of a write is checked
+// as well.
 std::optional<journal_record> journal_device::valid_record_at(std::uint64_t place,
                                                               std::vector<std::byte>& room) noexcept {
     journal_record record{};
@@ -106,7 +107,7 @@ std::optional<journal_record> journal_device::valid_record_at(std::uint64_t plac
     return sum == record.payload_checksum.value() ? std::optional(record) : std::nullopt;
 }
 
-// Everything up to the last end of a batch; what lies behind was never promised to anybody.
+// Loads all records up to the last end of a batch. Later records were never reported as durable.
 std::expected<void, std::string> journal_device::load() {
     std::vector<std::byte> room(copy_bytes);
     ENSURE(map_.empty() and records_ == 0 and batches_ == 0, "a journal is loaded once");
@@ -135,9 +136,8 @@ std::expected<void, std::string> journal_device::load() {
     ENSURE(end_ <= log_.size_bytes() and batches_ <= records_, "the records lie in the journal");
     if (batches_ != 0 and where_.dirty_mark and not has_mark_)
         return std::unexpected(
-            "has batches that are not in the volume, but the volume is marked clean: somebody else has used "
-            "or "
-            "mended it since; remove the journal if the volume is right as it is");
+            "has batches that are not in the volume, but the volume is marked clean: another program has "
+            "modified it since; remove the journal if the volume is correct as it is");
     return {};
 }
 
@@ -158,7 +158,7 @@ result<bool> journal_device::is_marked() noexcept {
     return (state[0] & std::byte{1}) != std::byte{};
 }
 
-// Cuts what was there before to make room for a newer piece.
+// Cuts the overlapping parts of older pieces and inserts the newer piece.
 void journal_device::put(const change& what) {
     const std::uint64_t end = what.offset + what.what.length;
     ENSURE(what.what.length != 0 and end > what.offset and end <= size_bytes(), "a piece of the volume");
@@ -184,7 +184,8 @@ void journal_device::put(const change& what) {
            "pieces do not overlap");
 }
 
-// What stands from `offset` on in one place, at most `most` bytes.
+// Returns the range from `offset` on that is stored contiguously in one device, at most `most`
+// bytes.
 journal_device::stretch journal_device::stretch_at(std::uint64_t offset, std::uint64_t most) const noexcept {
     ENSURE(most != 0, "the transfer is not empty");
     const auto next = map_.upper_bound(offset);
@@ -219,7 +220,8 @@ result<void> journal_device::read_at(std::uint64_t offset, io::buffers_type piec
     return {};
 }
 
-// Who writes has the mutex for as long as that takes, a checkpoint's copying and waiting included.
+// A writer holds the mutex for the whole transfer, including the copying and the barriers of a
+// checkpoint.
 result<bool> journal_device::try_read_at(std::uint64_t offset, std::span<std::byte> into) noexcept {
     if (const auto inside = check_inside({offset, into.size()}, "read past the end of the volume");
         not inside)
@@ -241,7 +243,7 @@ result<bool> journal_device::try_read_at(std::uint64_t offset, std::span<std::by
     return true;
 }
 
-// With what the end of the batch takes.
+// Returns whether `bytes` fit together with the record of the end of the batch.
 bool journal_device::has_room(std::uint64_t bytes) const noexcept {
     ENSURE(end_ <= log_.size_bytes(), "the records lie in the journal");
     return records_ + 2 <= journal_records_max and
@@ -350,7 +352,7 @@ result<void> journal_device::write_mark(bool is_dirty) noexcept {
     return done;
 }
 
-// Whether the mark is to be set, as far as the journal has it.
+// Returns whether the dirty mark will be set, as far as the journal determines it.
 bool journal_device::is_mark_set_in_map() noexcept {
     auto next = map_.upper_bound(*where_.dirty_mark);
     if (next == map_.begin()) return true;
@@ -363,7 +365,7 @@ bool journal_device::is_mark_set_in_map() noexcept {
 
 result<void> journal_device::end_locked() noexcept {
     if (in_batch_ != 0) {
-        if (where_.dirty_mark and not has_mark_)  // before anything counts
+        if (where_.dirty_mark and not has_mark_)  // before the first batch counts
             if (const auto done = write_mark(true); not done) return done;
         ENSURE(in_batch_ <= records_, "the records of a batch are counted");
         const journal_record record{.kind = le32(static_cast<std::uint32_t>(journal_kind::end)),
@@ -408,13 +410,13 @@ result<void> journal_device::recover() noexcept {
     return checkpoint();
 }
 
-// In ascending order, what follows each other at once.
+// Copies the pieces in ascending order; adjacent pieces are written together.
 result<void> journal_device::copy_out() noexcept {
     std::vector<std::byte> room(copy_bytes);
-    std::uint64_t first = 0;  // where the room goes
-    std::size_t used = 0;     // of it
+    std::uint64_t first = 0;  // destination of the buffer
+    std::size_t used = 0;     // bytes of it
     const auto flush = [&] {
-        // The mark goes last: see checkpoint().
+        // The mark is written last: see checkpoint().
         if (where_.dirty_mark and *where_.dirty_mark >= first and *where_.dirty_mark - first < used)
             room[static_cast<std::size_t>(*where_.dirty_mark - first)] |= std::byte{1};
         const auto full = std::span<const std::byte>(room).first(std::exchange(used, 0));
@@ -440,8 +442,9 @@ result<void> journal_device::copy_out() noexcept {
     return flush();
 }
 
-// Of what is durable in the journal, and all of it. While something counts in the journal the volume is
-// marked dirty, so that mark is taken away, if it is to be, only when nothing does any more.
+// Copies the durable journal, completely, to the volume. The volume is marked dirty as long as any
+// record in the journal counts. So the mark is cleared, if at all, only when no record counts any
+// more.
 result<void> journal_device::checkpoint() noexcept {
     ENSURE(in_batch_ == 0 and is_durable_);
     if (generation_is_due_) return begin_generation();
@@ -457,7 +460,8 @@ result<void> journal_device::checkpoint() noexcept {
     return is_to_be_clean ? write_mark(false) : result<void>();
 }
 
-// Nothing may be added before that is durable: records of two generations would follow each other.
+// No record may be added before the header is durable: records of two generations would follow each
+// other.
 result<void> journal_device::begin_generation() noexcept {
     journal_binding next = binding_;
     ENSURE(map_.empty() and records_ == 0 and end_ == journal_records_offset, "a generation begins empty");

@@ -10,55 +10,57 @@
 
 namespace sluice::fat {
 
-/// A volume with a journal beside it: what is written between two calls of end_batch() reaches the volume
-/// whole or not at all, whatever crashes.
+/// A volume with a journal in a separate file. The writes between two calls of end_batch() reach
+/// the volume atomically, even if the system crashes.
 ///
-/// Writes go to the end of the journal; end_batch() adds a record that makes them count, and makes the
-/// journal durable: one barrier for everything that gathered. Later, a checkpoint copies what counts to the
-/// volume and begins the journal anew. After a crash recover() does the same.
+/// Writes go to the end of the journal. end_batch() adds a record that makes the batch valid, and
+/// makes the journal durable: one barrier for the whole batch. Later, a checkpoint copies the valid
+/// records to the volume and resets the journal. After a crash, recover() does the same.
 ///
 /// Invariants:
-///   1. The volume changes only by a checkpoint, which copies what is durable in the journal; and its dirty
-///      mark is set, durably, before the first batch counts. So a journal with something in it whose volume
-///      is marked clean is one whose volume somebody else has changed.
-///   2. A checkpoint begins a new generation once the volume is durable, and records of an older one do not
-///      count.
-///   3. map_ has what is newer in the journal than in the volume; its pieces do not overlap.
+///   1. The volume changes only by a checkpoint, which copies durable records of the journal; and
+///      its dirty mark is set, durably, before the first batch is valid. So if a journal is not
+///      empty but its volume is marked clean, another program has changed the volume.
+///   2. A checkpoint begins a new generation once the volume is durable; records of an older
+///      generation are invalid.
+///   3. map_ has the pieces that are newer in the journal than in the volume; they do not overlap.
 ///
-/// A batch that does not fit is ended early: then it is not atomic, but what came first still is durable
-/// first. barrier() does nothing: order is kept anyhow, and durable is what end_batch() ended.
-/// Thread safety: as device; writers wait for each other, and for a checkpoint. Memory: about 100 bytes for
-/// each write since the last checkpoint, journal_records_max at most. Errors: as device; ENOSPC if the
-/// journal's disk is full.
+/// A batch that does not fit is ended early. Then it is not atomic, but earlier writes are still
+/// durable first. barrier() does nothing: the journal keeps the order, and only end_batch() makes
+/// writes durable.
+/// Thread safety: as device; writers wait for each other, and for a checkpoint. Memory: about 100
+/// bytes for each write since the last checkpoint, at most journal_records_max writes. Errors: as
+/// device; ENOSPC if the disk of the journal is full.
 class journal_device final : public device {
 public:
-    /// What a volume is to a journal.
+    /// The location of a volume and its dirty mark.
     struct place {
         byte_extent in_image;
-        std::optional<std::uint64_t> dirty_mark{};  // the byte whose bit 0 it is, in the volume
+        std::optional<std::uint64_t> dirty_mark{};  // offset in the volume of the byte with the mark in bit 0
     };
 
-    /// Begins a journal in `log`, durably; what was in it is gone. `volume` is not written to.
-    /// Errors: of the devices.
+    /// Creates a journal in `log`, durably; its previous content is lost. Does not write to
+    /// `volume`.
+    /// Errors: those of the devices.
     [[nodiscard]] static result<void> format(device& volume, device& log, const place& where, bool was_clean,
                                              const std::array<std::byte, 16>& id) noexcept;
 
-    /// Opens what format() made, with whatever counts in it. Both devices outlive it.
-    /// Errors: a sentence: damage of the header, another volume, a volume that was changed since; the read
-    /// error. Complexity: linear in what was written. Allocates: 256 KiB and the map.
+    /// Opens a journal that format() has created, with its valid records. Both devices outlive it.
+    /// Errors: a sentence: a damaged header, another volume, a volume that was changed since; the
+    /// read error. Complexity: linear in the size of the records. Allocates: 256 KiB and the map.
     [[nodiscard]] static std::expected<std::unique_ptr<journal_device>, std::string> open(device& volume,
                                                                                           device& log,
                                                                                           const place& where,
                                                                                           bool is_read_only);
 
     [[nodiscard]] const journal_binding& binding() const noexcept { return binding_; }
-    /// Batches in the journal that may not be in the volume.
+    /// Returns the number of batches in the journal that may not be in the volume.
     [[nodiscard]] std::uint32_t pending_batches() const noexcept;
-    /// Batches that did not fit and were ended early.
+    /// Returns the number of batches that did not fit and were ended early.
     [[nodiscard]] std::uint32_t split_batches() const noexcept;
 
-    /// Copies all that counts to the volume, durably. Errors: of the devices; it can be done again. EBUSY if
-    /// something was written behind the last end of a batch.
+    /// Copies all valid records to the volume, durably. Errors: those of the devices; the call can
+    /// be repeated. EBUSY if there are writes after the last end of a batch.
     [[nodiscard]] result<void> recover() noexcept;
 
     [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return volume_.size_bytes(); }
@@ -97,19 +99,19 @@ private:
                                                                 std::vector<std::byte>& room) noexcept;
     [[nodiscard]] result<bool> is_marked() noexcept;
 
-    // with mutex_ held
+    // These require mutex_, shared or exclusive.
     enum class source : std::uint8_t { nowhere, volume, log };  // nowhere: zeros
     struct stretch {
         std::uint64_t length = 0;
         source from = source::nowhere;
-        std::uint64_t place = 0;  // there
+        std::uint64_t place = 0;  // in that device
     };
     [[nodiscard]] stretch stretch_at(std::uint64_t offset, std::uint64_t most) const noexcept;
     [[nodiscard]] device& device_of(const stretch& one) const noexcept {
         return one.from == source::log ? log_ : volume_;
     }
 
-    // with mutex_ held alone
+    // These require mutex_, exclusive.
     void put(const change& what);
     [[nodiscard]] bool has_room(std::uint64_t bytes) const noexcept;
     [[nodiscard]] result<void> make_room(std::uint64_t bytes) noexcept;
@@ -128,13 +130,13 @@ private:
     journal_binding binding_;
     const bool is_read_only_;
 
-    mutable std::shared_mutex mutex_;  // guards what follows; held alone by who writes
+    mutable std::shared_mutex mutex_;  // guards the members below; writers lock it exclusively
     pieces_by_offset map_;
-    std::uint64_t end_ = journal_records_offset;  // of the journal
-    std::uint32_t records_ = 0;                   // of this generation
-    std::uint32_t in_batch_ = 0;                  // of these, since the last end
-    bool is_durable_ = true;                      // up to the last end
-    bool generation_is_due_ = false;              // a header could not be written; nothing is added before
+    std::uint64_t end_ = journal_records_offset;  // end of the records
+    std::uint32_t records_ = 0;                   // in this generation
+    std::uint32_t in_batch_ = 0;                  // of these, since the last end of a batch
+    bool is_durable_ = true;                      // up to the last end of a batch
+    bool generation_is_due_ = false;              // the write of a header failed; must be repeated first
     bool has_mark_ = false;                       // the volume is marked dirty
     std::uint32_t batches_ = 0;
     std::uint32_t splits_ = 0;

@@ -10,8 +10,9 @@
 #include "sluice/fat/check/image_testing.hpp"
 #include "sluice/fat/device/journal_device.hpp"
 
-// What a journal promises: after a crash at any moment, with any sectors missing that no barrier has made
-// durable in the image or in the journal, the volume is as it was after a batch, and has nothing to mend.
+// The guarantee of a journal: after a crash at any moment, in which any sectors that no barrier has
+// made durable may be missing from the image or the journal, the volume is in the state after a
+// batch and needs no repair.
 
 namespace sluice::fat {
 namespace {
@@ -31,7 +32,7 @@ public:
     traced_device(device& below, std::size_t which, std::vector<traced_event>& trace)
         : below_(below), which_(which), trace_(trace) {}
 
-    bool is_failing = false;  // writes and barriers do
+    bool is_failing = false;  // writes and barriers fail
 
     [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return below_.size_bytes(); }
     [[nodiscard]] bool is_writable() const noexcept override { return true; }
@@ -66,7 +67,8 @@ private:
     std::vector<traced_event>& trace_;
 };
 
-// What may be on the disks of image and journal: what is durable, and what may be missing.
+// The possible contents of the disks of image and journal: the durable writes, and the writes that
+// may be missing.
 struct crashing_disks {
     std::array<std::vector<std::byte>, 2> durable;
     std::array<std::vector<const traced_event*>, 2> pending;
@@ -82,7 +84,7 @@ struct crashing_disks {
                               durable[event.which].begin() + static_cast<std::ptrdiff_t>(each->offset));
         waiting.clear();
     }
-    // `percent` of the sectors that no barrier covers arrive.
+    // `percent` of the sectors that no barrier covers reach the disk.
     [[nodiscard]] std::array<std::vector<std::byte>, 2> crash(seeded_random& random, unsigned percent) const {
         auto torn = durable;
         for (std::size_t which = 0; which < torn.size(); ++which)
@@ -122,7 +124,8 @@ void overwrite(file_system& fs, std::string_view path, const std::string& what, 
     EXPECT_EQ(code(fs.write(*at(fs, path), hint, std::as_bytes(std::span(what)), offset)), 0);
 }
 
-// Each is a batch: nothing in one needs a commit in between, as growing a file that was cut just before does.
+// Each function is one batch: none needs a commit in its middle, as the growth of a recently
+// truncated file does.
 const std::vector<std::function<void(file_system&)>>& batches() {
     using enum file_system::if_taken;
     static const std::vector<std::function<void(file_system&)>> all{
@@ -168,7 +171,7 @@ struct recovered {
     std::vector<traced_event> trace;
 };
 
-// Carries the journal out, mounts and unmounts; says what is there.
+// Recovers the journal, mounts and unmounts; records the content of the volume.
 void recover(std::array<std::vector<std::byte>, 2> disks, const std::string& where, recovered& into) {
     memory_device image(std::move(disks[0]));
     memory_device log(std::move(disks[1]));
@@ -246,13 +249,13 @@ protected:
     std::vector<traced_event> trace;
     crashing_disks disks;
     std::vector<std::string> states;
-    std::vector<std::size_t> ends;  // of the trace, when each state was durable
+    std::vector<std::size_t> ends;  // length of the trace when each state was durable
     seeded_random random{5};
     bool was_seen_early = false;
     bool was_seen_late = false;
 };
 
-TEST_P(journal, makes_every_batch_whole_or_nothing_at_any_moment) {
+TEST_P(journal, makes_every_batch_atomic_for_a_crash_at_any_moment) {
     run_all();
     if (HasFatalFailure()) return;
     const std::size_t stride = std::getenv("SLUICE_LONG_TESTS") != nullptr ? 1 : 1 + trace.size() / 60;
@@ -265,12 +268,12 @@ TEST_P(journal, makes_every_batch_whole_or_nothing_at_any_moment) {
         }
         if (i != trace.size()) disks.add(trace[i]);
     }
-    // Else the test would have looked at nothing.
+    // Otherwise the test would not have checked anything.
     EXPECT_TRUE(was_seen_early);
     EXPECT_TRUE(was_seen_late);
 }
 
-TEST_P(journal, is_carried_out_again_if_that_was_cut_off) {
+TEST_P(journal, is_recovered_again_if_the_recovery_was_interrupted) {
     run_all();
     if (HasFatalFailure()) return;
     for (std::size_t batch = 1; batch < ends.size(); ++batch) {
@@ -323,7 +326,7 @@ struct journaled {
     std::unique_ptr<file_system> fs;
 };
 
-TEST(journal_of_a_volume, is_read_through_before_it_is_carried_out) {
+TEST(journal_of_a_volume, is_used_for_reads_before_it_is_recovered) {
     journaled made;
     put(*made.fs, "file", text(5000, 'f'));
     ASSERT_EQ(code(made.fs->commit()), 0);
@@ -335,7 +338,7 @@ TEST(journal_of_a_volume, is_read_through_before_it_is_carried_out) {
     EXPECT_EQ(content_of(*fs, "never ended"), "(missing)");
 }
 
-TEST(journal_of_a_volume, takes_one_barrier_for_a_batch_and_none_for_nothing) {
+TEST(journal_of_a_volume, needs_one_barrier_for_a_batch_and_none_for_an_empty_one) {
     journaled made;
     put(*made.fs, "first", "1");
     ASSERT_EQ(code(made.fs->commit()), 0);
@@ -350,7 +353,7 @@ TEST(journal_of_a_volume, takes_one_barrier_for_a_batch_and_none_for_nothing) {
     EXPECT_EQ(barriers(), 1);
 }
 
-TEST(journal_of_a_volume, ends_a_batch_early_that_does_not_fit_and_goes_on) {
+TEST(journal_of_a_volume, ends_a_batch_that_does_not_fit_early_and_continues) {
     journaled made(journal_bytes_min);
     put(*made.fs, "larger than the journal", text(300'000, 'x'));
     ASSERT_EQ(code(made.fs->commit()), 0);
@@ -365,7 +368,7 @@ TEST(journal_of_a_volume, ends_a_batch_early_that_does_not_fit_and_goes_on) {
     EXPECT_EQ(content_of(*fs, "small"), "y");
 }
 
-TEST(journal_of_a_volume, on_a_full_disk_says_so_and_loses_nothing_that_was_ended) {
+TEST(journal_of_a_volume, on_a_full_disk_reports_the_error_and_loses_no_ended_batch) {
     journaled made;
     put(*made.fs, "file", text(5000, 'f'));
     ASSERT_EQ(code(made.fs->commit()), 0);
@@ -377,7 +380,7 @@ TEST(journal_of_a_volume, on_a_full_disk_says_so_and_loses_nothing_that_was_ende
         EXPECT_EQ(code(made.fs->write(*file, hint, std::as_bytes(std::span(more)), 0)), ENOSPC);
     }
     made.traced_log.is_failing = false;
-    made.traced_image.is_failing = true;  // carrying out fails, the journal has everything
+    made.traced_image.is_failing = true;  // the recovery fails, but the journal is complete
     EXPECT_EQ(code(made.opened->recover()), ENOSPC);
     EXPECT_EQ(content_of(*made.fs, "file"), text(5000, 'f'));
     overwrite(*made.fs, "file", text(99, 'h'), 0);
@@ -391,7 +394,7 @@ TEST(journal_of_a_volume, on_a_full_disk_says_so_and_loses_nothing_that_was_ende
     EXPECT_EQ(content_of(*fs, "file"), text(99, 'h') + text(4901, 'f'));
 }
 
-// How many runs a file has, in an image that nothing else uses.
+// Returns the number of runs of a file in an image that no other code uses.
 std::uint64_t runs_in_image(std::vector<std::byte> bytes, std::string_view path) {
     memory_device image(std::move(bytes));
     const simulated_clock clock;
@@ -408,7 +411,8 @@ std::uint64_t runs_in_image(std::vector<std::byte> bytes, std::string_view path)
     return runs;
 }
 
-// The size of the journal, in bytes: in the smaller one, the data of the file does not fit.
+// The parameter is the size of the journal, in bytes. In the smaller one, the data of the file does
+// not fit.
 class defragmenting : public testing::TestWithParam<std::size_t> {
 protected:
     static constexpr std::uint64_t clusters = 600;
@@ -459,22 +463,22 @@ INSTANTIATE_TEST_SUITE_P(of, defragmenting, testing::Values(journal_bytes_min, l
                              return each.param == journal_bytes_min ? "small" : "large";
                          });
 
-TEST(journal_of_a_volume, is_refused_where_the_volume_is_another_or_was_mended_by_somebody) {
+TEST(journal_of_a_volume, is_rejected_if_the_volume_differs_or_was_changed_by_another_program) {
     journaled made;
     put(*made.fs, "file", text(5000, 'f'));
     ASSERT_EQ(code(made.fs->commit()), 0);
     EXPECT_EQ(made.refusal(), "");
     const std::uint64_t mark = made.shape.dirty_byte_offset();
     made.image.bytes()[mark] &= ~std::byte{1};
-    EXPECT_TRUE(made.refusal().contains("somebody else")) << made.refusal();
+    EXPECT_TRUE(made.refusal().contains("another program")) << made.refusal();
     made.image.bytes()[mark] |= std::byte{1};
-    made.image.bytes()[mark + 3] ^= std::byte{1};  // of the serial number
+    made.image.bytes()[mark + 3] ^= std::byte{1};  // a byte of the serial number
     EXPECT_EQ(made.refusal(), "belongs to another volume");
     made.image.bytes()[mark + 3] ^= std::byte{1};
     made.log.bytes()[32] ^= std::byte{1};
     EXPECT_EQ(made.refusal(), "its header is damaged");
     made.log.bytes()[0] = std::byte{};
-    EXPECT_EQ(made.refusal(), "is no journal");
+    EXPECT_EQ(made.refusal(), "is not a journal");
 }
 
 }  // namespace

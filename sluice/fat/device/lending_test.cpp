@@ -12,12 +12,12 @@
 #include "sluice/io/file/page_cache.hpp"
 #include "sluice/io/path/volume_test.hpp"
 
-// What a file's bytes are lent for, and what nobody sees who was lent them.
+// The extents of a file that can be pinned, and the isolation of readers that hold pins.
 
 namespace sluice::fat {
 namespace {
 
-// The data begins at a page's start, and clusters are pages.
+// The data area begins at a page boundary, and clusters are pages.
 constexpr const char* in_pages = "-F 16 -s 8 -R 8 -f 2 -r 512";
 constexpr std::size_t cluster = 4096;
 
@@ -56,7 +56,7 @@ protected:
         auto file = system().find(path).value();
         return system().lend(*file, {.offset = offset, .length = length}, runs_max);
     }
-    // What a borrower finds in the image's file.
+    // Returns the bytes that the holder of a pin finds in the file of the image.
     [[nodiscard]] std::string seen(const vfs::host_runs& by) const {
         std::string text;
         for (const vfs::host_run& run : by.runs) {
@@ -69,7 +69,7 @@ protected:
         }
         return text;
     }
-    // Fills everything that can be had with one byte; how much that was.
+    // Fills all available clusters with one byte. Returns the number of bytes.
     std::size_t fill_up(std::string_view path, char what) {
         auto file = system().create(path, false, attributes::none).value();
         run_list::hint hint;
@@ -79,7 +79,7 @@ protected:
             done += piece.size();
         return done;
     }
-    // Two files in pieces of a cluster: whoever is closed has nothing reserved.
+    // Creates two files in runs of one cluster. A closed file has no reserved clusters.
     void put_in_pieces(const char* first, const char* second, std::size_t pieces) {
         for (std::size_t i = 0; i != pieces; ++i) {
             for (const char* const path : {first, second}) {
@@ -97,7 +97,7 @@ protected:
     std::unique_ptr<file_system> system_;
 };
 
-// A pipe that pages are put into by reference.
+// A pipe that receives pages by reference.
 class spliced {
 public:
     spliced() { EXPECT_EQ(::pipe(ends_.data()), 0); }
@@ -135,12 +135,12 @@ TEST_P(lending, names_the_runs_of_a_range_in_the_file_of_the_host) {
     const auto lent = lend("a", 100, 5 * cluster).value();
     EXPECT_EQ(lent.runs.size(), 6U);
     EXPECT_EQ(seen(lent), content_of(system(), "a").substr(100, 5 * cluster));
-    EXPECT_EQ(bytes_of(lend("a", 5 * cluster, 1 << 20).value()), cluster) << "cut at the end";
+    EXPECT_EQ(bytes_of(lend("a", 5 * cluster, 1 << 20).value()), cluster) << "ends at the end of the file";
     EXPECT_TRUE(lend("a", 6 * cluster, 10).value().runs.empty());
     EXPECT_EQ(code(lend("a", 100, 5 * cluster, lent.runs.size() - 1)), E2BIG);
 }
 
-TEST_P(lending, says_which_bytes_are_zeros_that_stand_nowhere) {
+TEST_P(lending, reports_the_zero_bytes_that_are_not_on_disk) {
     put(system(), "f", std::string(5000, 'x'));
     auto file = system().find("f").value();
     ASSERT_TRUE(system().truncate(*file, 100'000));
@@ -151,22 +151,22 @@ TEST_P(lending, says_which_bytes_are_zeros_that_stand_nowhere) {
     EXPECT_EQ(seen(lent), content_of(system(), "f"));
 }
 
-TEST_P(lending, keeps_from_others_what_is_lent_until_it_comes_back) {
+TEST_P(lending, keeps_pinned_extents_from_other_files_until_they_are_unpinned) {
     put(system(), "f", std::string(40 * cluster, 'x'));
     const std::uint32_t clusters = system().free_clusters().value() + 40;
     auto lent = lend("f", 0, 40 * cluster).value();
     ASSERT_TRUE(system().remove(*system().find("f").value()));
     ASSERT_TRUE(system().commit());
-    EXPECT_EQ(system().free_clusters().value(), clusters) << "they can be had in the end";
+    EXPECT_EQ(system().free_clusters().value(), clusters) << "they are reported as free";
     const std::size_t filled = fill_up("others", 'o');
     EXPECT_LE(filled, (std::size_t{clusters} - 40) * cluster);
     EXPECT_EQ(seen(lent).find('o'), std::string::npos);
     lent = {};
-    // The commit that its end without room causes has them asked about again.
+    // A write without room causes a commit, which checks the pinned clusters again.
     EXPECT_GE(fill_up("more", 'm'), 40 * cluster);
 }
 
-TEST_P(lending, of_a_part_that_was_cut_off_keeps_the_clusters_as_well) {
+TEST_P(lending, keeps_the_clusters_of_a_truncated_part_as_well) {
     put(system(), "f", std::string(40 * cluster, 'x'));
     const auto lent = lend("f", 10 * cluster, 20 * cluster).value();
     auto file = system().find("f").value();
@@ -176,7 +176,7 @@ TEST_P(lending, of_a_part_that_was_cut_off_keeps_the_clusters_as_well) {
     EXPECT_EQ(seen(lent).find('o'), std::string::npos);
 }
 
-TEST_P(lending, lets_nobody_see_other_files_in_pages_that_were_taken_by_reference) {
+TEST_P(lending, never_exposes_other_files_in_pages_spliced_by_reference) {
     put(system(), "f", std::string(12 * cluster, 'x'));
     spliced reply;
     {
@@ -198,7 +198,7 @@ TEST_P(lending, outlives_the_volume) {
     EXPECT_NE(kept, nullptr);
 }
 
-TEST_P(lending, is_of_whole_pages_or_of_what_nobody_writes) {
+TEST_P(lending, needs_whole_pages_or_a_volume_without_writers) {
     begin("-F 16 -s 1");
     EXPECT_FALSE(system().lends()) << "a page has clusters of several files";
     put(system(), "f", std::string(5000, 'x'));
@@ -210,12 +210,12 @@ TEST_P(lending, is_of_whole_pages_or_of_what_nobody_writes) {
     begin("-F 16 -s 8 -R 1 -r 16 -a");
     EXPECT_FALSE(system().lends()) << "clusters begin within a page";
     begin(in_pages, {.discards = false});
-    EXPECT_FALSE(system().lends()) << "the host is never made to forget";
+    EXPECT_FALSE(system().lends()) << "pages are never evicted from the host's memory";
     mounted_image in_memory(formatted(20 << 10, in_pages));
     EXPECT_FALSE(in_memory.system->lends());
 }
 
-TEST(extent_pin_table, answers_for_groups_and_remembers) {
+TEST(extent_pin_table, reports_pins_by_group_and_remembers_past_ones) {
     const auto book = std::make_shared<extent_pin_table>(1000);
     const cluster_extent asked{.first = 130, .length = 3};
     EXPECT_FALSE(book->was_lent(asked));

@@ -9,11 +9,11 @@ namespace sluice::fat {
 /// Bytes in memory as a device, for tests and fuzzing. Barriers do nothing.
 class memory_device final : public device {
 public:
-    /// All zeros. Allocates: `size_bytes`.
+    /// Creates a device of zeros. Allocates: `size_bytes`.
     explicit memory_device(std::size_t size_bytes) : bytes_(size_bytes) {}
     explicit memory_device(std::vector<std::byte> bytes) noexcept : bytes_(std::move(bytes)) {}
 
-    /// The bytes themselves, to look at or to damage; not while others transfer.
+    /// Returns the bytes themselves, to inspect or damage them; not during transfers.
     [[nodiscard]] std::span<std::byte> bytes() noexcept { return bytes_; }
 
     [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return bytes_.size(); }
@@ -24,7 +24,7 @@ public:
                                         io::const_buffers_type pieces) noexcept override;
     [[nodiscard]] result<void> barrier(io::barrier_kind) noexcept override { return {}; }
     [[nodiscard]] result<void> punch_hole(byte_extent range) noexcept override;
-    /// Makes it zeros.
+    /// Sets the range to zeros.
     bool discard(byte_extent range) noexcept override;
     using device::read_at;
     using device::write_at;

@@ -37,7 +37,7 @@ std::expected<std::unique_ptr<overlay_device>, std::string> overlay_device::open
     device& image, device& store, std::uint64_t present_bytes) {
     overlay_header raw{};
     if (present_bytes < sizeof raw or store.size_bytes() < sizeof raw)
-        return std::unexpected("is no overlay");
+        return std::unexpected("is not an overlay");
     if (const auto read = store.read_at(0, std::as_writable_bytes(std::span(&raw, 1))); not read)
         return std::unexpected(read.error().message());
     const auto binding = decode(raw);
@@ -77,14 +77,14 @@ std::expected<void, std::string> overlay_device::load_group(std::uint32_t group,
         };
         const overlay_entry right = encode_entry(binding_, slot, block);
         if (page[i].checksum.value() != right.checksum.value()) return damaged("has a wrong checksum");
-        if (block >= layout.block_count()) return damaged("names a block behind the end of the image");
+        if (block >= layout.block_count()) return damaged("names a block past the end of the image");
         if (slot_of(block) != no_slot) return damaged("names a block that another slot holds");
         if (layout.slot_offset(slot) > present_bytes or
             present_bytes - layout.slot_offset(slot) < bytes_of(block))
-            return damaged("lies behind the end of the file, which was cut");
+            return damaged("is past the end of the file, which was truncated");
         ENSURE(next_ <= slot, "slots are loaded in ascending order");
         for (; next_ < slot; ++next_)
-            free_.push_back(next_);  // a crash came before its entry
+            free_.push_back(next_);  // a crash occurred before its entry was written
         next_ = slot + 1;
         set_slot(block, slot + 1);
     }
@@ -115,12 +115,12 @@ std::uint32_t overlay_device::block_at(std::uint64_t offset) const noexcept {
 }
 
 std::uint32_t overlay_device::slot_of(std::uint32_t block) const noexcept {
-    // With the stores in set_slot.
+    // Pairs with the stores in set_slot.
     const leaf* const in = map_[block / leaf_blocks].load(std::memory_order_acquire);
     return in == nullptr ? no_slot : (*in)[block % leaf_blocks].load(std::memory_order_acquire);
 }
 
-// With slots_ held, or alone.
+// Requires slots_, or exclusive access.
 void overlay_device::set_slot(std::uint32_t block, std::uint32_t slot) {
     ENSURE(slot != no_slot and block < binding_.layout.block_count() and slot_of(block) == no_slot,
            "invariant 1");
@@ -128,12 +128,12 @@ void overlay_device::set_slot(std::uint32_t block, std::uint32_t slot) {
     if (in == nullptr) {
         leaves_.push_back(std::make_unique<leaf>());
         in = leaves_.back().get();
-        map_[block / leaf_blocks].store(in, std::memory_order_release);  // with the load in slot_of
+        map_[block / leaf_blocks].store(in, std::memory_order_release);  // pairs with the load in slot_of
     }
     ++held_;
     ENSURE(held_ <= binding_.layout.block_count(), "each block is held once");
     ENSURE(held_ + free_.size() <= next_, "a slot is a block's, free, or a writer's");
-    (*in)[block % leaf_blocks].store(slot, std::memory_order_release);  // with the load in slot_of
+    (*in)[block % leaf_blocks].store(slot, std::memory_order_release);  // pairs with the load in slot_of
 }
 
 result<overlay_device::slot_run> overlay_device::take_slots(std::uint32_t most) {
@@ -147,7 +147,8 @@ result<overlay_device::slot_run> overlay_device::take_slots(std::uint32_t most) 
     const std::uint32_t within = next_ % overlay_layout::slots_per_group;
     if (within == 0) {
         ENSURE(next_ / overlay_layout::slots_per_group < binding_.layout.group_count(), "a slot for a block");
-        // Room for the entries now: a barrier should not be the first to learn that the disk is full.
+        // Allocate the space of the entries now, so that a full disk is detected here and not in a
+        // barrier.
         const std::array<std::byte, overlay_layout::page_bytes> zeros{};
         const auto done = store_.write_at(binding_.layout.entry_offset(next_), zeros);
         if (not done) return failure(done.error());
@@ -175,7 +176,7 @@ void overlay_device::publish(std::uint32_t block, slot_run in) {
     ENSURE(unwritten_.size() <= held_, "an entry is of a block that is held");
 }
 
-// As much from `offset` on as can be transferred at once, at most `most` bytes.
+// Returns the longest range from `offset` on that one transfer can cover, at most `most` bytes.
 overlay_device::stretch overlay_device::stretch_at(std::uint64_t offset, std::uint64_t most) const noexcept {
     ENSURE(most != 0, "the transfer is not empty");
     const std::uint32_t block_bytes = binding_.layout.block_bytes;
@@ -249,7 +250,7 @@ result<void> overlay_device::barrier(io::barrier_kind kind) noexcept {
     return done;
 }
 
-// Those that stand beside each other with one write.
+// Writes the entries; adjacent ones with one write.
 result<void> overlay_device::write_entries(std::vector<std::uint32_t>& blocks) noexcept {
     const auto slot_index = [&](std::uint32_t block) { return slot_of(block) - 1; };
     std::ranges::sort(blocks, {}, slot_index);

@@ -13,47 +13,52 @@
 
 namespace sluice::fat {
 
-/// An image seen through an overlay: what is written stands in the overlay, what was never written in the
-/// image, which is not changed.
+/// An image with an overlay: writes go to the overlay; blocks that were never written are read from
+/// the image, which is not changed.
 ///
-/// A block that is written for the first time gets a slot, with the rest of it copied from the image; after
-/// that it is written in place. A barrier makes the slots durable and only then the entries that say what
-/// they hold. So a crash leaves of each block what the device below would have left, and never a block that
-/// somebody else wrote.
+/// The first write to a block allocates a slot and copies the rest of the block from the image;
+/// later writes are in place. A barrier makes the slots durable, and only then the entries that
+/// refer to them. So after a crash each block has the content that the device below would have, and
+/// never the content of another block.
 ///
 /// Invariants:
-///   1. slot_of(block) is set once, under slots_, after the slot holds the whole block. A thread that sees it
-///      set sees the block.
-///   2. The first write to blocks, whole ones or a part of one, holds their range of first_writes_ from
-///      looking for their slots to setting them. So a block never gets two slots, and as many slots as blocks
-///      are enough. first_writes_ is locked before slots_.
-///   3. A slot belongs to the writer that took it, under slots_, until this writer sets it as its block's or
-///      frees it. No other thread can find it before.
-///   4. An entry reaches the store only after a barrier behind the last byte that was copied to make it.
-/// Thread safety: as device. Memory: 4 bytes for each block of a stretch of 1,024 of which one was written;
-/// at most 64 MiB. Allocates: that. Errors: as device; ENOSPC if the store is full, and then nothing that was
-/// written before is lost. What a barrier could not write is tried again by the next one.
+///   1. slot_of(block) is set once, under slots_, after the slot holds the whole block. A thread
+///      that reads the slot sees the block.
+///   2. The first write to blocks, whole ones or a part of one, holds their range of first_writes_
+///      from the lookup of their slots until the slots are set. So a block never gets two slots,
+///      and there are enough slots if there are as many as blocks. first_writes_ is locked before
+///      slots_.
+///   3. A slot belongs to the writer that allocated it, under slots_, until this writer assigns it
+///      to a block or frees it. No other thread can find it before.
+///   4. An entry reaches the store only after a barrier that follows the last byte copied for it.
+/// Thread safety: as device. Memory: 4 bytes per block in each group of 1,024 blocks with a written
+/// block; at most 64 MiB. Allocates: that. Errors: as device; ENOSPC if the store is full, and then
+/// no earlier write is lost. The next barrier tries again to write the entries that a barrier
+/// failed to write.
 class overlay_device final : public device {
 public:
-    /// Makes an empty overlay in `store`, which holds zeros. `image_modified` as in overlay_binding.
-    /// Errors: of the devices; EINVAL for an image beyond 2^48 bytes.
+    /// Creates an empty overlay in `store`, which holds zeros. `image_modified` as in
+    /// overlay_binding.
+    /// Errors: those of the devices; EINVAL for an image beyond 2^48 bytes.
     [[nodiscard]] static result<void> format(device& image, device& store, std::int64_t image_modified,
                                              const std::array<std::byte, 16>& id);
 
-    /// Opens what format() made. `present_bytes`: how much of the store is really there; slots beyond are
-    /// damage. Both devices outlive it.
-    /// Errors: a sentence: damage, or the read error. Complexity: O(size of the store), at most 32,768 reads.
+    /// Opens an overlay that format() has created. `present_bytes` is the real length of the store;
+    /// slots past it are damage. Both devices outlive it.
+    /// Errors: a sentence: damage, or the read error. Complexity: O(size of the store), at most
+    /// 32,768 reads.
     [[nodiscard]] static std::expected<std::unique_ptr<overlay_device>, std::string> open(
         device& image, device& store, std::uint64_t present_bytes);
 
     [[nodiscard]] const overlay_binding& binding() const noexcept { return binding_; }
-    /// Writes another header, durably. One thread. Errors: of the store.
+    /// Writes another header, durably. Call it from one thread. Errors: those of the store.
     [[nodiscard]] result<void> rebind(const overlay_binding& binding) noexcept;
 
-    /// Blocks that the overlay has. Complexity: O(1).
+    /// Returns the number of blocks in the overlay. Complexity: O(1).
     [[nodiscard]] std::uint32_t held_blocks() const noexcept;
-    /// Writes every block it has to `image`, in ascending order, and makes that durable; `progress` is told
-    /// the bytes of each. Nobody else is at work. Errors: of the devices; it can be done again.
+    /// Writes every block of the overlay to `image`, in ascending order, and makes that durable.
+    /// Calls `progress` with the number of bytes of each block. No other call may be in progress.
+    /// Errors: those of the devices; the call can be repeated.
     [[nodiscard]] result<void> copy_to(device& image, const std::function<void(std::uint64_t)>& progress);
 
     [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return image_.size_bytes(); }
@@ -90,7 +95,7 @@ private:
     void give_back(slot_run which);
     void publish(std::uint32_t block, slot_run in);
 
-    struct stretch {  // of blocks in slots that follow each other, or in the image
+    struct stretch {  // blocks in consecutive slots, or in the image
         std::uint64_t bytes = 0;
         std::uint32_t slot = no_slot;
     };
@@ -99,7 +104,7 @@ private:
     struct first_write {
         sync::range_guard held{};
         std::uint64_t bytes = 0;
-        bool is_whole = false;  // of whole blocks; else of a part of one
+        bool is_whole = false;  // whole blocks; otherwise a part of one
     };
     [[nodiscard]] first_write begin_first_write(std::uint64_t offset, std::uint64_t most) noexcept;
     [[nodiscard]] result<std::uint64_t> write_new(std::uint64_t offset,
@@ -117,11 +122,11 @@ private:
     device& store_;
     overlay_binding binding_;
     std::vector<std::atomic<leaf*>> map_;
-    sync::range_lock first_writes_;  // of blocks
+    sync::range_lock first_writes_;  // ranges of blocks
 
     mutable std::mutex slots_;  // guards what follows
     std::vector<std::unique_ptr<leaf>> leaves_;
-    std::vector<std::uint32_t> free_;       // slots, given back or lost by a crash
+    std::vector<std::uint32_t> free_;       // slots, released or lost by a crash
     std::uint32_t next_ = 0;                // slots from here on were never used
     std::uint32_t held_ = 0;                // blocks
     std::vector<std::uint32_t> unwritten_;  // blocks whose entries are not in the store

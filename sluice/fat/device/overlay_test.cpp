@@ -28,7 +28,7 @@ std::vector<std::byte> everything_in(device& of) {
     return all;
 }
 
-// An image of bytes and an overlay of it in memory.
+// An image in memory, and an overlay of it in memory.
 struct overlaid {
     explicit overlaid(std::size_t image_bytes) : image(random_bytes(1, image_bytes)), store(store_size()) {
         EXPECT_TRUE(overlay_device::format(image, store, 42, some_id));
@@ -52,7 +52,7 @@ struct overlaid {
     std::unique_ptr<overlay_device> overlay;
 };
 
-// A write, a hole or a barrier of any size anywhere, to both.
+// Applies a write, a hole or a barrier of random size and position to both.
 void do_something(seeded_random& random, device& overlay, std::vector<std::byte>& model) {
     const std::uint64_t offset = random.below(model.size());
     std::uint64_t length = random.below(std::min<std::uint64_t>(model.size() - offset, 5 * block_bytes)) + 1;
@@ -78,7 +78,7 @@ void do_something(seeded_random& random, device& overlay, std::vector<std::byte>
     std::ranges::copy(bytes, model.begin() + static_cast<std::ptrdiff_t>(offset));
 }
 
-TEST(overlay, holds_what_was_written_while_the_image_stays_as_it_was) {
+TEST(overlay, stores_all_writes_and_leaves_the_image_unchanged) {
     for (const std::size_t size : {40 * block_bytes, 40 * block_bytes + 700, 700 * block_bytes}) {
         overlaid made(size);
         const std::vector<std::byte> before(made.image.bytes().begin(), made.image.bytes().end());
@@ -100,7 +100,7 @@ TEST(overlay, holds_what_was_written_while_the_image_stays_as_it_was) {
     }
 }
 
-// The sectors of what a recorder saw; an empty one is a barrier.
+// Splits the recorded events into writes of single sectors; an empty one is a barrier.
 std::vector<std::pair<std::uint64_t, std::vector<std::byte>>> sectors_of(const recording_device& recorded) {
     std::vector<std::pair<std::uint64_t, std::vector<std::byte>>> all;
     for (const auto& event : recorded.log()) {
@@ -118,9 +118,9 @@ std::vector<std::pair<std::uint64_t, std::vector<std::byte>>> sectors_of(const r
     return all;
 }
 
-// Each sector has a number that only grows; a crash may take back what came after the last barrier, sector by
-// sector, and nothing else.
-TEST(overlay, after_a_crash_has_what_came_before_the_barrier_and_of_each_later_sector_the_old_or_the_new) {
+// Each sector has a number that only grows. A crash may revert changes after the last barrier,
+// sector by sector, but nothing else.
+TEST(overlay, after_a_crash_has_all_writes_before_the_barrier_and_later_sectors_old_or_new) {
     constexpr std::size_t sectors = 24 * block_bytes / 512;
     overlaid made(sectors * 512);
     const std::vector<std::byte> base = everything_in(made.image);
@@ -187,7 +187,7 @@ TEST(overlay, after_a_crash_has_what_came_before_the_barrier_and_of_each_later_s
     }
 }
 
-TEST(overlay, uses_again_the_room_of_what_a_crash_took_back) {
+TEST(overlay, reuses_the_slots_that_a_crash_reverted) {
     overlaid made(8 * block_bytes);
     const auto bytes = random_bytes(3, block_bytes);
     for (int crash = 0; crash < 5; ++crash) {
@@ -202,7 +202,7 @@ TEST(overlay, uses_again_the_room_of_what_a_crash_took_back) {
     ASSERT_TRUE(made.overlay->barrier());
     made.reopen();
     EXPECT_EQ(made.overlay->held_blocks(), 8U);
-    // A hole where garbage of a crash may lie reads as zeros.
+    // A hole in a slot with garbage of a crash reads as zeros.
     overlaid fresh(8 * block_bytes);
     ASSERT_TRUE(fresh.overlay->write_at(0, std::span<const std::byte>(bytes)));
     ASSERT_TRUE(fresh.overlay->write_at(block_bytes, std::span<const std::byte>(bytes)));
@@ -213,7 +213,7 @@ TEST(overlay, uses_again_the_room_of_what_a_crash_took_back) {
                             [](std::byte each) { return each == std::byte{}; }));
 }
 
-// Fails writes and barriers of the store when told to.
+// A device whose writes and barriers fail on request.
 class failing_device final : public device {
 public:
     explicit failing_device(device& below) : below_(below) {}
@@ -243,7 +243,7 @@ private:
     device& below_;
 };
 
-TEST(overlay, on_a_full_disk_says_so_and_loses_nothing) {
+TEST(overlay, on_a_full_disk_reports_the_error_and_loses_no_data) {
     overlaid made(16 * block_bytes);
     failing_device full(made.store);
     auto overlay = overlay_device::open(made.image, full, full.size_bytes()).value();
@@ -258,14 +258,14 @@ TEST(overlay, on_a_full_disk_says_so_and_loses_nothing) {
     EXPECT_EQ(overlay->barrier().error(), std::errc::no_space_on_device);
     EXPECT_EQ(everything_in(*overlay), model);
     full.is_full = false;
-    ASSERT_TRUE(overlay->barrier());  // what failed before is written now
+    ASSERT_TRUE(overlay->barrier());  // writes the entries that failed before
     made.reopen();
     EXPECT_EQ(everything_in(*made.overlay), model);
     ASSERT_TRUE(overlay->write_at(5 * block_bytes, std::span<const std::byte>(bytes)));
     EXPECT_EQ(overlay->held_blocks(), 4U + 3U);
 }
 
-TEST(overlay, that_is_damaged_or_of_another_image_is_refused_with_the_reason) {
+TEST(overlay, that_is_damaged_or_of_another_image_is_rejected_with_the_reason) {
     overlaid made(600 * block_bytes);
     const auto bytes = random_bytes(5, block_bytes);
     ASSERT_TRUE(made.overlay->write_at(0, std::span<const std::byte>(bytes)));
@@ -284,25 +284,25 @@ TEST(overlay, that_is_damaged_or_of_another_image_is_refused_with_the_reason) {
     EXPECT_EQ(with_entry(2, encode_entry(binding, 3, 7)),
               "is damaged: the entry of slot 2 has a wrong checksum");
     EXPECT_EQ(with_entry(2, encode_entry(binding, 2, 600)),
-              "is damaged: the entry of slot 2 names a block behind the end of the image");
+              "is damaged: the entry of slot 2 names a block past the end of the image");
     EXPECT_EQ(with_entry(2, encode_entry(binding, 2, 5)),
               "is damaged: the entry of slot 2 names a block that another slot holds");
     std::ranges::copy(sound, made.store.bytes().begin());
     EXPECT_EQ(overlay_device::open(made.image, made.store, layout.slot_offset(1) + 10).error(),
-              "is damaged: the entry of slot 1 lies behind the end of the file, which was cut");
+              "is damaged: the entry of slot 1 is past the end of the file, which was truncated");
     made.store.bytes()[20] ^= std::byte{1};
     EXPECT_EQ(made.refusal(), "its header is damaged");
     made.store.bytes()[8] = std::byte{2};
     EXPECT_EQ(made.refusal(), "is an overlay of version 2; this program knows version 1");
     made.store.bytes()[0] = std::byte{'X'};
-    EXPECT_EQ(made.refusal(), "is no overlay");
+    EXPECT_EQ(made.refusal(), "is not an overlay");
     std::ranges::copy(sound, made.store.bytes().begin());
     memory_device other(599 * block_bytes);
     EXPECT_EQ(overlay_device::open(other, made.store, made.store.size_bytes()).error(),
               "belongs to an image of 2457600 bytes, this one has 2453504");
 }
 
-TEST(overlay, of_a_huge_image_takes_larger_blocks_rather_than_more_memory) {
+TEST(overlay, for_a_huge_image_uses_larger_blocks_rather_than_more_memory) {
     EXPECT_EQ(overlay_layout::for_image(0).block_count(), 0U);
     EXPECT_EQ(overlay_layout::for_image((std::uint64_t{1} << 36) - 1).block_bytes, 4096U);
     EXPECT_EQ(overlay_layout::for_image(std::uint64_t{1} << 36).block_bytes, 8192U);
@@ -311,7 +311,7 @@ TEST(overlay, of_a_huge_image_takes_larger_blocks_rather_than_more_memory) {
     EXPECT_LT(largest.store_bytes(), std::uint64_t{1} << 42);
 }
 
-TEST(overlay, in_a_file_is_as_long_as_what_was_written) {
+TEST(overlay, in_a_file_is_only_as_long_as_the_data_written) {
     const io::test_directory folder("/dev/shm");
     memory_device image(random_bytes(1, 4000 * block_bytes));
     const std::uint64_t most = overlay_layout::for_image(image.size_bytes()).store_bytes();

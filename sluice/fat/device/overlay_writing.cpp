@@ -3,12 +3,12 @@
 #include "sluice/base/ensure.hpp"
 #include "sluice/fat/device/overlay_device.hpp"
 
-// Writing through an overlay: in place where a block has a slot, else its first write.
+// Writing to an overlay: in place if a block has a slot; otherwise its first write.
 
 namespace sluice::fat {
 
-// The blocks from `offset` on that have no slots, as many as one call can write, at most `most` bytes. None
-// if another writer was first.
+// Locks the blocks from `offset` on that have no slots, as many as one call can write, at most
+// `most` bytes. Locks none if another writer was first.
 overlay_device::first_write overlay_device::begin_first_write(std::uint64_t offset,
                                                               std::uint64_t most) noexcept {
     const std::uint32_t block_bytes = binding_.layout.block_bytes;
@@ -27,7 +27,7 @@ overlay_device::first_write overlay_device::begin_first_write(std::uint64_t offs
     return made;
 }
 
-// Whole blocks that have no slots, in a first write.
+// Writes whole blocks that have no slots, in a first write.
 result<std::uint64_t> overlay_device::write_new(std::uint64_t offset,
                                                 std::span<const std::byte> bytes) noexcept {
     const std::uint32_t block_bytes = binding_.layout.block_bytes;
@@ -47,7 +47,7 @@ result<std::uint64_t> overlay_device::write_new(std::uint64_t offset,
     return length;
 }
 
-// A part of one block that has no slot, in a first write.
+// Writes a part of one block that has no slot, in a first write.
 result<std::uint64_t> overlay_device::write_part(std::uint64_t offset,
                                                  std::span<const std::byte> bytes) noexcept {
     const std::uint32_t block_bytes = binding_.layout.block_bytes;
@@ -61,7 +61,8 @@ result<std::uint64_t> overlay_device::write_part(std::uint64_t offset,
     return done ? bytes.size() : result<std::uint64_t>(failure(done.error()));
 }
 
-// Writes to blocks that had no slots a moment ago. Returns how many bytes were written.
+// Writes to blocks that had no slots when they were last checked. Returns the number of bytes
+// written.
 result<std::uint64_t> overlay_device::write_first(std::uint64_t offset,
                                                   std::span<const std::byte> bytes) noexcept {
     const first_write now = begin_first_write(offset, bytes.size());
@@ -106,7 +107,7 @@ result<void> overlay_device::write_at(std::uint64_t offset, io::const_buffers_ty
     return {};
 }
 
-// Whole blocks become holes of the store, with an entry that says so; the rest is written.
+// Punches holes into the store for whole blocks, which get entries; writes zeros for the rest.
 result<void> overlay_device::punch_hole(byte_extent range) noexcept {
     if (not is_writable()) return failure({EBADF, "write to an overlay opened for reading"});
     if (const auto inside = check_inside(range, "hole past the end of the image"); not inside) return inside;
@@ -129,7 +130,7 @@ result<void> overlay_device::punch_hole(byte_extent range) noexcept {
     return {};
 }
 
-// Clears blocks that had no slots a moment ago. Returns how many bytes were cleared.
+// Clears blocks that had no slots when they were last checked. Returns the number of bytes cleared.
 result<std::uint64_t> overlay_device::clear_first(std::uint64_t offset, std::uint64_t length) noexcept {
     static constexpr std::array<std::byte, 4096> zeros{};
     const first_write now = begin_first_write(offset, length);

@@ -4,9 +4,9 @@
 
 namespace sluice::fat {
 
-/// A range of another device as a device: a partition. The other one outlives it.
+/// A range of another device as a device: a partition. The other device outlives it.
 ///
-/// Invariant: the range lies inside the other device, so an offset checked here is right there.
+/// Invariant: the range is inside the other device, so an offset checked here is valid there.
 class part_device final : public device {
 public:
     /// Errors: EINVAL if `range` (bytes) reaches outside `whole`. Allocates: nothing.

@@ -7,21 +7,22 @@
 
 namespace sluice::fat {
 
-/// A device that remembers every write and barrier, so that a crash test can make the image as it was, or as
-/// a disk that reorders might have left it, at any moment.
+/// A device that records every write and barrier. A crash test can reconstruct the image at any
+/// moment, also with the writes reordered by the disk.
 ///
 /// Invariants:
-///   1. The log holds every change since the beginning or clear_log, in the order in which they returned.
-///   2. Writes between two barriers may have reached the disk in any subset and order; those before a
-///      barrier that waits have reached it.
-/// Thread safety: as device; log() is for when nobody else is at work.
+///   1. The log holds every change since the construction or clear_log, in the order in which the
+///      calls returned.
+///   2. Writes between two barriers may have reached the disk in any subset and order; writes
+///      before a barrier that waits have reached it.
+/// Thread safety: as device; log() requires that no other call is in progress.
 class recording_device final : public device {
 public:
     enum class event_kind : std::uint8_t { write, hole, barrier };
     struct event {
         event_kind kind = event_kind::write;
-        byte_extent range;             // of writes and holes
-        std::vector<std::byte> bytes;  // of writes
+        byte_extent range;             // for writes and holes
+        std::vector<std::byte> bytes;  // for writes
     };
 
     /// `below` outlives this.
@@ -30,7 +31,7 @@ public:
     [[nodiscard]] const std::vector<event>& log() const noexcept { return log_; }
     void clear_log() noexcept;
 
-    /// Does to `image` what one event did; barriers do nothing. Errors: of the image.
+    /// Applies one event to `image`; barriers do nothing. Errors: those of the image.
     static result<void> replay(const event& one, device& image) noexcept;
 
     [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return below_.size_bytes(); }
@@ -38,7 +39,7 @@ public:
     [[nodiscard]] result<void> read_at(std::uint64_t offset, io::buffers_type pieces) noexcept override {
         return below_.read_at(offset, pieces);
     }
-    /// Allocates: a copy of what is written.
+    /// Allocates: a copy of the written bytes.
     [[nodiscard]] result<void> write_at(std::uint64_t offset,
                                         io::const_buffers_type pieces) noexcept override;
     [[nodiscard]] result<void> barrier(io::barrier_kind kind) noexcept override;

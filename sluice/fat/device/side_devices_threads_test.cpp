@@ -9,7 +9,7 @@
 #include "sluice/fat/device/memory_device.hpp"
 #include "sluice/fat/device/overlay_device.hpp"
 
-// Overlays and journals with several threads at once; run with the thread sanitizer, too.
+// Overlays and journals with several concurrent threads; also run with ThreadSanitizer.
 
 namespace sluice::fat {
 namespace {
@@ -18,8 +18,8 @@ constexpr std::uint64_t piece_bytes = 512;
 constexpr std::uint64_t pieces = 512;
 constexpr unsigned writers = 3;
 
-// Each thread has every third piece, so that all of them share the blocks; one more ends batches and raises
-// barriers, and one reads.
+// Each thread writes every third piece, so that all threads share the blocks. One more thread ends
+// batches and issues barriers, and one reads.
 void write_at_once(device& on) {
     std::atomic<unsigned> working = writers;
     std::vector<std::thread> threads;
@@ -39,7 +39,7 @@ void write_at_once(device& on) {
         }
     });
     threads.emplace_back([&] {
-        // Beside the writers, on what nobody writes.
+        // Concurrently with the writers, from a piece that no thread writes.
         std::vector<std::byte> bytes(piece_bytes);
         while (working != 0)
             EXPECT_TRUE(on.read_at(pieces * piece_bytes, bytes));
@@ -58,7 +58,7 @@ void expect_everything(device& on) {
     }
 }
 
-TEST(overlay_threads, that_share_blocks_lose_nothing) {
+TEST(overlay_threads, that_share_blocks_lose_no_writes) {
     memory_device image((pieces + 1) * piece_bytes);
     memory_device store(
         static_cast<std::size_t>(overlay_layout::for_image(image.size_bytes()).store_bytes()));
@@ -71,8 +71,8 @@ TEST(overlay_threads, that_share_blocks_lose_nothing) {
     expect_everything(*again);
 }
 
-// Each thread writes the same bytes to the same blocks: whole blocks at once, parts of them, and holes where
-// there are zeros. There are no more slots than blocks.
+// Each thread writes the same bytes to the same blocks: whole blocks, parts of them, and holes for
+// zeros. There are no more slots than blocks.
 TEST(overlay_threads, that_write_the_same_blocks_first_give_each_one_slot) {
     constexpr std::uint64_t block_bytes = overlay_layout::block_bytes_min;
     constexpr std::uint32_t blocks = 2 * overlay_layout::slots_per_group;
@@ -120,7 +120,7 @@ TEST(overlay_threads, that_write_the_same_blocks_first_give_each_one_slot) {
     }
 }
 
-TEST(journal_threads, that_write_at_once_lose_nothing) {
+TEST(journal_threads, that_write_concurrently_lose_no_writes) {
     memory_device volume((pieces + 1) * piece_bytes);
     memory_device log(256U << 10);
     const journal_device::place where{.in_image = {.offset = 0, .length = volume.size_bytes()}};

@@ -40,7 +40,7 @@ result<void> sparse_device::read_at(std::uint64_t offset, io::buffers_type piece
     return {};
 }
 
-// `length_` is another's for as long as that lengthens the file.
+// Another thread holds `length_` while it extends the file.
 result<bool> sparse_device::try_read_at(std::uint64_t offset, std::span<std::byte> into) noexcept {
     if (const auto inside = check_inside({offset, into.size()}, "read past the end"); not inside)
         return failure(inside.error());
@@ -60,7 +60,8 @@ result<void> sparse_device::write_at(std::uint64_t offset, io::const_buffers_typ
     const std::uint64_t length = bytes_in(pieces);
     if (const auto inside = check_inside({offset, length}, "write past the end"); not inside) return inside;
     std::unique_lock guard(length_);
-    // One at a time lengthens the file: a hole at its end must not cut off what another just wrote.
+    // Only one thread at a time extends the file: a hole at its end must not truncate concurrent
+    // writes of another thread.
     if (offset + length <= present_bytes_) guard.unlock();
     const auto done = below_.write_at(offset, pieces);
     if (done and guard.owns_lock()) present_bytes_ = offset + length;

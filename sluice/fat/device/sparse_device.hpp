@@ -7,21 +7,24 @@
 
 namespace sluice::fat {
 
-/// A file as a device that is larger than it: what was never written reads as zeros, and the file is only as
-/// long as what was written. For what we keep beside an image.
+/// A file as a device that is larger than the file: bytes that were never written read as zeros,
+/// and the file is only as long as the data written. Used for the files next to an image, such as
+/// journals and overlays.
 ///
-/// Invariant: the file has `present_bytes_` at least; it never gets shorter, but by empty().
+/// Invariant: the file has at least `present_bytes_` bytes; only empty() makes it shorter.
 /// Thread safety: as device.
 class sparse_device final : public device {
 public:
-    /// Errors: of asking for the file's length; EINVAL if it is append-only. Allocates: nothing.
+    /// Errors: those of the query of the file's length; EINVAL if it was opened for appending.
+    /// Allocates: nothing.
     [[nodiscard]] static result<std::unique_ptr<sparse_device>> over(io::file_handle file,
                                                                      std::uint64_t size_bytes);
 
-    /// How much of it is really there.
+    /// Returns the current length of the file.
     [[nodiscard]] std::uint64_t present_bytes() const noexcept;
 
-    /// Takes everything away, durably. Nobody else is at work. Errors: of the file system below.
+    /// Truncates the file to zero bytes, durably. No other call may be in progress. Errors: those
+    /// of the host's file system.
     [[nodiscard]] result<void> empty() noexcept;
 
     [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return below_.size_bytes(); }
@@ -34,7 +37,7 @@ public:
         io::barrier_kind kind = io::barrier_kind::wait_data_only) noexcept override {
         return below_.barrier(kind);
     }
-    /// Lengthens the file where need be. Errors: also EFBIG.
+    /// Extends the file if necessary. Errors: also EFBIG.
     [[nodiscard]] result<void> punch_hole(byte_extent range) noexcept override;
     using device::read_at;
     using device::write_at;
@@ -44,7 +47,7 @@ private:
         : below_(std::move(below)), present_bytes_(present_bytes) {}
 
     file_device below_;
-    mutable std::mutex length_;  // guards what follows, and the lengthening by holes
+    mutable std::mutex length_;  // guards the members below, and the extension by holes
     std::uint64_t present_bytes_;
 };
 

@@ -7,7 +7,7 @@ namespace sluice::fat {
 result<chain_map> chain_map::load(device& image, const geometry& shape, std::uint32_t copy) {
     const std::uint64_t offset = shape.fat_copy_offset(copy);
     const std::uint64_t length = shape.fat_used_bytes();
-    // Before anything of that size is allocated.
+    // Checked before memory of that size is allocated.
     if (offset > image.size_bytes() or length > image.size_bytes() - offset)
         return failure({EIO, "the image ends within the FAT"});
     ENSURE(length <= shape.fat_bytes, "the entries of all clusters are inside the FAT");

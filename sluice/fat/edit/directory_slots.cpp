@@ -74,8 +74,8 @@ std::optional<std::uint64_t> directory_slots::offset_of(std::uint64_t number) co
     return std::nullopt;
 }
 
-// The cluster after which it can grow, or std::nullopt. A chain without the mark of its end is damaged: where
-// it ends is for a repair to decide.
+// Returns the cluster after which the directory can grow, or std::nullopt. A chain without an end
+// mark is damaged, and a repair must decide where it ends.
 std::optional<std::uint32_t> directory_slots::growing_end() const noexcept {
     if (extents_.empty() or extents_.size() >= clusters_max(shape_)) return std::nullopt;
     if (extents_.back().offset < shape_.data_offset) return std::nullopt;  // the fixed root

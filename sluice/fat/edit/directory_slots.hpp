@@ -14,10 +14,11 @@ namespace sluice::fat {
 /// The slots of a directory, by their offsets, for changes to a volume that is not mounted.
 ///
 /// Invariants:
-///   1. The directory's chain is consistent, or at least every cluster up to its end is one of the volume.
-///   2. No slot before `next_` of extent `extent_` is given out any more. Once `is_behind_end_`, neither is
-///   any behind it used.
-/// Thread safety: none of its own. All outlive it.
+///   1. The directory's chain is consistent, or at least every cluster up to its end is on the
+///      volume.
+///   2. No slot before `next_` of extent `extent_` is allocated again. Once `is_behind_end_`, no
+///      slot after the position is in use.
+/// Thread safety: none of its own. The constructor's arguments outlive the object.
 class directory_slots {
 public:
     /// The slots of the root.
@@ -29,18 +30,19 @@ public:
 
     enum class where : bool { anywhere, behind_end };
 
-    /// Takes an unused slot and returns its offset; the slot after the old end becomes the new end. Slots
-    /// that are taken `behind_end` follow each other. A full directory grows by a cluster, through the table,
-    /// unless it is the fixed root, or its chain lacks the mark of its end. Returns std::nullopt if there is
-    /// no room. The caller writes to each slot
-    /// before it takes the next. Errors: those of the device. Complexity: linear in the directory for all
-    /// calls together.
+    /// Allocates an unused slot and returns its offset; the slot after the old end becomes the new
+    /// end. Slots allocated with `behind_end` are consecutive. A full directory grows by a cluster,
+    /// through the table, unless it is the fixed root or its chain lacks an end mark. Returns
+    /// std::nullopt if there is no room. The caller writes to each slot before it allocates the
+    /// next. Errors: those of the device. Complexity: linear in the directory for all calls
+    /// together.
     [[nodiscard]] result<std::optional<std::uint64_t>> take(where place = where::anywhere);
 
-    /// Returns where slot `number` of the directory is, or std::nullopt if it has fewer.
+    /// Returns the offset of slot `number` of the directory, or std::nullopt if it has fewer slots.
     [[nodiscard]] std::optional<std::uint64_t> offset_of(std::uint64_t number) const noexcept;
 
-    /// Calls `visit(offset, entry)` for all slots before the end until it returns true; whether it did.
+    /// Calls `visit(offset, entry)` for the slots before the end until it returns true. Returns
+    /// whether it did.
     template <class Visit>
     [[nodiscard]] result<bool> find(Visit visit) {
         std::vector<std::byte> room;

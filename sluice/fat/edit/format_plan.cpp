@@ -12,9 +12,9 @@ constexpr std::uint64_t kib = 1024;
 constexpr std::uint64_t mib = 1024 * kib;
 constexpr std::uint64_t gib = 1024 * mib;
 
-constexpr std::uint32_t cluster_bytes_max = 64 * 1024;  // 128 sectors of 512; beyond 32 KiB only if asked
+constexpr std::uint32_t cluster_bytes_max = 64 * 1024;  // 128 sectors of 512; > 32 KiB on request
 constexpr std::uint32_t clear_of_limits = 16;           // policy 1
-constexpr std::uint32_t fat32_reserved_min = 9;         // policy 4: sectors 0, 1, 6, 7 and 8 have a use
+constexpr std::uint32_t fat32_reserved_min = 9;         // policy 4: sectors 0, 1, 6, 7 and 8 are used
 
 struct cluster_range {
     std::uint64_t least = 0;
@@ -37,7 +37,7 @@ const char* name_of(fat_type type) noexcept {
     return type == fat_type::fat12 ? "FAT12" : type == fat_type::fat16 ? "FAT16" : "FAT32";
 }
 
-// The sizes floppies had, with the numbers their drives expect.
+// Standard floppy sizes, with the numbers that drives expect.
 struct floppy {
     std::uint64_t bytes;
     std::uint8_t sectors_per_cluster;
@@ -51,7 +51,7 @@ constexpr floppy floppies[] = {{160 * kib, 1, 64, 0xfe, 8, 1},    {180 * kib, 1,
                                {720 * kib, 2, 112, 0xf9, 9, 2},   {1200 * kib, 1, 224, 0xf9, 15, 2},
                                {1440 * kib, 1, 224, 0xf0, 18, 2}, {2880 * kib, 2, 240, 0xf0, 36, 2}};
 
-// Sizes up to `volume` get clusters of `cluster`.
+// Volumes of at most `volume` bytes get clusters of `cluster` bytes.
 struct size_step {
     std::uint64_t volume;
     std::uint32_t cluster;
@@ -75,14 +75,14 @@ fat_type usual_type(std::uint64_t bytes) noexcept {
     return bytes <= 512 * mib ? fat_type::fat16 : fat_type::fat32;
 }
 
-// What is being decided; all in sectors unless it says bytes.
+// The decisions so far, in sectors unless the name says bytes.
 struct draft {
     fat_type type = fat_type::fat12;
     const floppy* drive = nullptr;
     std::uint64_t total = 0;
     std::uint64_t reserved = 1;
     std::uint64_t root = 0;
-    std::uint64_t fat = 1;  // of one copy
+    std::uint64_t fat = 1;  // length of one copy
     std::uint64_t per_cluster = 1;
 
     [[nodiscard]] std::uint64_t data_start(const format_options& options) const noexcept {
@@ -94,7 +94,8 @@ struct draft {
     }
 };
 
-// A larger FAT leaves fewer clusters, which need no larger one: this ends, after a few steps.
+// Computes the size of the FAT. A larger FAT leaves fewer clusters, which never need a larger FAT,
+// so this ends after a few steps.
 void size_fat(draft& one, const format_options& options) noexcept {
     one.fat = 1;
     for (;;) {
@@ -105,8 +106,8 @@ void size_fat(draft& one, const format_options& options) noexcept {
     }
 }
 
-// Policy 2: more reserved sectors until data begins where it should. They may cost a cluster, and then the
-// FAT could be a sector shorter: that is left, an empty sector in the FAT harms nobody.
+// Aligns the data area (policy 2) with more reserved sectors. They may cost a cluster, and then the
+// FAT could be one sector shorter. It is not shortened: an unused sector in the FAT is harmless.
 void align_data(draft& one, const format_options& options) noexcept {
     if (one.drive != nullptr or options.reserved_sectors) return;
     const std::uint64_t unit = std::max<std::uint64_t>(one.per_cluster, 4096 / options.sector_bytes);
@@ -140,7 +141,7 @@ bool fits(const draft& one, const format_options& options) noexcept {
     return clusters >= range.least and clusters <= range.most;
 }
 
-// The usual cluster size, or the nearest with which the number of clusters is right.
+// Returns the usual cluster size, or the nearest one for which the number of clusters is valid.
 std::expected<draft, std::string> choose_cluster(draft one, std::uint64_t bytes,
                                                  const format_options& options) {
     const auto at_least_a_sector = [&](std::uint32_t wanted) {
@@ -215,8 +216,8 @@ std::expected<draft, std::string> decide(fat_type type, std::uint64_t device_byt
     return chosen;
 }
 
-// The usual type, or, where sector or cluster size forbid it, whichever is possible; the error is of the
-// usual one.
+// Chooses the usual type or, if the sector or cluster size excludes it, a possible one. The error
+// is that of the usual type.
 std::expected<draft, std::string> decide_type(std::uint64_t device_bytes, const format_options& options) {
     auto usual = decide(usual_type(device_bytes), device_bytes, options);
     if (usual) return usual;
@@ -235,7 +236,8 @@ extended_fields extended_of(const draft& one, const format_options& options) noe
     return fields;
 }
 
-// Nothing to boot: ask the firmware for the next device, and if it comes back, stop.
+// Boot code of a volume without a system: asks the firmware for the next device (int 18h), and
+// halts if it returns.
 constexpr std::array boot_code = {std::byte{0xcd}, std::byte{0x18}, std::byte{0xf4}, std::byte{0xeb},
                                   std::byte{0xfd}};
 

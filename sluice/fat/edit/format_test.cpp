@@ -18,7 +18,7 @@ constexpr std::uint64_t kib = 1024;
 constexpr std::uint64_t mib = 1024 * kib;
 constexpr std::uint64_t gib = 1024 * mib;
 
-// What sizes become. Cluster sizes of 0: as decided.
+// The expected plan for a size. A cluster size of 0 leaves the choice to plan_format.
 struct sample {
     std::uint64_t bytes;
     fat_type type;
@@ -57,7 +57,7 @@ format_options options_of(const sample& each) {
     return options;
 }
 
-// Exit status of a tool on the image, its words shown if it is not the one expected.
+// Checks the exit status of a tool on the image; shows its output if the status is unexpected.
 void expect_tool(const std::string& command, int expected) {
     FILE* const pipe = ::popen((command + " 2>&1").c_str(), "r");
     ASSERT_NE(pipe, nullptr);
@@ -72,7 +72,7 @@ bool has_tool(const char* name) {
     return std::system((std::string("command -v ") + name + " >/dev/null").c_str()) == 0;
 }
 
-TEST(format, makes_volumes_that_fsck_and_mtools_take_for_sound) {
+TEST(format, creates_volumes_that_fsck_and_mtools_accept) {
     if (not has_tool("fsck.fat") or not has_tool("minfo")) GTEST_SKIP() << "needs dosfstools and mtools";
     const io::test_directory folder("/dev/shm");
     for (const sample& each : samples) {
@@ -91,7 +91,7 @@ TEST(format, makes_volumes_that_fsck_and_mtools_take_for_sound) {
     }
 }
 
-TEST(format, chooses_the_type_microsoft_reads_and_stays_clear_of_the_limits) {
+TEST(format, chooses_the_type_of_microsofts_rule_and_avoids_the_limits) {
     for (std::uint64_t bytes = 64 * kib; bytes < 80 * gib; bytes += bytes / 7 + 512)
         for (const std::uint32_t sector : {512U, 1024U, 2048U, 4096U}) {
             format_options options;
@@ -116,7 +116,7 @@ TEST(format, chooses_the_type_microsoft_reads_and_stays_clear_of_the_limits) {
         }
 }
 
-TEST(format, of_the_same_options_gives_the_same_bytes_whatever_was_there) {
+TEST(format, with_the_same_options_writes_the_same_bytes_over_any_content) {
     const auto plan = plan_format(720 * kib, options_of(samples[3])).value();
     memory_device zeros(720 * kib);
     memory_device ones(720 * kib);
@@ -127,7 +127,7 @@ TEST(format, of_the_same_options_gives_the_same_bytes_whatever_was_there) {
     EXPECT_TRUE(decode_boot_sector(plan.boot, 720 * kib));
 }
 
-TEST(format, refuses_what_cannot_be_and_says_what_could) {
+TEST(format, rejects_impossible_options_and_names_a_possible_value) {
     const auto refusal = [](std::uint64_t bytes, format_options options) {
         const auto plan = plan_format(bytes, options);
         return plan ? "accepted" : plan.error();
@@ -147,8 +147,8 @@ TEST(format, refuses_what_cannot_be_and_says_what_could) {
     EXPECT_THAT(refusal(3000 * gib, {}), HasSubstr("take larger sectors"));
 }
 
-TEST(format, of_any_type_refuses_fat32_without_room_for_its_copies) {
-    // FAT16 would have too many clusters, FAT32 has not.
+TEST(format, chooses_no_fat32_without_reserved_sectors_for_its_copies) {
+    // FAT16 would have too many clusters; FAT32 would not.
     for (const std::uint32_t reserved : {1U, 8U}) {
         const auto plan = plan_format(40 * mib, {.cluster_bytes = 512, .reserved_sectors = reserved});
         EXPECT_FALSE(plan) << reserved;
@@ -163,7 +163,7 @@ TEST(format, of_any_type_refuses_fat32_without_room_for_its_copies) {
     EXPECT_EQ(plan_format(gib, {.reserved_sectors = 1})->shape.type, fat_type::fat16);
 }
 
-TEST(label, is_upper_case_padded_and_only_of_what_all_code_pages_share) {
+TEST(label, is_upper_case_padded_and_has_only_characters_of_all_code_pages) {
     EXPECT_EQ(label_text(*encode_label("my disk")), "MY DISK");
     EXPECT_EQ(*encode_label(""), no_label);
     EXPECT_EQ(label_text(no_label), "");

@@ -13,11 +13,12 @@ namespace sluice::fat {
 /// Thread safety: none of its own.
 class saved_names {
 public:
-    /// Reads which names the root has. Errors: those of the device. Allocates: a bit per name.
+    /// Reads the root to find the names in use. Errors: those of the device. Allocates: a bit per
+    /// name.
     [[nodiscard]] static result<saved_names> in(directory_slots& root);
 
-    /// Returns the next name that neither the root had nor an earlier call returned. The first number is one
-    /// more than the highest in the root. Complexity: amortised O(1).
+    /// Returns the next name that is not in the root and was not returned before. The first number
+    /// is one more than the highest in the root. Complexity: amortised O(1).
     [[nodiscard]] short_name_bytes next() noexcept;
 
     static constexpr std::uint32_t count = 100'000;

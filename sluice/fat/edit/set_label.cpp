@@ -33,7 +33,7 @@ result<void> set_in_boot_sector(device& image, const geometry& shape, std::uint6
     if (const auto done = image.read_at(offset, std::span<std::byte>(bytes)); not done) return done;
     auto sector = *bytes_view(bytes).take<boot_sector>();
     extended_fields fields = extended_fields_of(sector, shape.type);
-    if (fields.signature.value() != 0x29) return {};  // has no place for a label
+    if (fields.signature.value() != 0x29) return {};  // has no field for a label
     fields.label = label;
     set_extended_fields(sector, shape.type, fields);
     return image.write_at(offset, bytes_of(sector).span());

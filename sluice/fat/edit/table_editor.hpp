@@ -6,13 +6,13 @@
 
 namespace sluice::fat {
 
-/// Changes to a FAT, gathered and written at once to all copies that are kept.
+/// Changes to a FAT, collected and then written together to all active copies.
 ///
-/// Invariant: `table_` is the active FAT with all changes; the pieces that differ from the disk are in
-/// `changed_`. Thread safety: none of its own.
+/// Invariant: `table_` is the active FAT with all changes; the pieces that differ from the disk are
+/// in `changed_`. Thread safety: none of its own.
 class table_editor {
 public:
-    /// Errors: as chain_map::load.
+    /// Loads the active copy. Errors: as chain_map::load.
     [[nodiscard]] static result<table_editor> load(device& image, const geometry& shape);
 
     [[nodiscard]] std::uint32_t value(std::uint32_t cluster) const noexcept;
@@ -21,12 +21,14 @@ public:
     }
     void set(std::uint32_t cluster, std::uint32_t value);
     void end_chain(std::uint32_t cluster) { set(cluster, end_entry(shape_.type)); }
-    /// Returns a free cluster, now the end of a chain of its own, or std::nullopt if there is none. A free
-    /// cluster that an entry led to when the table was loaded is not used: a damaged chain would continue in
-    /// it. Complexity: amortised O(1), after O(clusters) of the first call. Allocates: one bit per cluster.
+    /// Returns a free cluster, now the end of a separate chain, or std::nullopt if there is none.
+    /// Skips a free cluster to which an entry led when the table was loaded, because a damaged
+    /// chain would continue in it. Complexity: amortised O(1), after O(clusters) in the first call.
+    /// Allocates: one bit per cluster.
     [[nodiscard]] std::optional<std::uint32_t> allocate();
 
-    /// Writes what was changed, to the active copy or, if they are mirrored, to all. Errors: of the device.
+    /// Writes the changes to the active copy or, if the copies are mirrored, to all. Errors: those
+    /// of the device.
     [[nodiscard]] result<void> flush();
 
 private:

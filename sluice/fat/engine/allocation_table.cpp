@@ -10,7 +10,8 @@ namespace sluice::fat {
 
 allocation_table::allocation_table(device& on, const geometry& shape, std::size_t windows_max)
     : device_(on), shape_(shape), windows_max_(std::max<std::size_t>(windows_max, 2)) {
-    // Of a table that says it is larger than any could be, only as much as there are clusters.
+    // If the table claims to be larger than any table can be, only the part with the volume's
+    // clusters is used.
     ENSURE(window_bytes % shape.sector_bytes == 0 and window_bytes / shape.sector_bytes <= sectors_max,
            "a window has whole sectors, each with its bit");
     ENSURE(shape.active_fat < shape.fat_count, "the active FAT is one of the copies");
@@ -26,7 +27,7 @@ allocation_table::window* allocation_table::loaded(std::uint32_t cluster) noexce
     return found;
 }
 
-// With mutex_ held exclusively.
+// Requires mutex_, exclusive.
 void allocation_table::make_room() noexcept {
     if (loaded_count_ < windows_max_) return;
     std::unique_ptr<window>* oldest = nullptr;
@@ -41,7 +42,7 @@ void allocation_table::make_room() noexcept {
     --loaded_count_;
 }
 
-// With mutex_ held exclusively.
+// Requires mutex_, exclusive.
 result<allocation_table::window*> allocation_table::load(std::uint32_t cluster) noexcept {
     if (window* const found = loaded(cluster)) return found;
     make_room();
@@ -100,7 +101,7 @@ result<allocation_table::stretch> allocation_table::follow(std::uint32_t cluster
                                                            may_wait waits) noexcept {
     ENSURE(shape_.is_cluster(cluster) and most != 0);
     stretch found{.length = 0, .after = {}};
-    std::uint32_t next = cluster;  // whose entry is looked at
+    std::uint32_t next = cluster;  // whose entry is read next
     const auto goes_on = [&] {
         return found.length == 0 or
                (found.length < most and found.after.kind == entry_kind::next and found.after.next == next);
@@ -115,7 +116,7 @@ result<allocation_table::stretch> allocation_table::follow(std::uint32_t cluster
                 continue;
             }
         }
-        if (waits == may_wait::no) break;  // with what it has, if it has something
+        if (waits == may_wait::no) break;  // with the part found so far, if any
         const std::unique_lock guard(mutex_);
         if (const auto there = load(next); not there) return failure(there.error());
     }
@@ -124,12 +125,12 @@ result<allocation_table::stretch> allocation_table::follow(std::uint32_t cluster
     return found;
 }
 
-// The first cluster whose entry is behind the window.
+// Returns the first cluster whose entry is after the window.
 std::uint32_t allocation_table::end_of(const window& in) const noexcept {
     return static_cast<std::uint32_t>(entries_in(shape_.type, in.first_byte + in.bytes.size()));
 }
 
-// With mutex_ held exclusively. Sets the entry of each cluster to value_of(cluster).
+// Requires mutex_, exclusive. Sets the entry of each cluster to value_of(cluster).
 template <class ValueOf>
 result<void> allocation_table::put(cluster_extent what, ValueOf value_of) noexcept {
     ENSURE(what.length != 0 and what.first <= shape_.last_cluster() and
@@ -207,7 +208,7 @@ result<void> allocation_table::link(std::uint32_t cluster, std::uint32_t next,
     if (not in) return failure(in.error());
     const std::uint32_t before = value_in(**in, cluster);
     if (before == free_entry) return failure({EIO, "link to a free cluster"});
-    // The first change knows what is on the device.
+    // Before the first change, the entry has the value that is on the device.
     if (made != flushes_) links_.try_emplace(cluster, before);
     return put({.first = cluster, .length = 1}, [&](std::uint32_t) { return next; });
 }
@@ -248,7 +249,7 @@ std::vector<allocation_table::chunk> allocation_table::take_dirty(bool& has_link
     ++flushes_;
     links_in_flush_ = std::exchange(links_, {});
     ENSURE(links_in_flush_.empty() or taken != 0, "the sector of a link is dirty");
-    // A single sector reaches the disk whole or not at all.
+    // A single sector reaches the disk atomically.
     has_links = not links_in_flush_.empty() and taken > 1;
     return chunks;
 }
@@ -267,10 +268,10 @@ result<void> allocation_table::write_copies(std::uint64_t first_byte,
     return {};
 }
 
-// Calls visit(cluster, before, where) for the links that have bytes in a chunk, in their order.
+// Calls visit(cluster, before, where) for the links that have bytes in a chunk, in ascending order.
 template <class Visit>
 result<void> allocation_table::for_each_link(const chunk& in, Visit visit) noexcept {
-    // FAT12's entries may lie across the edge.
+    // FAT12's entries may cross the boundary of a chunk.
     const auto behind = static_cast<std::uint32_t>(entries_in(shape_.type, in.first_byte));
     for (auto each = links_in_flush_.lower_bound(behind - std::min(behind, 1U));
          each != links_in_flush_.end(); ++each) {
@@ -282,7 +283,7 @@ result<void> allocation_table::for_each_link(const chunk& in, Visit visit) noexc
     return {};
 }
 
-// Masked: with the links as they were.
+// Writes the chunks. In a masked pass, links have their old values.
 result<void> allocation_table::write_pass(const std::vector<chunk>& chunks, bool is_masked) noexcept {
     for (const chunk& each : chunks) {
         std::vector<std::byte> masked;
@@ -290,8 +291,8 @@ result<void> allocation_table::write_pass(const std::vector<chunk>& chunks, bool
             masked = each.bytes;
             const table_piece piece{.bytes = mutable_bytes(masked.data(), masked.size()),
                                     .first_byte = each.first_byte};
-            // One that lies across the edge stays: the sectors of both its bytes are in one chunk, or the
-            // neighbour was not changed.
+            // An entry that crosses the boundary is not changed: either the sectors of both its
+            // bytes are in one chunk, or the neighbour was not changed.
             (void)for_each_link(each, [&](std::uint32_t cluster, std::uint32_t before, byte_extent) {
                 (void)write_entry(shape_.type, piece, cluster, before);
                 return result<void>();
@@ -313,7 +314,7 @@ result<void> allocation_table::write_links(const std::vector<chunk>& chunks) noe
         const auto done =
             for_each_link(each, [&](std::uint32_t, std::uint32_t, byte_extent where) -> result<void> {
                 ++visited;
-                // Whole sectors from that of its first byte to that of its last, once each.
+                // The sectors from the first to the last byte of the entry, each once.
                 const std::uint64_t within =
                     where.offset < each.first_byte ? 0 : where.offset - each.first_byte;
                 const std::uint64_t last = where.offset + where.length - each.first_byte - 1;
@@ -326,7 +327,7 @@ result<void> allocation_table::write_links(const std::vector<chunk>& chunks) noe
             });
         if (not done) return done;
     }
-    // More if an entry of FAT12 is in two chunks.
+    // Greater if an entry of FAT12 is in two chunks.
     ENSURE(visited >= links_in_flush_.size(), "each link is in a sector that is written");
     return {};
 }
@@ -360,12 +361,12 @@ result<void> allocation_table::flush(bool is_ordered) noexcept {
     return done;
 }
 
-// The entries of a window from a cluster on.
+// Scans the entries of a window from a cluster on.
 void allocation_table::scan_window(const window& in, std::uint32_t from, free_map& free,
                                    std::vector<bool>& is_followed) {
     ENSURE(shape_.is_cluster(from) and is_followed.size() == shape_.cluster_count);
     const std::uint32_t end = std::min(end_of(in), shape_.last_cluster() + 1);
-    cluster_extent row{.first = from, .length = 0};  // that is free
+    cluster_extent row{.first = from, .length = 0};  // a run of free clusters
     for (std::uint32_t cluster = from; cluster != end; ++cluster) {
         const table_entry entry = shape_.classify(value_in(in, cluster));
         if (entry.kind == entry_kind::next) is_followed[entry.next - geometry::first_cluster] = true;
@@ -383,7 +384,7 @@ result<free_map> allocation_table::scan() noexcept {
     free_map found(geometry::first_cluster, shape_.cluster_count);
     std::vector<bool> is_followed(shape_.cluster_count);
     for (std::uint32_t cluster = geometry::first_cluster; shape_.is_cluster(cluster);) {
-        const std::unique_lock guard(mutex_);  // for a window at a time
+        const std::unique_lock guard(mutex_);  // held for one window at a time
         const auto in = load(cluster);
         if (not in) return failure(in.error());
         scan_window(**in, cluster, found, is_followed);

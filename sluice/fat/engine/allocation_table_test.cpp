@@ -7,7 +7,7 @@
 #include "sluice/fat/check/image_testing.hpp"
 #include "sluice/fat/device/recording_device.hpp"
 
-// What reaches the disk when, and what a first look finds.
+// The order in which changes reach the disk, and the result of the first scan.
 
 namespace sluice::fat {
 namespace {
@@ -33,7 +33,7 @@ protected:
             std::ranges::count(recorded_.log(), what, &recording_device::event::kind));
     }
     std::uint32_t end() const { return end_entry(shape_.type); }
-    // As a new look at the device finds it.
+    // Reads the entry from the device with a new table.
     table_entry on_disk(std::uint32_t cluster) {
         allocation_table fresh(image_, shape_);
         return fresh.next(cluster).value();
@@ -45,7 +45,7 @@ protected:
     allocation_table table_;
 };
 
-TEST_P(table, writes_a_chain_that_grew_before_it_was_written_in_one_pass) {
+TEST_P(table, writes_a_chain_in_one_pass_if_it_grew_before_the_flush) {
     auto made = table_.chain_up({.first = 10, .length = 5}, end());
     for (std::uint32_t at = 15; at != 40; at += 5) {
         const auto before = made;
@@ -59,7 +59,7 @@ TEST_P(table, writes_a_chain_that_grew_before_it_was_written_in_one_pass) {
     EXPECT_EQ(on_disk(39).kind, entry_kind::end);
 }
 
-TEST_P(table, joins_to_a_chain_on_the_disk_only_what_is_there_before) {
+TEST_P(table, links_a_chain_on_the_disk_only_to_clusters_that_are_on_the_disk) {
     const auto made = table_.chain_up({.first = 10, .length = 5}, end());
     ASSERT_EQ(code(table_.flush(true)), 0);
     recorded_.clear_log();
@@ -68,7 +68,7 @@ TEST_P(table, joins_to_a_chain_on_the_disk_only_what_is_there_before) {
     ASSERT_EQ(code(table_.link(14, far, *made)), 0);
     ASSERT_EQ(code(table_.flush(true)), 0);
     ASSERT_EQ(count(event_kind::barrier), 1U);
-    // As it is at the barrier.
+    // The state at the barrier.
     const auto& log = recorded_.log();
     const auto barrier = std::ranges::find(log, event_kind::barrier, &recording_device::event::kind);
     memory_device there(formatted(GetParam().kibibytes, GetParam().options));
@@ -80,17 +80,17 @@ TEST_P(table, joins_to_a_chain_on_the_disk_only_what_is_there_before) {
     EXPECT_EQ(on_disk(14), (table_entry{.kind = entry_kind::next, .next = far}));
 }
 
-TEST_P(table, does_not_link_to_a_chain_a_cluster_that_was_freed) {
+TEST_P(table, does_not_extend_a_chain_after_a_freed_cluster) {
     const auto made = table_.chain_up({.first = 10, .length = 5}, end());
     ASSERT_TRUE(table_.free_up({.first = 14, .length = 1}));
     ASSERT_TRUE(table_.chain_up({.first = 20, .length = 1}, end()));
     EXPECT_EQ(code(table_.link(14, 20, *made)), EIO);
     EXPECT_EQ(code(table_.link(14, 20)), EIO);
     EXPECT_EQ(table_.next(14)->kind, entry_kind::free);
-    EXPECT_EQ(code(table_.link(13, 20, *made)), 0) << "the rest of the chain is as it was";
+    EXPECT_EQ(code(table_.link(13, 20, *made)), 0) << "the rest of the chain is unchanged";
 }
 
-TEST_P(table, finds_free_what_neither_is_in_use_nor_led_to) {
+TEST_P(table, finds_clusters_free_that_are_neither_in_use_nor_linked) {
     ASSERT_TRUE(table_.chain_up({.first = 10, .length = 5}, end()));
     ASSERT_TRUE(table_.chain_up({.first = shape_.last_cluster() - 9, .length = 10}, 300));
     ASSERT_TRUE(table_.set({.first = 20, .length = 1}, bad_entry(shape_.type)));

@@ -29,14 +29,14 @@ void allocator::give_back(reservation& which) noexcept {
     ENSURE(reserved_ >= which.held_.length, "reserved clusters are counted");
     map_.give(which.held_);
     reserved_ -= which.held_.length;
-    // Nobody has taken anything behind it since: the next file may begin where this one ended.
+    // No cluster after it has been allocated since, so the next file may begin here.
     if (next_ == which.held_.first + which.held_.length) next_ = which.held_.first;
     which.held_ = {};
     const std::size_t listed = reservations_.erase(&which);
     ENSURE(listed == 1, "a reservation that holds something is listed");
 }
 
-// From the front of what is reserved where the file goes on; its bits are taken already.
+// Allocates from the front of the reservation if it continues the file; its bits are already taken.
 bool allocator::take_reserved(const allocation_request& wanted, reservation& own,
                               std::vector<cluster_extent>& taken) {
     cluster_extent& held = own.held_;
@@ -50,7 +50,7 @@ bool allocator::take_reserved(const allocation_request& wanted, reservation& own
     return true;
 }
 
-// Takes the first `wanted` of a free row.
+// Takes the first `wanted` clusters of a free run.
 std::uint32_t allocator::take_row(cluster_extent row, std::uint32_t wanted,
                                   std::vector<cluster_extent>& taken) {
     ENSURE(row.length != 0 and wanted != 0);
@@ -76,7 +76,7 @@ result<void> allocator::allocate(const allocation_request& wanted, reservation& 
         return failure({has_hope ? EAGAIN : ENOSPC, "allocate clusters"});
     }
     std::uint32_t left = wanted.wanted;
-    // On behind the file's end, as far as it goes: what was reserved lies there.
+    // Continue after the end of the file as far as possible: the released reservation is there.
     if (wanted.goal != 0) {
         const std::uint32_t behind = map_.free_from(wanted.goal, left);
         if (behind != 0) left -= take_row({.first = wanted.goal, .length = behind}, left, taken);
@@ -84,7 +84,7 @@ result<void> allocator::allocate(const allocation_request& wanted, reservation& 
     const std::uint32_t ahead = std::min(wanted.ahead, map_.free_count() / 8);
     while (left != 0) {
         const auto row = map_.find_run(next_, left + ahead);
-        ENSURE(row.has_value(), "counted before");
+        ENSURE(row.has_value(), "the free clusters were counted");
         left -= take_row(*row, left, taken);
     }
     const std::uint32_t end = taken.back().first + taken.back().length;
@@ -131,7 +131,7 @@ void allocator::reuse(const std::vector<cluster_extent>& freed, std::uint64_t as
 
 std::uint32_t allocator::free_count() noexcept {
     const std::scoped_lock guard(mutex_);
-    // Of a damaged volume, a cluster may have been released twice.
+    // On a damaged volume, a cluster may have been released twice.
     const std::uint64_t all = released_count_ + map_.free_count() + reserved_;
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(map_.count(), all));
 }

@@ -11,9 +11,10 @@ namespace sluice::fat {
 
 class allocator;
 
-/// Free clusters kept for one file that grows, behind its last one, so that two files that grow at once do
-/// not lie between each other. In memory only: a crash leaks nothing.
-/// Thread safety: the allocator's. Goes before its allocator, and gives back what it holds.
+/// Free clusters reserved for one growing file, after its last cluster, so that files that grow
+/// concurrently are not interleaved. In memory only: a crash leaks no clusters.
+/// Thread safety: that of the allocator. Destroyed before its allocator; the destructor releases
+/// the clusters.
 class reservation {
 public:
     explicit reservation(allocator& from) noexcept : from_(from) {}
@@ -29,48 +30,52 @@ private:
     cluster_extent held_;
 };
 
-/// What a file asks for.
+/// An allocation request.
 struct allocation_request {
-    std::uint32_t goal = 0;    // the cluster that would go on where the file ends; 0: anywhere
-    std::uint32_t wanted = 1;  // how many in all; not zero
-    std::uint32_t ahead = 0;   // how many more to reserve when no reservation is left
+    std::uint32_t goal = 0;    // the cluster after the last one of the file; 0: anywhere
+    std::uint32_t wanted = 1;  // number of clusters; not zero
+    std::uint32_t ahead = 0;   // number of clusters to reserve if there is no reservation
 };
 
-/// Who gets which clusters: next-fit, what goes on a file's last row first, rows as long as what is wanted
-/// where there are any.
+/// The allocator of clusters. The policy is next-fit. It prefers clusters that continue the last
+/// run of the file, and otherwise runs that are as long as the request.
 ///
 /// Invariants; every cluster is exactly one of
-///   free       a one in the map;
+///   free       its bit in the map is set;
 ///   reserved   for one file: taken in the map, counted in reserved_;
-///   released   by a file, but not to be had until that is durable: taken in the map, listed in released_;
+///   released   by a file, but not available until that is durable: taken in the map, listed in
+///   released_;
 ///   used       everything else.
-/// free_count() counts the first three: they can all be had, if need be after a commit.
+/// free_count() counts the first three: all of them can be allocated, if necessary after a commit.
 /// Complexity: as free_map. Allocates: lists. Thread safety: any thread.
 class allocator {
 public:
-    /// `clusters` says which are free; the search begins at `start`.
+    /// `clusters` has the free clusters; the search begins at `start`.
     allocator(free_map clusters, std::uint32_t start) : map_(std::move(clusters)), next_(start) {}
 
-    /// Takes clusters for a file; appends them to `taken` in the order of the file.
-    /// Errors: ENOSPC, and then nothing was taken: reservations of others have been given back before;
-    /// EAGAIN instead if there is enough only once what was released is durable.
-    /// Complexity: O(1) while the reservation lasts; else as free_map.
+    /// Allocates clusters for a file; appends them to `taken` in the order of the file.
+    /// Errors: ENOSPC, without allocating any cluster, after the reservations of other files have
+    /// been released; EAGAIN instead if there are enough clusters only after the released ones are
+    /// durable.
+    /// Complexity: O(1) while the reservation has clusters; otherwise as free_map.
     [[nodiscard]] result<void> allocate(const allocation_request& wanted, reservation& own,
                                         std::vector<cluster_extent>& taken);
-    /// Frees at once clusters that were taken and are part of no file. Free ones stay free: on a damaged
-    /// volume, another file that claims the clusters may have freed them.
+    /// Frees allocated clusters that are not part of a file, at once. Free ones stay free: on a
+    /// damaged volume, another file with the same clusters may have freed them.
     void undo(const std::vector<cluster_extent>& taken) noexcept;
 
-    /// A file needs them no more.
+    /// Releases clusters that a file no longer uses.
     void release(cluster_extent what);
-    /// What has been released so far; the caller makes that durable, then calls reuse() with it.
+    /// Returns the clusters released so far. The caller makes the release durable, then calls
+    /// reuse() with them.
     [[nodiscard]] std::vector<cluster_extent> take_released();
-    /// Of `asked` clusters taken by take_released(), those of `freed` are free now, if they were not already.
-    /// The others were not the caller's to free: on a damaged volume, a second file can have had them.
+    /// Makes the clusters of `freed` available, unless they already are. They were among `asked`
+    /// clusters that take_released() returned; the others of these were already free in the table,
+    /// because on a damaged volume a second file may have had them.
     void reuse(const std::vector<cluster_extent>& freed, std::uint64_t asked) noexcept;
 
     [[nodiscard]] std::uint32_t free_count() noexcept;
-    /// Where the search goes on: a hint for the next mount.
+    /// Returns the position of the search: a hint for the next mount.
     [[nodiscard]] std::uint32_t next() noexcept;
 
 private:
@@ -85,9 +90,9 @@ private:
     free_map map_;
     std::uint32_t next_;
     std::uint32_t reserved_ = 0;
-    std::uint64_t released_count_ = 0;  // a damaged volume may have a cluster released many times
+    std::uint64_t released_count_ = 0;  // on a damaged volume a cluster may be released many times
     std::vector<cluster_extent> released_;
-    std::set<reservation*> reservations_;  // those that hold something
+    std::set<reservation*> reservations_;  // those with clusters
 };
 
 }  // namespace sluice::fat

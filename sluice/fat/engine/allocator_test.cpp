@@ -6,7 +6,7 @@
 
 #include "sluice/base/random.hpp"
 
-// Which clusters are free, and who gets them.
+// The map of free clusters, and the allocation policy.
 
 namespace sluice::fat {
 namespace {
@@ -30,7 +30,7 @@ std::uint32_t clusters_in(const std::vector<cluster_extent>& extents) {
     return sum;
 }
 
-TEST(free_map, random_takes_and_gives_agree_with_an_array) {
+TEST(free_map, agrees_with_an_array_over_random_calls) {
     seeded_random random(11);
     constexpr std::uint32_t count = 70'000;
     free_map map(2, count);
@@ -69,7 +69,7 @@ TEST(free_map, give_if_taken_skips_free_bits) {
     EXPECT_EQ(map.free_count(), 100U);
 }
 
-TEST(free_map, the_nearest_row_that_is_long_enough_is_found_else_the_longest) {
+TEST(free_map, finds_the_nearest_run_that_is_long_enough_or_else_the_longest) {
     free_map map(2, 100'000);
     map.give({.first = 100, .length = 10});
     map.give({.first = 500, .length = 30});
@@ -78,13 +78,13 @@ TEST(free_map, the_nearest_row_that_is_long_enough_is_found_else_the_longest) {
     EXPECT_EQ(map.find_run(2, 11), (cluster_extent{.first = 500, .length = 11}));
     EXPECT_EQ(map.find_run(600, 11), (cluster_extent{.first = 90'000, .length = 11}));
     EXPECT_EQ(map.find_run(90'005, 16), (cluster_extent{.first = 500, .length = 16}))
-        << "from the start again";
+        << "continues from the start";
     EXPECT_EQ(map.find_run(90'005, 1000), (cluster_extent{.first = 500, .length = 30})) << "the longest";
     EXPECT_EQ(map.find_run(UINT32_MAX, 1), (cluster_extent{.first = 100, .length = 1}));
     EXPECT_FALSE(free_map(2, 100).find_run(2, 1).has_value());
 }
 
-TEST(allocator, two_files_that_grow_at_once_lie_in_few_pieces) {
+TEST(allocator, two_files_that_grow_concurrently_have_few_runs) {
     constexpr std::uint32_t clusters = 600'000;
     allocator from(all_free(clusters), 2);
     reservation first(from);
@@ -104,7 +104,7 @@ TEST(allocator, two_files_that_grow_at_once_lie_in_few_pieces) {
     }
 }
 
-TEST(allocator, what_is_written_piece_by_piece_takes_its_reservation_from_the_front) {
+TEST(allocator, sequential_writes_use_the_reservation_from_the_front) {
     allocator from(all_free(1000), 2);
     reservation own(from);
     std::vector<cluster_extent> taken;
@@ -114,13 +114,13 @@ TEST(allocator, what_is_written_piece_by_piece_takes_its_reservation_from_the_fr
         ASSERT_EQ(from.free_count(), 999 - i);
     }
     EXPECT_EQ(taken, (std::vector<cluster_extent>{{.first = 2, .length = 101}}));
-    // Nothing is left of it, nor kept as if there were.
+    // The reservation is used up, and is not listed any more.
     reservation other(from);
     ASSERT_TRUE(from.allocate({.goal = 103, .wanted = 899}, other, taken));
     EXPECT_EQ(from.allocate({.goal = 103, .wanted = 1}, own, taken).error().code(), ENOSPC);
 }
 
-TEST(allocator, small_files_made_one_after_another_lie_side_by_side) {
+TEST(allocator, small_files_created_one_after_another_are_adjacent) {
     allocator from(all_free(10'000), 2);
     std::vector<cluster_extent> taken;
     for (int i = 0; i < 5; ++i) {
@@ -131,13 +131,13 @@ TEST(allocator, small_files_made_one_after_another_lie_side_by_side) {
     EXPECT_EQ(from.next(), 17U);
 }
 
-TEST(allocator, reservations_are_room_for_others_when_there_is_no_other) {
+TEST(allocator, reservations_are_released_when_no_other_clusters_are_free) {
     allocator from(all_free(100), 2);
     reservation own(from);
     reservation other(from);
     std::vector<cluster_extent> taken;
     ASSERT_TRUE(from.allocate({.wanted = 1, .ahead = 80}, own, taken));
-    EXPECT_EQ(from.free_count(), 99U) << "what is reserved is free";
+    EXPECT_EQ(from.free_count(), 99U) << "reserved clusters are free";
     ASSERT_TRUE(from.allocate({.wanted = 99}, other, taken));
     EXPECT_EQ(clusters_in(taken), 100U);
     const auto more = from.allocate({.wanted = 1}, own, taken);
@@ -145,7 +145,7 @@ TEST(allocator, reservations_are_room_for_others_when_there_is_no_other) {
     EXPECT_EQ(more.error().code(), ENOSPC);
 }
 
-TEST(allocator, what_was_released_is_not_to_be_had_before_it_is_durable) {
+TEST(allocator, released_clusters_are_not_allocated_before_the_release_is_durable) {
     allocator from(all_free(10), 2);
     reservation own(from);
     std::vector<cluster_extent> taken;
@@ -156,7 +156,8 @@ TEST(allocator, what_was_released_is_not_to_be_had_before_it_is_durable) {
     EXPECT_EQ(from.allocate({.wanted = 3}, own, again).error().code(), EAGAIN);
     EXPECT_EQ(from.allocate({.wanted = 4}, own, again).error().code(), ENOSPC);
     const auto released = from.take_released();
-    EXPECT_EQ(from.allocate({.wanted = 3}, own, again).error().code(), EAGAIN) << "taken is not durable yet";
+    EXPECT_EQ(from.allocate({.wanted = 3}, own, again).error().code(), EAGAIN)
+        << "the release is not durable yet";
     reuse_all(from, released);
     ASSERT_TRUE(from.allocate({.wanted = 3}, own, again));
     EXPECT_EQ(again, (std::vector<cluster_extent>{{.first = 4, .length = 3}}));
@@ -178,7 +179,7 @@ TEST(allocator, clusters_that_are_freed_twice_are_free_once) {
     EXPECT_EQ(from.free_count(), 4U);
 }
 
-// 2^32 clusters are released, of 2^27: 32 files have the same.
+// 2^32 releases of 2^27 clusters: 32 files have the same clusters.
 TEST(allocator, releases_of_the_same_clusters_are_counted_beyond_32_bits) {
     constexpr std::uint32_t count = 1U << 27;
     allocator from(free_map(2, count), 2);
@@ -194,7 +195,7 @@ TEST(allocator, releases_of_the_same_clusters_are_counted_beyond_32_bits) {
     EXPECT_TRUE(from.allocate({.wanted = 1}, own, taken));
 }
 
-TEST(allocator, nobody_gets_what_another_has_over_random_calls) {
+TEST(allocator, random_calls_never_allocate_a_cluster_twice) {
     seeded_random random(17);
     constexpr std::uint32_t count = 5000;
     allocator from(all_free(count), 2);

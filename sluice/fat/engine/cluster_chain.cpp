@@ -7,7 +7,7 @@
 namespace sluice::fat {
 namespace {
 
-// Clusters followed at a time, so that nobody waits long for the table.
+// Number of clusters followed per lock of the table, so that no other thread waits long for it.
 constexpr std::uint32_t follow_max = 64U << 10;
 
 std::unexpected<error> broken() noexcept {
@@ -28,10 +28,10 @@ std::optional<cluster_run> cluster_chain::known(std::uint32_t file_cluster,
     return runs_.nearest(file_cluster, hint);
 }
 
-// Follows the chain until `file_cluster` is mapped, or the end is reached and counted.
+// Follows the chain until `file_cluster` is mapped, or until the end is reached and counted.
 result<void> cluster_chain::map_to(std::uint32_t file_cluster, may_wait waits) noexcept {
     ENSURE(not count_ or runs_.mapped() <= *count_, "mapped clusters are before the end");
-    std::optional<table_entry> after;  // the last one that is mapped
+    std::optional<table_entry> after;  // entry of the last mapped cluster
     while (runs_.mapped() <= file_cluster and not(count_ and runs_.mapped() == *count_)) {
         std::uint32_t next = first_;
         if (const auto tail = runs_.tail()) {
@@ -50,7 +50,7 @@ result<void> cluster_chain::map_to(std::uint32_t file_cluster, may_wait waits) n
         if (not shape_.is_cluster(next)) return broken();
         const std::uint32_t most =
             std::min(follow_max, (count_ ? *count_ : shape_.cluster_count) - runs_.mapped());
-        if (most == 0) return broken();  // longer than the volume: it comes back to itself
+        if (most == 0) return broken();  // longer than the volume: the chain is cyclic
         const auto stretch = table_.follow(next, most, waits);
         if (not stretch) return failure(stretch.error());
         ENSURE(stretch->length != 0 and stretch->length <= most, "no walk is longer than the volume");
@@ -93,7 +93,7 @@ result<cluster_run> cluster_chain::locate(std::uint32_t file_cluster, run_list::
     if (file_cluster >= runs_.mapped()) return broken();
     const cluster_run near = runs_.nearest(file_cluster, hint);
     if (near.file_cluster == file_cluster and file_cluster < runs_.exact()) return near;
-    // Behind the runs that are kept.
+    // After the stored runs.
     const auto found =
         walk({.file_cluster = near.file_cluster, .disk_cluster = near.disk_cluster}, file_cluster, waits);
     if (not found) return failure(found.error());
@@ -131,11 +131,11 @@ result<std::uint32_t> cluster_chain::count() noexcept {
     return *count_;
 }
 
-// The last cluster of a chain that has one and is counted.
+// Returns the last cluster of a counted chain that is not empty.
 result<std::uint32_t> cluster_chain::last() noexcept {
     ENSURE(count_ and *count_ != 0);
     if (strategy_ == lookup_strategy::runs) {
-        // Behind the runs that are kept, a cut may have forgotten some.
+        // After the stored runs, a cut may have removed some clusters from the list.
         if (const auto mapped = map_to(*count_ - 1, may_wait::yes); not mapped)
             return failure(mapped.error());
         return runs_.tail()->disk_cluster;
@@ -156,7 +156,8 @@ result<void> cluster_chain::append(std::span<const cluster_extent> more) noexcep
         if (not found) return failure(found.error());
         tail = *found;
     }
-    // On a damaged volume, another file that had it may have freed it. Then it can even be one of `more`.
+    // On a damaged volume, another file with the same last cluster may have freed it. Then that
+    // cluster can even be one of `more`.
     if (tail != 0) {
         const auto free = table_.is_free(tail);
         if (not free) return failure(free.error());
@@ -171,7 +172,7 @@ result<void> cluster_chain::append(std::span<const cluster_extent> more) noexcep
     return {};
 }
 
-// Joins the clusters, the last of which ends the chain. Returns when.
+// Chains the clusters up and ends the chain with the last one. Returns the moment of the change.
 result<allocation_table::moment> cluster_chain::chain_up(std::span<const cluster_extent> more) noexcept {
     allocation_table::moment made = 0;
     for (std::size_t i = 0; i < more.size(); ++i) {
@@ -184,7 +185,7 @@ result<allocation_table::moment> cluster_chain::chain_up(std::span<const cluster
     return made;
 }
 
-// Notes clusters that the table has at the end of the chain.
+// Records clusters that the table has at the end of the chain.
 void cluster_chain::map(std::span<const cluster_extent> more, allocation_table::moment made) noexcept {
     ENSURE(count_ and (strategy_ != lookup_strategy::runs or runs_.mapped() == *count_),
            "all that comes before is mapped");

@@ -9,12 +9,12 @@
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/path.hpp"
 
-// Reading a directory, and its index.
+// Loading a directory and building its index.
 
 namespace sluice::fat {
 namespace {
 
-// What can stand in a path; empty if nothing of it can.
+// Returns a text if it can be a component of a path; otherwise an empty string.
 std::string shown_text(const std::string& text) {
     std::string storage;
     std::string shown(vfs::shown_name(text, storage));
@@ -50,11 +50,11 @@ result<void> directory::read_clusters(cluster_chain& chain) {
         if (chain.is_counted() and at == *chain.count()) break;
         const auto run = chain.locate(at, hint);
         if (not run) {
-            // The end is told from damage by asking how many there are.
+            // The number of clusters distinguishes the end from damage.
             const auto count = chain.count();
             is_damaged_ = not count.has_value();
             if (at == 0) return failure({EIO, "read directory"});
-            // The chain is longer, so the device has failed for a moment, and this is only a part of the
+            // The chain is longer, so the device failed temporarily, and this is only a part of the
             // names.
             if (count and *count != at) return failure(run.error());
             break;
@@ -71,7 +71,7 @@ result<void> directory::read_clusters(cluster_chain& chain) {
         if (const auto done = device_.read_at(shape_.cluster_offset(run->disk_cluster), part); not done)
             return done;
         if (length < run->length and offsets_.size() < clusters_max) {
-            is_damaged_ = true;  // back at a cluster it has been to
+            is_damaged_ = true;  // the chain is cyclic
             break;
         }
     }
@@ -131,8 +131,9 @@ void directory::index(slots which, const directory_entry& raw, const long_name_c
     if (not put_leftover_aside(entry)) names_.add(std::move(entry));
 }
 
-// Of two entries of one name: one of them may be all that is left of a change of case that a crash cut short.
-// What had no room in its sector went to another, where it takes more slots. Whether that is the fresh one.
+// Handles two entries with the same name. One of them may be the result of a change of case that a
+// crash interrupted: if the new name had no room in its sector, it is in another sector and takes
+// more slots. Marks that one for removal. Returns whether it is `fresh`.
 bool directory::put_leftover_aside(const name_entry& fresh) {
     const name_entry* const twin = names_.find(fresh.name);
     if (twin == nullptr or not equal_ignoring_case(twin->name, fresh.name)) return false;
@@ -143,7 +144,7 @@ bool directory::put_leftover_aside(const name_entry& fresh) {
     const std::uint32_t fresh_cluster = first_cluster(fresh_raw, width);
     const std::uint32_t twin_cluster = first_cluster(twin_raw, width);
     if (kind_of(fresh_raw) != kind_of(twin_raw)) return false;
-    // It may have been written while the file was empty.
+    // The entry may have been written while the file was empty.
     const bool is_one_file = fresh_cluster == twin_cluster or fresh_cluster == 0 or twin_cluster == 0;
     if (not is_one_file) return false;
     const bool is_fresh =

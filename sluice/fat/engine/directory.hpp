@@ -13,25 +13,27 @@
 
 namespace sluice::fat {
 
-/// One directory in memory: its bytes, and an index of its names that ignores case. Built once by reading it
-/// through; kept while names come and go.
+/// One directory in memory: its bytes, and an index of its names that ignores case. It is read
+/// once, and updated when names are added and removed.
 ///
-/// What is changed reaches the disk in two steps, write() each time: what was added or changed first; then,
-/// after apply_removals(), what was removed, so that a name on its way from one place to another is at no
-/// moment at neither. A crash between the two leaves both; of two that are one name but for case, and one
-/// file, load() keeps one and has the other removed with the next write.
+/// Changes reach the disk in two calls of write(): first additions and updates; then, after
+/// apply_removals(), removals, so that a name that moves from one place to another always exists in
+/// at least one of them. A crash between the two calls leaves both. If two entries have names that
+/// differ only in case, and the same file, load() keeps one and removes the other with the next
+/// write.
 ///
 /// Invariants:
-///   1. image_ is what is on the device, but for the sectors in dirty_ and what is beyond a move of the end.
-///      dirty_count_ is how many they are.
-///   2. A slot is used if it is part of an entry, of a removed one that is still on the disk, or not ours to
-///      touch; used_, free_in_ (per sector) and room_from_ say so. No slot behind end_ is used.
-///   3. A set of slots that fits into a sector lies in one. Of a longer one, each sector is written before
-///   the
-///      next: the entry proper comes last.
+///   1. image_ equals the content of the device, except for the sectors in dirty_ and the bytes
+///      after a moved end. dirty_count_ is the number of dirty sectors.
+///   2. A slot is used if it is part of an entry, of a removed entry that is still on the disk, or
+///      of unknown content, which is never changed; used_, free_in_ (per sector) and room_from_
+///      record this. No slot after end_ is used.
+///   3. A set of slots that fits into a sector is in one sector. In a longer set, each sector is
+///      written before the next: the entry proper is last.
 ///   4. names_ has every entry, removed ones as long as they are on the disk.
-/// Complexity: find O(1); add O(1) amortised but for the search of room, which looks at each sector once
-/// until something is removed before it. Allocates: up to limits of FAT, 2 MiB and an index of 65,536 names.
+/// Complexity: find O(1); add O(1) amortised, except for the search for free slots, which visits
+/// each sector once until a name is removed before it. Allocates: up to the limits of FAT, 2 MiB
+/// and an index of 65,536 names.
 /// Thread safety: none of its own.
 class directory {
 public:
@@ -42,48 +44,50 @@ public:
         const geometry& shape;
         code_page page = code_page::cp437;
     };
-    /// Reads the directory whose clusters are those of `chain`; the fixed root if null. As much of it as is
-    /// intact: see is_damaged(). Errors: EIO for one without a first cluster; those of the device.
+    /// Reads the directory whose clusters are those of `chain`; the fixed root if null. Reads as
+    /// much of it as is intact: see is_damaged(). Errors: EIO for a directory without a first
+    /// cluster; those of the device.
     [[nodiscard]] static result<std::unique_ptr<directory>> load(const source& from, cluster_chain* chain);
 
-    /// Whether its chain breaks off or comes back to itself: what was read stands, nothing may be added.
+    /// Returns whether its chain is incomplete or cyclic. Then the names before the damage are
+    /// valid, but none can be added.
     [[nodiscard]] bool is_damaged() const noexcept { return is_damaged_; }
     [[nodiscard]] std::size_t bytes() const noexcept { return image_.size(); }
     [[nodiscard]] std::size_t name_count() const noexcept { return names_.count(); }
 
-    /// The entry of a name, in whatever case; null if there is none.
+    /// Returns the entry of a name, ignoring case; null if there is none.
     [[nodiscard]] const name_entry* find(std::string_view name) const { return names_.find(name); }
     [[nodiscard]] const name_entry* at(std::uint32_t slot) const noexcept { return names_.at(slot); }
-    /// The first entry at a slot or behind; null at the end.
+    /// Returns the first entry at or after a slot; null at the end.
     [[nodiscard]] const name_entry* next(std::uint32_t from) const noexcept { return names_.next(from); }
-    /// Whether a name that was removed, or given up for another, is still on the disk.
+    /// Returns whether a name that was removed or replaced is still on the disk.
     [[nodiscard]] bool is_leaving(std::string_view name) const { return names_.is_leaving(name); }
 
     [[nodiscard]] directory_entry read(std::uint32_t slot) const noexcept;
-    /// Changes an entry in its place. Its name bytes stay.
+    /// Changes an entry in place. The bytes of its name stay.
     void update(std::uint32_t slot, const directory_entry& entry) noexcept;
-    /// The entry of the volume's label, in a root.
+    /// Returns the slot of the volume's label, in a root.
     [[nodiscard]] std::optional<std::uint32_t> label_slot() const noexcept { return label_slot_; }
-    /// Lets `..` lead elsewhere.
+    /// Sets the parent directory of `..`.
     void set_parent(std::uint32_t cluster, cluster_width width) noexcept;
 
-    /// Adds a name that is not there, with what `entry` says but its name. Errors: ENOSPC: it needs to grow,
-    /// or, is_full(), cannot; EIO if it is damaged. Those of the device.
+    /// Adds a new name, with the fields of `entry` except its name. Errors: ENOSPC if the directory
+    /// must grow or, if is_full(), cannot; EIO if it is damaged; those of the device.
     [[nodiscard]] result<const name_entry*> add(std::string_view name, const directory_entry& entry);
     [[nodiscard]] bool is_full() const noexcept;
-    /// It has got another cluster, which is all zeros.
+    /// Adds a cluster that is all zeros.
     void grow(std::uint64_t offset);
 
-    /// Whether add() finds room for a name without growing.
+    /// Returns whether add() has room for a name without growing.
     [[nodiscard]] bool has_room_for(std::string_view name) noexcept;
 
-    /// Takes an entry out, of the index at once and of the bytes with the next apply_removals().
+    /// Removes an entry: from the index at once, and from the bytes with the next apply_removals().
     void remove(std::uint32_t slot);
-    /// `other` has come in the place of what was removed last, at `slot`: if one sector has both, which is
-    /// written whole or not at all, the removal takes effect at once.
+    /// `other` replaces the entry at `slot`, which was removed last. If both are in one sector,
+    /// which is written atomically, the removal takes effect at once.
     void join(std::uint32_t slot, const name_entry& other) noexcept;
-    /// Spells a name in another case, in its place or elsewhere in its sector, which is written whole or not
-    /// at all. Where it is now; nothing if there is no room for that.
+    /// Changes the case of a name, in place or elsewhere in its sector, which is written
+    /// atomically. Returns the new slot, or std::nullopt if the sector has no room.
     [[nodiscard]] std::optional<std::uint32_t> respell(std::uint32_t slot, std::string_view name);
 
     [[nodiscard]] bool is_dirty() const noexcept { return dirty_count_ != 0; }
@@ -91,9 +95,9 @@ public:
         return not removals_.empty() or not leftovers_.empty();
     }
     void apply_removals() noexcept;
-    /// Writes the sectors that have changed. `order` keeps what was written before from coming after what is
-    /// written next; meanwhile others may look names up, nobody may change any. Errors: of the device, and
-    /// of `order`, and then all stay to be written.
+    /// Writes the dirty sectors. `order` separates earlier from later writes; in the meantime other
+    /// threads may look up names but not change them. Errors: those of the device, and of `order`;
+    /// then all sectors stay dirty.
     [[nodiscard]] result<void> write(const std::function<result<void>()>& order) noexcept;
 
 private:
@@ -132,7 +136,7 @@ private:
     void write_set(slots where, std::u16string_view name, const directory_entry& raw) noexcept;
     struct own_short_name {
         short_name raw;
-        std::string alias;  // as it is shown; empty if it says the very name
+        std::string alias;  // as shown; empty if it equals the name
     };
     [[nodiscard]] own_short_name unused_short_name(std::string_view name);
     [[nodiscard]] std::uint64_t offset_of(std::uint32_t sector) const noexcept;
@@ -141,27 +145,27 @@ private:
     const geometry& shape_;
     code_page page_;
     std::vector<std::byte> image_;
-    std::vector<std::uint64_t> offsets_;  // on the device, of each cluster; of the fixed root one
+    std::vector<std::uint64_t> offsets_;  // on the device, of each cluster; one for the fixed root
     bool is_fixed_ = false;
     bool is_damaged_ = false;
-    bool is_wiped_ = false;  // behind end_
+    bool is_wiped_ = false;  // after end_
     std::uint32_t end_ = 0;
     std::optional<std::uint32_t> label_slot_;
 
     name_index names_;
-    std::unordered_map<std::string, std::uint32_t> next_number_;  // of a basis: none before is unused
+    std::unordered_map<std::string, std::uint32_t> next_number_;  // by basis; all lower numbers are used
 
     std::vector<bool> used_;
     std::vector<std::uint16_t> free_in_;  // per sector
     std::array<std::uint32_t, long_name_slots_max + 2>
-        room_from_{};  // no sector before has that many in a row, unless vacated_from_ lies before
+        room_from_{};  // no earlier sector has that many in a row, unless vacated_from_ is less
     std::uint32_t vacated_from_ = UINT32_MAX;
 
     std::vector<bool> dirty_;          // sectors
-    std::vector<bool> after_another_;  // of those: to be written once the one before is durable
+    std::vector<bool> after_another_;  // subset: to write once the preceding sector is durable
     std::size_t dirty_count_ = 0;
-    std::vector<slots> removals_;   // sets whose entry leaves
-    std::vector<slots> leftovers_;  // sets to be removed that names_ does not have
+    std::vector<slots> removals_;   // sets whose entry is being removed
+    std::vector<slots> leftovers_;  // sets to remove that names_ does not have
 };
 
 }  // namespace sluice::fat

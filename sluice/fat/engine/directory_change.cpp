@@ -30,7 +30,8 @@ void directory::vacate(slots which) noexcept {
     vacated_from_ = std::min(vacated_from_, which.first / slots_per_sector());
 }
 
-// The first row of `where.count` unused slots that begins at `from` or behind, within [where.first, ...).
+// Returns the first run of `where.count` unused slots that begins at or after `from` and is within
+// [where.first, ...).
 std::optional<std::uint32_t> directory::room_in(std::uint32_t from, slots where) const noexcept {
     ENSURE(where.count != 0 and where.first <= used_.size(), "the search is inside the directory");
     std::uint32_t row = 0;
@@ -48,7 +49,7 @@ std::optional<std::uint32_t> directory::room_for(std::uint32_t count) noexcept {
         known = std::min(known, vacated_from_);
     vacated_from_ = UINT32_MAX;
     std::uint32_t& from = room_from_[count];
-    // What does not fit into one sector lies wherever there are so many in a row.
+    // A set that does not fit into one sector can be at any run that is long enough.
     if (count > each) return room_in(from * each, {.first = slot_count(), .count = count});
     for (; from * each < slot_count(); ++from) {
         if (free_in_[from] < count) continue;
@@ -82,7 +83,7 @@ void directory::grow(std::uint64_t offset) {
     after_another_.resize(free_in_.size());
 }
 
-// Behind the end anything may stand: before the end moves there, it must not.
+// The slots after the end may have any content. They must be zeros before the end moves there.
 result<void> directory::wipe_behind_end() noexcept {
     if (is_wiped_) return {};
     ENSURE(end_ <= slot_count());
@@ -104,7 +105,7 @@ directory::own_short_name directory::unused_short_name(std::string_view name) {
     if (const auto exact = exactly(name, page_); exact and not names_.has(name))
         return {.raw = *exact, .alias = {}};
     const short_name_basis basis = basis_of(name, page_);
-    // What the numbers are counted by: names that differ only in what a number would cut off share them.
+    // The key of the counter. Names that differ only in the part that a number replaces share it.
     const short_name_bytes first = numbered(basis, 1);
     std::uint32_t& number =
         next_number_.try_emplace(std::string(first.begin(), first.end()), 1).first->second;
@@ -112,12 +113,12 @@ directory::own_short_name directory::unused_short_name(std::string_view name) {
         const short_name made{.bytes = numbered(basis, number), .case_bits = 0};
         std::string text = text_of(made.bytes, made.case_bits, page_);
         if (not names_.has(text)) return {.raw = made, .alias = std::move(text)};
-        // Round and round: a directory has fewer names than there are numbers.
+        // Wraps around: a directory has fewer names than there are numbers.
         number = number == short_name_number_max ? 1 : number + 1;
     }
 }
 
-// The pieces of a long name, if `name` is not empty, and the entry.
+// Writes the pieces of a long name, if `name` is not empty, and the entry.
 void directory::write_set(slots where, std::u16string_view name, const directory_entry& raw) noexcept {
     ENSURE(where.count == 1 + long_name_slots(name.size()), "each piece of the name has its slot");
     ENSURE(where.first + where.count <= end_, "an entry lies before the end");
@@ -131,7 +132,7 @@ void directory::write_set(slots where, std::u16string_view name, const directory
         after_another_[sector] = true;
 }
 
-// A slot that was never used would be taken for the end.
+// Moves the end, because a slot that was never used would be taken for it.
 void directory::extend_to(slots which) noexcept {
     ENSURE(which.count != 0 and which.first + which.count <= slot_count());
     for (; end_ < which.first; ++end_) {
@@ -212,8 +213,9 @@ void directory::join(std::uint32_t slot, const name_entry& other) noexcept {
     removals_.pop_back();
 }
 
-// Where a set that takes the place of `old` may stand, so that one write of a sector does both; it is
-// occupied then, and the old one's slots are not.
+// Allocates slots for a set that replaces `old` in the same sector, so that one write of that
+// sector does both. Returns the first slot; the slots of `old` are free then, except for the new
+// set.
 std::optional<std::uint32_t> directory::room_instead_of(slots old, std::uint32_t count) noexcept {
     ENSURE(count != 0 and old.count != 0 and used_[old.first], "a name takes the place of another");
     if (count == old.count) return old.first;
@@ -273,7 +275,7 @@ result<void> directory::write(const std::function<result<void>()>& order) noexce
         }
         if (after_another_[each])
             if (const auto done = order(); not done) return done;
-        // As far as it goes on, on the device, too.
+        // As long as the sectors are contiguous on the device.
         const std::uint32_t first = each++;
         while (each < sectors and dirty_[each] and not after_another_[each] and
                offset_of(each) == offset_of(first) + std::uint64_t{each - first} * shape_.sector_bytes)

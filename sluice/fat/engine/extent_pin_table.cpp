@@ -6,7 +6,8 @@
 
 namespace sluice::fat {
 
-// Relaxed: whoever asks later got the clusters after the borrower had let go of the file's ranges.
+// Relaxed: a later query is ordered after this call, because the clusters become free only after
+// the pinning thread has unlocked the file's ranges.
 void extent_pin_table::begin(cluster_extent what) noexcept {
     ENSURE(what.length != 0 and (what.first + what.length - 1) / group_clusters < counts_.size(),
            "pinned extents are clusters of the volume");
@@ -17,7 +18,7 @@ void extent_pin_table::begin(cluster_extent what) noexcept {
     }
 }
 
-// Release: what the borrower has read, it read before; pairs with the acquire of who looks for loans.
+// Release: the reads of the pinned extents come before; pairs with the acquire of a query.
 void extent_pin_table::end(cluster_extent what) noexcept {
     for (std::uint32_t group = what.first / group_clusters;
          group <= (what.first + what.length - 1) / group_clusters; ++group) {

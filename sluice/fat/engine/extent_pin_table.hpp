@@ -9,24 +9,26 @@
 
 namespace sluice::fat {
 
-/// Which clusters somebody uses where they lie, beside the file system and without a lock of its: replies
-/// that are sent from the image, reads that a worker thread does.
+/// The clusters whose content is in use outside the file system and without its locks: by replies
+/// that are sent from the image, and by reads of a worker thread.
 ///
-/// Kept for groups of 64 clusters: who asks about one is answered for its group, and may hear of a loan that
-/// is a neighbour's, but never misses one.
-/// Invariant: a group's count is twice the loans that touch it, plus one if there ever was any.
-/// Thread safety: any thread. Allocates: the constructor, 4 bytes for each group. Outlives its loans.
+/// Pins are counted for groups of 64 clusters. A query may therefore report the pin of a neighbour,
+/// but never misses one.
+/// Invariant: the count of a group is twice the number of pins that touch it, plus one if there
+/// ever was a pin.
+/// Thread safety: any thread. Allocates: in the constructor, 4 bytes for each group. Outlives its
+/// pins.
 class extent_pin_table {
 public:
-    /// For clusters up to `last`.
+    /// Creates a table for clusters up to `last`.
     explicit extent_pin_table(std::uint32_t last) : counts_(last / group_clusters + 1) {}
 
     void begin(cluster_extent what) noexcept;
     void end(cluster_extent what) noexcept;
 
-    /// Whether any of `what`, which is not empty, may be on loan now.
+    /// Returns whether any cluster of `what`, which is not empty, may be pinned now.
     [[nodiscard]] bool is_lent(cluster_extent what) const noexcept;
-    /// Whether any of it may ever have been.
+    /// Returns whether any cluster of `what` may ever have been pinned.
     [[nodiscard]] bool was_lent(cluster_extent what) const noexcept;
 
 private:
@@ -39,7 +41,7 @@ private:
     std::vector<std::atomic<std::uint32_t>> counts_;
 };
 
-/// What one borrower has. Gives it back when it goes, to a book that may outlive the volume.
+/// The pinned extents of one user. The destructor unpins them; the table may outlive the volume.
 /// Thread safety: one thread at a time. Allocates: a list.
 class loan {
 public:

@@ -8,21 +8,22 @@
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/path.hpp"
 
-// Mounting, and finding things by their names.
+// Mounting, and finding items by name.
 
 namespace sluice::fat {
 namespace {
 
 constexpr std::uint64_t root_id = 1;
 constexpr std::size_t contents_max = 1024;            // directories kept in memory
-constexpr std::size_t content_bytes_max = 64U << 20;  // the bytes of those
-constexpr std::uint32_t root_key = 0;                 // of by_cluster_: no directory begins at cluster 0
+constexpr std::size_t content_bytes_max = 64U << 20;  // their total size
+constexpr std::uint32_t root_key = 0;                 // key in by_cluster_: no directory begins at cluster 0
 
 std::uint32_t key_of(const item& of) noexcept {
     return of.parent == nullptr ? root_key : of.chain.first();
 }
 
-// Where something can change, no page may be of two clusters: one of them may be lent, the other be written.
+// If the volume can change, no page may contain two clusters: one may be pinned while the other is
+// written.
 bool can_lend(device& on, const geometry& shape, const mount_options& options) noexcept {
     if (shape.cluster_count == 0) return false;
     const auto place = on.place_of(shape.data_offset);
@@ -65,7 +66,7 @@ result<std::unique_ptr<file_system>> file_system::mount(device& on, const geomet
         if (not flags) return failure(flags.error());
         if ((*flags & clean_bit(shape.type)) == 0) made->was_dirty_ = true;
     }
-    // So that unmounting counts what is free and takes the mark away, even if nothing is changed.
+    // Then unmounting counts the free clusters and clears the mark, even without changes.
     made->is_marked_ = made->was_dirty_ and options.is_known_sound and not chosen.is_read_only;
     if (made->is_marked_)
         if (const auto counted = made->clusters(); not counted) return failure(counted.error());
@@ -85,7 +86,7 @@ cluster_width file_system::width() const noexcept {
     return shape_.type == fat_type::fat32 ? cluster_width::four_bytes : cluster_width::two_bytes;
 }
 
-// 16 bits for the slot: a directory has 65,536.
+// The slot has 16 bits: a directory has 65,536 slots.
 file_system::location file_system::location_of(const item& parent, std::uint32_t slot) noexcept {
     ENSURE(slot <= 0xffffU, "a directory has at most 65,536 slots");
     return (std::uint64_t{parent.parent == nullptr ? 1U : parent.chain.first()} << 16 | (slot & 0xffffU)) +
@@ -101,7 +102,7 @@ item_ptr file_system::item_at(const item_ptr& parent, const name_entry& entry) {
     ENSURE(parent->content->at(entry.slot) == &entry, "an entry is one of its directory's");
     const directory_entry raw = parent->content->read(entry.slot);
     const bool is_directory = kind_of(raw) == slot_kind::directory;
-    // Not in one piece with its count, which stays as long as the entry remembers it.
+    // Not make_shared: the control block lives as long as the entry has a weak pointer.
     item_ptr made(new item(id_of(*parent, entry), is_directory,
                            cluster_chain(table_, shape_, options_.strategy, first_cluster(raw, width()))));
     made->parent = parent;
@@ -122,7 +123,7 @@ result<directory*> file_system::content_of(const item_ptr& of) {
         if (claimed != by_cluster_.end() and claimed->second != of.get())
             return failure({ELOOP, "look into directory"});
         if (key == root_key and of->parent != nullptr) return failure({EIO, "look into directory"});
-        // The root may be reached by its cluster, too.
+        // The root may also be reached by its cluster.
         if (of->parent != nullptr and shape_.type == fat_type::fat32 and key == shape_.root_cluster)
             return failure({ELOOP, "look into directory"});
         const bool is_fixed = of->parent == nullptr and shape_.type != fat_type::fat32;
@@ -141,8 +142,8 @@ result<directory*> file_system::content_of(const item_ptr& of) {
     return of->content.get();
 }
 
-// What is known of names outlives the directory's stay in memory: ids hold until the volume is unmounted, and
-// who finds a file twice finds the same item.
+// The uses of names outlive the content of the directory in memory: ids are valid until the volume
+// is unmounted, and two lookups of a file return the same item.
 void file_system::put_uses_aside(const item& of) {
     for (const name_entry* each = of.content->next(0); each != nullptr;
          each = of.content->next(each->slot + 1))
@@ -171,8 +172,8 @@ void file_system::drop_content(item& of) noexcept {
     of.content.reset();
 }
 
-// Forgets what was used longest ago. Not in the middle of anything: contents must not go under their users,
-// of whom one may be in the middle of a commit.
+// Evicts the least recently used contents. Called only between operations, because contents must
+// not be destroyed while another function, for example a commit, uses them.
 void file_system::trim() noexcept {
     ENSURE(recent_.size() == by_cluster_.size(), "each loaded directory is listed once");
     if (recent_.size() <= contents_max and recent_bytes_ <= content_bytes_max) return;
@@ -187,13 +188,13 @@ void file_system::trim() noexcept {
     }
 }
 
-// Who only looks something up does not wait for changes_, and leaves it to the next one.
+// A lookup does not wait for changes_; it leaves the eviction to a later call.
 void file_system::try_to_trim() noexcept {
     const std::unique_lock changing(changes_, std::try_to_lock);
     if (changing) trim();
 }
 
-// Of the components above the last, each has to be a directory.
+// Finds an item. Each component before the last must be a directory.
 result<item_ptr> file_system::walk(std::string_view path) {
     if (const auto valid = vfs::check_path(path); not valid) return failure(valid.error());
     item_ptr here = root_;
@@ -210,8 +211,8 @@ result<item_ptr> file_system::walk(std::string_view path) {
     return here;
 }
 
-// With names_ held: an item that is about to go, as only `last` has it, takes with it what is remembered of
-// it, or the next who comes by its name would have to look.
+// Requires names_. If only `last` refers to an item that will be destroyed, also removes the weak
+// pointer in its directory entry, so that the next lookup does not have to check it.
 void file_system::forget_use(const item_ptr& last) noexcept {
     if (last.use_count() != 1 or last->is_removed or last->parent == nullptr) return;
     const auto& content = last->parent->content;
@@ -242,8 +243,8 @@ bool file_system::is_last(const item& held) noexcept {
 }
 
 void file_system::closed(item_ptr& which) noexcept {
-    // Zeros may have to be written; nobody should have to wait for that. Where it fails, the file ends, on
-    // the disk, where its data does.
+    // Zeros may have to be written; do it before other threads would have to wait. If that fails,
+    // the file on the disk ends where its data ends.
     if (not which->is_removed and is_unsettled(*which) and is_last(*which)) (void)settle(*which);
     const std::scoped_lock guard(names_);
     ENSURE(which->handles != 0 and handles_ >= which->handles, "a handle is closed once");
@@ -286,7 +287,7 @@ item_status file_system::status_of(const directory_entry& entry) const noexcept 
         .is_directory = has(static_cast<attributes>(entry.attribute_bits.value()), attributes::directory)};
 }
 
-// With the item's mutex held.
+// Requires the item's mutex.
 item_status file_system::status_locked(const item& of) const noexcept {
     ENSURE(of.valid() <= of.size(), "invariant 3 of item");
     directory_entry raw = of.entry;
@@ -302,16 +303,16 @@ item_status file_system::status_locked(const item& of) const noexcept {
     return found;
 }
 
-// Without names_, which a commit holds but while it waits for the disk.
+// Does not need names_, which a commit holds except while it waits for the disk.
 item_status file_system::status(item& of) noexcept {
     const std::shared_lock guard(of.mutex);
     return status_locked(of);
 }
 
-// With names_ held, of a directory whose content is in memory.
+// Requires names_, and a directory whose content is in memory.
 file_system::listed file_system::listed_of(const item& directory, const name_entry& entry) const {
     listed one{.name = std::string(entry.name.view()), .status = {}, .slot = entry.slot};
-    // What is in use knows better than what is on the disk.
+    // The item in use has newer values than the disk.
     if (const item_ptr held = entry.use.held.lock()) {
         const std::shared_lock reading(held->mutex);
         one.status = status_locked(*held);
@@ -371,7 +372,8 @@ std::string file_system::label() {
 }
 
 result<std::uint32_t> file_system::free_clusters() noexcept {
-    // Whoever left the volume clean has counted; as long as we change nothing, that holds.
+    // The program that left the volume clean has counted the free clusters; the number is valid as
+    // long as nothing changes.
     if (clusters_.load() == nullptr and not was_dirty_ and shape_.info_offset) {
         info_sector raw;
         if (device_.read_at(*shape_.info_offset, std::as_writable_bytes(std::span(&raw, 1))))

@@ -15,10 +15,10 @@
 
 namespace sluice::fat {
 
-/// How much a crash may take.
+/// The extent of the damage that a crash may cause.
 enum class write_mode : std::uint8_t {
-    fast,     ///< order is up to the disk but for the dirty mark; a flush makes durable
-    ordered,  ///< a crash leaves lost clusters at worst; a flush makes durable
+    fast,     ///< only the dirty mark is ordered; durable after a flush
+    ordered,  ///< a crash leaves at worst lost clusters; durable after a flush
     sync,     ///< ordered, and each call durable when it returns
 };
 
@@ -28,12 +28,12 @@ struct mount_options {
     code_page page = code_page::cp437;
     time_zone zone = time_zone::host();
     lookup_strategy strategy = lookup_strategy::runs;
-    bool discards = true;  // tell the device which clusters became free, once that is durable
-    /// Whoever left it dirty had a journal, which has been carried out: it is marked clean in the end.
+    bool discards = true;  // discard freed clusters on the device, once that is durable
+    /// The last writer used a journal, which has been recovered: unmounting marks the volume clean.
     bool is_known_sound = false;
 };
 
-/// What is to be changed of an item; what is not given stays.
+/// A change of an item; unset members stay as they are.
 struct item_change {
     std::optional<time_point> created{};
     std::optional<time_point> accessed{};
@@ -49,15 +49,15 @@ struct item_status {
     time_point created{};
     time_point accessed{};
     time_point modified{};
-    time_point changed{};  // while in use, of anything; else as modified
+    time_point changed{};  // last change of any kind while in use; otherwise as modified
     bool is_directory = false;
     bool is_removed = false;
 };
 
 class file_system;
 
-/// A file or directory that is held; what is removed lives on until its last handle goes.
-/// Move-only. Goes before its file system.
+/// A reference to a file or directory. A removed file exists until its last handle is destroyed.
+/// Move-only. Destroyed before its file system.
 class item_handle {
 public:
     item_handle() noexcept = default;
@@ -82,79 +82,87 @@ private:
     item_ptr item_;
 };
 
-/// A FAT volume, mounted: the engine beneath fat::volume, the commands and the benchmarks.
+/// A mounted FAT volume: the engine below fat::volume, the commands and the benchmarks.
 ///
-/// What is changed of names and of where files lie stays in memory until commit(), which writes it in an
-/// order that leaves the volume usable at every moment (docs/algorithms/fat.md): the dirty mark; data; the
-/// table, new entries before links to them; directories, what is new before what is gone; and then what was
-/// given up becomes free. Data is written at once.
+/// Changes of names and of cluster chains stay in memory until commit(). It writes them in an order
+/// that leaves the volume usable at every moment (docs/algorithms/fat.md): the dirty mark; data;
+/// the table, new entries before links to them; directories, additions before removals. Then the
+/// released clusters become free. Data is written at once.
 ///
 /// Invariants:
-///   1. Locks are taken in this order: ranges of an item; changes_; names_; an item's mutex; queue_; those
-///      inside allocator and table. Who changes names or commits holds changes_ throughout, and names_ but
-///      while the commit waits for the disk: then others look names up and let items go, and change neither
-///      a directory nor what the commit still has to write. Contents are dropped only with changes_ held, or
-///      of what is removed and has no handle any more.
-///   2. A directory is in memory once: by_cluster_ has the items whose content is loaded. A second one that
-///      claims the same cluster is refused (ELOOP), be it its own ancestor.
-///   3. Size and valid length of a file change only under a lock on its ranges from the lesser one to the
-///   end;
-///      so who holds a range within the valid length may transfer it in place.
-///   4. What changed an item's entry is in it before the item is in dirty_items_; what it gave up is released
-///      after that. So a commit that takes the released before the entries writes no entry that leads to
-///      what it frees.
-///   5. A cluster is freed only if the table has it as taken. A cluster that is free in the table becomes
-///   part
-///      of a chain only for the file that it was allocated to, and gets no link before. So two files of a
-///      damaged volume that share a cluster do not free it twice, and neither continues after a cluster that
-///      the other has freed.
-///   6. What is lent (lend()) nobody else is given before it comes back, and what ever was lent not before
-///      the host has forgotten its pages. So who was lent a file's bytes, or has taken their pages by
-///      reference, sees bytes of that file, of whatever time, and never another's.
+///   1. Locks are acquired in this order: ranges of an item; changes_; names_; an item's mutex;
+///      queue_; those inside allocator and table. A thread that changes names or commits holds
+///      changes_ for the whole operation, and names_ except while the commit waits for the disk.
+///      During that wait, other threads can look up names and close items, but change neither a
+///      directory nor anything that the commit still has to write. Contents are dropped only with
+///      changes_ held, or if the item is removed and has no handles.
+///   2. A directory is in memory once: by_cluster_ has the items whose content is loaded. A second
+///      directory that claims the same cluster, even its own ancestor, is rejected (ELOOP).
+///   3. Size and valid length of a file change only under a lock on its ranges from the lesser one
+///      to the end. So a thread that holds a range within the valid length may transfer it in
+///      place.
+///   4. A change is in an item's entry before the item is in dirty_items_; the clusters that the
+///      change gave up are released after that. So if a commit collects the released clusters
+///      before the entries, it writes no entry that refers to a cluster that it frees.
+///   5. A cluster is freed only if it is taken in the table. A cluster that is free in the table
+///      becomes part of a chain only for the file that it was allocated to, and gets no link
+///      before. So if two files of a damaged volume share a cluster, they do not free it twice, and
+///      neither continues after a cluster that the other has freed.
+///   6. Pinned extents (lend()) are not reallocated before they are unpinned, and extents that were
+///      ever pinned are not reallocated before the host has evicted their pages. So a holder of a
+///      pin, or of pages spliced from it, sees old or new bytes of that file, but never those of
+///      another file.
 /// Thread safety: any thread, all members but the destructor. Blocks: for the device. Allocates: yes.
 class file_system {
 public:
-    /// `on` and `clock` outlive it. Errors: EIO if the root cannot be read; those of the device.
+    /// `on` and `clock` outlive the file system. Errors: EIO if the root cannot be read; those of
+    /// the device.
     [[nodiscard]] static result<std::unique_ptr<file_system>> mount(device& on, const geometry& shape,
                                                                     const clock_source& clock,
                                                                     const mount_options& options = {});
     file_system(const file_system&) = delete;
     file_system& operator=(const file_system&) = delete;
-    /// Commits and marks the volume clean, as far as that works: who wants to know calls unmount() before.
+    /// Commits and marks the volume clean, if that succeeds. To get the result, call unmount()
+    /// first.
     ~file_system();
-    /// Commits, writes what FSInfo has, and marks the volume clean, unless it was not when it was mounted.
+    /// Commits, writes FSInfo, and marks the volume clean, unless it was dirty when it was mounted.
     [[nodiscard]] result<void> unmount() noexcept;
 
     [[nodiscard]] const geometry& shape() const noexcept { return shape_; }
     [[nodiscard]] bool is_read_only() const noexcept { return options_.is_read_only; }
-    /// As the boot sector or FAT[1] said when it was mounted.
+    /// Returns the state of the mark in the boot sector or FAT[1] at mount time.
     [[nodiscard]] bool was_dirty() const noexcept { return was_dirty_; }
-    /// The label in the root, else the boot sector's, as text; empty if there is none.
+    /// Returns the label of the root, or else of the boot sector, as text; empty if there is none.
     [[nodiscard]] std::string label();
-    /// Clusters that are free. Complexity: O(1), but for the first time, which may look through the table.
+    /// Returns the number of free clusters. Complexity: O(1), except for the first call, which may
+    /// scan the table.
     [[nodiscard]] result<std::uint32_t> free_clusters() noexcept;
     [[nodiscard]] const table_counters& counters() const noexcept { return table_.counters(); }
 
-    // --- names; paths as vfs::check_path has them
+    // --- names; paths are in the form of vfs::check_path
 
-    /// Errors: ENOENT if the last component is missing; ENOTDIR if an earlier one is, or is a file; ELOOP for
-    /// a directory that claims the place of another; EIO.
+    /// Finds an item by its path. Errors: ENOENT if the last component is missing; ENOTDIR if an
+    /// earlier one is missing or is a file; ELOOP for a directory that claims the cluster of
+    /// another; EIO.
     [[nodiscard]] result<item_handle> find(std::string_view path) noexcept;
-    /// Errors: as find of what is above; EEXIST; ENOSPC, also for a directory that is full; EROFS; EILSEQ for
-    /// a name that ends in a dot or a space.
+    /// Creates a file or directory. Errors: as find for the parent directory; EEXIST; ENOSPC, also
+    /// for a full directory; EROFS; EILSEQ for a name that ends in a dot or a space.
     [[nodiscard]] result<item_handle> create(std::string_view path, bool is_directory,
                                              attributes bits) noexcept;
-    /// One more handle.
+    /// Returns another handle of the item.
     [[nodiscard]] item_handle again(item& of) noexcept;
     enum class if_taken : bool { refuse, replace };
-    /// Errors: as create; EBUSY for the root; ENOENT if it was removed; EINVAL for a directory into itself;
-    /// ENOTEMPTY, EISDIR, ENOTDIR for what is not replaced.
+    /// Renames or moves an item. Errors: as create; EBUSY for the root; ENOENT if it was removed;
+    /// EINVAL for a directory into itself; ENOTEMPTY, EISDIR, ENOTDIR if the target cannot be
+    /// replaced.
     [[nodiscard]] result<void> rename(item& what, std::string_view path, if_taken taken) noexcept;
-    /// Errors: EBUSY for the root; ENOENT if it was removed; ENOTEMPTY; EROFS.
+    /// Removes an item. Errors: EBUSY for the root; ENOENT if it was removed; ENOTEMPTY; EROFS.
     [[nodiscard]] result<void> remove(item& what) noexcept;
-    /// Where it is called what; of what was removed, where its directory is and what it was called last.
+    /// Returns the path of an item. For a removed item, returns its last name in its former
+    /// directory.
     [[nodiscard]] std::string path_of(const item& of) noexcept;
-    /// The first name of a directory at `from_slot` or behind, and its status; nothing at the end.
+    /// Returns the first name of a directory at or after `from_slot`, and its status; std::nullopt
+    /// at the end.
     /// Errors: ENOTDIR; as find.
     struct listed {
         std::string name;
@@ -162,57 +170,62 @@ public:
         std::uint32_t slot = 0;
     };
     [[nodiscard]] result<std::optional<listed>> list(item& of, std::uint32_t from_slot) noexcept;
-    /// Appends names in the order of their slots, until `found` has `most`, or at the end. Takes the lock of
-    /// the names once, for as long as that lasts. Errors: as above. Allocates: the names.
+    /// Appends names in the order of their slots, until `found` has `most` names, or the directory
+    /// ends. Holds the lock of the names throughout. Errors: as above. Allocates: the names.
     [[nodiscard]] result<void> list(item& of, std::uint32_t from_slot, std::size_t most,
                                     std::vector<listed>& found) noexcept;
-    /// The identity of a directory on the disk, and whether list() returns all of its names.
-    /// Errors: ENOTDIR; as find. Complexity: O(1) if the directory is in memory, else linear in its size.
+    /// Returns the on-disk identity of a directory, and whether list() returns all of its names.
+    /// Errors: ENOTDIR; as find. Complexity: O(1) if the directory is in memory, else linear in its
+    /// size.
     struct directory_state {
         std::uint32_t first_cluster = 0;  // 0: the root of FAT12 and FAT16
         bool is_cut_off = false;          // its cluster chain is damaged: names after the damage are missing
     };
     [[nodiscard]] result<directory_state> state_of(item& of) noexcept;
 
-    // --- what an item is
+    // --- status of an item
 
     [[nodiscard]] item_status status(item& of) noexcept;
-    /// Errors: EROFS.
+    /// Changes times or attributes. Errors: EROFS.
     [[nodiscard]] result<void> change(item& of, const item_change& wanted) noexcept;
 
-    // --- data of a file; `hint` is that of one stream of requests. EAGAIN: not without waiting, which was
-    // not allowed, and nothing was done.
+    // --- data of a file. Each stream of requests has its own `hint`. EAGAIN means that the call
+    // would have to wait but may not, and that nothing was done.
 
-    /// Fewer bytes only at the end. Errors: EIO where the chain ends before the size says.
+    /// Reads; returns fewer bytes only at the end of the file. Errors: EIO if the chain is shorter
+    /// than the size.
     [[nodiscard]] result<std::size_t> read(item& of, run_list::hint& hint, std::span<std::byte> into,
                                            std::uint64_t offset, may_wait waits = may_wait::yes) noexcept;
-    /// Errors: EFBIG beyond 2^32 - 1 bytes; ENOSPC; EROFS; EIO. Without waiting it commits nothing (see
-    /// is_commit_due()), and works only where the device takes writes into the host's memory.
+    /// Writes. Errors: EFBIG beyond 2^32 - 1 bytes; ENOSPC; EROFS; EIO. If it may not wait, it
+    /// commits nothing (see is_commit_due()), and works only if the device writes into the host's
+    /// memory.
     [[nodiscard]] result<void> write(item& of, run_list::hint& hint, std::span<const std::byte> from,
                                      std::uint64_t offset, may_wait waits = may_wait::yes) noexcept;
-    /// What is added reads as zeros, which are not written before they must be. Errors: as write.
+    /// Sets the size. Added bytes read as zeros, which are not written before that is necessary.
+    /// Errors: as write.
     [[nodiscard]] result<void> truncate(item& of, std::uint64_t size_bytes) noexcept;
-    /// Expects it to grow to that. Errors: ENOSPC, EFBIG, EROFS.
+    /// Preallocates clusters for an expected size. Errors: ENOSPC, EFBIG, EROFS.
     [[nodiscard]] result<void> expect(item& of, std::uint64_t size_bytes) noexcept;
-    /// Moves a file's data to fewer runs of clusters, if there is room for that. The move is one commit of
-    /// its own, after one of all that was changed before: until then neither the table nor a directory has
-    /// the new clusters. So a crash leaves the old runs or the new ones, and with a journal nothing else;
-    /// without one, at worst lost clusters. Times do not change. Errors: EISDIR, EROFS; EIO for a damaged
-    /// chain; those of the device. Allocates: 1 MiB and lists. Blocks: for the device; requests for the same
-    /// file wait. Complexity: linear in the file.
+    /// Moves a file's data to fewer runs of clusters, if there is free space for them. The move is
+    /// a separate commit, after a commit of all earlier changes: until then neither the table nor a
+    /// directory refers to the new clusters. So a crash leaves the old runs or the new ones;
+    /// without a journal, at worst also lost clusters. Times do not change. Errors: EISDIR, EROFS;
+    /// EIO for a damaged chain; those of the device. Allocates: 1 MiB and lists. Blocks: for the
+    /// device; requests for the same file wait. Complexity: linear in the file.
     struct run_counts {
         std::uint64_t before = 0;
-        std::uint64_t after = 0;  // the same if there was no better room
+        std::uint64_t after = 0;  // equal to `before` if there was no better place
     };
     [[nodiscard]] result<run_counts> defragment(item& of) noexcept;
-    /// Errors: as write; never lengthens.
+    /// Sets a range to zeros; never extends the file. Errors: as write.
     [[nodiscard]] result<void> zero(item& of, byte_extent where) noexcept;
-    /// Makes data and names durable.
+    /// Makes the data and name of the item durable.
     [[nodiscard]] result<void> flush(item& of) noexcept;
 
-    /// Where data lies: contiguous pieces of the device, ascending, each as large as it can be; what reads as
-    /// zeros without being there comes without a place. The bytes are kept from being changed through the
-    /// file system while `visit` looks at them; false ends it. Errors: as read.
+    /// Visits the data of a range: contiguous pieces of the device, in ascending order, each as
+    /// large as possible. Zeros that are not on the device come as pieces without a place. The
+    /// bytes cannot be changed through the file system while `visit` runs; if it returns false, the
+    /// visit ends. Errors: as read.
     struct piece {
         std::uint64_t offset = 0;  // in the file
         std::uint64_t length = 0;
@@ -222,19 +235,20 @@ public:
                                                const std::function<bool(const piece&)>& visit,
                                                may_wait waits = may_wait::yes) noexcept;
 
-    /// Whether lend() can work: the device is (part of) a file of the host, and read-only, or clusters are
-    /// whole pages that the host can be made to forget.
+    /// Returns whether lend() can work: the device is (part of) a file of the host, and either it
+    /// is read-only, or clusters are whole pages that can be evicted from the host's memory.
     [[nodiscard]] bool lends() const noexcept { return lends_; }
-    /// Where bytes lie in the file of the host, for transfers that bypass us, and lock nothing: writes to the
-    /// file may show, at once or never. Errors: as read; EOPNOTSUPP if it does not lend; E2BIG if that would
-    /// be more than `runs_max` runs.
+    /// Pins bytes and returns their location in the file of the host, for transfers that bypass the
+    /// engine and its locks: later writes to the file may or may not be visible. Errors: as read;
+    /// EOPNOTSUPP if extents cannot be pinned; E2BIG if there are more than `runs_max` runs.
     [[nodiscard]] result<vfs::host_runs> lend(item& of, byte_extent where, std::size_t runs_max,
                                               may_wait waits = may_wait::yes) noexcept;
 
-    /// Makes everything durable, in order. Errors: of the device; what was not written is tried again by the
-    /// next one.
+    /// Makes all changes durable, in order. Errors: those of the device; the next commit retries
+    /// the rest.
     [[nodiscard]] result<void> commit() noexcept;
-    /// Whether so much has changed that one should not be put off. Who may wait sees to it by himself.
+    /// Returns whether there are so many changes that a commit should not be postponed. Calls that
+    /// may wait commit by themselves.
     [[nodiscard]] bool is_commit_due() noexcept;
 
 private:
@@ -243,7 +257,7 @@ private:
 
     file_system(device& on, const geometry& shape, const clock_source& clock, const mount_options& options);
 
-    // look-up, with names_ held; trim with changes_, too (file_system.cpp)
+    // lookup, with names_ held; trim also with changes_ (file_system.cpp)
     [[nodiscard]] cluster_width width() const noexcept;
     [[nodiscard]] static location location_of(const item& parent, std::uint32_t slot) noexcept;
     [[nodiscard]] item_ptr item_at(const item_ptr& parent, const name_entry& entry);
@@ -335,13 +349,13 @@ private:
     [[nodiscard]] result<void> write_directories(bool is_removing) noexcept;
     struct cut {
         item_ptr of;
-        std::uint32_t last = 0;  // the cluster that is to be the last of its chain
+        std::uint32_t last = 0;  // the cluster that becomes the last of its chain
     };
     struct given_up {
         std::vector<cut> cuts;
         std::vector<cluster_extent> rest;   // not yet free in the table
-        std::vector<cluster_extent> freed;  // free there, and to be had once that is durable
-        std::uint64_t asked = 0;            // how many were released for those
+        std::vector<cluster_extent> freed;  // free there; available once that is durable
+        std::uint64_t asked = 0;            // number of clusters released
         [[nodiscard]] bool is_empty() const noexcept { return cuts.empty() and rest.empty() and asked == 0; }
     };
     [[nodiscard]] given_up take_given_up();
@@ -362,7 +376,7 @@ private:
     allocation_table table_;
     bool was_dirty_ = false;
     const bool lends_;
-    const bool writes_at_once_;  // into the memory of the host, which puts off the disk
+    const bool writes_at_once_;  // into the memory of the host, without waiting for the disk
 
     std::mutex allocator_made_;
     std::atomic<allocator*> clusters_{nullptr};
@@ -371,21 +385,21 @@ private:
     std::shared_ptr<extent_pin_table> loans_;  // null: no extent has been pinned
 
     std::mutex changes_;
-    std::mutex names_;  // guards what follows, and the names and contents of items
+    std::mutex names_;  // guards the members below, and names and contents of items
     item_ptr root_;
-    std::size_t handles_ = 0;  // given out
+    std::size_t handles_ = 0;  // open handles
     std::uint64_t next_id_ = new_id_base();
-    std::unordered_map<location, name_use> uses_;  // of names whose directory is not in memory
+    std::unordered_map<location, name_use> uses_;  // for names whose directory is not in memory
     std::unordered_map<std::uint32_t, item*> by_cluster_;
-    std::list<item_ptr> recent_;  // directories with content, the last used first
+    std::list<item_ptr> recent_;  // directories with content, most recently used first
     std::size_t recent_bytes_ = 0;
     std::set<item_ptr> dirty_directories_;
     bool is_marked_ = false;
-    std::deque<given_up> unfinished_;  // of this commit, and of those that failed
+    std::deque<given_up> unfinished_;  // of this commit, and of failed ones
     std::vector<cluster_extent>
-        lent_;  // free on the disk, and lent, or remembered by the host, when last seen
+        lent_;  // free on the disk, but pinned, or in the host's memory, when last checked
 
-    std::mutex queue_;  // guards what follows
+    std::mutex queue_;  // guards the members below
     std::vector<item_ptr> dirty_items_;
     std::vector<cut> cuts_;
 };

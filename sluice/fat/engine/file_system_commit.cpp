@@ -4,18 +4,19 @@
 #include "sluice/fat/codec/boot_sector.hpp"
 #include "sluice/fat/engine/file_system.hpp"
 
-// Writing down what has changed, in an order that leaves the volume usable at every moment.
+// Writing the changes in an order that leaves the volume usable at every moment.
 
 namespace sluice::fat {
 namespace {
 
-// Beyond that, changes are not left to gather.
+// Above these limits a commit is due.
 constexpr std::uint64_t table_bytes_max = 16U << 20;
 constexpr std::size_t queued_items_max = 4096;
-// The largest pieces a commit discards: a deleted file in very many pieces does not hold it up.
+// Number of extents that a commit discards, the largest first: a deleted file in very many
+// fragments does not delay it.
 constexpr std::size_t discards_max = 1024;
 
-// The same clusters in as few pieces as can be.
+// Returns the same clusters in as few extents as possible.
 std::vector<cluster_extent> merged(std::vector<cluster_extent> pieces) {
     std::ranges::sort(pieces, {}, &cluster_extent::first);
     std::vector<cluster_extent> whole;
@@ -56,7 +57,7 @@ result<void> file_system::wait_for_disk() noexcept {
     return while_others_look([&] { return device_.barrier(); });
 }
 
-// Keeps what was written before from coming after what is written next.
+// Orders earlier writes before later ones.
 result<void> file_system::order() noexcept {
     return options_.mode == write_mode::fast ? result<void>() : wait_for_disk();
 }
@@ -66,7 +67,8 @@ result<void> file_system::flush_table() noexcept {
     return while_others_look([&] { return table_.flush(options_.mode != write_mode::fast); });
 }
 
-// With the item's mutex held. A write only notes when it was: many come before anybody wants to know.
+// Requires the item's mutex. A write only records its time, because there are many writes for each
+// read of the time.
 void file_system::stamp(directory_entry& raw, const item& of) const noexcept {
     if (not of.written) return;
     const packed_time packed = pack(*of.written, options_.zone);
@@ -81,7 +83,7 @@ directory_entry file_system::entry_of(item& of) noexcept {
     directory_entry raw = of.entry;
     set_first_cluster(raw, of.chain.first(), width());
     ENSURE(of.size() <= UINT32_MAX, "a size has 32 bits on the disk");
-    // What is only thought to be zero is not the file's on the disk.
+    // Zeros that were not written are not part of the file on the disk.
     if (not of.is_directory)
         raw.size_bytes = le32(static_cast<std::uint32_t>(std::min(of.valid(), of.size())));
     return raw;
@@ -101,7 +103,7 @@ void file_system::write_entries() {
         }
         if (each->is_removed or each->parent == nullptr) continue;
         const auto in = content_of(each->parent);
-        if (not in) continue;  // it was there when the item was found; a damaged volume may change its mind
+        if (not in) continue;  // it was readable before; on a damaged volume that may change
         directory_entry raw = entry_of(*each);
         raw.case_bits = (*in)->read(each->slot).case_bits;
         (*in)->update(each->slot, raw);
@@ -122,7 +124,7 @@ result<void> file_system::write_directories(bool is_removing) noexcept {
     return {};
 }
 
-// Not one that was loaded while the disk worked and turned out to have something to remove.
+// Keeps a directory that was loaded while the disk was busy and that has removals.
 void file_system::forget_written_directories() {
     std::erase_if(dirty_directories_, [](const item_ptr& each) {
         return each->content == nullptr or not(each->content->is_dirty() or each->content->has_removals());
@@ -143,7 +145,7 @@ byte_extent file_system::on_device(cluster_extent what) const noexcept {
             .length = std::uint64_t{what.length} * shape_.cluster_bytes};
 }
 
-// The largest of them.
+// Discards the largest extents.
 void file_system::discard(std::vector<cluster_extent>& freed) noexcept {
     if (not options_.discards) return;
     const std::size_t count = std::min(freed.size(), discards_max);
@@ -154,8 +156,9 @@ void file_system::discard(std::vector<cluster_extent>& freed) noexcept {
         (void)device_.discard(on_device(freed[i]));
 }
 
-// Free on the disk, durably: to be had again, but for what somebody may still look at (invariant 6), which a
-// later commit asks about again. `asked` clusters were given up for it.
+// Makes clusters available that are durably free on the disk, except pinned or cached ones
+// (invariant 6), which a later commit checks again. `asked` is the number of clusters that were
+// released with them.
 void file_system::make_available(std::vector<cluster_extent> freed, std::uint64_t asked) noexcept {
     const std::shared_ptr<extent_pin_table> book = loans_so_far();
     std::vector<cluster_extent> available;
@@ -188,14 +191,16 @@ void file_system::ask_for_loans() noexcept {
 result<void> file_system::free_given_up(given_up& what) noexcept {
     for (const cut& each : what.cuts) {
         ENSURE(shape_.is_cluster(each.last), "a chain that was cut has a last cluster");
-        // What is free in the table may be had by others: on a damaged volume, another file gave it up.
+        // Free clusters in the table may belong to other files: on a damaged volume, another file
+        // has freed this one.
         const auto free = table_.is_free(each.last);
         if (not free) return failure(free.error());
         if (*free) continue;
         const auto done = table_.set({.first = each.last, .length = 1}, end_entry(shape_.type));
         if (not done) return done;
     }
-    // What is free in the table, if not yet on the disk, is not asked again when a commit is tried again.
+    // Clusters that are free in the table, if not yet on the disk, are not freed again when a
+    // commit is retried.
     while (not what.rest.empty()) {
         const auto freed = table_.free_up(what.rest.back());
         if (not freed) return failure(freed.error());
@@ -265,7 +270,7 @@ result<void> file_system::write_changes() noexcept {
     }
     forget_written_directories();
     while (not unfinished_.empty()) {
-        given_up& each = unfinished_.front();  // in the order in which it was given up
+        given_up& each = unfinished_.front();  // in the order of the releases
         if (not each.is_empty())
             if (const auto done = free_given_up(each); not done) return done;
         unfinished_.pop_front();
@@ -283,7 +288,7 @@ result<void> file_system::write_mark(bool is_dirty) noexcept {
     return device_.write_at(shape_.dirty_byte_offset(), state);
 }
 
-// The first of all that is written since the volume was clean.
+// The first write after the volume was clean.
 result<void> file_system::mark_dirty() noexcept {
     if (is_marked_) return {};
     if (const auto done = write_mark(true); not done) return done;
@@ -296,7 +301,7 @@ result<void> file_system::mark_dirty() noexcept {
     return {};
 }
 
-// The last: everything else is durable.
+// The last write: everything else is durable.
 result<void> file_system::mark_clean() noexcept {
     if (not is_marked_) return {};
     ENSURE(unfinished_.empty(), "a clean volume has no pending releases");
@@ -312,7 +317,7 @@ result<void> file_system::mark_clean() noexcept {
     }
     if (const auto done = wait_for_disk(); not done) return done;
     is_marked_ = false;
-    // Somebody left it in the middle of something, which we have not looked for.
+    // The volume was not cleanly unmounted, and nothing has checked it since.
     if (was_dirty_ and not options_.is_known_sound) return {};
     if (const std::uint32_t bit = clean_bit(shape_.type); bit != 0) {
         const auto flags = table_.reserved_entry(1);

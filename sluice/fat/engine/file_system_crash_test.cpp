@@ -15,9 +15,10 @@
 #include "sluice/fat/device/overlay_device.hpp"
 #include "sluice/fat/device/recording_device.hpp"
 
-// What a crash may leave. Every write of an operation and its commit is recorded; then the volume is made as
-// a crash might have left it, after each write and with any of the sectors since the last barrier missing,
-// and judged: at worst lost clusters, chains longer than their files, and the two names of a file on its way.
+// The possible states after a crash. The test records every write of an operation and its commit.
+// Then it reconstructs the volume after each write, with any of the sectors since the last barrier
+// missing, and judges it. Acceptable are at worst lost clusters, chains longer than their files,
+// and both names of a file that is being moved.
 
 namespace sluice::fat {
 namespace {
@@ -27,7 +28,7 @@ constexpr std::size_t sector_bytes = 512;
 struct scenario {
     const char* name;
     std::function<void(file_system&)> act;
-    // What is wrong with the names and contents after a crash; empty if nothing.
+    // Returns a problem of the names and contents after a crash; empty if there is none.
     std::function<std::string(file_system&)> judge;
     std::set<problem_kind> allowed{};
 };
@@ -57,7 +58,7 @@ void prepare(file_system& fs) {
         put(fs, "e/filler " + std::to_string(i), text(600, 'f'));
     for (const char* path : {"e/pieces", "e/between"})
         put(fs, path, "");
-    for (std::uint64_t i = 0; i < 8; ++i) {  // each takes the cluster after the other's
+    for (std::uint64_t i = 0; i < 8; ++i) {  // each takes the cluster after that of the other
         write_at(fs, "e/pieces", text(512, 'p'), i * 512);
         write_at(fs, "e/between", text(512, 'q'), i * 512);
     }
@@ -84,7 +85,7 @@ std::size_t spellings_of(file_system& fs, std::string_view path, std::string_vie
     }
 }
 
-// Of what files contain.
+// Scenarios that change the content of files.
 std::vector<scenario> content_scenarios() {
     return {
         {"create", [](file_system& fs) { put(fs, "d/new file with a long name.text", text(5000, 'n')); },
@@ -105,9 +106,8 @@ std::vector<scenario> content_scenarios() {
          },
          [](file_system& fs) {
              const std::string found = content_of(fs, long_path);
-             return found.starts_with(text(2000, 'a'))
-                        ? ""
-                        : "the part that stayed is gone: " + found.substr(0, 20);
+             return found.starts_with(text(2000, 'a')) ? ""
+                                                       : "the remaining part is lost: " + found.substr(0, 20);
          }},
         {"defragment",
          [](file_system& fs) {
@@ -125,7 +125,7 @@ std::vector<scenario> content_scenarios() {
              const std::string found = content_of(fs, long_path);
              return found.starts_with(text(5000, 'a')) and found.find_first_not_of('\0', 5000) == found.npos
                         ? ""
-                        : "old bytes of the disk show";
+                        : "old bytes of the disk are visible";
          }},
     };
 }
@@ -136,7 +136,7 @@ std::function<void(file_system&)> renaming(const char* from, const char* to) {
     };
 }
 
-// Of what they are called.
+// Scenarios that change names.
 std::vector<scenario> name_scenarios() {
     return {
         {"remove", [](file_system& fs) { EXPECT_EQ(code(fs.remove(*at(fs, long_path))), 0); },
@@ -182,7 +182,7 @@ std::vector<scenario> name_scenarios() {
          [](file_system& fs) {
              return spellings_of(fs, "", "KEPT") == 1 ? "" : "there are both spellings, or none";
          }},
-        // There may be both on the disk; who mounts it sees one.
+        // Both may be on the disk; a mount shows only one.
         {"rename_case_in_a_full_sector",
          renaming("e/target", "e/Target"),
          [](file_system& fs) {
@@ -194,7 +194,7 @@ std::vector<scenario> name_scenarios() {
     };
 }
 
-// Of many names at once.
+// Scenarios with many names.
 std::vector<scenario> directory_scenarios() {
     return {
         {"many_directories",
@@ -217,7 +217,7 @@ std::vector<scenario> directory_scenarios() {
                                               {"(missing)", "", text(10, 'v')});
                  if (not found.empty()) return found;
              }
-             // Under its short name only, a file would have lost its name.
+             // If only the short name remained, the file would have lost its name.
              const auto directory = at(fs, "d");
              for (std::uint32_t slot = 0;;) {
                  const auto next = fs.list(*directory, slot).value();
@@ -240,7 +240,7 @@ const std::vector<scenario>& scenarios() {
     return all;
 }
 
-// Sectors written, in order; barriers are empty.
+// Written sectors, in order; a barrier is an empty one.
 struct sector_write {
     std::uint64_t offset = 0;
     std::vector<std::byte> bytes{};
@@ -279,8 +279,8 @@ constexpr std::array formats{volume_format{"fat16", 2200, "-F 16 -s 1"},
                              volume_format{"fat12", 1100, "-F 12 -s 1"},
                              volume_format{"fat32", 2200, "-F 32 -s 1"}};
 
-// What fsck.fat says that is worse than lost clusters, chains that are too long, and, if that is allowed, two
-// names of one file; empty if nothing.
+// Returns the first line of fsck.fat's output that is worse than lost clusters, chains that are too
+// long and, if that is allowed, two names of one file; empty if there is none.
 std::string worst_of(const std::string& said, bool may_share) {
     static const std::regex harmless(
         R"(Warning: Filesystem is FAT32 according to .*|  but has only .*|  This may lead to .*|)"
@@ -292,7 +292,7 @@ std::string worst_of(const std::string& said, bool may_share) {
         R"(  File size is \d+ bytes, cluster chain length is > \d+ bytes\.|)"
         R"( +Truncating file to \d+ bytes\.|Reclaimed \d+ unused clusters? \(\d+ bytes\).*|)"
         R"(Free cluster summary (wrong|uninitialized).*| +Auto-(correcting|setting)\.|)");
-    // The second one it cuts off, and then wonders at its length.
+    // fsck.fat truncates the second file, and then reports its length.
     static const std::regex of_two_names(
         R"(  share clusters\.|  Truncating second to 0 bytes.*|)"
         R"(  File size is \d+ bytes, cluster chain length is 0 bytes\.|)"
@@ -305,10 +305,11 @@ std::string worst_of(const std::string& said, bool may_share) {
     return {};
 }
 
-// All states are looked at in the long form (SLUICE_LONG_TESTS). Otherwise those after some twenty writes
-// and, behind each barrier, with three draws of missing sectors, on FAT16 in order; on the others, and where
-// each call is durable, after some five and with one draw behind each of some ten barriers. Of those draws
-// fsck.fat, which takes longer than all else, judges one behind each third barrier; on the others one in all.
+// In the long form (SLUICE_LONG_TESTS), all states are judged. Otherwise, in ordered mode on FAT16:
+// the states after some 20 writes and, after each barrier, 3 random sets of missing sectors. On the
+// other types, and in the other modes: the states after some 5 writes, and one random set after
+// each of some 10 barriers. fsck.fat, which takes longer than everything else, judges one random
+// set after each third barrier, or on the other types and modes one in all.
 struct thoroughness {
     std::size_t moments = SIZE_MAX;
     int draws = 12;
@@ -373,7 +374,7 @@ protected:
         }
     }
 
-    // Another barrier in each case.
+    // A different barrier in each scenario.
     [[nodiscard]] std::size_t first_fsck() const {
         return std::min(how().barriers_per_fsck - 1, 1 + std::get<0>(GetParam()) % 6);
     }
@@ -382,7 +383,7 @@ protected:
     seeded_random random_{std::get<0>(GetParam())};
 };
 
-TEST_P(crash, at_any_moment_leaves_at_worst_lost_clusters) {
+TEST_P(crash, at_any_moment_causes_at_worst_lost_clusters) {
     mounted_image made(formatted(on().kibibytes, on().options));
     prepare(*made.system);
     made.system.reset();
@@ -400,7 +401,7 @@ TEST_P(crash, at_any_moment_leaves_at_worst_lost_clusters) {
     const std::size_t stride = 1 + writes.size() / how().moments;
     const auto barriers = std::ranges::count_if(writes, [](const auto& each) { return each.bytes.empty(); });
     const std::size_t barrier_stride = 1 + static_cast<std::size_t>(barriers) / how().barriers;
-    std::size_t durable = 0;  // all before has reached the disk
+    std::size_t durable = 0;  // all earlier writes have reached the disk
     std::size_t passed = 0;
     for (std::size_t i = 0; i <= writes.size(); ++i) {
         if (i != writes.size() and not writes[i].bytes.empty()) continue;
@@ -429,11 +430,11 @@ INSTANTIATE_TEST_SUITE_P(of, crash,
                                           testing::Range<std::size_t>(0, formats.size())),
                          crash_name);
 
-// A volume whose changes are kept aside: what a crash leaves of the overlay is, through it, what it would
-// have left of the image, which itself is not touched.
+// A volume whose changes go to an overlay. After a crash, the image seen through the overlay is in
+// a state that the image itself could have had; the image is not changed.
 class crash_of_an_overlay : public crash {
 protected:
-    // What stands in the image as seen through an overlay whose file is left like this.
+    // Returns the image as seen through an overlay with this content.
     static std::vector<std::byte> seen_through(const std::vector<std::byte>& store, device& image) {
         memory_device left(store);
         const auto overlay = overlay_device::open(image, left, left.size_bytes());
@@ -444,7 +445,7 @@ protected:
     }
 };
 
-TEST_P(crash_of_an_overlay, leaves_what_one_of_the_image_would) {
+TEST_P(crash_of_an_overlay, has_a_state_that_a_crash_of_the_image_could_have) {
     mounted_image made(formatted(on().kibibytes, on().options));
     prepare(*made.system);
     made.system.reset();

@@ -4,14 +4,14 @@
 #include "sluice/fat/codec/boot_sector.hpp"
 #include "sluice/fat/engine/file_system.hpp"
 
-// What files contain.
+// The data of files.
 
 namespace sluice::fat {
 namespace {
 
 constexpr std::uint64_t file_bytes_max = UINT32_MAX;
-// A growing file reserves as much as twice of what it has, so that many that grow at once each lie in few
-// pieces: at most 16 for each GiB.
+// A growing file reserves up to twice its size, so that each of many files that grow concurrently
+// has few runs: at most 16 for each GiB.
 constexpr std::uint64_t ahead_min = 1U << 20;
 constexpr std::uint64_t ahead_max = 256U << 20;
 
@@ -20,7 +20,7 @@ sync::byte_range range_of(byte_extent where) noexcept {
     return sync::byte_range::between({.first = where.offset, .last = where.offset + (where.length - 1)});
 }
 
-// Those that some bytes of the device, which are not none, lie in.
+// Returns the clusters that contain a range of the device, which is not empty.
 cluster_extent clusters_at(const geometry& shape, byte_extent where) noexcept {
     ENSURE(where.length != 0 and where.offset >= shape.data_offset, "clusters lie in the data area");
     const auto first = static_cast<std::uint32_t>((where.offset - shape.data_offset) / shape.cluster_bytes);
@@ -31,7 +31,7 @@ cluster_extent clusters_at(const geometry& shape, byte_extent where) noexcept {
 
 }  // namespace
 
-// Made when it is first needed: it takes a look at the whole table.
+// Returns the allocator. The first call creates it, which requires a scan of the whole table.
 result<allocator*> file_system::clusters() noexcept {
     if (allocator* const made = clusters_.load(std::memory_order_acquire)) return made;
     const std::scoped_lock guard(allocator_made_);
@@ -44,7 +44,7 @@ result<allocator*> file_system::clusters() noexcept {
         device_.read_at(*shape_.info_offset, std::as_writable_bytes(std::span(&raw, 1))))
         if (const auto info = decode_info(raw, shape_); info and info->next_free) start = *info->next_free;
     own_clusters_ = std::make_unique<allocator>(std::move(*map), start);
-    clusters_.store(own_clusters_.get(), std::memory_order_release);  // with the load above
+    clusters_.store(own_clusters_.get(), std::memory_order_release);  // pairs with the load above
     return own_clusters_.get();
 }
 
@@ -62,7 +62,7 @@ void file_system::mark_changed(item& of, bool is_content) noexcept {
 result<cluster_run> file_system::run_at(item& of, std::uint32_t file_cluster, run_list::hint& hint,
                                         may_wait waits) noexcept {
     {
-        // Who looks for more of the chain has the mutex while the disk is asked.
+        // A thread that follows the chain further holds the mutex while it reads the disk.
         std::shared_lock guard(of.mutex, std::defer_lock);
         if (not lock_if(guard, waits)) return failure(would_wait);
         if (const auto run = of.chain.known(file_cluster, hint)) return *run;
@@ -92,7 +92,7 @@ result<void> file_system::for_each_piece(item& of, run_list::hint& hint, byte_ex
     return {};
 }
 
-// A lock to read: nobody changes the bytes, nor cuts them off.
+// Locks a range for reading: the bytes are neither changed nor truncated.
 sync::range_guard file_system::lock_to_read(item& of, byte_extent where, may_wait waits) noexcept {
     return of.ranges.try_lock({.where = range_of(where), .mode = sync::lock_mode::shared}, limit_of(waits));
 }
@@ -125,8 +125,8 @@ result<std::size_t> file_system::read(item& of, run_list::hint& hint, std::span<
     return count;
 }
 
-// A lock on what is to be written: of what lies within the valid length no more than that; of what does not,
-// from there to the end, so that nobody else changes the lengths.
+// Locks a range for writing. Within the valid length it locks only the range; past it, it locks
+// everything up to the end, so that no other thread changes the lengths.
 sync::range_guard file_system::lock_to_write(item& of, byte_extent where, bool& lengthens,
                                              may_wait waits) noexcept {
     for (;;) {
@@ -142,8 +142,8 @@ sync::range_guard file_system::lock_to_write(item& of, byte_extent where, bool& 
     }
 }
 
-// With a lock on the ranges from the valid length on. Clusters for that many bytes; who wanted them marks the
-// item as changed.
+// Requires a lock on the ranges from the valid length on. Allocates clusters for `size_bytes`
+// bytes; the caller marks the item as changed.
 result<void> file_system::try_make_clusters(item& of, std::uint64_t size_bytes) noexcept {
     const auto from = clusters();
     if (not from) return failure(from.error());
@@ -154,7 +154,7 @@ result<void> file_system::try_make_clusters(item& of, std::uint64_t size_bytes) 
     const auto count = of.chain.count();
     if (not count) return failure(count.error());
     if (wanted <= *count) return {};
-    // What was cut off must be gone from the disk before the chain goes on elsewhere.
+    // The truncated part must be gone from the disk before the chain continues elsewhere.
     if (of.cuts != 0) return failure({EAGAIN, "lengthen file"});
     if (not of.reserved) of.reserved.emplace(**from);
     allocation_request request{.goal = 0, .wanted = wanted - *count};
@@ -180,9 +180,9 @@ result<void> file_system::try_make_clusters(item& of, std::uint64_t size_bytes) 
     return {};
 }
 
-// Frees clusters that were taken for a file and did not become part of it. First in the table, which may have
-// them chained up: a damaged file that leads to one of them could free it once more. Where that fails they
-// stay taken: lost clusters.
+// Frees clusters that were allocated for a file but did not become part of it. They are freed in
+// the table first, because they may be chained up there, and a damaged file that leads to one of
+// them could free it again. If that fails, they stay taken, as lost clusters.
 void file_system::put_back(const std::vector<cluster_extent>& taken) noexcept {
     for (const cluster_extent& each : taken)
         if (table_.free_up(each)) clusters_.load()->undo({each});
@@ -194,12 +194,12 @@ result<void> file_system::make_clusters(item& of, std::uint64_t size_bytes) noex
     if (done or done.error().code() != EAGAIN) return done;
     if (const auto committed = commit(); not committed) return committed;
     done = try_make_clusters(of, size_bytes);
-    // Others may have taken what the commit freed.
+    // Other files may have taken the clusters that the commit freed.
     if (not done and done.error().code() == EAGAIN) return failure({ENOSPC, "lengthen file"});
     return done;
 }
 
-// With the bytes locked, and within the chain.
+// Requires a lock on the bytes, which are within the chain.
 result<void> file_system::zero_on_device(item& of, byte_extent where) noexcept {
     ENSURE(where.offset >= of.valid() or where.offset + where.length <= of.valid(),
            "the range does not cross the valid length");
@@ -212,7 +212,7 @@ result<void> file_system::zero_on_device(item& of, byte_extent where) noexcept {
         may_wait::yes);
 }
 
-// With the bytes locked, and within the chain.
+// Requires a lock on the bytes, which are within the chain.
 result<void> file_system::write_pieces(item& of, run_list::hint& hint, std::span<const std::byte> from,
                                        std::uint64_t offset, may_wait waits) noexcept {
     return for_each_piece(
@@ -227,7 +227,7 @@ result<void> file_system::write_pieces(item& of, run_list::hint& hint, std::span
 result<void> file_system::write_longer(item& of, run_list::hint& hint, std::span<const std::byte> from,
                                        std::uint64_t offset, may_wait waits) noexcept {
     const std::uint64_t end = offset + from.size();
-    // Where there is room only after a commit, it says EAGAIN.
+    // Returns EAGAIN if there are enough clusters only after a commit.
     const auto made = waits == may_wait::yes ? make_clusters(of, end) : try_make_clusters(of, end);
     if (not made) return made;
     const std::uint64_t valid = of.valid();
@@ -235,7 +235,7 @@ result<void> file_system::write_longer(item& of, run_list::hint& hint, std::span
     if (valid < offset) done = zero_on_device(of, {.offset = valid, .length = offset - valid});
     if (done) done = write_pieces(of, hint, from, offset, may_wait::yes);
     if (not done) {
-        // What was taken for it, and is the file's already, goes back.
+        // Frees the clusters that were added for this write.
         (void)shrink(of, of.size());
         return done;
     }
@@ -245,9 +245,10 @@ result<void> file_system::write_longer(item& of, run_list::hint& hint, std::span
     return {};
 }
 
-// With a lock on the ranges from the valid length on: whether lengthening by a write at `offset` waits for
-// nobody. Neither the end of the file nor what is free has to be looked for, no zeros come before, and no
-// commit has to take back what was cut off.
+// Requires a lock on the ranges from the valid length on. Returns whether a write at `offset` can
+// extend the file without waiting: neither the end of the chain nor the free clusters have to be
+// searched for, no zeros are needed before the write, and no commit has to carry out an earlier
+// truncation.
 bool file_system::lengthens_at_once(item& of, std::uint64_t offset) noexcept {
     if (clusters_.load() == nullptr or of.valid() < offset) return false;
     const std::shared_lock guard(of.mutex, std::try_to_lock);
@@ -279,7 +280,7 @@ result<void> file_system::write(item& of, run_list::hint& hint, std::span<const 
     return options_.mode == write_mode::sync or is_commit_due() ? commit() : result<void>();
 }
 
-// With a lock on the ranges from the lesser size on.
+// Requires a lock on the ranges from the lesser size on.
 result<void> file_system::shrink(item& of, std::uint64_t size_bytes) noexcept {
     if (const auto from = clusters(); not from) return failure(from.error());
     const std::unique_lock guard(of.mutex);
@@ -288,12 +289,13 @@ result<void> file_system::shrink(item& of, std::uint64_t size_bytes) noexcept {
         static_cast<std::uint32_t>((size_bytes + shape_.cluster_bytes - 1) / shape_.cluster_bytes);
     if (of.reserved) of.reserved->give_back();
     const auto gone = of.chain.cut(wanted);
-    // What cannot be followed to its end is not given back: nobody knows whose it is.
+    // Clusters that cannot be followed to the end of the chain are not freed, because their owner
+    // is unknown.
     of.set({.size = size_bytes, .valid = std::min(of.valid(), size_bytes)});
     mark_changed(of, true);
     if (not gone) return failure(gone.error());
     if (gone->rest.empty()) return {};
-    // To nothing, and on in another chain: that needs no order between the two.
+    // If a file shrinks to nothing and then grows in another chain, the two changes need no order.
     const std::scoped_lock queue(queue_);
     if (gone->last != 0) {
         ++of.cuts;
@@ -309,7 +311,7 @@ result<void> file_system::truncate(item& of, std::uint64_t size_bytes) noexcept 
     if (of.is_directory) return failure({EISDIR, "truncate"});
     if (size_bytes > file_bytes_max) return failure({EFBIG, "truncate"});
     {
-        // Whatever lies behind the lesser of the lengths is ours.
+        // This locks everything after the lesser of the two lengths.
         bool ignored = false;
         const auto held =
             lock_to_write(of, {.offset = size_bytes, .length = file_bytes_max + 1}, ignored, may_wait::yes);
@@ -355,7 +357,7 @@ result<void> file_system::zero(item& of, byte_extent where) noexcept {
     return {};
 }
 
-// Whether some of its zeros are only thought of.
+// Returns whether the file has zeros that are not on the device.
 bool file_system::is_unsettled(const item& of) const noexcept {
     return not of.is_directory and not options_.is_read_only and of.valid() != of.size();
 }
@@ -422,7 +424,8 @@ std::shared_ptr<extent_pin_table> file_system::loans_so_far() noexcept {
     return loans_;
 }
 
-// Noted as lent while the ranges are locked: whoever cuts the file comes later, and frees later still.
+// Adds the pins while the ranges are locked. A truncation comes later, and frees the clusters even
+// later.
 result<vfs::host_runs> file_system::lend(item& of, byte_extent where, std::size_t runs_max,
                                          may_wait waits) noexcept {
     if (not lends_) return failure({EOPNOTSUPP, "lend"});
@@ -450,7 +453,7 @@ result<vfs::host_runs> file_system::lend(item& of, byte_extent where, std::size_
     return made;
 }
 
-// With names_ held: nobody has it any more, nor will.
+// Requires names_. The item has no handles and cannot be found any more.
 void file_system::give_up(item& of) noexcept {
     if (of.content != nullptr) {
         drop_content(of);

@@ -4,14 +4,15 @@
 #include "sluice/base/ensure.hpp"
 #include "sluice/fat/engine/file_system.hpp"
 
-// Moving a file's data to where it is in fewer runs.
+// Moving the data of a file to fewer runs.
 
 namespace sluice::fat {
 namespace {
 
-constexpr std::size_t copied_bytes = 1U << 20;  // at a time
+constexpr std::size_t copied_bytes = 1U << 20;  // per transfer
 
-// The place of a byte of a file whose clusters are `room`, and how many bytes are contiguous from there.
+// The location of a byte of a file whose clusters are `room`, and the number of contiguous bytes
+// from there.
 struct room_place {
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
@@ -33,7 +34,7 @@ result<std::uint32_t> file_system::runs_in(item& of) noexcept {
     const auto count = of.chain.count();
     if (not count) return failure(count.error());
     std::uint32_t runs = 0;
-    std::uint32_t end = 0;  // behind the run before
+    std::uint32_t end = 0;  // the cluster after the previous run
     run_list::hint hint;
     for (std::uint32_t at = 0; at < *count;) {
         const auto run = of.chain.locate(at, hint);
@@ -47,8 +48,8 @@ result<std::uint32_t> file_system::runs_in(item& of) noexcept {
     return runs;
 }
 
-// Clusters for the whole file in fewer than `runs` runs; none if there are none. They are taken in memory
-// only.
+// Allocates clusters for the whole file in fewer than `runs` runs; returns an empty list if that is
+// not possible. Allocates in memory only.
 result<std::vector<cluster_extent>> file_system::take_better_room(item& of, std::uint32_t runs) noexcept {
     const auto from = clusters();
     if (not from) return failure(from.error());
@@ -69,7 +70,7 @@ result<std::vector<cluster_extent>> file_system::take_better_room(item& of, std:
     return std::vector<cluster_extent>();
 }
 
-// Nothing leads to these clusters yet, so a batch of the journal may end in the middle.
+// No entry leads to these clusters yet, so a batch of the journal may end in the middle.
 result<void> file_system::copy_to(item& of, std::span<const cluster_extent> room) noexcept {
     std::vector<std::byte> block(copied_bytes);
     run_list::hint hint;
@@ -93,7 +94,7 @@ result<void> file_system::copy_to(item& of, std::span<const cluster_extent> room
             if (const auto done = commit(); not done) return done;
         at += bytes;
     }
-    // So that the journal has room for the move as a whole.
+    // Then the journal has room for the move as a whole.
     return commit();
 }
 
@@ -120,7 +121,7 @@ result<file_system::run_counts> file_system::defragment(item& of) noexcept {
     const auto runs = runs_in(of);
     if (not runs) return failure(runs.error());
     if (*runs < 2) return run_counts{.before = *runs, .after = *runs};
-    // Clusters of truncated and removed files become free by that.
+    // This frees the clusters of truncated and removed files.
     if (const auto done = commit(); not done) return failure(done.error());
     const auto room = take_better_room(of, *runs);
     if (not room) return failure(room.error());

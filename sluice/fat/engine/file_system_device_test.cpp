@@ -10,12 +10,13 @@
 #include "sluice/io/path/file_status.hpp"
 #include "sluice/io/path/volume_test.hpp"
 
-// What the device below does to the engine: it fails, is full, cannot be written; and what it is told.
+// Effects of the device on the engine: it fails, is full, or is not writable; and discards of freed
+// clusters.
 
 namespace sluice::fat {
 namespace {
 
-// Fails a call, or all from it on.
+// A device of which one call fails, or all calls from one on.
 class failing_device final : public device {
 public:
     explicit failing_device(device& below) noexcept : below_(below) {}
@@ -33,7 +34,7 @@ public:
     [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return below_.size_bytes(); }
     [[nodiscard]] bool is_writable() const noexcept override { return below_.is_writable(); }
     [[nodiscard]] result<void> read_at(std::uint64_t offset, io::buffers_type pieces) noexcept override {
-        // A full disk can be read.
+        // A full disk is readable.
         if (error_ != ENOSPC and is_failing()) return failure({error_, "read"});
         return below_.read_at(offset, pieces);
     }
@@ -92,7 +93,7 @@ protected:
         fresh_.assign(made.image.bytes().begin(), made.image.bytes().end());
     }
 
-    // Whatever fails.
+    // Performs operations, any of which may fail.
     static void act(file_system& fs) {
         run_list::hint hint;
         const std::string more = text(7000, 'n');
@@ -102,7 +103,7 @@ protected:
             (void)fs.write(**file, hint, std::as_bytes(std::span(more)), 2000);
             (void)fs.rename(**file, "e/moved here with a long name", file_system::if_taken::refuse);
         }
-        for (int i = 0; i != 8; ++i)  // more than a cluster has room for
+        for (int i = 0; i != 8; ++i)  // more than fit into a cluster
             (void)fs.create("e/directory of number " + std::to_string(i), true, attributes::none);
         if (auto file = fs.find("d/gone")) (void)fs.truncate(**file, 1000);
         (void)fs.commit();
@@ -113,7 +114,7 @@ protected:
     [[nodiscard]] std::unique_ptr<file_system> mounted(device& on) const {
         return file_system::mount(on, shape_, clock_, {.zone = time_zone::utc()}).value();
     }
-    // How many calls act() makes if none fails.
+    // Returns the number of calls that act() makes if none fails.
     [[nodiscard]] std::uint64_t calls_of_act() const {
         memory_device image(fresh_);
         failing_device below(image);
@@ -143,8 +144,9 @@ protected:
     const geometry shape_ = read_geometry(for_shape_).value();
 };
 
-// Once the device works again, a commit writes all there is to write, and what is in memory is on the disk.
-TEST_P(failing, a_call_of_the_device_leaves_a_volume_that_can_be_committed_whole) {
+// Once the device works again, a commit writes all changes, and the content in memory is on the
+// disk.
+TEST_P(failing, a_call_of_the_device_leaves_a_volume_that_can_be_committed_completely) {
     const std::uint64_t calls = calls_of_act();
     const std::uint64_t stride = std::getenv("SLUICE_LONG_TESTS") != nullptr ? 1 : 3;
     ASSERT_GT(calls, 30U);
@@ -163,7 +165,8 @@ TEST_P(failing, a_call_of_the_device_leaves_a_volume_that_can_be_committed_whole
             const std::uint32_t free = fs->free_clusters().value();
             ASSERT_EQ(code(fs->unmount()), 0) << where;
             fs.reset();
-            // What was taken for something that failed is lost, and known to be taken or free.
+            // Clusters that were allocated for a failed operation are lost, or known to be taken or
+            // free.
             const auto report = check(image).value();
             expect_no_worse_than(image, {problem_kind::lost_clusters, problem_kind::free_count_wrong}, where);
             EXPECT_GE(free, report.free_clusters) << where;
@@ -174,8 +177,8 @@ TEST_P(failing, a_call_of_the_device_leaves_a_volume_that_can_be_committed_whole
     }
 }
 
-// As a crash: the disk is what reached it.
-TEST_P(failing, a_device_that_works_no_more_leaves_what_a_crash_may_leave) {
+// As after a crash: the disk has the writes that reached it.
+TEST_P(failing, a_device_that_stays_broken_leaves_a_state_that_a_crash_may_leave) {
     const std::uint64_t calls = calls_of_act();
     const std::uint64_t stride = std::getenv("SLUICE_LONG_TESTS") != nullptr ? 1 : 3;
     for (std::uint64_t call = 0; call < calls; call += stride) {
@@ -217,7 +220,7 @@ TEST_P(failing, a_volume_that_is_read_only_is_read_and_never_written) {
     EXPECT_EQ(code(fs->change(*file, {.bits = attributes::hidden})), EROFS);
     EXPECT_EQ(code(fs->rename(*file, "other", file_system::if_taken::refuse)), EROFS);
     EXPECT_EQ(code(fs->remove(*file)), EROFS);
-    EXPECT_EQ(code(fs->flush(*file)), 0) << "there is nothing to write";
+    EXPECT_EQ(code(fs->flush(*file)), 0) << "there are no changes to write";
     EXPECT_EQ(code(fs->commit()), 0);
     EXPECT_EQ(code(fs->unmount()), 0);
     EXPECT_EQ(picture(*fs), before);
@@ -230,8 +233,8 @@ INSTANTIATE_TEST_SUITE_P(on, failing,
                                          volume_format{"fat32", 2200, "-F 32 -s 1"}),
                          [](const auto& each) { return std::string(each.param.name); });
 
-// A directory of two clusters, whose entries are far from each other in the table.
-TEST(reading_directory, that_fails_in_the_middle_is_an_error_and_no_end) {
+// A directory with two clusters, whose entries are far apart in the table.
+TEST(reading_directory, that_fails_in_the_middle_is_an_error_and_not_an_end) {
     const std::uint32_t far = 40'000;
     mounted_image made(formatted(40 << 10, "-F 32 -s 1"));
     ASSERT_EQ(code(made.system->create("d", true, attributes::none)), 0);
@@ -260,7 +263,7 @@ TEST(reading_directory, that_fails_in_the_middle_is_an_error_and_no_end) {
     EXPECT_EQ(picture(*fs), whole);
 }
 
-// --- what is given up
+// --- discarding freed clusters
 
 class discarding : public io::on_each_volume {
 protected:
@@ -282,7 +285,7 @@ protected:
     }
     std::uint64_t allocated() const {
         const auto file = io::file_handle::open({}, directory.path_of("image")).value();
-        (void)file_->barrier(io::barrier_kind::wait_all);  // what is delayed, is not allocated yet
+        (void)file_->barrier(io::barrier_kind::wait_all);  // delayed allocations are not counted yet
         return io::status_of(file, io::stat_fields::allocated).value().allocated_bytes;
     }
 
@@ -292,7 +295,7 @@ protected:
 };
 SLUICE_ON_EACH_VOLUME(discarding);
 
-TEST_P(discarding, the_host_gets_the_blocks_of_what_is_gone_once_that_is_durable) {
+TEST_P(discarding, frees_blocks_on_the_host_once_a_removal_or_truncation_is_durable) {
     const auto fs = mounted(true);
     put(*fs, "stays", text(file_bytes, 's'));
     put(*fs, "goes", text(file_bytes, 'g'));
@@ -301,19 +304,19 @@ TEST_P(discarding, the_host_gets_the_blocks_of_what_is_gone_once_that_is_durable
     const std::uint64_t full = allocated();
     ASSERT_EQ(code(fs->remove(*fs->find("goes").value())), 0);
     ASSERT_EQ(code(fs->truncate(*fs->find("shrinks").value(), 5000)), 0);
-    EXPECT_GT(allocated() + (1U << 20), full) << "a crash may need them still";
+    EXPECT_GT(allocated() + (1U << 20), full) << "still needed after a crash";
     ASSERT_EQ(code(fs->commit()), 0);
     EXPECT_LT(allocated() + 2 * file_bytes - (1U << 16), full);
     EXPECT_EQ(content_of(*fs, "stays"), text(file_bytes, 's'));
     EXPECT_EQ(content_of(*fs, "shrinks"), text(5000, 'h'));
-    // And they can be had again.
+    // The blocks can be used again.
     put(*fs, "again", text(2 * file_bytes, 'a'));
     EXPECT_EQ(content_of(*fs, "again"), text(2 * file_bytes, 'a'));
     ASSERT_EQ(code(fs->unmount()), 0);
     EXPECT_TRUE(check(*part_)->is_sound());
 }
 
-TEST_P(discarding, is_left_out_if_that_is_wished) {
+TEST_P(discarding, is_off_if_the_mount_option_is_off) {
     const auto fs = mounted(false);
     put(*fs, "goes", text(file_bytes, 'g'));
     ASSERT_EQ(code(fs->commit()), 0);

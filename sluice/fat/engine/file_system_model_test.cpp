@@ -6,13 +6,13 @@
 #include "sluice/base/random.hpp"
 #include "sluice/fat/check/image_testing.hpp"
 
-// Random calls, against a model simple enough to be read; fsck.fat has the last word. And images that
-// somebody has damaged.
+// Random calls, compared with a model that is simple enough to review and checked by fsck.fat. And
+// images with damage.
 
 namespace sluice::fat {
 namespace {
 
-// Paths by their folded spelling; a directory's content is not used.
+// Keyed by case-folded paths; the content of directories is not used.
 struct model_item {
     std::string path;
     bool is_directory = false;
@@ -113,7 +113,7 @@ private:
             path = draw_existing(true) + '/' + path;
         return path.starts_with('/') ? path.substr(1) : path;
     }
-    // Mostly something that is there.
+    // Usually returns an existing item.
     [[nodiscard]] std::string draw_existing(bool is_directory) {
         std::vector<std::string> all;
         for (const auto& [folded, each] : items_)
@@ -127,7 +127,7 @@ private:
         const auto parent = items_.find(fold(path.substr(0, slash)));
         return parent != items_.end() and parent->second.is_directory;
     }
-    // With the parents as they are spelled.
+    // Returns the path with the parents in their original case.
     [[nodiscard]] std::string spelled(const std::string& path) const {
         const auto slash = path.rfind('/');
         if (slash == path.npos) return path;
@@ -282,8 +282,8 @@ TEST_P(file_system_model, random_calls_agree_with_the_model_and_with_fsck) {
     }
 }
 
-// Everything that reads, and much of what writes, on an image that may say anything. It ends, and stops
-// nothing; what comes of it is nobody's promise.
+// Calls all reading and many writing functions on an image with arbitrary content. They must return
+// and must not abort; the results do not matter.
 void use_all(std::vector<std::byte> bytes, seeded_random& random) {
     memory_device image(std::move(bytes));
     const auto shape = read_geometry(image);
@@ -337,7 +337,7 @@ void use_all(std::vector<std::byte> bytes, seeded_random& random) {
     (void)fs.unmount();
 }
 
-TEST(damaged_images, no_damage_of_metadata_stops_or_stalls_anything) {
+TEST(damaged_images, damaged_metadata_neither_aborts_nor_stalls_any_call) {
     for (const auto& [kibibytes, format] :
          {std::pair(720, "-F 12"), std::pair(2200, "-F 16 -s 1"), std::pair(34000, "-F 32 -s 1")}) {
         mounted_image made(formatted(static_cast<std::size_t>(kibibytes), format));
@@ -351,7 +351,8 @@ TEST(damaged_images, no_damage_of_metadata_stops_or_stalls_anything) {
         }
         made.system.reset();
         const auto& bytes = made.image.bytes();
-        // The table and the directories come first on the volume, so damage is done there.
+        // The table and the directories are at the start of the volume, so the damage is applied
+        // there.
         const std::uint64_t most = made.shape.data_offset + 60'000;
         const int rounds = std::getenv("SLUICE_LONG_TESTS") != nullptr ? 3000 : kibibytes > 10'000 ? 10 : 100;
         for (int i = 0; i < rounds; ++i) {
@@ -361,7 +362,7 @@ TEST(damaged_images, no_damage_of_metadata_stops_or_stalls_anything) {
                                             : random.below(2) == 0
                                                 ? made.shape.fat_offset + random.below(200)
                                                 : made.shape.data_offset - 512 + random.below(20'000);
-                // Small numbers make chains that cross and come back.
+                // Small numbers make chains that cross or are cyclic.
                 damaged[place] = static_cast<std::byte>(random.below(random.below(2) == 0 ? 256 : 24));
             }
             if (random.below(10) == 0) damaged.resize(damaged.size() / 2);

@@ -4,7 +4,7 @@
 #include "sluice/fat/engine/file_system.hpp"
 #include "sluice/vfs/path.hpp"
 
-// Making, moving and removing names.
+// Creating, moving and removing names.
 
 namespace sluice::fat {
 
@@ -17,7 +17,7 @@ result<file_system::place> file_system::place_of(std::string_view path) {
     if (path.empty()) return failure({EEXIST, "name"});
     if (const auto valid = vfs::check_path(path); not valid) return failure(valid.error());
     const vfs::path_parts parts = vfs::split_path(path);
-    // Windows takes them off, so nobody there could ever open it.
+    // Windows strips a trailing dot or space, so a Windows client could never open the file.
     if (parts.name.ends_with('.') or parts.name.ends_with(' '))
         return failure(error::with_path(EILSEQ, "name", path));
     auto parent = walk(parts.parent);
@@ -37,7 +37,7 @@ void file_system::touch(const item_ptr& which) {
     dirty_directories_.insert(which);
 }
 
-// One cluster, if need be by a commit that makes given up ones free.
+// Allocates one cluster, if necessary after a commit that makes released clusters available.
 result<cluster_extent> file_system::take_cluster(const allocation_request& wanted, reservation& own) {
     allocator& from = *clusters_.load();
     ENSURE(wanted.wanted == 1, "one cluster at a time");
@@ -66,11 +66,11 @@ result<void> file_system::grow_directory(item& which, directory& in) {
         const std::unique_lock guard(which.mutex);
         which.reserved.emplace(**from);
     }
-    // With room for as many more as it has, so that a large one lies in few pieces.
+    // Reserves as many clusters as the directory has, so that a large directory has few runs.
     const auto taken = take_cluster({.goal = last->disk_cluster + 1, .ahead = *count}, *which.reserved);
     if (not taken) return failure(taken.error());
     const std::uint64_t offset = shape_.cluster_offset(taken->first);
-    // Zeros first: what is linked is read.
+    // Zeros first: a linked cluster can be read.
     auto done = device_.punch_hole({.offset = offset, .length = shape_.cluster_bytes});
     const std::unique_lock guard(which.mutex);
     if (done) done = which.chain.append(std::span(&*taken, 1));
@@ -104,7 +104,7 @@ directory_entry file_system::new_entry(bool is_directory, attributes bits) const
     return raw;
 }
 
-// A cluster with `.` and `..`, and zeros.
+// Creates a cluster with `.` and `..`, and zeros.
 result<std::uint32_t> file_system::make_directory_cluster(const item& parent) {
     const auto from = clusters();
     if (not from) return failure(from.error());
@@ -138,7 +138,7 @@ result<item_handle> file_system::create(std::string_view path, bool is_directory
     auto there = place_of(path);
     if (not there) return failure(there.error());
     if (there->taken != nullptr) return failure(error::with_path(EEXIST, "create", path));
-    // Two entries of one name would be on the disk until the removal is.
+    // Otherwise two entries with the same name would be on the disk until the removal is written.
     if (there->in->is_leaving(there->name))
         if (const auto done = commit_locked(); not done) return failure(done.error());
     if (const auto room = make_room(*there); not room) return failure(room.error());
@@ -167,7 +167,8 @@ result<void> file_system::remove(item& what) noexcept {
     const auto in = content_of(what.parent);
     if (not in) return failure(in.error());
     if (what.is_directory) {
-        // One that cannot be read, or is another's, has nothing that we could lose; but also who knows what.
+        // A directory that is unreadable or belongs to another item is not removed, because its
+        // content is unknown.
         const auto content = content_of(self);
         if (not content) return failure(content.error());
         if ((*content)->name_count() != 0) return failure({ENOTEMPTY, "remove"});
@@ -228,7 +229,7 @@ result<void> file_system::rename(item& what, std::string_view path, if_taken tak
     return after_change();
 }
 
-// The item stands in another place now.
+// Updates an item that is in a new location.
 void file_system::settle_in(const item_ptr& what, const place& there, const name_entry& entry) {
     ENSURE(there.parent->content->at(entry.slot) == &entry, "an item is where its directory has its entry");
     if (what->is_directory and what->parent != there.parent and what->content != nullptr) {
@@ -242,7 +243,7 @@ void file_system::settle_in(const item_ptr& what, const place& there, const name
 }
 
 result<void> file_system::move_to(const item_ptr& what, const place& there) {
-    // A directory's `..` may have to change.
+    // The entry `..` of a directory may have to change.
     if (what->is_directory)
         if (const auto content = content_of(what); not content) return failure(content.error());
     if (const auto room = make_room(there); not room) return room;
@@ -260,7 +261,7 @@ result<void> file_system::move_to(const item_ptr& what, const place& there) {
     return {};
 }
 
-// Takes the entry of another file, whose name it gets at one stroke.
+// Replaces another file: its entry is changed in place, so that the name never disappears.
 result<void> file_system::move_over(const item_ptr& what, const place& there) {
     if (what->is_directory)
         if (const auto content = content_of(what); not content) return failure(content.error());

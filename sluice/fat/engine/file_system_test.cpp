@@ -6,7 +6,7 @@
 #include "sluice/base/random.hpp"
 #include "sluice/fat/check/image_testing.hpp"
 
-// The engine, with mkfs.fat before it and fsck.fat behind it.
+// Tests of the engine on volumes of mkfs.fat, checked by fsck.fat.
 
 namespace sluice::fat {
 namespace {
@@ -36,7 +36,7 @@ protected:
         EXPECT_EQ(code(made), 0) << path;
         return made ? std::move(*made) : item_handle();
     }
-    // Everything written down, nobody complains, and it looks the same to who comes next.
+    // Unmounts; then fsck.fat reports no problem, and a new mount shows the same content.
     void check() {
         const std::string before = picture(fs());
         ASSERT_EQ(code(fs().unmount()), 0);
@@ -56,15 +56,15 @@ INSTANTIATE_TEST_SUITE_P(on, file_system_test,
                                          volume_format{"sectors_of_4096", 40 << 10, "-F 16 -S 4096 -s 1"}),
                          [](const auto& each) { return std::string(each.param.name); });
 
-TEST_P(file_system_test, a_fresh_volume_is_empty_and_stays_as_it_was) {
+TEST_P(file_system_test, a_new_volume_is_empty_and_mounting_does_not_change_it) {
     const std::vector<std::byte> before(on_.image.bytes().begin(), on_.image.bytes().end());
     EXPECT_EQ(picture(fs()), "");
     EXPECT_FALSE(fs().was_dirty());
     EXPECT_EQ(code(fs().unmount()), 0);
-    EXPECT_TRUE(std::ranges::equal(before, on_.image.bytes())) << "nothing was changed";
+    EXPECT_TRUE(std::ranges::equal(before, on_.image.bytes())) << "the mount changed nothing";
 }
 
-TEST_P(file_system_test, what_is_made_and_written_is_there_after_a_mount) {
+TEST_P(file_system_test, created_and_written_files_exist_after_a_mount) {
     make("Directory", true);
     make("Directory/below", true);
     put(fs(), "Directory/below/A long name, with spaces.text", text_of(5000));
@@ -94,7 +94,7 @@ TEST_P(file_system_test, free_space_is_counted) {
     EXPECT_EQ(fs().free_clusters().value(), before);
 }
 
-TEST_P(file_system_test, a_full_volume_says_so_and_goes_on) {
+TEST_P(file_system_test, a_full_volume_returns_an_error_and_remains_usable) {
     auto file = make("file");
     const std::string part = text_of(64 * 1024);
     std::uint64_t offset = 0;
@@ -107,14 +107,14 @@ TEST_P(file_system_test, a_full_volume_says_so_and_goes_on) {
     EXPECT_EQ(fs().status(*file).size_bytes, offset);
     ASSERT_EQ(code(fs().truncate(*file, 100)), 0);
     const auto again = fs().write(*file, hint_, std::as_bytes(std::span(part)), 100);
-    EXPECT_EQ(code(again), 0) << "what was given up can be had, by a commit";
+    EXPECT_EQ(code(again), 0) << "a commit makes released clusters available";
     file = {};
     check();
     EXPECT_EQ(content_of(fs(), "file"), part.substr(0, 100) + part);
 }
 
-TEST_P(file_system_test, a_length_set_far_ahead_reads_as_zeros_and_writes_none) {
-    // What was there before must not show.
+TEST_P(file_system_test, an_extended_file_reads_as_zeros_and_writes_none) {
+    // The previous content must not be visible.
     std::ranges::fill(on_.image.bytes().subspan(on_.shape.data_offset + 2 * on_.shape.cluster_bytes),
                       std::byte{0xaa});
     auto file = make("file");
@@ -124,7 +124,7 @@ TEST_P(file_system_test, a_length_set_far_ahead_reads_as_zeros_and_writes_none) 
     std::string wanted(1 << 20, '\0');
     wanted.replace(100'000, 6, "middle");
     EXPECT_EQ(content_of(fs(), "file"), wanted);
-    // Shorter and longer again, within a cluster.
+    // Shrink and extend within a cluster.
     ASSERT_EQ(code(fs().truncate(*file, 100'003)), 0);
     ASSERT_EQ(code(fs().truncate(*file, 100'100)), 0);
     wanted = wanted.substr(0, 100'003) + std::string(97, '\0');
@@ -134,7 +134,7 @@ TEST_P(file_system_test, a_length_set_far_ahead_reads_as_zeros_and_writes_none) 
     EXPECT_EQ(content_of(fs(), "file"), wanted);
 }
 
-TEST_P(file_system_test, a_file_of_four_gigabytes_is_refused_when_its_size_is_set) {
+TEST_P(file_system_test, setting_a_size_of_four_gibibytes_fails) {
     auto file = make("file");
     EXPECT_EQ(code(fs().truncate(*file, 1ULL << 32)), EFBIG);
     EXPECT_EQ(code(fs().truncate(*file, (1ULL << 32) - 1)), ENOSPC);
@@ -144,7 +144,7 @@ TEST_P(file_system_test, a_file_of_four_gigabytes_is_refused_when_its_size_is_se
     EXPECT_EQ(fs().status(*file).size_bytes, 0U);
 }
 
-TEST_P(file_system_test, what_is_removed_lives_until_its_last_handle_goes) {
+TEST_P(file_system_test, a_removed_file_exists_until_its_last_handle_is_closed) {
     put(fs(), "file", text_of(3000));
     const auto full = fs().free_clusters().value();
     auto held = fs().find("file").value();
@@ -160,7 +160,7 @@ TEST_P(file_system_test, what_is_removed_lives_until_its_last_handle_goes) {
     EXPECT_EQ(content_of(fs(), "file"), text_of(3000, 2));
 }
 
-TEST_P(file_system_test, identities_stay_across_renames) {
+TEST_P(file_system_test, renames_preserve_identities) {
     make("a", true);
     make("b", true);
     put(fs(), "a/file", "x");
@@ -175,7 +175,7 @@ TEST_P(file_system_test, identities_stay_across_renames) {
     check();
 }
 
-TEST_P(file_system_test, a_name_takes_the_place_of_another_whatever_their_case) {
+TEST_P(file_system_test, a_rename_replaces_another_name_ignoring_case) {
     put(fs(), "new", "new content");
     put(fs(), "OLD", "old content");
     auto file = fs().find("new").value();
@@ -189,7 +189,7 @@ TEST_P(file_system_test, a_name_takes_the_place_of_another_whatever_their_case) 
     EXPECT_EQ(fs().path_of(*fs().find("OLD").value()), "old");
 }
 
-TEST_P(file_system_test, a_directory_moves_with_its_way_up) {
+TEST_P(file_system_test, moving_a_directory_updates_its_parent_entry) {
     make("a", true);
     make("a/moved", true);
     make("b", true);
@@ -203,7 +203,7 @@ TEST_P(file_system_test, a_directory_moves_with_its_way_up) {
     EXPECT_EQ(content_of(fs(), "b/moved here/file"), "x");
 }
 
-TEST_P(file_system_test, attributes_and_times_are_kept) {
+TEST_P(file_system_test, attributes_and_times_are_preserved) {
     using namespace std::chrono_literals;
     auto file = fs().create("file", false, attributes::hidden | attributes::archive).value();
     const time_point when = std::chrono::sys_days(std::chrono::year(2001) / 2 / 3) + 4h + 6s;
@@ -217,7 +217,7 @@ TEST_P(file_system_test, attributes_and_times_are_kept) {
     EXPECT_EQ(found.modified, when);
 }
 
-TEST_P(file_system_test, names_that_came_from_elsewhere_are_read) {
+TEST_P(file_system_test, names_written_by_mtools_are_read) {
     const std::string listed = run_on(on_.image.bytes(),
                                       "touch /dev/shm/sluice_fat_x && mmd -i % ::/dir && mcopy -i % "
                                       "/dev/shm/sluice_fat_x '::/dir/A long name.text' "
@@ -231,7 +231,7 @@ TEST_P(file_system_test, names_that_came_from_elsewhere_are_read) {
     check();
 }
 
-TEST_P(file_system_test, what_was_written_is_read_by_others) {
+TEST_P(file_system_test, written_files_are_read_by_mtools_and_7z) {
     make("dir", true);
     put(fs(), "dir/A long name of more than thirteen.text", "for mtools");
     ASSERT_EQ(code(fs().unmount()), 0);
@@ -240,7 +240,7 @@ TEST_P(file_system_test, what_was_written_is_read_by_others) {
     EXPECT_THAT(run_on(on_.image.bytes(), "7z t %"), HasSubstr("Everything is Ok"));
 }
 
-// The curve that began it all: a file read in pieces of a cluster, counted in entries of the table.
+// The cost of a file read in pieces of a cluster, counted in entries of the table.
 TEST(file_system_strategies, sequential_reads_take_quadratic_or_linear_steps) {
     constexpr std::uint64_t clusters = 512;
     mounted_image on(formatted(5000, std::string(small16)));
@@ -260,7 +260,8 @@ TEST(file_system_strategies, sequential_reads_take_quadratic_or_linear_steps) {
     EXPECT_LE(steps(lookup_strategy::runs), clusters);
 }
 
-// What a crash can leave of "target" on its way to "Target", where its sector has no room for that.
+// The possible result of a crash during the rename of "target" to "Target" if its sector has no
+// room for both.
 class two_spellings : public testing::Test {
 protected:
     two_spellings() {
@@ -285,7 +286,7 @@ protected:
     mounted_image on_{formatted(16 << 10, std::string(small16))};
 };
 
-TEST_F(two_spellings, are_seen_as_one_and_the_other_is_gone_with_the_next_commit) {
+TEST_F(two_spellings, are_shown_as_one_and_the_next_commit_removes_the_other) {
     EXPECT_THAT(fsck(on_.image.bytes()).said, HasSubstr("share clusters"));
     on_.mount({.is_read_only = true});
     EXPECT_EQ(picture(*on_.system).find("target"), std::string::npos);
@@ -300,7 +301,7 @@ TEST_F(two_spellings, are_seen_as_one_and_the_other_is_gone_with_the_next_commit
     EXPECT_EQ(content_of(*on_.system, "TARGET"), text_of(4000));
 }
 
-TEST_F(two_spellings, of_two_files_are_left_alone) {
+TEST_F(two_spellings, are_both_kept_if_they_are_different_files) {
     find("TARXET~1   ")[26] ^= 3;
     const std::vector<std::byte> before(on_.image.bytes().begin(), on_.image.bytes().end());
     on_.mount();

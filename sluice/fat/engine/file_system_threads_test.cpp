@@ -11,7 +11,7 @@
 #include "sluice/fat/device/file_device.hpp"
 #include "sluice/io/path/volume_test.hpp"
 
-// One volume, many threads: names, growing files, and one file that all write to in place.
+// One volume with many threads: names, growing files, and one file that all threads write in place.
 
 namespace sluice::fat {
 namespace {
@@ -24,7 +24,7 @@ std::string filled(char with) {
     return std::string(block, with);
 }
 
-// Writes blocks of its own and reads those of all: each is one letter throughout.
+// Writes its own blocks and reads the blocks of all threads: each contains a single letter.
 void work_in_place(file_system& fs, std::size_t own, std::atomic<int>& wrong) {
     seeded_random random(own);
     const auto file = fs.find("shared").value();
@@ -40,7 +40,7 @@ void work_in_place(file_system& fs, std::size_t own, std::atomic<int>& wrong) {
     }
 }
 
-// A file that grows, shrinks and is moved about, with others that come and go.
+// A file that grows, shrinks and moves, while other files are created and removed.
 void work_with_names(file_system& fs, std::size_t own, std::atomic<int>& wrong) {
     seeded_random random(own + 100);
     const std::string folder = "thread " + std::to_string(own);
@@ -69,7 +69,7 @@ void work_with_names(file_system& fs, std::size_t own, std::atomic<int>& wrong) 
     }
 }
 
-TEST(file_system_threads, readers_and_writers_of_one_volume_get_what_is_theirs) {
+TEST(file_system_threads, readers_and_writers_of_one_volume_see_only_their_own_data) {
     mounted_image on(formatted(20 << 10, "-F 16 -s 1"));
     file_system& fs = *on.system;
     {
@@ -99,7 +99,7 @@ TEST(file_system_threads, readers_and_writers_of_one_volume_get_what_is_theirs) 
     EXPECT_EQ(picture(*on.system), before);
 }
 
-// A disk that takes its time to make things durable.
+// A disk whose barriers block until the test opens the gate.
 class gated_device final : public device {
 public:
     explicit gated_device(device& below) noexcept : below_(below) {}
@@ -172,7 +172,7 @@ TEST(file_system_threads, transfers_and_status_do_not_wait_for_the_disk_of_a_com
     EXPECT_EQ(commit.get(), 0);
 }
 
-// What has to be written: a file, another that is gone, and one whose name crosses sectors.
+// Makes changes for a commit: a new file, a removed one, and one whose name crosses sectors.
 void make_changes(file_system& fs, const std::string& fresh, item_handle& gone) {
     put(fs, fresh, std::string(10'000, 'b'));
     put(fs, std::string(250, 'l') + fresh, std::string(10'000, 'b'));
@@ -181,7 +181,8 @@ void make_changes(file_system& fs, const std::string& fresh, item_handle& gone) 
     ASSERT_EQ(code(fs.remove(*gone)), 0);
 }
 
-// At each barrier of what is done once something has changed: a commit, an unmounting.
+// Checks that lookups work during each barrier of an operation that follows changes: a commit or an
+// unmount.
 void look_beside(const std::function<int(file_system&)>& work, int barriers_min) {
     memory_device image(formatted(4096, "-F 12"));
     {
@@ -204,7 +205,7 @@ void look_beside(const std::function<int(file_system&)>& work, int barriers_min)
         auto waiting = std::async(std::launch::async, [&] { return work(*fs); });
         slow.wait_for_visitor();
         auto looking = std::async(std::launch::async, [&] {
-            const auto file = fs->find("folder/file").value();  // the folder is not in memory
+            const auto file = fs->find("folder/file").value();  // the directory is not in memory
             EXPECT_EQ(fs->path_of(*file), "folder/file");
             EXPECT_EQ(content_of(*fs, fresh), std::string(10'000, 'b'));
             EXPECT_EQ(code(fs->find("gone")), ENOENT);
@@ -224,16 +225,17 @@ void look_beside(const std::function<int(file_system&)>& work, int barriers_min)
     EXPECT_GE(at, barriers_min);
 }
 
-TEST(file_system_threads, look_ups_listings_and_closing_do_not_wait_for_the_disk_of_a_commit) {
+TEST(file_system_threads, lookups_listings_and_closing_do_not_wait_for_the_disk_during_a_commit) {
     look_beside([](file_system& fs) { return code(fs.commit()); }, 5);
 }
 
-TEST(file_system_threads, nor_for_that_of_unmounting) {
+TEST(file_system_threads, lookups_listings_and_closing_do_not_wait_for_the_disk_during_an_unmount) {
     look_beside([](file_system& fs) { return code(fs.unmount()); }, 7);
 }
 
-// What a crash left of a change of case is found when its directory is read: here, in the middle of a commit.
-TEST(file_system_threads, two_spellings_found_while_a_commit_waits_are_one_after_the_next) {
+// The result of an interrupted change of case is found when its directory is loaded: here, during a
+// commit.
+TEST(file_system_threads, two_spellings_found_while_a_commit_waits_are_repaired_by_the_next_commit) {
     mounted_image on(formatted(1024, "-F 12"));
     ASSERT_TRUE(on.system->create("d", true, attributes::none));
     put(*on.system, "d/target", std::string(4000, 'a'));
@@ -269,7 +271,8 @@ TEST(file_system_threads, two_spellings_found_while_a_commit_waits_are_one_after
     EXPECT_GE(at, 4);
 }
 
-// More directories than are kept in memory: some are forgotten all the time, others are being changed.
+// There are more directories than are kept in memory: some are evicted all the time while others
+// are changed.
 TEST(file_system_threads, directories_come_and_go_in_memory_while_names_change) {
     constexpr std::size_t directories = 1300;
     mounted_image on(formatted(20 << 10, "-F 16 -s 1"));
@@ -312,7 +315,7 @@ TEST(file_system_threads, directories_come_and_go_in_memory_while_names_change) 
     EXPECT_TRUE(said.is_clean) << said.said;
 }
 
-TEST(file_system_threads, two_that_grow_at_once_lie_in_few_pieces) {
+TEST(file_system_threads, two_files_that_grow_concurrently_have_few_runs) {
     mounted_image on(formatted(64 << 10, "-F 32 -s 8"));
     file_system& fs = *on.system;
     const std::string part(64 << 10, 'x');
@@ -335,10 +338,10 @@ TEST(file_system_threads, two_that_grow_at_once_lie_in_few_pieces) {
     }
 }
 
-// Files of one letter each come and go in a volume that has no room for all; who is lent one, and has let go
-// of it, reads it past the engine, after others had their turns, and finds its letter, or the zeros of what
-// was given back to the host.
-TEST(file_system_threads, who_was_lent_a_file_never_reads_another) {
+// Files of one letter each are created and removed on a volume that has no room for all. A thread
+// that has pinned a file reads the image directly after other threads had a chance to run. It must
+// find the letter of the file, or zeros from blocks that the host has freed.
+TEST(file_system_threads, a_thread_that_has_pinned_a_file_never_reads_another) {
     constexpr std::size_t file_bytes = 40U << 12;
     const io::test_directory folder(std::filesystem::current_path().string());
     const auto image = formatted(20 << 10, "-F 16 -s 8 -R 8 -f 2 -r 512");
@@ -362,7 +365,7 @@ TEST(file_system_threads, who_was_lent_a_file_never_reads_another) {
             run_list::hint hint;
             for (int i = 0; i < 150; ++i) {
                 auto made = fs->create(name, false, attributes::none).value();
-                (void)fs->write(*made, hint, std::as_bytes(std::span(content)), 0);  // there may be no room
+                (void)fs->write(*made, hint, std::as_bytes(std::span(content)), 0);  // the volume may be full
                 if (i % 2 == 0) (void)fs->truncate(*made, 5000);
                 wrong += fs->remove(*made) ? 0 : 1;
                 made = {};
@@ -377,7 +380,7 @@ TEST(file_system_threads, who_was_lent_a_file_never_reads_another) {
                 auto file = fs->find(std::string(1, letter));
                 if (not file) continue;
                 const auto lent = fs->lend(**file, {.offset = 0, .length = file_bytes}, 100);
-                *file = {};  // its clusters are given up, but for what is lent of them
+                *file = {};  // its clusters are freed, except pinned ones
                 if (not lent) continue;
                 for (const int until = turns + 9; turns < until and not is_over;)
                     std::this_thread::yield();

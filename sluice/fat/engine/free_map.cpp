@@ -8,7 +8,7 @@
 
 namespace sluice::fat {
 
-// In 64 bits: on a damaged volume, many files can have the same clusters.
+// In 64 bits, because on a damaged volume many files can have the same clusters.
 std::uint64_t clusters_in(std::span<const cluster_extent> extents) noexcept {
     return std::accumulate(extents.begin(), extents.end(), std::uint64_t{0},
                            [](std::uint64_t sum, const cluster_extent& each) { return sum + each.length; });
@@ -93,7 +93,7 @@ std::uint32_t free_map::free_from(std::uint32_t first, std::uint32_t most) const
     return free_bits_from(first - first_, most);
 }
 
-// The first free bit at or behind index; count_ if there is none.
+// Returns the first free bit at or after index; count_ if there is none.
 std::uint32_t free_map::next_free(std::uint32_t index) const noexcept {
     while (index < count_) {
         if (free_in_[index / window_bits] == 0) {

@@ -7,7 +7,7 @@
 
 namespace sluice::fat {
 
-/// Clusters that follow each other on the disk.
+/// A run of consecutive clusters on the disk.
 struct cluster_extent {
     std::uint32_t first = 0;
     std::uint32_t length = 0;
@@ -16,18 +16,19 @@ struct cluster_extent {
                                                    const cluster_extent&) noexcept = default;
 };
 
-/// How many clusters they have together, each as often as it occurs. Complexity: linear.
+/// Returns the total number of clusters of the extents, with multiplicity. Complexity: linear.
 [[nodiscard]] std::uint64_t clusters_in(std::span<const cluster_extent> extents) noexcept;
 
-/// One bit per thing that may be taken, numbered from `first()`: clusters.
+/// A bitmap of free clusters, numbered from `first()`.
 ///
-/// Invariants: free_count() is the number of free bits; free_in_[w] that of those in window w, of
-/// `window_bits` each; bits behind the last are taken.
-/// Complexity: O(length) / 64 to take and give; find_run as said there. Allocates: the constructor.
+/// Invariants: free_count() is the number of free bits; free_in_[w] is the number of free bits in
+/// window w, which has `window_bits` bits; bits after the last one are taken.
+/// Complexity: O(length) / 64 to take and give; find_run as documented there. Allocates: the
+/// constructor.
 /// Thread safety: none of its own.
 class free_map {
 public:
-    /// `count` things from `first` on, all taken.
+    /// Creates a map of `count` clusters from `first` on, all taken.
     free_map(std::uint32_t first, std::uint32_t count);
 
     [[nodiscard]] std::uint32_t first() const noexcept { return first_; }
@@ -35,19 +36,21 @@ public:
     [[nodiscard]] std::uint32_t free_count() const noexcept { return free_; }
     [[nodiscard]] bool is_free(std::uint32_t which) const noexcept;
 
-    /// All of `what` is taken now: it was free before.
+    /// Marks all of `what` as taken; all of it was free before.
     void take(cluster_extent what) noexcept;
-    /// All of `what` is free now: it was taken before.
+    /// Marks all of `what` as free; all of it was taken before.
     void give(cluster_extent what) noexcept;
-    /// All of `what` is free now, whatever it was before.
+    /// Marks all of `what` as free; a part of it may already be free.
     void give_if_taken(cluster_extent what) noexcept;
 
-    /// How many from `first` on are free, up to `most`. Nothing outside is.
+    /// Returns the number of consecutive free clusters from `first` on, up to `most`. Clusters
+    /// outside the map are not free.
     [[nodiscard]] std::uint32_t free_from(std::uint32_t first, std::uint32_t most) const noexcept;
 
-    /// `wanted` free ones in a row, the nearest behind `goal`, going on from the start; if there are none,
-    /// the longest row there is. Nothing if nothing is free. `wanted` is not zero.
-    /// Complexity: O(count / 64) at worst, full windows skipped.
+    /// Returns `wanted` consecutive free clusters: the nearest at or after `goal`, or else the
+    /// nearest from the start. If there is no such run, returns the longest one. Returns
+    /// std::nullopt if no cluster is free. `wanted` is not zero.
+    /// Complexity: O(count / 64) at worst; windows without free bits are skipped.
     [[nodiscard]] std::optional<cluster_extent> find_run(std::uint32_t goal,
                                                          std::uint32_t wanted) const noexcept;
 
@@ -65,7 +68,7 @@ private:
     std::uint32_t first_;
     std::uint32_t count_;
     std::uint32_t free_ = 0;
-    std::vector<std::uint64_t> words_;  // a one is free
+    std::vector<std::uint64_t> words_;  // a set bit is free
     std::vector<std::uint32_t> free_in_;
 };
 

@@ -13,7 +13,7 @@
 #include "sluice/fat/engine/directory.hpp"
 #include "sluice/sync/range_lock.hpp"
 
-// Internal to the file system: a file or directory that somebody uses, or did lately.
+// Internal to the file system: a file or directory in use, or recently used.
 
 namespace sluice::fat {
 
@@ -21,11 +21,12 @@ struct item;
 using item_ptr = std::shared_ptr<item>;
 
 /// Invariants:
-///   1. There is one for each id: who finds a file twice finds the same item.
+///   1. There is one item for each id: two lookups of a file return the same item.
 ///   2. parent is null for the root only; a parent outlives its children.
-///   3. valid() <= size() <= clusters of the chain, unless the volume is damaged. Bytes from valid() on read
-///      as zeros whatever is on the device. Both change with a lock on the ranges from the lesser of old and
-///      new on to the end: who has a lock on any range asks them, without mutex, what holds for that range.
+///   3. valid() <= size() <= clusters of the chain, unless the volume is damaged. Bytes from
+///      valid() on read as zeros regardless of the content of the device. Both change only while
+///      the ranges from the lesser of the old and new values to the end are locked. So a thread
+///      with a lock on any range can read, without mutex, the values that hold for that range.
 struct item : std::enable_shared_from_this<item> {
     item(std::uint64_t number, bool is_one, cluster_chain lies)
         : id(number), is_directory(is_one), chain(std::move(lies)) {}
@@ -49,26 +50,26 @@ struct item : std::enable_shared_from_this<item> {
     item_ptr parent;
     std::uint32_t slot = 0;
     name_text name;
-    std::atomic<bool> is_removed = false;  // may be read without it
+    std::atomic<bool> is_removed = false;  // may be read without names_
     std::size_t handles = 0;
-    std::unique_ptr<directory> content;  // of a directory that was looked into
+    std::unique_ptr<directory> content;  // for a directory that was opened or searched
 
-    // Guarded by mutex. Who has only a shared lock reads.
+    // Guarded by mutex; a shared lock is sufficient for reads.
     std::shared_mutex mutex;
-    directory_entry entry;  // but for size and first cluster, which are those of:
+    directory_entry entry;  // except size and first cluster, which are in:
     cluster_chain chain;
     std::uint64_t expected_bytes = 0;
-    std::optional<std::chrono::system_clock::time_point> changed;  // since it is in use
-    std::optional<std::chrono::system_clock::time_point> written;  // its content, and not in `entry` yet
-    std::size_t cuts = 0;    // its chain is shorter than the table has it, until so many commits are done
+    std::optional<std::chrono::system_clock::time_point> changed;  // last change while in use
+    std::optional<std::chrono::system_clock::time_point> written;  // last write, not in `entry` yet
+    std::size_t cuts = 0;    // commits to complete until the chain in the table is as short as `chain`
     bool is_queued = false;  // in file_system::dirty_items_
     std::optional<reservation> reserved;
 
-    // Of their own. Order within ranges before mutex.
+    // These have their own synchronisation. Locks on ranges are acquired before mutex.
     sync::range_lock ranges;
 
 private:
-    // relaxed: locks on ranges order them.
+    // Relaxed: locks on ranges order the accesses.
     std::atomic<std::uint64_t> size_ = 0;
     std::atomic<std::uint64_t> valid_ = 0;
 };

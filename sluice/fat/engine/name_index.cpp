@@ -30,7 +30,7 @@ void name_index::put_in_chains(std::uint32_t number) noexcept {
     for (const key by : {by_name, by_alias}) {
         if (by == by_alias and nodes_[number].entry.alias.empty()) continue;
         link& own = links_[number][by];
-        // Behind the first of those with the same key, so that each search ends with that.
+        // Insert after the first entry with the same key, so that each search ends with that one.
         std::uint32_t* at = &chain(by, own.hash);
         while (*at != nobody and links_[*at][by].hash != own.hash)
             at = &links_[*at][by].next;
@@ -75,7 +75,7 @@ void name_index::leave(std::uint32_t slot) noexcept {
     ENSURE(at(slot) != nullptr);
     node& leaver = nodes_[numbers_[slot]];
     leaver.is_leaving = true;
-    leaver.entry.use = {};  // nobody finds it by its name any more
+    leaver.entry.use = {};  // it is not found by its name any more
     ++leaving_;
     ENSURE(leaving_ <= numbers_used(), "leaving names are still in the index");
 }

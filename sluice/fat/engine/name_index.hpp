@@ -14,50 +14,52 @@ namespace sluice::fat {
 
 struct item;
 
-/// What a file system remembers with a name; a directory only keeps it.
+/// The data that a file system attaches to a name; a directory only stores it.
 struct name_use {
-    std::uint64_t id = 0;        // of its own; 0: the one of its place
-    std::weak_ptr<item> held{};  // what is in use under that name
+    std::uint64_t id = 0;        // own id; 0: the id of its location
+    std::weak_ptr<item> held{};  // the item in use under that name
 };
 
-/// Where a name stands, and how it is shown.
+/// The location of a name, and its displayed form.
 struct name_entry {
-    std::uint32_t first_slot = 0;  // of its set: the last piece of its long name, or `slot`
-    std::uint32_t slot = 0;        // its entry proper
-    name_text name{};              // as a volume shows it (vfs::shown_name)
-    std::string alias{};           // the short name, shown, if it differs by more than case; else empty
+    std::uint32_t first_slot = 0;  // first of its set: the last piece of its long name, or `slot`
+    std::uint32_t slot = 0;        // the entry proper
+    name_text name{};              // as displayed by a volume (vfs::shown_name)
+    std::string alias{};           // the displayed short name if it differs by more than case; else empty
     mutable name_use use{};
 };
 
-/// The names of a directory: by slot, by name and by short name, the latter two without regard to case.
-/// A name that leaves is not found any more, but remembered until its slots are given back.
+/// The names of a directory: by slot, by name and by short name, the latter two ignoring case.
+/// A leaving name (removed, but still on the disk) is not found any more, but is kept until its
+/// slots are free.
 ///
-/// What a search looks at, but for the entry that it finds, is small and side by side: who works through
-/// thousands of names would wait for memory otherwise.
+/// A search reads only small, adjacent data, except for the entry that it finds. Otherwise a scan
+/// of thousands of names would wait for memory.
 ///
-/// Invariants: each entry has a number, and is in one chain for each of its keys, by which its hash says;
-/// count() and leaving_ are the numbers of entries that do not leave and that do. Entries stay where they are
-/// in memory.
-/// Complexity: O(1), but for next(), which passes over empty slots, and erase() of a name that several
-/// entries share, which only damaged volumes have. Allocates: an entry, 24 bytes for it, and 4 for each slot;
-/// what one took that is gone is kept for another.
+/// Invariants: each entry has a number, and is in one chain for each of its keys, selected by the
+/// hash of the key; count() and leaving_ are the numbers of entries that stay and that leave.
+/// Entries never move in memory.
+/// Complexity: O(1), except for next(), which skips empty slots, and erase() of a name that several
+/// entries share, which occurs only on damaged volumes. Allocates: an entry, 24 bytes for it, and 4
+/// for each slot; the memory of erased entries is reused.
 /// Thread safety: none of its own.
 class name_index {
 public:
-    /// Nothing may stand at the entry's slot.
+    /// Adds an entry. Its slot must be unused in the index.
     const name_entry* add(name_entry entry);
     void leave(std::uint32_t slot) noexcept;
     void erase(std::uint32_t slot) noexcept;
 
-    /// By the name, else by the short name; of several that share it one, the first while they are as they
-    /// were added. Null if there is none.
+    /// Returns the entry with that name, or else the one with that short name. If several entries
+    /// share the name, returns the first as long as the entries are as they were added. Returns
+    /// null if there is none.
     [[nodiscard]] const name_entry* find(std::string_view name) const;
     [[nodiscard]] const name_entry* at(std::uint32_t slot) const noexcept;
-    /// The first at `from` or behind; null at the end.
+    /// Returns the first entry at or after `from`; null at the end.
     [[nodiscard]] const name_entry* next(std::uint32_t from) const noexcept;
-    /// Whether one that leaves has, or had, that name.
+    /// Returns whether a leaving entry has, or had, that name.
     [[nodiscard]] bool is_leaving(std::string_view name) const;
-    /// Whether one has that name or short name, leaving or not.
+    /// Returns whether an entry has that name or short name, leaving or not.
     [[nodiscard]] bool has(std::string_view name) const;
     [[nodiscard]] std::size_t count() const noexcept { return numbers_used() - leaving_; }
 
@@ -70,12 +72,12 @@ private:
     };
     struct link {
         std::uint32_t hash = 0;
-        std::uint32_t next = nobody;  // in the chain; a number
+        std::uint32_t next = nobody;  // number of the next entry in the chain
     };
     using links = std::array<link, keys>;
 
-    // A list whose elements stay where they are, in pieces each as large as all before: memory is read in one
-    // direction, and a small directory takes little.
+    // A list whose elements never move. Each block is as large as all blocks before it: memory is
+    // read in one direction, and a small directory needs little.
     class node_list {
     public:
         [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -90,7 +92,7 @@ private:
         }
 
     private:
-        static constexpr std::uint32_t first_bits = 4;  // 16 in the first
+        static constexpr std::uint32_t first_bits = 4;  // 16 in the first block
         struct place {
             std::uint32_t piece = 0;
             std::uint32_t within = 0;
@@ -120,7 +122,7 @@ private:
     std::vector<links> links_;                            // by number
     std::vector<std::uint32_t> unused_;                   // numbers
     std::vector<std::uint32_t> numbers_;                  // by slot
-    std::array<std::vector<std::uint32_t>, keys> heads_;  // of chains; a power of two of them
+    std::array<std::vector<std::uint32_t>, keys> heads_;  // first of each chain; a power of two
     std::size_t leaving_ = 0;
 };
 

@@ -28,15 +28,15 @@ TEST(name_index, finds_a_name_before_a_short_name_and_neither_once_it_leaves) {
     EXPECT_EQ(index.count(), 0U);
     index.erase(5);
     EXPECT_EQ(index.find("LONGNA~1"), nullptr);
-    EXPECT_TRUE(index.has("longna~1")) << "it is on the disk still";
+    EXPECT_TRUE(index.has("longna~1")) << "it is still on the disk";
     index.erase(3);
     EXPECT_FALSE(index.is_leaving("LONGNA~1"));
     EXPECT_FALSE(index.has("longna~1"));
     EXPECT_FALSE(index.has("Long Name"));
 }
 
-// Damaged volumes have entries of one name.
-TEST(name_index, of_entries_that_share_a_name_finds_the_first) {
+// Damaged volumes may have several entries with one name.
+TEST(name_index, finds_the_first_of_several_entries_with_the_same_name) {
     name_index index;
     for (std::uint32_t slot = 0; slot != 100; ++slot)
         index.add(entry_at(slot, "same", "ALIAS"));

@@ -20,7 +20,7 @@ cluster_run run_list::nearest(std::uint32_t file_cluster, hint& from) const noex
                 .disk_cluster = anchors_[index],
                 .length = 1};
     }
-    // A sequential stream stays in its run or comes to the next.
+    // A sequential stream stays in its run or continues in the next one.
     if (not is_in(from.run, file_cluster)) {
         if (is_in(from.run + 1, file_cluster)) {
             ++from.run;
@@ -71,7 +71,7 @@ void run_list::append_anchors(std::uint32_t disk_cluster, std::uint32_t length) 
 void run_list::cut(std::uint32_t clusters) noexcept {
     if (clusters >= mapped_) return;
     if (clusters > exact_) {
-        // Only where anchors are is it known what would be the tail.
+        // The tail is known only at anchors.
         const std::uint32_t kept = (clusters - first_anchor_ - 1) / anchor_spacing + 1;
         ENSURE(kept != 0 and kept <= anchors_.size(), "the kept part begins with an anchor");
         anchors_.resize(kept);

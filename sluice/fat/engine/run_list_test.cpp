@@ -7,7 +7,7 @@
 namespace sluice::fat {
 namespace {
 
-// Follows the model's chain from what the list knows, as a file does; how many steps that took.
+// Follows the model's chain from the known clusters, as a file does; counts the steps.
 struct found {
     std::uint32_t disk_cluster = 0;
     std::uint32_t steps = 0;
@@ -38,7 +38,7 @@ void check(const run_list& list, const std::vector<std::uint32_t>& chain) {
     }
 }
 
-TEST(run_list, a_file_in_one_piece_is_one_run_however_it_grows) {
+TEST(run_list, a_contiguous_file_is_one_run_however_it_grows) {
     run_list list;
     for (std::uint32_t i = 0; i < 1000; ++i)
         list.append(50 + i, 1);
@@ -49,7 +49,7 @@ TEST(run_list, a_file_in_one_piece_is_one_run_however_it_grows) {
               (cluster_run{.file_cluster = 400'000, .disk_cluster = 400'050, .length = 101'000}));
 }
 
-TEST(run_list, a_stale_hint_or_one_of_another_list_misleads_nobody) {
+TEST(run_list, a_stale_hint_or_one_of_another_list_does_no_damage) {
     run_list list;
     for (std::uint32_t i = 0; i < 10; ++i)
         list.append(1000 * (i + 1), 3);
@@ -63,7 +63,8 @@ TEST(run_list, a_stale_hint_or_one_of_another_list_misleads_nobody) {
 class run_list_model : public testing::TestWithParam<std::uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(seed, run_list_model, testing::Range<std::uint64_t>(1, 6));
 
-// Against a plain array of all clusters: appends, cuts and look-ups, with few runs kept and with many.
+// Compares with a plain array of all clusters: appends, cuts and lookups, with few and with many
+// stored runs.
 TEST_P(run_list_model, random_calls_agree_with_an_array) {
     seeded_random random(GetParam());
     const std::size_t runs_max = GetParam() % 2 == 0 ? 8 : 1'000'000;
@@ -84,7 +85,7 @@ TEST_P(run_list_model, random_calls_agree_with_an_array) {
         } else if (what == 6) {
             const auto kept = static_cast<std::uint32_t>(random.below(chain.size() + 1));
             list.cut(kept);
-            // Down to an anchor, which is less than a spacing away.
+            // Down to an anchor, which is less than the spacing away.
             ASSERT_LE(list.mapped(), kept);
             ASSERT_LT(kept - list.mapped(), run_list::anchor_spacing);
             if (kept <= list.exact()) ASSERT_EQ(list.mapped(), kept);
@@ -100,7 +101,7 @@ TEST_P(run_list_model, random_calls_agree_with_an_array) {
     }
 }
 
-TEST(run_list, a_file_in_millions_of_pieces_takes_little_memory) {
+TEST(run_list, a_file_in_millions_of_fragments_needs_little_memory) {
     run_list list;
     constexpr std::uint32_t clusters = 8U << 20;
     for (std::uint32_t i = 0; i < clusters; ++i)

@@ -3,7 +3,7 @@
 #include "sluice/fat/check/check.hpp"
 #include "sluice/fat/check/image_testing.hpp"
 
-// Volumes whose files claim clusters that are free, or another file's.
+// Volumes on which files claim free clusters, or clusters of another file.
 
 namespace sluice::fat {
 namespace {
@@ -15,7 +15,7 @@ void set_entry(mounted_image& in, std::uint32_t cluster, std::uint32_t value) {
     }
 }
 
-// Two files of three clusters, of which the last is the same.
+// Creates two files of three clusters that share the last one.
 void share_a_cluster(mounted_image& made) {
     const std::string three(std::size_t{3} * made.shape.cluster_bytes, 'x');
     put(*made.system, "a", three);
@@ -32,14 +32,14 @@ void share_a_cluster(mounted_image& made) {
                       })),
                   0);
     }
-    ASSERT_EQ(clusters.size(), 2U) << "each lies in one piece";
+    ASSERT_EQ(clusters.size(), 2U) << "each file is contiguous";
     ASSERT_EQ(code(made.system->unmount()), 0);
     set_entry(made, clusters[1] + 1, clusters[0] + 2);
     made.mount();
 }
 
 // Found by damaged_images in its long form.
-TEST(damaged_images, a_cluster_of_two_files_is_free_once_one_has_gone_whatever_the_other_does) {
+TEST(damaged_images, a_shared_cluster_is_free_after_one_file_is_removed) {
     for (const bool grows : {false, true}) {
         mounted_image made(formatted(2200, "-F 16 -s 1"));
         ASSERT_NO_FATAL_FAILURE(share_a_cluster(made));
@@ -51,7 +51,7 @@ TEST(damaged_images, a_cluster_of_two_files_is_free_once_one_has_gone_whatever_t
         const auto write_at = [&](std::uint64_t offset) {
             return code(fs.write(*b, hint, std::as_bytes(std::span(more)), offset));
         };
-        // So that its chain is known to the end.
+        // Then its chain is known to the end.
         ASSERT_EQ(grows ? code(fs.truncate(*b, bytes - 1)) : write_at(bytes), 0);
         ASSERT_EQ(code(fs.remove(*fs.find("a").value())), 0);
         ASSERT_EQ(code(fs.commit()), 0);
@@ -68,9 +68,9 @@ TEST(damaged_images, a_cluster_of_two_files_is_free_once_one_has_gone_whatever_t
     }
 }
 
-// The entry of "claims" leads to a cluster that is free, so the next file gets it; and loses it to the table
-// when "claims" is cut. The cluster that it would grow by is the next, or, if that is bad, the one it has
-// lost.
+// The entry of "claims" leads to a free cluster, so the next file gets that cluster, and loses it
+// in the table when "claims" is truncated. The next file would grow by the following cluster or, if
+// that is bad, by the one that it has lost.
 TEST(shared_clusters, a_file_whose_last_cluster_another_has_freed_does_not_grow) {
     for (const bool is_next_bad : {false, true}) {
         mounted_image made(formatted(2200, "-F 16 -s 1"));

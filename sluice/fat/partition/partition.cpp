@@ -24,7 +24,7 @@ bool has_backup(device& image, byte_extent range) {
     return find_backup(*part, *bytes_view(bytes).take<boot_sector>()).has_value();
 }
 
-// The only one of the partitions that matches; null if none or several do.
+// Returns the only partition that matches; null if none or several do.
 template <class Matches>
 const partition* only_one(const partition_table& table, const Matches& matches) {
     const partition* found = nullptr;

@@ -10,7 +10,7 @@ namespace sluice::fat {
 
 /// One of the four slots of a master (or extended) boot record.
 struct mbr_slot {
-    le8 status;                          //  0  0x80: to be booted; anything but this and 0 is no MBR
+    le8 status;                          //  0  0x80: active; other values than this and 0 are invalid
     std::array<std::byte, 3> first_chs;  //  1
     le8 type;                            //  4  0: free
     std::array<std::byte, 3> last_chs;   //  5
@@ -28,16 +28,18 @@ static_assert(sizeof(mbr_sector) == 512 and offsetof(mbr_sector, slots) == 446);
 
 inline constexpr std::uint8_t mbr_type_gpt = 0xee;
 
-/// Whether the sector can be a master boot record: signed, every slot active or not, one in use.
+/// Returns whether the sector can be a master boot record: it has the signature, every slot is
+/// active or inactive, and at least one is in use.
 [[nodiscard]] bool is_mbr(const mbr_sector& sector) noexcept;
 
-/// Reads the partitions of a master boot record in sectors of 512 bytes, following the chain of extended
-/// ones. Errors, Blocks: as device::read_at. Allocates: the partitions.
+/// Reads the partitions of a master boot record in sectors of 512 bytes, and follows the chain of
+/// extended boot records. Errors, Blocks: as device::read_at. Allocates: the partitions.
 [[nodiscard]] result<std::vector<partition>> read_mbr(device& image, const mbr_sector& master);
 
-/// Reads a GPT, or if it is damaged the backup at the end of the image; a table of scheme none if neither is
-/// whole. Sectors of 512 and of 4,096 bytes are tried. Errors, Blocks: as device::read_at. Allocates: the
-/// partitions, and up to limits::gpt_array_bytes_max bytes meanwhile.
+/// Reads a GPT or, if it is damaged, the backup at the end of the image. Returns a table of scheme
+/// none if neither is intact. Tries sectors of 512 and of 4,096 bytes. Errors, Blocks: as
+/// device::read_at. Allocates: the partitions, and temporarily up to limits::gpt_array_bytes_max
+/// bytes.
 [[nodiscard]] result<partition_table> read_gpt(device& image);
 
 }  // namespace sluice::fat

@@ -38,7 +38,7 @@ static_assert(sizeof(gpt_entry) == 128);
 
 constexpr std::uint64_t efi_part = 0x5452'4150'2049'4645;
 
-// What the header says, once its checksum and its fields have been found right.
+// The fields of a header whose checksum and values are valid.
 struct checked_header {
     std::uint64_t array_offset = 0;  // bytes
     std::uint64_t array_bytes = 0;
@@ -108,7 +108,7 @@ std::optional<partition> partition_of(const device& image, const gpt_entry& entr
     return found;
 }
 
-// The table whose header stands at a sector; scheme none if it is not whole.
+// Reads the table whose header is in a sector; the scheme is none if it is not intact.
 result<partition_table> read_copy(device& image, std::uint64_t sector_number, std::uint64_t sector_bytes) {
     std::vector<std::byte> sector(sector_bytes);
     if (image.size_bytes() / sector_bytes <= sector_number) return partition_table{};

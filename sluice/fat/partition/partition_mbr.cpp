@@ -39,7 +39,7 @@ std::string name_of_type(std::uint8_t type) {
     }
 }
 
-// `base` is what the slot's first sector counts from.
+// The first sector of the slot is relative to `base`.
 std::optional<partition> partition_of(const device& image, const mbr_slot& slot, std::uint64_t base,
                                       std::uint32_t number) {
     auto found = partition_inside(image, {.offset = (base + slot.first_sector.value()) * sector_bytes,
@@ -51,8 +51,8 @@ std::optional<partition> partition_of(const device& image, const mbr_slot& slot,
     return found;
 }
 
-// One link of the chain: a boot record with a logical partition, counted from itself, and the next record,
-// counted from the start of the extended partition. The chain may loop: it is cut at the limit.
+// Reads one record of the chain: a logical partition, relative to the record, and the next record,
+// relative to the start of the extended partition. The chain may be cyclic: it ends at the limit.
 result<void> read_logical(device& image, std::uint64_t extended_start, std::vector<partition>& found) {
     std::uint64_t record = extended_start;
     std::uint32_t number = first_logical;
@@ -102,7 +102,7 @@ result<std::vector<partition>> read_mbr(device& image, const mbr_sector& master)
         if (not is_extended(slot.type.value())) continue;
         if (const auto done = read_logical(image, slot.first_sector.value(), found); not done)
             return failure(done.error());
-        break;  // a second extended partition has no place in the numbering
+        break;  // the numbering has no room for a second extended partition
     }
     return found;
 }

@@ -10,7 +10,7 @@
 namespace sluice::fat {
 
 enum class partition_scheme : std::uint8_t {
-    none,  ///< no table: the volume, if there is one, takes the whole image
+    none,  ///< no table: a volume occupies the whole image
     mbr,
     gpt,
 };
@@ -18,18 +18,18 @@ enum class partition_scheme : std::uint8_t {
 struct partition {
     std::uint32_t number = 0;
     byte_extent range;          // bytes, inside the image
-    bool is_cut = false;        // the table says that it reaches past the end of the image
-    std::uint8_t mbr_type = 0;  // of MBR: 1, 4, 6, 0xb, 0xc, 0xe, 0xef promise FAT
-    std::string type;           // for people: "FAT32 (LBA)", "EFI system", or a GUID
-    std::u16string name;        // of GPT
+    bool is_cut = false;        // according to the table it reaches past the end of the image
+    std::uint8_t mbr_type = 0;  // MBR only: 1, 4, 6, 0xb, 0xc, 0xe, 0xef mean FAT
+    std::string type;           // text to display: "FAT32 (LBA)", "EFI system", or a GUID
+    std::u16string name;        // GPT only
 };
 
 struct partition_table {
     partition_scheme scheme = partition_scheme::none;
-    bool is_backup = false;  // of GPT: the first copy was damaged
+    bool is_backup = false;  // GPT only: the first copy was damaged
     std::vector<partition> partitions;
 
-    /// Null if there is none of that number.
+    /// Returns null if there is no partition with that number.
     [[nodiscard]] const partition* find(std::uint32_t number) const noexcept;
 };
 

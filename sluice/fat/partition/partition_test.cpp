@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// An image in the making, in sectors of 512 bytes.
+// An image under construction, in sectors of 512 bytes.
 class disk {
 public:
     explicit disk(std::size_t sectors) : image_(sectors * 512) {}
@@ -44,7 +44,7 @@ public:
         std::memcpy(image_.bytes().data() + offset, &what, sizeof(what));
     }
 
-    // Both copies of a GPT of 4 slots, the second in use: sectors 10 to 19.
+    // Both copies of a GPT with 4 slots, the second in use: sectors 10 to 19.
     void gpt() {
         slot(0, 0, mbr_type_gpt, 1, 0xffff'ffff);
         const std::size_t last = image_.bytes().size() / 512 - 1;
@@ -75,12 +75,12 @@ private:
     memory_device image_;
 };
 
-TEST(partitions, of_an_mbr_have_the_numbers_linux_gives_them) {
+TEST(partitions, on_an_mbr_have_the_numbers_of_linux) {
     disk one(100);
     one.slot(0, 1, 0x0c, 10, 20);
     one.slot(0, 3, 0x05, 40, 50);
-    one.slot(40, 0, 0x06, 1, 5);    // counted from its own record
-    one.slot(40, 1, 0x05, 10, 20);  // counted from the extended partition
+    one.slot(40, 0, 0x06, 1, 5);    // relative to its own record
+    one.slot(40, 1, 0x05, 10, 20);  // relative to the extended partition
     one.slot(50, 0, 0x01, 2, 7);
     const auto table = read_partitions(one.image());
     ASSERT_TRUE(table);
@@ -94,7 +94,7 @@ TEST(partitions, of_an_mbr_have_the_numbers_linux_gives_them) {
     EXPECT_EQ(table->find(1), nullptr);
 }
 
-TEST(partitions, that_reach_past_the_end_are_cut_and_those_beyond_it_are_not_there) {
+TEST(partitions, are_truncated_at_the_end_of_the_image_or_omitted_after_it) {
     disk one(100);
     one.slot(0, 0, 0x0c, 90, 20);
     one.slot(0, 1, 0x0c, 100, 20);
@@ -106,7 +106,7 @@ TEST(partitions, that_reach_past_the_end_are_cut_and_those_beyond_it_are_not_the
     EXPECT_EQ(table->partitions[0].range.length, 10U * 512);
 }
 
-TEST(partitions, of_a_chain_that_loops_end) {
+TEST(partitions, on_a_cyclic_chain_are_finite) {
     disk one(100);
     one.slot(0, 0, 0x05, 40, 50);
     one.slot(40, 0, 0x06, 1, 5);
@@ -119,7 +119,7 @@ TEST(partitions, of_a_chain_that_loops_end) {
     EXPECT_EQ(table->partitions.back().number, 4 + table->partitions.size());
 }
 
-TEST(partitions, of_a_gpt_are_numbered_by_their_slot) {
+TEST(partitions, on_a_gpt_are_numbered_by_their_slot) {
     disk one(100);
     one.gpt();
     const auto table = read_partitions(one.image());
@@ -133,7 +133,7 @@ TEST(partitions, of_a_gpt_are_numbered_by_their_slot) {
     EXPECT_EQ(table->partitions[0].name, u"hi");
 }
 
-TEST(partitions, of_a_gpt_whose_header_or_array_is_damaged_come_from_its_backup) {
+TEST(partitions, on_a_gpt_with_a_damaged_header_or_array_come_from_its_backup) {
     for (const std::size_t damaged : {512 + 40, 512 + 16, 1024 + 3}) {
         disk one(100);
         one.gpt();
@@ -147,7 +147,7 @@ TEST(partitions, of_a_gpt_whose_header_or_array_is_damaged_come_from_its_backup)
     }
 }
 
-TEST(volume, is_found_bare_or_as_the_only_fat_partition) {
+TEST(volume, is_found_without_a_table_or_as_the_only_fat_partition) {
     disk bare(2880);
     bare.volume(0);
     EXPECT_EQ(find_volume(bare.image(), {})->length, floppy_bytes);
@@ -166,7 +166,7 @@ TEST(volume, is_found_bare_or_as_the_only_fat_partition) {
     EXPECT_THAT(find_volume(one.image(), {}).error().message, HasSubstr("several FAT partitions"));
 }
 
-TEST(partitions, of_any_bytes_lie_inside_the_image) {
+TEST(partitions, are_inside_the_image_for_any_bytes) {
     seeded_random random(5);
     for (int i = 0; i != 3000; ++i) {
         disk one(100);

@@ -7,7 +7,7 @@
 
 namespace sluice::fat {
 
-/// Gives the rest of a FAT volume access to the item of a node. Thread safety: as its node.
+/// Gives the rest of a FAT volume access to the item of a node. Thread safety: that of the node.
 class item_holder {
 public:
     [[nodiscard]] virtual item& held() const noexcept = 0;
@@ -16,7 +16,7 @@ protected:
     ~item_holder() = default;
 };
 
-/// The item behind a node of a FAT volume; null for any other.
+/// Returns the item of a node of a FAT volume; null for any other node.
 [[nodiscard]] inline item* item_of(vfs::node& which) noexcept {
     auto* const own = dynamic_cast<item_holder*>(&which);
     return own != nullptr ? &own->held() : nullptr;

@@ -9,8 +9,8 @@
 namespace sluice::fat {
 namespace {
 
-constexpr std::size_t copied_bytes = 1U << 20;  // at a time
-constexpr std::size_t any_number = SIZE_MAX;    // of runs: no more than bytes
+constexpr std::size_t copied_bytes = 1U << 20;  // per transfer
+constexpr std::size_t any_number = SIZE_MAX;    // of runs: there are no more runs than bytes
 
 vfs::metadata metadata_of(const item_status& status, std::uint64_t volume) noexcept {
     constexpr attributes dos =
@@ -34,7 +34,7 @@ public:
     listing(file_system& system, item_handle directory) noexcept
         : system_(system), directory_(std::move(directory)) {}
 
-    // From the last slot on: what is added or removed meanwhile disturbs nothing.
+    // Continues after the last returned slot, so that concurrent additions and removals are harmless.
     [[nodiscard]] result<const vfs::listed_name*> next() noexcept override {
         auto found = system_.list(*directory_, from_);
         if (not found) return failure(found.error());
@@ -65,7 +65,7 @@ result<void> node::may_use(bool is_granted) const noexcept {
 
 result<void> node::noted(result<void> done, vfs::change_kind what) {
     if (not done or item_->is_removed) return done;
-    // Whoever asks for a path may have to wait for who changes names.
+    // The query of a path may have to wait for a thread that changes names.
     around_.feed->note(what, item_->is_directory, around_.feed->is_watched() ? path() : std::string());
     return done;
 }
@@ -88,13 +88,13 @@ result<void> node::open_data(vfs::data_access wanted) noexcept {
     return {};
 }
 
-// Nobody waits for it: who asks has another way.
+// Never waits: on failure the caller uses co_read instead.
 result<vfs::host_runs> node::lend(io::extent_pair range, std::size_t runs_max) noexcept {
     if (const auto may = may_use(granted_.can_read()); not may) return failure(may.error());
     return system_.lend(*item_, {.offset = range.offset, .length = range.length}, runs_max, may_wait::no);
 }
 
-// What waits, where no loop waits with it.
+// Runs a call that may wait on a thread, so that no loop waits for it.
 template <class Call>
 io::task<std::invoke_result_t<Call&>> node::on_thread(Call call, io::call_withdrawal* by) noexcept {
     if (not domain().is_inline())
@@ -114,7 +114,8 @@ io::task<result<std::size_t>> node::co_read(std::span<std::byte> into, std::uint
     }
     auto got = system_.read(*item_, hint, into, offset, may_wait::no);
     if (got or got.error() != std::errc::resource_unavailable_try_again) co_return got;
-    // From where the bytes lie: as many reads at once as the loop's multiplexer has under way.
+    // Reads directly from the image: as many concurrent reads as the loop's multiplexer can have in
+    // flight.
     if (system_.lends()) {
         const auto lent =
             system_.lend(*item_, {.offset = offset, .length = into.size()}, any_number, may_wait::no);
@@ -149,7 +150,7 @@ io::task<result<std::size_t>> node::read_lent(const vfs::host_runs& from,
     co_return done;
 }
 
-// EAGAIN if it has to wait, or lately had to.
+// Returns EAGAIN if the write has to wait, or if a recent one had to.
 result<void> node::write_at_once(std::span<const std::byte> from, std::uint64_t offset) noexcept {
     const auto began = vfs::buffered_write_hint::clock::now();
     if (not around_.writes.is_prompt(began)) return failure({EAGAIN, "write at once"});
@@ -210,7 +211,7 @@ result<std::span<io::extent_pair>> node::allocated_ranges(std::uint64_t offset, 
                 storage[filled++] = {.offset = each.offset, .length = each.length};
             } else {
                 ENSURE(each.offset == storage[0].offset + storage[0].length);
-                storage[0].length += each.length;  // there are no holes but the one at the end
+                storage[0].length += each.length;  // the only hole is the one at the end
             }
             return true;
         });
@@ -230,7 +231,7 @@ result<std::uint64_t> node::clone_to(vfs::node& destination, io::extent_pair sou
     std::vector<std::byte> part(static_cast<std::size_t>(std::min<std::uint64_t>(length, copied_bytes)));
     run_list::hint hint;
     run_list::hint other_hint;
-    // Backwards where the copy would run over what is still to be copied.
+    // Backwards if the copy would overwrite source bytes that are not yet copied.
     const bool is_backward = &other->held() == &held() and destination_offset > source.offset;
     for (std::uint64_t done = 0; done < length;) {
         const std::uint64_t bytes = std::min<std::uint64_t>(part.size(), length - done);
@@ -238,7 +239,7 @@ result<std::uint64_t> node::clone_to(vfs::node& destination, io::extent_pair sou
         const auto piece = std::span(part).first(static_cast<std::size_t>(bytes));
         const auto read = system_.read(*item_, hint, piece, source.offset + at);
         if (not read) return failure(read.error());
-        if (*read < bytes) return failure({EIO, "clone"});  // somebody cut it
+        if (*read < bytes) return failure({EIO, "clone"});  // the file was truncated concurrently
         const auto written = system_.write(*other->item_, other_hint, piece, destination_offset + at);
         if (not written) return failure(written.error());
         done += bytes;
@@ -253,7 +254,7 @@ result<void> node::rename(std::string_view path, vfs::when_taken taken) noexcept
     const auto seen = around_.feed->names_of(before);
     const auto how =
         taken == vfs::when_taken::replace ? file_system::if_taken::replace : file_system::if_taken::refuse;
-    // Who is told of a name that was replaced is told so before.
+    // Find the replaced item before the rename, so that its removal can be reported.
     auto replaced = how == file_system::if_taken::replace ? system_.find(path) : failure({ENOENT, "find"});
     const bool is_other = replaced and & **replaced != &held();
     const std::string other = is_other ? system_.path_of(**replaced) : std::string();

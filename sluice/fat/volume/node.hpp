@@ -20,16 +20,16 @@
 
 namespace sluice::fat {
 
-/// What the nodes of a volume have in common.
+/// Data shared by the nodes of a volume.
 struct surroundings {
     vfs::volume* owner = nullptr;
     std::unique_ptr<file_system> system;
     std::uint64_t number = 0;                // number of the engine
-    std::vector<io::io_multiplexer*> loops;  // that transfers are made on
-    io::call_threads* threads = nullptr;     // for what waits; none: it waits on the loop
+    std::vector<io::io_multiplexer*> loops;  // that run transfers
+    io::call_threads* threads = nullptr;     // for calls that wait; null: they wait on the loop
     std::unique_ptr<volume_change_feed> feed;
     vfs::buffered_write_hint writes;
-    std::atomic<bool> is_committing = false;  // what was due, on behalf of some write
+    std::atomic<bool> is_committing = false;  // a due commit, as part of a write
 };
 
 /// A file or directory of a FAT volume.
@@ -44,7 +44,7 @@ class node final : public vfs::node,
                    public vfs::node_children,
                    public item_holder {
 public:
-    /// `around` outlives it.
+    /// `around` outlives the node.
     node(surroundings& around, item_handle what) noexcept
         : vfs::node(around.owner->domain()),
           around_(around),

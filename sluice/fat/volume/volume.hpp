@@ -9,21 +9,22 @@ namespace sluice::fat {
 
 struct surroundings;
 
-/// A FAT volume as any other: what a server or a program needs of it.
+/// A FAT volume with the interface of any other volume, for servers and programs.
 ///
-/// What FAT cannot hold is refused with EOPNOTSUPP: streams, extended attributes, security, links, sparse
-/// files; EFBIG for 4 GiB, when the size is set. Times are rounded down: the last access to a day, changes to
-/// two seconds, births to ten milliseconds. Transfers and flushes keep no loop waiting for the image if the
-/// volume has threads for that; everything else blocks for it.
+/// Operations that FAT does not support fail with EOPNOTSUPP: streams, extended attributes,
+/// security, links, sparse files. Setting a size of 4 GiB or more fails with EFBIG. Times are
+/// rounded down: the last access to a day, changes to two seconds, births to ten milliseconds. If
+/// the volume has threads, transfers and flushes never make a loop wait for the image; all other
+/// calls block for it.
 ///
-/// What has changed is written down when a node is flushed, when much has gathered, and, while changes()
-/// runs, a second after the first change; on a thread, too. Outlives its nodes, listings and watches. Thread
-/// safety: as vfs::volume; what is below, the file system, may be used by other threads all the while.
+/// Changes are committed when a node is flushed, when there are many, and, while changes() runs,
+/// one second after the first change; also on a thread. Outlives its nodes, listings and watches.
+/// Thread safety: as vfs::volume; other threads may use the file system below at any time.
 class volume final : public vfs::volume {
 public:
-    /// `multiplexer` and `threads` outlive it; `threads` make the calls that block (null: the loop makes
-    /// them). `number`, not 0, is this engine's alone: copies of an image differ by nothing else
-    /// (vfs::file_key::image). Allocates: yes.
+    /// `multiplexer` and `threads` outlive the volume; `threads` run the calls that block (null:
+    /// the loop runs them). `number`, not 0, is unique to this engine, because copies of an image
+    /// do not differ in anything else (vfs::file_key::image). Allocates: yes.
     volume(io::io_multiplexer& multiplexer, std::unique_ptr<file_system> mounted, std::uint64_t number,
            io::call_threads* threads = nullptr);
     ~volume() override;
@@ -31,8 +32,8 @@ public:
     [[nodiscard]] const vfs::volume_features& features() const noexcept override { return features_; }
     [[nodiscard]] const vfs::volume_identity& identity() const noexcept override { return identity_; }
     [[nodiscard]] result<vfs::volume_space> space() noexcept override;
-    /// There are no links to follow. Errors: as vfs::volume; ELOOP for a directory that claims another's
-    /// place.
+    /// Finds a node. There are no links to follow. Errors: as vfs::volume; ELOOP for a directory
+    /// that claims the cluster of another.
     [[nodiscard]] result<vfs::node_ptr> find(std::string_view path,
                                              vfs::follow_links links) noexcept override;
     [[nodiscard]] result<vfs::node_ptr> create(std::string_view path,

@@ -11,7 +11,7 @@
 namespace sluice::fat {
 namespace {
 
-// How long changes may wait to be written down.
+// The maximal delay of a commit after a change.
 constexpr std::chrono::seconds commit_after(1);
 
 deadline commit_time() noexcept {
@@ -27,7 +27,7 @@ public:
         : queued_watch(listener), feed_(feed), directory_(std::move(directory)), is_recursive_(recursive) {}
     ~held_watch() override { feed_.forget(*this); }
 
-    /// What is at a path is called from here; nothing if it lies elsewhere.
+    /// Returns the path relative to the watched directory, or std::nullopt if it is outside.
     [[nodiscard]] std::optional<std::string> path_from_here(const std::string& path) const {
         std::string prefix = feed_.system_.path_of(*directory_);
         if (not prefix.empty()) prefix += '/';
@@ -84,7 +84,7 @@ void volume_change_feed::note(vfs::change_kind what, bool is_directory, const st
     ring();
 }
 
-// Its path is asked for later: by who does not have to be quick.
+// The path is determined later, outside of the write.
 void volume_change_feed::note_written(item& which) {
     {
         const std::scoped_lock guard(written_mutex_);
@@ -93,7 +93,8 @@ void volume_change_feed::note_written(item& which) {
     ring();
 }
 
-// Before anything else is noted, so that a write is told of before what happened after it.
+// Reports writes before other changes, so that a write is reported before later changes of the
+// file.
 void volume_change_feed::note_what_was_written() {
     std::set<item_ptr> written;
     {
@@ -118,9 +119,9 @@ void volume_change_feed::note_move(const names_seen& before, bool is_directory, 
     const std::scoped_lock guard(mutex_);
     for (held_watch* const each : watches_) {
         const auto path = each->path_from_here(after);
-        const auto seen = std::ranges::find(before, each, &name_seen::by);  // none: it has begun since
+        const auto seen = std::ranges::find(before, each, &name_seen::by);  // none: the watch is newer
         const bool has_seen = seen != before.end() and seen->name;
-        // To one who sees only one of the names, something has come or gone.
+        // A watch that covers only one of the names reports an addition or a removal.
         if (has_seen) queue_.add(*each, path ? renamed_old_name : removed, is_directory, *seen->name);
         if (path) queue_.add(*each, has_seen ? renamed_new_name : added, is_directory, *path);
     }
@@ -137,7 +138,7 @@ void volume_change_feed::note_end(const item& directory) {
 void volume_change_feed::ring() noexcept {
     if (not has_bell_ or has_rung_.exchange(true)) return;
     const std::array<std::byte, 1> one{};
-    // A full pipe wakes as well.
+    // If the pipe is full, the reader wakes up as well.
     (void)bell_.writer.try_write(io::io_request<io::const_bytes_type>{.buffers = one});
 }
 
@@ -150,7 +151,7 @@ void volume_change_feed::forget(held_watch& which) noexcept {
     notes_written_ = not watches_.empty();
 }
 
-// Where it fails, the next flush of somebody fails, and says so.
+// If this fails, the next flush fails and reports the error.
 io::task<void> volume_change_feed::commit_in_background() noexcept {
     const auto done = co_await threads_->run(loop_, [this] { return system_.commit(); });
     (void)done;

@@ -17,12 +17,13 @@
 
 namespace sluice::fat {
 
-/// Tells of what is done through a volume: nobody else changes an image that is mounted. Commits what was
-/// changed a second after the first change, and goes on telling meanwhile if there are threads for that.
-/// Monitor. Thread safety: as vfs::change_feed; whatever notes something, on any thread.
+/// Reports the changes that are made through a volume; a mounted image has no other writers.
+/// Commits one second after the first change. If there are threads, it continues to report during
+/// the commit.
+/// Monitor. Thread safety: as vfs::change_feed; the functions that record changes, on any thread.
 class volume_change_feed final : public vfs::change_feed {
 public:
-    /// All outlive it. `threads` may be null.
+    /// The arguments outlive the feed. `threads` may be null.
     volume_change_feed(io::io_multiplexer& multiplexer, file_system& of, io::call_threads* threads);
     ~volume_change_feed() override;
 
@@ -35,11 +36,12 @@ public:
         const std::scoped_lock guard(mutex_);
         return not watches_.empty();
     }
-    /// A file's content has changed.
+    /// Records a change of a file's content.
     void note_written(item& which);
-    /// Something has happened to what is at a path, which nobody looks at unless is_watched().
+    /// Records a change of the item at a path. The path is used only if is_watched().
     void note(vfs::change_kind what, bool is_directory, const std::string& path);
-    /// What a path is called by each watch that sees it: to be asked before a move, and told after.
+    /// The name of a path relative to each watch that covers it. A rename gets the names before,
+    /// and passes them to note_move() after the move.
     struct name_seen {
         const vfs::queued_watch* by = nullptr;
         std::optional<std::string> name{};
@@ -47,7 +49,7 @@ public:
     using names_seen = std::vector<name_seen>;
     [[nodiscard]] names_seen names_of(const std::string& path);
     void note_move(const names_seen& before, bool is_directory, const std::string& after);
-    /// A directory has been removed: its watches end.
+    /// Ends the watches of a directory that has been removed.
     void note_end(const item& directory);
 
 private:
@@ -64,22 +66,22 @@ private:
     io::io_multiplexer& loop_;
     file_system& system_;
     io::call_threads* threads_;
-    // A byte for co_changed() to wake by. Without it, if there was no descriptor left when the volume was
-    // opened, co_changed() polls instead.
+    // A byte in this pipe wakes co_changed(). If no descriptors were available when the volume was
+    // opened, there is no pipe, and co_changed() polls.
     io::pipe_handle::pair bell_;
     bool has_bell_ = false;
     std::atomic<bool> has_rung_ = false;
 
-    std::mutex written_mutex_;  // guards what follows
+    std::mutex written_mutex_;  // guards the members below
     std::set<item_ptr> written_;
-    bool notes_written_ = false;  // somebody watches
+    bool notes_written_ = false;  // there are watches
 
-    // co_changed()'s and tell()'s:
-    deadline commits_at_;  // none: nothing was changed since the last commit
+    // Used only by co_changed() and tell():
+    deadline commits_at_;  // none: no change since the last commit
     bool commits_now_ = false;
-    io::task_group commits_;  // under way on a thread; one at most
+    io::task_group commits_;  // in progress on a thread; at most one
 
-    mutable std::recursive_mutex mutex_;  // guards what follows; recursive because listeners use the feed
+    mutable std::recursive_mutex mutex_;  // guards the members below; recursive for listeners
     std::vector<held_watch*> watches_;
     vfs::change_queue queue_;
 };

@@ -13,7 +13,7 @@
 namespace sluice::fat {
 namespace {
 
-/// While it lives, the process can open no more files.
+/// While an object exists, the process cannot open files.
 class no_more_descriptors {
 public:
     no_more_descriptors() {
@@ -39,7 +39,7 @@ public:
     std::vector<std::string> paths;
 };
 
-// Clients hold descriptors, and a reload may open an image when there are none left.
+// Clients use descriptors, and a reload may open an image when none is available.
 TEST(fat_changes, are_reported_by_a_volume_that_was_opened_without_a_descriptor_to_spare) {
     const auto loop = io::make_simulated_multiplexer({.seed = 1}).value();
     system_clock_source clock;
@@ -49,8 +49,8 @@ TEST(fat_changes, are_reported_by_a_volume_that_was_opened_without_a_descriptor_
         return file_system::mount(image, shape, clock, {.zone = time_zone::utc()}).value();
     };
     std::optional<volume> tested;
-    // UndefinedBehaviorSanitizer needs a pipe to look at an object of a type it has not seen: it sees all of
-    // them here.
+    // UndefinedBehaviorSanitizer needs a pipe to inspect an object of a new type, so use all types
+    // here once.
     tested.emplace(*loop, mount(), 1);
     tested.reset();
     auto mounted = mount();

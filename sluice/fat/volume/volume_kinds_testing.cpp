@@ -6,12 +6,12 @@
 #include "sluice/fat/volume/volume.hpp"
 #include "sluice/vfs/volume_testing.hpp"
 
-// FAT volumes, for the tests that every volume has to pass.
+// FAT volumes for the tests that all kinds of volumes must pass.
 
 namespace sluice::vfs {
 namespace {
 
-// Made by mkfs.fat; when a test is over, fsck.fat finds nothing.
+// Formatted by mkfs.fat; at the end of a test, fsck.fat must report no problem.
 class fat_under_test final : public tested_volume {
 public:
     fat_under_test(io::io_multiplexer& multiplexer, std::size_t kibibytes, const std::string& options)
@@ -34,7 +34,7 @@ private:
     std::unique_ptr<fat::volume> made_;
 };
 
-// In a file, so that what is read goes past the engine (file_system::lend).
+// In a file, so that reads bypass the engine (file_system::lend).
 class fat_in_file final : public tested_volume {
 public:
     explicit fat_in_file(io::io_multiplexer& multiplexer)

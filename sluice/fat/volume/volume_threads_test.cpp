@@ -23,15 +23,15 @@
 #include "sluice/io/task/task_group.hpp"
 #include "sluice/vfs/node_data.hpp"
 
-// What waits for an image keeps no loop waiting.
+// Calls that wait for an image do not make a loop wait.
 
 namespace sluice::fat {
 namespace {
 
 using namespace std::chrono_literals;
 
-// What a slow disk makes wait; after a while nobody is made to wait any more, so that who waits on the loop
-// that should open it is found out, and not for ever.
+// A gate that blocks calls like a slow disk. After some seconds it opens by itself and records
+// that, so that a test fails instead of hanging if the loop that should open the gate waits for it.
 class gate {
 public:
     void shut() {
@@ -76,7 +76,7 @@ struct gates {
     gate barriers;
 };
 
-// Of which nothing is at hand, unless it `is_warm`.
+// A device whose data is never available without waiting, unless it `is_warm`.
 class slow_device final : public device {
 public:
     slow_device(device& below, gates& past) noexcept : below_(below), past_(past) {}
@@ -119,7 +119,7 @@ private:
 const std::string content(50'000, 'c');
 const std::string more("more");
 
-// An image with a file in it, served plainly, with a journal or through an overlay.
+// A file in an image, served directly, with a journal, or through an overlay.
 class served_image : public testing::TestWithParam<const char*> {
 protected:
     served_image() : image_(formatted(4096, "-F 12")), slow_image_(image_, past_) {
@@ -158,7 +158,7 @@ protected:
         return *overlay_;
     }
 
-    // Runs the loop until what was begun has ended.
+    // Runs the loop until the spawned operations have ended.
     void finish() {
         while (begun_.size() != 0)
             (void)loop_->run();
@@ -189,7 +189,7 @@ protected:
 INSTANTIATE_TEST_SUITE_P(plainly, served_image, testing::Values("plain"));
 INSTANTIATE_TEST_SUITE_P(aside, served_image, testing::Values("journal", "overlay"));
 
-TEST_P(served_image, keeps_no_loop_waiting_for_what_is_read) {
+TEST_P(served_image, never_makes_the_loop_wait_for_a_read) {
     std::string found(content.size(), '?');
     bool is_read = false;
     past_.reads.shut();
@@ -202,11 +202,11 @@ TEST_P(served_image, keeps_no_loop_waiting_for_what_is_read) {
     EXPECT_EQ(found, content);
 }
 
-TEST_P(served_image, gives_what_is_at_hand_without_a_thread) {
+TEST_P(served_image, reads_cached_data_without_a_thread) {
     std::string found(content.size(), '?');
     bool is_read = false;
     begun_.spawn(read(*file_, found, is_read));
-    finish();  // where the file lies is known from here on
+    finish();  // the location of the file is known from here on
     ASSERT_TRUE(is_read);
     slow_image_.is_warm = slow_side_->is_warm = true;
     past_.reads.shut();
@@ -218,7 +218,7 @@ TEST_P(served_image, gives_what_is_at_hand_without_a_thread) {
     past_.reads.open();
 }
 
-TEST_P(served_image, keeps_no_loop_waiting_for_what_is_written_and_reads_beside_it) {
+TEST_P(served_image, never_makes_the_loop_wait_for_a_write_and_reads_concurrently) {
     bool is_written = false;
     bool is_read = false;
     std::string found(1000, '?');
@@ -229,7 +229,7 @@ TEST_P(served_image, keeps_no_loop_waiting_for_what_is_written_and_reads_beside_
     begun_.spawn(write(*file_, what, 20'000, is_written));
     ASSERT_TRUE(past_.writes.is_visited_within(10s));
     EXPECT_FALSE(is_written);
-    if (journal_ == nullptr) {  // where who reads waits for who writes, on a thread as well
+    if (journal_ == nullptr) {  // with a journal, a read waits for the write, but on a thread
         is_read = false;
         begun_.spawn(read(*file_, found, is_read));
         while (not is_read)
@@ -245,7 +245,7 @@ TEST_P(served_image, keeps_no_loop_waiting_for_what_is_written_and_reads_beside_
     EXPECT_EQ(found, content.substr(0, 20'000) + what + content.substr(30'000));
 }
 
-TEST_P(served_image, keeps_no_loop_waiting_for_a_flush) {
+TEST_P(served_image, never_makes_the_loop_wait_for_a_flush) {
     bool is_written = false;
     bool is_flushed = false;
     begun_.spawn(write(*file_, more, content.size(), is_written));
@@ -254,7 +254,7 @@ TEST_P(served_image, keeps_no_loop_waiting_for_a_flush) {
     begun_.spawn(flush(*file_, is_flushed));
     ASSERT_TRUE(past_.barriers.is_visited_within(10s));
     EXPECT_FALSE(is_flushed);
-    EXPECT_TRUE(volume_->find("file", vfs::follow_links::yes)) << "nor for it";
+    EXPECT_TRUE(volume_->find("file", vfs::follow_links::yes)) << "the lookup does not wait either";
     past_.barriers.open();
     finish();
     EXPECT_TRUE(is_flushed);
@@ -271,8 +271,8 @@ public:
     int count = 0;
 };
 
-// And changes are told meanwhile.
-TEST_P(served_image, keeps_no_loop_waiting_for_the_commit_a_second_after_a_change) {
+// And changes are reported in the meantime.
+TEST_P(served_image, never_makes_the_loop_wait_for_the_commit_a_second_after_a_change) {
     modifications seen;
     const auto root = volume_->find("", vfs::follow_links::yes).value();
     const auto watch = volume_->changes()->watch(*root, false, seen).value();
@@ -284,7 +284,7 @@ TEST_P(served_image, keeps_no_loop_waiting_for_the_commit_a_second_after_a_chang
     finish();
     while (not past_.barriers.is_visited_within(0ms))
         (void)loop_->try_run_for(5ms);
-    if (journal_ == nullptr) {  // where who writes waits for that commit, on a thread
+    if (journal_ == nullptr) {  // with a journal, a write waits for that commit, on a thread
         seen.count = 0;
         begun_.spawn(write(*file_, more, 0, is_written));
         const auto until = std::chrono::steady_clock::now() + 2s;
@@ -298,7 +298,7 @@ TEST_P(served_image, keeps_no_loop_waiting_for_the_commit_a_second_after_a_chang
         (void)loop_->run();
 }
 
-// From the image's file: what is not in the host's memory, the multiplexer reads.
+// An image in a file: the multiplexer reads data that is not in the host's memory.
 class image_in_a_file : public io::on_each_volume {
 protected:
     [[nodiscard]] file_device made_image() {
@@ -315,7 +315,7 @@ io::task<result<std::size_t>> read_all(vfs::node& from, std::string& into) {
     co_return co_await from.data()->co_read(std::as_writable_bytes(std::span(into)), 0);
 }
 
-TEST_P(image_in_a_file, is_read_past_the_engine_where_nothing_is_at_hand) {
+TEST_P(image_in_a_file, is_read_directly_if_its_data_is_not_cached) {
     file_device image = made_image();
     gates past;
     slow_device slow(image, past);
@@ -330,7 +330,7 @@ TEST_P(image_in_a_file, is_read_past_the_engine_where_nothing_is_at_hand) {
     const auto file = served.find("file", vfs::follow_links::yes).value();
     ASSERT_TRUE(file->data()->open_data({.read = true}));
     std::string found(content.size(), '?');
-    // The first time where it lies has to be looked for, which a thread does.
+    // For the first read, a thread determines the location of the data.
     ASSERT_EQ(io::sync_wait(*loop, read_all(*file, found)).value(), content.size());
     EXPECT_EQ(found, content);
     past.reads.shut();
@@ -341,7 +341,7 @@ TEST_P(image_in_a_file, is_read_past_the_engine_where_nothing_is_at_hand) {
     past.reads.open();
 }
 
-TEST_P(image_in_a_file, is_followed_without_waiting_as_far_as_the_table_is_in_memory) {
+TEST_P(image_in_a_file, is_read_without_waiting_if_the_table_is_in_memory) {
     file_device image = made_image();
     const simulated_clock clock;
     const geometry shape = read_geometry(image).value();
@@ -364,7 +364,7 @@ TEST_P(image_in_a_file, is_followed_without_waiting_as_far_as_the_table_is_in_me
     EXPECT_EQ(found, content);
 }
 
-TEST_P(image_in_a_file, is_written_to_without_waiting_once_what_is_free_is_known) {
+TEST_P(image_in_a_file, is_written_without_waiting_once_the_free_clusters_are_known) {
     file_device image = made_image();
     const simulated_clock clock;
     const auto fs = file_system::mount(image, read_geometry(image).value(), clock).value();
@@ -376,8 +376,8 @@ TEST_P(image_in_a_file, is_written_to_without_waiting_once_what_is_free_is_known
     EXPECT_EQ(write("first", 0, may_wait::no), EAGAIN);
     ASSERT_EQ(write("first", 0, may_wait::yes), 0);
     EXPECT_EQ(write("second", 5, may_wait::no), 0) << "lengthens it";
-    EXPECT_EQ(write("F", 0, may_wait::no), 0) << "in its place";
-    EXPECT_EQ(write("far", 100'000, may_wait::no), EAGAIN) << "zeros would come before";
+    EXPECT_EQ(write("F", 0, may_wait::no), 0) << "in place";
+    EXPECT_EQ(write("far", 100'000, may_wait::no), EAGAIN) << "zeros would have to be written first";
     EXPECT_EQ(content_of(*fs, "file"), "Firstsecond");
     ASSERT_EQ(code(fs->truncate(*file, 0)), 0);
     ASSERT_EQ(write("new", 0, may_wait::yes), 0);
