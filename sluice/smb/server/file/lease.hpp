@@ -96,6 +96,8 @@ public:
     std::optional<timer_queue::entry> time_limit;
     /// How often the holder was told to give something up: which break it is that somebody looks after.
     std::uint32_t breaks_told = 0;
+    /// A further break has begun, of which the holder is not notified yet: it cannot answer it.
+    bool is_untold = false;
 
 private:
     kind kind_;

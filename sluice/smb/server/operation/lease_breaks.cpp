@@ -148,6 +148,7 @@ void tell(server_context& host, const std::shared_ptr<lease>& of, const break_no
                                              break_notice notice) noexcept {
     io::task<void> turn = next_turn(host.loop());
     co_await unlatched(host.latch(), std::move(turn));
+    of->is_untold = false;
     if (not of->opens.empty()) tell(host, of, notice);
 }
 
@@ -181,11 +182,16 @@ void ask_to_give_up(server_context& host, const std::shared_ptr<lease>& of, leas
 }
 
 nt_status take_answer(server_context& host, const std::shared_ptr<lease>& of, lease_state kept) {
+    // An answer in advance would end the break, and then begin its time: see tell_afterwards().
+    if (of->is_untold) return nt_status::unsuccessful;
     const lease::answer answer = of->acknowledge(kept);
     if (answer.status != nt_status::success) return answer.status;
     end_time_limit(host, *of);
     wake_waiters(*of);
-    if (answer.next) host.background.spawn(tell_afterwards(host, of, *answer.next));
+    if (answer.next) {
+        of->is_untold = answer.next->needs_answer;
+        host.background.spawn(tell_afterwards(host, of, *answer.next));
+    }
     return nt_status::success;
 }
 
