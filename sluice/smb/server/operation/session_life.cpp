@@ -125,10 +125,10 @@ void end_channel(server_context& host, channel& ending) noexcept {
     const std::shared_ptr<session> of = ending.session;
     const bool is_last = std::ranges::none_of(
         of->channels, [&](const channel* one) { return one != &ending and one->is_established; });
-    if (is_last)
-        end_session(host, *of, true);
-    else
-        take_out(ending);
+    if (is_last) return end_session(host, *of, true);
+    // The end of the session interrupts the requests on its channels only, and this is a channel no longer.
+    ending.connection->interrupt(*of, nullptr, wire::nt_status::user_session_deleted);
+    take_out(ending);
 }
 
 void end_tree(server_context& host, session& of, tree& ending) noexcept {
