@@ -34,7 +34,8 @@ struct break_notice {
 ///   1. held() loses bits by answers, by time_out(), and by breaks from R alone; it gains them by raise()
 ///   only.
 ///   2. While is_breaking(), the client has been told once since the last answer, and nothing more is said.
-///   3. Once nothing is breaking, held() has none of the bits that any ask() before wanted given up, unless
+///   3. While is_breaking(), the client is asked to keep less than held().
+///   4. Once nothing is breaking, held() has none of the bits that any ask() before wanted given up, unless
 ///      raise() gave them since.
 /// Thread safety: under the server's latch. Allocates: nothing of its own.
 class lease {
