@@ -13,6 +13,7 @@ namespace sluice::smb::server {
 /// pattern,
 /// `.` and `..` first. A pattern without wildcards is looked up, not searched for.
 ///
+/// Invariant: a name that was peeked at stays, with what it refers to, until it is taken.
 /// The volume and the directory outlive it. Thread safety: `turn` is a monitor; the rest belongs to the query
 /// that holds it, on any thread.
 class directory_scan {
