@@ -1,4 +1,8 @@
+#include <memory>
+#include <vector>
+
 #include "sluice/smb/auth/negotiator.hpp"
+#include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/file/lock.hpp"
 #include "sluice/smb/wire/file/oplock_break.hpp"
@@ -155,6 +159,31 @@ TEST_F(breaks, keep_a_create_of_a_lost_channel_waiting_for_them) {
     other_.flags = smb::wire::header_flags::replay;
     EXPECT_EQ(close(other_, other_.create("f", how).file), nt_status::success);
     EXPECT_EQ(where_.server->gauges().opens, 2U) << "one for each of the two CREATEs without a GUID";
+}
+
+TEST_F(breaks, leave_no_open_to_a_session_that_ends_while_its_lost_channel_waits_for_them) {
+    polite_client second_of_other(where_);
+    ASSERT_EQ(second_of_other.bind_to(other_, "u", "p"), nt_status::success);
+    auto how = polite_client::for_everything();
+    how.contexts.durable_v2.emplace();
+    how.contexts.durable_v2->create_guid.bytes[0] = std::byte{7};
+    const std::uint64_t lost = second_of_other.send_create("f", how);
+    ASSERT_FALSE(second_of_other.is_answered(lost));
+    second_of_other.hang_up();
+    EXPECT_FALSE(other_.is_answered(waiting_)) << "the server has detected that the channel is lost";
+    std::vector<std::unique_ptr<polite_client>> copies;
+    for (std::size_t i = 0; i != smb::server::limits::channels_per_session_max; ++i) {
+        polite_client& one = *copies.emplace_back(std::make_unique<polite_client>(where_));
+        (void)one.answer_to(one.send_copy(second_of_other.first_of_authentication()));
+    }
+    EXPECT_EQ(other_.call(command::logoff, smb::wire::logoff_args{}).status(), nt_status::success);
+    ASSERT_EQ(first_->answer_to(unasked).message().header().command, command::oplock_break);
+    EXPECT_EQ(first_
+                  ->call(command::oplock_break,
+                         smb::wire::oplock_break_args{smb::wire::oplock_break{.file = file_}})
+                  .status(),
+              nt_status::success);
+    EXPECT_EQ(where_.server->gauges().opens, 1U) << "that of the first client";
 }
 
 // A channel is lost after each number of sent bytes: a request in flight is carried out once when

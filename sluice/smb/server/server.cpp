@@ -39,6 +39,7 @@ smb_server::smb_server(const server_dependencies& given, server_configuration&& 
     : context_(given, std::move(configuration), functions_of_connections), listening_(given.loop) {
     // From now on the first loop is this thread's.
     (void)given.loop.invoke_posted_items(0);
+    ENSURE(given.loop.is_owner(), "the first loop is of the thread that makes the server");
     add_shares({}, std::move(shares));
 }
 
@@ -106,6 +107,7 @@ io::task<void> smb_server::deliver_changes(vfs::volume& of) noexcept {
         io::task<bool> waiting = feed.co_changed();
         const bool goes_on = co_await unlatched(context_.latch(), std::move(waiting));
         if (not goes_on) co_return;
+        ENSURE(context_.loop().is_owner(), "changes are delivered on the first loop");
         loop_activity::begin(std::nullopt);
         (void)co_await unlatched_call(context_.latch(),
                                       of.domain().run(context_.loop(), tell, vfs::waits_for_calls::yes));
@@ -113,6 +115,7 @@ io::task<void> smb_server::deliver_changes(vfs::volume& of) noexcept {
 }
 
 void smb_server::replace_shares(std::vector<share_configuration> fresh) {
+    ENSURE(context_.loop().is_owner(), "shares are replaced on the first loop");
     const server_latch::hold held(context_.latch());
     std::vector<std::shared_ptr<share>> kept;
     const share_list::snapshot before = context_.shares.current();
@@ -136,6 +139,8 @@ smb_server::~smb_server() {
 }
 
 result<void> smb_server::start(std::span<const io::socket_address> where) noexcept {
+    ENSURE(listeners_.empty() and not context_.connections.is_stopping(),
+           "a server starts once, before it stops");
     std::vector<std::unique_ptr<io::listening_socket_handle>> bound;
     for (const io::socket_address& address : where) {
         auto listener = io::listening_socket_handle::listen(address, {.accepted = kept_alive});
@@ -178,6 +183,7 @@ std::size_t smb_server::choose_home(const io::socket_handle& socket, const io::s
     const auto its_own = std::ranges::find_if(
         context_.loops(), [&](const auto& each) { return &each->multiplexer == socket.multiplexer(); });
     if (its_own == context_.loops().end()) return context_.homes.enter(host_of(peer));
+    ENSURE(context_.loops()[(*its_own)->number] == *its_own, "the number of a loop is its index");
     context_.homes.enter(host_of(peer), (*its_own)->number);
     return (*its_own)->number;
 }
@@ -205,6 +211,7 @@ void smb_server::adopt(io::socket_handle socket, const io::socket_address& peer)
 void smb_server::serve_at(std::size_t loop, io::socket_handle socket,
                           const io::socket_address& peer) noexcept {
     server_loop& home = *context_.loops()[loop];
+    ENSURE(home.number == loop and home.multiplexer.is_owner(), "a connection is served on its home loop");
     const bool has_loop = socket.multiplexer() != nullptr;
     if (context_.connections.is_stopping() or
         (not has_loop and not socket.set_multiplexer(&home.multiplexer))) {
@@ -225,6 +232,8 @@ io::task<void> smb_server::serve(std::size_t loop, io::socket_handle socket,
         evicted->close("too many connections without a session from this address");
     io::task<void> running = client->run();
     co_await std::move(running);
+    ENSURE(home.multiplexer.is_owner() and client->channels.empty(),
+           "a connection ends on its home loop, without channels");
     context_.admission.leave(client->admitted);
     context_.connections.leave(*client, client->counters.now());
     context_.homes.leave(client->peer_host(), loop);
@@ -268,6 +277,10 @@ io::task<void> smb_server::done() noexcept {
     co_await std::move(telling);
     context_.background.cancel();
     co_await context_.background.join();
+    ENSURE(context_.opens.size() == 0 and context_.leases.size() == 0,
+           "no open outlives the server, and no lease its opens");
+    ENSURE(context_.connections.size() == 0 and context_.sessions.size() == 0,
+           "nothing is left of any client");
 }
 
 std::vector<io::socket_address> smb_server::addresses() const {

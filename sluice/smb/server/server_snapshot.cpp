@@ -53,8 +53,10 @@ namespace {
     for (const auto& [number, tree] : one.trees)
         status.shares.push_back(tree->target->configuration().name);
     status.client = text_of(one.agreed.client);
-    for (const channel* each : one.channels)
+    for (const channel* each : one.channels) {
+        ENSURE(each->session.get() == &one, "a channel in the list of a session is one of it");
         if (each->is_established) status.channels.push_back(each->connection->status());
+    }
     return status;
 }
 
@@ -75,6 +77,7 @@ void add_names(open_status& status, const open& one) {
 }
 
 [[nodiscard]] open_status status_of(const open& one, bool has_names) {
+    ENSURE(one.session == nullptr or not one.is_closed, "an open that has ended has no session");
     open_status status;
     status.number = one.id.persistent_part.value();
     status.session = one.session != nullptr ? one.session->id : 0;
@@ -94,6 +97,7 @@ void add_names(open_status& status, const open& one) {
 }  // namespace
 
 limits_in_use smb_server::in_use() const noexcept {
+    ENSURE(context_.latch().is_mine(), "the numbers in use are read under the latch");
     limits_in_use sum;
     (void)context_.connections.read_each([&](const connection& client) { client.add_to(sum); });
     for (const std::shared_ptr<session>& one : context_.sessions.all())
@@ -161,8 +165,10 @@ void smb_server::add_totals_to(server_snapshot& into) const {
         into.addresses.push_back(where.text());
     for (const auto& each : context_.loops())
         into.loops.push_back({.multiplexer = std::string(each->multiplexer.name())});
-    (void)context_.connections.read_each(
-        [&](const connection& client) { ++into.loops[client.home().number].connections; });
+    (void)context_.connections.read_each([&](const connection& client) {
+        ENSURE(client.home().number < into.loops.size(), "a connection has its home on one of the loops");
+        ++into.loops[client.home().number].connections;
+    });
     into.handed_over = cross_loop_posts::so_far();
     into.latch_sleeps = context_.latch().sleeps();
     if (const loop_watchdog* const watchdog = context_.watchdog()) {

@@ -117,6 +117,7 @@ nt_status find_or_begin_binding(request& r) {
     connection& on = r.connection();
     const auto known = on.channels.find(wanted->id);
     if (known != on.channels.end()) {
+        ENSURE(known->second->session == wanted, "a channel is found by the ID of its session");
         r.channel = known->second;
         (void)sign_reply_as(*wanted, r);
     } else {
@@ -139,6 +140,8 @@ nt_status bind(request& r, const auth::step_done& who) {
     const bool is_same_user = is_same_account(r.host().accounts(), user, identity_of(who));
     if (not is_same_user or who.is_guest) return nt_status::access_denied;
     channel& fresh = *r.channel;
+    ENSURE(fresh.session == r.session and fresh.connection == &r.connection(),
+           "a request binds a channel of its connection");
     const auth::session_keys keys =
         auth::derive_session_keys(key_material(r.connection().agreed, who.key, fresh.preauth));
     auto signer = auth::signer::create(r.connection().agreed.signing, keys.signing);

@@ -63,6 +63,7 @@ using begun_watch = std::expected<std::unique_ptr<notify_watch>, nt_status>;
         vfs::waits_for_calls::yes);
     if (not watch) co_return watch.error();
     const nt_status refused = check_again(r, *of);
+    ENSURE(of->watch == nullptr, "one request begins the watch of an open");
     if (refused == nt_status::success)
         of->watch = *std::move(watch);
     else

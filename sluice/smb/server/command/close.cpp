@@ -21,6 +21,7 @@ io::task<nt_status> serve_close(request& r) {
     wire::close_reply reply;
     io::task<nt_status> ending = co_end_open(r, one);
     const nt_status status = co_await std::move(ending);
+    ENSURE(one->is_closed and one->session == nullptr, "an open has ended when its CLOSE is answered");
     if (status != nt_status::success) co_return status;
     if (wire::has(args->flags, wire::close_flags::query_attributes) and one->node != nullptr) {
         // The node is still held. A removed file has no status to return.

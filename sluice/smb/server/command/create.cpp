@@ -77,7 +77,8 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     one->tree = r.tree;
     one->pipe = std::move(pipe);
     one->access = wire::file_generic_read | wire::file_generic_write;
-    r.session->opens.emplace(one->id.volatile_part.value(), one);
+    ENSURE(r.session->opens.emplace(one->id.volatile_part.value(), one).second,
+           "an open comes to its session once");
 
     wire::create_reply reply{.file = one->id};
     reply.information.attributes = wire::file_attributes::normal;
@@ -119,6 +120,8 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
 
 [[nodiscard]] nt_status reply_to_new(request& r, const wire::create_args& args, const opening& made) {
     open& fresh = *made.fresh();
+    ENSURE(fresh.session == r.session.get() and fresh.tree == r.tree,
+           "a new open is of the session and tree of its CREATE");
     wire::create_reply reply = describe(args, fresh, made.action(), made.facts());
     grant_caching(r, fresh, args, reply);
     grant_durability(r, fresh, args, reply);

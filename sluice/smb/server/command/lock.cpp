@@ -127,6 +127,8 @@ void count_locks(open& of) noexcept {
         co_return refused;
     end_read_caching(r.host(), *of->file, of.get());
     const bool is_granted = try_lock_all(*of, elements);
+    ENSURE(of->file->locks().claims_of(*of) <= limits::locks_per_open_max,
+           "an open has no more locks than its bound");
     count_locks(*of);
     if (is_granted) co_return nt_status::success;
     if (wire::has(elements[0].flags, lock_flags::fail_immediately)) co_return nt_status::lock_not_granted;

@@ -155,6 +155,8 @@ io::task<nt_status> serve_negotiate(request& r) {
         }
         with.preauth.add(r.message().bytes());
     }
+    ENSURE(with.agreed.is_done() and with.channels.empty(),
+           "a dialect is agreed on before there are sessions");
     wire::negotiate_reply reply = reply_for(with, *chosen);
     reply.contexts = made.contexts;
     byte_writer* const body = r.begin_reply(reply_bytes_max);
@@ -179,7 +181,7 @@ void connection::answer_smb1(bytes_view frame) noexcept {
     byte_writer* const body = answer.begin(reply_bytes_max);
     if (body == nullptr) return;
     encode(*body, reply_for(*this, answered));
-    ENSURE(answer.finish());
+    ENSURE(answer.finish(), "a reply to NEGOTIATE has room for its body");
     wire::header header;
     header.command = wire::command::negotiate;
     header.flags = wire::header_flags::response;

@@ -46,6 +46,8 @@ template <class Reply>
     const std::shared_ptr<lease> held =
         r.host().leases.find({.client = r.connection().agreed.client, .key = answer.key});
     if (held == nullptr) return nt_status::object_name_not_found;
+    ENSURE(not held->is_oplock() and held->who().key == answer.key,
+           "a lease is found by its key, and an oplock not");
     const nt_status taken = take_answer(r.host(), held, answer.state);
     if (taken != nt_status::success) return taken;
     return reply_with(r, wire::lease_break{.key = answer.key, .state = answer.state});

@@ -7,6 +7,7 @@
 namespace sluice::smb_simulation {
 namespace {
 
+using wire::lease_state;
 using wire::oplock_level;
 
 class oplock_break_command : public command_test {
@@ -59,6 +60,54 @@ TEST_F(oplock_break_command, is_answered_with_the_level_that_it_acknowledges) {
     const auto reply = wire::decode_oplock_break_reply(said.message()).value();
     EXPECT_EQ(std::get<wire::oplock_break>(reply.sent).oplock_level, oplock_level::level_2);
     EXPECT_EQ(other.answer_to(opening).status(), nt_status::success);
+}
+
+// The holder of a lease, of which one client wants a part and another wants all.
+class stepwise_break : public oplock_break_command {
+protected:
+    stepwise_break() : other_(where_, 2) {
+        auto how = polite_client::for_everything();
+        how.oplock_level = oplock_level::lease;
+        how.contexts.lease =
+            wire::lease{.key = key, .state = lease_state::read | lease_state::write | lease_state::handle};
+        EXPECT_EQ(client().create("f", how).contexts.lease->state, how.contexts.lease->state);
+        EXPECT_EQ(other_.log_on("u", "p"), nt_status::success);
+        EXPECT_EQ(other_.connect_tree("files"), nt_status::success);
+        opening_ = other_.send_create("f");
+        EXPECT_EQ(told().new_state, lease_state::read | lease_state::handle);
+        auto overwriting = polite_client::for_everything();
+        overwriting.disposition = wire::create_disposition::overwrite;
+        overwriting_ = other_.send_create("f", overwriting);
+        EXPECT_FALSE(other_.is_answered(overwriting_));
+    }
+    wire::lease_break_notification told() {
+        const auto said = client().answer_to(wire::notification_message_id);
+        return std::get<wire::lease_break_notification>(
+            wire::decode_oplock_break_reply(said.message()).value().sent);
+    }
+    std::uint64_t send_answer(lease_state kept) {
+        return client().send(command::oplock_break,
+                             wire::oplock_break_args{wire::lease_break{.key = key, .state = kept}});
+    }
+
+    static constexpr wire::lease_key key{{std::byte{1}}};
+    polite_client other_;
+    std::uint64_t opening_ = 0;
+    std::uint64_t overwriting_ = 0;
+};
+
+TEST_F(stepwise_break, refuses_an_answer_to_a_step_before_the_client_is_notified_of_it) {
+    client().begin_compound();
+    const std::uint64_t first = send_answer(lease_state::read | lease_state::handle);
+    const std::uint64_t in_advance = send_answer(lease_state::read);
+    client().end_compound();
+    EXPECT_EQ(client().answer_to(first).status(), nt_status::success);
+    EXPECT_EQ(client().answer_to(in_advance).status(), nt_status::unsuccessful);
+    EXPECT_EQ(told().new_state, lease_state::read);
+    EXPECT_EQ(client().answer_to(send_answer(lease_state::read)).status(), nt_status::success);
+    EXPECT_EQ(told().new_state, lease_state::none);
+    EXPECT_EQ(other_.answer_to(opening_).status(), nt_status::success);
+    EXPECT_EQ(other_.answer_to(overwriting_).status(), nt_status::success);
 }
 
 }  // namespace

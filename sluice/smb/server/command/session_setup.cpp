@@ -47,6 +47,8 @@ constexpr std::size_t reply_fixed_bytes = 16;
         return known.state == session::phase::expired ? nt_status::access_denied : nt_status::success;
     if (not who.is_anonymous and not is_same_account(r.host().accounts(), known.user, identity_of(who)))
         return nt_status::logon_failure;
+    ENSURE(known.state == session::phase::valid or known.state == session::phase::expired,
+           "a session that is established authenticates again");
     known.proved = proof_of(r, known.user);
     known.state = session::phase::valid;
     begin_lifetime(r.host(), known);
@@ -57,6 +59,8 @@ constexpr std::size_t reply_fixed_bytes = 16;
 // 3.3.5.5.3).
 [[nodiscard]] result<void> make_keys(request& r, const auth::step_done& who) noexcept {
     session& fresh = *r.session;
+    ENSURE(r.channel->session == r.session and not fresh.signing_key,
+           "the keys of a session are made once, for its first channel");
     const negotiated& agreed = fresh.agreed;
     if (not agreed.is_at_least(dialect::smb_3_0)) {
         fresh.signing_key.emplace(who.key.copy());
@@ -123,6 +127,7 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
                                   const auth::step_done& who) noexcept {
     if (const nt_status refused = admit(r, who); refused != nt_status::success) return refused;
     session& fresh = *r.session;
+    ENSURE(not fresh.admitted.client and not r.channel->is_established, "a session is established once");
     fresh.user = identity_of(who);
     if (has_other_dialect(r)) return nt_status::user_session_deleted;
     fresh.proved = proof_of(r, fresh.user);
@@ -173,6 +178,8 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
         return nt_status::user_session_deleted;
     }
     channel& by = *r.channel;
+    ENSURE(by.connection == &r.connection() and by.session == r.session,
+           "a request sets up a channel of its connection");
     if (by.negotiator == nullptr)
         by.negotiator = std::make_unique<auth::negotiator>(r.host().names(), r.host().accounts(),
                                                            r.host().random(), r.host().clock());

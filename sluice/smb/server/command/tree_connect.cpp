@@ -94,6 +94,8 @@ io::task<nt_status> serve_tree_connect(request& r) {
     if (wanted == nullptr) co_return nt_status::bad_network_name;
     if (const nt_status refused = may_connect(r, *wanted); refused != nt_status::success) co_return refused;
     session& by = *r.session;
+    ENSURE(static_cast<bool>(by.admitted.client) and by.state != session::phase::gone,
+           "a session that is served has a client");
     if (by.trees.size() >= limits::trees_per_session_max) {
         r.host().rejections.add(limit::trees_per_session, by.admitted.client.name());
         co_return nt_status::insufficient_resources;

@@ -6,6 +6,7 @@ namespace sluice::smb::server {
 
 void background_work::spawn(io::task<void> work) noexcept {
     do_on(loop_, [this, given = std::move(work)]() mutable noexcept {
+        ENSURE(loop_.is_owner(), "the tasks of the background are those of its loop");
         tasks_.spawn(latched(latch_, loop_, std::move(given)));
     });
 }

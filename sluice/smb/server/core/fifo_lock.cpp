@@ -14,6 +14,7 @@ bool fifo_lock::acquire(place& by, bool is_shared) noexcept {
     }
     by.state_ = place::state::queued;
     queue_.push_back(by);
+    ENSURE(holders_ != 0, "a place is queued because of the holders");
     return false;
 }
 
@@ -27,19 +28,23 @@ void fifo_lock::unlock(place& by) noexcept {
             queue_.erase(by);  // the places after it may be shared, like the holders
             break;
         case place::state::held:
-            ENSURE(holders_ != 0);
+            ENSURE(holders_ != 0, "a held place is counted among the holders");
+            ENSURE(by.is_shared_ != is_exclusive_, "the holders of a lock are of one kind");
             if (--holders_ == 0) is_exclusive_ = false;
             break;
     }
     grant_queued(woken);
+    ENSURE(queue_.empty() or holders_ != 0, "the queue is empty if there is no holder");
 }
 
 bool fifo_lock::is_held_by(const place& by) const noexcept {
     const lock_guard held(mutex_);
+    ENSURE(by.state_ != place::state::held or holders_ != 0, "a held place is counted among the holders");
     return by.state_ == place::state::held;
 }
 
 void fifo_lock::grant(place& to) noexcept {
+    ENSURE(not is_exclusive_, "an exclusive holder is alone");
     to.state_ = place::state::held;
     ++holders_;
     is_exclusive_ = not to.is_shared_;
@@ -47,6 +52,7 @@ void fifo_lock::grant(place& to) noexcept {
 
 void fifo_lock::grant_queued(event_wakes<wire::nt_status>& woken) noexcept {
     for (place* next = queue_.front(); next != nullptr and admits(*next); next = queue_.front()) {
+        ENSURE(next->state_ == place::state::queued, "a place in the queue waits");
         queue_.erase(*next);
         grant(*next);
         woken.set(next->granted_, wire::nt_status::success);

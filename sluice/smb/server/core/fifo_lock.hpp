@@ -21,6 +21,7 @@ namespace sluice::smb::server {
 ///   2. A place in front of the queue is there because of the holders; so the queue is empty if there is
 ///   none.
 ///   3. Places are granted in the order in which they were queued.
+///   4. `holders_` counts the held places, which are all of one kind.
 /// Monitor: any thread; `mutex_` guards the lock and its places. Allocates: nothing. Complexity: constant,
 /// and linear in the places that are granted.
 class fifo_lock {

@@ -38,16 +38,20 @@ void server_latch::wake_next() noexcept {
 
 io::task<void> latched(server_latch& latch, io::io_multiplexer& loop, io::task<void> work) noexcept {
     if (latch.is_mine()) co_await io::yield(loop);
+    ENSURE(loop.is_owner() and not latch.is_mine(),
+           "work begins on its loop while its thread does not hold the latch");
     const server_latch::hold held(latch);
     co_await std::move(work);
 }
 
 io::task<bool> pass(io::io_multiplexer& loop, deadline until) noexcept {
+    ENSURE(loop.is_owner(), "a coroutine sleeps on its own loop");
     const auto slept = co_await io::co_sleep(loop, until);
     co_return slept.has_value();
 }
 
 io::task<void> next_turn(io::io_multiplexer& loop) noexcept {
+    ENSURE(loop.is_owner(), "a coroutine goes on on its own loop");
     co_await io::yield(loop);
 }
 

@@ -6,6 +6,7 @@ namespace sluice::smb::server {
 
 loop_activity::use::use(loop_activity& of, int thread) noexcept : of_(of) {
     ENSURE(here_ == nullptr, "a thread runs one loop");
+    ENSURE(of_.calls_.load(std::memory_order_relaxed) == nullptr, "a loop has one use at a time");
     here_ = &of_;
     of_.thread_.store(thread, std::memory_order_relaxed);
     of_.calls_.store(&vfs::inline_call_slot::of_this_thread(),

@@ -32,7 +32,7 @@ public:
     loop_activity& operator=(const loop_activity&) = delete;
 
     /// While it exists, the calling thread is the one that runs the loop, and begin() writes to `of`. No
-    /// watchdog looks at it any more when the thread ends.
+    /// watchdog looks at it any more when the thread ends. A loop has one use at a time.
     /// `thread` is the kernel's number of the thread.
     class use {
     public:

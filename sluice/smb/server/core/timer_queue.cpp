@@ -11,7 +11,7 @@ timer_queue::entry timer_queue::add(std::chrono::milliseconds within, work what)
     {
         const lock_guard held(mutex_);
         added = {when, next_number_++};
-        entries_.emplace(added, std::move(what));
+        ENSURE(entries_.emplace(added, std::move(what)).second, "a number names one entry");
         starts = not std::exchange(is_running_, true);
     }
     if (starts) background_.spawn(run());
@@ -29,7 +29,9 @@ bool timer_queue::cancel(const entry& which) noexcept {
 }
 
 std::chrono::nanoseconds timer_queue::next_pause() noexcept {
+    ENSURE(background_.loop().is_owner(), "the task that waits is on the first loop");
     const lock_guard held(mutex_);
+    ENSURE(is_running_, "is_running_ is set while the task waits");
     is_running_ = not entries_.empty();
     if (not is_running_) return std::chrono::nanoseconds::zero();
     const auto until_first = entries_.begin()->first.first - clock_.steady_now();
@@ -38,6 +40,7 @@ std::chrono::nanoseconds timer_queue::next_pause() noexcept {
 
 timer_queue::work timer_queue::take_due() noexcept {
     const lock_guard held(mutex_);
+    ENSURE(is_running_, "the task that waits takes the entries");
     if (entries_.empty() or entries_.begin()->first.first > clock_.steady_now()) return {};
     // Taken out first: what it does may add to the list.
     return std::move(entries_.extract(entries_.begin()).mapped());
@@ -52,6 +55,7 @@ io::task<void> timer_queue::run() noexcept {
         const bool is_time = co_await unlatched(background_.latch(), std::move(waiting));
         if (not is_time) break;
         loop_activity::begin(std::nullopt);  // not for the request that started this task
+        ENSURE(background_.latch().is_mine(), "entries run with the server latch");
         while (work due = take_due())
             due();
     }

@@ -15,7 +15,10 @@ namespace sluice::smb::server {
 /// Timers that can be cancelled. Most never expire, because they are time limits. One task, on the
 /// first loop, waits for all of them, and checks the list every `granularity`.
 ///
-/// Invariant: the task runs, or is about to, while there are entries, until the background is cancelled.
+/// Invariants:
+///   1. One task runs, or is about to, while there are entries, until the background is cancelled.
+///   2. An entry is in the list until it is cancelled or begins; so its owner, under the server latch, can
+///   cancel it until then.
 /// Monitor: any thread; `mutex_` guards the list. Entries run on the first loop, without the mutex
 /// (today, with the server latch). Allocates: a node per entry. Complexity: O(log n). Lifetime: the clock and
 /// the background outlive it.

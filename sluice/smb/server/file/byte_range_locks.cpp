@@ -49,6 +49,7 @@ struct stretch {
     std::vector<stretch> row;
     edge now{.at = seen.first(), .shared = 0, .exclusive = 0};
     const auto end_at = [&](std::uint64_t last) {
+        ENSURE(now.shared >= 0 and now.exclusive >= 0, "a lock ends after it has begun");
         const peer_lock weaker = now.shared != 0 ? peer_lock::shared : peer_lock::free;
         const peer_lock lock = now.exclusive != 0 ? peer_lock::exclusive : weaker;
         row.push_back({sync::byte_range::between({now.at, last}), lock});
@@ -71,6 +72,7 @@ sync::lock_args byte_range_locks::args_of(const lock& wanted) noexcept {
 }
 
 void byte_range_locks::keep(const lock& taken, sync::range_guard&& guard) {
+    ENSURE(static_cast<bool>(guard), "a lock that an open keeps is held");
     const place at{
         .offset = taken.where.offset, .length = taken.where.length, .is_shared = not taken.is_exclusive};
     opens_[taken.owner].held.emplace(at, std::move(guard));
@@ -91,7 +93,7 @@ void byte_range_locks::drop(const lock& taken) noexcept {
     auto& held = opens_[taken.owner].held;
     const auto found = held.find(place{
         .offset = taken.where.offset, .length = taken.where.length, .is_shared = not taken.is_exclusive});
-    ENSURE(found != held.end());
+    ENSURE(found != held.end() and held_count_ != 0, "a lock that is taken back is held and counted");
     held.erase(found);
     --held_count_;
     (void)settle(bytes_at(taken.where));
@@ -113,12 +115,16 @@ bool byte_range_locks::try_lock_all(std::span<const lock> wanted) {
 }
 
 void byte_range_locks::enqueue(waiter& waiting) {
+    ENSURE(not waiting.granted->is_set(), "a lock that is waited for has no outcome yet");
     ++opens_[waiting.wanted.owner].waiting;
     waiters_.push_back(&waiting);
 }
 
 void byte_range_locks::forget(waiter& waiting) noexcept {
-    if (std::erase(waiters_, &waiting) != 0) --opens_[waiting.wanted.owner].waiting;
+    if (std::erase(waiters_, &waiting) == 0) return;
+    std::size_t& count = opens_[waiting.wanted.owner].waiting;
+    ENSURE(count != 0, "a lock that waits is counted for its open");
+    --count;
 }
 
 bool byte_range_locks::unlock(const open& owner, range where) noexcept {
@@ -129,6 +135,7 @@ bool byte_range_locks::unlock(const open& owner, range where) noexcept {
         held.lower_bound(place{.offset = where.offset, .length = where.length, .is_shared = false});
     if (first == held.end() or first->at.offset != where.offset or first->at.length != where.length)
         return false;
+    ENSURE(held_count_ >= held.size(), "the locks of an open are among those of the file");
     held.erase(first);
     --held_count_;
     if (peers_ != nullptr) (void)settle(bytes_at(where));
@@ -137,17 +144,20 @@ bool byte_range_locks::unlock(const open& owner, range where) noexcept {
 }
 
 void byte_range_locks::release_all(const open& owner) noexcept {
-    std::erase_if(waiters_, [&](waiter* waiting) {
+    const std::size_t waited = std::erase_if(waiters_, [&](waiter* waiting) {
         if (waiting->wanted.owner != &owner) return false;
         waiting->granted->set(wire::nt_status::range_not_locked);
         return true;
     });
     const auto of = opens_.find(&owner);
+    ENSURE(waited == (of == opens_.end() ? 0 : of->second.waiting),
+           "a lock that waits is counted for its open");
     if (of == opens_.end()) return;
     std::vector<range> freed;
     if (peers_ != nullptr)
         for (const held_lock& one : of->second.held)
             freed.push_back({.offset = one.at.offset, .length = one.at.length});
+    ENSURE(held_count_ >= of->second.held.size(), "the locks of an open are among those of the file");
     held_count_ -= of->second.held.size();
     opens_.erase(of);
     for (const range& where : freed)
@@ -222,7 +232,9 @@ void byte_range_locks::serve_waiters(const sync::byte_range& freed) noexcept {
         const sync::lock_args wanted = args_of(waiting->wanted);
         if (not wanted.where.overlaps(freed) or ranges_.first_conflict(wanted)) return false;
         if (not try_lock(waiting->wanted)) return false;
-        --opens_[waiting->wanted.owner].waiting;
+        std::size_t& count = opens_[waiting->wanted.owner].waiting;
+        ENSURE(count != 0, "a lock that waits is counted for its open");
+        --count;
         waiting->granted->set(wire::nt_status::success);
         return true;
     });

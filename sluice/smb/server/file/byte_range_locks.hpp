@@ -29,6 +29,10 @@ class open;
 /// Where other servers have the file, too, each shows the others, as one, what its opens have locked: for
 /// each byte the strongest lock there is. Locks of no bytes are not among it.
 ///
+/// Invariants:
+///   1. `held_count_` is the number of locks of all opens, each of which is held in `ranges_`.
+///   2. `waiting` of an open is the number of its entries in `waiters_`.
+///
 /// Complexity: O(log n) expected in the locks of the file, plus those that overlap, where nothing else is
 /// said; a release costs that for each waiter for part of the range, and a short check of the
 /// others.

@@ -12,11 +12,16 @@ file_state::file_state(file_table& table, const vfs::file_key& key,
       table_(table),
       key_(key),
       protocol_(base == nullptr ? nullptr : &base->protocol_),
-      opens_(&table.shard_of(key).memory) {}
+      opens_(&table.shard_of(key).memory) {
+    ENSURE((key.stream != 0) == (base != nullptr), "a stream has a file, and a file none");
+    ENSURE(base == nullptr or base->key_ == key.whole_file(),
+           "the file of a stream is found by the stream's key");
+}
 
 file_state::~file_state() {
     ENSURE(opens_.empty() and pending_writes_ == 0 and pending_changes_ == 0,
            "an open and a change hold their file");
+    ENSURE(waiters_.empty() and locks_.is_empty(), "waiters hold their file, and locks end with their open");
     file_table::shard& in = table_.shard_of(key_);
     const lock_guard held(in.mutex);
     // Under its key there may be another by now, of a stream that took this one's name, or made since the
@@ -62,6 +67,7 @@ void file_state::set_delete_pending(std::shared_ptr<open> by) {
     ENSURE(by != nullptr, "a file is removed by the open that asked for it");
     add_remover(std::move(by));
     protocol_.set_delete_pending();
+    ENSURE(is_delete_pending(), "a file that an open deletes takes no opens any more");
     goes_.give_up();
     // If the claim fails, others may open the file until it is removed. Then they have a file
     // without a name open.
@@ -74,12 +80,14 @@ void file_state::add_remover(std::shared_ptr<open> by) {
 
 void file_state::clear_delete_pending() noexcept {
     protocol_.clear_delete_pending();
+    ENSURE(not is_delete_pending() or opens_.empty(), "a file with opens is not being removed");
     removers_.clear();
     goes_.give_up();
 }
 
 peer_signs& file_state::peers_among(peer_servers& all) {
     if (not peers_) {
+        ENSURE(locks_.is_empty(), "other servers are shown the file before bytes of it are locked");
         peers_.emplace(all.file(key_));
         locks_.tell(peers_->file());
     }
@@ -98,6 +106,7 @@ std::shared_ptr<file_state> file_table::find_in(const shard& in, const vfs::file
 
 std::shared_ptr<file_state> file_table::of_in(shard& in, const vfs::file_key& key) {
     if (std::shared_ptr<file_state> known = find_in(in, key)) return known;
+    ENSURE(&shard_of(key) == &in, "a file and its streams are in one shard");
     std::shared_ptr<file_state> whole_file;
     if (key.stream != 0) whole_file = of_in(in, key.whole_file());
     // One that is being destroyed forgets its time no more, if this one takes its entry.
@@ -123,6 +132,7 @@ std::shared_ptr<file_state> file_table::find(const vfs::file_key& key) noexcept 
 void file_table::change_key(file_state& of, const vfs::file_key& key) {
     const vfs::file_key before = of.key_;
     if (before == key) return;
+    ENSURE((before.stream == 0) == (key.stream == 0), "a stream stays a stream, and a file a file");
     change_times.move(before, key);
     of.key_ = key;
     shard& to = shard_of(key);
@@ -141,6 +151,7 @@ void file_table::change_key(file_state& of, const vfs::file_key& key) {
 
 void file_table::forget(file_state& removed) noexcept {
     ENSURE(removed.opens_.empty(), "an open file is in the table");
+    ENSURE(removed.protocol_.entries().empty(), "a file that a CREATE joins is in the table");
     shard& in = shard_of(removed.key_);
     const lock_guard held(in.mutex);
     if (remove_from(in, removed, removed.key_)) change_times.forget(removed.key_);
@@ -171,6 +182,7 @@ std::size_t file_table::size() const noexcept {
 }
 
 void file_table::add_to(shard& in, file_state& one, const vfs::file_key& key) {
+    ENSURE(one.key_ == key, "an entry leads to a state of its key");
     const entry added{.state = &one, .owner = one.weak_from_this()};
     in.files[key] = added;
     if (key.stream != 0) in.streams[key.whole_file()].push_back(added);
@@ -178,6 +190,7 @@ void file_table::add_to(shard& in, file_state& one, const vfs::file_key& key) {
 
 bool file_table::remove_from(shard& in, const file_state& one, const vfs::file_key& key) noexcept {
     if (const auto file = in.streams.find(key.whole_file()); key.stream != 0 and file != in.streams.end()) {
+        ENSURE(not file->second.empty(), "a file in the list of streams has some");
         std::erase_if(file->second, [&one](const entry& each) { return each.state == &one; });
         if (file->second.empty()) in.streams.erase(file);
     }

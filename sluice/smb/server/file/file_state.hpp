@@ -29,6 +29,11 @@ class file_table;
 /// byte ranges, and whether the file is removed when the last of them closes.
 ///
 /// Lives as long as an open, or a request that is about to become one, holds it.
+///
+/// Invariants:
+///   1. A stream has a `base`; a file has none.
+///   2. An open that has asked for the removal keeps the file pending until another open clears that.
+///   3. No locks and no waiters are left when the last holder goes.
 /// Thread safety: under the server's latch.
 class file_state : public std::enable_shared_from_this<file_state> {
 public:
@@ -136,7 +141,9 @@ private:
 ///   1. A file and its streams are in the same shard, so that one mutex guards them.
 ///   2. An entry leads to the state that was made for its key last. A state whose last owner is destroying it
 ///   is not found any more; it removes only an entry that leads to itself.
-///   3. The end of a change while the file has no opens, and the loss of the last open of a file that may
+///   3. The key of a state is that of the entry that leads to it. A stream stays a stream when its key
+///   changes.
+///   4. The end of a change while the file has no opens, and the loss of the last open of a file that may
 ///   have changed, are counted in changed_files() before the state can be forgotten.
 /// Monitor: any thread; the mutex of each shard guards its entries. What it returns holds the states, which
 /// guard themselves (today, the caller holds the server latch for them, and for their keys). Lifetime:

@@ -9,6 +9,7 @@ using wire::nt_status;
 using wire::oplock_level;
 
 void lease::raise(lease_state requested, lease_state grantable) noexcept {
+    ENSURE(wire::has(requested, grantable), "no more is granted than was requested");
     const bool adds = wire::has(requested, held_) and requested != held_;
     if (is_breaking_ or not adds or grantable != requested) return;
     held_ = grantable;
@@ -17,6 +18,7 @@ void lease::raise(lease_state requested, lease_state grantable) noexcept {
 
 std::optional<break_notice> lease::ask(lease_state keep) noexcept {
     if (is_breaking_) {
+        ENSURE(wire::has(held_, asked_) and asked_ != held_, "a break leaves its holder less than it holds");
         // An oplock knows no second step: what is left is asked for once it has answered.
         if (not is_oplock()) wanted_ &= keep;
         return std::nullopt;
@@ -39,6 +41,7 @@ std::optional<break_notice> lease::ask(lease_state keep) noexcept {
 
 lease::answer lease::acknowledge(lease_state kept) noexcept {
     if (not is_breaking_) return {.status = nt_status::unsuccessful};
+    ENSURE(wire::has(held_, asked_) and asked_ != held_, "a break leaves its holder less than it holds");
     if (not wire::has(asked_, kept)) return {.status = nt_status::request_not_accepted};
     held_ = kept;
     is_breaking_ = false;
@@ -53,6 +56,7 @@ lease::answer lease::acknowledge(lease_state kept) noexcept {
     is_breaking_ = true;
     asked_ = (wanted_ | lease_state::read) & held_;
     if (asked_ == held_) asked_ = wanted_ & held_;
+    ENSURE(asked_ != held_, "each step of a break takes something");
     return {.next = break_notice{.from = held_, .to = asked_, .needs_answer = true}};
 }
 

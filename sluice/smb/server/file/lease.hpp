@@ -34,7 +34,8 @@ struct break_notice {
 ///   1. held() loses bits by answers, by time_out(), and by breaks from R alone; it gains them by raise()
 ///   only.
 ///   2. While is_breaking(), the client has been told once since the last answer, and nothing more is said.
-///   3. Once nothing is breaking, held() has none of the bits that any ask() before wanted given up, unless
+///   3. While is_breaking(), the client is asked to keep less than held().
+///   4. Once nothing is breaking, held() has none of the bits that any ask() before wanted given up, unless
 ///      raise() gave them since.
 /// Thread safety: under the server's latch. Allocates: nothing of its own.
 class lease {
@@ -96,6 +97,8 @@ public:
     std::optional<timer_queue::entry> time_limit;
     /// How often the holder was told to give something up: which break it is that somebody looks after.
     std::uint32_t breaks_told = 0;
+    /// A further break has begun, of which the holder is not notified yet: it cannot answer it.
+    bool is_untold = false;
 
 private:
     kind kind_;

@@ -7,6 +7,7 @@ namespace sluice::smb::server {
 open_protocol::~open_protocol() {
     ENSURE(entries_.empty() and stream_entries_.empty(), "entries hold their file");
     ENSURE(directory_changes_ == 0 and holder_ == nullptr, "changes of names hold their file");
+    ENSURE(marks_ == 0 and checker_ == nullptr, "renames and checks hold their file");
 }
 
 bool open_protocol::is_pending() const noexcept {
@@ -19,6 +20,7 @@ bool open_protocol::is_joining_any() const noexcept {
 }
 
 open_protocol::verdict open_protocol::check(const sharing& wanted) const noexcept {
+    ENSURE(phase_ != delete_phase::removed or entries_.empty(), "a removed file has no entries");
     if (phase_ == delete_phase::removed or file_.phase_ == delete_phase::removed) return verdict::gone;
     if (file_.is_pending()) return file_.while_pending();
     if (is_pending()) return while_pending();
@@ -66,6 +68,7 @@ void open_protocol::end(share_entry& committed) noexcept {
 open_protocol::removal_duty open_protocol::leave(share_entry& leaving) noexcept {
     if (not leaving.is_inside()) return {};
     ENSURE(leaving.at_ == this, "an entry leaves its own file");
+    ENSURE(phase_ != delete_phase::removing, "a file is removed after its last entry has left");
     remove(leaving);
     const removal_duty duty = duty_of_last();
     file_.grant_next();
@@ -77,6 +80,8 @@ open_protocol::removal_duty open_protocol::leave_created(share_entry& leaving) n
     const std::uint32_t joining = entries_.count(entry_state::joining);
     const std::uint32_t committed = entries_.count(entry_state::committed);
     const bool is_alone = joining + committed + entries_.count(entry_state::ended) == 1;
+    ENSURE(not leaving.is_inside() or leaving.state_ == entry_state::joining,
+           "a CREATE that fails is still joining");
     if (leaving.is_inside() and is_alone and phase_ == delete_phase::open) {
         is_undone_ = true;
         set_phase(delete_phase::delete_pending);
@@ -117,6 +122,7 @@ void open_protocol::end_removal(name_right& right, bool is_removed) noexcept {
     const bool was_called = right.is_held_ and phase_ == delete_phase::removing;
     if (was_called) set_phase(is_removed ? delete_phase::removed : delete_phase::open);
     if (is_undone_ and is_pending()) set_phase(delete_phase::open);  // its waiters go on
+    ENSURE(phase_ != delete_phase::removing, "one removal of a file is in progress at a time");
     file_.release(right);
 }
 
@@ -132,6 +138,7 @@ bool open_protocol::unmark(name_right& right, bool was_replaced) noexcept {
     const bool is_removed = was_replaced and not has_entries;
     ENSURE(right.is_held_ or not was_replaced, "a rename holds its marks");
     if (is_removed) set_phase(delete_phase::removed);
+    ENSURE(file_.marks_ != 0, "a mark is counted until it is released");
     --file_.marks_;
     file_.release(right);
     return is_removed;
@@ -139,6 +146,7 @@ bool open_protocol::unmark(name_right& right, bool was_replaced) noexcept {
 
 bool open_protocol::queue(name_right& right, open_protocol& of, bool removes) noexcept {
     ENSURE(right.at_ == nullptr, "a right is in one queue");
+    ENSURE(not is_stream() and &of.file_ == this, "rights to a file and its streams are queued at the file");
     right.at_ = &of;
     right.removes_ = removes;
     rights_.push_back(right);
@@ -147,6 +155,7 @@ bool open_protocol::queue(name_right& right, open_protocol& of, bool removes) no
 }
 
 void open_protocol::release(name_right& right) noexcept {
+    ENSURE(right.is_held_ == (holder_ == &right), "the holder of a right is the one that knows it");
     if (right.is_held_)
         holder_ = nullptr;
     else
@@ -162,6 +171,7 @@ void open_protocol::grant_next() noexcept {
     name_right* const next = rights_.front();
     if (next == nullptr or holder_ != nullptr) return;
     if (not next->removes_ and is_joining_any()) return;
+    ENSURE(not next->is_held_ and &next->at_->file_ == this, "a queued right is to this file, and not held");
     rights_.erase(*next);
     holder_ = next;
     next->is_held_ = true;
@@ -194,17 +204,21 @@ open_protocol::verdict open_protocol::begin_check(directory_check& check, waiter
         checker_ = &check;
         set_phase(delete_phase::checking);
     }
+    ENSURE(phase_ == delete_phase::checking, "a directory with an open is not being removed");
     if (checker_ == &check and directory_changes_ == 0) return verdict::granted;
     directory_waiters_.add(blocked);
     return verdict::blocked;
 }
 
 void open_protocol::end_check(directory_check& check, bool is_empty) noexcept {
+    ENSURE(check.at_ == nullptr or check.at_ == this, "a check ends at its directory");
     if (std::exchange(check.at_, nullptr) == nullptr or checker_ != &check) return;
     set_phase(is_empty ? delete_phase::delete_pending : delete_phase::open);
 }
 
 void open_protocol::add(share_entry& entry, entry_state state, const sharing& mode) noexcept {
+    ENSURE(phase_ != delete_phase::removing and phase_ != delete_phase::removed,
+           "a file with an entry is not removed");
     entry.at_ = this;
     entry.state_ = state;
     entry.mode_ = mode;
@@ -213,14 +227,19 @@ void open_protocol::add(share_entry& entry, entry_state state, const sharing& mo
 }
 
 void open_protocol::remove(share_entry& entry) noexcept {
+    ENSURE(not is_stream() or file_.stream_entries_.count(entry.state_) >= entries_.count(entry.state_),
+           "the entries of a stream count in its file");
     entries_.remove(entry.state_, entry.mode_);
     if (is_stream()) file_.stream_entries_.remove(entry.state_, entry.mode_);
     entry.at_ = nullptr;
 }
 
 void open_protocol::set_phase(delete_phase next) noexcept {
+    ENSURE(phase_ != delete_phase::removed, "a removed file stays removed");
     phase_ = next;
     if (next != delete_phase::checking) checker_ = nullptr;
+    ENSURE((checker_ != nullptr) == (next == delete_phase::checking),
+           "a directory has a checker while it is checked");
     if (not is_pending()) is_undone_ = false;
     file_.wake_joins();
     file_.directory_waiters_.wake_all();

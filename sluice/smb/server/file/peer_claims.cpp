@@ -68,6 +68,7 @@ peer_terms terms_of_file(const sharing& file) noexcept {
 }
 
 result<peer_sign> peer_signs::claim(const peer_terms& terms, peer_claim& into) noexcept {
+    ENSURE(terms.up != peer_sign::none, "a claim shows a sign");
     const result<peer_sign> in_the_way = file_->raise(terms.up, terms.unless);
     if (not in_the_way or *in_the_way != peer_sign::none) return in_the_way;
     for_each_bit(terms.up, [&](unsigned bit) { ++claims_[bit]; });
@@ -86,6 +87,7 @@ void peer_signs::give_up(peer_sign down) noexcept {
 
 void peer_claim::keep(peer_sign only) noexcept {
     if (of_ == nullptr) return;
+    ENSURE(wire::has(signs_, only), "a claim keeps signs that it has");
     of_->give_up(without(signs_, only));
     signs_ &= only;
 }

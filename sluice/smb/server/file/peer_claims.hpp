@@ -65,7 +65,7 @@ public:
     void give_up() noexcept {
         if (of_ != nullptr) std::exchange(of_, nullptr)->give_up(signs_);
     }
-    /// Keeps no more than these.
+    /// Keeps no more than these, which it has (ENSURE).
     void keep(peer_sign only) noexcept;
     [[nodiscard]] explicit operator bool() const noexcept { return of_ != nullptr; }
 

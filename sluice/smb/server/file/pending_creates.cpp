@@ -36,7 +36,8 @@ void pending_creates::end(place& ending) noexcept {
     const lock_guard held(in.mutex);
     if (not ending.link_.is_linked()) return;
     in.names.erase(ending);
-    count_.fetch_sub(1, std::memory_order_seq_cst);  // pairs with has_any()
+    // seq_cst: pairs with has_any().
+    ENSURE(count_.fetch_sub(1, std::memory_order_seq_cst) != 0, "a pending name is counted");
     ending.waiters_.wake_all(woken);
 }
 

@@ -35,8 +35,8 @@ private:
 /// The names that CREATEs of one domain are about to make visible, each from before its creation until its
 /// creator has joined. Thus a CREATE that finds a name which is not pending finds the creator's entry, too.
 ///
-/// Invariant: a name is pending once. Monitor: any thread; the mutex of each shard guards its names and their
-/// waiters. Allocates: nothing. Complexity: linear in the pending names of a shard.
+/// Invariant: a name is pending once, and counted. Monitor: any thread; the mutex of each shard guards its
+/// names and their waiters. Allocates: nothing. Complexity: linear in the pending names of a shard.
 class pending_creates {
     struct shard;
 

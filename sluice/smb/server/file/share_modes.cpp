@@ -45,8 +45,12 @@ void share_mode_counts::add(const sharing& one) noexcept {
 
 void share_mode_counts::remove(const sharing& one) noexcept {
     for (std::size_t i = 0; i != modes.size(); ++i) {
-        if (wire::has(needs_of(one.access), modes[i]))
-            ENSURE(modes_[i].needed_by != 0, "the share modes of an open are removed once");
+        const share_access needs = needs_of(one.access);
+        if (needs == share_access::none) break;  // it was not counted
+        ENSURE(not wire::has(needs, modes[i]) or modes_[i].needed_by != 0,
+               "the share modes that an open needs are removed once");
+        ENSURE(wire::has(one.share, modes[i]) or modes_[i].denied_by != 0,
+               "the share modes that an open denies are removed once");
     }
     count(one, static_cast<std::uint32_t>(-1));
 }

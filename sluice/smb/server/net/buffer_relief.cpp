@@ -27,6 +27,7 @@ struct use_of_client {
 }  // namespace
 
 void connection::relieve_buffers() noexcept {
+    ENSURE(loop().is_owner(), "a loop relieves its own buffers");
     if (host_.clock().steady_now() < home_.relieve_buffers_next) return;
     home_.relieve_buffers_next = host_.clock().steady_now() + relieved_every;
     std::map<std::string, use_of_client> clients;

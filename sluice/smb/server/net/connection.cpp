@@ -16,10 +16,14 @@ connection::connection(server_context& host, server_loop& home, io::socket_handl
       peer_text_(peer.text()),
       reader_(socket_, {home.buffers, &buffer_use_}),
       writer_(home.multiplexer, socket_, home.data.pipes),
-      tasks_(home.multiplexer) {}
+      tasks_(home.multiplexer) {
+    ENSURE(loop().is_owner(), "a connection begins on its home loop");
+}
 
 connection::~connection() {
     ENSURE(requests_.empty() and channels.empty(), "a connection ends before it goes");
+    ENSURE(pending_count_.value() == 0 and pending_bytes_ == 0,
+           "requests are counted as waiting until they end");
 }
 
 namespace {
@@ -78,6 +82,7 @@ void connection::close(std::string_view why) noexcept {
 }
 
 void connection::close_here(std::string_view why) noexcept {
+    ENSURE(loop().is_owner(), "a connection is closed on its home loop");
     if (is_closing()) {
         const server_latch::hold held(host_.latch());
         for (request& waiting : requests_)
@@ -160,6 +165,8 @@ io::task<void> connection::expect_session() noexcept {
 void connection::leave(request& ending) noexcept {
     requests_.erase(ending);
     if (not ending.is_pending) return;
+    ENSURE(pending_count_.value() != 0 and pending_bytes_ >= ending.frame_bytes,
+           "a request that waits is counted");
     pending_count_.set(pending_count_.value() - 1);
     pending_bytes_ -= ending.frame_bytes;
 }
@@ -171,6 +178,7 @@ void connection::end_channels() noexcept {
         ending.push_back(one);
     for (const std::shared_ptr<channel>& one : ending)
         host_.functions().end_channel(host_, *one);
+    ENSURE(channels.empty(), "a channel that has ended is in no table");
 }
 
 void connection::interrupt(const session& of, const tree* only, wire::nt_status why) noexcept {
@@ -182,6 +190,7 @@ void connection::interrupt(const session& of, const tree* only, wire::nt_status 
     if (loop().is_owner()) return;
     do_on(loop(), [self = shared_from_this()] {
         const server_latch::hold held(self->host_.latch());
+        ENSURE(self->loop().is_owner(), "calls are withdrawn by the loop that they return to");
         for (request& each : self->requests_)
             each.withdraw_calls();
     });

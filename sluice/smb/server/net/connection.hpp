@@ -34,6 +34,8 @@ namespace sluice::smb::server {
 /// Invariants:
 ///   1. Every request in `requests_` lives in the frame of a task in `tasks_`.
 ///   2. run() returns after all of them have ended; then the connection is a channel of no session any more.
+///   3. `pending_count_` and `pending_bytes_` are those of the requests in `requests_` that are pending.
+///   4. A channel in `channels` has this connection, and a session with the ID by which it is found.
 /// Thread safety: the thread of its home loop. Other threads of the server may, under the latch, look at
 /// `agreed` and the channels, and call the functions marked so. Shared by pointer only so that an
 /// item posted to its loop can check whether the connection still exists.

@@ -12,6 +12,7 @@ void connection_handle::close(std::string_view why) const noexcept {
 
 bool connection_registry::take_socket(std::size_t most) noexcept {
     const lock_guard held(mutex_);
+    ENSURE(connections_.size() <= sockets_, "a connection has a socket that is counted");
     if (sockets_ >= most) return false;
     ++sockets_;
     return true;
@@ -24,8 +25,9 @@ void connection_registry::release_socket() noexcept {
 }
 
 void connection_registry::enter(connection& fresh, std::shared_ptr<connection_handle> handle) {
+    ENSURE(handle->home().multiplexer.is_owner(), "a connection enters on its home loop");
     const lock_guard held(mutex_);
-    connections_.emplace(&fresh, std::move(handle));
+    ENSURE(connections_.emplace(&fresh, std::move(handle)).second, "a connection enters once");
     ENSURE(connections_.size() <= sockets_, "a connection has a socket that is counted");
 }
 
@@ -34,6 +36,7 @@ void connection_registry::leave(connection& ended, const traffic& last) noexcept
     const lock_guard held(mutex_);
     const auto found = connections_.find(&ended);
     ENSURE(found != connections_.end(), "a connection leaves once");
+    ENSURE(found->second->home().multiplexer.is_owner(), "a connection leaves on its home loop");
     unused = std::move(found->second);
     connections_.erase(found);
     of_ended_ += last;
@@ -50,6 +53,7 @@ std::vector<std::shared_ptr<connection_handle>> connection_registry::stop() {
 }
 
 std::vector<connection*> connection_registry::of_loop(const server_loop& home) const {
+    ENSURE(home.multiplexer.is_owner(), "a loop asks for its own connections");
     std::vector<connection*> its_own;
     const lock_guard held(mutex_);
     for (const auto& [one, handle] : connections_)

@@ -35,8 +35,8 @@ private:
 
 /// The connections of a server, the sockets it has accepted for them, and whether it takes more.
 ///
-/// Invariant: a connection is in it from enter() until leave(), which its home loop calls.
-/// Monitor: any thread; `mutex_` guards the rest. Allocates: a node per connection.
+/// Invariant: a connection is in it from enter() until leave(), which its home loop calls, and has a socket
+/// that is counted. Monitor: any thread; `mutex_` guards the rest. Allocates: a node per connection.
 class connection_registry {
 public:
     connection_registry() noexcept = default;

@@ -56,6 +56,7 @@ namespace {
 }  // namespace
 
 channel_status connection::status() const {
+    ENSURE(host_.latch().is_mine(), "the negotiated parameters are read under the latch");
     return {.peer = peer_text_,
             .dialect = name_of(agreed.dialect),
             .signing = name_of(agreed.signing),
@@ -68,6 +69,7 @@ channel_status connection::status() const {
 }
 
 void connection::add_to(limits_in_use& sum) const noexcept {
+    ENSURE(host_.latch().is_mine(), "the channels of a connection are read under the latch");
     sum.merge({.credits_of_connection = credits_.outstanding(),
                .pending_requests_of_connection = pending_count_.value(),
                .unsent_bytes_of_connection = writer_.unsent_bytes(),

@@ -18,7 +18,7 @@ bool credit_window::use(std::uint64_t message_id, std::uint16_t charge) noexcept
         used_.reset(first_ % capacity);
         ++first_;
     }
-    ENSURE(outstanding() <= end_ - first_);
+    ENSURE(outstanding() <= end_ - first_, "the credits that are not used are in the window");
     return true;
 }
 
@@ -27,10 +27,13 @@ std::uint16_t credit_window::grant(std::uint16_t asked, std::uint16_t outstandin
     // again.
     const std::uint64_t wanted = std::max<std::uint64_t>(asked, outstanding() == 0 ? 1 : 0);
     const std::uint64_t allowed = outstanding_max > outstanding() ? outstanding_max - outstanding() : 0;
+    ENSURE(end_ - first_ <= capacity, "the window has a bit for each id");
     const std::uint64_t room = capacity - (end_ - first_);
     const std::uint64_t granted = std::min({wanted, allowed, room});
     end_ += granted;
     outstanding_.set(outstanding() + granted);
+    ENSURE(outstanding() <= end_ - first_, "the credits that are not used are in the window");
+    ENSURE(granted == 0 or outstanding() <= outstanding_max, "no more is granted than the bound");
     return static_cast<std::uint16_t>(granted);
 }
 

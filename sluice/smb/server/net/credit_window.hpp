@@ -15,8 +15,8 @@ namespace sluice::smb::server {
 /// is beyond the granted ids.
 ///
 /// Invariants: ids in [first_, end_) have been granted; bit (id mod capacity) of `used_` tells which of them
-/// have been used; end_ - first_ <= capacity, for a client that never uses its lowest id could otherwise make
-/// the window grow for ever. Complexity: O(charge). Thread safety: one thread;
+/// have been used, and outstanding() have not; end_ - first_ <= capacity, for a client that never uses its
+/// lowest id could otherwise make the window grow for ever. Complexity: O(charge). Thread safety: one thread;
 /// outstanding() any.
 class credit_window {
 public:

@@ -35,6 +35,7 @@ io::task<result<std::size_t>> frame_reader::read_some(std::span<std::byte> into)
 std::span<std::byte> frame_reader::room_to_stage() noexcept {
     std::array<std::byte, length_bytes> begun{};
     const std::size_t begun_bytes = end_ - begin_;
+    ENSURE(begin_ <= end_ and begun_bytes < length_bytes, "the bytes that move are part of a length");
     std::memcpy(begun.data(), staged() + begin_, begun_bytes);
     if (not many_come_ or last_was_large_)
         many_ = {};
@@ -49,6 +50,7 @@ std::span<std::byte> frame_reader::room_to_stage() noexcept {
 
 void frame_reader::note_staged(std::size_t bytes) noexcept {
     end_ += bytes;
+    ENSURE(end_ <= (many_ ? many_.size() : few_.size()), "no more is received than there is room for");
     if (not last_was_large_) many_come_ = end_ >= few_bytes;
 }
 
@@ -84,6 +86,7 @@ io::task<result<pool_buffer>> frame_reader::next(std::size_t bytes_max) noexcept
         if (not got) co_return failure(got.error());
         if (*got == 0) co_return failure({EPROTO, "receive a frame: the stream ended within it"});
         filled += *got;
+        ENSURE(filled <= length, "no more is received than there is room for");
     }
     low_water_.expect(0);
     co_return frame;
@@ -94,8 +97,11 @@ frame_writer::frame_writer(io::io_multiplexer& loop, io::socket_handle& socket, 
 
 void frame_writer::put(frame_piece piece) {
     if (is_broken_.load(std::memory_order_relaxed)) return;
+    ENSURE(loop_.is_owner(), "frames are queued on the loop that sends them");
+    ENSURE(not piece.is_file() or not pieces_.empty(), "the length of a frame comes before a file");
     unsent_bytes_.set(unsent_bytes() + piece.size());
     queued_bytes_.set(queued_bytes() + piece.size());
+    ENSURE(unsent_bytes() <= queued_bytes(), "unsent bytes were queued");
     pieces_.push_back(std::move(piece));
     has_work_.set(true);
 }
@@ -130,6 +136,7 @@ io::task<result<void>> frame_writer::run() noexcept {
         wake_drained();
         wake_waiter();
     }
+    ENSURE(not pieces_.empty() or unsent_bytes() == 0, "unsent bytes are those of the queued pieces");
     is_broken_.store(true, std::memory_order_relaxed);
     pieces_.clear();
     unsent_bytes_.set(0);
@@ -149,6 +156,7 @@ io::task<result<void>> frame_writer::send_some() noexcept {
 }
 
 io::task<result<void>> frame_writer::send_memory(std::size_t pieces) noexcept {
+    ENSURE(pieces != 0 and sent_of_first_ <= pieces_.front().size(), "a transfer begins in the first piece");
     std::array<io::const_buffer, pieces_per_send> list;
     for (std::size_t i = 0; i != pieces; ++i)
         list[i] = pieces_[i].bytes().subspan(i == 0 ? sent_of_first_ : 0);
@@ -184,12 +192,15 @@ io::task<result<void>> frame_writer::send_file(std::size_t piece) noexcept {
 }
 
 void frame_writer::forget_sent(std::size_t sent_bytes) noexcept {
+    ENSURE(sent_bytes <= unsent_bytes(), "no more is sent than was queued");
     unsent_bytes_.set(unsent_bytes() - sent_bytes);
     sent_of_first_ += sent_bytes;
     while (not pieces_.empty() and sent_of_first_ >= pieces_.front().size()) {
         sent_of_first_ -= pieces_.front().size();
         pieces_.pop_front();
     }
+    ENSURE(not pieces_.empty() or sent_of_first_ == 0,
+           "the sent part of the first piece is less than the piece");
 }
 
 void frame_writer::wake_drained() noexcept {
@@ -198,6 +209,7 @@ void frame_writer::wake_drained() noexcept {
 
 io::task<void> frame_writer::drained_to(std::size_t bytes) noexcept {
     if (is_broken_.load(std::memory_order_relaxed) or unsent_bytes() <= bytes) co_return;
+    ENSURE(not awaits_drained_, "one coroutine waits until little is unsent");
     drained_bytes_ = bytes;
     awaits_drained_ = true;
     (void)co_await is_drained_.wait();
@@ -221,6 +233,7 @@ io::task<void> frame_writer::has_room() noexcept {
         (void)co_await mine.turn.wait();
         mine.turn.reset();
     } while (not is_nearly_drained());
+    ENSURE(waiters_.front() == &mine, "waiters resume in order of arrival");
     waiters_.erase(mine);
     // The next one looks for itself, after this one has put its reply into the queue, or waits for a disk.
     wake_waiter();

@@ -74,7 +74,11 @@ struct frame_piece {
 /// Sends frames on a connection, in the order in which they were queued: many in memory with one
 /// system call, those that end in a part of a file with a call of their own for the file's pages.
 ///
-/// Invariant: `unsent_bytes_` is the sum of the pieces in `pieces_`, less `sent_of_first_`.
+/// Invariants:
+///   1. `unsent_bytes_` is the sum of the pieces in `pieces_`, less `sent_of_first_`, and part of
+///   `queued_bytes_`.
+///   2. `sent_of_first_` is less than the first piece, and 0 without one.
+///   3. Waiters for room resume in order of arrival.
 /// Thread safety: the loop's thread; has_delivered() any, as long as the connection stays.
 class frame_writer {
 public:

@@ -14,6 +14,7 @@ namespace sluice::smb::server {
 using wire::nt_status;
 
 io::task<void> connection::serve_frame(pool_buffer frame) noexcept {
+    ENSURE(loop().is_owner(), "a frame is served on the home loop of its connection");
     const auto kind = wire::kind_of_frame(frame.bytes());
     if (not kind or *kind == wire::frame_kind::compressed) {
         close("not an SMB2 message");
@@ -125,9 +126,13 @@ io::task<nt_status> connection::serve(request& r) noexcept {
     const server_latch::hold held(host_.latch());
     const nt_status refused = authorise(r);
     if (refused != nt_status::success) co_return refused;
+    ENSURE(r.session == nullptr or r.channel->session == r.session,
+           "a request came by a channel of its session");
     if (r.replies_before->bytes_of_all() > limits::reply_bytes_per_frame_max)
         co_return nt_status::insufficient_resources;
     const command_rule* const rule = host_.functions().rule_of(r.header().command);
+    ENSURE(not rule->needs_session or r.session != nullptr, "a command that needs a session has one");
+    ENSURE(not rule->needs_tree or r.tree != nullptr, "a command that needs a tree has one");
     if (r.tree != nullptr)
         loop_activity::begin(loop_work{.command = r.header().command, .domain = r.tree->target->domain()});
     const nt_status status = co_await rule->serve(r);
@@ -147,6 +152,7 @@ io::task<nt_status> connection::serve(request& r) noexcept {
 }
 
 nt_status connection::authorise(request& r) noexcept {
+    ENSURE(host_.latch().is_mine(), "sessions and trees are looked up under the latch");
     const command_rule* const rule = host_.functions().rule_of(r.header().command);
     if (rule == nullptr) return nt_status::invalid_parameter;
     nt_status status = find_session(r);
@@ -175,6 +181,8 @@ nt_status connection::find_session(request& r) noexcept {
     if (found == channels.end()) return nt_status::user_session_deleted;
     // A session that is being made goes on by SESSION_SETUP; one that is being bound is not here yet.
     const std::shared_ptr<channel>& by = found->second;
+    ENSURE(by->connection == this, "a channel in a connection's table has that connection");
+    ENSURE(by->session->id == id, "a channel is found by the ID of its session");
     const bool is_made_here = r.header().command == wire::command::session_setup and
                               by->session->state == session::phase::in_progress;
     if (not by->is_established and not is_made_here) return nt_status::user_session_deleted;
@@ -207,6 +215,8 @@ nt_status connection::may_sign_reply(request& r, const std::shared_ptr<auth::sig
 
 void connection::remember(const channel& ended) noexcept {
     ENSURE(host_.latch().is_mine());
+    ENSURE(ended.connection == nullptr, "a channel that is remembered has left its connection");
+    ENSURE(former_channels_.size() <= limits::former_channels_max, "few former channels are kept");
     if (ended.signer == nullptr) return;
     if (former_channels_.size() == limits::former_channels_max)
         former_channels_.erase(former_channels_.begin());
@@ -237,6 +247,7 @@ nt_status connection::find_tree(request& r) noexcept {
     const auto found = r.session->trees.find(id);
     if (found == r.session->trees.end()) return nt_status::network_name_deleted;
     r.tree = found->second;
+    ENSURE(r.tree->id == id and not r.tree->is_gone, "a tree in a session's table is connected");
     r.compound().tree_id = id;
     if (r.tree->requires_encryption and r.sealed_by == nullptr) return nt_status::access_denied;
     return nt_status::success;
@@ -249,6 +260,7 @@ void connection::serve_cancel(request& cancel) noexcept {
     if (find_session(cancel) != nt_status::success or check_signature(cancel) != nt_status::success) return;
     const bool by_async = wire::has(cancel.header().flags, wire::header_flags::async);
     for (request& waiting : requests_) {
+        ENSURE(&waiting.connection() == this, "a request is in the list of its connection");
         if (&waiting == &cancel or waiting.session != cancel.session) continue;
         const bool is_meant = by_async
                                   ? waiting.async_id != 0 and waiting.async_id == cancel.header().async_id

@@ -16,6 +16,7 @@ constexpr std::size_t error_body_bytes_max = 32;  // without data
 
 // The message within a reply's buffer: behind the room for a frame's length.
 [[nodiscard]] mutable_bytes message_of(pool_buffer& head) noexcept {
+    ENSURE(head.size() >= wire::frame_prefix_bytes + wire::header_bytes, "a reply has room for its header");
     return *mutable_bytes(head.bytes()).from(wire::frame_prefix_bytes);
 }
 
@@ -77,6 +78,7 @@ void echo_signature(const request& r, nt_status status, wire::header& header) no
 }  // namespace
 
 std::uint16_t connection::grant_credits(const request& r) noexcept {
+    ENSURE(loop().is_owner(), "credits are granted on the home loop");
     const std::uint16_t outstanding_max =
         admitted.has_had_session ? limits::credits_max : limits::credits_before_session_max;
     return credits_.grant(r.header().credits, outstanding_max);
@@ -92,7 +94,7 @@ finished_reply connection::finish(request& r, nt_status status) noexcept {
         if (not r.error_data.empty() and agreed.is_at_least(wire::dialect::smb_3_1_1))
             why.id = wire::error_id::none;
         encode(*writer, why);
-        ENSURE(answer.finish());
+        ENSURE(answer.finish(), "an error reply has room for its body");
     }
     wire::header header = reply_header(r, status);
     // The interim reply has granted already.
@@ -125,6 +127,7 @@ void connection::extend_preauth(request& r, nt_status status, finished_reply& fi
 
 void connection::add(reply_batch& replies, finished_reply&& one, channel* sealed_by) noexcept {
     if (not replies.empty() and not replies.has_room_for(one)) send(replies, sealed_by);
+    ENSURE(replies.has_room_for(one), "a reply fits into a frame of its own");
     replies.add(std::move(one));
 }
 
@@ -134,6 +137,7 @@ void connection::send(reply_batch& replies, channel* sealed_by) noexcept {
 }
 
 void connection::send(std::span<finished_reply> replies, channel* sealed_by) noexcept {
+    ENSURE(not replies.empty(), "a frame has a reply");
     const bool are_padded = replies.size() > 1;  // the last as well: Windows does, and is counted on
     std::size_t bytes = 0;
     for (std::size_t i = 0; i != replies.size(); ++i) {
@@ -147,6 +151,7 @@ void connection::send(std::span<finished_reply> replies, channel* sealed_by) noe
         if (one.hashed_by != nullptr) one.hashed_by->preauth.add(message_of(one.head));
         bytes += message_bytes;
     }
+    ENSURE(bytes <= wire::frame_bytes_max, "the length of a frame can be said in its prefix");
     if (sealed_by != nullptr) {
         send_sealed(replies, *sealed_by);
         return;
@@ -184,6 +189,7 @@ void connection::put_pieces(const reply_payload::file_pieces& what) noexcept {
 }
 
 void connection::send_sealed(std::span<const finished_reply> replies, channel& by) noexcept {
+    ENSURE(loop().is_owner(), "a channel seals on the home loop of its connection");
     std::vector<bytes_view>& parts = parts_to_seal_;
     parts.clear();
     std::size_t bytes = 0;
@@ -211,6 +217,8 @@ void connection::send_sealed(std::span<const finished_reply> replies, channel& b
 }
 
 bool connection::count_pending(request& r) noexcept {
+    ENSURE(host_.latch().is_mine() and loop().is_owner(),
+           "a request is counted on its loop, under the latch");
     if (r.is_pending) return true;
     // One that waits keeps its frame: those of a connection must not stop it from reading the requests that
     // end them. Reserved is up to twice as much, and may_receive() leaves it a quarter of all at least.
@@ -236,7 +244,8 @@ bool connection::send_interim(request& r) noexcept {
     byte_writer* const writer = interim.begin(error_body_bytes_max);
     if (writer == nullptr) return false;
     encode(*writer, wire::error_reply{});
-    ENSURE(interim.finish());
+    ENSURE(interim.finish(), "an interim reply has room for its body");
+    ENSURE(r.is_pending and r.async_id == 0, "a request gets an interim reply once, after it was counted");
 
     r.async_id = next_async_id_++;
     wire::header header = reply_header(r, nt_status::pending);
@@ -252,6 +261,7 @@ bool connection::send_interim(request& r) noexcept {
 }
 
 void connection::send_notification(channel* sealed_by, wire::command code, reply& message) noexcept {
+    ENSURE(loop().is_owner(), "a notification is sent on the home loop");
     if (is_closing() or not message.finish()) return;
     wire::header header;
     header.command = code;
@@ -265,6 +275,7 @@ void connection::send_notification(channel* sealed_by, wire::command code, reply
 // which it wakes, has had its turn. Items posted now run before the writer, and items posted by
 // those run after it.
 void connection::count_until_sent() noexcept {
+    ENSURE(host_.latch().is_mine(), "a break is counted in the section that has decided it");
     if (host_.loops().size() == 1) return;
     host_.breaks.begin();
     home_.do_here([&host = host_, &home = home_]() noexcept {

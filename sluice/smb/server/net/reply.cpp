@@ -21,6 +21,7 @@ bool reply::finish() noexcept {
     ENSURE(writer_.has_value(), "a reply is finished after it has been begun");
     const auto written = writer_->finish();
     if (not written) return false;
+    ENSURE(written->size() >= wire::header_bytes, "a reply has its header");
     head_.shrink(wire::frame_prefix_bytes + written->size());
     return true;
 }
@@ -29,6 +30,7 @@ void reply_batch::add(finished_reply&& one) {
     const std::size_t bytes = one.padded_bytes();
     bytes_ += bytes;
     bytes_of_all_ += bytes;
+    ENSURE(bytes_ <= bytes_of_all_, "the replies that are not sent are among all of them");
     ready_.push_back(std::move(one));
 }
 

@@ -8,12 +8,15 @@ namespace sluice::smb::server {
 request::request(replier& from, server::connection& whole, const wire::message_view& message,
                  compound_state& compound) noexcept
     : answer(from.buffers()), replier_(from), connection_(whole), message_(message), compound_(compound) {
+    ENSURE(loop().is_owner(), "a request is served on the loop of its connection");
     const server_latch::hold held(host().latch());
     from.enter(*this);
 }
 
 request::~request() {
     const server_latch::hold held(host().latch());
+    ENSURE(waits_for_ == nullptr, "a request that ends waits for nothing");
+    ENSURE(link.is_linked(), "a request is in the list of its connection until it ends");
     if (in_sequence_of_ != nullptr) in_sequence_of_->sequence.finished(header().channel_sequence);
     replier_.leave(*this);
     counted.reset();
@@ -45,6 +48,7 @@ io::io_multiplexer& request::loop() const noexcept {
 
 std::shared_ptr<open> request::find_open(const wire::file_id& named) noexcept {
     ENSURE(host().latch().is_mine());
+    ENSURE(session != nullptr, "an open is found for a session");
     wire::file_id id = named;
     if (is_related and named == wire::file_id_of_previous) {
         if (not compound_.file) return nullptr;
@@ -63,6 +67,7 @@ bool request::comes_in_sequence(const std::shared_ptr<open>& to) noexcept {
     const bool is_replay = wire::has(header().flags, wire::header_flags::replay);
     const auto said = to->sequence.arrived(header().channel_sequence, is_replay);
     if (said == channel_sequence::verdict::current) {
+        ENSURE(in_sequence_of_ == nullptr, "a request counts at one open");
         in_sequence_of_ = to;
         return true;
     }
@@ -107,13 +112,16 @@ server_latch& request::latch() const noexcept {
 io::task<wire::nt_status> request::wait(event<wire::nt_status>& until) noexcept {
     ENSURE(latch().is_mine());
     if (interrupted_) co_return *interrupted_;
+    ENSURE(waits_for_ == nullptr, "a request waits for one event at a time");
     waits_for_ = &until;
     const wire::nt_status outcome = co_await unlatched(latch(), until.wait());
+    ENSURE(waits_for_ == &until, "waits_for_ stays the same during a wait");
     waits_for_ = nullptr;
     co_return outcome;
 }
 
 void request::interrupt(wire::nt_status why) noexcept {
+    ENSURE(latch().is_mine(), "a request is interrupted under the latch");
     if (not interrupted_) interrupted_ = why;
     if (waits_for_ != nullptr) waits_for_->set(why);
     if (loop().is_owner()) withdraw_calls();

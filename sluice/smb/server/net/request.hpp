@@ -32,9 +32,14 @@ struct compound_state {
 /// The argument of every command handler.
 ///
 /// Lives in the frame of the coroutine that serves it, and so until the reply is on its way; the connection
-/// joins all of them before it goes. Thread safety: the thread of the
-/// connection's loop; what others look at, and all that changes of it while it waits, under the server's
-/// latch.
+/// joins all of them before it goes.
+///
+/// Invariants:
+///   1. It is in the list of its connection as long as it exists.
+///   2. It waits for one event at most, and counts as in progress at one open at most.
+///   3. It has an `async_id` only if it is pending.
+/// Thread safety: the thread of the connection's loop; what others look at, and all that changes of it while
+/// it waits, under the server's latch.
 class request {
 public:
     request(replier& from, server::connection& whole, const wire::message_view& message,

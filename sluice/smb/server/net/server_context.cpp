@@ -42,6 +42,8 @@ server_context::server_context(const server_dependencies& given, server_configur
     loops_.push_back(std::make_unique<server_loop>(dependencies_.loop, loop_bytes_max));
     for (io::io_multiplexer* const other : dependencies_.other_loops)
         loops_.push_back(std::make_unique<server_loop>(*other, loop_bytes_max, loops_.size()));
+    ENSURE(loops_.back()->number + 1 == loops_.size() and loops_.front()->number == 0,
+           "the number of a loop is its index");
     names_.netbios_computer = configuration_.name;
     names_.dns_computer = configuration_.name;
     security_offer_ = auth::negotiator::offer();

@@ -25,6 +25,7 @@ void directory_scan::start(std::string pattern) {
     pattern_ = std::move(pattern);
     matches_all_ = pattern_ == "*";
     has_wildcards_ = wire::has_wildcard(pattern_);
+    ENSURE(has_wildcards_ or not matches_all_, "the pattern of all names has a wildcard");
     has_given_any_ = false;
     stage_ = stage::dot;
     listing_.reset();
@@ -36,6 +37,7 @@ bool directory_scan::matches(std::string_view name) const noexcept {
 }
 
 result<const vfs::listed_name*> directory_scan::peek() noexcept {
+    ENSURE(is_started(), "a scan is started before names are taken");
     while (next_ == nullptr and stage_ != stage::end) {
         const result<const vfs::listed_name*> next = advance();
         if (not next) return next;
@@ -52,6 +54,7 @@ void directory_scan::take() noexcept {
 
 // One step; null if it brought nothing.
 result<const vfs::listed_name*> directory_scan::advance() noexcept {
+    ENSURE(next_ == nullptr, "a name stays until it is taken");
     switch (stage_) {
         case stage::dot: {
             stage_ = stage::dot_dot;

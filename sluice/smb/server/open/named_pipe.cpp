@@ -13,7 +13,9 @@ bool named_pipe::write(bytes_view request) noexcept {
 
 named_pipe::read_outcome named_pipe::read(mutable_bytes into) noexcept {
     const lock_guard held(mutex_);
-    return read_answer(into);
+    const read_outcome got = read_answer(into);
+    ENSURE(got.bytes <= into.size(), "a pipe moves no more than there is room for");
+    return got;
 }
 
 std::size_t named_pipe::readable_bytes() const noexcept {
@@ -30,7 +32,7 @@ void named_pipe::wait(event<wire::nt_status>& answered) {
 
 void named_pipe::forget(event<wire::nt_status>& answered) noexcept {
     const lock_guard held(mutex_);
-    std::erase(waiting_, &answered);
+    ENSURE(std::erase(waiting_, &answered) <= 1, "a reader waits once");
 }
 
 void named_pipe::end() noexcept {

@@ -79,12 +79,15 @@ void notify_watch::wait(event<nt_status>& told) {
 void notify_watch::forget(event<nt_status>& told) noexcept {
     event_wakes<nt_status> woken;
     const lock_guard held(mutex_);
-    std::erase(waiting_, &told);
+    const std::size_t waited = std::erase(waiting_, &told);
+    ENSURE(waited == 0 or woken_ != &told, "a woken waiter is not in the list");
     if (woken_ == &told) woken_ = nullptr;
     wake_next(woken);
 }
 
 notify_watch::forgotten notify_watch::forget_changes() noexcept {
+    ENSURE(not by_ or change_bytes_.amount() >= changes_.size() * sizeof(kept_change),
+           "the changes that are kept are counted for their client");
     return {.changes = std::exchange(changes_, {}), .bytes = change_bytes_.take_all()};
 }
 
@@ -157,9 +160,12 @@ void notify_watch::keep(notify_action action, std::string_view path) {
     const lock_guard held(mutex_);
     change_bytes_.absorb(std::move(bytes));
     changes_.push_back({.action = action, .path = std::move(told)});
+    ENSURE(changes_.size() <= limits::notify_changes_max, "one thread adds changes, up to their bound");
+    ENSURE(not has_lost_some_, "nothing is kept once changes are lost");
 }
 
 void notify_watch::end(nt_status why) noexcept {
+    ENSURE(why != nt_status::success, "a watch ends with an error status");
     event_wakes<nt_status> woken;
     const lock_guard held(mutex_);
     if (ended_by_ == nt_status::success) ended_by_ = why;

@@ -25,6 +25,7 @@ namespace sluice::smb::server {
 /// Invariants:
 ///   1. A waiter that has been woken is in the list no more; until it calls forget(), no other is woken.
 ///   2. `change_bytes_` has the bytes of `changes_`, if they are counted.
+///   3. One thread adds changes: up to their bound, and none while some are lost.
 /// Monitor: any thread; `mutex_` guards changes and waiters. Quotas are taken before it is locked, and
 /// released after it is unlocked. The feed calls it on one thread at a time. begin() and the destructor call
 /// the file system, without the server latch. Lifetime: `told` of wait() until forget(), or the end.

@@ -19,6 +19,8 @@ open::open() noexcept = default;
 
 open::~open() {
     ENSURE(is_closed or file == nullptr, "an open is ended before it goes");
+    ENSURE(watch == nullptr and pending_writes == 0, "watches and writes hold their open, or end with it");
+    ENSURE(not durable or not durable->end, "an open that is kept for its client is in the table");
     scan.reset();
     if (node == nullptr) return;
     // Closing its descriptors may block. The share keeps the volume until then; the tree, which is counted
@@ -28,11 +30,13 @@ open::~open() {
 }
 
 void open::enter_file() {
+    ENSURE(entry.is_inside(), "an open has joined before it is in the list of its file");
     file->add(*this);
     if (is_only_of_share(*this)) tree->target->note_open_file();
 }
 
 void open::leave_file() noexcept {
+    ENSURE(entry.is_inside(), "an open leaves the list of its file before its entry goes");
     if (is_only_of_share(*this)) tree->target->note_closed_file();
     file->remove(*this);
 }

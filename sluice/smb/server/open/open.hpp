@@ -43,6 +43,12 @@ struct durability {
 ///
 /// Held by the open_table while it can be named; a request that works with it across a suspension holds it
 /// too, and looks at `is_closed` afterwards.
+///
+/// Invariants:
+///   1. An open with a `session` has not ended, and is in that session's table; without one it is not.
+///   2. While it is in the list of its file, its entry counts there.
+///   3. `durable->end` is set while its client is gone, and then the timer queue has the entry.
+///   4. An open that has ended has no watch, and goes after its last write.
 /// Thread safety: under the server's latch.
 class open {
 public:

@@ -15,7 +15,8 @@ std::shared_ptr<open> open_table::make(const client_reference& by, std::size_t l
     const lock_guard held(in.mutex);
     const std::uint64_t number = in.next++ * shards + loop % shards;
     one->id = {.persistent_part = le64(number), .volatile_part = le64(number)};
-    in.opens.emplace(number, one);
+    ENSURE(&shard_of(number) == &in, "the number of an open names its shard");
+    ENSURE(in.opens.emplace(number, one).second, "a number is given to one open");
     return one;
 }
 
@@ -25,6 +26,7 @@ void open_table::remove(const open& one) noexcept {
     const lock_guard held(in.mutex);
     const auto found = in.opens.find(one.id.persistent_part.value());
     if (found == in.opens.end()) return;
+    ENSURE(found->second.get() == &one, "an open is found by its own number");
     removed = std::move(found->second);
     in.opens.erase(found);
 }
@@ -39,6 +41,8 @@ std::shared_ptr<open> open_table::find_persistent(std::uint64_t persistent) cons
     const shard& in = shard_of(persistent);
     const lock_guard held(in.mutex);
     const auto found = in.opens.find(persistent);
+    ENSURE(found == in.opens.end() or found->second->id.persistent_part.value() == persistent,
+           "an open in the table has the number that it is found by");
     return found == in.opens.end() ? nullptr : found->second;
 }
 

@@ -25,6 +25,7 @@ void replay_table::remove(const identity& which) noexcept {
     entry_map::node_type removed;  // perhaps the last to hold its open: released without the mutex
     const lock_guard held(mutex_);
     removed = entries_.extract(which);
+    ENSURE(not removed.empty(), "an entry is removed from the table once");
 }
 
 }  // namespace sluice::smb::server

@@ -14,6 +14,7 @@
 namespace sluice::smb::server {
 
 /// The opens that were made with a create guid and not used since, or are being made.
+/// Invariant: an entry is in the table until its place is destroyed, or the eligibility of its open ends.
 /// Monitor: any thread; `mutex_` guards the entries. The open that an entry leads to is not touched under it
 /// (today, the caller holds the server latch for that). Allocates: a node per entry.
 class replay_table {

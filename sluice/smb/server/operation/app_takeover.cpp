@@ -28,8 +28,10 @@ namespace {
         const bool is_other = not one->is_closed and one->instance and one->instance->id == fresh.id and
                               one->client != r.connection().agreed.client and
                               is_same_share(*one->tree, *r.tree);
-        if (is_other and equal_ignoring_case(one->node->path(), node.path()))
+        if (is_other and equal_ignoring_case(one->node->path(), node.path())) {
             others.push_back(r.host().opens.find(one->id));
+            ENSURE(others.back().get() == one, "an open of a file is in the table");
+        }
     }
     return others;
 }
@@ -50,6 +52,7 @@ std::optional<app_instance> app_instance_in(const request& r, const wire::create
 }
 
 take_over take_over_file(const request& r, const app_instance& fresh, const vfs::node& node) {
+    ENSURE(r.host().latch().is_mine(), "files are taken over under the latch");
     const std::vector<std::shared_ptr<open>> others = others_of(r, fresh, node);
     if (others.empty()) return take_over::none;
     if (not std::ranges::all_of(others, [&](const auto& each) { return is_newer(fresh, *each->instance); }))

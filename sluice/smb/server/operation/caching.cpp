@@ -22,9 +22,11 @@ constexpr access_mask attribute_rights =
 // Each lease of a file once; copies of the pointers, since asking may end opens.
 [[nodiscard]] std::vector<std::shared_ptr<lease>> leases_of(file_state& file) {
     std::vector<std::shared_ptr<lease>> all;
-    for (const open* one : file.opens())
-        if (one->lease != nullptr and std::ranges::find(all, one->lease) == all.end())
-            all.push_back(one->lease);
+    for (const open* one : file.opens()) {
+        if (one->lease == nullptr) continue;
+        ENSURE(not one->lease->opens.empty(), "a lease ends with the last open that has it");
+        if (std::ranges::find(all, one->lease) == all.end()) all.push_back(one->lease);
+    }
     return all;
 }
 
@@ -94,6 +96,7 @@ io::task<caching_outcome> wait_for_caching(request& r, file_state& file) noexcep
 }
 
 caching_outcome ask_for_way(request& r, file_state& file, const caching_intent& intent) noexcept {
+    ENSURE(r.host().latch().is_mine(), "leases are read under the latch");
     if (is_for_attributes(intent.access) and not intent.overwrites) return caching_outcome::clear;
     // An open that has ended still conflicts until its last WRITEs have ended.
     const bool minds_ended = intent.violates_sharing or intent.takes_over;
@@ -109,6 +112,7 @@ caching_outcome ask_for_way(request& r, file_state& file, const caching_intent& 
 }
 
 void end_read_caching(server_context& host, file_state& file, const open* by) noexcept {
+    ENSURE(by == nullptr or by->file.get() == &file, "the content of a file changes through an open of it");
     // Who alone may write to his cache has nobody beside him who reads from one.
     if (by != nullptr and by->lease != nullptr and wire::has(by->lease->held(), lease_state::write)) return;
     for (const std::shared_ptr<lease>& holder : leases_of(file)) {
@@ -121,6 +125,7 @@ void end_read_caching(server_context& host, file_state& file, const open* by) no
 }
 
 void end_handle_caching(server_context& host, file_state& file, const open* by) noexcept {
+    ENSURE(host.latch().is_mine(), "leases are read under the latch");
     for (const std::shared_ptr<lease>& holder : leases_of(file)) {
         if (by != nullptr and by->lease == holder) continue;
         if (not wire::has(holder->held(), lease_state::handle)) continue;
@@ -148,6 +153,7 @@ io::task<caching_outcome> break_caches_for_name_change(request& r, file_state& f
 }
 
 void end_caching(server_context& host, open& ending) noexcept {
+    ENSURE(ending.is_closed, "an open caches until it has ended");
     leave_lease(host, ending);
     if (ending.file != nullptr) ending.file->wake_caching_waiters();
 }

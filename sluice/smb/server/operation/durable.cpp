@@ -75,6 +75,8 @@ nt_status check_durability(const wire::create_request_contexts& asked) noexcept 
 
 void grant_durability(const request& r, open& fresh, const wire::create_args& args,
                       wire::create_reply& reply) {
+    ENSURE(fresh.session == r.session.get() and not fresh.durable,
+           "a new open is its client's, and not durable yet");
     const wire::create_request_contexts& asked = args.contexts;
     const bool asks_second = asked.durable_v2 and r.connection().agreed.is_at_least(wire::dialect::smb_3_0);
     if (fresh.is_directory() or not caches_handle(fresh) or not(asked.durable or asks_second)) return;
@@ -102,18 +104,24 @@ void encode_durability(const open& one, wire::create_reply& reply) noexcept {
 
 bool keep_without_client(server_context& host, open& one) noexcept {
     if (not one.durable) return false;
+    ENSURE(one.session != nullptr and not one.is_closed,
+           "an open that is kept is still in the table of its session");
+    ENSURE(not one.durable->end, "the time of an open runs while its client is gone");
     const bool is_cached =
         caches_handle(one) and not one.lease->is_breaking() and not locks_without_caching_writes(one);
     if (not is_cached and not one.durable->is_resilient) return false;
     one.counted_kept = host.quotas.take(one.counted.client(), limit::kept_opens);
     if (one.counted_kept.amount() == 0) return false;
-    one.session->opens.erase(one.id.volatile_part.value());
+    ENSURE(one.session->opens.erase(one.id.volatile_part.value()) == 1,
+           "an open is in the table of its session");
     one.session = nullptr;
     end_watch(one);
     one.scan.reset();
     one.durable->end = host.later.add(one.durable->timeout, [&host, id = one.id]() noexcept {
         const std::shared_ptr<open> kept = host.opens.find(id);
         ENSURE(kept != nullptr, "an open strikes out its own end when it ends or its client is back");
+        ENSURE(kept->session == nullptr and kept->durable,
+               "the time of an open runs while its client is gone");
         kept->durable->end.reset();
         (void)end_open(host, *kept);
     });
@@ -137,12 +145,14 @@ std::expected<std::shared_ptr<open>, nt_status> reconnect(request& r, const wire
     session& by = *r.session;
     if (by.opens.size() >= limits::opens_per_session_max)
         return std::unexpected(nt_status::too_many_opened_files);
-    r.host().later.cancel(*std::exchange(one->durable->end, std::nullopt));
+    ENSURE(one->durable->end.has_value(), "an open without its client ends some time");
+    ENSURE(r.host().later.cancel(*std::exchange(one->durable->end, std::nullopt)),
+           "an open ends when its time is over");
     one->counted_kept.reset();
     one->session = &by;
     one->made_on = r.channel.get();
     one->tree = r.tree;
-    by.opens.emplace(one->id.volatile_part.value(), one);
+    ENSURE(by.opens.emplace(one->id.volatile_part.value(), one).second, "an open comes to a session once");
     r.compound().file = one->id;
     return one;
 }

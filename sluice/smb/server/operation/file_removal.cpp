@@ -56,6 +56,7 @@ public:
     /// The names are gone, or not.
     void end(const removers& by, nt_status status) noexcept {
         if (by.empty() or status != nt_status::success) return;
+        ENSURE(host_.latch().is_mine() and not is_removed_, "a file is removed once");
         vfs::volume& volume = by.front()->tree->volume();
         host_.names_of(volume, is_beyond_mount(volume, *by.front()->node)).note_removal();
         host_.files.forget(*file_);
@@ -149,6 +150,7 @@ std::optional<nt_status> carry_out_removal(server_context& host, const std::shar
                                            open_protocol::removal_duty duty,
                                            event<nt_status>* told) noexcept {
     ENSURE(host.latch().is_mine());
+    ENSURE(not duty.of_file or file->base != nullptr, "the file that waits for a stream is the stream's");
     std::optional<nt_status> status = nt_status::success;
     if (duty.of_this) {
         status = remove_at_once(host, file);
@@ -163,6 +165,8 @@ std::optional<nt_status> carry_out_removal(server_context& host, const std::shar
 io::task<nt_status> co_carry_out_removal(server_context& host, io::io_multiplexer& loop,
                                          std::shared_ptr<file_state> file,
                                          open_protocol::removal_duty duty) noexcept {
+    ENSURE(host.latch().is_mine(), "a removal begins under the latch");
+    ENSURE(not duty.of_file or file->base != nullptr, "the file that waits for a stream is the stream's");
     nt_status status = nt_status::success;
     if (duty.of_this) status = co_await remove_for_request(host, loop, file);
     if (duty.of_file) {
@@ -175,6 +179,9 @@ io::task<nt_status> co_carry_out_removal(server_context& host, io::io_multiplexe
 void leave_uncommitted(server_context& host, const std::shared_ptr<open>& leaving,
                        bool has_created) noexcept {
     ENSURE(leaving->session == nullptr, "an open of a client is ended, not left");
+    ENSURE(host.latch().is_mine(), "an open leaves under the latch");
+    ENSURE(not leaving->is_closed and leaving->pending_writes == 0,
+           "an open that is being made has not ended");
     leaving->is_closed = true;
     host.opens.remove(*leaving);
     if (not leaving->entry.is_inside()) {
@@ -187,6 +194,7 @@ void leave_uncommitted(server_context& host, const std::shared_ptr<open>& leavin
     open_protocol& protocol = file->protocol();
     const open_protocol::removal_duty duty =
         has_created ? protocol.leave_created(leaving->entry) : protocol.leave(leaving->entry);
+    ENSURE(not duty.of_this or file->opens().empty(), "a file goes with its last open");
     if (has_created and duty.of_this) file->add_remover(leaving);
     file->wake_caching_waiters();
     (void)carry_out_removal(host, file, duty, nullptr);

@@ -25,6 +25,7 @@ struct others {
 [[nodiscard]] others others_than(const open& fresh, const lease* own) {
     others found;
     for (const open* one : fresh.file->opens()) {
+        ENSURE(one->file == fresh.file, "an open in the list of a file is of that file");
         const lease* const theirs = one->lease.get();
         if (one == &fresh or (own != nullptr and theirs == own)) continue;
         found.are_writing |= one->pending_writes != 0;
@@ -61,6 +62,7 @@ struct others {
     if (action != wire::create_action::overwritten and not fresh.file->locks().is_empty())
         state = without(state, lease_state::read | lease_state::handle);
     if (rest.forbid_writing) state = without(state, lease_state::write);
+    ENSURE(wire::has(requested, state), "no more is granted than was requested");
     return sensible(state);
 }
 
@@ -68,6 +70,7 @@ void grant_oplock(const request& r, open& fresh, const wire::create_args& args, 
     const others rest = others_than(fresh, nullptr);
     lease_state state = grantable(fresh, rest, state_of(args.oplock_level), action);
     if (rest.cache_handles) state = lease_state::none;
+    ENSURE(wire::has(state, state_of(level_of(state))), "a state that is not a level becomes a lower level");
     state = state_of(level_of(state));
     if (state == lease_state::none) return;
     fresh.lease = r.host().leases.make(lease::kind::oplock, lease::identity{}, state, std::uint16_t{0});
@@ -91,6 +94,7 @@ void grant_lease(request& r, open& fresh, const wire::create_args& args, wire::c
     }
     if (asked.v2 and wire::has(asked.flags, wire::lease_flags::parent_key_set))
         held->parent_key = asked.v2->parent_key;
+    ENSURE(not held->is_oplock() and held->who().key == asked.key, "a key names a lease");
     held->opens.push_back(&fresh);
     fresh.lease = std::move(held);
 }
@@ -99,10 +103,17 @@ void grant_lease(request& r, open& fresh, const wire::create_args& args, wire::c
 
 std::shared_ptr<lease> find_lease(const request& r, const wire::create_args& args) noexcept {
     if (args.oplock_level != oplock_level::lease or not args.contexts.lease) return nullptr;
-    return r.host().leases.find({.client = r.connection().agreed.client, .key = args.contexts.lease->key});
+    std::shared_ptr<lease> found =
+        r.host().leases.find({.client = r.connection().agreed.client, .key = args.contexts.lease->key});
+    ENSURE(found == nullptr or (not found->is_oplock() and not found->opens.empty()),
+           "a lease is in the table until its last open ends");
+    return found;
 }
 
 void grant_caching(request& r, open& fresh, const wire::create_args& args, wire::create_reply& reply) {
+    ENSURE(
+        fresh.lease == nullptr and fresh.entry.is_inside() and fresh.entry.state() == entry_state::committed,
+        "an open caches nothing before it is committed");
     // Of directories nothing is cached by lease: we do not say that we could, and clients watch them instead.
     if (not fresh.is_directory()) {
         const bool wants_lease = args.oplock_level == oplock_level::lease and args.contexts.lease and

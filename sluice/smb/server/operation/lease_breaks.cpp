@@ -31,6 +31,8 @@ namespace {
 
 [[nodiscard]] wire::oplock_break_reply message_of(const lease& of, const open& via,
                                                   const break_notice& notice) noexcept {
+    ENSURE(wire::has(notice.from, notice.to) and notice.from != notice.to,
+           "a break leaves its holder less than it has");
     if (of.is_oplock()) return {wire::oplock_break{.oplock_level = level_of(notice.to), .file = via.id}};
     const auto flags = notice.needs_answer ? wire::lease_break_flags::acknowledgement_required
                                            : wire::lease_break_flags::none;
@@ -89,6 +91,7 @@ void look_later(server_context& host, telling what) {
 }
 
 void send_over(server_context& host, telling what, channel& way) {
+    ENSURE(way.is_established and way.connection != nullptr, "a break goes to a channel in use");
     what.end = connection::no_place_yet();
     const bool is_sealed = what.must_encrypt or way.session->requires_encryption;
     way.connection->notify(way.shared_from_this(), is_sealed, wire::command::oplock_break, what.message,
@@ -102,6 +105,8 @@ void send_over(server_context& host, telling what, channel& way) {
 // Checks whether it has arrived. If not, and its channel is gone or stuck, sends it on the next one
 // ([MS-SMB2] 3.3.4.6, .7).
 void see_to(server_context& host, telling what) noexcept {
+    ENSURE(host.latch().is_mine() and not what.tried.empty(),
+           "a break that was sent is looked after, under the latch");
     const std::shared_ptr<lease> of = what.of.lock();
     if (of == nullptr or what.is_over(*of)) return;
     const std::shared_ptr<channel> way = what.tried.back().lock();
@@ -136,6 +141,7 @@ void tell(server_context& host, const std::shared_ptr<lease>& of, const break_no
     // Without a channel, the last connection is about to end, and its opens with it.
     if (not ways.empty()) send_over(host, std::move(what), *ways.front());
     if (not notice.needs_answer) return;
+    ENSURE(of->is_breaking() and not of->time_limit, "a holder has one time to answer one break");
     of->time_limit = host.later.add(limits::break_within, [&host, held = std::weak_ptr(of)]() noexcept {
         const std::shared_ptr<lease> late = held.lock();
         ENSURE(late != nullptr, "a lease cancels its time limit when it ends");
@@ -149,11 +155,13 @@ void tell(server_context& host, const std::shared_ptr<lease>& of, const break_no
                                              break_notice notice) noexcept {
     io::task<void> turn = next_turn(host.loop());
     co_await unlatched(host.latch(), std::move(turn));
+    of->is_untold = false;
     if (not of->opens.empty()) tell(host, of, notice);
 }
 
 void end_time_limit(server_context& host, lease& of) noexcept {
-    if (of.time_limit) host.later.cancel(*std::exchange(of.time_limit, std::nullopt));
+    if (not of.time_limit) return;
+    ENSURE(host.later.cancel(*std::exchange(of.time_limit, std::nullopt)), "the time of an answer ends once");
 }
 
 void wake_waiters(const lease& of) noexcept {
@@ -163,8 +171,11 @@ void wake_waiters(const lease& of) noexcept {
 
 void end_opens(server_context& host, const lease& of) {
     std::vector<std::shared_ptr<open>> ending;
-    for (const open* one : of.opens)
+    for (const open* one : of.opens) {
+        ENSURE(one->lease.get() == &of, "an open that a lease names has that lease");
         ending.push_back(host.opens.find(one->id));
+        ENSURE(ending.back().get() == one, "an open that caches is in the table");
+    }
     for (const std::shared_ptr<open>& one : ending)
         (void)host.functions().end_open(host, *one);
 }
@@ -182,24 +193,31 @@ void ask_to_give_up(server_context& host, const std::shared_ptr<lease>& of, leas
 }
 
 nt_status take_answer(server_context& host, const std::shared_ptr<lease>& of, lease_state kept) {
+    ENSURE(host.latch().is_mine(), "an answer is taken under the latch");
+    // An answer in advance would end the break, and then begin its time: see tell_afterwards().
+    if (of->is_untold) return nt_status::unsuccessful;
     const lease::answer answer = of->acknowledge(kept);
     if (answer.status != nt_status::success) return answer.status;
     end_time_limit(host, *of);
     wake_waiters(*of);
-    if (answer.next) host.background.spawn(tell_afterwards(host, of, *answer.next));
+    if (answer.next) {
+        of->is_untold = answer.next->needs_answer;
+        host.background.spawn(tell_afterwards(host, of, *answer.next));
+    }
     return nt_status::success;
 }
 
 void leave_lease(server_context& host, open& one) noexcept {
     const std::shared_ptr<lease> of = std::exchange(one.lease, nullptr);
     if (of == nullptr) return;
-    std::erase(of->opens, &one);
+    ENSURE(std::erase(of->opens, &one) == 1, "a lease names each of its opens once");
     if (not of->opens.empty()) return;
     end_time_limit(host, *of);
     if (not of->is_oplock()) host.leases.remove(*of);
 }
 
 void take_away(server_context& host, lease& of) noexcept {
+    ENSURE(host.latch().is_mine(), "caching ends under the latch");
     end_time_limit(host, of);
     of.time_out();
     wake_waiters(of);

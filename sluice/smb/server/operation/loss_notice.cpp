@@ -37,6 +37,8 @@ namespace {
 }  // namespace
 
 io::task<void> notice_losses(server_context& host, const connection& of) noexcept {
+    ENSURE(host.latch().is_mine() and of.loop().is_owner(),
+           "a connection asks on its own loop, under the latch");
     const std::string client = of.peer_host();
     for (std::size_t i = 0; i != host.loops().size(); ++i) {
         server_loop& there = *host.loops()[i];

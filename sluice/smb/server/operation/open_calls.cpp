@@ -181,6 +181,8 @@ bool is_link(vfs::volume& volume, std::string_view path) noexcept {
 
 std::expected<created_node, nt_status> create_node(const accessor& by, const wire::create_args& args,
                                                    const creation& wanted) noexcept {
+    ENSURE(wanted.directory != nullptr or (wanted.file != nullptr and not wanted.stream.empty()),
+           "a file is created in a directory, and a stream in a file");
     created_node made;
     vfs::node_ptr file;  // the file of a stream, if both are new
     if (wanted.directory != nullptr) {

@@ -22,6 +22,8 @@ struct leftover {
 
 // Gives up everything of an ended open that others see.
 [[nodiscard]] leftover let_go(server_context& host, open& one) noexcept {
+    ENSURE(one.is_closed and one.session == nullptr, "an open has ended before others see that it has");
+    ENSURE(one.pending_writes == 0, "an open keeps its place in the file until its last write has ended");
     leftover left;
     if (one.file != nullptr) {
         const std::shared_ptr<file_state> file = one.file;
@@ -51,8 +53,10 @@ struct leftover {
     ENSURE(not one.is_closed, "an open ends once");
     one.is_closed = true;
     if (session* const of = std::exchange(one.session, nullptr))
-        of->opens.erase(one.id.volatile_part.value());
-    if (one.durable and one.durable->end) host.later.cancel(*std::exchange(one.durable->end, std::nullopt));
+        ENSURE(of->opens.erase(one.id.volatile_part.value()) == 1, "an open is in the table of its session");
+    if (one.durable and one.durable->end)
+        ENSURE(host.later.cancel(*std::exchange(one.durable->end, std::nullopt)),
+               "an open ends when its time is over");
     host.replays.end_eligibility(one);
     if (one.pipe != nullptr) one.pipe->end();
     end_watch(one);
@@ -73,6 +77,7 @@ nt_status end_open(server_context& host, open& one) noexcept {
 
 io::task<nt_status> co_end_open(request& r, std::shared_ptr<open> one) noexcept {
     if (one->is_closed) co_return nt_status::file_closed;
+    ENSURE(one->told_of_end == nullptr, "one request closes an open");
     event<nt_status> gone(r.loop());
     one->told_of_end = &gone;
     const std::optional<leftover> left = begin_end(r.host(), *one);
@@ -90,20 +95,24 @@ void end_watch(open& of) noexcept {
 }
 
 void end_watches_of_removed(file_state& directory) noexcept {
+    ENSURE(directory.is_delete_pending(),
+           "watches end with DELETE_PENDING only at a directory that is pending");
     for (open* const one : directory.opens())
         if (one->watch != nullptr) one->watch->end_for_removal();
 }
 
 pending_write::pending_write(server_context& host, std::shared_ptr<open> of) noexcept
     : host_(host), of_(std::move(of)) {
-    ENSURE(host_.latch().is_mine());
+    ENSURE(host_.latch().is_mine(), "a write begins under the latch");
+    ENSURE(not of_->is_closed, "a write begins before its open ends");
     ++of_->pending_writes;
     of_->file->begin_write();
     end_read_caching(host_, *of_->file, of_.get());
 }
 
 pending_write::~pending_write() {
-    ENSURE(host_.latch().is_mine());
+    ENSURE(host_.latch().is_mine(), "a write ends under the latch");
+    ENSURE(of_->pending_writes != 0, "a write is counted until it ends");
     of_->file->end_write();
     if (--of_->pending_writes != 0 or not of_->is_closed) return;
     event<nt_status>* const waiting = of_->told_of_end;

@@ -52,6 +52,7 @@ opening::opening(request& r, const wire::create_args& args, file_name name) noex
       match_(may_create() ? vfs::name_match::exact : vfs::name_match::any_case) {}
 
 opening::~opening() {
+    ENSURE(r_.host().latch().is_mine(), "a CREATE ends under the latch");
     if (not is_kept_) undo();
     discard_found();
 }
@@ -87,6 +88,7 @@ io::task<nt_status> opening::run() noexcept {
 io::task<opening::step> opening::attempt() noexcept {
     // While others gave way the session may have ended, and an open must not be left with it.
     if (r_.interrupted()) co_return fail(*r_.interrupted());
+    ENSURE(fresh_ == nullptr and not emptying_, "a round begins without an open");
     create_round round(r_.host().names_of(volume_, is_beyond_mount_), r_.loop());
     if (not round.enter()) {
         (void)co_await r_.wait(round.entered());
@@ -101,12 +103,14 @@ io::task<opening::step> opening::attempt() noexcept {
 }
 
 opening::step opening::fail(nt_status why) noexcept {
+    ENSURE(why != nt_status::success, "a failed CREATE has an error status");
     status_ = why;
     return step::failed;
 }
 
 // Releases the round, and waits for another request. `woken` is in one of that request's waiter lists.
 io::task<opening::step> opening::wait_for(create_round& round, event<nt_status>& woken) noexcept {
+    ENSURE(fresh_ == nullptr, "a CREATE that waits for another request has no open");
     round.release();
     (void)co_await r_.wait(woken);
     co_return r_.interrupted() ? fail(*r_.interrupted()) : step::waited;
@@ -169,6 +173,7 @@ io::task<opening::step> opening::use_existing(create_round& round) noexcept {
     const step taken = take_over_from_instances();
     if (taken != step::done) co_return taken;
     file_ = r_.host().files.of(found_.node->key());
+    ENSURE(file_->key() == found_.node->key(), "a state is found by its key");
     pending_creates& creates = round.names().creates();
     if (creates.has_any() and file_->protocol().entries().empty()) {
         // Its creator may not have joined yet.
@@ -247,6 +252,7 @@ io::task<opening::step> opening::join(create_round& round) noexcept {
 
 // Waits until those who cache the file have given it up.
 io::task<opening::step> opening::break_conflicting_caches(create_round& round) noexcept {
+    ENSURE(fresh_ == nullptr, "a CREATE that waits for a client has no open");
     const std::shared_ptr<file_state> file = file_;
     round.release();
     const caching_outcome outcome = co_await wait_for_caching(r_, *file);
@@ -306,6 +312,8 @@ io::task<opening::step> opening::create(create_round& round) noexcept {
                           .is_directory = makes_directory()};
     vfs::fs_domain& domain = (found_.directory ? *found_.directory->node : *found_.node).domain();
     auto made = co_await r_.call(domain, [&] { return create_node(r_.accessor(), args_, wanted); });
+    ENSURE(not fresh_->is_closed and fresh_->session == nullptr,
+           "an open that is being made is its CREATE's");
     if (not made) {
         if (refused_creation(made.error()) == step::again) co_return step::again;
         if (status_ != nt_status::object_name_collision or args_.disposition == create_disposition::create)
@@ -346,6 +354,7 @@ io::task<opening::step> opening::join_created() noexcept {
         const verdict found = file_->protocol().join(fresh_->entry, wanted(), blocked.place());
         if (found == verdict::granted) {
             fresh_->file = file_;
+            ENSURE(file_->key() == fresh_->node->key(), "a state is found by its key");
             fresh_->enter_file();
             co_return step::done;
         }
@@ -369,6 +378,8 @@ io::task<opening::step> opening::join_created() noexcept {
 // -------------------------------------------------------------------------------------
 
 io::task<opening::step> opening::complete(create_round& round) noexcept {
+    ENSURE(fresh_->entry.is_inside() and fresh_->entry.state() == entry_state::joining,
+           "an open is completed after it has joined");
     if (action_ != create_action::created) {
         is_status_current_ = r_.host().files.changed_files() == changed_files_;
         if (round.has_removals()) {
@@ -425,6 +436,7 @@ io::task<opening::step> opening::check_peer_servers(peer_servers& peers) noexcep
         io::task<bool> pausing = pass(r_.loop(), until);
         (void)co_await unlatched(r_.host().latch(), std::move(pausing));
     }
+    ENSURE(static_cast<bool>(claim_), "a file that no other server denies is claimed");
     // Another server may have removed it before we had our sign up; from now on none will.
     const auto status = co_await r_.call(*fresh_, [&] { return asked_status(*fresh_->node); });
     if (status) found_.status = *status;
@@ -433,6 +445,8 @@ io::task<opening::step> opening::check_peer_servers(peer_servers& peers) noexcep
 
 io::task<nt_status> opening::prepare() noexcept {
     const bool empties = overwrites() and action_ != create_action::created;
+    ENSURE(file_ == fresh_->file, "a CREATE prepares the file that it has joined");
+    ENSURE(empties == emptying_.has_value(), "an open that is going to empty the file is a writer of it");
     preparation how{.overwrites = empties,
                     .is_stream = not name_.stream.empty(),
                     .data = data_of(granted_),
@@ -465,6 +479,7 @@ io::task<nt_status> opening::prepare() noexcept {
 
 // The open that is to become the client's. It has an ID, but no session.
 nt_status opening::begin_open() noexcept {
+    ENSURE(fresh_ == nullptr, "a round creates one open");
     fresh_ = r_.host().opens.make(r_.session->admitted.client, r_.connection().home().number);
     if (fresh_ == nullptr) return nt_status::too_many_opened_files;
     fresh_->tree = r_.tree;
@@ -485,6 +500,8 @@ nt_status opening::register_open() noexcept {
         return nt_status::too_many_opened_files;
     }
     open& one = *fresh_;
+    ENSURE(one.session == nullptr and not one.is_closed, "an open is given to its session once");
+    ENSURE(one.tree == r_.tree, "an open is of the tree of its request");
     one.session = &by;
     one.made_on = r_.channel.get();
     one.create_options = args_.options;
@@ -495,7 +512,8 @@ nt_status opening::register_open() noexcept {
     claim_.keep(terms_of({.access = granted_, .share = args_.share_access}).up);
     one.claim = std::move(claim_);
     one.claim_to_base = std::move(claim_to_base_);
-    by.opens.emplace(one.id.volatile_part.value(), fresh_);
+    ENSURE(by.opens.emplace(one.id.volatile_part.value(), fresh_).second,
+           "an open comes to its session once");
     r_.compound().file = one.id;
     return nt_status::success;
 }
@@ -513,6 +531,8 @@ void opening::leave() noexcept {
 
 void opening::undo() noexcept {
     if (fresh_ == nullptr) return;
+    ENSURE(not fresh_->is_closed and fresh_->session == r_.session.get(),
+           "nothing suspends between the commit and keep()");
     // Ending it must not remove a file that was there before.
     fresh_->deletes_on_close = action_ == create_action::created and file_->opens().size() == 1;
     (void)end_open(r_.host(), *fresh_);

@@ -18,6 +18,12 @@ namespace sluice::smb::server {
 /// docs/algorithms/open_protocol.md shows the round what has changed. A round that has to
 /// wait for others gives everything up first, and the next one starts from the beginning. Nothing suspends
 /// between the commit and keep().
+///
+/// Invariants:
+///   1. A round begins without an open, and so does every wait for another client.
+///   2. Until register_open(), the open has no session and does not end.
+///   3. An open that is going to empty the file is a writer of it (`emptying_`).
+///   4. The granted access is within the access that the tree allows.
 class opening {
 public:
     opening(request& r, const wire::create_args& args, file_name name) noexcept;

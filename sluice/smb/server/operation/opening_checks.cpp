@@ -13,6 +13,7 @@ using wire::create_options;
 using wire::nt_status;
 
 nt_status opening::check_existing() noexcept {
+    ENSURE(r_.host().latch().is_mine(), "the state of a file is read under the latch");
     const auto file = r_.host().files.find(found_.node->key());
     if (file != nullptr and file->is_delete_pending()) return nt_status::delete_pending;
     if (args_.disposition == create_disposition::create) return nt_status::object_name_collision;
@@ -53,6 +54,7 @@ nt_status opening::authorise() noexcept {
         explain(needed);
         return nt_status::access_denied;
     }
+    ENSURE(wire::has(r_.tree->access_max, wanted), "an open is granted what its tree allows");
     granted_ = wanted;
     if (wants(create_options::delete_on_close) and not wire::has(granted_, access_mask::delete_object))
         return nt_status::access_denied;

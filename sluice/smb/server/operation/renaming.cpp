@@ -48,6 +48,7 @@ namespace {
     // Like an open file, an open stream is never replaced, not even with POSIX semantics. Another stream with
     // the same number would share one state with this one.
     vfs::file_key target = one.file->key();
+    ENSURE(target.stream != 0 and one.file->base != nullptr, "the state of a stream has its file");
     target.stream = vfs::stream_number(*name);
     const auto there = r.host().files.find(target);
     if (there != nullptr and there != one.file and not there->opens().empty())
@@ -421,6 +422,7 @@ private:
         vfs::volume& volume = r_.tree->volume();
         vfs::fs_domain& domain = is_beyond_mount_ ? *volume.crossing_domain() : one_->node->domain();
         status_ = co_await r_.call(domain, [&] { return carry_out(); });
+        ENSURE(not target or target->protocol().is_marked(), "a file that may be replaced is marked");
         const bool has_replaced = replaces and status_ == nt_status::success;
         if (has_replaced) round.names().note_removal();
         if (marks.release(has_replaced)) files.forget(*target);
@@ -523,6 +525,8 @@ nt_status may_replace(const name_taken& there, const rename_request& wish,
 }
 
 io::task<nt_status> give_name(request& r, std::shared_ptr<open> one, rename_request wish) noexcept {
+    ENSURE(r.host().latch().is_mine() and one->node != nullptr,
+           "a rename is of an open file, and begins under the latch");
     if (not wish.makes_link and not one->grants(access_mask::delete_object))
         co_return nt_status::access_denied;
     if (not wire::has(r.tree->access_max, access_mask::write_data)) co_return nt_status::access_denied;

@@ -17,8 +17,12 @@ std::shared_ptr<channel> make_session(server_context& host, connection& on) {
     std::shared_ptr<channel> first = make_channel(host, fresh, on);
     if (first == nullptr) return nullptr;
     host.sessions.add(fresh);
-    if (const std::optional<std::uint64_t> evicted = host.admission.begin(*fresh, on.admitted))
-        end_session(host, *host.find_session(*evicted), false);
+    if (const std::optional<std::uint64_t> evicted = host.admission.begin(*fresh, on.admitted)) {
+        const std::shared_ptr<session> victim = host.find_session(*evicted);
+        ENSURE(victim != nullptr and victim->state == session::phase::in_progress,
+               "a session in progress is in the table");
+        end_session(host, *victim, false);
+    }
     return first;
 }
 
@@ -26,6 +30,7 @@ std::shared_ptr<channel> make_channel(server_context& host, const std::shared_pt
                                       connection& on) {
     // A request that a connection still serves while it ends must not leave a channel with it.
     if (on.is_closing()) return nullptr;
+    ENSURE(of->state != session::phase::gone, "a session that has ended gets no channels");
     const bool is_connection_full = on.channels.size() >= limits::sessions_per_connection_max;
     if (not is_connection_full and of->channels.size() >= limits::channels_per_session_max) {
         // A copy of a request that binds the session begins a channel, but never establishes one.
@@ -39,17 +44,20 @@ std::shared_ptr<channel> make_channel(server_context& host, const std::shared_pt
     }
     auto fresh = std::make_shared<channel>(of, on);
     fresh->preauth = on.preauth;
-    on.channels.emplace(of->id, fresh);
+    ENSURE(on.channels.emplace(of->id, fresh).second, "a connection is one channel of a session");
     of->channels.push_back(fresh.get());
     return fresh;
 }
 
 void begin_lifetime(server_context& host, session& of) {
-    if (of.expiry) host.later.cancel(*std::exchange(of.expiry, std::nullopt));
+    ENSURE(of.state == session::phase::valid, "a lifetime begins when the client has authenticated");
+    if (of.expiry)
+        ENSURE(host.later.cancel(*std::exchange(of.expiry, std::nullopt)), "a session expires once");
     if (host.configuration().session_lifetime.count() == 0) return;
     of.expiry = host.later.add(host.configuration().session_lifetime, [&host, id = of.id]() noexcept {
         const std::shared_ptr<session> one = host.find_session(id);
         ENSURE(one != nullptr, "a session cancels its own expiry when it ends");
+        ENSURE(one->state == session::phase::valid, "a session expires once");
         one->expiry.reset();
         one->state = session::phase::expired;
     });
@@ -82,11 +90,12 @@ namespace {
 
 // A channel leaves both its tables. Its connection may go at once, and so may the channel.
 void take_out(channel& ending) noexcept {
-    std::erase(ending.session->channels, &ending);
+    ENSURE(std::erase(ending.session->channels, &ending) == 1, "a channel is in the list of its session");
     ending.counted.reset();
     connection& on = *std::exchange(ending.connection, nullptr);
     on.remember(ending);
-    on.channels.erase(ending.session->id);
+    const std::uint64_t id = ending.session->id;
+    ENSURE(on.channels.erase(id) == 1, "a channel is in the table of its connection");
 }
 
 void interrupt(const session& of, const tree* only, wire::nt_status why) noexcept {
@@ -101,12 +110,16 @@ void end_session(server_context& host, session& ending, bool keep_durable) noexc
     if (ending.state == session::phase::gone) return;
     ending.state = session::phase::gone;
     host.admission.end(ending);
-    if (ending.expiry) host.later.cancel(*std::exchange(ending.expiry, std::nullopt));
+    if (ending.expiry)
+        ENSURE(host.later.cancel(*std::exchange(ending.expiry, std::nullopt)), "a session expires once");
     const std::shared_ptr<session> held = host.find_session(ending.id);
+    ENSURE(held.get() == &ending, "a session is in the table until it ends");
     interrupt(ending, nullptr, wire::nt_status::user_session_deleted);
     std::vector<std::shared_ptr<open>> of_it;
-    for (const auto& [number, one] : ending.opens)
+    for (const auto& [number, one] : ending.opens) {
+        ENSURE(one->session == &ending, "an open in the table of a session names that session");
         of_it.push_back(one);
+    }
     for (const std::shared_ptr<open>& one : of_it) {
         if (keep_durable and keep_without_client(host, *one)) continue;
         (void)end_open(host, *one);
@@ -121,19 +134,22 @@ void end_session(server_context& host, session& ending, bool keep_durable) noexc
 }
 
 void end_channel(server_context& host, channel& ending) noexcept {
+    ENSURE(host.latch().is_mine(), "a channel ends under the latch");
     if (ending.connection == nullptr) return;
     const std::shared_ptr<session> of = ending.session;
     const bool is_last = std::ranges::none_of(
         of->channels, [&](const channel* one) { return one != &ending and one->is_established; });
-    if (is_last)
-        end_session(host, *of, true);
-    else
-        take_out(ending);
+    if (is_last) return end_session(host, *of, true);
+    // The end of the session interrupts the requests on its channels only, and this is a channel no longer.
+    ending.connection->interrupt(*of, nullptr, wire::nt_status::user_session_deleted);
+    take_out(ending);
 }
 
 void end_tree(server_context& host, session& of, tree& ending) noexcept {
     ENSURE(host.latch().is_mine());
     const std::shared_ptr<tree> held = of.trees.at(ending.id);
+    ENSURE(held.get() == &ending and not held->is_gone,
+           "a tree is in the table of its session until it ends");
     held->is_gone = true;
     interrupt(of, &ending, wire::nt_status::network_name_deleted);
     std::vector<std::shared_ptr<open>> of_it;

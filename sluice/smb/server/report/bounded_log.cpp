@@ -25,6 +25,7 @@ bounded_log::decision bounded_log::decide(const std::string& key, std::uint32_t 
         known.lines = 0;
         made.suppressed_before = std::exchange(known.suppressed, 0);
     }
+    ENSURE(known.lines <= lines_at_most, "no more lines are written in an interval than may be");
     if (known.lines == lines_at_most) {
         ++known.suppressed;
         made.is_written = false;

@@ -58,6 +58,7 @@ static_assert(are_in_order());
 }  // namespace
 
 std::string_view name_of(limit which) noexcept {
+    ENSURE(which < limit::count, "each limit has a name");
     return descriptions[static_cast<std::size_t>(which)].name;
 }
 
@@ -72,6 +73,7 @@ std::uint64_t limit_rejections::take_unlogged(std::size_t which, std::uint64_t r
 }
 
 void limit_rejections::add(limit which, std::string_view client) noexcept {
+    ENSURE(which < limit::count, "a rejection is at a limit");
     // relaxed: a count, orders nothing.
     const std::uint64_t rejected = rejected_[index(which)].fetch_add(1, std::memory_order_relaxed) + 1;
     const std::uint64_t unlogged = take_unlogged(index(which), rejected);

@@ -40,10 +40,10 @@ void append_event(std::vector<char>& to, event_severity severity, std::string_vi
 
 [[nodiscard]] std::string_view take_text(std::string_view& from) noexcept {
     std::uint32_t length = 0;
-    ENSURE(from.size() >= sizeof length);
+    ENSURE(from.size() >= sizeof length, "a text has its length in front");
     std::memcpy(&length, from.data(), sizeof length);
     from.remove_prefix(sizeof length);
-    ENSURE(from.size() >= length);
+    ENSURE(from.size() >= length, "a text is in the queue as a whole");
     const std::string_view text = from.substr(0, length);
     from.remove_prefix(length);
     return text;
@@ -81,6 +81,9 @@ log_thread::~log_thread() {
     }
     has_work_.notify_one();
     thread_.join();
+    const lock_guard held(mutex_);
+    ENSURE(written_ == queued_ and reported_ == dropped_,
+           "every event is written or counted before the log goes");
 }
 
 void log_thread::write(event_severity severity, std::string_view what,
@@ -92,8 +95,10 @@ void log_thread::write(event_severity severity, std::string_view what,
         bytes += bytes_of(fields.begin()[i].name) + bytes_of(fields.begin()[i].value);
     {
         const lock_guard held(mutex_);
-        if (bytes <= bytes_max - queue_.size()) {
+        ENSURE(queue_.size() <= bytes_max, "the queue has its bound");
+        if (const std::size_t before = queue_.size(); bytes <= bytes_max - before) {
             append_event(queue_, severity, what, {fields.begin(), count});
+            ENSURE(queue_.size() == before + bytes, "an event has the size it was measured to have");
             ++queued_;
         } else {
             ++dropped_;
@@ -106,6 +111,7 @@ bool log_thread::flush(std::chrono::milliseconds at_most) {
     const auto until = std::chrono::steady_clock::now() + at_most;
     const lock_guard held(mutex_);
     const std::uint64_t last = queued_;
+    ENSURE(written_ <= last, "events are written after they were queued");
     while (written_ < last)
         if (has_written_.wait_until(mutex_, until) == std::cv_status::timeout) return written_ >= last;
     return true;
@@ -138,6 +144,7 @@ void log_thread::run() {
                       {{"lines", std::to_string(dropped)}});
         {
             const lock_guard held(mutex_);
+            ENSURE(written_ <= up_to and up_to <= queued_, "events are written in their order");
             written_ = up_to;
         }
         has_written_.notify_all();
@@ -147,10 +154,11 @@ void log_thread::run() {
 void log_thread::write_all(const buffer& events) {
     std::string_view rest(events.data(), events.size());
     while (not rest.empty()) {
-        ENSURE(rest.size() >= 2);
+        ENSURE(rest.size() >= 2, "an event has its severity and its number of fields in front");
         const auto severity = static_cast<event_severity>(rest[0]);
         const auto count = static_cast<std::size_t>(rest[1]);
         rest.remove_prefix(2);
+        ENSURE(count <= fields_max, "an event has no more fields than are queued");
         const std::string_view what = take_text(rest);
         field_array fields{};
         for (std::size_t i = 0; i != count; ++i) {

@@ -19,9 +19,10 @@ namespace sluice::smb::server {
 /// At most `bytes_max` wait in the queue. An event that does not fit is counted, and the next line that the
 /// thread writes has their number. Events are written in the order of their write().
 ///
-/// Monitor: write() and flush() any thread; `to` is called by the log thread only. Allocates: both buffers of
-/// the queue, at construction. Blocks: write(), for as long as another thread copies an event; flush() and
-/// the destructor, until all queued events have been written.
+/// Invariants: `written_` and `reported_` follow `queued_` and `dropped_`, and reach them before the thread
+/// ends. Monitor: write() and flush() any thread; `to` is called by the log thread only. Allocates: both
+/// buffers of the queue, at construction. Blocks: write(), for as long as another thread copies an event;
+/// flush() and the destructor, until all queued events have been written.
 class log_thread final : public event_log {
 public:
     static constexpr std::size_t bytes_max = std::size_t{256} << 10;

@@ -24,6 +24,7 @@ bool refusal_log::is_new(std::string&& key, clock_source::steady_time now) {
         std::erase_if(explained_, [&](const auto& each) { return now - each.second >= repeated_after; });
     if (explained_.size() >= remembered_max) explained_.clear();
     explained_[std::move(key)] = now;
+    ENSURE(explained_.size() <= remembered_max, "the refusals that are remembered have their bound");
     return true;
 }
 
@@ -34,6 +35,8 @@ refusal_log::decision refusal_log::decide(std::string key) {
         interval_began_ = now;
         explained_in_interval_ = 0;
     }
+    ENSURE(explained_in_interval_ <= explained_per_interval_max,
+           "no more is explained in an interval than may be");
     if (explained_in_interval_ >= explained_per_interval_max or not is_new(std::move(key), now))
         return decision::silent;
     return ++explained_in_interval_ == explained_per_interval_max ? decision::last_of_interval

@@ -36,6 +36,9 @@ server_bounds server_bounds::of(const process_resources& what) noexcept {
     bounds.sessions_in_progress = limits::sessions_in_progress_max;
     bounds.buffer_bytes = static_cast<std::size_t>(
         std::clamp<std::uint64_t>(what.memory_bytes / 4, buffer_bytes_min, limits::buffer_bytes_max));
+    ENSURE(bounds.connections_without_session >= connections_without_session_min and
+               bounds.sessions_in_progress != 0,
+           "the server accepts connections and sessions, however few resources it has");
     return bounds;
 }
 

@@ -27,11 +27,16 @@ std::shared_ptr<connection_handle> admission::enter(admitted_connection& fresh) 
         const lock_guard held(mutex_);
         if (connections_.size() >= bounds_.connections_without_session) {
             admitted_connection& victim = **connections_.victim();
+            ENSURE(victim.waits.has_value(),
+                   "a connection is in the order while it waits for its first session");
             remove(victim);
             evicted = victim.handle;
             from = victim.from;
         }
+        ENSURE(not fresh.waits, "a connection enters once");
         fresh.waits = connections_.add(fresh.from, &fresh);
+        ENSURE(connections_.size() <= std::max<std::size_t>(bounds_.connections_without_session, 1),
+               "no more connections wait than the bound");
     }
     if (from) rejections_.add(limit::connections_without_session, from->text());
     return evicted;
@@ -60,6 +65,8 @@ std::optional<std::uint64_t> admission::begin(session& fresh, admitted_connectio
     {
         const lock_guard held(mutex_);
         if (sessions_.size() >= bounds_.sessions_in_progress) evicted = sessions_.victim();
+        ENSURE(not fresh.admitted.in_progress and not fresh.admitted.client,
+               "a session begins once, without a client");
         fresh.admitted.in_progress = sessions_.add(on.from, fresh.id);
         fresh.admitted.begun_on = &on;
         ++on.sessions_in_progress;
@@ -96,6 +103,7 @@ bool admission::establish(channel& fresh, admitted_connection& on) {
     const bool is_first_of_connection = of_connection.amount() != 0;
     if (is_first_of_connection) on.counted = std::move(of_connection);
     const lock_guard held(mutex_);
+    ENSURE(on.counted.amount() == 1, "a connection with a session is counted for a client");
     if (is_first) {
         remove(of.admitted);  // no longer in progress
         of.admitted.client = client;

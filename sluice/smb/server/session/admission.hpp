@@ -23,6 +23,7 @@ class session;
 /// Invariants:
 ///   1. The connections without a session are in one order, from enter() until establish() or leave().
 ///   2. The sessions in progress are in the other, from begin() until establish() or end().
+///   3. A connection that has had a session is counted for one client.
 /// Monitor: any thread that holds no mutex; `mutex_` guards the two orders, and what connections and sessions
 /// have for them (admitted.hpp). Allocates: nodes per connection and session. Complexity: O(log n).
 class admission {

@@ -4,6 +4,8 @@
 #include <span>
 #include <string_view>
 
+#include "sluice/base/ensure.hpp"
+
 namespace sluice::smb::server {
 
 namespace {
@@ -26,6 +28,7 @@ client_address::client_address(const io::socket_address& peer, unsigned bits) no
     : bytes_(peer.ip_bytes()) {
     const bool is_network =
         peer.family() == io::address_family::ip_v6 and not is_v4(bytes_) and not is_link_local(bytes_);
+    ENSURE(bits <= 128 and bits % 16 == 0, "a network has whole groups of an address");
     if (not is_network) return;
     bits_ = bits;
     std::ranges::fill(std::span(bytes_).subspan(bits / 8), std::byte{});

@@ -54,6 +54,7 @@ client_reference::use& client_quotas::enter(std::string&& name, bool& is_new) {
         use.of = this;
         use.name = &found->first;
     }
+    ENSURE(use.of == this and use.name == &found->first, "an entry knows its table and its name");
     // relaxed: under the mutex, as the end of the last one.
     use.references.fetch_add(1, std::memory_order_relaxed);
     return use;
@@ -73,6 +74,7 @@ client_reference client_quotas::guest(const client_address& where) {
     client_reference::use& entered = enter(std::move(key), is_new);
     bool is_new_group = false;
     if (is_new) entered.group.use_ = &enter("guests", is_new_group);
+    ENSURE(static_cast<bool>(entered.group), "a guest is one of the guests");
     return client_reference(entered);
 }
 
@@ -86,6 +88,8 @@ quota_hold client_quotas::take(const client_reference& by, limit what, std::size
 }
 
 std::size_t client_quotas::room_of(const client_reference::use& by, std::size_t which) const noexcept {
+    ENSURE(in_use_[which] <= bounds_[which], "no more is in use of a resource than its bound");
+    ENSURE(by.held[which] <= in_use_[which], "the holds of a client are part of the amount in use");
     const std::size_t free = bounds_[which] - in_use_[which];
     // The members divide the rest of the share of their group.
     const std::size_t of_group = by.group ? by.group.use_->held[which] : 0;
@@ -103,6 +107,8 @@ bool client_quotas::try_take(client_reference::use& by, limit what, std::size_t 
             if (by.group) by.group.use_->held[i] += amount;
             in_use_[i] += amount;
             ENSURE(in_use_[i] <= bounds_[i], "no more is in use of a resource than its bound");
+            ENSURE(not by.group or by.held[i] <= by.group.use_->held[i],
+                   "the holds of a member are part of those of its group");
             return true;
         }
     }
@@ -114,6 +120,8 @@ void client_quotas::release(client_reference::use& by, limit what, std::size_t a
     const std::size_t i = index(what);
     const lock_guard held(mutex_);
     ENSURE(by.held[i] >= amount and in_use_[i] >= amount, "no more is released than was taken");
+    ENSURE(not by.group or by.group.use_->held[i] >= by.held[i],
+           "the holds of a member are part of those of its group");
     by.held[i] -= amount;
     if (by.group) by.group.use_->held[i] -= amount;
     in_use_[i] -= amount;
@@ -127,6 +135,7 @@ void client_quotas::drop(client_reference::use& of) noexcept {
         return;  // entered again before the mutex was locked
     ended = clients_.extract(*of.name);
     ENSURE(not ended.empty() and &ended.mapped() == &of, "a client is in the table while it is referred to");
+    ENSURE(of.held == decltype(of.held){}, "a client without references holds nothing");
 }
 
 std::size_t client_quotas::most_of_client(limit what) const noexcept {

@@ -115,6 +115,8 @@ private:
 ///   1. The amount in use of a resource is the sum of all holds of it, and never exceeds its bound.
 ///   2. A client is in the table exactly while a reference to it exists: the last reference ends, and the
 ///   first one begins, under the mutex.
+///   3. The holds of a member of a group are part of those of the group. A client without references holds
+///   nothing.
 /// Monitor: any thread; `mutex_` guards the table and all amounts. Rejections are counted and logged after it
 /// is unlocked. Lifetime: outlives its references and holds (ENSURE). Allocates: an entry per client.
 class client_quotas {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/smb/server/core/limits.hpp"
@@ -82,6 +83,7 @@ std::optional<limit> logon_throttle::enter(const io::socket_address& from, admis
     ++waiting_;
     known.queue.push_back(next_number_);
     entered.waiting = attempt(*this, known, next_number_++);
+    ENSURE(known.queue.size() <= waiting_, "the attempts of an address are among all that wait");
     return std::nullopt;
 }
 
@@ -90,6 +92,8 @@ milliseconds logon_throttle::wait_for(attempt& which) noexcept {
     entry& known = *which.at_;
     const auto now = clock_.steady_now();
     const auto place = std::ranges::find(known.queue, which.number_) - known.queue.begin();
+    ENSURE(which.of_ == this and static_cast<std::size_t>(place) != known.queue.size(),
+           "an attempt that waits is in the queue");
     if (place != 0) return std::min(sleep_max, place * sleep_min);
     if (known.is_checking) return sleep_min;
     if (now >= known.check_next) {
@@ -120,6 +124,7 @@ void logon_throttle::failed(const client_address& from, unsigned failures_free) 
     } else {
         by_age_.splice(by_age_.end(), by_age_, found->second.age);
     }
+    ENSURE(entries_.size() == by_age_.size(), "each address has an age");
     entry& known = found->second;
     known.failures_free = failures_free;
     if (is_forgiven(known, now)) known.failures = 0;
@@ -138,6 +143,7 @@ void logon_throttle::end(const attempt& ending) noexcept {
 void logon_throttle::leave(entry& at, std::uint64_t number) noexcept {
     const auto found = std::ranges::find(at.queue, number);
     ENSURE(found != at.queue.end(), "an attempt leaves once");
+    ENSURE(waiting_ != 0, "an attempt in a queue is counted");
     at.queue.erase(found);
     --waiting_;
 }
@@ -148,7 +154,8 @@ void logon_throttle::make_room() noexcept {
     if (entries_.size() < addresses_max) return;
     auto oldest = by_age_.begin();
     for (const entry* one = &entries_.at(*oldest); one->is_checking or not one->queue.empty();
-         one = &entries_.at(*++oldest)) {}
+         one = &entries_.at(*++oldest))
+        ENSURE(std::next(oldest) != by_age_.end(), "most addresses have no attempt");
     entries_.erase(*oldest);
     by_age_.erase(oldest);
 }

@@ -38,6 +38,7 @@ namespace sluice::smb::server {
 ///   1. At most one proof of an address whose proofs are delayed is checked at a time. For any other address,
 ///   each loop may check one: a few more than the free failures at most.
 ///   2. An address with an attempt, which waits or is checked, is not forgotten.
+///   3. `waiting_` is the number of attempts in all queues. Each entry has its place in `by_age_`.
 /// Monitor: any thread that holds no mutex; `mutex_` guards the entries and their queues. Allocates: a node
 /// per address that failed. Complexity: O(log n).
 class logon_throttle {

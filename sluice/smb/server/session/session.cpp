@@ -16,12 +16,16 @@ bool is_same_account(const auth::account_source& accounts, const user_identity& 
 }
 
 result<void> session::make_ciphers(channel& of, secret_random_source& random) noexcept {
+    ENSURE(of.session.get() == this, "a channel gets the keys of its own session");
+    ENSURE(sealing.has_value() == opening.has_value(), "a session has both encryption keys or none");
     if (not sealing) return {};
     return of.make_ciphers(*sealing, *opening, random);
 }
 
 channel* session::first_channel() const noexcept {
     const auto found = std::ranges::find_if(channels, &channel::is_established);
+    ENSURE(found == channels.end() or (*found)->session.get() == this,
+           "a channel in the list of a session is one of it");
     return found == channels.end() ? nullptr : *found;
 }
 

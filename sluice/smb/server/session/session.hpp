@@ -43,6 +43,10 @@ struct user_identity {
 /// Reached over its channels, and gone with the last of them. Invariants:
 ///   1. Every open in `opens` names this session, and its tree is one of `trees` or gone.
 ///   2. Every channel in `channels` is in its connection's table, and the other way round.
+///   3. A tree in `trees` has its number there, and is not gone.
+///   4. Once it is gone, it has no opens, trees and channels, and gets no more. Until then it is in the
+///   table.
+///   5. It has a client from the time it is valid. Its keys are made once.
 /// Thread safety: `state` is atomic; the identity, which is set before that becomes valid, is read by any
 /// thread that has found it valid; the rest under the server's latch.
 class session {

@@ -15,6 +15,7 @@ void session_table::add(const std::shared_ptr<session>& fresh) {
 std::shared_ptr<session> session_table::find(std::uint64_t id) const noexcept {
     const lock_guard held(mutex_);
     const auto found = sessions_.find(id);
+    ENSURE(found == sessions_.end() or found->second->id == id, "a session has the ID that it is found by");
     return found == sessions_.end() ? nullptr : found->second;
 }
 
@@ -24,6 +25,7 @@ void session_table::remove(std::uint64_t id) noexcept {
     const auto found = sessions_.find(id);
     if (found == sessions_.end()) return;
     removed = std::move(found->second);
+    ENSURE(removed->id == id, "a session has the ID that it is found by");
     sessions_.erase(found);
 }
 
