@@ -19,7 +19,7 @@ void lease::raise(lease_state requested, lease_state grantable) noexcept {
 std::optional<break_notice> lease::ask(lease_state keep) noexcept {
     if (is_breaking_) {
         ENSURE(wire::has(held_, asked_) and asked_ != held_, "a break leaves its holder less than it holds");
-        // An oplock knows no second step: what is left is asked for once it has answered.
+        // An oplock has no second step: the rest is requested once it has answered.
         if (not is_oplock()) wanted_ &= keep;
         return std::nullopt;
     }

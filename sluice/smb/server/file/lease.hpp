@@ -33,9 +33,9 @@ struct break_notice {
 /// Invariants:
 ///   1. held() loses bits by answers, by time_out(), and by breaks from R alone; it gains them by raise()
 ///   only.
-///   2. While is_breaking(), the client has been told once since the last answer, and nothing more is said.
+///   2. While is_breaking(), the client has been notified once since its last answer, and not again.
 ///   3. While is_breaking(), the client is asked to keep less than held().
-///   4. Once nothing is breaking, held() has none of the bits that any ask() before wanted given up, unless
+///   4. Once nothing is breaking, held() has none of the bits that any earlier ask() requested, unless
 ///      raise() gave them since.
 /// Thread safety: under the server's latch. Allocates: nothing of its own.
 class lease {
@@ -95,9 +95,9 @@ public:
     std::optional<wire::lease_key> parent_key;
     /// The time limit for the answer to the pending break.
     std::optional<timer_queue::entry> time_limit;
-    /// How often the holder was told to give something up: which break it is that somebody looks after.
+    /// The number of breaks sent to the holder, by which a delivery check recognises its own.
     std::uint32_t breaks_told = 0;
-    /// A further break has begun, of which the holder is not notified yet: it cannot answer it.
+    /// A further break is pending that was not sent to the holder yet: there is no answer to it.
     bool is_untold = false;
 
 private:

@@ -14,10 +14,10 @@ namespace sluice::smb::server {
 /// order; ids are granted at the window's end. So one bit shows whether a message is replayed, or
 /// is beyond the granted ids.
 ///
-/// Invariants: ids in [first_, end_) have been granted; bit (id mod capacity) of `used_` tells which of them
-/// have been used, and outstanding() have not; end_ - first_ <= capacity, for a client that never uses its
-/// lowest id could otherwise make the window grow for ever. Complexity: O(charge). Thread safety: one thread;
-/// outstanding() any.
+/// Invariants: ids in [first_, end_) have been granted; bit (id mod capacity) of `used_` shows which
+/// of them have been used, and outstanding() have not; end_ - first_ <= capacity, because a client
+/// that never uses its lowest id could otherwise make the window grow indefinitely. Complexity:
+/// O(charge). Thread safety: one thread; outstanding() any.
 class credit_window {
 public:
     static constexpr std::uint64_t capacity = 2 * limits::credits_max;

@@ -113,7 +113,7 @@ caching_outcome ask_for_way(request& r, file_state& file, const caching_intent& 
 
 void end_read_caching(server_context& host, file_state& file, const open* by) noexcept {
     ENSURE(by == nullptr or by->file.get() == &file, "the content of a file changes through an open of it");
-    // Who alone may write to his cache has nobody beside him who reads from one.
+    // While one holder caches writes, no other caches reads.
     if (by != nullptr and by->lease != nullptr and wire::has(by->lease->held(), lease_state::write)) return;
     for (const std::shared_ptr<lease>& holder : leases_of(file)) {
         if (not wire::has(holder->held(), lease_state::read)) continue;

@@ -119,7 +119,7 @@ bool keep_without_client(server_context& host, open& one) noexcept {
     one.scan.reset();
     one.durable->end = host.later.add(one.durable->timeout, [&host, id = one.id]() noexcept {
         const std::shared_ptr<open> kept = host.opens.find(id);
-        ENSURE(kept != nullptr, "an open strikes out its own end when it ends or its client is back");
+        ENSURE(kept != nullptr, "an open cancels its own end when it ends or its client is back");
         ENSURE(kept->session == nullptr and kept->durable,
                "the time of an open runs while its client is gone");
         kept->durable->end.reset();

@@ -114,7 +114,7 @@ void grant_caching(request& r, open& fresh, const wire::create_args& args, wire:
     ENSURE(
         fresh.lease == nullptr and fresh.entry.is_inside() and fresh.entry.state() == entry_state::committed,
         "an open caches nothing before it is committed");
-    // Of directories nothing is cached by lease: we do not say that we could, and clients watch them instead.
+    // Directories get no leases: the server does not announce them, and clients watch directories instead.
     if (not fresh.is_directory()) {
         const bool wants_lease = args.oplock_level == oplock_level::lease and args.contexts.lease and
                                  r.connection().agreed.is_at_least(wire::dialect::smb_2_1);
