@@ -6,17 +6,18 @@
 #include <string>
 
 #include "bench/harness/benchmark.hpp"
-#include "sluice/cli/contest/contestants.hpp"
+#include "sluice/cli/contest/benchmark_subjects.hpp"
 
 namespace sluice::bench {
 namespace {
 
-using contest::cell;
+using lock_benchmark::cell;
 
-void run_cell(run& repeat, const contest::contestant& who, const cell& where, const std::string& folder) {
-    contest::round round(who, where, folder);
+void run_cell(run& repeat, const lock_benchmark::benchmark_subject& who, const cell& where,
+              const std::string& folder) {
+    lock_benchmark::round round(who, where, folder);
     repeat.measure([&] { repeat.did(round.run_for(std::chrono::milliseconds(repeat.operations()))); });
-    const contest::outcome ended = round.end();
+    const lock_benchmark::outcome ended = round.end();
     repeat.note("worker_cpu_ns_per_op", ended.cpu_ns_per_operation);
     repeat.note("slowest_to_fastest", ended.slowest_to_fastest);
 }
@@ -26,7 +27,7 @@ void add_cell(benchmark& all, const std::string& volume, const cell& where, cons
                                   std::to_string(where.processes) + "x" + std::to_string(where.entities),
                           .metric = metric::operations_per_second,
                           .operations = 100});  // milliseconds
-    for (const contest::contestant& who : contest::contestants())
+    for (const lock_benchmark::benchmark_subject& who : lock_benchmark::benchmark_subjects())
         if (takes_part(who, where))
             work.subject(who.name,
                          [&who, where, folder](run& repeat) { run_cell(repeat, who, where, folder); });

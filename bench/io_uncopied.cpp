@@ -105,7 +105,7 @@ void send(run& repeat, std::size_t size, const uring_options& options) {
         }
     });
     while ((*loop)->run().value_or(0) > 0) {}
-    repeat.note("copied_after_all", static_cast<double>((*loop)->uncopied().copied));
+    repeat.note("copied_after_all", static_cast<double>((*loop)->zero_copy_sends().copied));
 }
 
 }  // namespace

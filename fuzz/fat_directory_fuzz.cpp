@@ -65,7 +65,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                 directory.remove(found->slot);
                 break;
             case 1:
-                (void)directory.respell(found->slot, fold(name));
+                (void)directory.change_case(found->slot, fold(name));
                 break;
             default:
                 break;

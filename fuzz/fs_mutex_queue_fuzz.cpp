@@ -38,7 +38,7 @@ void check_slot(bytes_view bytes) {
 void check_header(bytes_view page) {
     const auto read = decode_header(page);
     if (not read) return;
-    ENSURE(read->elders.size() <= elders_max);
+    ENSURE(read->live_pages.size() <= elders_max);
     std::array<std::byte, page_bytes> again;
     encode(*read, again);
     ENSURE(decode_header(again) == read);
@@ -55,8 +55,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::span<std::byte, slot_bytes> slot_in_page = std::span(page).first<slot_bytes>();
     set_place(slot_in_page, input.take_at<le64>(8).value_or(le64(0)).value());
     check_slot(page);
-    const auto elders = std::min<std::size_t>(input.take_at<le32>(56).value_or(le32(0)).value(), elders_max);
-    set_hash(page, header_bytes + 8 * elders);
+    const auto live_pages =
+        std::min<std::size_t>(input.take_at<le32>(56).value_or(le32(0)).value(), elders_max);
+    set_hash(page, header_bytes + 8 * live_pages);
     check_header(page);
     return 0;
 }

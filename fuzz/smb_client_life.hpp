@@ -27,8 +27,8 @@ public:
         if (not opened) co_return;
         auto using_it = use(**opened);
         co_await std::move(using_it);
-        auto closing = (*opened)->close();
-        co_await std::move(closing);
+        auto close_task = (*opened)->close();
+        co_await std::move(close_task);
     }
 
     /// Returns the number of successful steps.
@@ -89,8 +89,8 @@ private:
         count(co_await std::move(flushing));
         auto sizing = (*file)->set_size(5);
         count(co_await std::move(sizing));
-        auto closing = (*file)->co_close();
-        count(co_await std::move(closing));
+        auto close_task = (*file)->co_close();
+        count(co_await std::move(close_task));
     }
 
     io::task<void> use_folder(tree& in) {

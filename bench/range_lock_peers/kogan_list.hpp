@@ -38,7 +38,7 @@ public:
             held.node = &fresh;
             return true;
         }
-        pool.give_back(fresh);
+        pool.release(fresh);
         return false;
     }
     void unlock(holder& held) noexcept {

@@ -78,7 +78,7 @@ public:
         kogan_pools::pool& pool = kogan_pools::of_this_thread();
         for (kogan_node* node = kogan_node::at(first_.load(std::memory_order_seq_cst)); node != nullptr;) {
             kogan_node* const behind = kogan_node::at(node->next.load(std::memory_order_seq_cst));
-            pool.give_back(*node);
+            pool.release(*node);
             node = behind;
         }
     }
@@ -105,7 +105,7 @@ public:
         if (first_.load(std::memory_order_relaxed) != link or
             not first_.compare_exchange_strong(link, 0, std::memory_order_seq_cst))
             return false;
-        kogan_pools::of_this_thread().give_back(alone);
+        kogan_pools::of_this_thread().release(alone);
         return true;
     }
 

@@ -47,7 +47,7 @@ public:
         kogan_node& fresh = make(pool, where, how);
         const outcome end = enter(fresh, pool, 0);
         if (end == outcome::blocked) {
-            pool.give_back(fresh);
+            pool.release(fresh);
             return false;
         }
         const bool is_clear =

@@ -136,7 +136,7 @@ public:
             return ready_.pop();
         }
         /// Returns a node that never was in a list, or that no thread can have reached.
-        void give_back(Node& unused) noexcept { ready_.push(unused); }
+        void release(Node& unused) noexcept { ready_.push(unused); }
         /// Returns a node that this thread has unlinked.
         void retire(Node& unlinked) noexcept { retired_.push(unlinked); }
 

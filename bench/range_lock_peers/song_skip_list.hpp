@@ -115,8 +115,8 @@ private:
             before.upper[i]->upper[i] = begin.upper[i];
         while (levels_ != 1 and head_.upper[levels_ - 2] == nullptr)
             --levels_;
-        give_back(spare_begins_, begin);
-        give_back(spare_ends_, end);
+        release(spare_begins_, begin);
+        release(spare_ends_, end);
     }
 
     // Marsaglia's xorshift. Each pair of zero bits at the end adds a level.
@@ -135,7 +135,7 @@ private:
         spare = node.next;
         return node;
     }
-    static void give_back(key_node*& spare, key_node& node) noexcept {
+    static void release(key_node*& spare, key_node& node) noexcept {
         node.next = spare;
         spare = &node;
     }

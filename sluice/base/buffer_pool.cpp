@@ -2,7 +2,7 @@
 
 namespace sluice {
 
-void pool_buffer::give_back() noexcept {
+void pool_buffer::release() noexcept {
     pool_->put_back(aligned_memory(std::exchange(memory_, nullptr)), class_,
                     std::exchange(account_, nullptr));
 }

@@ -84,9 +84,9 @@ private:
     friend class buffer_pool;
     // Most destroyed buffers have been moved from, so only that case is inlined.
     void reset() noexcept {
-        if (memory_ != nullptr) give_back();
+        if (memory_ != nullptr) release();
     }
-    void give_back() noexcept;  // in a source file: inlined here, it would keep callers from being inlined
+    void release() noexcept;  // in a source file: inlined here, it would keep callers from being inlined
 
     buffer_pool* pool_ = nullptr;
     std::byte* memory_ = nullptr;  // owned

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "sluice/cli/commands.hpp"
-#include "sluice/cli/contest/contestants.hpp"
+#include "sluice/cli/contest/benchmark_subjects.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/io/path/path_handle.hpp"
 #include "sluice/io/path/volume_status.hpp"
@@ -22,8 +22,8 @@
 namespace sluice::cli {
 namespace {
 
-using contest::cell;
-using contest::contestant;
+using lock_benchmark::benchmark_subject;
+using lock_benchmark::cell;
 
 struct fsmutex_arguments {
     std::string folder;
@@ -66,9 +66,9 @@ std::vector<cell> cells_of(const fsmutex_arguments& arguments) {
     return all;
 }
 
-std::vector<contestant> chosen(const fsmutex_arguments& arguments) {
-    std::vector<contestant> taking_part;
-    for (const contestant& each : contest::contestants())
+std::vector<benchmark_subject> chosen(const fsmutex_arguments& arguments) {
+    std::vector<benchmark_subject> taking_part;
+    for (const benchmark_subject& each : lock_benchmark::benchmark_subjects())
         if (arguments.only.empty() or
             std::any_of(arguments.only.begin(), arguments.only.end(),
                         [&](const std::string& part) { return each.name.find(part) != std::string::npos; }))
@@ -76,12 +76,13 @@ std::vector<contestant> chosen(const fsmutex_arguments& arguments) {
     return taking_part;
 }
 
-void measure(const fsmutex_arguments& arguments, const contestant& who, const cell& where, measured& into) {
-    contest::round round(who, where, arguments.folder);
+void measure(const fsmutex_arguments& arguments, const benchmark_subject& who, const cell& where,
+             measured& into) {
+    lock_benchmark::round round(who, where, arguments.folder);
     const auto begin = std::chrono::steady_clock::now();
     const auto done = round.run_for(std::chrono::milliseconds(arguments.milliseconds));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    const contest::outcome ended = round.end();
+    const lock_benchmark::outcome ended = round.end();
     into.per_second.push_back(static_cast<double>(done) / took.count());
     into.cpu_ns.push_back(ended.cpu_ns_per_operation);
     into.slowest_to_fastest.push_back(ended.slowest_to_fastest);
@@ -93,7 +94,7 @@ const char* text_of(const cell& where) {
 
 // Repeats are interleaved, so that a machine that changes its speed affects all subjects equally.
 results run_all(const fsmutex_arguments& arguments, const std::vector<cell>& cells,
-                const std::vector<contestant>& who) {
+                const std::vector<benchmark_subject>& who) {
     results all;
     const bool shows_progress = ::isatty(STDERR_FILENO) == 1;
     for (std::size_t c = 0; c != cells.size(); ++c)
@@ -112,7 +113,8 @@ results run_all(const fsmutex_arguments& arguments, const std::vector<cell>& cel
 // Prints the format that tools/plot reads: a chart for each number of waiters, a line for each
 // subject.
 void print_json(const fsmutex_arguments& arguments, const io::volume_status& volume,
-                const std::vector<cell>& cells, const std::vector<contestant>& who, const results& all) {
+                const std::vector<cell>& cells, const std::vector<benchmark_subject>& who,
+                const results& all) {
     for (const auto& [place, found] : all) {
         const cell& where = cells[place.first];
         const auto [least, most] = std::minmax_element(found.per_second.begin(), found.per_second.end());
@@ -139,7 +141,7 @@ std::string short_text(double value) {
 
 template <class Value>
 void print_table(const char* title, const std::vector<cell>& cells, bool is_disjoint,
-                 const std::vector<contestant>& who, const results& all, Value&& value) {
+                 const std::vector<benchmark_subject>& who, const results& all, Value&& value) {
     fmt::print("\n{}; {}\n{:22}", title,
                is_disjoint ? "separate entities per waiter" : "the same entities for all waiters",
                "waiters x entities");
@@ -159,7 +161,7 @@ void print_table(const char* title, const std::vector<cell>& cells, bool is_disj
 }
 
 void print_tables(const fsmutex_arguments& arguments, std::string_view volume, const std::vector<cell>& cells,
-                  const std::vector<contestant>& who, const results& all) {
+                  const std::vector<benchmark_subject>& who, const results& all) {
     fmt::print("{} ({}), {} CPUs; the median of {} repeats of {} ms\n", arguments.folder, volume,
                ::sysconf(_SC_NPROCESSORS_ONLN), arguments.repeats, arguments.milliseconds);
     for (const bool is_disjoint : {false, true}) {
@@ -187,7 +189,7 @@ void run_fsmutex(const fsmutex_arguments& arguments) {
     if (not volume) fail(volume.error().message(), exit_code::failure);
     if (::access(arguments.folder.c_str(), W_OK | X_OK) != 0)
         fail(arguments.folder + ": cannot create a file in this directory", exit_code::failure);
-    const std::vector<contestant> who = chosen(arguments);
+    const std::vector<benchmark_subject> who = chosen(arguments);
     if (who.empty()) fail("--only matches no subject", exit_code::usage);
     const std::vector<cell> cells = cells_of(arguments);
     // The files are removed before the program ends.
@@ -213,7 +215,7 @@ void add_bench_fsmutex(command_syntax bench) {
     fsmutex.add_option("--waiters", arguments->waiters, "numbers of processes")
         .value_name("N,...")
         .separated_by(',')
-        .between(1U, contest::processes_max)
+        .between(1U, lock_benchmark::processes_max)
         .shows_default();
     fsmutex.add_option("--entities", arguments->entities, "numbers of names locked at once")
         .value_name("N,...")

@@ -9,7 +9,7 @@ namespace sluice::cli {
 namespace {
 
 constexpr std::size_t width = 84;
-constexpr std::size_t column = 28;  // of the descriptions
+constexpr std::size_t column = 28;  // where descriptions begin
 
 // Appends words, and begins a new line at `column` before one that does not fit.
 void append_wrapped(std::string& to, std::string_view words) {

@@ -15,7 +15,7 @@ namespace {
 
 using fsmutex::offset_locks;
 using smb::server::peer_lock;
-using smb::server::peer_sign;
+using smb::server::share_mode_lock_byte;
 using smb::wire::bits_of;
 using smb::wire::without;
 using smb::wire::operator&;
@@ -27,17 +27,17 @@ static_assert(all_signs.last <= offset_locks::offset_max);
 
 // Adjacent signs, as the offsets that represent them.
 struct run_of_signs {
-    peer_sign signs;
+    share_mode_lock_byte signs;
     offset_locks::range where;
 };
 
 // Returns the first run of a set that is not empty.
-[[nodiscard]] run_of_signs first_run(peer_sign of) noexcept {
+[[nodiscard]] run_of_signs first_run(share_mode_lock_byte of) noexcept {
     const std::uint32_t bits = bits_of(of);
     const auto begin = static_cast<unsigned>(std::countr_zero(bits));
     const auto count = static_cast<unsigned>(std::countr_one(bits >> begin));
     const std::uint32_t run = ((1U << count) - 1U) << begin;
-    return {static_cast<peer_sign>(run), {first_sign + begin, first_sign + begin + count - 1}};
+    return {static_cast<share_mode_lock_byte>(run), {first_sign + begin, first_sign + begin + count - 1}};
 }
 
 [[nodiscard]] offset_locks::state state_of(peer_lock lock) noexcept {
@@ -67,26 +67,27 @@ public:
         : all_(all), name_(name_of(key)), entity_(fsmutex::entity::of_name(name_)) {}
     ~shared_file() override { lower(shown_); }
 
-    [[nodiscard]] result<peer_sign> raise(peer_sign up, peer_sign unless) noexcept override {
+    [[nodiscard]] result<share_mode_lock_byte> raise(share_mode_lock_byte up,
+                                                     share_mode_lock_byte unless) noexcept override {
         const auto entered = enter();
         if (not entered) return failure(entered.error());
         if (const auto opened = open_board(io::creation::if_needed); not opened)
             return failure(opened.error());
-        result<peer_sign> in_the_way = shown_by_others(unless);
-        if (in_the_way and *in_the_way == peer_sign::none) {
-            const peer_sign before = shown_;
+        result<share_mode_lock_byte> in_the_way = shown_by_others(unless);
+        if (in_the_way and *in_the_way == share_mode_lock_byte::none) {
+            const share_mode_lock_byte before = shown_;
             if (const auto done = show(without(up, before)); not done) {
                 hide(without(shown_, before));
                 in_the_way = failure(done.error());
             }
         }
-        if (shown_ == peer_sign::none) leave_board();
+        if (shown_ == share_mode_lock_byte::none) leave_board();
         return in_the_way;
     }
 
-    void lower(peer_sign down) noexcept override {
+    void lower(share_mode_lock_byte down) noexcept override {
         hide(down & shown_);
-        if (shown_ != peer_sign::none or not board_.is_open()) return;
+        if (shown_ != share_mode_lock_byte::none or not board_.is_open()) return;
         if (const auto entered = enter(); entered)
             leave_board();
         else
@@ -99,18 +100,18 @@ public:
         const auto opened = open_board(io::creation::open_existing);
         if (not opened and opened.error() != std::errc::no_such_file_or_directory)
             return failure(opened.error());
-        result<peer_sign> in_the_way = peer_sign::none;
-        if (opened) in_the_way = shown_by_others(peer_sign::has_open);
-        if (in_the_way and *in_the_way == peer_sign::none) {
+        result<share_mode_lock_byte> in_the_way = share_mode_lock_byte::none;
+        if (opened) in_the_way = shown_by_others(share_mode_lock_byte::has_open);
+        if (in_the_way and *in_the_way == share_mode_lock_byte::none) {
             seal_ = *std::move(entered);
             return {};
         }
-        if (shown_ == peer_sign::none) leave_board();
+        if (shown_ == share_mode_lock_byte::none) leave_board();
         if (not in_the_way) return failure(in_the_way.error());
         return failure(error::with_path(EBUSY, "seal a file", name_));
     }
     void unseal() noexcept override {
-        if (shown_ == peer_sign::none) leave_board();
+        if (shown_ == share_mode_lock_byte::none) leave_board();
         seal_.unlock();
     }
 
@@ -137,18 +138,18 @@ private:
         board_ = *std::move(opened);
         return {};
     }
-    [[nodiscard]] result<peer_sign> shown_by_others(peer_sign of) const noexcept {
-        while (of != peer_sign::none) {
+    [[nodiscard]] result<share_mode_lock_byte> shown_by_others(share_mode_lock_byte of) const noexcept {
+        while (of != share_mode_lock_byte::none) {
             const run_of_signs run = first_run(of);
             const auto free = board_.is_settable(run.where, offset_locks::state::exclusive);
             if (not free) return failure(free.error());
             if (not*free) return run.signs;
             of = without(of, run.signs);
         }
-        return peer_sign::none;
+        return share_mode_lock_byte::none;
     }
-    [[nodiscard]] result<void> show(peer_sign up) noexcept {
-        while (up != peer_sign::none) {
+    [[nodiscard]] result<void> show(share_mode_lock_byte up) noexcept {
+        while (up != share_mode_lock_byte::none) {
             const run_of_signs run = first_run(up);
             const auto done = board_.set(run.where, offset_locks::state::shared);
             if (not done) return failure(done.error());
@@ -159,9 +160,9 @@ private:
         }
         return {};
     }
-    void hide(peer_sign down) noexcept {
+    void hide(share_mode_lock_byte down) noexcept {
         shown_ = without(shown_, down);
-        while (down != peer_sign::none) {
+        while (down != share_mode_lock_byte::none) {
             const run_of_signs run = first_run(down);
             (void)board_.set(run.where, offset_locks::state::free);
             down = without(down, run.signs);
@@ -178,7 +179,7 @@ private:
     std::string name_;
     fsmutex::entity entity_;
     offset_locks board_;
-    peer_sign shown_ = peer_sign::none;
+    share_mode_lock_byte shown_ = share_mode_lock_byte::none;
     fsmutex::fs_mutex_guard seal_;
 };
 

@@ -55,18 +55,18 @@ protected:
 }
 
 // Returns whether the claim succeeded.
-[[nodiscard]] bool claims(peer_signs& at, const sharing& open, peer_claim& into) {
+[[nodiscard]] bool claims(share_mode_lock_bytes& at, const sharing& open, peer_claim& into) {
     const auto in_the_way = at.claim(terms_of(open), into);
     EXPECT_TRUE(in_the_way) << in_the_way.error().message();
-    EXPECT_EQ(*in_the_way == peer_sign::none, static_cast<bool>(into));
+    EXPECT_EQ(*in_the_way == share_mode_lock_byte::none, static_cast<bool>(into));
     return static_cast<bool>(into);
 }
 
 TEST_F(servers_of_one_folder, share_a_file_exactly_as_the_opens_of_one_server_do) {
     const auto first = server();
     const auto second = server();
-    peer_signs at_first(first->file(some_file));
-    peer_signs at_second(second->file(some_file));
+    share_mode_lock_bytes at_first(first->file(some_file));
+    share_mode_lock_bytes at_second(second->file(some_file));
     for (unsigned a = 0; a != 64; ++a) {
         peer_claim held;
         ASSERT_TRUE(claims(at_first, sharing_of(a), held));
@@ -86,9 +86,9 @@ TEST_F(servers_of_one_folder, share_a_file_among_many_opens_as_one_server_would)
         peer_claim claim;
     };
     const std::array servers{server(), server(), server()};
-    std::array<std::unique_ptr<peer_signs>, 3> files;
+    std::array<std::unique_ptr<share_mode_lock_bytes>, 3> files;
     for (std::size_t i = 0; i != files.size(); ++i)
-        files[i] = std::make_unique<peer_signs>(servers[i]->file(some_file));
+        files[i] = std::make_unique<share_mode_lock_bytes>(servers[i]->file(some_file));
     seeded_random random(7);
     std::list<held_open> opens;
     unsigned granted = 0;
@@ -119,22 +119,23 @@ TEST_F(servers_of_one_folder, share_a_file_among_many_opens_as_one_server_would)
 TEST_F(servers_of_one_folder, refuse_opens_of_files_pending_removal_and_removals_of_files_with_open_streams) {
     const auto first = server();
     const auto second = server();
-    peer_signs at_first(first->file(some_file));
-    peer_signs at_second(second->file(some_file));
+    share_mode_lock_bytes at_first(first->file(some_file));
+    share_mode_lock_bytes at_second(second->file(some_file));
     const sharing reads{.access = access_mask::read_data, .share = share_access::read};
     const sharing removes{.access = access_mask::delete_object,
                           .share = share_access::read | share_access::write | share_access::remove};
     peer_claim of_stream;
-    ASSERT_EQ(at_first.claim(terms_of_stream_at_file(reads), of_stream), peer_sign::none);
+    ASSERT_EQ(at_first.claim(terms_of_stream_at_file(reads), of_stream), share_mode_lock_byte::none);
     peer_claim fresh;
-    EXPECT_EQ(at_second.claim(terms_of_file(removes), fresh), peer_sign::stream_stays);
-    EXPECT_EQ(at_second.claim(terms_of_file(reads), fresh), peer_sign::none);
+    EXPECT_EQ(at_second.claim(terms_of_file(removes), fresh), share_mode_lock_byte::stream_stays);
+    EXPECT_EQ(at_second.claim(terms_of_file(reads), fresh), share_mode_lock_byte::none);
     peer_claim goes;
-    ASSERT_EQ(at_second.claim({.up = peer_sign::goes, .unless = peer_sign::none}, goes), peer_sign::none);
+    ASSERT_EQ(at_second.claim({.up = share_mode_lock_byte::goes, .unless = share_mode_lock_byte::none}, goes),
+              share_mode_lock_byte::none);
     peer_claim late;
-    EXPECT_EQ(at_first.claim(terms_of_file(reads), late), peer_sign::goes);
-    goes.give_up();
-    EXPECT_EQ(at_first.claim(terms_of_file(reads), late), peer_sign::none);
+    EXPECT_EQ(at_first.claim(terms_of_file(reads), late), share_mode_lock_byte::goes);
+    goes.cancel();
+    EXPECT_EQ(at_first.claim(terms_of_file(reads), late), share_mode_lock_byte::none);
 }
 
 TEST_F(servers_of_one_folder, have_exclusive_use_of_a_file_only_while_no_other_server_has_it_open) {
@@ -142,22 +143,28 @@ TEST_F(servers_of_one_folder, have_exclusive_use_of_a_file_only_while_no_other_s
     const auto second = server();
     const auto at_first = first->file(some_file);
     const auto at_second = second->file(some_file);
-    ASSERT_EQ(at_second->raise(peer_sign::has_open, peer_sign::none), peer_sign::none);
+    ASSERT_EQ(at_second->raise(share_mode_lock_byte::has_open, share_mode_lock_byte::none),
+              share_mode_lock_byte::none);
     EXPECT_EQ(at_first->seal().error(), std::errc::device_or_resource_busy);
-    EXPECT_EQ(at_second->raise(peer_sign::reads, peer_sign::none), peer_sign::none) << "refused: not sealed";
-    at_second->lower(peer_sign::has_open | peer_sign::reads);
+    EXPECT_EQ(at_second->raise(share_mode_lock_byte::reads, share_mode_lock_byte::none),
+              share_mode_lock_byte::none)
+        << "refused: not sealed";
+    at_second->lower(share_mode_lock_byte::has_open | share_mode_lock_byte::reads);
     ASSERT_TRUE(at_first->seal());
-    EXPECT_EQ(at_second->raise(peer_sign::has_open, peer_sign::none).error(),
+    EXPECT_EQ(at_second->raise(share_mode_lock_byte::has_open, share_mode_lock_byte::none).error(),
               std::errc::resource_unavailable_try_again);
     const auto other = second->file({.volume = 1, .file = 0xabd});
-    EXPECT_EQ(other->raise(peer_sign::has_open, peer_sign::none), peer_sign::none) << "another file";
+    EXPECT_EQ(other->raise(share_mode_lock_byte::has_open, share_mode_lock_byte::none),
+              share_mode_lock_byte::none)
+        << "another file";
     at_first->unseal();
-    EXPECT_EQ(at_second->raise(peer_sign::has_open, peer_sign::none), peer_sign::none);
+    EXPECT_EQ(at_second->raise(share_mode_lock_byte::has_open, share_mode_lock_byte::none),
+              share_mode_lock_byte::none);
 }
 
 TEST_F(servers_of_one_folder, lose_the_opens_and_locks_of_a_killed_server) {
     const auto mine = server();
-    peer_signs at_mine(mine->file(some_file));
+    share_mode_lock_bytes at_mine(mine->file(some_file));
     int ready[2];
     ASSERT_EQ(pipe(ready), 0);
     const pid_t child = fork();
@@ -165,7 +172,8 @@ TEST_F(servers_of_one_folder, lose_the_opens_and_locks_of_a_killed_server) {
         const auto theirs = server();
         const auto file = theirs->file(some_file);
         const bool is_shown =
-            file->raise(peer_sign::has_open | peer_sign::denies_reading, peer_sign::none) == peer_sign::none;
+            file->raise(share_mode_lock_byte::has_open | share_mode_lock_byte::denies_reading,
+                        share_mode_lock_byte::none) == share_mode_lock_byte::none;
         const bool is_locked = file->lock(sync::byte_range::between({3, 5}), peer_lock::exclusive);
         (void)!write(ready[1], is_shown and is_locked ? "y" : "n", 1);
         for (;;)
@@ -195,7 +203,7 @@ protected:
     locks_of_two_servers() {
         for (std::size_t i = 0; i != 2; ++i) {
             servers_[i] = server();
-            signs_[i] = std::make_unique<peer_signs>(servers_[i]->file(some_file));
+            signs_[i] = std::make_unique<share_mode_lock_bytes>(servers_[i]->file(some_file));
             EXPECT_TRUE(claims(*signs_[i], sharing_of(3 | 7 << 3), claims_[i]));
             tables_[i].tell(signs_[i]->file());
         }
@@ -214,7 +222,7 @@ protected:
     void one_turn(seeded_random& random);
 
     std::array<std::unique_ptr<shared_locks>, 2> servers_;
-    std::array<std::unique_ptr<peer_signs>, 2> signs_;
+    std::array<std::unique_ptr<share_mode_lock_bytes>, 2> signs_;
     std::array<peer_claim, 2> claims_;
     std::array<open, 4> opens_;
     std::array<byte_range_locks, 2> tables_;

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "sluice/cli/write_hold.hpp"
+#include "sluice/cli/writer_lock.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 // the users of a server that runs under another account, which must be able to read them.
 class users_edit {
 public:
-    users_edit(write_hold held, const std::string& path) : held_(std::move(held)), path_(path) {
+    users_edit(writer_lock held, const std::string& path) : held_(std::move(held)), path_(path) {
         struct stat now{};
         if (::geteuid() == 0 and ::lstat(path_.c_str(), &now) == 0 and S_ISREG(now.st_mode)) before_ = now;
     }
@@ -31,7 +31,7 @@ public:
     }
 
 private:
-    write_hold held_;
+    writer_lock held_;
     std::string path_;
     std::optional<struct stat> before_;  // none: it did not exist, or this is not root
 };
@@ -39,7 +39,7 @@ private:
 }  // namespace
 
 result<std::shared_ptr<void>> exclude_editors(const std::string& path) {
-    auto held = write_hold::take(path, std::chrono::seconds(10));
+    auto held = writer_lock::take(path, std::chrono::seconds(10));
     if (not held) return failure(held.error());
     // An editor that died has not damaged the file: it is replaced atomically.
     return std::make_shared<users_edit>(*std::move(held), path);

@@ -8,7 +8,7 @@
 namespace sluice::cli {
 
 /// Serialises editors of the users file at `path`: an edit_exclusion for user_database. Errors: as
-/// write_hold::take. Blocks: for at most ten seconds.
+/// writer_lock::take. Blocks: for at most ten seconds.
 [[nodiscard]] result<std::shared_ptr<void>> exclude_editors(const std::string& path);
 
 }  // namespace sluice::cli

@@ -22,7 +22,7 @@ result<lock_attempt> lock_attempt::begin(shared_fs_mutex& mutex, std::span<const
     auto entities = entity_set::of(wanted);
     if (not entities) return failure(entities.error());
     ticket place;
-    const auto granted = mutex.enter(entities->view(), place, shared_fs_mutex::patience::some);
+    const auto granted = mutex.enter(entities->view(), place, shared_fs_mutex::wait_policy::some);
     if (not granted) return failure(granted.error());
     return lock_attempt(mutex, std::move(*entities), place, *granted, within);
 }

@@ -446,7 +446,7 @@ every_multiplexer::turns every_multiplexer::steps_while_locked_by_another_for(st
     const auto& all = tested_algorithms();
     const auto tested = std::find_if(
         all.begin(), all.end(), [&](const tested_algorithm& each) { return each.name == name_of(which); });
-    const auto mutex = tested->open(directory.anchor(), "lock", seams::of_this_machine()).value();
+    const auto mutex = tested->open(directory.anchor(), "lock", dependencies::of_this_machine()).value();
     auto held = mutex->lock(entity(1)).value();
     outcome late;
     auto waiting = connect(async_lock(*loop, *mutex, {entity(1)}), receiver{&late});

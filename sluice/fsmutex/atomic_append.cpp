@@ -37,7 +37,7 @@ std::uint64_t this_processor() noexcept {
 struct atomic_append::lane {
     // A slot of a dead process.
     struct dead_slot {
-        queue_scan::obstacle where;
+        queue_scan::blocking_slot where;
         slot rest;  // the part to report to others after we have repaired the data of our entities
         std::unique_ptr<dead_slot> next;
     };
@@ -53,8 +53,8 @@ struct atomic_append::lane {
     std::size_t slots_room = 0;
     std::unique_ptr<std::byte[]> bytes;  // as appended
     queue_scan scan;
-    std::optional<queue_scan::obstacle> contended;
-    std::optional<queue_scan::obstacle> neighbour;  // a conflicting slot with the same CPU
+    std::optional<queue_scan::blocking_slot> contended;
+    std::optional<queue_scan::blocking_slot> neighbour;  // a conflicting slot with the same CPU
     std::unique_ptr<dead_slot> dead;
     lock_threads::wait* waiting = nullptr;  // for the lock of the contended slot
     bool owner_died = false;
@@ -131,7 +131,7 @@ public:
         made->descriptor = *descriptor;
         return made.release();
     }
-    void give_back(lane& used) noexcept {
+    void release(lane& used) noexcept {
         used.contended.reset();
         used.neighbour.reset();
         used.owner_died = false;
@@ -159,7 +159,7 @@ private:
 };
 
 atomic_append::atomic_append(std::unique_ptr<queue_file> file, std::unique_ptr<lanes> requests,
-                             const seams& from, fork_mark mark) noexcept
+                             const dependencies& from, fork_mark mark) noexcept
     : shared_fs_mutex(from, std::move(mark)),
       file_(std::move(file)),
       lanes_(std::move(requests)),
@@ -172,7 +172,7 @@ atomic_append::~atomic_append() {
 
 result<std::unique_ptr<shared_fs_mutex>> atomic_append::open_with_access(const io::path_handle& base,
                                                                          io::path_view path,
-                                                                         const seams& from,
+                                                                         const dependencies& from,
                                                                          const file_access& access) noexcept {
     const auto self = process_identity::of_this_process();
     if (not self) return failure(self.error());
@@ -248,8 +248,8 @@ result<bool> atomic_append::is_free(lane& mine, std::span<const entity> wanted) 
 // the queue one at a time. The other would have to run first in any case, so this wait is never
 // wasted, however long it takes, and needs no deadline, unlike a request. While one of them is in
 // the queue, the others would only cause such switches again.
-void atomic_append::let_neighbours_ask(lane& mine, std::span<const entity> wanted, patience how) noexcept {
-    if (how != patience::endless or not met_neighbour_.load(std::memory_order_relaxed)) return;
+void atomic_append::let_neighbours_ask(lane& mine, std::span<const entity> wanted, wait_policy how) noexcept {
+    if (how != wait_policy::endless or not met_neighbour_.load(std::memory_order_relaxed)) return;
     met_neighbour_.store(false, std::memory_order_relaxed);
     yielding_.let_others_ask(clock(), [&] { return has_neighbour(mine, wanted); });
 }
@@ -265,14 +265,14 @@ bool atomic_append::has_neighbour(lane& mine, std::span<const entity> wanted) no
     return found and * found and mine.scan.neighbour(**found, wanted, this_processor());
 }
 
-result<bool> atomic_append::enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept {
+result<bool> atomic_append::enter(std::span<const entity> wanted, ticket& mine, wait_policy how) noexcept {
     const auto taken = lanes_->take();
     if (not taken) return failure(taken.error());
     lane& own = **taken;
-    own.is_patient = how != patience::none;
+    own.is_patient = how != wait_policy::none;
     let_neighbours_ask(own, wanted, how);
     const auto enter_queue = [&]() -> result<void> {
-        if (how == patience::none) {
+        if (how == wait_policy::none) {
             const auto free = is_free(own, wanted);
             if (not free) return failure(free.error());
             if (not*free) return failure({ETIMEDOUT, "lock entities"});
@@ -283,7 +283,7 @@ result<bool> atomic_append::enter(std::span<const entity> wanted, ticket& mine, 
     const auto entered = enter_queue();
     if (not entered) {
         unlock_ids(own);
-        lanes_->give_back(own);
+        lanes_->release(own);
         return failure(entered.error());
     }
     mine.state = &own;
@@ -453,7 +453,7 @@ void atomic_append::leave(ticket& mine) noexcept {
     const std::uint64_t within = own.place % page_bytes;
     if (within == 0 or within + own.slots * slot_bytes > page_bytes)
         file_->tidy(own.descriptor, page * page_bytes, page % 16 == 0);
-    lanes_->give_back(own);
+    lanes_->release(own);
 }
 
 result<void> atomic_append::check(const ticket& mine) noexcept {

@@ -42,13 +42,13 @@ public:
     /// ETIMEDOUT if another process is stopped while opening it. Allocates: the mutex.
     [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open(
         const io::path_handle& base, io::path_view path,
-        const seams& from = seams::of_this_machine()) noexcept {
+        const dependencies& from = dependencies::of_this_machine()) noexcept {
         return open_with_access(base, path, from, {});
     }
     /// The same, with the permissions of a created file (lock_file.hpp). Errors: also ELOOP, EMLINK
     /// and EPERM for a file that another user may have planted.
     [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open_with_access(
-        const io::path_handle& base, io::path_view path, const seams& from,
+        const io::path_handle& base, io::path_view path, const dependencies& from,
         const file_access& access) noexcept;
 
     ~atomic_append() override;
@@ -61,10 +61,10 @@ public:
 private:
     struct lane;
     class lanes;
-    atomic_append(std::unique_ptr<queue_file> file, std::unique_ptr<lanes> requests, const seams& from,
+    atomic_append(std::unique_ptr<queue_file> file, std::unique_ptr<lanes> requests, const dependencies& from,
                   fork_mark mark) noexcept;
 
-    result<bool> enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept override;
+    result<bool> enter(std::span<const entity> wanted, ticket& mine, wait_policy how) noexcept override;
     result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;
     void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept override;
     bool begin_wait(std::span<const entity> wanted, ticket& mine,
@@ -76,7 +76,7 @@ private:
 
     [[nodiscard]] result<void> draw_id(lane& mine) noexcept;
     [[nodiscard]] result<void> append(lane& mine, std::span<const entity> wanted) noexcept;
-    void let_neighbours_ask(lane& mine, std::span<const entity> wanted, patience how) noexcept;
+    void let_neighbours_ask(lane& mine, std::span<const entity> wanted, wait_policy how) noexcept;
     [[nodiscard]] bool has_neighbour(lane& mine, std::span<const entity> wanted) noexcept;
     [[nodiscard]] bool has_place(const lane& mine) const noexcept;
     [[nodiscard]] bool erase(lane& mine) noexcept;

@@ -27,7 +27,8 @@ using namespace queue_format;
 
 class a_queue_file : public testing::Test {
 protected:
-    [[nodiscard]] std::unique_ptr<shared_fs_mutex> open(const seams& from = seams::of_this_machine()) const {
+    [[nodiscard]] std::unique_ptr<shared_fs_mutex> open(
+        const dependencies& from = dependencies::of_this_machine()) const {
         return atomic_append::open(directory.anchor(), "queue", from).value();
     }
     // Returns the current header.
@@ -186,7 +187,7 @@ TEST_F(a_queue_file, is_not_scanned_back_to_a_lock_held_for_long) {
     const auto before = bytes_read();
     churn(*one, 320);
     EXPECT_LE((bytes_read() - before) / 320, 20U << 10);  // 4000 slots are half a million bytes
-    EXPECT_EQ(current_header().elders.size(), 1);
+    EXPECT_EQ(current_header().live_pages.size(), 1);
     EXPECT_FALSE(one->try_lock(entity(1))) << "and it is still held";
     EXPECT_FALSE(open()->try_lock(entity(1)));
 }
@@ -257,10 +258,10 @@ TEST_F(a_queue_file, has_a_header_that_only_advances_and_passes_a_dead_slot) {
     churn(*one, 1000);
     const auto now = current_header();
     EXPECT_GE(now.first_known_good + 2 * page_bytes, static_cast<std::uint64_t>(status().st_size));
-    EXPECT_EQ(now.elders, std::vector<std::uint64_t>{page_bytes});
+    EXPECT_EQ(now.live_pages, std::vector<std::uint64_t>{page_bytes});
     EXPECT_TRUE(one->lock(entity(77)).value().owner_died());
     churn(*one, 600);
-    EXPECT_TRUE(current_header().elders.empty());
+    EXPECT_TRUE(current_header().live_pages.empty());
 }
 
 // Fault 12: twelve entities at most, a try that left a trace, and unchecked ids.
@@ -284,8 +285,8 @@ TEST_F(a_queue_file, is_not_changed_by_a_try_that_fails) {
 TEST_F(a_queue_file, has_no_two_requests_of_one_id_even_if_random_numbers_repeat) {
     seeded_random chance(1);
     seeded_random same_chance(1);
-    const auto one = open({.clock = seams::of_this_machine().clock, .random = &chance});
-    const auto two = open({.clock = seams::of_this_machine().clock, .random = &same_chance});
+    const auto one = open({.clock = dependencies::of_this_machine().clock, .random = &chance});
+    const auto two = open({.clock = dependencies::of_this_machine().clock, .random = &same_chance});
     const auto held = one->lock(entity(1)).value();
     const auto other = two->lock(entity(2)).value();
     const auto live = live_slots();
@@ -367,7 +368,7 @@ TEST_F(a_queue_file, that_is_a_ring_does_not_grow_while_locks_are_held) {
     churn(*one, 200);
     EXPECT_EQ(status().st_size, 3 * page_bytes);
     EXPECT_TRUE(live_slots().empty());
-    EXPECT_TRUE(current_header().elders.empty());
+    EXPECT_TRUE(current_header().live_pages.empty());
 }
 TEST_F(a_queue_file, that_is_a_ring_holds_no_more_requests_than_it_has_slots) {
     make_ring(1);

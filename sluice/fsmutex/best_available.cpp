@@ -62,7 +62,7 @@ result<algorithm_choice> best_available(const io::path_handle& base, io::path_vi
 }
 
 result<std::unique_ptr<shared_fs_mutex>> open(algorithm which, const io::path_handle& base,
-                                              io::path_view path, const seams& from,
+                                              io::path_view path, const dependencies& from,
                                               const file_access& access) noexcept {
     switch (which) {
         case algorithm::lock_files:

@@ -25,9 +25,8 @@ struct algorithm_choice {
                                                       io::path_view path) noexcept;
 
 /// Opens a mutex with the given algorithm. Errors: those of its open.
-[[nodiscard]] result<std::unique_ptr<shared_fs_mutex>> open(algorithm which, const io::path_handle& base,
-                                                            io::path_view path,
-                                                            const seams& from = seams::of_this_machine(),
-                                                            const file_access& access = {}) noexcept;
+[[nodiscard]] result<std::unique_ptr<shared_fs_mutex>> open(
+    algorithm which, const io::path_handle& base, io::path_view path,
+    const dependencies& from = dependencies::of_this_machine(), const file_access& access = {}) noexcept;
 
 }  // namespace sluice::fsmutex

@@ -37,14 +37,15 @@ struct byte_ranges::files {
     lock_threads threads;  // for requests that wait without a thread
 };
 
-byte_ranges::byte_ranges(std::unique_ptr<files> opened, const seams& from, fork_mark mark) noexcept
+byte_ranges::byte_ranges(std::unique_ptr<files> opened, const dependencies& from, fork_mark mark) noexcept
     : shared_fs_mutex(from, std::move(mark)), files_(std::move(opened)) {}
 byte_ranges::~byte_ranges() {
     if (not is_ours()) files_->threads.leave_to_parent();
 }
 
 result<std::unique_ptr<shared_fs_mutex>> byte_ranges::open_with_access(const io::path_handle& base,
-                                                                       io::path_view path, const seams& from,
+                                                                       io::path_view path,
+                                                                       const dependencies& from,
                                                                        const file_access& access) noexcept {
     auto file = open_lock_file(base, path, from, access);
     if (not file) return failure(file.error());
@@ -63,7 +64,7 @@ result<std::unique_ptr<shared_fs_mutex>> byte_ranges::open_with_access(const io:
 // In a ticket, `place` is the index of the last contended entity, `mark` the number of pauses, and
 // `state` the wait of a thread for that entity.
 
-result<bool> byte_ranges::enter(std::span<const entity> wanted, ticket& mine, patience) noexcept {
+result<bool> byte_ranges::enter(std::span<const entity> wanted, ticket& mine, wait_policy) noexcept {
     const auto descriptor = files_->requests.take();
     if (not descriptor) return failure(descriptor.error());
     mine.descriptor = *descriptor;
@@ -116,7 +117,7 @@ void byte_ranges::end_wait(ticket& mine) noexcept {
 
 void byte_ranges::leave(ticket& mine) noexcept {
     kernel_lock::unlock(mine.descriptor, everything);
-    files_->requests.give_back(mine.descriptor);
+    files_->requests.release(mine.descriptor);
 }
 
 void byte_ranges::drop_copy(ticket& mine) noexcept {

@@ -26,13 +26,13 @@ public:
     /// Opens or creates the file. Errors: as file_handle::open. Allocates: the mutex.
     [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open(
         const io::path_handle& base, io::path_view path,
-        const seams& from = seams::of_this_machine()) noexcept {
+        const dependencies& from = dependencies::of_this_machine()) noexcept {
         return open_with_access(base, path, from, {});
     }
     /// The same, with the permissions of a created file (lock_file.hpp). Errors: also ELOOP, EMLINK
     /// and EPERM for a file that another user may have planted.
     [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open_with_access(
-        const io::path_handle& base, io::path_view path, const seams& from,
+        const io::path_handle& base, io::path_view path, const dependencies& from,
         const file_access& access) noexcept;
 
     byte_ranges(const byte_ranges&) = delete;
@@ -44,9 +44,9 @@ public:
 
 private:
     struct files;
-    byte_ranges(std::unique_ptr<files> opened, const seams& from, fork_mark mark) noexcept;
+    byte_ranges(std::unique_ptr<files> opened, const dependencies& from, fork_mark mark) noexcept;
 
-    result<bool> enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept override;
+    result<bool> enter(std::span<const entity> wanted, ticket& mine, wait_policy how) noexcept override;
     result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;
     void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept override;
     bool begin_wait(std::span<const entity> wanted, ticket& mine,

@@ -41,7 +41,7 @@ on_each_algorithm::on_each_algorithm() : directory(folder_of(std::get<1>(GetPara
         io::path_handle::open(mount + directory.path().substr(directory.path().rfind('/'))).value();
 }
 
-std::unique_ptr<shared_fs_mutex> on_each_algorithm::open(const seams& from) const {
+std::unique_ptr<shared_fs_mutex> on_each_algorithm::open(const dependencies& from) const {
     // Processes forked in sequence begin with the same count, and have consecutive numbers.
     const std::size_t mount = openings_.fetch_add(1) + static_cast<std::size_t>(::getpid());
     auto opened = tested().open(anchor(mount), "locks", from);

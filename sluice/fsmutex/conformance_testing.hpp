@@ -19,7 +19,7 @@ namespace sluice::fsmutex {
 struct tested_algorithm {
     std::string name;
     std::function<result<std::unique_ptr<shared_fs_mutex>>(const io::path_handle&, io::path_view,
-                                                           const seams&)>
+                                                           const dependencies&)>
         open;
     bool reports_deaths = false;
     bool leaves_its_file = false;
@@ -36,7 +36,8 @@ protected:
     [[nodiscard]] const tested_algorithm& tested() const {
         return tested_algorithms()[std::get<0>(GetParam())];
     }
-    [[nodiscard]] std::unique_ptr<shared_fs_mutex> open(const seams& from = seams::of_this_machine()) const;
+    [[nodiscard]] std::unique_ptr<shared_fs_mutex> open(
+        const dependencies& from = dependencies::of_this_machine()) const;
     /// Returns the directory as seen through the first mount or the second.
     [[nodiscard]] const io::path_handle& anchor(std::size_t mount) const {
         return second_anchor and mount % 2 != 0 ? *second_anchor : directory.anchor();

@@ -30,7 +30,7 @@ constexpr auto damaged = std::errc::bad_message;
 class a_cut_queue_file : public testing::Test {
 protected:
     [[nodiscard]] result<mutex_pointer> try_to_open() const {
-        return atomic_append::open(directory.anchor(), "queue", seams::of_this_machine());
+        return atomic_append::open(directory.anchor(), "queue", dependencies::of_this_machine());
     }
     [[nodiscard]] mutex_pointer open() const { return try_to_open().value(); }
     void cut(std::uint64_t size) const { std::filesystem::resize_file(directory.path_of("queue"), size); }

@@ -44,10 +44,11 @@ private:
 
 class a_damaged_map : public testing::Test {
 protected:
-    [[nodiscard]] result<std::unique_ptr<shared_fs_mutex>> try_to_open(const seams& from) const {
+    [[nodiscard]] result<std::unique_ptr<shared_fs_mutex>> try_to_open(const dependencies& from) const {
         return memory_map::open(directory.anchor(), "map", from);
     }
-    [[nodiscard]] std::unique_ptr<shared_fs_mutex> open(const seams& from = seams::of_this_machine()) const {
+    [[nodiscard]] std::unique_ptr<shared_fs_mutex> open(
+        const dependencies& from = dependencies::of_this_machine()) const {
         return try_to_open(from).value();
     }
     void cut(std::uint64_t size) const { std::filesystem::resize_file(directory.path_of("map"), size); }
@@ -60,7 +61,9 @@ protected:
         return offsetof(mapped::memory, requests) + number * sizeof(mapped::request) +
                offsetof(mapped::request, links) + field;
     }
-    [[nodiscard]] seams in_haste() { return {.clock = &clock, .random = seams::of_this_machine().random}; }
+    [[nodiscard]] dependencies in_haste() {
+        return {.clock = &clock, .random = dependencies::of_this_machine().random};
+    }
     static bool is_right_or_damaged(const result<void>& outcome) {
         return outcome or outcome.error() == damaged;
     }
@@ -131,7 +134,7 @@ TEST_F(a_damaged_map, is_refused_until_all_have_closed_it_and_then_created_again
     write(offset_of_link(0, offsetof(mapped::link, is_queued) - 3), 0);
     EXPECT_EQ(held.unlock().error(), damaged);
     EXPECT_EQ(other->try_lock(entity(1)).error(), damaged) << "the others notice it";
-    EXPECT_EQ(try_to_open(seams::of_this_machine()).error(), damaged);
+    EXPECT_EQ(try_to_open(dependencies::of_this_machine()).error(), damaged);
     other.reset();
     mutex.reset();
     EXPECT_EQ(directory.entry_count(), 0) << "the last user removes it";
@@ -382,7 +385,7 @@ TEST_F(a_damaged_queue, is_bounded_when_the_entities_of_requests_that_share_reco
 TEST_F(a_damaged_queue, stays_in_bounds_if_any_word_is_replaced) {
     mapped_queue::wake_list ignored;
     (void)enter({entity(5)}, 7);
-    mapped_queue(*memory).bury(7, ignored);  // a tombstone
+    mapped_queue(*memory).reap_instance(7, ignored);  // a tombstone
     const auto with_news = enter({entity(5)});
     constexpr std::size_t records = 6 * sizeof(mapped::request);
     const auto original = std::make_unique<mapped::memory>();
@@ -404,9 +407,9 @@ TEST_F(a_damaged_queue, stays_in_bounds_if_any_word_is_replaced) {
             queue.leave(holder, true, list);
             queue.leave(with_news, true, list);
             mapped_queue(*memory).leave(waiter, false, list);
-            mapped_queue(*memory).bury(2, list);
+            mapped_queue(*memory).reap_instance(2, list);
             mapped_queue(*memory).rebuild(list);
-            (void)queue.has_asker_of(0);
+            (void)queue.has_waiter_on_processor(0);
             (void)queue.has_neighbour(last.number);
             ASSERT_LE(list.all().size(), mapped::requests_max);
         }

@@ -28,7 +28,7 @@ result<int> descriptor_pool::take_slowly() noexcept {
     }
 }
 
-void descriptor_pool::give_back_slowly(int descriptor) noexcept {
+void descriptor_pool::release_slow_path(int descriptor) noexcept {
     {
         const std::lock_guard holding(latch_);
         if (idle_count_ != idle_.size()) {

@@ -34,17 +34,17 @@ public:
         return take_slowly();
     }
     /// Returns to the pool a description that take() returned and that no longer holds a lock.
-    void give_back(int descriptor) noexcept {
+    void release(int descriptor) noexcept {
         int expected = none;
         if (not spare_.compare_exchange_strong(expected, descriptor, std::memory_order_relaxed))
-            give_back_slowly(descriptor);
+            release_slow_path(descriptor);
     }
 
 private:
     static constexpr int none = -1;
 
     [[nodiscard]] result<int> take_slowly() noexcept;
-    void give_back_slowly(int descriptor) noexcept;
+    void release_slow_path(int descriptor) noexcept;
 
     int original_;
     int flags_;

@@ -27,7 +27,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using open_function = result<std::unique_ptr<shared_fs_mutex>> (*)(const io::path_handle&, io::path_view,
-                                                                   const seams&);
+                                                                   const dependencies&);
 
 // Steps a process that waits to be traced, until `is_over()` or a test has failed. Returns false if
 // it cannot be traced.
@@ -82,7 +82,7 @@ protected:
 
 private:
     void be_stepped(const stepped_run& what) {
-        const auto mutex = what.open(directory.anchor(), "mutex", seams::of_this_machine()).value();
+        const auto mutex = what.open(directory.anchor(), "mutex", dependencies::of_this_machine()).value();
         wait_to_be_traced();
         at->store(inside);
         auto held = mutex->lock(what.wanted);
@@ -98,7 +98,7 @@ private:
         ASSERT_EQ(::pread(file, content.data(), content.size(), 0), size);
         directory.write("copy", content);
         {
-            const auto mutex = what.open(directory.anchor(), "copy", seams::of_this_machine());
+            const auto mutex = what.open(directory.anchor(), "copy", dependencies::of_this_machine());
             ASSERT_TRUE(mutex) << mutex.error().message();
             auto held = (*mutex)->lock(what.wanted, 5s);
             ASSERT_TRUE(held) << held.error().message();
@@ -157,7 +157,7 @@ protected:
         mapped_queue queue(*copy);
         mapped_queue::wake_list ignored;
         queue.rebuild(ignored);
-        queue.bury(dead, ignored);
+        queue.reap_instance(dead, ignored);
         std::vector<mapped_queue::request_key> entered;
         for (const entity each : entities_of_three_records()) {
             const auto key = queue.enter({.instance = alive}, std::span(&each, 1));
@@ -186,7 +186,7 @@ TEST_F(every_step_of_a_burial, may_be_the_last_for_a_request_with_several_record
     queue.leave(leaves, true, ignored);  // a free record that another freed record names
     process undertaker([&] {
         wait_to_be_traced();
-        queue.bury(dead, ignored);
+        queue.reap_instance(dead, ignored);
         is_over->store(true);
     });
     const std::span in_use(reinterpret_cast<const std::byte*>(&*memory),

@@ -122,7 +122,7 @@ int inherited_lock::wait_in_kernel() noexcept {
     return 0;
 }
 
-result<void> inherited_lock::acquire(deadline within, const seams& from) noexcept {
+result<void> inherited_lock::acquire(deadline within, const dependencies& from) noexcept {
     const auto end = within.steady_end(from.clock->steady_now(), from.clock->utc_now());
     for (std::uint64_t rounds = 0;;) {
         const auto granted = try_acquire();

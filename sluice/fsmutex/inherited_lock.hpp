@@ -50,7 +50,7 @@ public:
     /// Acquires the lock. Errors: ETIMEDOUT if not granted in time, and then nothing is locked;
     /// ENOLCK, EOPNOTSUPP, EBADF and others of flock(2) and fcntl(2). Blocks: until granted or the
     /// deadline passes (within 16 ms).
-    [[nodiscard]] result<void> acquire(deadline within, const seams& from) noexcept;
+    [[nodiscard]] result<void> acquire(deadline within, const dependencies& from) noexcept;
     /// Unlocks, also for all processes that have inherited the lock.
     void release() noexcept;
     /// Lets the last user of the mutex remove the file, unless another program has locked it by

@@ -18,7 +18,7 @@ protected:
         return open(GetParam(), directory.anchor(), "locks").value();
     }
     [[nodiscard]] static result<void> try_acquire(inherited_lock& lock) {
-        return lock.acquire(deadline::zero(), seams::of_this_machine());
+        return lock.acquire(deadline::zero(), dependencies::of_this_machine());
     }
     [[nodiscard]] inherited_lock acquired(entity wanted) const {
         auto lock = inherited_lock::beside(*mutex, std::span(&wanted, 1)).value();

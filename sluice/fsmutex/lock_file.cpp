@@ -32,7 +32,7 @@ unsigned of_directory(unsigned mode) noexcept {
 
 }  // namespace
 
-bool refused_opens::pause(const seams& from) noexcept {
+bool refused_opens::pause(const dependencies& from) noexcept {
     if (++count_ == refusals_max) return false;
     backoff(rounds_).sleep(*from.clock, *from.random, clock_source::steady_time::max());
     return true;
@@ -118,8 +118,8 @@ result<io::file_handle> create_lock_file(const io::path_handle& base, io::path_v
     return create_in(*directory, base, path, access);
 }
 
-result<io::file_handle> open_lock_file(const io::path_handle& base, io::path_view path, const seams& from,
-                                       const file_access& access) noexcept {
+result<io::file_handle> open_lock_file(const io::path_handle& base, io::path_view path,
+                                       const dependencies& from, const file_access& access) noexcept {
     const auto directory = lock_directory::of(base, path);
     if (not directory) return failure(directory.error());
     refused_opens refusals;

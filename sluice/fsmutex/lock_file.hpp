@@ -40,7 +40,7 @@ struct file_access {
 class refused_opens {
 public:
     /// Returns whether to open again. Sleeps first. Blocks: about 30 ms, all its calls together.
-    [[nodiscard]] bool pause(const seams& from) noexcept;
+    [[nodiscard]] bool pause(const dependencies& from) noexcept;
 
 private:
     std::uint64_t rounds_ = 0;
@@ -75,7 +75,8 @@ private:
 /// ESTALE if it repeatedly appears and vanishes. Allocates: nothing. Blocks: for the file system,
 /// and about 30 ms before EACCES, because another user may be creating it.
 [[nodiscard]] result<io::file_handle> open_lock_file(const io::path_handle& base, io::path_view path,
-                                                     const seams& from, const file_access& access) noexcept;
+                                                     const dependencies& from,
+                                                     const file_access& access) noexcept;
 /// Creates the lock file. Errors: as above; EEXIST.
 [[nodiscard]] result<io::file_handle> create_lock_file(const io::path_handle& base, io::path_view path,
                                                        const file_access& access) noexcept;

@@ -19,7 +19,7 @@ protected:
 
     void let_directory_be(mode_t mode) const { ASSERT_EQ(::chmod(directory.path().c_str(), mode), 0); }
     [[nodiscard]] auto opened(const file_access& access = {}) const {
-        return open(GetParam(), directory.anchor(), "locks", seams::of_this_machine(), access);
+        return open(GetParam(), directory.anchor(), "locks", dependencies::of_this_machine(), access);
     }
     [[nodiscard]] struct stat status(const std::string& name = "locks") const {
         struct stat found{};

@@ -76,7 +76,7 @@ struct lock_files::folder {
         descriptor file;
         bool owner_died = false;
     };
-    [[nodiscard]] result<outcome> take(entity wanted, const seams& from) const noexcept;
+    [[nodiscard]] result<outcome> take(entity wanted, const dependencies& from) const noexcept;
 
 private:
     [[nodiscard]] int at() const noexcept { return directory.is_valid() ? directory.descriptor() : AT_FDCWD; }
@@ -107,7 +107,7 @@ struct lock_files::files {
             held[i].keeps_news = false;
     }
 
-    void give_back(const folder& in) noexcept {
+    void release(const folder& in) noexcept {
         for (; held_count != 0; --held_count) {
             held_file& last = held[held_count - 1];
             // While the file is locked, no other process uses the name. Closing it would not unlock
@@ -224,7 +224,7 @@ result<lock_files::folder::outcome> lock_files::folder::try_to_take(const file_n
 }
 
 result<lock_files::folder::outcome> lock_files::folder::take(entity wanted,
-                                                             const seams& from) const noexcept {
+                                                             const dependencies& from) const noexcept {
     const file_name name(wanted);
     refused_opens refusals;
     for (unsigned attempt = 1;; ++attempt) {
@@ -238,7 +238,7 @@ result<lock_files::folder::outcome> lock_files::folder::take(entity wanted,
     }
 }
 
-lock_files::lock_files(std::unique_ptr<folder> opened, const seams& from, fork_mark mark) noexcept
+lock_files::lock_files(std::unique_ptr<folder> opened, const dependencies& from, fork_mark mark) noexcept
     : shared_fs_mutex(from, std::move(mark)), folder_(std::move(opened)) {}
 lock_files::~lock_files() {
     if (not is_ours()) threads_.leave_to_parent();
@@ -292,7 +292,8 @@ result<unsigned> prepare_directory(const io::path_handle& base, io::path_view pa
 }  // namespace
 
 result<std::unique_ptr<shared_fs_mutex>> lock_files::open_with_access(const io::path_handle& base,
-                                                                      io::path_view path, const seams& from,
+                                                                      io::path_view path,
+                                                                      const dependencies& from,
                                                                       const file_access& access) noexcept {
     const io::terminated_path name(path);
     if (name.problem() != 0)
@@ -329,7 +330,7 @@ result<std::unique_ptr<shared_fs_mutex>> lock_files::open_with_access(const io::
 // In a ticket, `state` is the files, `place` is the last contended entity, and `mark` counts the
 // pauses.
 
-result<bool> lock_files::enter(std::span<const entity> wanted, ticket& mine, patience) noexcept {
+result<bool> lock_files::enter(std::span<const entity> wanted, ticket& mine, wait_policy) noexcept {
     auto* const opened = new (std::nothrow) files(wanted.size());
     if (opened == nullptr or opened->held == nullptr) {
         delete opened;
@@ -355,7 +356,7 @@ result<bool> lock_files::poll(std::span<const entity> wanted, ticket& mine) noex
         auto tried = folder_->take(wanted[index], {&clock(), &random()});
         if (not tried) return failure(tried.error());
         if (tried->what == folder::outcome::contended) {
-            mine_files.give_back(*folder_);
+            mine_files.release(*folder_);
             mine_files.contended = std::move(tried->file);
             mine.place = index;
             return false;
@@ -399,7 +400,7 @@ void lock_files::end_wait(ticket& mine) noexcept {
 
 void lock_files::leave(ticket& mine) noexcept {
     auto* const mine_files = static_cast<files*>(mine.state);
-    mine_files->give_back(*folder_);
+    mine_files->release(*folder_);
     delete mine_files;
 }
 

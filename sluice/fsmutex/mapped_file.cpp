@@ -92,11 +92,11 @@ result<void> check_that_it_may_be_cut(int descriptor, std::uint64_t version) noe
 
 }  // namespace
 
-mapped_file::mapped_file(io::file_handle opened, const seams& from) noexcept
-    : file_(std::move(opened)), seams_(from) {}
+mapped_file::mapped_file(io::file_handle opened, const dependencies& from) noexcept
+    : file_(std::move(opened)), dependencies_(from) {}
 
 result<std::unique_ptr<mapped_file>> mapped_file::open(const io::path_handle& base, io::path_view path,
-                                                       const seams& from,
+                                                       const dependencies& from,
                                                        const file_access& access) noexcept {
     const auto self = process_identity::of_this_process();
     if (not self) return failure(self.error());
@@ -221,7 +221,7 @@ result<void> mapped_file::claim_instance(const process_identity& self) noexcept 
         if (auto locked = lock(); not locked) return locked;
         mapped_queue::wake_list list;
         mapped_queue entered = queue();
-        entered.bury(index, list);
+        entered.reap_instance(index, list);
         place.process_id = self.id;
         place.start_time = self.start_time;
         place.namespaces = self.namespaces;
@@ -237,7 +237,7 @@ void mapped_file::release_instance() noexcept {
     if (not lock()) return;  // others will treat it as dead
     mapped_queue::wake_list list;
     mapped_queue left = queue();
-    if (has_orphans_.load(std::memory_order_relaxed)) left.bury(instance_, list);
+    if (has_orphans_.load(std::memory_order_relaxed)) left.reap_instance(instance_, list);
     memory_->instances[instance_].is_used = 0;
     (void)unlock(left);
     wake(list);
@@ -255,10 +255,10 @@ mapped_file::~mapped_file() {
 }
 
 void mapped_file::remove_if_unused() noexcept {
-    if (not kernel_lock::lock_for_opening(file_.descriptor(), opening_byte, *seams_.clock, *seams_.random) or
+    if (not kernel_lock::lock_for_opening(file_.descriptor(), opening_byte, *dependencies_.clock, *dependencies_.random) or
         kernel_lock::try_lock(file_.descriptor(), in_use_byte, kind::exclusive) != 0)
         return;
-    (void)bury_the_dead();
+    (void)reap_dead_instances();
     mapped_queue seen = queue();
     const auto locked = lock();
     const bool is_empty = locked and seen.is_empty();
@@ -322,7 +322,7 @@ result<void> mapped_file::lock_slow_path() noexcept {
             continue;
         }
         if (is_damaged()) return report_damage();
-        if (waited.until_now(*seams_.clock) >= limits::latch_wait_max)
+        if (waited.until_now(*dependencies_.clock) >= limits::latch_wait_max)
             return failure({EBUSY, "use a mutex file latched by a stopped process", file_.descriptor()});
         // From here on the holder must wake us, and any other sleeper.
         mine = latch_word_ | latch_sleepers;
@@ -391,7 +391,7 @@ bool mapped_file::has_holder_died(std::uint32_t latch_word) const noexcept {
     return now != latch_word >> place_bits or is_dead(index);
 }
 
-unsigned mapped_file::bury_the_dead() noexcept {
+unsigned mapped_file::reap_dead_instances() noexcept {
     unsigned count = 0;
     for (std::uint32_t index = 0; index != mapped::instances_max; ++index) {
         if (index == instance_ or memory_->instances[index].is_used == 0 or not is_dead(index)) continue;
@@ -400,7 +400,7 @@ unsigned mapped_file::bury_the_dead() noexcept {
         if (not lock()) return count;
         // Another process may have been faster, and the instance may now have a new user.
         if (memory_->instances[index].is_used != 0 and is_dead(index)) {
-            left.bury(index, list);
+            left.reap_instance(index, list);
             memory_->instances[index].is_used = 0;
             ++count;
         }

@@ -27,7 +27,8 @@ public:
     /// ENOSPC; EBUSY if `mapped::instances_max` have it open, or as lock(); ETIMEDOUT as
     /// atomic_append.
     [[nodiscard]] static result<std::unique_ptr<mapped_file>> open(const io::path_handle& base,
-                                                                   io::path_view path, const seams& from,
+                                                                   io::path_view path,
+                                                                   const dependencies& from,
                                                                    const file_access& access) noexcept;
     mapped_file(const mapped_file&) = delete;
     mapped_file& operator=(const mapped_file&) = delete;
@@ -81,7 +82,7 @@ public:
     /// Finds instances that died and removes their requests. Returns the number of dead instances.
     /// Makes a few system calls for each instance. The caller does not hold the latch; returns
     /// early if it is not released.
-    unsigned bury_the_dead() noexcept;
+    unsigned reap_dead_instances() noexcept;
     void wake(const mapped_queue::wake_list& list) noexcept;
     /// Records a request that could not be released. It is reported as a request of a dead process
     /// when the file is closed.
@@ -92,7 +93,7 @@ public:
                       std::chrono::nanoseconds at_most) noexcept;
 
 private:
-    mapped_file(io::file_handle opened, const seams& from) noexcept;
+    mapped_file(io::file_handle opened, const dependencies& from) noexcept;
 
     [[nodiscard]] result<void> enter_file(const process_identity& self) noexcept;
     [[nodiscard]] result<void> prepare(const process_identity& self) noexcept;
@@ -108,7 +109,7 @@ private:
     void remove_if_unused() noexcept;
 
     io::file_handle file_;  // its locks show that this instance is alive
-    seams seams_;
+    dependencies dependencies_;
     mapped::memory* memory_ = nullptr;
     fault_guard guard_;
     std::uint32_t instance_ = mapped::instances_max;

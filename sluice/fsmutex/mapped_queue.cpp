@@ -209,25 +209,25 @@ void mapped_queue::settle(name first, wake_list& wake) noexcept {
         const std::uint32_t blocked = read_once(of.blocked);
         expect(blocked != 0);
         of.blocked = blocked - 1;
-        if (blocked == 1) tell_granted(number, wake);
+        if (blocked == 1) encode_granted(number, wake);
     }
 }
 
-void mapped_queue::tell_granted(std::uint32_t number, wake_list& wake) noexcept {
+void mapped_queue::encode_granted(std::uint32_t number, wake_list& wake) noexcept {
     // release: pairs with the acquire of the owner's poll; the previous holder's writes come before.
     const std::uint32_t before = at_->requests[number].state.exchange(granted, std::memory_order_acq_rel);
     expect(is_waiting(before));
     if (before == asleep) wake.add(number);
-    rouse_next(read_once(link_at(name_of(number, 0)).next), wake);
+    wake_successor(read_once(link_at(name_of(number, 0)).next), wake);
 }
 
 // Waking a process takes longer than most hold a lock. So the next waiter is woken one turn ahead.
-void mapped_queue::rouse_next(name behind, wake_list& wake) noexcept {
-    if (behind != 0) rouse(request_of(behind), wake);
+void mapped_queue::wake_successor(name behind, wake_list& wake) noexcept {
+    if (behind != 0) wake_waiter(request_of(behind), wake);
 }
 
 // Wakes the next request of this CPU: that takes no interrupt of another CPU.
-void mapped_queue::rouse_follower(const record& leaving, wake_list& wake) noexcept {
+void mapped_queue::wake_follower(const record& leaving, wake_list& wake) noexcept {
     const std::uint32_t behind = read_once(leaving.follower);
     if (behind == 0) return;
     const std::uint32_t number = checked(behind - 1, requests_max);
@@ -235,10 +235,10 @@ void mapped_queue::rouse_follower(const record& leaving, wake_list& wake) noexce
     const std::uint32_t neighbour = read_once(follower.neighbour);
     if (neighbour != 0 and neighbour <= requests_max and &at_->requests[neighbour - 1] == &leaving and
         follower.neighbour_arrival == leaving.arrival.load(std::memory_order_relaxed))
-        rouse(number, wake);
+        wake_waiter(number, wake);
 }
 
-void mapped_queue::rouse(std::uint32_t number, wake_list& wake) noexcept {
+void mapped_queue::wake_waiter(std::uint32_t number, wake_list& wake) noexcept {
     std::uint32_t seen = asleep;
     // relaxed: only a hint that polling is worthwhile.
     if (at_->requests[number].state.compare_exchange_strong(seen, next_up, std::memory_order_relaxed))
@@ -280,7 +280,7 @@ void mapped_queue::note_neighbour(std::uint32_t number, std::uint32_t processor)
     before.follower = number + 1;
 }
 
-bool mapped_queue::has_asker_of(std::uint32_t processor) const noexcept {
+bool mapped_queue::has_waiter_on_processor(std::uint32_t processor) const noexcept {
     const std::uint32_t last = at_->last_of_processor[processor].load(std::memory_order_relaxed);
     if (last == 0 or last > requests_max) return false;
     const std::uint32_t state = at_->requests[last - 1].state.load(std::memory_order_relaxed);
@@ -377,12 +377,12 @@ void mapped_queue::leave(const request_key& whose, bool was_told, wake_list& wak
     const bool has_one_record = read_once(at_->requests[number].next_record) == 0;
     if (has_one_record) [[likely]] {
         for_each_link_of(number, leave_link);
-        rouse_follower(at_->requests[number], wake);
+        wake_follower(at_->requests[number], wake);
         if (not is_damaged_) free_record(number);
         return;
     }
     for_each_link(number, leave_link);
-    rouse_follower(at_->requests[number], wake);
+    wake_follower(at_->requests[number], wake);
     for_each_record(number, [&](std::uint32_t each) { free_record(each); });
 }
 
@@ -437,7 +437,7 @@ std::size_t mapped_queue::copy_entities(std::uint32_t number, std::vector<entity
 
 // --- the dead
 
-void mapped_queue::bury_link(name of, bool was_granted, wake_list& wake) noexcept {
+void mapped_queue::reap_link(name of, bool was_granted, wake_list& wake) noexcept {
     link& own = link_at(of);
     if (not was_granted or not is_exclusive(own) or read_once(own.previous) != 0) {
         dequeue(of, wake);  // also after a tombstone: one is enough
@@ -448,9 +448,9 @@ void mapped_queue::bury_link(name of, bool was_granted, wake_list& wake) noexcep
     settle(read_once(own.next), wake);
 }
 
-void mapped_queue::bury_request(std::uint32_t number, wake_list& wake) noexcept {
+void mapped_queue::reap_request(std::uint32_t number, wake_list& wake) noexcept {
     const bool was_granted = at_->requests[number].state.load(std::memory_order_relaxed) == granted;
-    for_each_link(number, [&](name each) { bury_link(each, was_granted, wake); });
+    for_each_link(number, [&](name each) { reap_link(each, was_granted, wake); });
     // Until its first record changes state, the request is in use and its records are the same, so
     // that this starts again if this process dies.
     for_each_record(number, [&](std::uint32_t each) {
@@ -464,11 +464,11 @@ void mapped_queue::bury_request(std::uint32_t number, wake_list& wake) noexcept 
     });
 }
 
-void mapped_queue::bury(std::uint32_t instance, wake_list& wake) noexcept {
+void mapped_queue::reap_instance(std::uint32_t instance, wake_list& wake) noexcept {
     for_each([&](std::uint32_t number) {
         const record& one = at_->requests[number];
         if (one.state.load(std::memory_order_relaxed) != abandoned and one.instance == instance)
-            bury_request(number, wake);
+            reap_request(number, wake);
     });
 }
 
@@ -521,7 +521,7 @@ void mapped_queue::queue_again(std::uint32_t number, wake_list& wake) noexcept {
         one.blocked += link_at(each).is_granted == 0;
         one.owner_died |= link_at(each).has_news;
     });
-    if (not was_granted and one.blocked == 0) tell_granted(number, wake);
+    if (not was_granted and one.blocked == 0) encode_granted(number, wake);
 }
 
 void mapped_queue::rebuild(wake_list& wake) noexcept {

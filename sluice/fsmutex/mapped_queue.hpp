@@ -192,7 +192,7 @@ public:
     /// report. Sets is_damaged() if the request is not in the queue.
     void leave(const request_key& whose, bool was_told, wake_list& wake) noexcept;
     /// Removes all requests of an instance that died; its exclusive locks leave tombstones.
-    void bury(std::uint32_t instance, wake_list& wake) noexcept;
+    void reap_instance(std::uint32_t instance, wake_list& wake) noexcept;
     /// Rebuilds the queues after the holder of the latch died.
     void rebuild(wake_list& wake) noexcept;
     /// Checks that an earlier request will grant this one if it waits: otherwise it would wait
@@ -217,7 +217,7 @@ public:
     [[nodiscard]] bool has_neighbour(std::uint32_t number) const noexcept;
     /// Returns whether the last request on that CPU is still queued: a hint, for callers that do
     /// not hold the latch.
-    [[nodiscard]] bool has_asker_of(std::uint32_t processor) const noexcept;
+    [[nodiscard]] bool has_waiter_on_processor(std::uint32_t processor) const noexcept;
     /// Calls `visit(record, is_first)` for every used record.
     template <class Visit>
     void for_each(Visit&& visit) {
@@ -285,14 +285,14 @@ private:
     void grant(name one) noexcept;
     void dequeue(name leaving, wake_list& wake) noexcept;
     void settle(name first, wake_list& wake) noexcept;
-    void tell_granted(std::uint32_t number, wake_list& wake) noexcept;
-    void rouse(std::uint32_t number, wake_list& wake) noexcept;
-    void rouse_next(name behind, wake_list& wake) noexcept;
-    void rouse_follower(const record& leaving, wake_list& wake) noexcept;
+    void encode_granted(std::uint32_t number, wake_list& wake) noexcept;
+    void wake_waiter(std::uint32_t number, wake_list& wake) noexcept;
+    void wake_successor(name behind, wake_list& wake) noexcept;
+    void wake_follower(const record& leaving, wake_list& wake) noexcept;
     void note_neighbour(std::uint32_t number, std::uint32_t processor) noexcept;
     void remove_tombstone(name of) noexcept;
-    void bury_request(std::uint32_t number, wake_list& wake) noexcept;
-    void bury_link(name of, bool was_granted, wake_list& wake) noexcept;
+    void reap_request(std::uint32_t number, wake_list& wake) noexcept;
+    void reap_link(name of, bool was_granted, wake_list& wake) noexcept;
 
     mapped::memory* at_;
     bool is_damaged_ = false;

@@ -164,21 +164,21 @@ TEST_F(processors_of_a_mapped_queue, finds_the_previous_request_on_the_same_unti
 }
 
 TEST_F(processors_of_a_mapped_queue, finds_the_last_request_on_one_until_it_leaves) {
-    EXPECT_FALSE(queue.has_asker_of(5));
+    EXPECT_FALSE(queue.has_waiter_on_processor(5));
     const auto holds = enter_on(5, entity(1));
-    EXPECT_TRUE(queue.has_asker_of(5));
-    EXPECT_FALSE(queue.has_asker_of(6));
+    EXPECT_TRUE(queue.has_waiter_on_processor(5));
+    EXPECT_FALSE(queue.has_waiter_on_processor(6));
     const auto waits = enter_on(5, entity(1));
     leave(holds, true, ignored);
-    EXPECT_TRUE(queue.has_asker_of(5));
+    EXPECT_TRUE(queue.has_waiter_on_processor(5));
     leave(waits, true, ignored);
-    EXPECT_FALSE(queue.has_asker_of(5));
+    EXPECT_FALSE(queue.has_waiter_on_processor(5));
 }
 
 TEST_F(a_mapped_queue, reports_a_dead_writer_until_a_notified_writer_has_left) {
     (void)enter({entity(1), entity(2), entity(3, lock_mode::shared)}, 7);
     const auto waits = enter({entity(1)});
-    queue.bury(7, ignored);
+    queue.reap_instance(7, ignored);
     EXPECT_TRUE(is_granted(waits));
     EXPECT_TRUE(has_news(waits));
     leave(waits, false, ignored);  // granted too late: its owner was not notified
@@ -201,7 +201,7 @@ TEST_F(a_mapped_queue, forgets_dead_processes_that_only_waited) {
     const auto held = enter({entity(1)});
     (void)enter({entity(1)}, 7);
     const auto third = enter({entity(1)});
-    queue.bury(7, ignored);
+    queue.reap_instance(7, ignored);
     EXPECT_FALSE(is_granted(third));
     leave(held, true, ignored);
     EXPECT_TRUE(is_granted(third));
@@ -211,7 +211,7 @@ TEST_F(a_mapped_queue, forgets_dead_processes_that_only_waited) {
 TEST_F(a_mapped_queue, remembers_one_death_of_an_entity_not_each) {
     for (int i = 0; i != 5; ++i) {
         EXPECT_TRUE(is_granted(enter({entity(1)}, 7)));
-        queue.bury(7, ignored);
+        queue.reap_instance(7, ignored);
     }
     EXPECT_EQ(memory->records_used, 2);
     leave(enter({entity(1)}), true, ignored);

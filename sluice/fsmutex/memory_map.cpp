@@ -61,7 +61,7 @@ bool was_told(const ticket& mine) noexcept {
 
 }  // namespace
 
-memory_map::memory_map(std::unique_ptr<mapped_file> file, const seams& from, fork_mark mark) noexcept
+memory_map::memory_map(std::unique_ptr<mapped_file> file, const dependencies& from, fork_mark mark) noexcept
     : shared_fs_mutex(from, std::move(mark)),
       file_(std::move(file)),
       spins_(::get_nprocs() > 1 ? spins_with_other_processors : 0) {}
@@ -70,7 +70,8 @@ memory_map::~memory_map() {
 }
 
 result<std::unique_ptr<shared_fs_mutex>> memory_map::open_with_access(const io::path_handle& base,
-                                                                      io::path_view path, const seams& from,
+                                                                      io::path_view path,
+                                                                      const dependencies& from,
                                                                       const file_access& access) noexcept {
     auto mark = fork_mark::of_this_process();
     if (not mark) return failure(mark.error());
@@ -86,20 +87,21 @@ result<std::unique_ptr<shared_fs_mutex>> memory_map::open_with_access(const io::
 // each turn is a switch between processes, permanently. So a thread that was queued after another
 // one of its CPU lets that one run before its next request, and as long as one of them is in the
 // queue.
-void memory_map::let_neighbours_ask(patience how) noexcept {
-    if (how != patience::endless or not met_neighbour_.load(std::memory_order_relaxed)) return;
+void memory_map::let_neighbours_ask(wait_policy how) noexcept {
+    if (how != wait_policy::endless or not met_neighbour_.load(std::memory_order_relaxed)) return;
     met_neighbour_.store(false, std::memory_order_relaxed);
-    yielding_.let_others_ask(clock(), [&] { return file_->queue().has_asker_of(this_processor()); });
+    yielding_.let_others_ask(clock(),
+                             [&] { return file_->queue().has_waiter_on_processor(this_processor()); });
 }
 
-result<bool> memory_map::enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept {
+result<bool> memory_map::enter(std::span<const entity> wanted, ticket& mine, wait_policy how) noexcept {
     let_neighbours_ask(how);
     const mapped_queue::origin from{
         .instance = file_->instance(), .processor = this_processor(), .since_ns = coarse_date_ns()};
     for (bool may_look_after_deaths = true;;) {
         mapped_queue queue = file_->queue();
         if (const auto locked = file_->lock(); not locked) return failure(locked.error());
-        const bool is_refused = how == patience::none and queue.is_contended(wanted);
+        const bool is_refused = how == wait_policy::none and queue.is_contended(wanted);
         const auto entered = is_refused ? std::nullopt : queue.enter(from, wanted);
         if (const auto unlocked = file_->unlock(queue); not unlocked) return failure(unlocked.error());
         if (entered) {
@@ -108,7 +110,7 @@ result<bool> memory_map::enter(std::span<const entity> wanted, ticket& mine, pat
             return poll(wanted, mine);
         }
         // The conflicting requests, or those that fill the queue, may belong to dead processes.
-        if (not std::exchange(may_look_after_deaths, false) or file_->bury_the_dead() == 0)
+        if (not std::exchange(may_look_after_deaths, false) or file_->reap_dead_instances() == 0)
             return failure({is_refused ? ETIMEDOUT : ENOLCK, "lock entities"});
     }
 }
@@ -153,7 +155,7 @@ memory_map::wake_word memory_map::prepare_wake(ticket& mine) noexcept {
 
 void memory_map::look_after_deaths(ticket& mine) noexcept {
     if (file_->is_cut()) (void)file_->report_damage();  // also where it does not access the missing pages
-    (void)file_->bury_the_dead();
+    (void)file_->reap_dead_instances();
     mapped_queue queue = file_->queue();
     if (not file_->lock()) return;  // polling reports the error
     queue.check_waiter(key_of(mine));
@@ -199,7 +201,7 @@ int memory_map::file_descriptor() const noexcept {
 
 result<std::vector<listed_request>> memory_map::list() noexcept {
     if (not is_ours()) return refuse_after_fork();
-    (void)file_->bury_the_dead();
+    (void)file_->reap_dead_instances();
     try {
         const auto self = process_identity::of_this_process();
         std::vector<std::pair<std::uint64_t, listed_request>> found;

@@ -53,13 +53,13 @@ public:
     /// Allocates: the mutex.
     [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open(
         const io::path_handle& base, io::path_view path,
-        const seams& from = seams::of_this_machine()) noexcept {
+        const dependencies& from = dependencies::of_this_machine()) noexcept {
         return open_with_access(base, path, from, {});
     }
     /// The same, with the permissions of a created file (lock_file.hpp). Errors: also ELOOP, EMLINK
     /// and EPERM for a file that another user may have planted.
     [[nodiscard]] static result<std::unique_ptr<shared_fs_mutex>> open_with_access(
-        const io::path_handle& base, io::path_view path, const seams& from,
+        const io::path_handle& base, io::path_view path, const dependencies& from,
         const file_access& access) noexcept;
 
     ~memory_map() override;
@@ -70,9 +70,9 @@ public:
     [[nodiscard]] bool is_fair() const noexcept override { return true; }
 
 private:
-    memory_map(std::unique_ptr<mapped_file> file, const seams& from, fork_mark mark) noexcept;
+    memory_map(std::unique_ptr<mapped_file> file, const dependencies& from, fork_mark mark) noexcept;
 
-    result<bool> enter(std::span<const entity> wanted, ticket& mine, patience how) noexcept override;
+    result<bool> enter(std::span<const entity> wanted, ticket& mine, wait_policy how) noexcept override;
     result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;
     void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept override;
     wake_word prepare_wake(ticket& mine) noexcept override;
@@ -81,7 +81,7 @@ private:
     void drop_copy(ticket&) noexcept override {}
     result<void> check(const ticket& mine) noexcept override;
 
-    void let_neighbours_ask(patience how) noexcept;
+    void let_neighbours_ask(wait_policy how) noexcept;
     [[nodiscard]] bool stays_awake(std::uint32_t number, steady_time end) noexcept;
 
     std::unique_ptr<mapped_file> file_;

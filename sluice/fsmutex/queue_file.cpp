@@ -92,11 +92,12 @@ bool can_have_holes(int descriptor) noexcept {
 
 }  // namespace
 
-queue_file::queue_file(io::file_handle opened, const seams& from) noexcept
-    : file_(std::move(opened)), seams_(from) {}
+queue_file::queue_file(io::file_handle opened, const dependencies& from) noexcept
+    : file_(std::move(opened)), dependencies_(from) {}
 
 result<std::unique_ptr<queue_file>> queue_file::open(const io::path_handle& base, io::path_view path,
-                                                     const seams& from, const file_access& access) noexcept {
+                                                     const dependencies& from,
+                                                     const file_access& access) noexcept {
     for (std::uint64_t stale = 0;;) {
         auto opened = open_once(base, path, from, access);
         // The server may no longer know a file that another host removed.
@@ -110,7 +111,7 @@ result<std::unique_ptr<queue_file>> queue_file::open(const io::path_handle& base
 
 // Returns null if the last user removed the file in between.
 result<std::unique_ptr<queue_file>> queue_file::open_once(const io::path_handle& base, io::path_view path,
-                                                          const seams& from,
+                                                          const dependencies& from,
                                                           const file_access& access) noexcept {
     auto file = open_lock_file(base, path, from, access);
     if (not file) return failure(file.error());
@@ -170,12 +171,12 @@ result<void> queue_file::begin_anew(io::volume_reach reach) noexcept {
 }
 
 result<void> queue_file::write_first_header(io::volume_reach reach) noexcept {
-    const auto since_1970 = seams_.clock->utc_now().time_since_epoch();
+    const auto since_1970 = dependencies_.clock->utc_now().time_since_epoch();
     const bool is_ring = reach != io::volume_reach::this_host or not can_have_holes(descriptor());
     std::array<std::byte, page_bytes> page;
     encode({.created_s = static_cast<std::uint64_t>(std::chrono::floor<seconds>(since_1970).count()),
             .ring_pages = is_ring ? ring_pages_usual : 0,
-            .elders = {}},
+            .live_pages = {}},
            page);
     return write_all(descriptor(), page, 0);
 }
@@ -184,7 +185,7 @@ queue_file::~queue_file() {
     if (not file_.is_valid()) return;
     // A process that opens it now waits for the first lock, and then finds that the file has no
     // name.
-    if (kernel_lock::lock_for_opening(descriptor(), queue_bytes::opening, *seams_.clock, *seams_.random) and
+    if (kernel_lock::lock_for_opening(descriptor(), queue_bytes::opening, *dependencies_.clock, *dependencies_.random) and
         kernel_lock::try_lock(descriptor(), queue_bytes::in_use, kind::exclusive) == 0 and
         not has_live_slots())
         (void)io::unlink(file_);
@@ -194,7 +195,7 @@ queue_file::~queue_file() {
 
 std::uint64_t queue_file::age_us() const noexcept {
     using std::chrono::microseconds;
-    const auto age = seams_.clock->utc_now().time_since_epoch() - seconds(created_s_);
+    const auto age = dependencies_.clock->utc_now().time_since_epoch() - seconds(created_s_);
     return static_cast<std::uint64_t>(
         std::max<std::int64_t>(std::chrono::floor<microseconds>(age).count(), 0));
 }
@@ -247,7 +248,7 @@ result<slot> queue_file::read_slot(std::uint64_t place) const noexcept {
         if (attempt == 0)
             ::sched_yield();
         else
-            backoff(rounds).sleep(*seams_.clock, *seams_.random, clock_source::steady_time::max());
+            backoff(rounds).sleep(*dependencies_.clock, *dependencies_.random, clock_source::steady_time::max());
     }
     return failure({EBADMSG, "read a slot of a mutex file", descriptor()});
 }
@@ -283,18 +284,18 @@ result<std::shared_ptr<const queue_view>> queue_file::view_of(const header& now)
         const auto made = std::make_shared<queue_view>();
         made->generation = now.generation;
         made->first_known_good = now.first_known_good;
-        for (const std::uint64_t place : now.elders) {
-            std::shared_ptr<const queue_view::elder_page> known;
+        for (const std::uint64_t place : now.live_pages) {
+            std::shared_ptr<const queue_view::live_page> known;
             if (before != nullptr)
-                for (const auto& each : before->elders)
+                for (const auto& each : before->live_pages)
                     if (each->place == place) known = each;
             if (known == nullptr) {
-                const auto fresh = std::make_shared<queue_view::elder_page>();
+                const auto fresh = std::make_shared<queue_view::live_page>();
                 fresh->place = place;
                 if (const auto got = read(place, fresh->content); not got) return failure(got.error());
                 known = fresh;
             }
-            made->elders.push_back(std::move(known));
+            made->live_pages.push_back(std::move(known));
         }
         return made;
     } catch (const std::bad_alloc&) {
@@ -361,7 +362,7 @@ int queue_file::lock_appending(int lane) const noexcept {
     for (std::uint64_t rounds = 0;;) {
         const int code = wait_or_try(lane, queue_bytes::appending, kind::exclusive);
         if (code == EAGAIN)
-            backoff(rounds).sleep(*seams_.clock, *seams_.random, clock_source::steady_time::max());
+            backoff(rounds).sleep(*dependencies_.clock, *dependencies_.random, clock_source::steady_time::max());
         else if (code != EINTR)
             return code;
     }
@@ -474,15 +475,15 @@ void queue_file::advance(header& now, std::uint64_t limit) const noexcept {
     while (now.first_known_good + page_bytes <= limit) {
         if (not is_dead(now.first_known_good, page_bytes)) {
             const bool is_old = limit - now.first_known_good > elder_distance;
-            if (not is_old or now.elders.size() == elders_max) break;
-            now.elders.push_back(now.first_known_good);
+            if (not is_old or now.live_pages.size() == elders_max) break;
+            now.live_pages.push_back(now.first_known_good);
         }
         now.first_known_good += page_bytes;
     }
 }
 
-void queue_file::drop_dead_elders(header& now) const noexcept {
-    std::erase_if(now.elders, [&](std::uint64_t place) {
+void queue_file::drop_dead_live_pages(header& now) const noexcept {
+    std::erase_if(now.live_pages, [&](std::uint64_t place) {
         const bool is_over = is_dead(place, page_bytes);
         if (is_over and place < now.first_after_hole_punch) punch_hole(place, place + page_bytes);
         return is_over;
@@ -498,7 +499,7 @@ void queue_file::punch_hole(std::uint64_t from, std::uint64_t to) const noexcept
 void queue_file::punch(header& now) const noexcept {
     if (now.first_known_good - now.first_after_hole_punch < punch_bytes) return;
     std::uint64_t from = now.first_after_hole_punch;
-    for (const std::uint64_t elder : now.elders) {
+    for (const std::uint64_t elder : now.live_pages) {
         if (elder < from) continue;
         if (elder > from) punch_hole(from, elder);
         from = elder + page_bytes;
@@ -514,7 +515,7 @@ void queue_file::tidy(int lane, std::uint64_t limit, bool thorough) noexcept {
     if (found and *found) {
         try {
             header now = **found;
-            if (thorough) drop_dead_elders(now);
+            if (thorough) drop_dead_live_pages(now);
             advance(now, limit);
             punch(now);
             if (not(now == **found)) {
@@ -541,7 +542,7 @@ result<std::vector<slot>> queue_file::live_slots() noexcept {
     if (not end) return failure(end.error());
     try {
         std::vector<std::uint64_t> pages;
-        for (const auto& elder : (*seen)->elders)
+        for (const auto& elder : (*seen)->live_pages)
             pages.push_back(elder->place);
         for (std::uint64_t at = (*seen)->first_known_good; at < *end; at += page_bytes)
             pages.push_back(at);
@@ -564,7 +565,7 @@ bool queue_file::has_live_slots() noexcept {
     const auto seen = refreshed_view();
     const auto end = this->end();
     if (not seen or not end) return true;
-    for (const auto& elder : (*seen)->elders)
+    for (const auto& elder : (*seen)->live_pages)
         if (not is_dead(elder->place, page_bytes)) return true;
     for (std::uint64_t at = (*seen)->first_known_good; at < *end; at += page_bytes)
         if (not is_dead(at, std::min<std::uint64_t>(page_bytes, *end - at))) return true;

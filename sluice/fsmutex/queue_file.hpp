@@ -57,13 +57,13 @@ inline constexpr kernel_lock::range all_requests{.first = first_request, .length
 /// The positions of the live slots at some moment. Stays true forever, because slots only die or
 /// are appended.
 struct queue_view {
-    struct elder_page {
+    struct live_page {
         std::uint64_t place;
         std::array<std::byte, queue_format::page_bytes> content;
     };
     std::uint64_t generation = 0;
     std::uint64_t first_known_good = queue_format::page_bytes;
-    std::vector<std::shared_ptr<const elder_page>> elders;
+    std::vector<std::shared_ptr<const live_page>> live_pages;
 };
 
 /// The open file of a queue. Slots have positions (`place`), which only grow: they are in the order
@@ -93,7 +93,8 @@ public:
     /// closing it for seconds; EBADMSG if it has another format, or was truncated while others have
     /// it open; ENOLCK, EOPNOTSUPP.
     [[nodiscard]] static result<std::unique_ptr<queue_file>> open(const io::path_handle& base,
-                                                                  io::path_view path, const seams& from,
+                                                                  io::path_view path,
+                                                                  const dependencies& from,
                                                                   const file_access& access) noexcept;
     queue_file(const queue_file&) = delete;
     queue_file& operator=(const queue_file&) = delete;
@@ -176,10 +177,11 @@ public:
     static constexpr std::uint64_t elder_distance = 16 * queue_format::page_bytes;
 
 private:
-    queue_file(io::file_handle opened, const seams& from) noexcept;
+    queue_file(io::file_handle opened, const dependencies& from) noexcept;
 
     [[nodiscard]] static result<std::unique_ptr<queue_file>> open_once(const io::path_handle& base,
-                                                                       io::path_view path, const seams& from,
+                                                                       io::path_view path,
+                                                                       const dependencies& from,
                                                                        const file_access& access) noexcept;
     [[nodiscard]] result<void> enter_file(io::volume_reach reach) noexcept;
     [[nodiscard]] result<void> begin_anew(io::volume_reach reach) noexcept;
@@ -195,14 +197,14 @@ private:
     [[nodiscard]] result<std::size_t> bytes_in_use(std::uint64_t place, std::size_t bytes) const noexcept;
     [[nodiscard]] result<void> write_behind(std::uint64_t place, std::span<const std::byte> slots) noexcept;
     void advance(queue_format::header& now, std::uint64_t limit) const noexcept;
-    void drop_dead_elders(queue_format::header& now) const noexcept;
+    void drop_dead_live_pages(queue_format::header& now) const noexcept;
     void punch(queue_format::header& now) const noexcept;
     void punch_hole(std::uint64_t from, std::uint64_t to) const noexcept;
     [[nodiscard]] bool is_dead(std::uint64_t place, std::size_t bytes) const noexcept;
     [[nodiscard]] bool has_live_slots() noexcept;
 
     io::file_handle file_;  // writes at given offsets: never with O_APPEND
-    seams seams_;
+    dependencies dependencies_;
     append_method method_ = append_method::atomic;
     bool wakes_waiters_ = true;
     bool ends_waits_ = true;

@@ -37,7 +37,7 @@ namespace {
 // Offsets of pages, ascending, and before the first page that every scan reads.
 bool is_valid(const header& read) noexcept {
     std::uint64_t least = page_bytes;
-    for (const std::uint64_t elder : read.elders) {
+    for (const std::uint64_t elder : read.live_pages) {
         if (elder < least or elder % page_bytes != 0 or elder >= read.first_known_good) return false;
         least = elder + page_bytes;
     }
@@ -68,19 +68,19 @@ std::optional<header> decode_header(bytes_view page) {
                 .first_known_good = record->first_known_good.value(),
                 .first_after_hole_punch = record->first_after_hole_punch.value(),
                 .ring_pages = record->ring_pages.value(),
-                .elders = {}};
-    read.elders.reserve(count);
+                .live_pages = {}};
+    read.live_pages.reserve(count);
     for (std::size_t i = 0; i != count; ++i)
-        read.elders.push_back(page.take_at<le64>(header_bytes + 8 * i)->value());
+        read.live_pages.push_back(page.take_at<le64>(header_bytes + 8 * i)->value());
     if (not is_valid(read)) return std::nullopt;
     return read;
 }
 
 std::size_t encode(const header& from, std::array<std::byte, page_bytes>& page) noexcept {
-    ENSURE(from.elders.size() <= elders_max);
+    ENSURE(from.live_pages.size() <= elders_max);
     page.fill(std::byte{});
-    for (std::size_t i = 0; i != from.elders.size(); ++i) {
-        const le64 offset(from.elders[i]);
+    for (std::size_t i = 0; i != from.live_pages.size(); ++i) {
+        const le64 offset(from.live_pages[i]);
         std::memcpy(page.data() + header_bytes + 8 * i, &offset, sizeof offset);
     }
     header_record record{};
@@ -89,10 +89,10 @@ std::size_t encode(const header& from, std::array<std::byte, page_bytes>& page) 
     record.first_known_good = le64(from.first_known_good);
     record.first_after_hole_punch = le64(from.first_after_hole_punch);
     record.version = le64(version_3);
-    record.elder_count = le32(static_cast<std::uint32_t>(from.elders.size()));
+    record.elder_count = le32(static_cast<std::uint32_t>(from.live_pages.size()));
     record.ring_pages = le32(from.ring_pages);
     std::memcpy(page.data(), &record, sizeof record);
-    const std::size_t size = header_bytes + 8 * from.elders.size();
+    const std::size_t size = header_bytes + 8 * from.live_pages.size();
     const auto hash = sip_hash_128({page.data() + header_hash_bytes, size - header_hash_bytes});
     record.hash[0] = le64(hash[0]);
     record.hash[1] = le64(hash[1]);

@@ -63,7 +63,7 @@ struct header {
     std::uint64_t first_known_good = page_bytes;
     std::uint64_t first_after_hole_punch = page_bytes;
     std::uint32_t ring_pages = 0;
-    std::vector<std::uint64_t> elders{};  // offsets of pages, ascending, at most elders_max
+    std::vector<std::uint64_t> live_pages{};  // offsets of pages, ascending, at most elders_max
 
     [[nodiscard]] friend bool operator==(const header&, const header&) = default;
 };
@@ -71,7 +71,7 @@ struct header {
 /// Returns the header in the first page of a file, or std::nullopt if it is torn, has another
 /// version, or is not a header. Allocates: the offsets of live pages.
 [[nodiscard]] std::optional<header> decode_header(bytes_view page);
-/// Encodes a header into a page. Returns the number of bytes used. `elders` are at most elders_max.
+/// Encodes a header into a page. Returns the number of bytes used. `live_pages` are at most elders_max.
 std::size_t encode(const header& from, std::array<std::byte, page_bytes>& page) noexcept;
 
 /// Returns whether all bytes are zero; at most a page.

@@ -66,12 +66,12 @@ TEST(a_header, comes_back_as_it_was_written_with_its_live_pages) {
                    .first_known_good = 1000 * page_bytes,
                    .first_after_hole_punch = 256 * page_bytes,
                    .ring_pages = ring_pages_usual,
-                   .elders = {}};
+                   .live_pages = {}};
     std::array<std::byte, page_bytes> page;
     EXPECT_EQ(encode(written, page), header_bytes);
     EXPECT_EQ(decode_header(page), written);
     for (std::size_t i = 0; i != elders_max; ++i)
-        written.elders.push_back((i + 1) * page_bytes);
+        written.live_pages.push_back((i + 1) * page_bytes);
     EXPECT_EQ(encode(written, page), ring_end_offset);
     EXPECT_EQ(decode_header(page), written);
     page[ring_end_offset] ^= std::byte{1};
@@ -90,9 +90,10 @@ TEST(a_header, that_would_lead_astray_is_refused_even_with_its_hash) {
     EXPECT_FALSE(is_taken({.first_known_good = page_bytes + slot_bytes}));
     EXPECT_FALSE(is_taken({.first_known_good = 0, .first_after_hole_punch = 0}));
     EXPECT_FALSE(is_taken({.first_known_good = page_bytes, .first_after_hole_punch = 2 * page_bytes}));
-    EXPECT_FALSE(is_taken({.first_known_good = 2 * page_bytes, .elders = {2 * page_bytes}}));
-    EXPECT_FALSE(is_taken({.first_known_good = 9 * page_bytes, .elders = {3 * page_bytes, 3 * page_bytes}}));
-    EXPECT_FALSE(is_taken({.first_known_good = 9 * page_bytes, .elders = {3 * page_bytes + slot_bytes}}));
+    EXPECT_FALSE(is_taken({.first_known_good = 2 * page_bytes, .live_pages = {2 * page_bytes}}));
+    EXPECT_FALSE(
+        is_taken({.first_known_good = 9 * page_bytes, .live_pages = {3 * page_bytes, 3 * page_bytes}}));
+    EXPECT_FALSE(is_taken({.first_known_good = 9 * page_bytes, .live_pages = {3 * page_bytes + slot_bytes}}));
     EXPECT_FALSE(decode_header({}));
 }
 

@@ -10,8 +10,8 @@ using namespace queue_format;
 
 namespace {
 
-std::optional<queue_scan::obstacle> obstacle_of(const slot& found, std::uint64_t offset,
-                                                std::span<const entity> wanted) noexcept {
+std::optional<queue_scan::blocking_slot> obstacle_of(const slot& found, std::uint64_t offset,
+                                                     std::span<const entity> wanted) noexcept {
     if (not found.is_live() or not conflict(found.entities(), wanted)) return std::nullopt;
     bool was_exclusive = false;
     for (const entity each : found.entities())
@@ -19,7 +19,7 @@ std::optional<queue_scan::obstacle> obstacle_of(const slot& found, std::uint64_t
                         (each.is_exclusive() and std::any_of(wanted.begin(), wanted.end(), [&](entity mine) {
                              return mine.number() == each.number();
                          }));
-    return queue_scan::obstacle{.offset = offset, .id = found.id, .was_exclusive = was_exclusive};
+    return queue_scan::blocking_slot{.offset = offset, .id = found.id, .was_exclusive = was_exclusive};
 }
 
 }  // namespace
@@ -45,16 +45,16 @@ void queue_scan::take_view(queue_file& file, std::shared_ptr<const queue_view> f
     floor_ = std::max(view_->first_known_good, file.seen_dead_before());
 }
 
-void queue_scan::note_remains(const obstacle& found) noexcept {
+void queue_scan::note_remains(const blocking_slot& found) noexcept {
     // Slots on live pages are listed there.
     if (found.offset >= floor_) lowest_live_ = std::min(lowest_live_, found.offset);
 }
 
-result<std::optional<queue_scan::obstacle>> queue_scan::next(queue_file& file,
-                                                             std::span<const entity> wanted) noexcept {
+result<std::optional<queue_scan::blocking_slot>> queue_scan::next(queue_file& file,
+                                                                  std::span<const entity> wanted) noexcept {
     auto found = next_near(file, wanted);
     if (not found or *found) return found;
-    return next_elder(file, wanted);
+    return next_live_page_slot(file, wanted);
 }
 
 result<void> queue_scan::read_chunk_before(const queue_file& file, std::uint64_t end) noexcept {
@@ -83,8 +83,8 @@ result<slot> queue_scan::slot_in_chunk(const queue_file& file, std::uint64_t off
     return seen.kind == slot_kind::torn ? file.read_slot(offset) : seen;
 }
 
-result<std::optional<queue_scan::obstacle>> queue_scan::next_near(queue_file& file,
-                                                                  std::span<const entity> wanted) noexcept {
+result<std::optional<queue_scan::blocking_slot>> queue_scan::next_near(
+    queue_file& file, std::span<const entity> wanted) noexcept {
     while (cursor_ > floor_) {
         if (chunk_begin_ == cursor_) {
             if (cursor_ - floor_ > chunk_bytes and not is_refreshed_) {
@@ -111,9 +111,9 @@ result<std::optional<queue_scan::obstacle>> queue_scan::next_near(queue_file& fi
     return std::nullopt;
 }
 
-std::optional<queue_scan::obstacle> queue_scan::neighbour(const obstacle& found,
-                                                          std::span<const entity> wanted,
-                                                          std::uint64_t processor) const noexcept {
+std::optional<queue_scan::blocking_slot> queue_scan::neighbour(const blocking_slot& found,
+                                                               std::span<const entity> wanted,
+                                                               std::uint64_t processor) const noexcept {
     if (found.processor() == processor) return found;
     if (found.offset != cursor_) return std::nullopt;
     for (std::uint64_t at = cursor_; at != chunk_offset_;) {
@@ -127,7 +127,7 @@ std::optional<queue_scan::obstacle> queue_scan::neighbour(const obstacle& found,
     return std::nullopt;
 }
 
-bool queue_scan::is_there(const queue_file& file, const obstacle& found) const noexcept {
+bool queue_scan::is_there(const queue_file& file, const blocking_slot& found) const noexcept {
     if (const auto word = window_.word_at(found.offset + offsetof(slot_record, id)))
         return std::bit_cast<le64>(*word).value() == found.id;
     std::array<std::byte, offsetof(slot_record, when_and_count)> bytes;
@@ -136,10 +136,10 @@ bool queue_scan::is_there(const queue_file& file, const obstacle& found) const n
     return record_id and record_id->value() == found.id;
 }
 
-result<std::optional<queue_scan::obstacle>> queue_scan::next_elder(queue_file& file,
-                                                                   std::span<const entity> wanted) noexcept {
-    for (; elder_ != view_->elders.size() * slots_per_page; ++elder_) {
-        const auto& page = *view_->elders[elder_ / slots_per_page];
+result<std::optional<queue_scan::blocking_slot>> queue_scan::next_live_page_slot(
+    queue_file& file, std::span<const entity> wanted) noexcept {
+    for (; elder_ != view_->live_pages.size() * slots_per_page; ++elder_) {
+        const auto& page = *view_->live_pages[elder_ / slots_per_page];
         const std::uint64_t within = elder_ % slots_per_page * slot_bytes;
         const auto bytes = bytes_view(page.content).slice({.offset = within, .length = slot_bytes});
         const slot known = file.decode_at(page.place + within, *bytes);
@@ -160,19 +160,19 @@ result<std::optional<queue_scan::obstacle>> queue_scan::next_elder(queue_file& f
 namespace {
 
 // Returns `now` if it belongs to the request of `found`, otherwise a free slot.
-slot same_or_free(const slot& now, const queue_scan::obstacle& found) noexcept {
+slot same_or_free(const slot& now, const queue_scan::blocking_slot& found) noexcept {
     return now.is_live() and now.id == found.id ? now : slot{};
 }
 
 }  // namespace
 
-result<slot> queue_scan::look_again(const queue_file& file, const obstacle& found) noexcept {
+result<slot> queue_scan::look_again(const queue_file& file, const blocking_slot& found) noexcept {
     const auto now = file.read_slot(found.offset);
     if (not now) return failure(now.error());
     return same_or_free(*now, found);
 }
 
-result<slot> queue_scan::look_again_and_ahead(const queue_file& file, const obstacle& found) noexcept {
+result<slot> queue_scan::look_again_and_ahead(const queue_file& file, const blocking_slot& found) noexcept {
     // A live page has nothing to read ahead. (A page may have become a live page in the meantime.)
     if (found.offset != cursor_ or cursor_ < floor_) return look_again(file, found);
     if (const auto got = read_chunk_before(file, cursor_ + slot_bytes); not got) return failure(got.error());

@@ -12,7 +12,7 @@ namespace sluice::fsmutex {
 /// dead slot stays dead.
 class queue_scan {
 public:
-    struct obstacle {
+    struct blocking_slot {
         std::uint64_t offset;
         std::uint64_t id;
         bool was_exclusive;  // about an entity of ours
@@ -31,41 +31,42 @@ public:
     /// live pages. It is the request's own position if no slot before it was live.
     [[nodiscard]] std::uint64_t dead_before() const noexcept { return lowest_live_; }
     /// Records that a conflicting slot stays in the file because its owner is dead.
-    void note_remains(const obstacle& found) noexcept;
+    void note_remains(const blocking_slot& found) noexcept;
 
     /// Returns the next conflicting slot, or std::nullopt after the last. Errors: EIO, ENOMEM, EBADMSG (also
     /// if the file was cut).
-    [[nodiscard]] result<std::optional<obstacle>> next(queue_file& file,
-                                                       std::span<const entity> wanted) noexcept;
+    [[nodiscard]] result<std::optional<blocking_slot>> next(queue_file& file,
+                                                            std::span<const entity> wanted) noexcept;
     /// Returns, after next() returned `found`, the nearest conflicting slot from there on with the
     /// same CPU. Searches only slots that have been read.
-    [[nodiscard]] std::optional<obstacle> neighbour(const obstacle& found, std::span<const entity> wanted,
-                                                    std::uint64_t processor) const noexcept;
+    [[nodiscard]] std::optional<blocking_slot> neighbour(const blocking_slot& found,
+                                                         std::span<const entity> wanted,
+                                                         std::uint64_t processor) const noexcept;
     /// Returns whether is_there() takes no system call.
-    [[nodiscard]] bool is_before_us(const obstacle& found) const noexcept {
+    [[nodiscard]] bool is_before_us(const blocking_slot& found) const noexcept {
         return window_.covers(found.offset);
     }
     /// Returns whether the slot still seems to be in the file.
-    [[nodiscard]] bool is_there(const queue_file& file, const obstacle& found) const noexcept;
+    [[nodiscard]] bool is_there(const queue_file& file, const blocking_slot& found) const noexcept;
     /// Returns the slot as it is now: a free one if it was released.
     [[nodiscard]] static result<queue_format::slot> look_again(const queue_file& file,
-                                                               const obstacle& found) noexcept;
+                                                               const blocking_slot& found) noexcept;
     /// The same for the last result of next(). The same call also reads the slots that next()
     /// continues with.
     [[nodiscard]] result<queue_format::slot> look_again_and_ahead(const queue_file& file,
-                                                                  const obstacle& found) noexcept;
+                                                                  const blocking_slot& found) noexcept;
 
 private:
     static constexpr std::size_t chunk_bytes = 6 << 10;
 
-    [[nodiscard]] result<std::optional<obstacle>> next_near(queue_file& file,
-                                                            std::span<const entity> wanted) noexcept;
+    [[nodiscard]] result<std::optional<blocking_slot>> next_near(queue_file& file,
+                                                                 std::span<const entity> wanted) noexcept;
     [[nodiscard]] result<void> read_chunk_before(const queue_file& file, std::uint64_t end) noexcept;
     [[nodiscard]] result<queue_format::slot> slot_in_chunk(const queue_file& file,
                                                            std::uint64_t offset) const noexcept;
     void take_view(queue_file& file, std::shared_ptr<const queue_view> fresh) noexcept;
-    [[nodiscard]] result<std::optional<obstacle>> next_elder(queue_file& file,
-                                                             std::span<const entity> wanted) noexcept;
+    [[nodiscard]] result<std::optional<blocking_slot>> next_live_page_slot(
+        queue_file& file, std::span<const entity> wanted) noexcept;
 
     slot_window window_;
     std::shared_ptr<const queue_view> view_;

@@ -20,7 +20,7 @@ std::string_view name_of(algorithm which) noexcept {
     return "";
 }
 
-seams seams::of_this_machine() noexcept {
+dependencies dependencies::of_this_machine() noexcept {
     // Neither has any state, so one of each is enough.
     static const system_clock_source clock;
     static system_random random;
@@ -42,9 +42,9 @@ result<fs_mutex_guard> shared_fs_mutex::lock(std::span<const entity> wanted, dea
     if (not is_ours()) return refuse_after_fork();
     // One entity, and several in order, need no copy. Most requests are like that.
     if (wanted.size() != 1 and not is_in_order(wanted)) return lock_unordered(wanted, within);
-    const auto how = within.is_none()   ? patience::endless
-                     : within.is_zero() ? patience::none
-                                        : patience::some;
+    const auto how = within.is_none()   ? wait_policy::endless
+                     : within.is_zero() ? wait_policy::none
+                                        : wait_policy::some;
     result<guard> held;
     auto granted = enter(wanted, held->ticket_, how);
     if (granted) {

@@ -29,12 +29,12 @@ enum class algorithm : unsigned char { lock_files, byte_ranges, atomic_append, m
 [[nodiscard]] std::string_view name_of(algorithm which) noexcept;
 
 /// The clock and the random source. Both outlive the mutex that uses them.
-struct seams {
+struct dependencies {
     const clock_source* clock;
     random_source* random;  // safe from any thread, if the mutex is used from several
 
     /// Returns those of the machine.
-    [[nodiscard]] static seams of_this_machine() noexcept;
+    [[nodiscard]] static dependencies of_this_machine() noexcept;
 };
 
 /// A request as other processes see it.
@@ -171,7 +171,7 @@ public:
 
 protected:
     using steady_time = clock_source::steady_time;
-    enum class patience : unsigned char { none, some, endless };
+    enum class wait_policy : unsigned char { none, some, endless };
     /// A futex word that changes when it is worth polling again.
     struct wake_word {
         std::atomic<std::uint32_t>* word = nullptr;
@@ -179,7 +179,8 @@ protected:
         std::chrono::nanoseconds deaths_after{};  // when to call look_after_deaths() also; zero: never
     };
 
-    shared_fs_mutex(const seams& from, fork_mark mark) noexcept : seams_(from), mark_(std::move(mark)) {}
+    shared_fs_mutex(const dependencies& from, fork_mark mark) noexcept
+        : dependencies_(from), mark_(std::move(mark)) {}
 
     /// Returns false in a child forked from the process that opened the mutex.
     [[nodiscard]] bool is_ours() const noexcept { return mark_.is_ours(); }
@@ -187,8 +188,8 @@ protected:
         return failure({ENOTRECOVERABLE, "use a mutex that was opened before a fork"});
     }
 
-    [[nodiscard]] const clock_source& clock() const noexcept { return *seams_.clock; }
-    [[nodiscard]] random_source& random() const noexcept { return *seams_.random; }
+    [[nodiscard]] const clock_source& clock() const noexcept { return *dependencies_.clock; }
+    [[nodiscard]] random_source& random() const noexcept { return *dependencies_.random; }
 
 private:
     friend class fs_mutex_guard;
@@ -200,7 +201,7 @@ private:
     /// Queues the request. Returns whether it is granted at once. With patience none: ETIMEDOUT if
     /// it would have to wait and the algorithm can check that beforehand.
     [[nodiscard]] virtual result<bool> enter(std::span<const entity> wanted, ticket& mine,
-                                             patience how) noexcept = 0;
+                                             wait_policy how) noexcept = 0;
     /// Returns whether the request is granted. Never waits for another request.
     [[nodiscard]] virtual result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept = 0;
     /// Sleeps until it is worth polling again, at most until `end` (time_point::max(): without end).
@@ -241,7 +242,7 @@ private:
     [[nodiscard]] result<bool> wait_for_grant(std::span<const entity> wanted, ticket& mine,
                                               const deadline& within) noexcept;
 
-    seams seams_;
+    dependencies dependencies_;
     fork_mark mark_;
 };
 

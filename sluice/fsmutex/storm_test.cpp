@@ -127,7 +127,7 @@ protected:
                        slot % 2 == 0 ? of_some : namespaces::shared);
     }
     // Opens the mutex, on a full volume once there is space.
-    [[nodiscard]] std::unique_ptr<shared_fs_mutex> open_when_possible(const seams& from,
+    [[nodiscard]] std::unique_ptr<shared_fs_mutex> open_when_possible(const dependencies& from,
                                                                       std::size_t slot = 0) const {
         for (;;) {
             auto opened = tested().open(anchor(slot), "locks", from);
@@ -142,7 +142,7 @@ protected:
     void work(std::size_t slot, life self) {
         const jumping_clock clock;
         const auto mutex =
-            open_when_possible({.clock = &clock, .random = seams::of_this_machine().random}, slot);
+            open_when_possible({.clock = &clock, .random = dependencies::of_this_machine().random}, slot);
         seeded_random chance(self);
         oracle judge(*all, slot, self, tested().reports_deaths);
         for (;;) {
@@ -184,7 +184,7 @@ protected:
     }
     // Locks everything, by a new process after all others are dead.
     void lock_all_that_was_left() {
-        const auto mutex = open_when_possible(seams::of_this_machine());
+        const auto mutex = open_when_possible(dependencies::of_this_machine());
         std::vector<entity> every;
         for (std::uint64_t e = 0; e != entities; ++e)
             every.emplace_back(e);

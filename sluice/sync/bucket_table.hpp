@@ -42,7 +42,7 @@ public:
     /// Allocates.
     [[nodiscard]] static bucket_table* make(unsigned buckets_log2, bucket_table* older) noexcept;
     /// Frees a table and the older ones.
-    static void give_back(bucket_table* newest) noexcept;
+    static void release(bucket_table* newest) noexcept;
 
     [[nodiscard]] unsigned buckets_log2() const noexcept { return buckets_log2_; }
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_for(buckets_log2_); }
@@ -160,7 +160,7 @@ bucket_table<Atomics>* bucket_table<Atomics>::make(unsigned buckets_log2, bucket
 }
 
 template <class Atomics>
-void bucket_table<Atomics>::give_back(bucket_table* newest) noexcept {
+void bucket_table<Atomics>::release(bucket_table* newest) noexcept {
     while (newest != nullptr) {
         bucket_table* const next = newest->older;
         for (const bucket& one : newest->all())

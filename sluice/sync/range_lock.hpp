@@ -65,7 +65,7 @@ public:
     ~basic_range_lock() {
         const std::uint64_t word = word_.load(std::memory_order_relaxed);
         ENSURE(word == idle or table_of(word) != nullptr, "guards and requests destroyed before their lock");
-        table::give_back(tables_);
+        table::release(tables_);
     }
 
     /// Waits until the lock is granted. Returns an empty guard only if cancel_all() ended the wait.
@@ -168,8 +168,8 @@ private:
     [[nodiscard]] bool take_beside_others(node& fresh, deadline until) noexcept;
     [[nodiscard]] bool take(node& fresh, deadline until) noexcept;
     [[nodiscard]] bool wait(node& waiting, time_point until) noexcept;
-    [[nodiscard]] bool give_up(node& waiting) noexcept;
-    static void tell_granted(ended& over) noexcept { tell(over, node::granted); }
+    [[nodiscard]] bool cancel(node& waiting) noexcept;
+    static void encode_granted(ended& over) noexcept { tell(over, node::granted); }
     static void tell(ended& over, std::uint32_t how) noexcept;
     [[nodiscard]] static bool settle(node& waiting) noexcept;
     [[nodiscard]] static time_point end_of(deadline until) noexcept;
@@ -179,7 +179,7 @@ private:
     // For guards.
     void unlock(node& held) noexcept;
     void unlock_beside_others(node& held) noexcept;
-    void unlock_slowly(node& held) noexcept;
+    void unlock_slow_path(node& held) noexcept;
     void downgrade(node& held) noexcept;
     [[nodiscard]] bool try_upgrade(node& held) noexcept;
     void shrink(node& held, const byte_range& kept) noexcept;
@@ -255,7 +255,7 @@ template <class Atomics>
 void basic_range_lock<Atomics>::unlock_beside_others(node& held) noexcept {
     // acquire: pairs with the release of spread(), for the table.
     table* const in_use = table_of(word_.load(std::memory_order_acquire));
-    if (in_use == nullptr) return unlock_slowly(held);
+    if (in_use == nullptr) return unlock_slow_path(held);
     switch (in_use->leave(held)) {
         case table::leaving::left:
             return;
@@ -263,7 +263,7 @@ void basic_range_lock<Atomics>::unlock_beside_others(node& held) noexcept {
             return look();
         case table::leaving::disputed:
         case table::leaving::not_here:
-            return unlock_slowly(held);
+            return unlock_slow_path(held);
     }
 }
 

@@ -97,14 +97,14 @@ void basic_range_lock<Atomics>::release(node& held, ended& over) noexcept {
 }
 
 template <class Atomics>
-void basic_range_lock<Atomics>::unlock_slowly(node& held) noexcept {
+void basic_range_lock<Atomics>::unlock_slow_path(node& held) noexcept {
     ended over;
     {
         const holding all(*this);
         ENSURE(not held.is_in_set() or not held.is_waiting(), "a range is released that was never granted");
         release(held, over);
     }
-    tell_granted(over);
+    encode_granted(over);
 }
 
 // Creates a table, or uses the one set aside, if it is no smaller.
@@ -221,13 +221,13 @@ bool basic_range_lock<Atomics>::wait(node& waiting, time_point until) noexcept {
         // acquire: pairs with the release of tell().
         state = waiting.state.load(std::memory_order_acquire);
         if (state != node::asleep) return state == node::granted;
-        if (until != time_point::max() and Atomics::now() >= until) return give_up(waiting);
+        if (until != time_point::max() and Atomics::now() >= until) return cancel(waiting);
     }
 }
 
 // Returns true if it was granted in the meantime.
 template <class Atomics>
-bool basic_range_lock<Atomics>::give_up(node& waiting) noexcept {
+bool basic_range_lock<Atomics>::cancel(node& waiting) noexcept {
     ended over;
     bool still_waits = false;
     {
@@ -237,7 +237,7 @@ bool basic_range_lock<Atomics>::give_up(node& waiting) noexcept {
     }
     if (not still_waits) return settle(waiting);  // another thread is about to notify it
     waiting.state.store(node::cancelled, std::memory_order_relaxed);
-    tell_granted(over);
+    encode_granted(over);
     return false;
 }
 
@@ -258,7 +258,7 @@ bool basic_range_lock<Atomics>::try_lock_all(std::span<const lock_args> wanted,
             for (guard& each : guards.first(count))
                 release(each.node_, over);
     }
-    tell_granted(over);
+    encode_granted(over);
     if (count != wanted.size()) return false;
     for (guard& each : guards)
         each.lock_ = this;
@@ -276,7 +276,7 @@ bool basic_range_lock<Atomics>::cancel(request& waiting) noexcept {
         still_waited = set_.cancel(one, granted, cancelled);
         if (still_waited) unmark(one);
     }
-    tell_granted(granted);
+    encode_granted(granted);
     tell(cancelled, node::cancelled);
     return still_waited;
 }
@@ -292,7 +292,7 @@ std::size_t basic_range_lock<Atomics>::cancel_all(const void* owner) noexcept {
         for (node* one = cancelled.first(); one != nullptr; one = one->next)
             unmark(*one);
     }
-    tell_granted(granted);
+    encode_granted(granted);
     tell(cancelled, node::cancelled);
     return count;
 }
@@ -312,7 +312,7 @@ void basic_range_lock<Atomics>::downgrade(node& held) noexcept {
         bring(held);
         set_.downgrade(held, over);
     }
-    tell_granted(over);
+    encode_granted(over);
 }
 
 template <class Atomics>
@@ -338,7 +338,7 @@ void basic_range_lock<Atomics>::shrink(node& held, const byte_range& kept) noexc
         }
         set_.shrink(held, kept, over);
     }
-    tell_granted(over);
+    encode_granted(over);
 }
 
 template <class Atomics>
@@ -356,7 +356,7 @@ void basic_range_lock<Atomics>::split(node& held, const byte_range& kept, node& 
         }
         set_.split(held, kept, rest, rest_where, over);
     }
-    tell_granted(over);
+    encode_granted(over);
 }
 
 }  // namespace sluice::sync

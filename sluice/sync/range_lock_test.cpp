@@ -429,7 +429,7 @@ public:
             case 6:
                 return look();
             default:
-                return give_back();
+                return release();
         }
     }
 
@@ -492,7 +492,7 @@ private:
         ASSERT_EQ(static_cast<bool>(got), is_free);
         if (is_free) add(wanted, {.id = 0, .guard = std::move(got), .request = nullptr}, true);
     }
-    void give_back() {
+    void release() {
         held* const one = draw_one(true);
         if (one == nullptr) return;
         one->guard.unlock();

@@ -66,8 +66,9 @@ public:
     }
     [[nodiscard]] io::file_handle* host_file() noexcept override { return behind_->data()->host_file(); }
     [[nodiscard]] bool lends() noexcept override { return behind_->data()->lends(); }
-    [[nodiscard]] result<host_runs> lend(io::extent_pair range, std::size_t runs_max) noexcept override {
-        return behind_->data()->lend(range, runs_max);
+    [[nodiscard]] result<host_runs> pin_extents(io::extent_pair range,
+                                                std::size_t runs_max) noexcept override {
+        return behind_->data()->pin_extents(range, runs_max);
     }
 
     [[nodiscard]] result<metadata> status() noexcept override {

@@ -4,7 +4,7 @@
 
 namespace sluice::vfs {
 
-result<host_runs> node_data::lend(io::extent_pair range, std::size_t runs_max) noexcept {
+result<host_runs> node_data::pin_extents(io::extent_pair range, std::size_t runs_max) noexcept {
     io::file_handle* const file = host_file();
     if (file == nullptr) return failure({EOPNOTSUPP, "lend"});
     const auto size = file->maximum_extent();

@@ -49,13 +49,13 @@ public:
     /// Returns the host's file, for transfers that bypass the node; null if there is none (streams,
     /// images) or it is not open. Allocates, Blocks: nothing. Lifetime: the node's.
     [[nodiscard]] virtual io::file_handle* host_file() noexcept { return nullptr; }
-    /// Returns whether lend() may succeed: the data are stored in a file of the host.
+    /// Returns whether pin_extents() may succeed: the data are stored in a file of the host.
     [[nodiscard]] virtual bool lends() noexcept { return host_file() != nullptr; }
     /// Returns the location of a range in that file, for transfers that bypass the node. They may
     /// see concurrent writes. Errors: EOPNOTSUPP without such a file; E2BIG if it consists of more
     /// than `runs_max` runs; EAGAIN if it would have to wait. Allocates: the result. Complexity:
     /// linear in the runs.
-    [[nodiscard]] virtual result<host_runs> lend(io::extent_pair range, std::size_t runs_max) noexcept;
+    [[nodiscard]] virtual result<host_runs> pin_extents(io::extent_pair range, std::size_t runs_max) noexcept;
 
     /// Sets the size. Added bytes read as zeros. Errors: EBADF, ENOSPC, EFBIG.
     [[nodiscard]] virtual result<void> truncate(std::uint64_t size_bytes) noexcept = 0;

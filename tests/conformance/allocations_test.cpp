@@ -46,9 +46,9 @@ protected:
     // A simulation can be faster than TCP in the kernel: then run() returns because no work is
     // left.
     void run_until_count(const int& dones, int expected) const {
-        const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        const auto wait_policy = std::chrono::steady_clock::now() + std::chrono::seconds(10);
         while (dones < expected and
-               (multiplexer().run().value_or(0) > 0 or std::chrono::steady_clock::now() < patience)) {}
+               (multiplexer().run().value_or(0) > 0 or std::chrono::steady_clock::now() < wait_policy)) {}
         ASSERT_EQ(dones, expected);
     }
 };

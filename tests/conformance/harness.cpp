@@ -75,7 +75,7 @@ std::vector<back_end> find_back_ends() {
     for (const std::uint64_t seed : seeds(1))
         found.push_back(simulation("simulated_calm", {.seed = seed}, true));
     for (const std::uint64_t seed : seeds(3))
-        found.push_back(simulation("simulated_rough", simulation_options::rough(seed), false));
+        found.push_back(simulation("simulated_rough", simulation_options::adversarial(seed), false));
     return found;
 }
 
@@ -260,11 +260,11 @@ std::deque<stream_read> with_multiplexer::start_reads(std::size_t count, medium 
 bool with_multiplexer::run_until(const std::function<bool()>& met) const {
     // Simulated time is not the kernel's time: data of TCP may arrive after the simulation has no
     // work left.
-    const auto patience = std::chrono::steady_clock::now() + (which_.is_simulated ? 1s : 0s);
+    const auto wait_policy = std::chrono::steady_clock::now() + (which_.is_simulated ? 1s : 0s);
     while (not met()) {
         // While a disk writes its journal, a file may wait for seconds.
         if (multiplexer_->try_run_for(30s).value_or(0) > 0) continue;
-        if (multiplexer_->pending() == 0 or std::chrono::steady_clock::now() >= patience) return met();
+        if (multiplexer_->pending() == 0 or std::chrono::steady_clock::now() >= wait_policy) return met();
         std::this_thread::sleep_for(1ms);
     }
     return true;

@@ -23,11 +23,11 @@ using fsmutex::entity;
 using opened = std::unique_ptr<fsmutex::shared_fs_mutex>;
 
 // Returns null on failure, which the scenario reports.
-opened open_append(const fsmutex::seams& from) {
+opened open_append(const fsmutex::dependencies& from) {
     auto made = fsmutex::atomic_append::open({}, "/simulated/queue", from);
     return made ? std::move(*made) : nullptr;
 }
-opened open_map(const fsmutex::seams& from) {
+opened open_map(const fsmutex::dependencies& from) {
     auto made = fsmutex::memory_map::open({}, "/simulated/map", from);
     return made ? std::move(*made) : nullptr;
 }

@@ -33,7 +33,8 @@ struct visit {
 };
 
 struct plan {
-    using open_function = std::function<std::unique_ptr<fsmutex::shared_fs_mutex>(const fsmutex::seams&)>;
+    using open_function =
+        std::function<std::unique_ptr<fsmutex::shared_fs_mutex>(const fsmutex::dependencies&)>;
     /// Returns whether a process has a place in the order of requests, according to the content of
     /// the file.
     using order_probe = std::function<bool(const std::byte* file, std::size_t bytes, unsigned process)>;

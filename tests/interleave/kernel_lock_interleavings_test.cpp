@@ -13,11 +13,11 @@ namespace {
 using opened = std::unique_ptr<fsmutex::shared_fs_mutex>;
 
 // Returns null on failure, which the scenario reports.
-opened open_files(const fsmutex::seams& from) {
+opened open_files(const fsmutex::dependencies& from) {
     auto made = fsmutex::lock_files::open({}, "/simulated/locks", from);
     return made ? std::move(*made) : nullptr;
 }
-opened open_ranges(const fsmutex::seams& from) {
+opened open_ranges(const fsmutex::dependencies& from) {
     auto made = fsmutex::byte_ranges::open({}, "/simulated/ranges", from);
     return made ? std::move(*made) : nullptr;
 }

@@ -36,7 +36,7 @@ template <fault Fault>
 class published_append final : public fsmutex::shared_fs_mutex {
 public:
     /// With a descriptor, it is a second thread of that process.
-    explicit published_append(const fsmutex::seams& from, int shared_descriptor = -1)
+    explicit published_append(const fsmutex::dependencies& from, int shared_descriptor = -1)
         : shared_fs_mutex(from, fsmutex::fork_mark::of_this_process().value()), file_(shared_descriptor) {
         while (file_ < 0) {
             file_ = open_file();
@@ -119,7 +119,7 @@ private:
 
     // A ticket contains the offset, the id of the conflicting owner, and a description of its own
     // request.
-    result<bool> enter(std::span<const entity> wanted, fsmutex::ticket& mine, patience) noexcept override {
+    result<bool> enter(std::span<const entity> wanted, fsmutex::ticket& mine, wait_policy) noexcept override {
         append(wanted, mine);
         return poll(wanted, mine);
     }

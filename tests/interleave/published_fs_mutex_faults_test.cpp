@@ -23,7 +23,8 @@ const visits pair{{{.wanted = one}}, {{.wanted = one}}};
 template <fault Fault>
 plan plan_with(const visits& processes) {
     return {
-        .open = [](const fsmutex::seams& from) { return std::make_unique<published_append<Fault>>(from); },
+        .open =
+            [](const fsmutex::dependencies& from) { return std::make_unique<published_append<Fault>>(from); },
         .is_in_order = {},
         .processes = processes};
 }
@@ -81,7 +82,7 @@ plan threads_of_one_process() {
     plan made = plan_with<Fault>({{{.wanted = one}, {.wanted = other, .stays = 50ms}}, {{.wanted = one}}});
     const auto shared = std::make_shared<std::pair<unsigned, int>>();
     made.prepare = [shared](simulated_kernel&) { *shared = {0, -1}; };
-    made.open = [shared](const fsmutex::seams& from) {
+    made.open = [shared](const fsmutex::dependencies& from) {
         auto& [count, descriptor] = *shared;
         auto opened = std::make_unique<published_append<Fault>>(from, ++count == 2 ? descriptor : -1);
         descriptor = opened->descriptor();

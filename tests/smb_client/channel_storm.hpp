@@ -40,7 +40,7 @@ public:
     using dialler = std::function<io::task<smb::client::outcome<smb::client::owned<smb::client::connection>>>(
         const smb::client::connection_options&)>;
 
-    channel_storm(smb::client::seams world, dialler dial, smb::auth::credentials who, options how)
+    channel_storm(smb::client::dependencies world, dialler dial, smb::auth::credentials who, options how)
         : world_(world),
           dial_(std::move(dial)),
           who_(std::move(who)),
@@ -60,16 +60,16 @@ public:
             co_await std::move(raging);
             auto looking = look_at_everything();
             co_await std::move(looking);
-            auto closing = file_->co_close();
-            if (const auto closed = co_await std::move(closing); not closed)
+            auto close_task = file_->co_close();
+            if (const auto closed = co_await std::move(close_task); not closed)
                 complain("close: " + closed.error().message());
         }
         file_.reset();
         tree_.reset();
         session_.reset();
         for (const auto& each : connections_) {
-            auto closing = each->close();
-            co_await std::move(closing);
+            auto close_task = each->close();
+            co_await std::move(close_task);
         }
         connections_.clear();
     }
@@ -228,8 +228,8 @@ private:
             session_->forget_lost();
             const std::unique_ptr<smb::client::connection> lost = std::move(connections_[which]);
             connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(which));
-            auto closing = lost->close();
-            co_await std::move(closing);
+            auto close_task = lost->close();
+            co_await std::move(close_task);
             auto replacing = add_channel();
             if (not co_await std::move(replacing)) co_return;
         }
@@ -245,7 +245,7 @@ private:
         }
     }
 
-    smb::client::seams world_;
+    smb::client::dependencies world_;
     dialler dial_;
     smb::auth::credentials who_;
     options how_;

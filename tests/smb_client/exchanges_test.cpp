@@ -55,8 +55,8 @@ constexpr open_options for_everything{
         if (*read == 0 or got == back.size()) break;
     }
     back.resize(got);
-    auto closing = (*file)->co_close();
-    const auto closed = co_await std::move(closing);
+    auto close_task = (*file)->co_close();
+    const auto closed = co_await std::move(close_task);
     if (not closed) co_return failed(closed.error());
     EXPECT_EQ(closed->end_of_file_bytes, data.size());
     co_return std::move(back);
@@ -193,7 +193,8 @@ TEST(client, reports_the_reasons_of_the_server) {
 
 TEST(client, refuses_a_wrong_password_and_can_try_again) {
     rig world;
-    auto opened = world.wait_for(connection::open(world.seams(), world.connect(), {.server_name = "server"}));
+    auto opened =
+        world.wait_for(connection::open(world.dependencies(), world.connect(), {.server_name = "server"}));
     ASSERT_TRUE(opened);
     const auto wrong = world.wait_for(session::log_on(**opened, rig::who("q")));
     ASSERT_FALSE(wrong);

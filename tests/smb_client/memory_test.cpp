@@ -41,7 +41,7 @@ TEST(client_without_memory, repeats_a_write_once_for_each_channel_and_then_repor
     ASSERT_FALSE(client.error) << client.error->message();
     std::vector<std::unique_ptr<connection>> further;
     for (unsigned i = 1; i != channels; ++i) {
-        auto opened = world.wait_for(connection::open(world.seams(), world.connect(), options));
+        auto opened = world.wait_for(connection::open(world.dependencies(), world.connect(), options));
         ASSERT_TRUE(opened) << opened.error().message();
         further.push_back(opened->release());
         ASSERT_TRUE(world.wait_for(client.session->bind(*further.back(), rig::who())));

@@ -35,7 +35,7 @@ struct channels {
         if (first.error) return;
         while (more.size() + 1 < options.channels) {
             auto how = first.connection->options();
-            auto opened = in.wait_for(connection::open(in.seams(), in.connect(), how));
+            auto opened = in.wait_for(connection::open(in.dependencies(), in.connect(), how));
             if (not opened) break;
             more.push_back(opened->release());
             if (const auto bound = in.wait_for(first.session->bind(*more.back(), rig::who())); not bound) {
@@ -75,8 +75,8 @@ TEST(protection_of_channels, by_gmac_is_limited_by_the_reserved_message_ids) {
     rig world;
     channels client(world, {.server_name = "server", .channels = 2});
     ASSERT_FALSE(client.refused) << client.refused->message();
-    auto opened =
-        world.wait_for(connection::open(world.seams(), world.connect(), client.first.connection->options()));
+    auto opened = world.wait_for(
+        connection::open(world.dependencies(), world.connect(), client.first.connection->options()));
     ASSERT_TRUE(opened);
     const auto bound = world.wait_for(client.first.session->bind(**opened, rig::who()));
     ASSERT_FALSE(bound);

@@ -28,7 +28,7 @@ struct rig : smb_simulation::world {
         world::stop();
     }
 
-    [[nodiscard]] smb::client::seams seams() { return {*loop, client_secrets, clock}; }
+    [[nodiscard]] smb::client::dependencies dependencies() { return {*loop, client_secrets, clock}; }
 
     [[nodiscard]] static smb::auth::credentials who(const char* password = "p") {
         return {.user = "u",
@@ -75,7 +75,7 @@ struct logged_on {
         : logged_on(in, std::move(options), in.connect()) {}
     logged_on(rig& in, smb::client::connection_options options, io::socket_handle over) : where(in) {
         if (options.server_name.empty()) options.server_name = "server";
-        auto opened = in.wait_for(smb::client::connection::open(in.seams(), std::move(over), options));
+        auto opened = in.wait_for(smb::client::connection::open(in.dependencies(), std::move(over), options));
         if (not opened) {
             error = opened.error();
             return;

@@ -23,10 +23,12 @@ io::task<void> note_end(channel_storm& of, int operations, bool& is_over) {
 
 [[nodiscard]] channel_storm::tally weather(std::uint64_t seed, encryption protection) {
     rig world(have_slow_files, seed, {.seed = seed, .short_transfers = 200});
-    channel_storm storm(
-        world.seams(),
-        [&](const connection_options& how) { return connection::open(world.seams(), world.connect(), how); },
-        rig::who(), {.seed = seed, .connection = {.server_name = "server", .encryption = protection}});
+    channel_storm storm(world.dependencies(),
+                        [&](const connection_options& how) {
+                            return connection::open(world.dependencies(), world.connect(), how);
+                        },
+                        rig::who(),
+                        {.seed = seed, .connection = {.server_name = "server", .encryption = protection}});
     bool is_over = false;
     world.clients.spawn(note_end(storm, 400, is_over));
     while (not is_over and world.loop->run().value_or(0) > 0) {}

@@ -77,8 +77,8 @@ public:
     io::task<bool> open_and_close() {
         io::task<bool> opening = open(for_everything());
         if (not co_await std::move(opening)) co_return false;
-        io::task<bool> closing = close();
-        co_return co_await std::move(closing);
+        io::task<bool> close_task = close();
+        co_return co_await std::move(close_task);
     }
     io::task<bool> open_with_lease_and_close() {
         wire::create_args how = for_everything();
@@ -86,8 +86,8 @@ public:
         how.contexts.lease = {.key = {}, .state = wire::lease_state::read | wire::lease_state::handle};
         io::task<bool> opening = open(how);
         if (not co_await std::move(opening)) co_return false;
-        io::task<bool> closing = close();
-        co_return co_await std::move(closing);
+        io::task<bool> close_task = close();
+        co_return co_await std::move(close_task);
     }
     /// All in one frame, like clients that inspect a file.
     io::task<bool> open_ask_and_close() {
@@ -115,8 +115,8 @@ public:
             io::task<bool> listing = answered();
             (void)co_await std::move(listing);
         } while (is_good_);
-        io::task<bool> closing = close();
-        co_return co_await std::move(closing);
+        io::task<bool> close_task = close();
+        co_return co_await std::move(close_task);
     }
     void hang_up() { EXPECT_TRUE(socket_.close()); }
 

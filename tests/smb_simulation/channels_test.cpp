@@ -318,14 +318,14 @@ protected:
 };
 
 TEST_F(ends_of_opens, come_after_the_writes_of_another_channel) {
-    const std::uint64_t closing =
+    const std::uint64_t close_task =
         second_.send(command::close,
                      smb::wire::close_args{.flags = smb::wire::close_flags::query_attributes, .file = file_});
-    EXPECT_FALSE(second_.is_answered(closing)) << "it waits for the write";
+    EXPECT_FALSE(second_.is_answered(close_task)) << "it waits for the write";
     EXPECT_EQ(second_.call(command::close, smb::wire::close_args{.file = file_}).status(),
               nt_status::file_closed)
         << "no request can use it in the meantime";
-    const auto closed = second_.answer_to(closing);
+    const auto closed = second_.answer_to(close_task);
     EXPECT_EQ(closed.status(), nt_status::success);
     EXPECT_EQ(smb::wire::decode_close_reply(closed.message()).value().information.end_of_file_bytes, 7U);
     is_found_written_by_another();

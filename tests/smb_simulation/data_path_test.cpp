@@ -141,7 +141,7 @@ TEST_F(data_path, returns_the_bytes_before_the_end_of_the_file) {
 TEST_F(data_path, keeps_concurrent_replies_of_all_paths_complete_and_in_order) {
     for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
         end();
-        begin(io::simulation_options::rough(seed));
+        begin(io::simulation_options::adversarial(seed));
         std::vector<std::uint64_t> ids;
         for (unsigned i = 0; i != 12; ++i) {
             ids.push_back(send_read(i * 700'001, i % 3 == 0 ? 100 : 300'000 + i));
@@ -300,7 +300,7 @@ private:
 TEST_F(data_path_of_image, uses_the_page_cache_for_large_reads_run_by_run) {
     ASSERT_TRUE(system_->lends());
     const auto file = system_->find("big").value();
-    EXPECT_GE(system_->lend(*file, {.offset = 0, .length = 2 * mib}, 100).value().runs.size(), 10U);
+    EXPECT_GE(system_->pin_extents(*file, {.offset = 0, .length = 2 * mib}, 100).value().runs.size(), 10U);
     expect_content(send_read(4097, 2 * mib), 4097, 2 * mib);
     EXPECT_EQ(taken(read_path::spliced), 1U);
     expect_content(send_read(written_bytes - mib, 8 * mib), written_bytes - mib, mib);
@@ -323,7 +323,7 @@ TEST_F(data_path_of_image, returns_zeros_for_unwritten_ranges) {
 TEST_F(data_path_of_image, keeps_concurrent_replies_complete_and_in_order) {
     for (const std::uint64_t seed : {1, 2, 3}) {
         end();
-        begin_with_image(io::simulation_options::rough(seed));
+        begin_with_image(io::simulation_options::adversarial(seed));
         std::vector<std::uint64_t> ids;
         for (unsigned i = 0; i != 9; ++i)
             ids.push_back(send_read(i * 700'001, i % 3 == 0 ? 100 : 300'000 + i));

@@ -257,11 +257,11 @@ TEST_F(exclusion, does_not_pass_from_a_removed_file_to_the_next_file_with_its_in
         EXPECT_FALSE(second->is_answered(waiting));
         ASSERT_EQ(dispose(*first_, held), nt_status::success);
         first_->begin_compound();
-        const std::uint64_t closing = first_->send(command::close, wire::close_args{.file = held.file});
+        const std::uint64_t close_task = first_->send(command::close, wire::close_args{.file = held.file});
         const std::uint64_t creating = first_->send_create("g");
         const std::uint64_t opening = first_->send_create("g", reading());
         first_->end_compound();
-        EXPECT_EQ(first_->answer_to(closing).status(), nt_status::success);
+        EXPECT_EQ(first_->answer_to(close_task).status(), nt_status::success);
         const auto created = first_->answer_to(creating);
         ASSERT_EQ(created.status(), nt_status::success);
         EXPECT_EQ(first_->answer_to(opening).status(), nt_status::success) << "round " << i;

@@ -187,7 +187,7 @@ private:
 
 history record_history(std::uint64_t seed) {
     recorder to;
-    loops_world_options how{.seed = seed, .network = io::simulation_options::rough(seed)};
+    loops_world_options how{.seed = seed, .network = io::simulation_options::adversarial(seed)};
     loops_world simulated(how);
     std::vector<std::unique_ptr<recorded_client>> clients;
     simulated.run([&] {

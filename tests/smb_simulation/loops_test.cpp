@@ -92,7 +92,7 @@ void rage(server_on_loops& served, std::uint16_t number, int operations,
           smb_client_testing::channel_storm::tally& came) {
     const auto loop = io::best_available().value();
     system_random secrets;
-    const smb::client::seams world{.loop = *loop, .random = secrets, .clock = served.clock()};
+    const smb::client::dependencies world{.loop = *loop, .random = secrets, .clock = served.clock()};
     smb::auth::credentials who{.user = "u",
                                .domain = {},
                                .workstation = {},

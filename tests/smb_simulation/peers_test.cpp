@@ -18,7 +18,7 @@ namespace {
 
 using namespace smb;  // NOLINT: the names of one protocol
 using server::peer_lock;
-using server::peer_sign;
+using server::share_mode_lock_byte;
 using wire::command;
 using wire::nt_status;
 
@@ -28,25 +28,25 @@ public:
         return std::make_unique<seen_file>(*this);
     }
 
-    std::function<void()> before_raise;        // called once
-    std::deque<result<peer_sign>> in_the_way;  // the next answers; afterwards there are no
-                                               // conflicts
-    unsigned open_for_seals = 0;               // how often it still has a file open when it is sealed
-    bool has_locked = false;                   // has locked every byte of every file
+    std::function<void()> before_raise;                   // called once
+    std::deque<result<share_mode_lock_byte>> in_the_way;  // the next answers; afterwards there are no
+                                                          // conflicts
+    unsigned open_for_seals = 0;  // how often it still has a file open when it is sealed
+    bool has_locked = false;      // has locked every byte of every file
     unsigned seals = 0;
 
 private:
     class seen_file final : public server::peer_file {
     public:
         explicit seen_file(played_server& by) noexcept : by_(by) {}
-        result<peer_sign> raise(peer_sign, peer_sign) noexcept override {
+        result<share_mode_lock_byte> raise(share_mode_lock_byte, share_mode_lock_byte) noexcept override {
             if (const auto act = std::exchange(by_.before_raise, nullptr)) act();
-            if (by_.in_the_way.empty()) return peer_sign::none;
-            const result<peer_sign> said = by_.in_the_way.front();
+            if (by_.in_the_way.empty()) return share_mode_lock_byte::none;
+            const result<share_mode_lock_byte> said = by_.in_the_way.front();
             by_.in_the_way.pop_front();
             return said;
         }
-        void lower(peer_sign) noexcept override {}
+        void lower(share_mode_lock_byte) noexcept override {}
         result<void> seal() noexcept override {
             if (by_.open_for_seals == 0) return {};
             --by_.open_for_seals;
@@ -88,7 +88,7 @@ protected:
         return {.file = file, .elements = wire::lock_list(std::span(&element_, 1))};
     }
 
-    static result<peer_sign> busy() { return failure({EAGAIN, "raise"}); }
+    static result<share_mode_lock_byte> busy() { return failure({EAGAIN, "raise"}); }
 
     played_server other_;
     world world_{io::simulation_options{.seed = 1}, 1, nullptr, &other_};
@@ -109,13 +109,13 @@ TEST_F(peers, that_inspect_a_file_are_awaited_but_not_indefinitely) {
 }
 
 TEST_F(peers, report_conflicts_and_other_errors_are_failures) {
-    other_.in_the_way = {peer_sign::denies_reading};
+    other_.in_the_way = {share_mode_lock_byte::denies_reading};
     EXPECT_EQ(create(), nt_status::sharing_violation);
-    other_.in_the_way = {peer_sign::goes};
+    other_.in_the_way = {share_mode_lock_byte::goes};
     EXPECT_EQ(create(), nt_status::delete_pending);
     other_.in_the_way = {failure({ENOLCK, "raise"})};
     EXPECT_EQ(create(), nt_status::insufficient_resources);
-    other_.in_the_way = {peer_sign::none, peer_sign::denies_reading};
+    other_.in_the_way = {share_mode_lock_byte::none, share_mode_lock_byte::denies_reading};
     EXPECT_EQ(client_->answer_to(client_->send_create("file:stream")).status(), nt_status::sharing_violation)
         << "the peers of the file are also asked for a stream";
 }

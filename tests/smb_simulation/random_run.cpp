@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 // Draws networks that are calm, and networks in which everything is slow, short and late; each with
 // a fast or slow volume.
 [[nodiscard]] loops_world_options drawn(std::uint64_t seed) {
-    loops_world_options how{.seed = seed, .network = io::simulation_options::rough(seed)};
+    loops_world_options how{.seed = seed, .network = io::simulation_options::adversarial(seed)};
     // Without delays, clients see replies in the order in which loops send them.
     const auto delay_max = seed % 6 == 0 ? 50us : 0us;
     if (is_calm(seed))

@@ -40,7 +40,7 @@ outcome let_unruly_clients_live(std::uint64_t seed, const loops_world_options& h
 
 loops_world_options adversarial(std::uint64_t seed) {
     return {.seed = seed,
-            .network = io::simulation_options::rough(seed),
+            .network = io::simulation_options::adversarial(seed),
             .slowness = {.chance = seed % 2 == 0 ? 0U : 200U}};
 }
 

@@ -61,7 +61,7 @@ unsigned live_and_leave(std::uint64_t seed, const circumstances& how) {
 TEST(smb_server, is_empty_after_clients_that_end_everything_in_random_order) {
     for (const std::uint64_t seed : testing_by_simulation::seeds(60)) {
         const testing_by_simulation::replayable here(seed);
-        (void)live_and_leave(seed, {.options = io::simulation_options::rough(seed)});
+        (void)live_and_leave(seed, {.options = io::simulation_options::adversarial(seed)});
         if (testing::Test::HasFailure()) return;
     }
 }
@@ -80,7 +80,7 @@ TEST(smb_server, returns_durable_handles_to_clients_that_come_back_and_is_empty_
     for (const std::uint64_t seed : testing_by_simulation::seeds(40)) {
         const testing_by_simulation::replayable here(seed);
         reclaimed +=
-            live_and_leave(seed, {.options = io::simulation_options::rough(seed), .comes_back = true});
+            live_and_leave(seed, {.options = io::simulation_options::adversarial(seed), .comes_back = true});
         if (testing::Test::HasFailure()) return;
     }
     EXPECT_GT(reclaimed, 0U) << "no client reconnected to a handle";
@@ -89,7 +89,7 @@ TEST(smb_server, returns_durable_handles_to_clients_that_come_back_and_is_empty_
 TEST(smb_server, repeats_its_actions_with_the_same_seed) {
     std::uint64_t digests[2] = {};
     for (std::uint64_t& digest : digests) {
-        world simulated(io::simulation_options::rough(5), 5);
+        world simulated(io::simulation_options::adversarial(5), 5);
         clients all;
         simulated.clients.spawn(connect(simulated, all, {.seed = 5}).live());
         simulated.run();

@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
     const auto loop = io::best_available().value();
     system_clock_source clock;
     system_random secrets;
-    const seams world{.loop = *loop, .random = secrets, .clock = clock};
+    const dependencies world{.loop = *loop, .random = secrets, .clock = clock};
     const bool encrypts = std::strcmp(argv[8], "encrypted") == 0;
     channel_storm storm(
         world, [&](const connection_options& how) { return dial(world, std::span(&address, 1), how); },

@@ -11,12 +11,12 @@
 #include <ctime>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/cli/contest/contestants.hpp"
+#include "sluice/cli/contest/benchmark_subjects.hpp"
 
 // The system calls that each algorithm requires: no checks, no records, no treatment of dead
 // processes.
 
-namespace sluice::contest {
+namespace sluice::lock_benchmark {
 namespace {
 
 int open_file(const std::string& path, int flags = 0) {
@@ -111,9 +111,9 @@ private:
 };
 
 // Each process sleeps until the previous one in the ring wakes it.
-class hand_over final : public locker {
+class cross_loop_post final : public locker {
 public:
-    explicit hand_over(const standing& here) {
+    explicit cross_loop_post(const standing& here) {
         const int file = open_file(here.folder + "/file");
         ENSURE(::ftruncate(file, sizeof(ring)) == 0);
         void* const memory = ::mmap(nullptr, sizeof(ring), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -158,13 +158,13 @@ std::unique_ptr<locker> make(const standing& here) {
 
 }  // namespace
 
-std::vector<contestant> limits() {
+std::vector<benchmark_subject> limits() {
     return {
-        {.name = "limit.hand_over", .make = make<hand_over>, .needs_company = true},
+        {.name = "limit.hand_over", .make = make<cross_loop_post>, .needs_company = true},
         {.name = "limit.atomic_append", .make = make<atomic_append_limit>, .excludes = false},
         {.name = "limit.byte_ranges", .make = make<byte_ranges_limit>},
         {.name = "limit.lock_files", .make = make<lock_files_limit>},
     };
 }
 
-}  // namespace sluice::contest
+}  // namespace sluice::lock_benchmark

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/cli/contest/contestants.hpp"
+#include "sluice/cli/contest/benchmark_subjects.hpp"
 
-namespace sluice::contest {
+namespace sluice::lock_benchmark {
 namespace {
 
 int open_file(const std::string& path) {
@@ -136,7 +136,7 @@ std::unique_ptr<locker> make(const standing& here) {
 
 }  // namespace
 
-std::vector<contestant> peers() {
+std::vector<benchmark_subject> peers() {
     return {
         {.name = "flock", .make = make<flock_locker>},
         {.name = "fcntl.ofd", .make = make<fcntl_locker<F_OFD_SETLKW>>},
@@ -147,4 +147,4 @@ std::vector<contestant> peers() {
     };
 }
 
-}  // namespace sluice::contest
+}  // namespace sluice::lock_benchmark

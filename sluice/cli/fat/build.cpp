@@ -143,7 +143,7 @@ void run_build(const build_arguments& arguments) {
     const std::uint64_t bytes = size_of(arguments.size);
     const auto plan = fat::plan_format(bytes, options_of(arguments.format, when));
     if (not plan) fail_fat(fmt::format("{}: {}", arguments.image, plan.error()));
-    auto hold = write_hold::take(arguments.image);
+    auto hold = writer_lock::take(arguments.image);
     if (not hold) fail_fat(hold.error().message());
     check_present(arguments);
     new_image image(arguments.image, bytes);

@@ -70,7 +70,7 @@ std::expected<std::unique_ptr<image_stack>, open_failure> image_stack::open(cons
     if (done) done = made->open_image(name.file, options.overlay.empty() ? use : image_use::read);
     if (done and not options.overlay.empty()) {
         if (use == image_use::write) {
-            auto hold = write_hold::keep_writers_away(name.file);
+            auto hold = writer_lock::keep_writers_away(name.file);
             if (hold) made->hold_.emplace(*std::move(hold));
             const bool is_elsewhere = not hold and (hold.error() == std::errc::read_only_file_system or
                                                     hold.error() == std::errc::permission_denied);
@@ -95,7 +95,7 @@ outcome image_stack::open_image(const std::string& path, image_use use) {
         return std::unexpected(path + ": no such image");
     if (not file) return std::unexpected(file.error().message());
     if (writes) {
-        auto hold = write_hold::take(path);
+        auto hold = writer_lock::take(path);
         if (not hold) return std::unexpected(hold.error().message());
         hold_.emplace(*std::move(hold));
     }

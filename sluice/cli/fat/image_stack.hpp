@@ -7,7 +7,7 @@
 
 #include "sluice/cli/fat/image_options.hpp"
 #include "sluice/cli/fat/overlay_file.hpp"
-#include "sluice/cli/write_hold.hpp"
+#include "sluice/cli/writer_lock.hpp"
 #include "sluice/fat/check/boot_trust.hpp"
 #include "sluice/fat/codec/geometry.hpp"
 #include "sluice/fat/device/file_device.hpp"
@@ -78,7 +78,7 @@ private:
                                                                  const fat::geometry& shape);
 
     // In the order of their dependencies.
-    std::optional<write_hold> hold_;
+    std::optional<writer_lock> hold_;
     std::unique_ptr<fat::file_device> file_;
     std::int64_t modified_ = 0;
     std::unique_ptr<overlay_file> overlay_;

@@ -99,7 +99,7 @@ fat::format_plan plan_or_fail(const mkfs_arguments& arguments, std::uint64_t byt
 void run_mkfs(const mkfs_arguments& arguments) {
     const image_name name = parse_image(arguments.image);
     fat::format_options options = options_of(arguments.format, build_now());
-    auto hold = write_hold::take(name.file);
+    auto hold = writer_lock::take(name.file);
     if (not hold) fail_fat(hold.error().message());
     std::optional<fat::file_device> image = open_present(arguments, name.file);
     check_before(arguments, name, image ? &*image : nullptr);

@@ -67,7 +67,7 @@ void tidy_up(const overlay_arguments& arguments) {
 // image changes, the volume seen through it stays the same throughout, and it is emptied only after
 // a barrier of the image. Until then a marker prevents any use of the image without the overlay.
 void run_commit(const overlay_arguments& arguments) {
-    auto hold = write_hold::take(arguments.image);
+    auto hold = writer_lock::take(arguments.image);
     if (not hold) fail_fat(hold.error().message());
     if (is_emptied(arguments.overlay)) return tidy_up(arguments);
     auto handle = value_or_fail(io::file_handle::open({}, arguments.image, io::mode::write), arguments.image);
@@ -95,7 +95,7 @@ void run_commit(const overlay_arguments& arguments) {
 }
 
 void run_discard(const overlay_arguments& arguments) {
-    auto hold = write_hold::take(arguments.overlay);
+    auto hold = writer_lock::take(arguments.overlay);
     if (not hold) fail_fat(hold.error().message());
     auto file = value_or_fail(io::file_handle::open({}, arguments.overlay), arguments.overlay);
     fat::overlay_header raw{};

@@ -55,9 +55,9 @@ std::expected<std::unique_ptr<overlay_file>, std::string> overlay_file::open(con
     const auto refuse = [&](const std::string& why) { return std::unexpected(path + ": " + why); };
     const bool writes = wanted != purpose::read;
     const bool makes = wanted == purpose::write;
-    std::optional<write_hold> hold;
+    std::optional<writer_lock> hold;
     if (writes) {
-        auto taken = write_hold::take(path);
+        auto taken = writer_lock::take(path);
         if (not taken) return std::unexpected(taken.error().message());
         hold.emplace(*std::move(taken));
     }

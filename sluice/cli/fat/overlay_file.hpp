@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "sluice/cli/write_hold.hpp"
+#include "sluice/cli/writer_lock.hpp"
 #include "sluice/fat/device/overlay_device.hpp"
 #include "sluice/fat/device/sparse_device.hpp"
 
@@ -43,11 +43,11 @@ public:
     [[nodiscard]] result<void> empty() { return store_->empty(); }
 
 private:
-    overlay_file(std::optional<write_hold> hold, std::unique_ptr<fat::sparse_device> store,
+    overlay_file(std::optional<writer_lock> hold, std::unique_ptr<fat::sparse_device> store,
                  std::unique_ptr<fat::overlay_device> overlay) noexcept
         : hold_(std::move(hold)), store_(std::move(store)), overlay_(std::move(overlay)) {}
 
-    std::optional<write_hold> hold_;  // first: outlives the file that it protects
+    std::optional<writer_lock> hold_;  // first: outlives the file that it protects
     std::unique_ptr<fat::sparse_device> store_;
     std::unique_ptr<fat::overlay_device> overlay_;
 };

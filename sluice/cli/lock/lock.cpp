@@ -140,7 +140,7 @@ using closed_descriptors = std::array<bool, STDERR_FILENO + 1>;
     auto lock = inherited_lock::of_whole_file(copy, options.whole_file);
     const auto within =
         options.timeout_s ? deadline(std::chrono::duration<double>(*options.timeout_s)) : deadline();
-    const auto locked = lock.acquire(within, seams::of_this_machine());
+    const auto locked = lock.acquire(within, dependencies::of_this_machine());
     if (not locked and locked.error() == std::errc::timed_out)
         return refuse({.status = static_cast<exit_code>(options.conflict_status),
                        .message = fmt::format("descriptor {}: lock is held by another process", descriptor),

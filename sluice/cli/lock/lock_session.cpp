@@ -59,7 +59,7 @@ namespace {
             const int opened = ::open(path.c_str(), how | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
             if (opened >= 0) return opened;
             if (errno == ENOENT) {
-                auto created = open_lock_file({}, path, seams::of_this_machine(), access);
+                auto created = open_lock_file({}, path, dependencies::of_this_machine(), access);
                 if (not created) return failure(created.error());
                 return created->release().descriptor;
             }
@@ -67,7 +67,7 @@ namespace {
                                   errno == EPERM or errno == ENXIO;
             if (not may_read) return failure(error::with_path(errno, "open", path));
         }
-    } while (errno == EACCES and refusals.pause(seams::of_this_machine()));
+    } while (errno == EACCES and refusals.pause(dependencies::of_this_machine()));
     return failure(error::with_path(errno, "open", path));
 }
 
@@ -193,7 +193,7 @@ std::optional<lock_refusal> lock_session::acquire_whole_file() {
 }
 
 std::optional<lock_refusal> lock_session::acquire_mutex(const algorithm_choice& choice) {
-    auto mutex = open(choice.which, {}, options_.file, seams::of_this_machine(), options_.access);
+    auto mutex = open(choice.which, {}, options_.file, dependencies::of_this_machine(), options_.access);
     if (not mutex)
         return lock_refusal{status_of_open(mutex.error()),
                             fmt::format("{} ({}, because {}){}", mutex.error().message(),
@@ -217,7 +217,7 @@ std::optional<lock_refusal> lock_session::acquire_mutex(const algorithm_choice& 
 }
 
 std::optional<lock_refusal> lock_session::acquire_inherited() {
-    const auto locked = inherited_->acquire(remaining(), seams::of_this_machine());
+    const auto locked = inherited_->acquire(remaining(), dependencies::of_this_machine());
     if (locked) return std::nullopt;
     const bool is_contended = locked.error() == std::errc::timed_out;
     lock_refusal why =

@@ -16,8 +16,8 @@ void file_copier::run(std::size_t count) {
 }
 
 io::task<void> file_copier::copy_or_complain(std::size_t file) noexcept {
-    io::task<trouble> copying = copy(file);
-    const trouble met = co_await std::move(copying);
+    io::task<copy_error> copying = copy(file);
+    const copy_error met = co_await std::move(copying);
     if (met)
         share_.complain(path_of(file), *met);
     else
@@ -55,8 +55,8 @@ constexpr error difference(EILSEQ, "compare with the server's file");
 
 }  // namespace
 
-io::task<file_copier::trouble> file_copier::compare(remote_file& remote, io::file_handle& here,
-                                                    std::uint64_t begin, std::uint64_t end) noexcept {
+io::task<file_copier::copy_error> file_copier::compare(remote_file& remote, io::file_handle& here,
+                                                       std::uint64_t begin, std::uint64_t end) noexcept {
     std::vector<std::byte> room(download_piece_bytes);
     const byte_taker take = comparing_with(here, room);
     io::task<transferred<std::uint64_t>> reading = download(remote, begin, end, take);
@@ -82,8 +82,9 @@ io::task<transferred<bool>> file_copier::has_same_tail(remote_file& remote, io::
     co_return std::unexpected(compared.error());
 }
 
-io::task<file_copier::trouble> file_copier::check_version(const std::string& path, const file_status& before,
-                                                          file_status after) noexcept {
+io::task<file_copier::copy_error> file_copier::check_version(const std::string& path,
+                                                             const file_status& before,
+                                                             file_status after) noexcept {
     if (after == file_status{}) {
         io::task<outcome<file_status>> asking = share_.tree().status(path);
         const auto answered = co_await std::move(asking);

@@ -33,7 +33,7 @@ struct copy_options {
 class file_copier {
 public:
     /// The reason why a file was not copied; std::nullopt: it was copied.
-    using trouble = std::optional<std::string>;
+    using copy_error = std::optional<std::string>;
 
     file_copier(const file_copier&) = delete;
     file_copier& operator=(const file_copier&) = delete;
@@ -49,12 +49,12 @@ protected:
 
     /// Returns the path of a file on the share, for messages.
     [[nodiscard]] virtual const std::string& path_of(std::size_t file) const noexcept = 0;
-    [[nodiscard]] virtual io::task<trouble> copy(std::size_t file) noexcept = 0;
+    [[nodiscard]] virtual io::task<copy_error> copy(std::size_t file) noexcept = 0;
 
     /// Compares the bytes from `begin` to `end` of both files. Returns why they are not the same;
     /// std::nullopt if they are. Suspends. Allocates: a piece's buffer.
-    [[nodiscard]] static io::task<trouble> compare(smb::client::remote_file& remote, io::file_handle& here,
-                                                   std::uint64_t begin, std::uint64_t end) noexcept;
+    [[nodiscard]] static io::task<copy_error> compare(smb::client::remote_file& remote, io::file_handle& here,
+                                                      std::uint64_t begin, std::uint64_t end) noexcept;
 
     /// Returns whether the last compared_tail_bytes before `end` are the same in both files, of which neither
     /// may be longer than `whole`: the proof that an interrupted copy may be resumed at `end`. Suspends.
@@ -65,9 +65,9 @@ protected:
     /// Returns why a file that had the status `before` when the copy began is not the same version when it
     /// was closed; std::nullopt if it is. `after` is empty if the server did not report it; then it is
     /// queried.
-    [[nodiscard]] io::task<trouble> check_version(const std::string& path,
-                                                  const smb::client::file_status& before,
-                                                  smb::client::file_status after) noexcept;
+    [[nodiscard]] io::task<copy_error> check_version(const std::string& path,
+                                                     const smb::client::file_status& before,
+                                                     smb::client::file_status after) noexcept;
 
     /// Names of partial files. Prints a warning if --resume cannot find them.
     partial_names names_;

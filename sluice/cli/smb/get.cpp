@@ -51,7 +51,7 @@ private:
     }
 
     // A complete file replaces the target by renaming, which must not remove a device or a pipe.
-    [[nodiscard]] static trouble why_not(const fs::path& to) {
+    [[nodiscard]] static copy_error why_not(const fs::path& to) {
         std::error_code why;
         const fs::file_status there = fs::status(to, why);
         if (not fs::exists(there) or fs::is_regular_file(there)) return std::nullopt;
@@ -78,9 +78,9 @@ private:
                                     .file_number = number.value_or(0)});
     }
 
-    [[nodiscard]] io::task<trouble> copy(std::size_t number) noexcept override {
+    [[nodiscard]] io::task<copy_error> copy(std::size_t number) noexcept override {
         const fetched_file& file = files_[number];
-        if (const trouble refused = why_not(file.to)) co_return refused;
+        if (const copy_error refused = why_not(file.to)) co_return refused;
         if (how_.resumes and is_there_already(file)) {
             progress_.add(file.from.status.end_of_file_bytes);
             co_return std::nullopt;
@@ -93,20 +93,20 @@ private:
         if (not remote) co_return remote.error().message();
         const auto directory = io::path_handle::open(directory_of(file.to));
         std::optional<partial_file> part;
-        trouble met;
+        copy_error met;
         if (directory) {
-            io::task<trouble> fetching = fetch(file, **remote, *directory, part);
+            io::task<copy_error> fetching = fetch(file, **remote, *directory, part);
             met = co_await std::move(fetching);
         } else {
             met = directory.error().message();
         }
-        io::task<outcome<file_status>> closing = (*remote)->co_close();
-        const auto closed = co_await std::move(closing);
+        io::task<outcome<file_status>> close_task = (*remote)->co_close();
+        const auto closed = co_await std::move(close_task);
         if (met) co_return met;
         if (not closed) co_return closed.error().message();
-        io::task<trouble> checking = check_version(file.from.path, (*remote)->status(), *closed);
+        io::task<copy_error> checking = check_version(file.from.path, (*remote)->status(), *closed);
         if (auto changed = co_await std::move(checking)) co_return changed;
-        io::task<trouble> finishing = finish(*part, (*remote)->status());
+        io::task<copy_error> finishing = finish(*part, (*remote)->status());
         co_return co_await std::move(finishing);
     }
 
@@ -126,8 +126,8 @@ private:
     }
 
     // Receives the whole file into `part`.
-    io::task<trouble> fetch(const fetched_file& file, remote_file& remote, const io::path_handle& directory,
-                            std::optional<partial_file>& part) noexcept {
+    io::task<copy_error> fetch(const fetched_file& file, remote_file& remote,
+                               const io::path_handle& directory, std::optional<partial_file>& part) noexcept {
         const std::uint64_t size = remote.status().end_of_file_bytes;
         std::optional<partial_names::record> version;
         // Without a change time, as on FAT, two versions cannot be distinguished.
@@ -152,7 +152,7 @@ private:
                 "the file ended after {} of {} bytes: it was changed during the copy; copy it again", *end,
                 size);
         if (how_.verifies) {
-            io::task<trouble> comparing = compare(remote, part->file(), 0, size);
+            io::task<copy_error> comparing = compare(remote, part->file(), 0, size);
             if (auto difference = co_await std::move(comparing)) co_return difference;
         }
         co_return std::nullopt;
@@ -184,7 +184,7 @@ private:
     }
 
     // The data is on disk before the name refers to it.
-    io::task<trouble> finish(partial_file& part, const file_status& status) noexcept {
+    io::task<copy_error> finish(partial_file& part, const file_status& status) noexcept {
         if (const auto attached = part.file().set_multiplexer(&share_.loop()); not attached)
             co_return attached.error().message();
         const auto durable = co_await io::co_barrier(part.file(), io::barrier_kind::wait_data_only);

@@ -224,8 +224,8 @@ io::task<outcome<void>> load_generator::put_missing(lane& one) noexcept {
             const auto written = co_await std::move(writing);
             if (not written) co_return failed(written.error());
         }
-        io::task<outcome<file_status>> closing = file->co_close();
-        (void)co_await std::move(closing);
+        io::task<outcome<file_status>> close_task = file->co_close();
+        (void)co_await std::move(close_task);
     }
     co_return outcome<void>{};
 }
@@ -353,8 +353,8 @@ io::task<outcome<std::uint64_t>> load_generator::with_small_file(worker& who) no
         const outcome<void> deleted = co_await std::move(deleting);
         if (not deleted) moved = failed(deleted.error());
     }
-    io::task<outcome<file_status>> closing = file->co_close();
-    const auto closed = co_await std::move(closing);
+    io::task<outcome<file_status>> close_task = file->co_close();
+    const auto closed = co_await std::move(close_task);
     if (not moved) co_return failed(moved.error());
     if (not closed) co_return failed(closed.error());
     co_return std::uint64_t{*moved};
@@ -404,8 +404,8 @@ io::task<outcome<std::uint64_t>> load_generator::log_on_once() noexcept {
     } else {
         ended = failed(logged_on.error());
     }
-    io::task<void> closing = over->close();
-    co_await std::move(closing);
+    io::task<void> close_task = over->close();
+    co_await std::move(close_task);
     co_return ended;
 }
 
@@ -424,8 +424,8 @@ io::task<void> load_generator::remove_files(const std::string& folder) noexcept 
 io::task<void> load_generator::clean_up(bool keeps_files) noexcept {
     for (const std::unique_ptr<lane>& one : lanes_) {
         if (one->file == nullptr) continue;
-        io::task<outcome<file_status>> closing = one->file->co_close();
-        (void)co_await std::move(closing);
+        io::task<outcome<file_status>> close_task = one->file->co_close();
+        (void)co_await std::move(close_task);
     }
     for (const std::unique_ptr<lane>& one : lanes_ | std::views::reverse) {
         if (keeps_files) break;
@@ -438,8 +438,8 @@ io::task<void> load_generator::clean_up(bool keeps_files) noexcept {
             co_await std::move(leaving);
         }
         for (const std::unique_ptr<connection>& over : one->own) {
-            io::task<void> closing = over->close();
-            co_await std::move(closing);
+            io::task<void> close_task = over->close();
+            co_await std::move(close_task);
         }
     }
     lanes_.clear();

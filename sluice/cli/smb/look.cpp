@@ -84,8 +84,8 @@ io::task<transferred<std::uint64_t>> show(remote_share& share, const std::string
     const std::uint64_t size = (*remote)->status().end_of_file_bytes;
     io::task<transferred<std::uint64_t>> downloading = download(**remote, 0, size, take);
     auto end = co_await std::move(downloading);
-    io::task<outcome<file_status>> closing = (*remote)->co_close();
-    (void)co_await std::move(closing);
+    io::task<outcome<file_status>> close_task = (*remote)->co_close();
+    (void)co_await std::move(close_task);
     // A file that grows in the meantime, such as a log, is shown up to its earlier length.
     if (end and *end < size)
         end = std::unexpected(transfer_error{

@@ -112,7 +112,7 @@ private:
                 .mark = mark_of(names_.record_of({.place = share_path_of(file)}), record)};
     }
 
-    [[nodiscard]] io::task<trouble> copy(std::size_t number) noexcept override {
+    [[nodiscard]] io::task<copy_error> copy(std::size_t number) noexcept override {
         const given_file& file = files_[number];
         auto source = io::file_handle::open({}, file.from.string());
         if (not source) co_return source.error().message();
@@ -133,14 +133,14 @@ private:
         if (not opened) co_return opened.error().message();
         remote_file& remote = *opened->file;
         bool keeps = false;
-        io::task<trouble> sending = send(file, *source, *opened, of, keeps);
-        trouble met = co_await std::move(sending);
+        io::task<copy_error> sending = send(file, *source, *opened, of, keeps);
+        copy_error met = co_await std::move(sending);
         if (met and not keeps) {
             io::task<outcome<void>> removing = remote.delete_on_close();
             (void)co_await std::move(removing);  // best effort: the copy has failed in any case
         }
-        io::task<outcome<file_status>> closing = remote.co_close();
-        const auto closed = co_await std::move(closing);
+        io::task<outcome<file_status>> close_task = remote.co_close();
+        const auto closed = co_await std::move(close_task);
         if (not met and not closed) met = closed.error().message();
         if (not met and *closed != file_status{} and closed->end_of_file_bytes != of.bytes())
             met = wrong_size(*closed, of);
@@ -202,8 +202,8 @@ private:
                 io::task<outcome<void>> removing = found.file->delete_on_close();
                 (void)co_await std::move(removing);
             }
-            io::task<outcome<file_status>> closing = found.file->co_close();
-            (void)co_await std::move(closing);
+            io::task<outcome<file_status>> close_task = found.file->co_close();
+            (void)co_await std::move(close_task);
             if (not is_ours) co_return failed(created.error());
         }
     }
@@ -268,8 +268,8 @@ private:
     }
 
     // Sends the bytes; then gives the file its name and its times. `keeps` is set if --resume can continue.
-    io::task<trouble> send(const given_file& file, io::file_handle& source, partial& to, const original& of,
-                           bool& keeps) noexcept {
+    io::task<copy_error> send(const given_file& file, io::file_handle& source, partial& to,
+                              const original& of, bool& keeps) noexcept {
         io::task<transferred<std::uint64_t>> uploading = send_bytes(source, to, of);
         const auto end = co_await std::move(uploading);
         if (not end) {
@@ -282,7 +282,7 @@ private:
                              now->modified == of.status.modified and now->changed == of.status.changed;
         if (not is_same) co_return file.from.string() + ": changed during the copy; copy it again";
         if (how_.verifies) {
-            io::task<trouble> comparing = compare(*to.file, source, 0, *end);
+            io::task<copy_error> comparing = compare(*to.file, source, 0, *end);
             if (auto difference = co_await std::move(comparing)) co_return difference;
         }
         const file_times times{.created = to.is_marked ? of.modified : smb::wire::filetime{},

@@ -34,8 +34,8 @@ io::task<void> leave_politely(std::span<const std::unique_ptr<connection>> all, 
         co_await std::move(leaving);
     }
     for (const auto& each : all) {
-        io::task<void> closing = each->close();
-        co_await std::move(closing);
+        io::task<void> close_task = each->close();
+        co_await std::move(close_task);
     }
 }
 
@@ -155,7 +155,7 @@ void remote_share::connect(const remote_options& options) {
         .signs = not options.is_unsigned,
         .encryption = options.encrypts ? encryption::required : encryption::as_server_asks,
         .channels = options.channels};
-    const seams world{.loop = *loop_, .random = random_, .clock = clock_};
+    const dependencies world{.loop = *loop_, .random = random_, .clock = clock_};
     auto dialled = run(dial(world, *addresses, how));
     if (not dialled) refuse(dialled.error().message());
     connections_.push_back(dialled->release());
@@ -176,7 +176,7 @@ void remote_share::add_channels(unsigned count, std::span<const io::socket_addre
     connection_options same = how;
     same.client_guid = session_->first().agreed().client_guid;
     const auto named = run(tree_->interfaces(url_.port));
-    const seams world{.loop = *loop_, .random = random_, .clock = clock_};
+    const dependencies world{.loop = *loop_, .random = random_, .clock = clock_};
     for (unsigned i = 0; i != count; ++i) {
         std::vector<io::socket_address> candidates(known.begin(), known.end());
         if (named and not named->empty()) candidates.insert(candidates.begin(), (*named)[i % named->size()]);

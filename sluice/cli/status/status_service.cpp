@@ -101,18 +101,18 @@ io::task<void> status_service::answer(io::socket_handle& socket) noexcept {
     json_writer to;
     open_totals sum;
     write_status_head(to, totals, rates_);
-    io::task<bool> telling = tell_sessions(socket, to, totals.session_ids);
+    io::task<bool> telling = write_sessions(socket, to, totals.session_ids);
     bool is_listening = co_await std::move(telling);
     if (not is_listening) co_return;
-    telling = tell_opens(socket, to, sum, totals.open_numbers, asked == question::opens);
+    telling = write_opens(socket, to, sum, totals.open_numbers, asked == question::opens);
     is_listening = co_await std::move(telling);
     if (not is_listening) co_return;
     write_status_tail(to, totals, sum);
     (void)co_await co_write_all(socket, to.take() + "\n");
 }
 
-io::task<bool> status_service::tell_sessions(io::socket_handle& socket, json_writer& to,
-                                             const std::vector<std::uint64_t>& ids) noexcept {
+io::task<bool> status_service::write_sessions(io::socket_handle& socket, json_writer& to,
+                                              const std::vector<std::uint64_t>& ids) noexcept {
     to.key("sessions").begin_array();
     for (std::span<const std::uint64_t> left(ids); not left.empty();) {
         const auto slice = left.first(std::min(left.size(), sessions_slice));
@@ -128,8 +128,8 @@ io::task<bool> status_service::tell_sessions(io::socket_handle& socket, json_wri
     co_return true;
 }
 
-io::task<bool> status_service::tell_opens(io::socket_handle& socket, json_writer& to, open_totals& sum,
-                                          const std::vector<std::uint64_t>& numbers, bool lists) noexcept {
+io::task<bool> status_service::write_opens(io::socket_handle& socket, json_writer& to, open_totals& sum,
+                                           const std::vector<std::uint64_t>& numbers, bool lists) noexcept {
     const std::size_t slice_max = lists ? open_totals::slice_with_names : open_totals::slice;
     if (lists) to.key("opens").begin_array();
     for (std::span<const std::uint64_t> left(numbers); not left.empty();) {

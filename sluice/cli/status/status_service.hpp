@@ -3,10 +3,10 @@
 #include <memory>
 #include <string>
 
-#include "sluice/cli/status/answering_listener.hpp"
 #include "sluice/cli/status/json_writer.hpp"
 #include "sluice/cli/status/open_totals.hpp"
 #include "sluice/cli/status/rate_window.hpp"
+#include "sluice/cli/status/request_listener.hpp"
 #include "sluice/smb/server/server.hpp"
 
 namespace sluice::cli {
@@ -37,16 +37,16 @@ private:
 
     [[nodiscard]] io::task<void> sample() noexcept;
     [[nodiscard]] io::task<void> answer(io::socket_handle& socket) noexcept;
-    [[nodiscard]] io::task<bool> tell_sessions(io::socket_handle& socket, json_writer& to,
-                                               const std::vector<std::uint64_t>& ids) noexcept;
-    [[nodiscard]] io::task<bool> tell_opens(io::socket_handle& socket, json_writer& to, open_totals& sum,
-                                            const std::vector<std::uint64_t>& numbers, bool lists) noexcept;
+    [[nodiscard]] io::task<bool> write_sessions(io::socket_handle& socket, json_writer& to,
+                                                const std::vector<std::uint64_t>& ids) noexcept;
+    [[nodiscard]] io::task<bool> write_opens(io::socket_handle& socket, json_writer& to, open_totals& sum,
+                                             const std::vector<std::uint64_t>& numbers, bool lists) noexcept;
 
     smb::server::smb_server& server_;
     std::string path_;
     rate_window rates_;
     io::task_group sampling_;
-    answering_listener conversations_;
+    request_listener conversations_;
 };
 
 }  // namespace sluice::cli

@@ -202,7 +202,7 @@ private:
     void weigh_length() {
         const std::uint64_t has = shape_.fat_bytes / shape_.sector_bytes;
         const std::uint64_t needs = (shape_.fat_used_bytes() + shape_.sector_bytes - 1) / shape_.sector_bytes;
-        if (fat::has(shape_.odd, oddity::table_is_short))
+        if (fat::has(shape_.odd, format_anomaly::table_is_short))
             return set(evidence_kind::length, 2,
                        "the FAT has " + text(has) + " sectors, fewer than the clusters need");
         const bool is_long = has > needs + needs / 8 + 8;

@@ -22,7 +22,7 @@ public:
         : image_(image), shape_(shape), report_(report), problems_(problems) {}
 
     void check_image() {
-        if (has(shape_.odd, oddity::image_is_short))
+        if (has(shape_.odd, format_anomaly::image_is_short))
             problems_.add(of_volume(problem_kind::image_is_short, shape_.volume_bytes, image_.size_bytes()));
     }
 

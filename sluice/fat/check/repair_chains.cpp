@@ -18,7 +18,7 @@ constexpr std::uint64_t size_max = 0xffff'ffff;
 
 }  // namespace
 
-result<bool> repair_round::mend_chain(const problem& one) {
+result<bool> repair_round::repair_chain(const problem& one) {
     if (one.kind == problem_kind::root_start_bad) {
         const auto root = static_cast<std::uint32_t>(one.value);
         if (not shape_.is_cluster(root)) return false;
@@ -46,12 +46,12 @@ result<bool> repair_round::mend_chain(const problem& one) {
     return true;
 }
 
-result<bool> repair_round::mend_cross_link(const problem& one) {
-    if (one.slot_offset == 0) return mend_chain(one);  // the root
+result<bool> repair_round::repair_cross_link(const problem& one) {
+    if (one.slot_offset == 0) return repair_chain(one);  // the root
     const auto entry = read_slot(image_, one.slot_offset);
     if (not entry) return failure(entry.error());
     if (not is_directory(*entry)) return copy_shared(one, *entry);
-    if (one.cluster != 0) return mend_chain(one);
+    if (one.cluster != 0) return repair_chain(one);
     say(one, "removed the entry: the directory is also " + one.other);
     return free_slot(one);
 }
@@ -128,7 +128,7 @@ result<bool> repair_round::copy_shared(const problem& one, const directory_entry
 }
 
 // Rule 3. A chain that is too long is cut at the size; a later stage saves the removed clusters.
-result<bool> repair_round::mend_length(const problem& one) {
+result<bool> repair_round::repair_length(const problem& one) {
     if (one.kind == problem_kind::chain_too_long and one.cluster != 0) {
         ENSURE(shape_.is_cluster(one.cluster), "a chain ends in a cluster");
         table_->end_chain(one.cluster);

@@ -68,7 +68,7 @@ result<bool> repair_round::move_set_at(std::uint64_t offset) {
     return true;
 }
 
-result<bool> repair_round::mend_dots(const problem& one) {
+result<bool> repair_round::repair_dot_entries(const problem& one) {
     ENSURE(one.slot_offset >= shape_.data_offset and one.other.size() <= 2, "`.` and `..` are in a cluster");
     auto entry = read_slot(image_, one.slot_offset);
     if (not entry) return failure(entry.error());
@@ -95,7 +95,7 @@ result<bool> repair_round::mend_dots(const problem& one) {
 
 // Changes the short name. A long name is kept by giving its pieces the new checksum. If that is not
 // sufficient, the long name is the duplicate, and the next round removes it.
-result<bool> repair_round::mend_name(const problem& one, std::set<std::uint64_t>& renamed) {
+result<bool> repair_round::repair_name(const problem& one, std::set<std::uint64_t>& renamed) {
     ENSURE(one.slot_offset != 0, "the problem has an entry");
     auto entry = read_slot(image_, one.slot_offset);
     if (not entry) return failure(entry.error());

@@ -61,7 +61,7 @@ result<unsigned> repair_round::run(repair_stage stage, std::set<std::uint64_t>& 
         if (stage_of(one.kind) != stage) continue;
         if ((stage == repair_stage::lost or stage == repair_stage::marks) and not has_seen_everything())
             continue;
-        const auto done = mend(one, renamed);
+        const auto done = repair(one, renamed);
         if (not done) return failure(done.error());
         applied += *done;
         if (stage == repair_stage::tables and applied != 0) break;  // one remedy for all copies
@@ -80,34 +80,34 @@ bool repair_round::has_seen_everything() const noexcept {
            not found_.has(problem_kind::directory_too_large) and found_.problems_left_out == 0;
 }
 
-result<bool> repair_round::mend(const problem& one, std::set<std::uint64_t>& renamed) {
-    if (one.kind == problem_kind::boot_sector_bad) return mend_boot_sector();
-    if (one.kind == problem_kind::fats_differ) return mend_tables();
+result<bool> repair_round::repair(const problem& one, std::set<std::uint64_t>& renamed) {
+    if (one.kind == problem_kind::boot_sector_bad) return repair_boot_sector();
+    if (one.kind == problem_kind::fats_differ) return repair_tables();
     if (const auto loaded = load_table(); not loaded) return failure(loaded.error());
     switch (stage_of(one.kind)) {
         case repair_stage::root:
         case repair_stage::chains:
-            return one.kind == problem_kind::cross_link ? mend_cross_link(one) : mend_chain(one);
+            return one.kind == problem_kind::cross_link ? repair_cross_link(one) : repair_chain(one);
         case repair_stage::lengths:
-            return mend_length(one);
+            return repair_length(one);
         case repair_stage::entries:
             if (one.kind == problem_kind::dot_missing or one.kind == problem_kind::dot_wrong or
                 one.kind == problem_kind::dot_malformed)
-                return mend_dots(one);
+                return repair_dot_entries(one);
             if (one.kind == problem_kind::orphan_long_name) return drop_pieces(one);
             if (one.kind == problem_kind::bad_short_name or one.kind == problem_kind::duplicate_name)
-                return mend_name(one, renamed);
+                return repair_name(one, renamed);
             say(one, "removed the entry");
             return free_slot(one);
         case repair_stage::lost:
             return save_lost();
         default:
             ENSURE(stage_of(one.kind) == repair_stage::marks, "the stage has remedies");
-            return mend_marks(one);
+            return repair_dirty_marks(one);
     }
 }
 
-result<bool> repair_round::mend_boot_sector() {
+result<bool> repair_round::repair_boot_sector() {
     if (not found_.boot) return false;
     const boot_restoration& boot = *found_.boot;
     if (const auto done = image_.write_at(0, bytes_of(boot.sector).span()); not done)
@@ -121,7 +121,7 @@ result<bool> repair_round::mend_boot_sector() {
 }
 
 // Uses the copy with the fewest problems; the active one if no other is better.
-result<bool> repair_round::mend_tables() {
+result<bool> repair_round::repair_tables() {
     ENSURE(shape_.fat_count > 1, "only several copies can differ");
     std::uint32_t best = shape_.active_fat;
     std::uint64_t fewest = ~std::uint64_t{0};
@@ -196,7 +196,7 @@ bool repair_round::may_be_info() noexcept {
            std::ranges::all_of(bytes, [](std::byte each) { return each == std::byte{}; });
 }
 
-result<bool> repair_round::mend_marks(const problem& one) {
+result<bool> repair_round::repair_dirty_marks(const problem& one) {
     if (one.kind == problem_kind::media_differs) {
         if (const auto media = media_of_fats()) {
             const std::array<std::byte, 1> byte{static_cast<std::byte>(*media)};

@@ -30,18 +30,18 @@ public:
 
 private:
     // Each returns whether it changed anything.
-    result<bool> mend(const problem& one, std::set<std::uint64_t>& renamed);
-    result<bool> mend_boot_sector();
-    result<bool> mend_tables();
-    result<bool> mend_chain(const problem& one);
-    result<bool> mend_cross_link(const problem& one);
+    result<bool> repair(const problem& one, std::set<std::uint64_t>& renamed);
+    result<bool> repair_boot_sector();
+    result<bool> repair_tables();
+    result<bool> repair_chain(const problem& one);
+    result<bool> repair_cross_link(const problem& one);
     [[nodiscard]] std::optional<std::uint64_t> clusters_up_to(std::uint32_t last, std::uint32_t first) const;
     [[nodiscard]] std::vector<std::uint32_t> shared_from(std::uint32_t first, std::uint64_t most);
     result<bool> copy_shared(const problem& one, const directory_entry& entry);
-    result<bool> mend_length(const problem& one);
-    result<bool> mend_dots(const problem& one);
+    result<bool> repair_length(const problem& one);
+    result<bool> repair_dot_entries(const problem& one);
     result<bool> move_set_at(std::uint64_t offset);
-    result<bool> mend_name(const problem& one, std::set<std::uint64_t>& renamed);
+    result<bool> repair_name(const problem& one, std::set<std::uint64_t>& renamed);
     result<bool> drop_pieces(const problem& one);
     result<bool> save_lost();
     struct lost_chain {
@@ -50,7 +50,7 @@ private:
         std::uint32_t clusters;
     };
     result<bool> save_chain(directory_slots& root, const lost_chain& lost);
-    result<bool> mend_marks(const problem& one);
+    result<bool> repair_dirty_marks(const problem& one);
     [[nodiscard]] bool has_seen_everything() const noexcept;
     [[nodiscard]] bool may_be_info() noexcept;
     [[nodiscard]] std::optional<std::uint8_t> media_of_fats() noexcept;

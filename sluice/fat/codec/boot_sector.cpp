@@ -106,10 +106,10 @@ checked count_clusters(geometry& shape, const boot_sector& sector, const layout&
         return refuse(boot_fault::too_many_clusters, in_data, clusters_max(shape.type));
     const std::uint64_t entries = entries_in(shape.type, shape.fat_bytes);
     const std::uint64_t in_fat = entries > 2 ? entries - 2 : 0;
-    if (in_fat < in_data) shape.odd = shape.odd | oddity::table_is_short;
+    if (in_fat < in_data) shape.odd = shape.odd | format_anomaly::table_is_short;
     shape.cluster_count = static_cast<std::uint32_t>(std::min(in_data, in_fat));
     if (shape.type == fat_type::fat32 and in_data < strict_fat32_clusters_min)
-        shape.odd = shape.odd | oddity::few_clusters;
+        shape.odd = shape.odd | format_anomaly::few_clusters;
     return {};
 }
 
@@ -129,7 +129,7 @@ checked read_fat32_fields(geometry& shape, const fat32_fields& fields, std::uint
     shape.active_fat = shape.is_mirrored ? 0 : flags & 0xfU;
     if (shape.active_fat >= shape.fat_count)
         return refuse(boot_fault::active_fat, shape.active_fat, shape.fat_count);
-    if (fields.version.value() != 0) shape.odd = shape.odd | oddity::version_unknown;
+    if (fields.version.value() != 0) shape.odd = shape.odd | format_anomaly::version_unknown;
 
     const auto inside_reserved = [&](std::uint32_t number) -> std::optional<std::uint64_t> {
         if (number == 0 or number >= reserved) return std::nullopt;
@@ -137,17 +137,18 @@ checked read_fat32_fields(geometry& shape, const fat32_fields& fields, std::uint
     };
     shape.info_offset = inside_reserved(fields.info_sector.value());
     shape.backup_offset = inside_reserved(fields.backup_sector.value());
-    if (not shape.info_offset) shape.odd = shape.odd | oddity::info_sector_lost;
+    if (not shape.info_offset) shape.odd = shape.odd | format_anomaly::info_sector_lost;
     return {};
 }
 
-oddity oddities_of(const boot_sector& sector, const geometry& shape, std::uint64_t device_bytes) noexcept {
-    oddity odd = oddity::none;
-    if (sector.signature.value() != 0xaa55) odd = odd | oddity::no_signature;
-    if (shape.volume_bytes > device_bytes) odd = odd | oddity::image_is_short;
-    if (shape.fat_count == 1) odd = odd | oddity::one_table;
+format_anomaly oddities_of(const boot_sector& sector, const geometry& shape,
+                           std::uint64_t device_bytes) noexcept {
+    format_anomaly odd = format_anomaly::none;
+    if (sector.signature.value() != 0xaa55) odd = odd | format_anomaly::no_signature;
+    if (shape.volume_bytes > device_bytes) odd = odd | format_anomaly::image_is_short;
+    if (shape.fat_count == 1) odd = odd | format_anomaly::one_table;
     const bool jumps = sector.jump[0] == std::byte{0xeb} or sector.jump[0] == std::byte{0xe9};
-    if (not jumps) odd = odd | oddity::unusual_jump;
+    if (not jumps) odd = odd | format_anomaly::unusual_jump;
     return odd;
 }
 

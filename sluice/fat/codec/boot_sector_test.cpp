@@ -25,7 +25,7 @@ TEST(boot_sector, decodes_to_the_geometry_of_a_floppy) {
     EXPECT_EQ(shape->cluster_offset(3), 34U * 512);
     EXPECT_EQ(shape->serial, 0x1234'5678U);
     EXPECT_EQ(std::string_view(shape->label.data(), 11), "FLOPPY     ");
-    EXPECT_EQ(shape->odd, oddity::none);
+    EXPECT_EQ(shape->odd, format_anomaly::none);
     EXPECT_FALSE(shape->is_dirty);
 }
 
@@ -38,7 +38,7 @@ TEST(boot_sector, for_fat32_has_root_cluster_info_and_backup_sectors) {
     EXPECT_EQ(shape->info_offset, 512U);
     EXPECT_EQ(shape->backup_offset, 6U * 512);
     EXPECT_TRUE(shape->is_mirrored);
-    EXPECT_EQ(shape->odd, oddity::none);
+    EXPECT_EQ(shape->odd, format_anomaly::none);
 }
 
 TEST(boot_sector, without_16_bit_fat_length_is_fat32_however_few_clusters_as_linux_reads_it) {
@@ -48,7 +48,7 @@ TEST(boot_sector, without_16_bit_fat_length_is_fat32_however_few_clusters_as_lin
     ASSERT_TRUE(shape);
     EXPECT_EQ(shape->type, fat_type::fat32);
     EXPECT_EQ(shape->cluster_count, 100U);
-    EXPECT_TRUE(has(shape->odd, oddity::few_clusters));
+    EXPECT_TRUE(has(shape->odd, format_anomaly::few_clusters));
 }
 
 TEST(boot_sector, decides_between_fat12_and_fat16_at_4085_clusters) {
@@ -67,14 +67,14 @@ TEST(boot_sector, counts_no_cluster_without_an_entry_in_the_fat) {
     const auto shape = decode_boot_sector(sector, floppy_bytes);
     ASSERT_TRUE(shape);
     EXPECT_EQ(shape->cluster_count, 1024U * 2 / 3 - 2);
-    EXPECT_TRUE(has(shape->odd, oddity::table_is_short));
+    EXPECT_TRUE(has(shape->odd, format_anomaly::table_is_short));
     EXPECT_LE(shape->fat_used_bytes(), shape->fat_bytes);
 }
 
 TEST(boot_sector, with_more_sectors_than_the_image_has_is_still_read) {
     const auto shape = decode_boot_sector(floppy_boot_sector(), 100'000);
     ASSERT_TRUE(shape);
-    EXPECT_TRUE(has(shape->odd, oddity::image_is_short));
+    EXPECT_TRUE(has(shape->odd, format_anomaly::image_is_short));
 }
 
 TEST(boot_sector, may_declare_one_fat_as_the_only_active_one) {

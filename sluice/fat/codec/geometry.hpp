@@ -10,7 +10,7 @@
 namespace sluice::fat {
 
 /// Deviations from the specification of a volume that can still be read.
-enum class oddity : std::uint16_t {
+enum class format_anomaly : std::uint16_t {
     none = 0,
     no_signature = 1,       ///< the sector does not end in 55 AA
     few_clusters = 2,       ///< FAT32 by its fields, with fewer clusters than the specification requires
@@ -22,10 +22,10 @@ enum class oddity : std::uint16_t {
     unusual_jump = 128,     ///< does not begin with a jump instruction
     media_differs = 256,    ///< FAT[0] does not repeat the media byte (set by the reader of FAT[0])
 };
-[[nodiscard]] constexpr oddity operator|(oddity a, oddity b) noexcept {
-    return static_cast<oddity>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+[[nodiscard]] constexpr format_anomaly operator|(format_anomaly a, format_anomaly b) noexcept {
+    return static_cast<format_anomaly>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }
-[[nodiscard]] constexpr bool has(oddity set, oddity wanted) noexcept {
+[[nodiscard]] constexpr bool has(format_anomaly set, format_anomaly wanted) noexcept {
     return (static_cast<unsigned>(set) & static_cast<unsigned>(wanted)) != 0;
 }
 
@@ -71,7 +71,7 @@ struct geometry {
     bool has_extended_fields = false;  // serial, label and the dirty mark exist (not on the oldest floppies)
     std::uint32_t serial = 0;
     std::array<char, 11> label{};  // as in the boot sector, padded with spaces; the root may have another
-    oddity odd = oddity::none;
+    format_anomaly odd = format_anomaly::none;
 
     [[nodiscard]] constexpr std::uint32_t last_cluster() const noexcept { return cluster_count + 1; }
     [[nodiscard]] constexpr bool is_cluster(std::uint32_t cluster) const noexcept {

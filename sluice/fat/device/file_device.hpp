@@ -53,11 +53,11 @@ public:
     using device::write_at;
 
 private:
-    struct abilities {
+    struct capabilities {
         bool discards = false;
         bool can_forget = false;
     };
-    file_device(io::file_handle file, std::uint64_t size, abilities can) noexcept
+    file_device(io::file_handle file, std::uint64_t size, capabilities can) noexcept
         : file_(std::move(file)), size_(size), can_forget_(can.can_forget), discards_(can.discards) {}
     [[nodiscard]] static result<file_device> make(io::file_handle file, std::uint64_t size_bytes,
                                                   bool discards) noexcept;

@@ -158,7 +158,7 @@ result<overlay_device::slot_run> overlay_device::take_slots(std::uint32_t most) 
     return taken;
 }
 
-void overlay_device::give_back(slot_run which) {
+void overlay_device::release(slot_run which) {
     const std::scoped_lock guard(slots_);
     ENSURE(which.first <= next_ and which.count <= next_ - which.first, "only allocated slots are released");
     for (std::uint32_t i = 0; i < which.count; ++i)

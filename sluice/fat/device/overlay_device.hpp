@@ -92,7 +92,7 @@ private:
         std::uint32_t count = 0;
     };
     [[nodiscard]] result<slot_run> take_slots(std::uint32_t most);
-    void give_back(slot_run which);
+    void release(slot_run which);
     void publish(std::uint32_t block, slot_run in);
 
     struct stretch {  // blocks in consecutive slots, or in the image

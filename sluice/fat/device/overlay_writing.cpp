@@ -40,7 +40,7 @@ result<std::uint64_t> overlay_device::write_new(std::uint64_t offset,
     const auto done = store_.write_at(binding_.layout.slot_offset(run->first),
                                       bytes.first(static_cast<std::size_t>(length)));
     if (not done) {
-        give_back(*run);
+        release(*run);
         return failure(done.error());
     }
     publish(block, *run);
@@ -151,7 +151,7 @@ result<std::uint64_t> overlay_device::clear_new(std::uint64_t offset, std::uint6
     const std::uint64_t cleared = std::uint64_t{run->count} * block_bytes;
     const auto done = store_.punch_hole({binding_.layout.slot_offset(run->first), cleared});
     if (not done) {
-        give_back(*run);
+        release(*run);
         return failure(done.error());
     }
     publish(block_at(offset), *run);

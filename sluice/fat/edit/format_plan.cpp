@@ -304,7 +304,7 @@ std::expected<format_plan, std::string> plan_format(std::uint64_t device_bytes,
                      .label_time = options.label_time};
     const auto shape = decode_boot_sector(plan.boot, device_bytes);
     ENSURE(shape.has_value() and shape->type == chosen->type, "what we make we can read");
-    ENSURE(shape->odd == oddity::none or shape->odd == oddity::one_table);
+    ENSURE(shape->odd == format_anomaly::none or shape->odd == format_anomaly::one_table);
     ENSURE(shape->cluster_count == chosen->clusters(options) and
            shape->data_offset == chosen->data_start(options) * options.sector_bytes);
     plan.shape = *shape;

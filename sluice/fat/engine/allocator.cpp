@@ -19,12 +19,12 @@ void append(std::vector<cluster_extent>& taken, cluster_extent what) {
 
 }  // namespace
 
-void reservation::give_back() noexcept {
+void reservation::release() noexcept {
     const std::scoped_lock guard(from_.mutex_);
-    from_.give_back(*this);
+    from_.release(*this);
 }
 
-void allocator::give_back(reservation& which) noexcept {
+void allocator::release(reservation& which) noexcept {
     if (which.held_.length == 0) return;
     ENSURE(reserved_ >= which.held_.length, "reserved clusters are counted");
     map_.give(which.held_);
@@ -69,8 +69,8 @@ result<void> allocator::allocate(const allocation_request& wanted, reservation& 
     if (take_reserved(wanted, own, taken)) return {};
     if (map_.free_count() + own.held_.length < wanted.wanted)
         while (not reservations_.empty())
-            give_back(**reservations_.begin());
-    give_back(own);
+            release(**reservations_.begin());
+    release(own);
     if (map_.free_count() < wanted.wanted) {
         const bool has_hope = map_.free_count() + released_count_ >= wanted.wanted;
         return failure({has_hope ? EAGAIN : ENOSPC, "allocate clusters"});

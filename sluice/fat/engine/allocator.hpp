@@ -20,9 +20,9 @@ public:
     explicit reservation(allocator& from) noexcept : from_(from) {}
     reservation(const reservation&) = delete;
     reservation& operator=(const reservation&) = delete;
-    ~reservation() { give_back(); }
+    ~reservation() { release(); }
 
-    void give_back() noexcept;
+    void release() noexcept;
 
 private:
     friend class allocator;
@@ -81,7 +81,7 @@ public:
 private:
     friend class reservation;
 
-    void give_back(reservation& which) noexcept;
+    void release(reservation& which) noexcept;
     [[nodiscard]] bool take_reserved(const allocation_request& wanted, reservation& own,
                                      std::vector<cluster_extent>& taken);
     std::uint32_t take_row(cluster_extent row, std::uint32_t wanted, std::vector<cluster_extent>& taken);

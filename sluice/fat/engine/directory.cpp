@@ -128,13 +128,13 @@ void directory::index(slots which, const directory_entry& raw, const long_name_c
     if (entry.name.empty()) return;
     entry.alias = shown_text(text_of(raw.name, 0, page_));
     if (equal_ignoring_case(entry.alias, entry.name)) entry.alias.clear();
-    if (not put_leftover_aside(entry)) names_.add(std::move(entry));
+    if (not skip_leftover_entry(entry)) names_.add(std::move(entry));
 }
 
 // Handles two entries with the same name. One of them may be the result of a change of case that a
 // crash interrupted: if the new name had no room in its sector, it is in another sector and takes
 // more slots. Marks that one for removal. Returns whether it is `fresh`.
-bool directory::put_leftover_aside(const name_entry& fresh) {
+bool directory::skip_leftover_entry(const name_entry& fresh) {
     const name_entry* const twin = names_.find(fresh.name);
     if (twin == nullptr or not equal_ignoring_case(twin->name, fresh.name)) return false;
     ENSURE(twin->slot != fresh.slot, "an entry is not its own twin");

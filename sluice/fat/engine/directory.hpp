@@ -88,7 +88,7 @@ public:
     void join(std::uint32_t slot, const name_entry& other) noexcept;
     /// Changes the case of a name, in place or elsewhere in its sector, which is written
     /// atomically. Returns the new slot, or std::nullopt if the sector has no room.
-    [[nodiscard]] std::optional<std::uint32_t> respell(std::uint32_t slot, std::string_view name);
+    [[nodiscard]] std::optional<std::uint32_t> change_case(std::uint32_t slot, std::string_view name);
 
     [[nodiscard]] bool is_dirty() const noexcept { return dirty_count_ != 0; }
     [[nodiscard]] bool has_removals() const noexcept {
@@ -111,7 +111,7 @@ private:
     result<void> read_clusters(cluster_chain& chain);
     void build_index();
     void index(slots which, const directory_entry& raw, const long_name_collector& pieces);
-    [[nodiscard]] bool put_leftover_aside(const name_entry& fresh);
+    [[nodiscard]] bool skip_leftover_entry(const name_entry& fresh);
 
     [[nodiscard]] std::uint32_t slot_count() const noexcept {
         return static_cast<std::uint32_t>(image_.size() / slot_bytes);

@@ -228,7 +228,7 @@ std::optional<std::uint32_t> directory::room_instead_of(slots old, std::uint32_t
     return found;
 }
 
-std::optional<std::uint32_t> directory::respell(std::uint32_t slot, std::string_view name) {
+std::optional<std::uint32_t> directory::change_case(std::uint32_t slot, std::string_view name) {
     name_entry entry = *at(slot);
     directory_entry raw = read(slot);
     const slots old = set_of(entry);

@@ -44,12 +44,12 @@ bool extent_pin_table::was_lent(cluster_extent what) const noexcept {
     return any_count_from(once, what);
 }
 
-loan::~loan() {
+extent_pin::~extent_pin() {
     for (const cluster_extent& each : lent_)
         book_->end(each);
 }
 
-void loan::add(cluster_extent what) {
+void extent_pin::add(cluster_extent what) {
     book_->begin(what);
     lent_.push_back(what);
 }

@@ -43,12 +43,12 @@ private:
 
 /// The pinned extents of one user. The destructor unpins them; the table may outlive the volume.
 /// Thread safety: one thread at a time. Allocates: a list.
-class loan {
+class extent_pin {
 public:
-    explicit loan(std::shared_ptr<extent_pin_table> in) noexcept : book_(std::move(in)) {}
-    loan(const loan&) = delete;
-    loan& operator=(const loan&) = delete;
-    ~loan();
+    explicit extent_pin(std::shared_ptr<extent_pin_table> in) noexcept : book_(std::move(in)) {}
+    extent_pin(const extent_pin&) = delete;
+    extent_pin& operator=(const extent_pin&) = delete;
+    ~extent_pin();
 
     void add(cluster_extent what);
 

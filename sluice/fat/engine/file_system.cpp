@@ -190,8 +190,8 @@ void file_system::trim() noexcept {
 
 // A lookup does not wait for changes_; it leaves the eviction to a later call.
 void file_system::try_to_trim() noexcept {
-    const std::unique_lock changing(changes_, std::try_to_lock);
-    if (changing) trim();
+    const std::unique_lock change_guard(changes_, std::try_to_lock);
+    if (change_guard) trim();
 }
 
 // Finds an item. Each component before the last must be a directory.
@@ -251,10 +251,10 @@ void file_system::closed(item_ptr& which) noexcept {
     --handles_;
     if (--which->handles != 0) return;
     if (which->is_removed) {
-        give_up(*which);
+        drop(*which);
     } else {
         const std::unique_lock alone(which->mutex);
-        if (which->reserved) which->reserved->give_back();
+        if (which->reserved) which->reserved->release();
     }
     forget_use(which);
 }

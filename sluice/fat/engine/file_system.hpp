@@ -108,7 +108,7 @@ private:
 ///      becomes part of a chain only for the file that it was allocated to, and gets no link
 ///      before. So if two files of a damaged volume share a cluster, they do not free it twice, and
 ///      neither continues after a cluster that the other has freed.
-///   6. Pinned extents (lend()) are not reallocated before they are unpinned, and extents that were
+///   6. Pinned extents (pin_extents()) are not reallocated before they are unpinned, and extents that were
 ///      ever pinned are not reallocated before the host has evicted their pages. So a holder of a
 ///      pin, or of pages spliced from it, sees old or new bytes of that file, but never those of
 ///      another file.
@@ -235,14 +235,14 @@ public:
                                                const std::function<bool(const piece&)>& visit,
                                                may_wait waits = may_wait::yes) noexcept;
 
-    /// Returns whether lend() can work: the device is (part of) a file of the host, and either it
+    /// Returns whether pin_extents() can work: the device is (part of) a file of the host, and either it
     /// is read-only, or clusters are whole pages that can be evicted from the host's memory.
     [[nodiscard]] bool lends() const noexcept { return lends_; }
     /// Pins bytes and returns their location in the file of the host, for transfers that bypass the
     /// engine and its locks: later writes to the file may or may not be visible. Errors: as read;
     /// EOPNOTSUPP if extents cannot be pinned; E2BIG if there are more than `runs_max` runs.
-    [[nodiscard]] result<vfs::host_runs> lend(item& of, byte_extent where, std::size_t runs_max,
-                                              may_wait waits = may_wait::yes) noexcept;
+    [[nodiscard]] result<vfs::host_runs> pin_extents(item& of, byte_extent where, std::size_t runs_max,
+                                                     may_wait waits = may_wait::yes) noexcept;
 
     /// Makes all changes durable, in order. Errors: those of the device; the next commit retries
     /// the rest.
@@ -296,7 +296,7 @@ private:
     void touch(const item_ptr& which);
     [[nodiscard]] result<void> move_over(const item_ptr& what, const place& there);
     [[nodiscard]] result<void> move_to(const item_ptr& what, const place& there);
-    [[nodiscard]] result<void> respell(const item_ptr& what, const place& there);
+    [[nodiscard]] result<void> change_case(const item_ptr& what, const place& there);
     void settle_in(const item_ptr& what, const place& there, const name_entry& entry);
     [[nodiscard]] result<void> may_replace(const item_ptr& what, const item_ptr& other);
     [[nodiscard]] result<void> after_change();
@@ -328,7 +328,7 @@ private:
     [[nodiscard]] result<std::vector<cluster_extent>> take_better_room(item& of, std::uint32_t runs) noexcept;
     [[nodiscard]] result<void> copy_to(item& of, std::span<const cluster_extent> room) noexcept;
     [[nodiscard]] result<void> move_to_clusters(item& of, std::span<const cluster_extent> room) noexcept;
-    void give_up(item& of) noexcept;
+    void drop(item& of) noexcept;
     void mark_changed(item& of, bool is_content) noexcept;
 
     // commit, with changes_ and names_ held (file_system_commit.cpp)

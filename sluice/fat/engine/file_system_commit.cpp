@@ -223,14 +223,14 @@ result<void> file_system::free_given_up(given_up& what) noexcept {
 
 result<void> file_system::commit() noexcept {
     if (options_.is_read_only) return {};
-    const std::scoped_lock changing(changes_);
+    const std::scoped_lock change_guard(changes_);
     const std::scoped_lock guard(names_);
     return commit_locked();
 }
 
 result<void> file_system::unmount() noexcept {
     if (options_.is_read_only) return {};
-    const std::scoped_lock changing(changes_);
+    const std::scoped_lock change_guard(changes_);
     const std::scoped_lock guard(names_);
     if (const auto done = commit_locked(); not done) return done;
     if (const auto done = mark_clean(); not done) return done;

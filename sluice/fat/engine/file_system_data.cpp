@@ -287,7 +287,7 @@ result<void> file_system::shrink(item& of, std::uint64_t size_bytes) noexcept {
     ENSURE(size_bytes <= of.size(), "shrinking does not increase the size");
     const auto wanted =
         static_cast<std::uint32_t>((size_bytes + shape_.cluster_bytes - 1) / shape_.cluster_bytes);
-    if (of.reserved) of.reserved->give_back();
+    if (of.reserved) of.reserved->release();
     const auto gone = of.chain.cut(wanted);
     // Clusters that cannot be followed to the end of the chain are not freed, because their owner
     // is unknown.
@@ -426,11 +426,11 @@ std::shared_ptr<extent_pin_table> file_system::loans_so_far() noexcept {
 
 // Adds the pins while the ranges are locked. A truncation comes later, and frees the clusters even
 // later.
-result<vfs::host_runs> file_system::lend(item& of, byte_extent where, std::size_t runs_max,
-                                         may_wait waits) noexcept {
+result<vfs::host_runs> file_system::pin_extents(item& of, byte_extent where, std::size_t runs_max,
+                                                may_wait waits) noexcept {
     if (not lends_) return failure({EOPNOTSUPP, "lend"});
     vfs::host_runs made;
-    const auto noted = options_.is_read_only ? nullptr : std::make_shared<loan>(loans());
+    const auto noted = options_.is_read_only ? nullptr : std::make_shared<extent_pin>(loans());
     bool fits = true;
     const auto done = for_each_extent(
         of, where,
@@ -454,7 +454,7 @@ result<vfs::host_runs> file_system::lend(item& of, byte_extent where, std::size_
 }
 
 // Requires names_. The item has no handles and cannot be found any more.
-void file_system::give_up(item& of) noexcept {
+void file_system::drop(item& of) noexcept {
     if (of.content != nullptr) {
         drop_content(of);
         recent_.remove_if([&](const item_ptr& each) { return each.get() == &of; });

@@ -100,7 +100,7 @@ result<void> file_system::copy_to(item& of, std::span<const cluster_extent> room
 
 result<void> file_system::move_to_clusters(item& of, std::span<const cluster_extent> room) noexcept {
     const std::unique_lock guard(of.mutex);
-    if (of.reserved) of.reserved->give_back();
+    if (of.reserved) of.reserved->release();
     const auto gone = of.chain.replace(room);
     if (not gone) return failure(gone.error());
     ENSURE(of.chain.is_counted() and clusters_in(*gone) == *of.chain.count(),

@@ -132,7 +132,7 @@ result<std::uint32_t> file_system::make_directory_cluster(const item& parent) {
 
 result<item_handle> file_system::create(std::string_view path, bool is_directory, attributes bits) noexcept {
     if (const auto may = may_change(); not may) return failure(may.error());
-    const std::scoped_lock changing(changes_);
+    const std::scoped_lock change_guard(changes_);
     const std::scoped_lock guard(names_);
     trim();
     auto there = place_of(path);
@@ -159,7 +159,7 @@ result<item_handle> file_system::create(std::string_view path, bool is_directory
 
 result<void> file_system::remove(item& what) noexcept {
     if (const auto may = may_change(); not may) return may;
-    const std::scoped_lock changing(changes_);
+    const std::scoped_lock change_guard(changes_);
     const std::scoped_lock guard(names_);
     const item_ptr self = what.shared_from_this();
     if (self == root_) return failure({EBUSY, "remove"});
@@ -178,7 +178,7 @@ result<void> file_system::remove(item& what) noexcept {
     ENSURE((*in)->is_leaving(what.name.view()), "a removed name is on the disk until a commit");
     what.is_removed = true;
     dirty_directories_.erase(self);
-    if (what.handles == 0) give_up(what);
+    if (what.handles == 0) drop(what);
     return after_change();
 }
 
@@ -194,7 +194,7 @@ result<void> file_system::may_replace(const item_ptr& what, const item_ptr& othe
 
 result<void> file_system::rename(item& what, std::string_view path, if_taken taken) noexcept {
     if (const auto may = may_change(); not may) return may;
-    const std::scoped_lock changing(changes_);
+    const std::scoped_lock change_guard(changes_);
     const std::scoped_lock guard(names_);
     trim();
     const item_ptr self = what.shared_from_this();
@@ -210,7 +210,7 @@ result<void> file_system::rename(item& what, std::string_view path, if_taken tak
     if (const auto in = content_of(what.parent); not in) return failure(in.error());
     if (other == self) {
         if (what.name == there->name) return {};
-        if (const auto done = respell(self, *there); not done) return done;
+        if (const auto done = change_case(self, *there); not done) return done;
         return after_change();
     }
     if (other != nullptr) {
@@ -219,7 +219,7 @@ result<void> file_system::rename(item& what, std::string_view path, if_taken tak
         if (not done) return done;
         if (self->name != there->name) {
             there->taken = there->in->at(self->slot);
-            if (const auto spelled = respell(self, *there); not spelled) return spelled;
+            if (const auto spelled = change_case(self, *there); not spelled) return spelled;
         }
         return after_change();
     }
@@ -280,13 +280,13 @@ result<void> file_system::move_over(const item_ptr& what, const place& there) {
     touch(there.parent);
     if (from == there.parent) from->content->join(slot, entry);
     settle_in(what, there, entry);
-    if (other->handles == 0) give_up(*other);
+    if (other->handles == 0) drop(*other);
     return {};
 }
 
-result<void> file_system::respell(const item_ptr& what, const place& there) {
+result<void> file_system::change_case(const item_ptr& what, const place& there) {
     ENSURE(what->parent == there.parent, "a name changes its case where it is");
-    if (const auto slot = there.in->respell(what->slot, there.name)) {
+    if (const auto slot = there.in->change_case(what->slot, there.name)) {
         touch(there.parent);
         settle_in(what, there, *there.in->at(*slot));
         return {};

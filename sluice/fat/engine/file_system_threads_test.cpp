@@ -379,7 +379,7 @@ TEST(file_system_threads, a_thread_that_has_pinned_a_file_never_reads_another) {
             while (not is_over) {
                 auto file = fs->find(std::string(1, letter));
                 if (not file) continue;
-                const auto lent = fs->lend(**file, {.offset = 0, .length = file_bytes}, 100);
+                const auto lent = fs->pin_extents(**file, {.offset = 0, .length = file_bytes}, 100);
                 *file = {};  // its clusters are freed, except pinned ones
                 if (not lent) continue;
                 for (const int until = turns + 9; turns < until and not is_over;)

@@ -75,7 +75,7 @@ result<vfs::metadata> node::status() noexcept {
 }
 
 result<void> node::change(const vfs::metadata_change& wanted) noexcept {
-    if (wanted.is_sparse.value_or(false)) return unheard_of("make sparse");
+    if (wanted.is_sparse.value_or(false)) return not_supported("make sparse");
     if (wanted.is_empty()) return {};
     item_change asked{.created = wanted.born, .accessed = wanted.accessed, .modified = wanted.modified};
     if (wanted.dos) asked.bits = static_cast<attributes>(*wanted.dos);
@@ -89,9 +89,10 @@ result<void> node::open_data(vfs::data_access wanted) noexcept {
 }
 
 // Never waits: on failure the caller uses co_read instead.
-result<vfs::host_runs> node::lend(io::extent_pair range, std::size_t runs_max) noexcept {
+result<vfs::host_runs> node::pin_extents(io::extent_pair range, std::size_t runs_max) noexcept {
     if (const auto may = may_use(granted_.can_read()); not may) return failure(may.error());
-    return system_.lend(*item_, {.offset = range.offset, .length = range.length}, runs_max, may_wait::no);
+    return system_.pin_extents(*item_, {.offset = range.offset, .length = range.length}, runs_max,
+                               may_wait::no);
 }
 
 // Runs a call that may wait on a thread, so that no loop waits for it.
@@ -118,7 +119,7 @@ io::task<result<std::size_t>> node::co_read(std::span<std::byte> into, std::uint
     // flight.
     if (system_.lends()) {
         const auto lent =
-            system_.lend(*item_, {.offset = offset, .length = into.size()}, any_number, may_wait::no);
+            system_.pin_extents(*item_, {.offset = offset, .length = into.size()}, any_number, may_wait::no);
         if (lent) {
             io::task<result<std::size_t>> reading = read_lent(*lent, into);
             co_return co_await std::move(reading);
@@ -222,7 +223,7 @@ result<std::span<io::extent_pair>> node::allocated_ranges(std::uint64_t offset, 
 result<std::uint64_t> node::clone_to(vfs::node& destination, io::extent_pair source,
                                      std::uint64_t destination_offset, bool only_shared) noexcept {
     auto* const other = dynamic_cast<node*>(&destination);
-    if (only_shared or other == nullptr or &other->system_ != &system_) return unheard_of("clone");
+    if (only_shared or other == nullptr or &other->system_ != &system_) return not_supported("clone");
     if (const auto may = may_use(granted_.can_read()); not may) return failure(may.error());
     if (const auto may = other->may_use(other->granted_.can_write()); not may) return failure(may.error());
     const std::uint64_t size = system_.status(*item_).size_bytes;

@@ -21,7 +21,7 @@
 namespace sluice::fat {
 
 /// Data shared by the nodes of a volume.
-struct surroundings {
+struct volume_context {
     vfs::volume* owner = nullptr;
     std::unique_ptr<file_system> system;
     std::uint64_t number = 0;                // number of the engine
@@ -45,7 +45,7 @@ class node final : public vfs::node,
                    public item_holder {
 public:
     /// `around` outlives the node.
-    node(surroundings& around, item_handle what) noexcept
+    node(volume_context& around, item_handle what) noexcept
         : vfs::node(around.owner->domain()),
           around_(around),
           system_(*around.system),
@@ -74,7 +74,8 @@ public:
     [[nodiscard]] bool transfers_at_once() const noexcept override { return true; }
     [[nodiscard]] result<void> open_data(vfs::data_access wanted) noexcept override;
     [[nodiscard]] bool lends() noexcept override { return system_.lends(); }
-    [[nodiscard]] result<vfs::host_runs> lend(io::extent_pair range, std::size_t runs_max) noexcept override;
+    [[nodiscard]] result<vfs::host_runs> pin_extents(io::extent_pair range,
+                                                     std::size_t runs_max) noexcept override;
     [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
                                                         io::call_withdrawal* by) noexcept override;
     [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from, std::uint64_t offset,
@@ -94,7 +95,7 @@ public:
     [[nodiscard]] result<std::unique_ptr<vfs::directory_listing>> list() noexcept override;
 
 private:
-    [[nodiscard]] static std::unexpected<error> unheard_of(const char* operation) noexcept {
+    [[nodiscard]] static std::unexpected<error> not_supported(const char* operation) noexcept {
         return failure({EOPNOTSUPP, operation});
     }
     [[nodiscard]] result<void> may_use(bool is_granted) const noexcept;
@@ -106,7 +107,7 @@ private:
                                                                   io::call_withdrawal* by) noexcept;
     result<void> noted(result<void> done, vfs::change_kind what);
 
-    surroundings& around_;
+    volume_context& around_;
     file_system& system_;
     item_handle item_;
     vfs::granted_access granted_;

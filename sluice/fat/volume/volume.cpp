@@ -8,7 +8,7 @@ namespace sluice::fat {
 
 volume::volume(io::io_multiplexer& multiplexer, std::unique_ptr<file_system> mounted, std::uint64_t number,
                io::call_threads* threads)
-    : around_(std::make_unique<surroundings>()) {
+    : around_(std::make_unique<volume_context>()) {
     ENSURE(number != 0, "a disk image has a number; files of the host have none");
     around_->owner = this;
     around_->system = std::move(mounted);

@@ -7,7 +7,7 @@
 
 namespace sluice::fat {
 
-struct surroundings;
+struct volume_context;
 
 /// A FAT volume with the interface of any other volume, for servers and programs.
 ///
@@ -44,7 +44,7 @@ public:
     [[nodiscard]] file_system& mounted() noexcept;
 
 private:
-    std::unique_ptr<surroundings> around_;
+    std::unique_ptr<volume_context> around_;
     vfs::volume_features features_;
     vfs::volume_identity identity_;
 };

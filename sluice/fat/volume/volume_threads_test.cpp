@@ -357,7 +357,7 @@ TEST_P(image_in_a_file, is_read_without_waiting_if_the_table_is_in_memory) {
     std::string found(content.size(), '?');
     const auto into = std::as_writable_bytes(std::span(found));
     EXPECT_EQ(code(fs->read(*a, hint, into, 0, may_wait::no)), EAGAIN);
-    EXPECT_EQ(code(fs->lend(*a, {.offset = 0, .length = content.size()}, 99, may_wait::no)), EAGAIN);
+    EXPECT_EQ(code(fs->pin_extents(*a, {.offset = 0, .length = content.size()}, 99, may_wait::no)), EAGAIN);
     ASSERT_EQ(code(fs->read(*a, hint, into, 0)), 0);
     run_list::hint other;
     EXPECT_EQ(fs->read(*b, other, into, 0, may_wait::no).value(), content.size());

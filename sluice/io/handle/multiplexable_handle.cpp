@@ -10,7 +10,7 @@ namespace sluice::io {
 
 multiplexable_handle& multiplexable_handle::operator=(multiplexable_handle&& other) noexcept {
     if (this != &other) {
-        detach_for_ever();
+        detach_permanently();
         handle::operator=(std::move(other));
         registration_ = std::exchange(other.registration_, nullptr);
     }
@@ -18,10 +18,10 @@ multiplexable_handle& multiplexable_handle::operator=(multiplexable_handle&& oth
 }
 
 multiplexable_handle::~multiplexable_handle() {
-    detach_for_ever();
+    detach_permanently();
 }
 
-void multiplexable_handle::detach_for_ever() noexcept {
+void multiplexable_handle::detach_permanently() noexcept {
     if (registration_ == nullptr) return;
     const auto detached = set_multiplexer(nullptr);
     ENSURE(detached.has_value(),
@@ -67,12 +67,12 @@ void multiplexable_handle::note_nonblocking() noexcept {
 }
 
 result<void> multiplexable_handle::close() noexcept {
-    detach_for_ever();
+    detach_permanently();
     return handle::close();
 }
 
 native_handle multiplexable_handle::release() noexcept {
-    detach_for_ever();
+    detach_permanently();
     return handle::release();
 }
 

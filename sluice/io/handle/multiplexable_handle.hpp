@@ -54,7 +54,7 @@ private:
         return adopt();
     }
     [[nodiscard]] registration& adopt() noexcept;
-    void detach_for_ever() noexcept;
+    void detach_permanently() noexcept;
 
     registration* registration_ = nullptr;
 };

@@ -66,7 +66,7 @@ inline bool io_multiplexer::start_or_finish(detail::operation_record& op) noexce
 
 inline void io_multiplexer::note_completions(unsigned count) noexcept {
     if (direct_left_ > 0 and not signalling_)
-        is_crowded_ = batches_crowds_ and count >= static_cast<unsigned>(limits::crowd);
+        is_crowded_ = batches_crowds_ and count >= static_cast<unsigned>(limits::worker_processes);
 }
 
 inline void io_multiplexer::hold(registration& attached) noexcept {
@@ -192,7 +192,7 @@ struct engine {
     static void complete_elsewhere(io_multiplexer& on, operation_record& op) noexcept {
         on.complete_elsewhere(op);
     }
-    static void bring_forward(io_multiplexer& on, operation_record& op) noexcept { on.bring_forward(op); }
+    static void prioritise(io_multiplexer& on, operation_record& op) noexcept { on.prioritise(op); }
 
     // --- handles
 

@@ -202,7 +202,7 @@ public:
         std::uint64_t sends = 0;
         std::uint64_t copied = 0;
     };
-    [[nodiscard]] virtual uncopied_sends uncopied() const noexcept { return {}; }
+    [[nodiscard]] virtual uncopied_sends zero_copy_sends() const noexcept { return {}; }
 
     /// Returns whether the calling thread owns this or, of several, runs it. Any thread.
     [[nodiscard]] bool is_owner() const noexcept {
@@ -303,7 +303,7 @@ protected:
     virtual void end_accepting(registration&) noexcept {}
 
     /// Serves a waiting operation of a stream next.
-    void bring_forward(detail::operation_record& op) noexcept;
+    void prioritise(detail::operation_record& op) noexcept;
 
     /// Gives a thread access to the engine's state while this exists: takes the lock, if there is one and
     /// this thread does not hold it. For one thread it does nothing.
@@ -514,10 +514,10 @@ private:
     [[nodiscard]] bool wants_attempt(const detail::operation_record& op, initiation how) noexcept;
     [[nodiscard]] bool is_usual(const detail::operation_record& op, const registration::half& half,
                                 initiation how) const noexcept;
-    [[nodiscard]] bool begin_unusually(detail::operation_record& op, initiation how) noexcept;
+    [[nodiscard]] bool begin_uncommon_path(detail::operation_record& op, initiation how) noexcept;
     [[nodiscard]] bool begin_on(detail::operation_record& op, std::ptrdiff_t moved) noexcept;
     [[nodiscard]] bool note_attempt(detail::operation_record& op, bool finished) noexcept;
-    [[nodiscard]] bool begin_slowly(detail::operation_record& op) noexcept;
+    [[nodiscard]] bool begin_slow_path(detail::operation_record& op) noexcept;
     [[nodiscard]] bool begin_external(detail::operation_record& op) noexcept;
     void take_completed_elsewhere() noexcept {
         if (not completed_elsewhere_.empty()) [[unlikely]]

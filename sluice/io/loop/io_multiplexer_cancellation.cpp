@@ -100,7 +100,7 @@ bool io_multiplexer::abandon(operation_record& op) noexcept {
     return not op.has_completed;
 }
 
-void io_multiplexer::bring_forward(operation_record& op) noexcept {
+void io_multiplexer::prioritise(operation_record& op) noexcept {
     const entry in(*this);
     ENSURE(op.at == operation_record::stage::waiting and op.target->is_stream());
     registration::half& half = op.target->side(direction_of(op.kind));

@@ -51,10 +51,10 @@ bool io_multiplexer::is_usual(const operation_record& op, const registration::ha
 
 bool io_multiplexer::begin_batched(operation_record& op) noexcept {
     reset(op);
-    // The result of begin_slowly for nearly all batched operations.
+    // The result of begin_slow_path for nearly all batched operations.
     const bool goes_straight = is_transfer(op.kind) and not op.target->is_stream() and op.limit.is_none();
     if (not goes_straight) [[unlikely]]
-        return begin_slowly(op);
+        return begin_slow_path(op);
     ++queued_;
     op.at = operation_record::stage::waiting;
     backend_submit(op);
@@ -66,7 +66,7 @@ bool io_multiplexer::begin(operation_record& op, initiation how) noexcept {
     reset(op);
     registration::half& half = op.target->side(direction_of(op.kind));
     if (not is_usual(op, half, how)) [[unlikely]]
-        return begin_unusually(op, how);
+        return begin_uncommon_path(op, how);
     const std::size_t wanted = op.pieces->size();
     const std::size_t may_lack = half.call.any_will_do ? wanted : 0;
     const std::ptrdiff_t moved = make_call(half.call, op.target->native.descriptor, *op.pieces, op.offset);
@@ -78,8 +78,8 @@ bool io_multiplexer::begin(operation_record& op, initiation how) noexcept {
     return true;
 }
 
-bool io_multiplexer::begin_unusually(operation_record& op, initiation how) noexcept {
-    if (not wants_attempt(op, how)) return begin_slowly(op);
+bool io_multiplexer::begin_uncommon_path(operation_record& op, initiation how) noexcept {
+    if (not wants_attempt(op, how)) return begin_slow_path(op);
     return note_attempt(op, attempt(op));
 }
 
@@ -105,7 +105,7 @@ bool io_multiplexer::note_attempt(operation_record& op, bool finished) noexcept 
     }
     constexpr std::uint8_t pause_max = 63;
     half.pause = std::min<std::uint8_t>(pause_max, static_cast<std::uint8_t>(half.pause * 2 + 1));
-    return begin_slowly(op);
+    return begin_slow_path(op);
 }
 
 void io_multiplexer::mark_dirty(registration::half& half) noexcept {
@@ -171,7 +171,7 @@ constexpr bool waits_for_readiness(operation_kind kind) noexcept {
 }  // namespace
 
 // An operation that did not complete at once waits or, if it must not wait, has failed.
-bool io_multiplexer::begin_slowly(operation_record& op) noexcept {
+bool io_multiplexer::begin_slow_path(operation_record& op) noexcept {
     // Nothing below concerns a transfer that may wait.
     if (is_transfer(op.kind) and op.limit.is_none()) [[likely]] {
         leave_to_loop(op);

@@ -201,7 +201,7 @@ bool may_be_tried_outside(operation_kind kind) noexcept {
 // Returns whether the outcome is known.
 bool io_multiplexer::begin_shared(operation_record& op, initiation how) noexcept {
     ENSURE(is_inside(), "an operation is begun by a thread that is outside");
-    if (not wants_attempt(op, how)) return begin_slowly(op);
+    if (not wants_attempt(op, how)) return begin_slow_path(op);
     if (not may_be_tried_outside(op.kind)) return note_attempt(op, attempt(op));
     return try_shared(op);
 }

@@ -129,7 +129,7 @@ std::vector<std::size_t> run_a_little_of_everything(simulated_multiplexer& m) {
 TEST(simulated_multiplexer, does_the_same_event_for_event_with_the_same_seed) {
     for (const std::uint64_t seed : {1U, 2U, 3U}) {
         recorder first, second;
-        auto options = simulation_options::rough(seed);
+        auto options = simulation_options::adversarial(seed);
         options.listener = &first;
         auto m = simulate(options);
         const auto log = run_a_little_of_everything(*m);
@@ -140,7 +140,7 @@ TEST(simulated_multiplexer, does_the_same_event_for_event_with_the_same_seed) {
         EXPECT_TRUE(first.events == second.events);
         EXPECT_EQ(m->digest(), again->digest());
         EXPECT_EQ(m->events(), first.events.size());
-        auto other = simulate(simulation_options::rough(seed + 100));
+        auto other = simulate(simulation_options::adversarial(seed + 100));
         EXPECT_NE(run_a_little_of_everything(*other), log) << "another seed, another run";
         EXPECT_NE(m->digest(), other->digest());
     }
@@ -149,7 +149,7 @@ TEST(simulated_multiplexer, does_the_same_event_for_event_with_the_same_seed) {
 TEST(simulated_multiplexer, produces_every_kind_of_event_when_rough) {
     recorder seen;
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-        auto options = simulation_options::rough(seed);
+        auto options = simulation_options::adversarial(seed);
         options.listener = &seen;
         (void)run_a_little_of_everything(*simulate(options));
     }

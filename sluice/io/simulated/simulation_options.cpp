@@ -4,7 +4,7 @@
 
 namespace sluice::io {
 
-simulation_options simulation_options::rough(std::uint64_t seed) {
+simulation_options simulation_options::adversarial(std::uint64_t seed) {
     using namespace std::chrono_literals;
     return {.seed = seed,
             .short_transfers = 400,
@@ -16,7 +16,7 @@ simulation_options simulation_options::rough(std::uint64_t seed) {
 }
 
 simulation_options simulation_options::hostile(std::uint64_t seed) {
-    simulation_options options = rough(seed);
+    simulation_options options = adversarial(seed);
     for (const operation_kind on : {operation_kind::read, operation_kind::write}) {
         options.errors.push_back({.on = on, .of = handle_kind::file, .code = EIO, .chance = 5});
         options.errors.push_back(

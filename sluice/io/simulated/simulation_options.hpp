@@ -107,7 +107,7 @@ struct simulation_options {
     simulation_sleeper* sleeper = nullptr;
 
     /// Returns options for frequent occurrence of everything that can happen on a working system.
-    [[nodiscard]] static simulation_options rough(std::uint64_t seed);
+    [[nodiscard]] static simulation_options adversarial(std::uint64_t seed);
     /// Returns options that add the errors of full and failing devices, and of lost connections.
     [[nodiscard]] static simulation_options hostile(std::uint64_t seed);
 };

@@ -48,7 +48,7 @@ void accepting::cancel() noexcept {
         detail::engine::cancel(multiplexer(), *this, ECANCELED);
     } else if (at == stage::waiting) {
         // Withdrawn, it would leave the connections unhandled that have been accepted for it.
-        detail::engine::bring_forward(multiplexer(), *this);
+        detail::engine::prioritise(multiplexer(), *this);
     }
 }
 

@@ -25,7 +25,7 @@ using namespace test_kit;
 std::vector<multiplexer_kind> all_multiplexers() {
     auto kinds = multiplexer_kinds();
     kinds.push_back({"simulated", []() -> result<std::unique_ptr<io_multiplexer>> {
-                         auto made = make_simulated_multiplexer(simulation_options::rough(7));
+                         auto made = make_simulated_multiplexer(simulation_options::adversarial(7));
                          if (not made) return failure(made.error());
                          return std::move(*made);
                      }});

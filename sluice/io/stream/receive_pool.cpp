@@ -38,7 +38,7 @@ std::uint32_t receive_slots::take() noexcept {
     return index;
 }
 
-void receive_slots::give_back(std::uint32_t index) noexcept {
+void receive_slots::release(std::uint32_t index) noexcept {
     ENSURE(index < count_ and lent_ > 0, "no buffer of this pool's");
     if (group_) {
         --lent_;

@@ -63,9 +63,9 @@ public:
     /// Returns a free buffer, or `none`. Only where the kernel does not provide them.
     [[nodiscard]] std::uint32_t take() noexcept;
     /// Records that the kernel has provided this buffer.
-    void note_lent() noexcept { ++lent_; }
+    void note_pinned() noexcept { ++lent_; }
     /// Returns a buffer to the pool. The stream that has waited longest resumes.
-    void give_back(std::uint32_t index) noexcept;
+    void release(std::uint32_t index) noexcept;
 
     void wait(buffer_waiter& stream) noexcept;
     void stop_waiting(buffer_waiter& stream) noexcept;
@@ -105,7 +105,7 @@ public:
         return *this;
     }
     ~received_buffer() {
-        if (slots_ != nullptr) slots_->give_back(index_);
+        if (slots_ != nullptr) slots_->release(index_);
     }
 
     [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }

@@ -121,10 +121,10 @@ void receiving::abandon() noexcept {
 // Returns the buffer of a completed use.
 void receiving::drop_bytes() noexcept {
     if (kind == operation_kind::receive and transferred != 0) {
-        slots_->note_lent();
-        slots_->give_back(request_.index);
+        slots_->note_pinned();
+        slots_->release(request_.index);
     } else if (index_ != receive_slots::none) {
-        slots_->give_back(std::exchange(index_, receive_slots::none));
+        slots_->release(std::exchange(index_, receive_slots::none));
     }
 }
 
@@ -162,7 +162,7 @@ void receiving::deliver(result<received_buffer>&& outcome) noexcept {
 void receiving::take_bytes() noexcept {
     std::uint32_t index = std::exchange(index_, receive_slots::none);
     if (kind == operation_kind::receive and transferred != 0) {
-        slots_->note_lent();
+        slots_->note_pinned();
         index = request_.index;
     }
     if (transferred != 0) {
@@ -170,7 +170,7 @@ void receiving::take_bytes() noexcept {
         deliver(received_buffer(*slots_, index, transferred));
         return;
     }
-    if (index != receive_slots::none) slots_->give_back(index);
+    if (index != receive_slots::none) slots_->release(index);
     deliver(received_buffer());
 }
 
@@ -185,7 +185,7 @@ void receiving::signal_value() noexcept {
         take_bytes();
         return;
     }
-    if (index_ != receive_slots::none) slots_->give_back(std::exchange(index_, receive_slots::none));
+    if (index_ != receive_slots::none) slots_->release(std::exchange(index_, receive_slots::none));
     deliver(failure({error_code, "receive", handle_->native.descriptor}));
 }
 

@@ -114,7 +114,7 @@ TEST(receive_stream_simulated, every_byte_arrives_in_order_however_rough_it_is) 
     const auto all = pattern(3000);
     for (const std::uint64_t seed : testing_by_simulation::seeds(seed_count)) {
         const replayable replay(seed);
-        conversation talk(simulation_options::rough(seed), {.count = 3, .bytes_each = 17});
+        conversation talk(simulation_options::adversarial(seed), {.count = 3, .bytes_each = 17});
         talk.run(all, 0);
         ASSERT_TRUE(talk.text() == string_of(all)) << talk.text().size();
         ASSERT_EQ(talk.code(), 0);
@@ -125,7 +125,7 @@ TEST(receive_stream_simulated, cancelled_repeatedly_it_loses_nothing) {
     const auto all = pattern(3000);
     for (const std::uint64_t seed : testing_by_simulation::seeds(seed_count)) {
         const replayable replay(seed);
-        conversation talk(simulation_options::rough(seed), {.count = 2, .bytes_each = 50});
+        conversation talk(simulation_options::adversarial(seed), {.count = 2, .bytes_each = 50});
         talk.run(all, 200);
         ASSERT_TRUE(talk.text() == string_of(all)) << talk.text().size();
     }
@@ -135,7 +135,7 @@ TEST(receive_stream_simulated, one_buffer_that_is_often_away_is_enough) {
     const auto all = pattern(500);
     for (const std::uint64_t seed : testing_by_simulation::seeds(seed_count)) {
         const replayable replay(seed);
-        conversation talk(simulation_options::rough(seed), {.count = 1, .bytes_each = 5});
+        conversation talk(simulation_options::adversarial(seed), {.count = 1, .bytes_each = 5});
         talk.run(all, 50);
         ASSERT_TRUE(talk.text() == string_of(all)) << talk.text().size();
     }
@@ -146,7 +146,7 @@ TEST(receive_stream_simulated, an_error_ends_it_after_the_bytes_before_it) {
     int failed = 0;
     for (const std::uint64_t seed : testing_by_simulation::seeds(seed_count)) {
         const replayable replay(seed);
-        auto options = simulation_options::rough(seed);
+        auto options = simulation_options::adversarial(seed);
         options.errors.push_back(
             {.on = operation_kind::read, .of = {}, .code = ECONNRESET, .chance = 20, .breaks = true});
         conversation talk(std::move(options), {.count = 3, .bytes_each = 17});
@@ -166,7 +166,7 @@ TEST(receive_stream_simulated, an_error_ends_it_after_the_bytes_before_it) {
 TEST(receive_stream_simulated, a_seed_is_replayed_event_for_event) {
     const auto all = pattern(1000);
     const auto digest_of = [&](std::uint64_t seed) {
-        conversation talk(simulation_options::rough(seed), {.count = 2, .bytes_each = 50});
+        conversation talk(simulation_options::adversarial(seed), {.count = 2, .bytes_each = 50});
         talk.run(all, 100);
         return talk.digest();
     };
@@ -188,7 +188,7 @@ TEST(receive_stream_simulated, a_coroutine_receives_every_byte_however_rough_it_
     const auto all = pattern(3000);
     for (const std::uint64_t seed : testing_by_simulation::seeds(seed_count)) {
         const replayable replay(seed);
-        const auto multiplexer = make_simulated_multiplexer(simulation_options::rough(seed)).value();
+        const auto multiplexer = make_simulated_multiplexer(simulation_options::adversarial(seed)).value();
         auto pair = socket_handle::pair().value();
         ASSERT_TRUE(pair.second.set_multiplexer(multiplexer.get()).has_value());
         auto pool = receive_pool::make(*multiplexer, {.count = 1, .bytes_each = 100}).value();

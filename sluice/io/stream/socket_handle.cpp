@@ -113,7 +113,7 @@ result<void> socket_handle::bind(const socket_address& local) noexcept {
     return {};
 }
 
-bool socket_handle::has_hung_up() const noexcept {
+bool socket_handle::is_peer_closed() const noexcept {
     pollfd one{.fd = native_.descriptor, .events = POLLRDHUP, .revents = 0};
     if (not native_.is_valid()) return true;
     return ::poll(&one, 1, 0) == 1;

@@ -112,7 +112,7 @@ public:
 
     /// Returns whether the peer has ended its direction, or the connection is lost; there may be
     /// unread bytes before that end. True for a closed handle. Allocates: nothing. Blocks: never.
-    [[nodiscard]] bool has_hung_up() const noexcept;
+    [[nodiscard]] bool is_peer_closed() const noexcept;
 
     /// Errors: ENOTCONN for the peer of an unconnected socket. Allocates: nothing.
     [[nodiscard]] result<socket_address> local_address() const noexcept;

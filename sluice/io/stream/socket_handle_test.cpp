@@ -31,9 +31,9 @@ int option(const socket_handle& socket, int level, int name) {
 
 bool hangs_up_soon(const socket_handle& peer_of) {
     const auto end = std::chrono::steady_clock::now() + 5s;
-    while (not peer_of.has_hung_up() and std::chrono::steady_clock::now() < end)
+    while (not peer_of.is_peer_closed() and std::chrono::steady_clock::now() < end)
         std::this_thread::sleep_for(1ms);
-    return peer_of.has_hung_up();
+    return peer_of.is_peer_closed();
 }
 
 std::vector<std::byte> read_all(socket_handle& from, std::size_t piece = 5000) {
@@ -106,12 +106,12 @@ TEST(socket_handle, a_peer_that_shut_down_or_closed_is_reported_before_all_was_r
         SCOPED_TRACE(kind.name);
         auto both = connect_streams(kind);
         ASSERT_EQ(both.client.write({.buffers = text("last")}).bytes_transferred(), 4U);
-        EXPECT_FALSE(both.server.has_hung_up());
+        EXPECT_FALSE(both.server.is_peer_closed());
         ASSERT_TRUE(both.client.shutdown(direction::out).has_value());
         EXPECT_TRUE(hangs_up_soon(both.server));
-        EXPECT_FALSE(both.client.has_hung_up());
+        EXPECT_FALSE(both.client.is_peer_closed());
         ASSERT_TRUE(both.server.close().has_value());
-        EXPECT_TRUE(both.server.has_hung_up());
+        EXPECT_TRUE(both.server.is_peer_closed());
         EXPECT_TRUE(hangs_up_soon(both.client));
     }
 }

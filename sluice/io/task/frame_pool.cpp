@@ -62,7 +62,7 @@ void frame_pool::give_back_frame(void* frame, std::size_t bytes) noexcept {
     frame_pool* pool = nullptr;
     std::memcpy(&pool, static_cast<std::byte*>(frame) + offset_of_pool(bytes), sizeof pool);
     if (pool != nullptr) {
-        pool->give_back(frame, with_pool(bytes));
+        pool->release(frame, with_pool(bytes));
     } else {
         ::operator delete(frame);
     }
@@ -112,7 +112,7 @@ void frame_pool::recycle(void* memory, std::size_t bytes) noexcept {
 void frame_pool::drain_returned() noexcept {
     // relaxed: only a check, so that the usual case costs no exchange.
     if (returned_.load(std::memory_order_relaxed) == nullptr) return;
-    // acquire: the contents of the blocks; pairs with the release in give_back(). Taking the whole
+    // acquire: the contents of the blocks; pairs with the release in release(). Taking the whole
     // list at once makes the list safe without counters: no block is returned while it could be
     // popped.
     block* back = returned_.exchange(nullptr, std::memory_order_acquire);

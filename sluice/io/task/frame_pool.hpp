@@ -90,7 +90,7 @@ private:
     }
     [[nodiscard]] void* take(std::size_t bytes) noexcept;
     [[nodiscard]] void* take_slowly(std::size_t bytes) noexcept;
-    void give_back(void* memory, std::size_t bytes) noexcept;
+    void release(void* memory, std::size_t bytes) noexcept;
     void recycle(void* memory, std::size_t bytes) noexcept;
     void drain_returned() noexcept;
     [[nodiscard]] bool is_owner() const noexcept { return owner_ == &thread_mark_; }
@@ -150,7 +150,7 @@ inline void* frame_pool::take(std::size_t bytes) noexcept {
     return take_slowly(bytes);
 }
 
-inline void frame_pool::give_back(void* memory, std::size_t bytes) noexcept {
+inline void frame_pool::release(void* memory, std::size_t bytes) noexcept {
     if (is_owner()) [[likely]] {
         recycle(memory, bytes);
         return;

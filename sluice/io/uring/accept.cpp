@@ -92,12 +92,12 @@ bool multiplexer::arm_accept(half_state& state) noexcept {
                                    asks ? static_cast<sockaddr*>(request.newest.data()) : nullptr,
                                    asks ? &request.newest_bytes : nullptr, SOCK_CLOEXEC);
     name_file(*entry, *state.half->owner);
-    entry->user_data = state.in_flight_as = address(addressee::accept, &state);
+    entry->user_data = state.in_flight_as = address(completion_target::accept, &state);
     state.is_multishot = true;
     return true;
 }
 
-void multiplexer::tell_peer(operation_record& op) noexcept {
+void multiplexer::notify_peer(operation_record& op) noexcept {
     ENSURE(op.kind == operation_kind::accept, "the argument of no other kind is an address");
     auto* const into = static_cast<socket_address*>(op.argument);
     if (into == nullptr) return;
@@ -113,7 +113,7 @@ bool multiplexer::finish_accept(half_state& state) noexcept {
     ENSURE(is_single or front.kind == operation_kind::accept_ahead, "a connection for what accepts none");
     if (state.oldest_arrived != buffer_group::none) {
         front.transferred = state.oldest_arrived;
-        if (is_single) tell_peer(front);
+        if (is_single) notify_peer(front);
         state.oldest_arrived = links_[state.oldest_arrived];
     } else if (is_single) {
         return false;

@@ -15,7 +15,7 @@
 namespace sluice::io::uring {
 
 /// The target of a completion: the low bits of its user_data; the rest is an address.
-enum class addressee : std::uint64_t {
+enum class completion_target : std::uint64_t {
     nobody,     // no target: an answer that is ignored
     loop,       // a wake-up
     transfer,   // a half_state: its call in flight
@@ -27,7 +27,7 @@ enum class addressee : std::uint64_t {
 };
 inline constexpr std::uint64_t addressee_mask = 7;
 
-[[nodiscard]] inline std::uint64_t address(addressee sort, const void* of) noexcept {
+[[nodiscard]] inline std::uint64_t address(completion_target sort, const void* of) noexcept {
     return reinterpret_cast<std::uintptr_t>(of) | static_cast<std::uint64_t>(sort);
 }
 
@@ -144,7 +144,7 @@ private:
     void backend_wake() noexcept override;
     result<void> backend_recall() noexcept override;
     result<void> backend_renew() noexcept override;
-    [[nodiscard]] uncopied_sends uncopied() const noexcept override {
+    [[nodiscard]] uncopied_sends zero_copy_sends() const noexcept override {
         return {.sends = uncopied_.sends.load(std::memory_order_relaxed),
                 .copied = uncopied_.copied.load(std::memory_order_relaxed)};
     }
@@ -239,7 +239,7 @@ private:
     [[nodiscard]] bool finish_accept(half_state& state) noexcept;
     void note_connection(half_state& state, int descriptor) noexcept;
     void note_peer(half_state& state) noexcept;
-    static void tell_peer(detail::operation_record& op) noexcept;
+    static void notify_peer(detail::operation_record& op) noexcept;
     void on_accept(half_state& state, int outcome, unsigned flags) noexcept;
     // Either.
     void finish_front(registration::half& half) noexcept;

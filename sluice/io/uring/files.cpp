@@ -87,7 +87,7 @@ void multiplexer::give_piece(io_uring_sqe& entry, operation_record& op) const no
     filled.off = offset_in_file(op);
     filled.addr = reinterpret_cast<std::uintptr_t>(piece.data());
     filled.len = static_cast<std::uint32_t>(std::min(piece.size(), bytes_per_call_max));
-    filled.user_data = address(addressee::file, &op);
+    filled.user_data = address(completion_target::file, &op);
     filled.buf_index = static_cast<std::uint16_t>(std::max(index, 0));
     entry = filled;
     op.at = operation_record::stage::in_flight;
@@ -124,7 +124,7 @@ void multiplexer::give_file(io_uring_sqe& entry, operation_record& op) noexcept 
     name_file(entry, *op.target);
     if (op.backend_word == wants_worker) [[unlikely]]
         entry.flags |= IOSQE_ASYNC;
-    entry.user_data = address(addressee::file, &op);
+    entry.user_data = address(completion_target::file, &op);
     op.at = operation_record::stage::in_flight;
 }
 
@@ -133,7 +133,7 @@ void multiplexer::prepare_word(io_uring_sqe& entry, operation_record& op) noexce
     constexpr std::uint64_t any_waker = 0xffff'ffff;
     io_uring_prep_rw(op_futex_wait, &entry, futex_of_32_bits, op.argument, 0, op.offset);
     entry.addr3 = any_waker;
-    entry.user_data = address(addressee::file, &op);
+    entry.user_data = address(completion_target::file, &op);
     op.at = operation_record::stage::in_flight;
 }
 

@@ -52,7 +52,7 @@ result<void> multiplexer::backend_recall() noexcept {
         io_uring_sqe* const entry = ring_.next();
         if (entry == nullptr) return failure({ENOMEM, "prepare a fork: the ring takes no request"});
         io_uring_prep_cancel64(entry, 0, IORING_ASYNC_CANCEL_ANY);
-        entry->user_data = address(addressee::nobody, nullptr);
+        entry->user_data = address(completion_target::nobody, nullptr);
         // The answer is also a completion, so this returns as soon as the kernel has one. A request
         // that is about to complete on another CPU is cancelled again.
         if (auto waited = ring_.submit_and_wait(std::chrono::milliseconds(1)); not waited) return waited;

@@ -76,7 +76,7 @@ bool multiplexer::give_receive(half_state& state) noexcept {
         return finish_receive(state);
     }
     if (not state.is_multishot and not arm_receive(state, request)) return false;
-    state.in_flight_as = address(addressee::receive, &state);
+    state.in_flight_as = address(completion_target::receive, &state);
     half.in_flight = 1;
     front.at = operation_record::stage::in_flight;
     if (request.stops) backend_cancel(front);
@@ -100,7 +100,7 @@ bool multiplexer::arm_receive(half_state& state, const receive_request& request)
     name_file(*entry, *state.half->owner);
     entry->flags |= IOSQE_BUFFER_SELECT;
     entry->buf_group = static_cast<std::uint16_t>(request.group);
-    entry->user_data = address(addressee::receive, &state);
+    entry->user_data = address(completion_target::receive, &state);
     state.receive_group = request.group;
     state.is_multishot = true;
     return true;

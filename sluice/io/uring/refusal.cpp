@@ -45,27 +45,28 @@ void multiplexer::take_back_refused() noexcept {
 bool multiplexer::take_back(std::uint64_t user_data) noexcept {
     constexpr int interrupted = -EINTR;
     void* const whose = addressed(user_data);
-    switch (static_cast<addressee>(user_data & addressee_mask)) {
-        case addressee::nobody:  // cancellations stay in the queue: no entry of theirs names an operation
+    switch (static_cast<completion_target>(user_data & addressee_mask)) {
+        case completion_target::nobody:  // cancellations stay in the queue: no entry of theirs names an
+                                         // operation
             break;
-        case addressee::loop:
+        case completion_target::loop:
             return false;  // so does the wake-up
-        case addressee::file:
+        case completion_target::file:
             perform_now(*static_cast<operation_record*>(whose));
             return true;
-        case addressee::transfer:
+        case completion_target::transfer:
             on_transfer(*static_cast<half_state*>(whose), interrupted, 0);
             return true;
-        case addressee::zero_copy:
+        case completion_target::zero_copy:
             on_zero_copy(*static_cast<operation_record*>(whose), interrupted, 0);
             return true;
-        case addressee::receive:
+        case completion_target::receive:
             on_receive(*static_cast<half_state*>(whose), interrupted, 0);
             return true;
-        case addressee::accept:
+        case completion_target::accept:
             on_accept(*static_cast<half_state*>(whose), interrupted, 0);
             return true;
-        case addressee::poll: {
+        case completion_target::poll: {
             half_state& state = *static_cast<half_state*>(whose);
             ENSURE(state.is_polling, "an entry of a poll that is over");
             state.is_polling = state.half->is_armed = false;

@@ -110,7 +110,7 @@ bool multiplexer::give_poll(half_state& state) noexcept {
     io_uring_prep_poll_add(entry, half.owner->native.descriptor,
                            half.which == direction::in ? POLLIN : POLLOUT);
     name_file(*entry, *half.owner);
-    entry->user_data = address(addressee::poll, &state);
+    entry->user_data = address(completion_target::poll, &state);
     state.is_polling = half.is_armed = true;
     state.is_unready = false;
     return true;
@@ -169,7 +169,7 @@ void multiplexer::prepare_single(io_uring_sqe& entry, half_state& state, buffer 
     }
     state.bytes = piece.size();
     half.in_flight = 1;
-    state.in_flight_as = address(addressee::transfer, &state);
+    state.in_flight_as = address(completion_target::transfer, &state);
 }
 
 void multiplexer::prepare_gathered(io_uring_sqe& entry, half_state& state) noexcept {
@@ -201,7 +201,7 @@ void multiplexer::prepare_gathered(io_uring_sqe& entry, half_state& state) noexc
     } else {
         io_uring_prep_sendmsg(&entry, descriptor, &state.message, flags);
     }
-    state.in_flight_as = address(addressee::transfer, &state);
+    state.in_flight_as = address(completion_target::transfer, &state);
 }
 
 // --- completing
@@ -372,7 +372,7 @@ void multiplexer::prepare_zero_copy(io_uring_sqe& entry, half_state& state, oper
         state.bytes = requested_bytes(op) - op.transferred;
     }
     half.in_flight = 1;
-    state.in_flight_as = address(addressee::zero_copy, &op);
+    state.in_flight_as = address(completion_target::zero_copy, &op);
 }
 
 // Two completions: sent and, unless the first one excludes it, released. `op.backend_word` counts

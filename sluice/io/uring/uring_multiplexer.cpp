@@ -108,7 +108,7 @@ void multiplexer::settle(half_state& state) noexcept {
         return;
     }
     result<void> submitted;
-    while (submitted and not give_cancellation(address(addressee::poll, &state)) and
+    while (submitted and not give_cancellation(address(completion_target::poll, &state)) and
            not ring_.is_refusing()) {
         submitted = ring_.submit();
         take_completions();
@@ -176,7 +176,7 @@ bool multiplexer::give_wake_up() noexcept {
     // Each write to the counter completes it once more; the counter itself is never read, and would take 2^64
     // wake-ups to fill.
     io_uring_prep_poll_multishot(entry, waker_.descriptor(), POLLIN);
-    entry->user_data = address(addressee::loop, nullptr);
+    entry->user_data = address(completion_target::loop, nullptr);
     waker_is_armed_ = true;
     return true;
 }
@@ -189,7 +189,7 @@ bool multiplexer::give_cancellation(std::uint64_t of) noexcept {
     // An operation that was faster than its cancellation has its own completion; this answer adds
     // nothing.
     entry->flags |= IOSQE_CQE_SKIP_SUCCESS;
-    entry->user_data = address(addressee::nobody, nullptr);
+    entry->user_data = address(completion_target::nobody, nullptr);
     return true;
 }
 
@@ -202,7 +202,7 @@ bool multiplexer::give_cancellations() noexcept {
     }
     while (operation_record* const op = cancelled_files_.front()) {
         ENSURE(op->at == operation_record::stage::in_flight, "a cancellation of a request that is over");
-        if (not give_cancellation(address(addressee::file, op))) return false;
+        if (not give_cancellation(address(completion_target::file, op))) return false;
         cancelled_files_.erase(*op);
     }
     return true;
@@ -255,10 +255,10 @@ void multiplexer::take_completions() noexcept {
             // These two are handled without the switch: many completions of a file may come at
             // once, each of little work, and a transfer follows the call that has waited for it,
             // where an indirect jump is mispredicted.
-            const auto whom = static_cast<addressee>(user_data & addressee_mask);
-            if (whom == addressee::file) {
+            const auto whom = static_cast<completion_target>(user_data & addressee_mask);
+            if (whom == completion_target::file) {
                 on_file(*static_cast<operation_record*>(addressed(user_data)), outcome);
-            } else if (whom == addressee::transfer) {
+            } else if (whom == completion_target::transfer) {
                 on_transfer(*static_cast<half_state*>(addressed(user_data)), outcome, flags);
             } else {
                 on_completion(user_data, outcome, flags);
@@ -269,28 +269,28 @@ void multiplexer::take_completions() noexcept {
 
 void multiplexer::on_completion(std::uint64_t user_data, int outcome, unsigned flags) noexcept {
     void* const whose = addressed(user_data);
-    switch (static_cast<addressee>(user_data & addressee_mask)) {
-        case addressee::nobody:
+    switch (static_cast<completion_target>(user_data & addressee_mask)) {
+        case completion_target::nobody:
             break;
-        case addressee::loop:
+        case completion_target::loop:
             ENSURE(waker_is_armed_, "a wake-up without a request");
             waker_is_armed_ = (flags & IORING_CQE_F_MORE) != 0;
             if (another_sleeps()) backend_wake();  // this wake-up was for it
             break;
-        case addressee::poll:
+        case completion_target::poll:
             on_poll(*static_cast<half_state*>(whose), outcome);
             break;
-        case addressee::zero_copy:
+        case completion_target::zero_copy:
             on_zero_copy(*static_cast<operation_record*>(whose), outcome, flags);
             break;
-        case addressee::receive:
+        case completion_target::receive:
             on_receive(*static_cast<half_state*>(whose), outcome, flags);
             break;
-        case addressee::accept:
+        case completion_target::accept:
             on_accept(*static_cast<half_state*>(whose), outcome, flags);
             break;
-        case addressee::file:
-        case addressee::transfer:
+        case completion_target::file:
+        case completion_target::transfer:
             ENSURE(false, "take_completions() has these two handled");
     }
 }
@@ -331,7 +331,8 @@ void multiplexer::backend_cancel(operation_record& op) noexcept {
                "what the kernel does not have is withdrawn");
         state.has_cancelled = true;
         if (not state.cancel_link.is_linked()) cancelled_.push_back(state);
-    } else if (op.at == operation_record::stage::waiting or ring_.take_back(address(addressee::file, &op))) {
+    } else if (op.at == operation_record::stage::waiting or
+               ring_.take_back(address(completion_target::file, &op))) {
         if (op.at == operation_record::stage::waiting) files_.erase(op);
         if (op.transferred == 0) op.error_code = op.cancel_code;
         finish(op);

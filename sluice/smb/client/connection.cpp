@@ -9,7 +9,7 @@ namespace sluice::smb::client {
 
 using wire::nt_status;
 
-connection::connection(seams world, io::socket_handle socket, connection_options options) noexcept
+connection::connection(dependencies world, io::socket_handle socket, connection_options options) noexcept
     : world_(world),
       options_(std::move(options)),
       socket_(std::move(socket)),
@@ -21,7 +21,7 @@ connection::~connection() {
     ENSURE(tasks_.size() == 0 and not attendant_called_, "connection destroyed before close()");
 }
 
-io::task<outcome<owned<connection>>> connection::open(seams world, io::socket_handle socket,
+io::task<outcome<owned<connection>>> connection::open(dependencies world, io::socket_handle socket,
                                                       connection_options options) noexcept {
     std::unique_ptr<connection> fresh(new connection(world, std::move(socket), std::move(options)));
     fresh->running_ = 2;
@@ -31,8 +31,8 @@ io::task<outcome<owned<connection>>> connection::open(seams world, io::socket_ha
     io::task<outcome<void>> agreeing = fresh->negotiate();
     const outcome<void> agreed = co_await std::move(agreeing);
     if (agreed) co_return owned(std::move(fresh));
-    io::task<void> closing = io::uncancelled(fresh->close());
-    co_await std::move(closing);
+    io::task<void> close_task = io::uncancelled(fresh->close());
+    co_await std::move(close_task);
     co_return failed(agreed.error());
 }
 
@@ -257,7 +257,7 @@ void connection::finish() noexcept {
     serve_credit_waits();
 }
 
-bool connection::owes_only_async() const noexcept {
+bool connection::awaits_only_async_replies() const noexcept {
     return under_way_ != 0 and under_way_ == async_under_way_;
 }
 
@@ -274,13 +274,13 @@ io::task<void> connection::watch() noexcept {
         heard = last_heard_;
         if (is_silent) low_water_.expect(0);  // a part of a long reply may have arrived, over a slow line
         silent_steps = is_silent ? silent_steps + 1 : 0;
-        if (silent_steps == 2 and owes_only_async()) tasks_.spawn(ask_for_life());
+        if (silent_steps == 2 and awaits_only_async_replies()) tasks_.spawn(send_keepalive());
         if (silent_steps < 4) continue;
         break_soon(client_error::of_io("wait for the server", ETIMEDOUT));
     }
 }
 
-io::task<void> connection::ask_for_life() noexcept {
+io::task<void> connection::send_keepalive() noexcept {
     io::task<outcome<reply>> asking =
         call(wire::command::echo, wire::echo_args{}, {.step = "check that the server responds"});
     (void)co_await std::move(asking);

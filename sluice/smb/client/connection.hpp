@@ -23,7 +23,7 @@
 namespace sluice::smb::client {
 
 /// The external dependencies of a client. All outlive it.
-struct seams {
+struct dependencies {
     io::io_multiplexer& loop;
     secret_random_source& random;
     const clock_source& clock;
@@ -106,7 +106,8 @@ public:
     /// Negotiates a dialect and its parameters with the server at the other end of `socket`, which
     /// is attached to the loop. Errors: `policy` if the server does not support the required
     /// features; `status`, `io`, `protocol`.
-    [[nodiscard]] static io::task<outcome<owned<connection>>> open(seams world, io::socket_handle socket,
+    [[nodiscard]] static io::task<outcome<owned<connection>>> open(dependencies world,
+                                                                   io::socket_handle socket,
                                                                    connection_options options) noexcept;
 
     connection(const connection&) = delete;
@@ -115,7 +116,7 @@ public:
 
     [[nodiscard]] const agreement& agreed() const noexcept { return agreed_; }
     [[nodiscard]] const connection_options& options() const noexcept { return options_; }
-    [[nodiscard]] const seams& world() const noexcept { return world_; }
+    [[nodiscard]] const dependencies& world() const noexcept { return world_; }
 
     /// Returns the largest length of one READ or WRITE that both sides allow and the credits can
     /// pay for.
@@ -176,16 +177,16 @@ private:
     using table_bucket = intrusive_list<exchange, &exchange::table_link_>;
 
     // Work that must not run where it becomes necessary. The loop executes it later.
-    class attendant final : public io::posted_item {
+    class deferred_work final : public io::posted_item {
     public:
-        explicit attendant(connection& of) noexcept : of_(of) {}
+        explicit deferred_work(connection& of) noexcept : of_(of) {}
         void invoke() noexcept override { of_.attend(); }
 
     private:
         connection& of_;
     };
 
-    connection(seams world, io::socket_handle socket, connection_options options) noexcept;
+    connection(dependencies world, io::socket_handle socket, connection_options options) noexcept;
 
     // connection.cpp
     [[nodiscard]] io::task<outcome<reply>> perform(wire::command code, pool_buffer memory,
@@ -203,13 +204,13 @@ private:
         return table_[message_id % table_size];
     }
     [[nodiscard]] io::task<void> watch() noexcept;
-    [[nodiscard]] io::task<void> ask_for_life() noexcept;
-    [[nodiscard]] bool owes_only_async() const noexcept;
+    [[nodiscard]] io::task<void> send_keepalive() noexcept;
+    [[nodiscard]] bool awaits_only_async_replies() const noexcept;
 
     // connection_negotiate.cpp
     [[nodiscard]] io::task<outcome<void>> negotiate() noexcept;
     [[nodiscard]] outcome<void> settle(const wire::negotiate_reply& said) noexcept;
-    [[nodiscard]] outcome<void> settle_contexts(const wire::negotiate_contexts& said) noexcept;
+    [[nodiscard]] outcome<void> apply_negotiate_contexts(const wire::negotiate_contexts& said) noexcept;
 
     // connection_send.cpp
     void launch(exchange& one) noexcept;
@@ -229,20 +230,21 @@ private:
     [[nodiscard]] io::task<outcome<void>> receive_direct(exchange& reader, std::size_t frame_bytes) noexcept;
     [[nodiscard]] outcome<void> take_frame(mutable_bytes frame) noexcept;
     [[nodiscard]] outcome<void> take_message(const wire::message_view& message, bool was_sealed) noexcept;
-    [[nodiscard]] outcome<void> vouch_for(const exchange& one, const wire::header& header,
-                                          std::span<const bytes_view> parts, bool was_sealed) noexcept;
+    [[nodiscard]] outcome<void> authenticate_reply(const exchange& one, const wire::header& header,
+                                                   std::span<const bytes_view> parts,
+                                                   bool was_sealed) noexcept;
     [[nodiscard]] outcome<void> place_read_data(exchange& reader, const wire::message_view& message) noexcept;
     void answer(exchange& one, const reply& with) noexcept;
     [[nodiscard]] std::size_t frame_bytes_max() const noexcept;
 
-    seams world_;
+    dependencies world_;
     connection_options options_;
     agreement agreed_;
     io::socket_handle socket_;
     io::receive_low_water low_water_{socket_};
     buffer_pool memory_{limits::kept_bytes_max};
     io::task_group tasks_;
-    attendant attendant_{*this};
+    deferred_work attendant_{*this};
     bool attendant_called_ = false;
     channel_security security_;
     auth::preauth_integrity* hashes_next_ = nullptr;

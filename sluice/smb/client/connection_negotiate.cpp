@@ -105,7 +105,7 @@ outcome<void> connection::settle(const wire::negotiate_reply& said) noexcept {
     if (is_3_0 and wire::has(said.capabilities, wire::capabilities::encryption))
         agreed_.cipher = auth::cipher_algorithm::aes_128_ccm;
     if (said.dialect >= dialect::smb_3_1_1) {
-        if (const auto settled = settle_contexts(said.contexts); not settled) return settled;
+        if (const auto settled = apply_negotiate_contexts(said.contexts); not settled) return settled;
     }
     if (options_.encryption == encryption::required and not agreed_.cipher)
         return failed(client_error::of_policy(
@@ -113,7 +113,7 @@ outcome<void> connection::settle(const wire::negotiate_reply& said) noexcept {
     return {};
 }
 
-outcome<void> connection::settle_contexts(const wire::negotiate_contexts& said) noexcept {
+outcome<void> connection::apply_negotiate_contexts(const wire::negotiate_contexts& said) noexcept {
     const bool has_hash = said.preauth and said.preauth->hashes.size() == 1 and
                           said.preauth->hashes[0] == wire::hash_algorithm::sha_512;
     if (not has_hash) return failed(client_error::of_protocol(step, "the server chose no SHA-512 for 3.1.1"));

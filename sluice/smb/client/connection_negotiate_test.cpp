@@ -18,7 +18,7 @@ using smb::wire::dialect;
 // The outcome of a negotiation with a server whose newest dialect is 2.1.
 [[nodiscard]] outcome<dialect> negotiate_with_old_server(const connection_options& how) {
     rig world([](server_configuration& rules) { rules.dialect_max = dialect::smb_2_1; });
-    auto opened = world.wait_for(connection::open(world.seams(), world.connect(), how));
+    auto opened = world.wait_for(connection::open(world.dependencies(), world.connect(), how));
     if (not opened) return failed(opened.error());
     const dialect chosen = (*opened)->agreed().dialect;
     world.wait_for((*opened)->close());
@@ -53,7 +53,7 @@ TEST(client_negotiation, generates_an_identifier_per_client_unless_it_has_one) {
     rig world;
     const smb::wire::guid known{.bytes = {std::byte{7}}};
     for (const smb::wire::guid& wanted : {smb::wire::guid{}, known}) {
-        auto opened = world.wait_for(connection::open(world.seams(), world.connect(),
+        auto opened = world.wait_for(connection::open(world.dependencies(), world.connect(),
                                                       {.server_name = "server", .client_guid = wanted}));
         ASSERT_TRUE(opened);
         const smb::wire::guid used = (*opened)->agreed().client_guid;

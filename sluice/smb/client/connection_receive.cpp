@@ -213,7 +213,7 @@ io::task<outcome<void>> connection::receive_direct(exchange& reader, std::size_t
     const std::array parts{*all.first(wire::header_signature_offset), bytes_view(no_signature),
                            *all.from(behind), bytes_view(data)};
     if (is_wanted)
-        if (const outcome<void> vouched = vouch_for(reader, *header, parts, false); not vouched)
+        if (const outcome<void> vouched = authenticate_reply(reader, *header, parts, false); not vouched)
             co_return vouched;
     grant(header->credits);
     answer(reader, {.header = *header, .message = all, .read_bytes = data_bytes});
@@ -276,7 +276,7 @@ outcome<void> connection::take_message(const wire::message_view& message, bool w
         return {};
     }
     const auto parts = auth::with_zero_signature(message.bytes());
-    if (const auto vouched = vouch_for(*one, header, parts, was_sealed); not vouched) return vouched;
+    if (const auto vouched = authenticate_reply(*one, header, parts, was_sealed); not vouched) return vouched;
     if (one->command_ == wire::command::read and not wire::is_error(header.status)) {
         if (const auto placed = place_read_data(*one, message); not placed) return placed;
     }
@@ -285,8 +285,8 @@ outcome<void> connection::take_message(const wire::message_view& message, bool w
 }
 
 // Authenticates a reply: it must be protected as its request was ([MS-SMB2] 3.2.5.1.1, 3.2.5.1.3).
-outcome<void> connection::vouch_for(const exchange& one, const wire::header& header,
-                                    std::span<const bytes_view> parts, bool was_sealed) noexcept {
+outcome<void> connection::authenticate_reply(const exchange& one, const wire::header& header,
+                                             std::span<const bytes_view> parts, bool was_sealed) noexcept {
     if (was_sealed) return {};
     if (one.is_sealed_) return failed(broken_rule("a plain reply to an encrypted request"));
     const bool is_signed = wire::has(header.flags, wire::header_flags::signed_message);

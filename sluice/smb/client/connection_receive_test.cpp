@@ -32,12 +32,12 @@ using namespace smb::client;  // NOLINT: the names of one component
     const auto listed = co_await std::move(listing);
     if (not listed) co_return false;
     EXPECT_EQ(listed->size(), 1U);
-    auto closing = (*file)->co_close();
-    const auto closed = co_await std::move(closing);
+    auto close_task = (*file)->co_close();
+    const auto closed = co_await std::move(close_task);
     co_return closed.has_value();
 }
 
-[[nodiscard]] io::task<bool> whole_life(seams world, io::socket_handle socket) {
+[[nodiscard]] io::task<bool> whole_life(dependencies world, io::socket_handle socket) {
     const auto who = rig::who();
     auto opening = connection::open(world, std::move(socket), {.server_name = "server"});
     auto opened = co_await std::move(opening);
@@ -55,8 +55,8 @@ using namespace smb::client;  // NOLINT: the names of one component
             }
         }
     }
-    auto closing = (*opened)->close();
-    co_await std::move(closing);
+    auto close_task = (*opened)->close();
+    co_await std::move(close_task);
     co_return is_good;
 }
 
@@ -72,7 +72,7 @@ std::optional<bool> live_until(int steps) {
     const int ours = ::dup(socket.native().descriptor);
     std::optional<bool> outcome;
     io::task_group running(*world.loop);
-    running.spawn(note(whole_life(world.seams(), std::move(socket)), outcome));
+    running.spawn(note(whole_life(world.dependencies(), std::move(socket)), outcome));
     for (int step = 0; step != steps and not outcome; ++step)
         (void)world.loop->run(1);
     const bool was_over = outcome.has_value();
@@ -104,7 +104,7 @@ TEST(client_faults, a_connection_that_ends_at_any_point_causes_errors_and_no_han
 TEST(client_faults, segments_and_pauses_change_nothing) {
     for (std::uint64_t seed = 1; seed != 20; ++seed) {
         rig world(nullptr, seed, {.seed = seed, .short_transfers = 500, .spurious_waits = 300});
-        EXPECT_TRUE(world.wait_for(whole_life(world.seams(), world.connect()))) << "seed " << seed;
+        EXPECT_TRUE(world.wait_for(whole_life(world.dependencies(), world.connect()))) << "seed " << seed;
     }
 }
 
@@ -113,8 +113,8 @@ TEST(client_faults, a_silent_server_is_abandoned) {
     auto pair = io::socket_handle::pair().value();
     ASSERT_TRUE(pair.first.set_multiplexer(world.loop.get()));
     const auto before = world.loop->now();
-    const auto opened =
-        world.wait_for(connection::open(world.seams(), std::move(pair.first), {.server_name = "server"}));
+    const auto opened = world.wait_for(
+        connection::open(world.dependencies(), std::move(pair.first), {.server_name = "server"}));
     ASSERT_FALSE(opened);
     EXPECT_EQ(opened.error().code(), ETIMEDOUT);
     EXPECT_GE(world.loop->now() - before, limits::reply_timeout);

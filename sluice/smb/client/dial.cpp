@@ -4,7 +4,7 @@
 
 namespace sluice::smb::client {
 
-io::task<outcome<owned<connection>>> dial(seams world, std::span<const io::socket_address> addresses,
+io::task<outcome<owned<connection>>> dial(dependencies world, std::span<const io::socket_address> addresses,
                                           connection_options options) noexcept {
     constexpr const char* step = "connect";
     client_error last = client_error::of_io(step, EADDRNOTAVAIL);
@@ -27,8 +27,8 @@ io::task<outcome<owned<connection>>> dial(seams world, std::span<const io::socke
         // Connect once more, so that the server chooses an algorithm that does not need separate
         // ids.
         const std::unique_ptr<connection> given_up = opened->release();
-        io::task<void> closing = given_up->close();
-        co_await std::move(closing);
+        io::task<void> close_task = given_up->close();
+        co_await std::move(close_task);
         options.offers_gmac = false;
         io::task<outcome<owned<connection>>> again = dial(world, std::span(&address, 1), std::move(options));
         co_return co_await std::move(again);

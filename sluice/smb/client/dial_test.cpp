@@ -17,7 +17,7 @@ using smb::wire::nt_status;
 
 TEST(dial, without_an_address_reports_an_error) {
     rig world;
-    const auto opened = world.wait_for(dial(world.seams(), {}, {}));
+    const auto opened = world.wait_for(dial(world.dependencies(), {}, {}));
     ASSERT_FALSE(opened);
     EXPECT_EQ(opened.error().which(), client_error::kind::io);
     EXPECT_EQ(opened.error().code(), EADDRNOTAVAIL);
@@ -28,7 +28,7 @@ TEST(dial, reports_the_error_of_the_last_address) {
     const io::socket_address refused = io::socket_address::loopback_v4(1);
     const io::socket_address broadcast = io::socket_address::parse("255.255.255.255:445").value();
     const auto code_of = [&](std::array<io::socket_address, 2> addresses) {
-        const auto opened = world.wait_for(dial(world.seams(), addresses, {}));
+        const auto opened = world.wait_for(dial(world.dependencies(), addresses, {}));
         return opened ? 0 : opened.error().code();
     };
     const int last_refused = code_of({broadcast, refused});

@@ -86,8 +86,8 @@ io::task<outcome<std::vector<directory_entry>>> list(tree& in, std::string path)
     if (not folder) co_return failed(folder.error());
     io::task<outcome<std::vector<directory_entry>>> listing = list(**folder);
     auto entries = co_await std::move(listing);
-    io::task<outcome<file_status>> closing = (*folder)->co_close();
-    (void)co_await std::move(closing);
+    io::task<outcome<file_status>> close_task = (*folder)->co_close();
+    (void)co_await std::move(close_task);
     co_return std::move(entries);
 }
 

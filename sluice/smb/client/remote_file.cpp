@@ -51,7 +51,7 @@ io::task<outcome<std::size_t>> remote_file::co_write(bytes_view from, std::uint6
     how.payload_bytes = from.size();
     how.payload = from;
     const wire::write_args asked{.file = id_, .offset_bytes = offset_bytes, .flags = flags};
-    patience so_far;
+    wait_policy so_far;
     for (;;) {
         how.channel_sequence = tree_.of().channel_sequence();
         connection& channel = tree_.of().idlest();
@@ -133,7 +133,7 @@ io::task<outcome<void>> remote_file::set_information(const char* step, wire::fil
     how.room_bytes = static_cast<std::uint32_t>(encoded.size() + 128);
     const wire::set_info_args asked{
         .information_class = static_cast<std::uint8_t>(which), .file = id_, .input = encoded};
-    patience so_far;
+    wait_policy so_far;
     for (;;) {
         how.channel_sequence = tree_.of().channel_sequence();
         connection& channel = over();

@@ -263,14 +263,14 @@ bool session::can_repeat(const connection& over, const client_error& after) noex
 }
 
 io::task<bool> session::co_can_repeat(const connection& over, client_error after, request_options& how,
-                                      patience& so_far) noexcept {
+                                      wait_policy& so_far) noexcept {
     if (can_repeat(over, after)) {
         how.is_replay = true;  // the server may have executed it, and only its reply was lost
         co_return true;
     }
     // Before the first loss, this status has another meaning.
     if (after.status() != nt_status::file_not_available or channel_sequence_ == 0) co_return false;
-    const seams& world = first().world();
+    const dependencies& world = first().world();
     const auto now = world.clock.steady_now();
     if (not so_far.since) so_far.since = now;
     if (now - *so_far.since > limits::repeat_within) co_return false;

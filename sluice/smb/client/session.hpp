@@ -11,7 +11,7 @@
 namespace sluice::smb::client {
 
 /// The time for which a server has rejected a request that it may accept later.
-struct patience {
+struct wait_policy {
     std::optional<clock_source::steady_time> since{};
     std::chrono::milliseconds pause = limits::repeat_pause_min;
 };
@@ -49,7 +49,7 @@ public:
     /// true if the server knows of the loss and rejects earlier requests, or is still executing
     /// them ([MS-SMB2] 3.3.5.2.10). Suspends: in that case, for a time that grows with `so_far`.
     [[nodiscard]] io::task<bool> co_can_repeat(const connection& over, client_error after,
-                                               request_options& how, patience& so_far) noexcept;
+                                               request_options& how, wait_policy& so_far) noexcept;
     /// Removes the broken channels and counts one more loss, so that the server can distinguish
     /// earlier requests from later ones. The removed channels may then be closed and destroyed. If
     /// none is left, the last one stays.

@@ -18,7 +18,7 @@ class client_session : public testing::Test {
 protected:
     [[nodiscard]] std::unique_ptr<connection> open(connection_options options = {}) {
         options.server_name = "server";
-        auto opened = world.wait_for(connection::open(world.seams(), world.connect(), options));
+        auto opened = world.wait_for(connection::open(world.dependencies(), world.connect(), options));
         EXPECT_TRUE(opened) << opened.error().message();
         return opened->release();
     }

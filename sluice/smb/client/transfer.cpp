@@ -157,18 +157,18 @@ io::task<transferred<std::uint64_t>> upload(remote_file& to, std::uint64_t offse
     const std::uint64_t left = expected_end > offset_bytes ? expected_end - offset_bytes : 0;
     pieces all(to, std::min(to.write_bytes_max(), upload_piece_bytes), left);
     if (all.lack_memory()) co_return for_lack_of_memory();
-    std::optional<transfer_error> trouble;
+    std::optional<transfer_error> copy_error;
     std::uint64_t end = offset_bytes;
     for (std::uint64_t index = 0;; ++index) {
         piece& next = all.at(index);
         const outcome<std::size_t> stored = co_await next;  // the use before this one
         if (not stored) {
-            trouble = transfer_error{.remote = stored.error(), .local = {}};
+            copy_error = transfer_error{.remote = stored.error(), .local = {}};
             break;
         }
         const result<std::size_t> gave = from(next.room(), end);
         if (not gave) {
-            trouble = transfer_error{.remote = {}, .local = gave.error()};
+            copy_error = transfer_error{.remote = {}, .local = gave.error()};
             break;
         }
         if (*gave == 0) break;
@@ -179,9 +179,9 @@ io::task<transferred<std::uint64_t>> upload(remote_file& to, std::uint64_t offse
     co_await all.tasks.join();
     for (const auto& each : all.ring) {
         const outcome<std::size_t> stored = co_await *each;
-        if (not stored and not trouble) trouble = transfer_error{.remote = stored.error(), .local = {}};
+        if (not stored and not copy_error) copy_error = transfer_error{.remote = stored.error(), .local = {}};
     }
-    if (trouble) co_return std::unexpected(*trouble);
+    if (copy_error) co_return std::unexpected(*copy_error);
     co_return end;
 }
 

@@ -195,8 +195,8 @@ io::task<outcome<file_status>> touch(tree& in, std::string path, open_options ho
     const auto opened = co_await std::move(opening);
     if (not opened) co_return failed(opened.error());
     const file_status status = (*opened)->status();
-    io::task<outcome<file_status>> closing = (*opened)->co_close();
-    const auto closed = co_await std::move(closing);
+    io::task<outcome<file_status>> close_task = (*opened)->co_close();
+    const auto closed = co_await std::move(close_task);
     if (not closed) co_return failed(closed.error());
     co_return status;
 }
@@ -231,8 +231,8 @@ io::task<outcome<void>> tree::remove(std::string path, bool is_of_folder) noexce
     if (not opened) co_return failed(opened.error());
     io::task<outcome<void>> marking = (*opened)->delete_on_close();
     const auto marked = co_await std::move(marking);
-    io::task<outcome<file_status>> closing = (*opened)->co_close();
-    const auto closed = co_await std::move(closing);
+    io::task<outcome<file_status>> close_task = (*opened)->co_close();
+    const auto closed = co_await std::move(close_task);
     if (not marked) co_return failed(marked.error());
     if (not closed) co_return failed(closed.error());
     co_return outcome<void>{};
@@ -247,8 +247,8 @@ io::task<outcome<void>> tree::rename(std::string from, std::string to, bool repl
     if (not opened) co_return failed(opened.error());
     io::task<outcome<void>> renaming = (*opened)->rename(std::move(to), replaces);
     const auto renamed = co_await std::move(renaming);
-    io::task<outcome<file_status>> closing = (*opened)->co_close();
-    const auto closed = co_await std::move(closing);
+    io::task<outcome<file_status>> close_task = (*opened)->co_close();
+    const auto closed = co_await std::move(close_task);
     if (not renamed) co_return failed(renamed.error());
     if (not closed) co_return failed(closed.error());
     co_return outcome<void>{};

@@ -9,20 +9,21 @@
 
 namespace sluice::sync::skiplist {
 
-/// The bits of a node's state word (`bell`).
-struct bell_bits {
+/// The bits of a node's state word (`state_word`).
+struct state_word_bits {
     static constexpr std::uint32_t asleep = 1;
     static constexpr std::uint32_t post = 2;
     static constexpr std::uint32_t one_range = 4;
 
-    [[nodiscard]] static constexpr std::uint32_t uses(std::uint32_t bell) noexcept {
-        return bell / one_range;
+    [[nodiscard]] static constexpr std::uint32_t uses(std::uint32_t state_word) noexcept {
+        return state_word / one_range;
     }
-    [[nodiscard]] static constexpr std::uint32_t rung(std::uint32_t bell) noexcept {
-        return (bell | asleep | post) + 1;
+    [[nodiscard]] static constexpr std::uint32_t rung(std::uint32_t state_word) noexcept {
+        return (state_word | asleep | post) + 1;
     }
-    [[nodiscard]] static constexpr bool is_same_range(std::uint32_t bell, std::uint32_t other) noexcept {
-        return (bell ^ other) <= asleep;
+    [[nodiscard]] static constexpr bool is_same_range(std::uint32_t state_word,
+                                                      std::uint32_t other) noexcept {
+        return (state_word ^ other) <= asleep;
     }
 };
 
@@ -45,7 +46,7 @@ struct node {
     atomic<std::uint64_t> last{0};
     // The number of ranges released from this node, times four; plus two if it is an entry point;
     // plus one if a thread may be asleep until the range is released.
-    atomic<std::uint32_t> bell{0};
+    atomic<std::uint32_t> state_word{0};
     atomic<node_number> next_free{no_node};
 
     /// `level` is below the height of the node.

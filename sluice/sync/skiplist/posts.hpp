@@ -22,10 +22,10 @@ namespace sluice::sync::skiplist {
 template <class Atomics, class Steps>
 class posts {
 public:
-    /// Node `number` was linked as an entry point while its state word had the value `bell`.
+    /// Node `number` was linked as an entry point while its state word had the value `state_word`.
     struct post {
         node_number number = no_node;
-        std::uint32_t bell = 0;
+        std::uint32_t state_word = 0;
     };
     static constexpr unsigned max = 64;
 
@@ -40,7 +40,7 @@ public:
     }
     /// Records a linked entry point. Returns the one that it replaces.
     [[nodiscard]] post put(std::uint64_t begin, post fresh) noexcept {
-        const std::uint64_t word = std::uint64_t{fresh.bell} << 32 | fresh.number;
+        const std::uint64_t word = std::uint64_t{fresh.state_word} << 32 | fresh.number;
         return unpacked(slot_of(begin).exchange(word, std::memory_order_acq_rel));
     }
 
@@ -65,7 +65,8 @@ private:
     static constexpr unsigned shift_max = 63;
 
     [[nodiscard]] static post unpacked(std::uint64_t word) noexcept {
-        return {.number = static_cast<node_number>(word), .bell = static_cast<std::uint32_t>(word >> 32)};
+        return {.number = static_cast<node_number>(word),
+                .state_word = static_cast<std::uint32_t>(word >> 32)};
     }
     [[nodiscard]] const atomic<std::uint64_t>& slot_of(std::uint64_t begin) const noexcept {
         return slots_[begin >> shift_.load(std::memory_order_relaxed) & (max - 1)];

@@ -57,16 +57,16 @@ public:
         std::uint64_t before_word = 0;
     };
     /// A conflicting node, and its state word while its range was in the set.
-    struct obstacle {
+    struct blocking_slot {
         node* what = nullptr;  // null: none
-        std::uint32_t bell = 0;
+        std::uint32_t state_word = 0;
     };
 
     /// Inserts `where`, which is somewhere, in the node of `fresh`, unless a range overlaps it.
-    [[nodiscard]] obstacle insert(entry& fresh, const byte_range& where) noexcept {
-        const obstacle other = link_in(fresh, where);
+    [[nodiscard]] blocking_slot insert(entry& fresh, const byte_range& where) noexcept {
+        const blocking_slot other = link_in(fresh, where);
         if (other.what == nullptr and is_to_tend(fresh)) [[unlikely]]
-            tend_posts(fresh, where.first());
+            maintain_entry_points(fresh, where.first());
         return other;
     }
     /// Removes a range, and unlinks it on every level. Calls `marked()` in between, when it is no
@@ -117,9 +117,9 @@ private:
     enum class progress { went_on, stayed, arrived, link_changed };
 
     using post = typename posts<Atomics, Steps>::post;
-    using bits = bell_bits;
+    using bits = state_word_bits;
 
-    [[nodiscard]] obstacle link_in(entry& fresh, const byte_range& where) noexcept;
+    [[nodiscard]] blocking_slot link_in(entry& fresh, const byte_range& where) noexcept;
     void search(const key& wanted, unsigned levels_min, position& at) noexcept;
     void search_from_head(key wanted, unsigned levels_min, position& at) noexcept;
     [[nodiscard]] gap from_head(unsigned level) noexcept {
@@ -133,17 +133,17 @@ private:
     [[nodiscard]] bool walk(const key& wanted, gap from, unsigned steps_max, position& at) noexcept;
     [[nodiscard]] progress advance(const key& wanted, unsigned level, gap& at, key& next_key) noexcept;
     [[nodiscard]] static std::uint32_t uses_of(const entry& one) noexcept {
-        return bits::uses(one.own.what->bell.load(std::memory_order_relaxed));
+        return bits::uses(one.own.what->state_word.load(std::memory_order_relaxed));
     }
     // Returns whether to maintain the entry points: at intervals, after an insertion.
     [[nodiscard]] static bool is_to_tend(const entry& fresh) noexcept {
         return uses_of(fresh) % Steps::uses_per_post == 0;
     }
-    void tend_posts(const entry& fresh, std::uint64_t first) noexcept;
+    void maintain_entry_points(const entry& fresh, std::uint64_t first) noexcept;
     void set_up_post(std::uint64_t begin) noexcept;
     void take_down(const post& old) noexcept;
     [[nodiscard]] bool take_down(const typename pool_type::taken& old, std::uint64_t word,
-                                 std::uint32_t bell) noexcept;
+                                 std::uint32_t state_word) noexcept;
     [[nodiscard]] node* in_the_way(const byte_range& where, const position& at) noexcept;
     [[nodiscard]] bool unlink_near(const entry& leaving) noexcept;
     void unlink(const entry& leaving) noexcept;
@@ -297,7 +297,8 @@ template <class Atomics, class Steps>
     // The state word has the value it had when this entry point was linked, and the link will be
     // seen unchanged after this. So the node is that entry point, and in the list. acquire: for
     // this order.
-    if (Steps::listens_to_posts and own.bell.load(std::memory_order_acquire) != noted.bell) return none;
+    if (Steps::listens_to_posts and own.state_word.load(std::memory_order_acquire) != noted.state_word)
+        return none;
     const key own_key{.first = own.first.load(std::memory_order_acquire),
                       .last = own.last.load(std::memory_order_acquire),
                       .number = noted.number};
@@ -341,7 +342,8 @@ auto range_skiplist<Atomics, Steps>::in_the_way(const byte_range& where, const p
 }
 
 template <class Atomics, class Steps>
-auto range_skiplist<Atomics, Steps>::link_in(entry& fresh, const byte_range& where) noexcept -> obstacle {
+auto range_skiplist<Atomics, Steps>::link_in(entry& fresh, const byte_range& where) noexcept
+    -> blocking_slot {
     node& own = *fresh.own.what;
     const unsigned height = fresh.own.height;
     const key wanted{.first = where.first(), .last = where.last(), .number = fresh.own.number};
@@ -354,20 +356,20 @@ auto range_skiplist<Atomics, Steps>::link_in(entry& fresh, const byte_range& whe
             // The state word changes after the mark, and the node is used again after that link has
             // changed. If neither is seen afterwards, the state word belongs to the conflicting
             // range. acquire: for this order.
-            const std::uint32_t bell = other->bell.load(std::memory_order_acquire);
+            const std::uint32_t state_word = other->state_word.load(std::memory_order_acquire);
             const std::uint64_t beyond = other->at(0).load(std::memory_order_acquire);
             const bool is_same = at.bottom.before->at(0).load(std::memory_order_relaxed) == at.bottom.word;
             if (not is_same or Steps::is_marked(beyond)) continue;
-            if ((bell & bits::post) == 0) return {other, bell};
+            if ((state_word & bits::post) == 0) return {other, state_word};
             // An entry point ends where it begins, so it is the node after the gap.
-            (void)take_down({.what = other, .number = Steps::next(at.bottom.word)}, beyond, bell);
+            (void)take_down({.what = other, .number = Steps::next(at.bottom.word)}, beyond, state_word);
             continue;
         }
         point(own.at(0), at.bottom.word);
         for (unsigned level = 1; level != height; ++level)
             point(own.at(level), at.on[level].word);
         fresh.before = at.bottom.before;
-        fresh.before_bell = fresh.before->bell.load(std::memory_order_relaxed);
+        fresh.before_bell = fresh.before->state_word.load(std::memory_order_relaxed);
         if (lead(fresh.before->at(0), at.bottom.word, fresh.own.number)) break;
     }
     fresh.before_word = at.bottom.word;
@@ -386,8 +388,8 @@ auto range_skiplist<Atomics, Steps>::link_in(entry& fresh, const byte_range& whe
 
 // Ensures that entry points are where the requests are.
 template <class Atomics, class Steps>
-[[gnu::noinline]] void range_skiplist<Atomics, Steps>::tend_posts(const entry& fresh,
-                                                                  std::uint64_t first) noexcept {
+[[gnu::noinline]] void range_skiplist<Atomics, Steps>::maintain_entry_points(const entry& fresh,
+                                                                             std::uint64_t first) noexcept {
     if (uses_of(fresh) % Steps::uses_per_note == 0) posts_.note(first);
     const std::uint64_t begin = posts_.begin_of(first);
     if (begin == 0) return;
@@ -395,7 +397,7 @@ template <class Atomics, class Steps>
     if (noted.number != no_node) {
         node& own = nodes_.at(noted.number);
         // If it is another range by now, one opportunity is missed.
-        if (own.bell.load(std::memory_order_relaxed) == noted.bell and
+        if (own.state_word.load(std::memory_order_relaxed) == noted.state_word and
             own.first.load(std::memory_order_relaxed) == begin)
             return;
     }
@@ -406,15 +408,15 @@ template <class Atomics, class Steps>
 template <class Atomics, class Steps>
 void range_skiplist<Atomics, Steps>::set_up_post(std::uint64_t begin) noexcept {
     entry fresh{.own = nodes_.take(1)};
-    auto& bell = fresh.own.what->bell;
-    const std::uint32_t as_post = bell.load(std::memory_order_relaxed) | bits::post;
-    bell.store(as_post, std::memory_order_relaxed);
+    auto& state_word = fresh.own.what->state_word;
+    const std::uint32_t as_post = state_word.load(std::memory_order_relaxed) | bits::post;
+    state_word.store(as_post, std::memory_order_relaxed);
     if (link_in(fresh, byte_range::none_at(begin)).what != nullptr) {
-        bell.store(as_post & ~bits::post, std::memory_order_relaxed);
+        state_word.store(as_post & ~bits::post, std::memory_order_relaxed);
         nodes_.give(fresh.own);
         return;
     }
-    take_down(posts_.put(begin, {.number = fresh.own.number, .bell = as_post}));
+    take_down(posts_.put(begin, {.number = fresh.own.number, .state_word = as_post}));
 }
 
 // Removes an entry point, if it still exists.
@@ -424,8 +426,9 @@ void range_skiplist<Atomics, Steps>::take_down(const post& old) noexcept {
     const typename pool_type::taken its{.what = &nodes_.at(old.number), .number = old.number};
     for (;;) {
         const std::uint64_t word = its.what->at(0).load(std::memory_order_acquire);
-        if (Steps::is_marked(word) or its.what->bell.load(std::memory_order_acquire) != old.bell) return;
-        if (take_down(its, word, old.bell)) return;
+        if (Steps::is_marked(word) or its.what->state_word.load(std::memory_order_acquire) != old.state_word)
+            return;
+        if (take_down(its, word, old.state_word)) return;
     }
 }
 
@@ -433,13 +436,13 @@ void range_skiplist<Atomics, Steps>::take_down(const post& old) noexcept {
 // thread that marks it returns its node. Returns false if the link has changed.
 template <class Atomics, class Steps>
 bool range_skiplist<Atomics, Steps>::take_down(const typename pool_type::taken& old, std::uint64_t word,
-                                               std::uint32_t bell) noexcept {
+                                               std::uint32_t state_word) noexcept {
     node& own = *old.what;
     // release: as the mark of erase().
     if (not own.at(0).compare_exchange_strong(word, word | Steps::mark, std::memory_order_acq_rel,
                                               std::memory_order_relaxed))
         return false;
-    own.bell.store(bits::rung(bell), std::memory_order_release);  // after the mark
+    own.state_word.store(bits::rung(state_word), std::memory_order_release);  // after the mark
     unlink({.own = old});
     nodes_.give(old);
     return true;
@@ -462,7 +465,8 @@ template <class Atomics, class Steps>
     std::uint64_t word = from.load(std::memory_order_acquire);
     // The state word has not changed after this was read, so it is the same range, and was in the
     // set. The state word alone would wrap after 2^30 ranges.
-    if (not bits::is_same_range(leaving.before->bell.load(std::memory_order_relaxed), leaving.before_bell))
+    if (not bits::is_same_range(leaving.before->state_word.load(std::memory_order_relaxed),
+                                leaving.before_bell))
         return false;
     if (Steps::is_marked(word) or not Steps::is_soon_after(leaving.before_word, word)) return false;
     if (Steps::next(word) == leaving.own.number)

@@ -120,7 +120,7 @@ public:
 private:
     friend class basic_skiplist_range_guard<Atomics, Steps>;
     using list = skiplist::range_skiplist<Atomics, Steps>;
-    using bits = skiplist::bell_bits;
+    using bits = skiplist::state_word_bits;
     using time_point = typename Atomics::time_point;
 
     [[nodiscard]] static time_point end_of(deadline until) noexcept {
@@ -128,8 +128,8 @@ private:
         return until.steady_end(Atomics::now(), deadline::system_clock::now());
     }
     [[nodiscard]] bool take(guard& made, deadline until) noexcept;
-    [[nodiscard]] bool take_from(typename list::obstacle other, guard& made, deadline until) noexcept;
-    [[nodiscard]] static bool wait(const typename list::obstacle& other, time_point until) noexcept;
+    [[nodiscard]] bool take_from(typename list::blocking_slot other, guard& made, deadline until) noexcept;
+    [[nodiscard]] static bool wait(const typename list::blocking_slot& other, time_point until) noexcept;
     void unlock(const typename list::entry& held) noexcept;
 
     skiplist::node_pool<Atomics> nodes_;
@@ -142,14 +142,13 @@ private:
 template <class Atomics, class Steps>
 bool basic_skiplist_range_lock<Atomics, Steps>::take(guard& made, deadline until) noexcept {
     made.held_.own = nodes_.take();
-    const typename list::obstacle other = ranges_.insert(made.held_, made.where_);
+    const typename list::blocking_slot other = ranges_.insert(made.held_, made.where_);
     return other.what == nullptr or take_from(other, made, until);
 }
 
 template <class Atomics, class Steps>
-[[gnu::noinline]] bool basic_skiplist_range_lock<Atomics, Steps>::take_from(typename list::obstacle other,
-                                                                            guard& made,
-                                                                            deadline until) noexcept {
+[[gnu::noinline]] bool basic_skiplist_range_lock<Atomics, Steps>::take_from(
+    typename list::blocking_slot other, guard& made, deadline until) noexcept {
     const bool may_wait = not until.is_zero();
     const time_point end = may_wait ? end_of(until) : time_point();
     while (may_wait and wait(other, end)) {
@@ -168,36 +167,36 @@ template <class Atomics, class Steps>
 //
 // Returns false after the deadline, and true if it is worth trying again.
 template <class Atomics, class Steps>
-bool basic_skiplist_range_lock<Atomics, Steps>::wait(const typename list::obstacle& other,
+bool basic_skiplist_range_lock<Atomics, Steps>::wait(const typename list::blocking_slot& other,
                                                      time_point until) noexcept {
-    auto& bell = other.what->bell;
-    const std::uint32_t quiet = other.bell & ~bits::asleep;
+    auto& state_word = other.what->state_word;
+    const std::uint32_t quiet = other.state_word & ~bits::asleep;
     for (unsigned round = 0; round != Atomics::spins_max; ++round) {
-        if ((bell.load(std::memory_order_relaxed) & ~bits::asleep) != quiet) return true;
+        if ((state_word.load(std::memory_order_relaxed) & ~bits::asleep) != quiet) return true;
         Atomics::back_off(round);
     }
     std::uint32_t seen = quiet;
-    if (not bell.compare_exchange_strong(seen, quiet | bits::asleep, std::memory_order_seq_cst,
-                                         std::memory_order_seq_cst) and
+    if (not state_word.compare_exchange_strong(seen, quiet | bits::asleep, std::memory_order_seq_cst,
+                                               std::memory_order_seq_cst) and
         seen != (quiet | bits::asleep))
         return true;
     // seq_cst: pairs with the mark of erase(), see above.
     if (Steps::is_marked(other.what->at(0).load(std::memory_order_seq_cst))) return true;
-    Atomics::wait(bell, quiet | bits::asleep, until);
+    Atomics::wait(state_word, quiet | bits::asleep, until);
     return until == time_point::max() or Atomics::now() < until;
 }
 
 template <class Atomics, class Steps>
 void basic_skiplist_range_lock<Atomics, Steps>::unlock(const typename list::entry& held) noexcept {
     if (held.own.what == nullptr) return;  // a range that is nowhere
-    auto& bell = held.own.what->bell;
-    ranges_.erase(held, [&bell] {
+    auto& state_word = held.own.what->state_word;
+    ranges_.erase(held, [&state_word] {
         // seq_cst: pairs with the exchange of wait(), see above.
-        const std::uint32_t before = bell.load(std::memory_order_seq_cst);
+        const std::uint32_t before = state_word.load(std::memory_order_seq_cst);
         // Overwrites a bit that was set since: the thread that set it sees the mark. release: after
         // the mark.
-        bell.store(bits::rung(before), std::memory_order_release);
-        if ((before & bits::asleep) != 0) Atomics::wake_all(bell);
+        state_word.store(bits::rung(before), std::memory_order_release);
+        if ((before & bits::asleep) != 0) Atomics::wake_all(state_word);
     });
     nodes_.give(held.own);
 }

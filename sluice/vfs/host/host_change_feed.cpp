@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint32_t changes_told = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY |
                                        IN_ATTRIB | IN_DELETE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK;
 
-// The second half of a rename is queued right behind the first, but a read may come between the two.
+// The second half of a rename is queued directly after the first, but a read may separate them.
 constexpr auto rename_gap_max = std::chrono::milliseconds(2);
 
 change_kind kind_of_change(std::uint32_t mask) noexcept {
@@ -415,7 +415,7 @@ void host_change_feed::end(int kernel_watch) {
 void host_change_feed::overflow() {
     for (held_watch* const each : watches_) {
         queue_.add_overflow(*each);
-        // Directories may have been made that no event told of.
+        // Directories may have been created without an event.
         const acting_for now(each->account);
         if (each->is_recursive and each->first != nullptr) (void)add_below(*each->first, tell_content::no);
     }

@@ -13,20 +13,21 @@
 
 namespace sluice::vfs {
 
-/// Tells what happens in directories of the host, from one inotify queue.
+/// Reports changes in directories of the host, from one inotify queue.
 ///
-/// The kernel watches single directories. A recursive watch is one on every directory below, set when the
-/// watch begins and again for each directory that is made or moved in; what is made in a new directory before
-/// its watch stands is looked for and told as added, and may come twice. Where a directory stands is kept as
-/// a parent and a name, so that moving one takes along what is below. Symbolic links are not followed.
+/// The kernel watches single directories. A recursive watch consists of one watch on every directory
+/// below, set when the watch begins and again for each directory that is created or moved in. Files
+/// created in a new directory before its watch exists are searched for and reported as added; such a
+/// file can be reported twice. The position of a directory is kept as a parent and a name, so that a
+/// move includes the directories below. Symbolic links are not followed.
 ///
-/// A watch looks through directories with the rights of the account it is for. It leaves out those below the
-/// watched one that the account may not list, and checks one again when its attributes change: the kernel
-/// checks only when its own watch is set. The watched directory itself was opened for listing, and stays
-/// watched.
+/// A watch searches directories with the rights of its account. It skips directories below the
+/// watched one that the account may not list, and checks one again when its attributes change: the
+/// kernel checks only when its own watch is set. The watched directory itself was opened for listing,
+/// and remains watched.
 ///
-/// A directory that somebody beside the server removes ends its watch only once nobody has it open any more:
-/// the kernel does not tell before.
+/// If another program removes a directory, its watch ends only when the last process has closed the
+/// directory: the kernel does not report the removal before.
 ///
 /// Monitor. Thread safety: as change_feed; `events_`, and reading the kernel's queue, are co_changed()'s and
 /// tell()'s. A recursive watch looks through its directories with the mutex held: tell() waits for that, so

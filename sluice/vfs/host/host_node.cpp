@@ -210,7 +210,7 @@ result<void> host_node::link_within(std::string_view path, when_taken taken) noe
     if (not there->taken) return io::link(held(), tree_.root(), there->path);
     if (taken == when_taken::refuse) return failure(error::with_path(EEXIST, "link", path));
 
-    // Under a name nobody knows first, so that there is no moment without a file under the wanted one.
+    // First under a random name, so that the wanted name refers to a file at any time.
     const io::temporary_name unknown;
     const std::string beside = join_path(split_path(there->path).parent, unknown.c_str());
     if (const auto linked = io::link(held(), tree_.root(), beside); not linked) return linked;
@@ -239,7 +239,7 @@ result<std::string> host_node::read_link() noexcept {
     return std::string(*target);
 }
 
-// Opens what now stands at `where` in the place of what was held.
+// Opens the file that `where` names now, and holds it instead of the present one.
 result<void> host_node::hold_again(const std::string& where) {
     auto fresh = tree_.open_exactly(where, follow_links::no);
     if (not fresh) return failure(fresh.error());

@@ -18,9 +18,9 @@ namespace sluice::vfs {
 
 /// A file, directory, link or other thing of the host.
 ///
-/// Held by a descriptor that names it (O_PATH); its data is opened when asked for, by way of that descriptor,
-/// so that it is the same file whatever has become of its name. A file just created, or opened for its data
-/// at once, is held by its data's descriptor alone.
+/// Held by a descriptor that names it (O_PATH). Its data is opened on demand through that
+/// descriptor, so that it is the same file even if its name has changed. A file that was just
+/// created, or opened for its data at once, is held by the descriptor of its data alone.
 ///
 /// Thread safety: as node. Descriptors are set once and published by an atomic pointer. The name and the
 /// key, which may change, are a monitor with its own latch: name_latch_ is held while one of them is read
@@ -32,7 +32,7 @@ class host_node final : public node,
                         public node_children {
 public:
     host_node(host_tree& tree, io::handle held, const io::file_status& status, std::string_view path);
-    /// Of a file whose data is open already, for reading or for both.
+    /// Creates the node of a file whose data is open already, for reading or for both.
     host_node(host_tree& tree, host_tree::opened_file opened, std::string_view path);
 
     static void* operator new(std::size_t bytes) { return node_memory().allocate(bytes); }
@@ -92,11 +92,11 @@ public:
     [[nodiscard]] result<void> set_security(std::span<const std::byte> descriptor) noexcept override;
     [[nodiscard]] result<std::unique_ptr<directory_listing>> list() noexcept override;
 
-    /// What names it, whatever is open.
+    /// Returns the descriptor that names it.
     [[nodiscard]] const io::handle& held() const noexcept {
         return *named_by_.load(std::memory_order_acquire);  // pairs with the release in hold_again()
     }
-    /// What it is, as the kernel said it is.
+    /// Returns the status that the kernel has reported.
     [[nodiscard]] result<metadata> status_from(const io::file_status& found) noexcept;
     /// The same, if its attributes are known as well.
     [[nodiscard]] metadata status_from(const io::file_status& found,
@@ -121,7 +121,7 @@ private:
     [[nodiscard]] result<private_attributes> ask_private_attributes() const noexcept;
     [[nodiscard]] result<std::vector<std::byte>> security_if_any(
         const result<private_attributes>& own) const noexcept;
-    // What attributes are best asked by: data's descriptor, which the kernel lets do it without a name.
+    // Returns the cheapest descriptor for attributes: that of the data, which needs no name.
     [[nodiscard]] const io::handle& asked() const noexcept;
     [[nodiscard]] result<io::file_handle> reopen(io::mode wanted) const noexcept;
     [[nodiscard]] io::task<result<std::size_t>> co_read_by_ring(io::file_handle& file,
@@ -153,7 +153,7 @@ private:
     std::pmr::string path_;  // the host's, as last known
 };
 
-/// Makes the node of what is open. Errors: EIO.
+/// Creates the node of an open file. Errors: EIO.
 [[nodiscard]] result<node_ptr> make_host_node(host_tree& tree, io::handle held,
                                               std::string_view path) noexcept;
 

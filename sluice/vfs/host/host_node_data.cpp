@@ -16,7 +16,7 @@ error not_open(const char* operation) noexcept {
     return {EBADF, operation};
 }
 
-// What a range means within a file of 63 bits.
+// Returns the part of a length that fits in a file of 63 bits.
 std::uint64_t cut_length(std::uint64_t offset, std::uint64_t length) noexcept {
     constexpr std::uint64_t end_max = INT64_MAX;
     return offset >= end_max ? 0 : std::min(length, end_max - offset);

@@ -85,8 +85,8 @@ result<host_tree::found_path> host_tree::open(std::string_view shown, follow_lin
     }
 }
 
-std::optional<host_tree::opened_file> host_tree::open_seen(std::string_view shown, follow_links links,
-                                                           data_access wanted) noexcept {
+std::optional<host_tree::opened_file> host_tree::open_known_file(std::string_view shown, follow_links links,
+                                                                 data_access wanted) noexcept {
     std::string storage;
     const auto path = host_path(shown, storage);
     const bool for_writing = wanted.write and not options.read_only;

@@ -7,8 +7,8 @@
 #include "sluice/vfs/buffered_write_hint.hpp"
 #include "sluice/vfs/host/host_metadata.hpp"
 #include "sluice/vfs/host/host_volume_options.hpp"
+#include "sluice/vfs/host/known_regular_files.hpp"
 #include "sluice/vfs/host/private_attributes.hpp"
-#include "sluice/vfs/host/seen_files.hpp"
 #include "sluice/vfs/volume.hpp"
 
 // Internal to the host volume: its state that its nodes share. Paths here are the host's, relative
@@ -33,7 +33,7 @@ struct host_place {
 class host_tree {
 public:
     host_tree(io::io_multiplexer& with, io::path_handle from, const host_volume_options& chosen,
-              tells_all reach)
+              reports_all_changes reach)
         : loops{&with}, options(chosen), index(chosen.index, reach), root_(std::move(from)) {}
 
     struct found_path {
@@ -53,8 +53,8 @@ public:
     /// through /proc. Returns std::nullopt unless a regular file was found there before and is
     /// still there, on the root's file system, accessible to the server, and without a lease of
     /// another process. Otherwise use open().
-    [[nodiscard]] std::optional<opened_file> open_seen(std::string_view shown, follow_links links,
-                                                       data_access wanted) noexcept;
+    [[nodiscard]] std::optional<opened_file> open_known_file(std::string_view shown, follow_links links,
+                                                             data_access wanted) noexcept;
 
     /// Opens the directory at a client's path, for reading if permitted. Queries on the result then
     /// do not need /proc. Errors: as volume::find; ENOTDIR.
@@ -133,7 +133,7 @@ public:
     host_volume_options options;
     name_index index;
     attribute_memory attributes;
-    seen_files seen;  // by the host's path, if a client spells it the same way
+    known_regular_files seen;  // by the host's path, if a client spells it the same way
     std::uint64_t root_device = 0;
     std::uint64_t root_inode = 0;
     bool keeps_attributes = false;

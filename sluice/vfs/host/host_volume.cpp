@@ -99,7 +99,7 @@ result<found_node> make_directory(host_tree& tree, const host_node& directory, c
 
 std::optional<result<found_node>> find_with_data(host_tree& tree, std::string_view path, follow_links links,
                                                  data_access soon) noexcept {
-    auto opened = tree.open_seen(path, links, soon);
+    auto opened = tree.open_known_file(path, links, soon);
     if (not opened) return std::nullopt;
     std::string storage;
     const io::file_status status = opened->status;
@@ -126,7 +126,7 @@ result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multi
     if (not status) return failure(status.error());
     const bool is_local = volume_status->reach == io::volume_reach::this_host;
     auto tree = std::make_unique<host_tree>(multiplexer, std::move(*anchor), options,
-                                            is_local ? tells_all::yes : tells_all::no);
+                                            is_local ? reports_all_changes::yes : reports_all_changes::no);
     tree->root_device = status->device;
     tree->root_is_in_memory = volume_status->in_memory;
     tree->reads_by_ring = reads_by_ring(volume_status->type_name);

@@ -99,7 +99,7 @@ bool name_index::equal_as_shown::operator()(std::string_view a, std::string_view
     return at_a == a.size() and at_b == b.size();
 }
 
-name_index::name_index(const index_limits& bounds, tells_all reach)
+name_index::name_index(const index_limits& bounds, reports_all_changes reach)
     : bounds_(bounds), reach_(reach), inotify_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {}
 
 name_index::~name_index() {
@@ -147,7 +147,8 @@ std::optional<name_index::answer> name_index::ask(const io::handle& directory, c
     take_events();
     if (const auto held = by_id_.find(id); held != by_id_.end()) {
         held_directory& known = *held->second;
-        if (not known.is_being_read and (reach_ == tells_all::yes or known.changed == status.changed)) {
+        if (not known.is_being_read and
+            (reach_ == reports_all_changes::yes or known.changed == status.changed)) {
             ++counts_.answers;
             directories_.splice(directories_.begin(), directories_, held->second);
             return answer{.name = choose(known.names, wanted)};

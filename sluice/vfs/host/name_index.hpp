@@ -24,7 +24,7 @@ struct index_limits {
 
 /// Specifies whether the kernel reports every change to a directory. On network file systems it
 /// reports only the changes of this host, and the directory's times must be checked, too.
-enum class tells_all : bool { no, yes };
+enum class reports_all_changes : bool { no, yes };
 
 /// An index that finds the name in a directory of the host that equals another except for case,
 /// without a scan per lookup: Windows clients often look up names that do not exist.
@@ -56,7 +56,7 @@ public:
 
     /// Constructs an empty index. Without inotify (EMFILE, ENOSYS) it works by scanning
     /// directories. Allocates: yes.
-    explicit name_index(const index_limits& bounds, tells_all reach);
+    explicit name_index(const index_limits& bounds, reports_all_changes reach);
     name_index(const name_index&) = delete;
     name_index& operator=(const name_index&) = delete;
     ~name_index();
@@ -139,7 +139,7 @@ private:
     void make_room();
 
     const index_limits bounds_;
-    const tells_all reach_;
+    const reports_all_changes reach_;
     const int inotify_;
 
     mutable std::mutex mutex_;  // guards all following members

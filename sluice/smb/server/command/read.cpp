@@ -87,7 +87,7 @@ namespace {
 // cached: the loop must not wait for a disk.
 [[nodiscard]] reply_payload cached_part(open& from, vfs::node_data& data, const wire::read_args& args) {
     const io::extent_pair range{.offset = args.offset_bytes, .length = args.length_bytes};
-    auto lent = data.lend(range, args.length_bytes / spliced_bytes_min);
+    auto lent = data.pin_extents(range, args.length_bytes / spliced_bytes_min);
     if (not lent or lent->file == nullptr) return {};
     std::uint64_t length = 0;
     for (const vfs::host_run& run : lent->runs) {

@@ -162,12 +162,12 @@ io::task<nt_status> serve_set_info(request& r) {
         if (one->is_pipe()) {
             status = change_pipe(*args);
         } else {
-            io::task<nt_status> changing = change(r, one, *args);
-            status = co_await std::move(changing);
+            io::task<nt_status> change_task = change(r, one, *args);
+            status = co_await std::move(change_task);
         }
     } else if (args->type == wire::info_type::security and not one->is_pipe()) {
-        io::task<nt_status> changing = change_security(r, *one, *args);
-        status = co_await std::move(changing);
+        io::task<nt_status> change_task = change_security(r, *one, *args);
+        status = co_await std::move(change_task);
     } else if (args->type > wire::info_type::quota) {
         status = nt_status::invalid_parameter;
     } else {

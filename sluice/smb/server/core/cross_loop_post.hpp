@@ -23,7 +23,7 @@ private:
 };
 
 /// Posts to a loop, and counts the post if the loop is another thread's.
-inline void hand_over(io::io_multiplexer& loop, io::posted_item& item) noexcept {
+inline void cross_loop_post(io::io_multiplexer& loop, io::posted_item& item) noexcept {
     if (not loop.is_owner()) cross_loop_posts::note();
     loop.post(item);
 }

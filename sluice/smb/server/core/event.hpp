@@ -55,7 +55,7 @@ public:
         return before == waiting and word_.compare_exchange_strong(before, after, std::memory_order_acq_rel,
                                                                    std::memory_order_relaxed);
     }
-    void post() noexcept { hand_over(loop_, *this); }
+    void post() noexcept { cross_loop_post(loop_, *this); }
 
     [[nodiscard]] bool is_set() const noexcept { return is_set(word()); }
     /// Returns std::nullopt while it is not set.

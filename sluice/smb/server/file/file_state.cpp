@@ -68,10 +68,11 @@ void file_state::set_delete_pending(std::shared_ptr<open> by) {
     add_remover(std::move(by));
     protocol_.set_delete_pending();
     ENSURE(is_delete_pending(), "a file that an open deletes takes no opens any more");
-    goes_.give_up();
+    goes_.cancel();
     // If the claim fails, others may open the file until it is removed. Then they have a file
     // without a name open.
-    if (peers_) (void)peers_->claim({.up = peer_sign::goes, .unless = peer_sign::none}, goes_);
+    if (peers_)
+        (void)peers_->claim({.up = share_mode_lock_byte::goes, .unless = share_mode_lock_byte::none}, goes_);
 }
 
 void file_state::add_remover(std::shared_ptr<open> by) {
@@ -82,10 +83,10 @@ void file_state::clear_delete_pending() noexcept {
     protocol_.clear_delete_pending();
     ENSURE(not is_delete_pending() or opens_.empty(), "a file with opens is not being removed");
     removers_.clear();
-    goes_.give_up();
+    goes_.cancel();
 }
 
-peer_signs& file_state::peers_among(peer_servers& all) {
+share_mode_lock_bytes& file_state::peers_among(peer_servers& all) {
     if (not peers_) {
         ENSURE(locks_.is_empty(), "other servers are shown the file before bytes of it are locked");
         peers_.emplace(all.file(key_));

@@ -105,9 +105,9 @@ public:
 
     /// Returns the file's share-mode lock bytes among other servers; null if the server shares
     /// locks with no others. They publish the locked byte ranges, too.
-    [[nodiscard]] peer_signs* peers() noexcept { return peers_ ? &*peers_ : nullptr; }
+    [[nodiscard]] share_mode_lock_bytes* peers() noexcept { return peers_ ? &*peers_ : nullptr; }
     /// The same; created if it does not exist yet.
-    [[nodiscard]] peer_signs& peers_among(peer_servers& all);
+    [[nodiscard]] share_mode_lock_bytes& peers_among(peer_servers& all);
 
     /// Whether a task retries, from time to time, the locks that wait for those of other servers.
     bool retries_locks = false;
@@ -123,7 +123,7 @@ private:
     file_table& table_;
     vfs::file_key key_;
     open_protocol protocol_;
-    std::optional<peer_signs> peers_;
+    std::optional<share_mode_lock_bytes> peers_;
     peer_claim goes_;
     std::pmr::vector<open*> opens_;
     byte_range_locks locks_;

@@ -14,29 +14,29 @@ namespace {
 
 struct way_of_access {
     share_access what;
-    peer_sign used;
-    peer_sign denied;
+    share_mode_lock_byte used;
+    share_mode_lock_byte denied;
 };
 constexpr std::array ways{
-    way_of_access{share_access::read, peer_sign::reads, peer_sign::denies_reading},
-    way_of_access{share_access::write, peer_sign::writes, peer_sign::denies_writing},
-    way_of_access{share_access::remove, peer_sign::removes, peer_sign::denies_removing},
+    way_of_access{share_access::read, share_mode_lock_byte::reads, share_mode_lock_byte::denies_reading},
+    way_of_access{share_access::write, share_mode_lock_byte::writes, share_mode_lock_byte::denies_writing},
+    way_of_access{share_access::remove, share_mode_lock_byte::removes, share_mode_lock_byte::denies_removing},
 };
 
 template <class Visit>
-void for_each_bit(peer_sign set, Visit&& visit) {
+void for_each_bit(share_mode_lock_byte set, Visit&& visit) {
     for (unsigned bit = 0; bit != peer_sign_bits; ++bit)
         if ((bits_of(set) >> bit & 1U) != 0) visit(bit);
 }
 
-[[nodiscard]] constexpr peer_sign sign_of(unsigned bit) noexcept {
-    return static_cast<peer_sign>(1U << bit);
+[[nodiscard]] constexpr share_mode_lock_byte sign_of(unsigned bit) noexcept {
+    return static_cast<share_mode_lock_byte>(1U << bit);
 }
 
 }  // namespace
 
 peer_terms terms_of(const sharing& open) noexcept {
-    peer_terms terms{.up = peer_sign::has_open, .unless = peer_sign::goes};
+    peer_terms terms{.up = share_mode_lock_byte::has_open, .unless = share_mode_lock_byte::goes};
     const share_access needs = needs_of(open.access);
     // An open that neither reads, writes nor removes conflicts with no other, whatever it denies.
     if (needs == share_access::none) return terms;
@@ -54,41 +54,43 @@ peer_terms terms_of(const sharing& open) noexcept {
 }
 
 peer_terms terms_of_stream_at_file(const sharing& stream) noexcept {
-    peer_terms terms{.up = peer_sign::has_open, .unless = peer_sign::goes};
+    peer_terms terms{.up = share_mode_lock_byte::has_open, .unless = share_mode_lock_byte::goes};
     const bool lets_go =
         needs_of(stream.access) == share_access::none or wire::has(stream.share, share_access::remove);
-    if (not lets_go) terms.up |= peer_sign::stream_stays;
+    if (not lets_go) terms.up |= share_mode_lock_byte::stream_stays;
     return terms;
 }
 
 peer_terms terms_of_file(const sharing& file) noexcept {
     peer_terms terms = terms_of(file);
-    if (wire::has(needs_of(file.access), share_access::remove)) terms.unless |= peer_sign::stream_stays;
+    if (wire::has(needs_of(file.access), share_access::remove))
+        terms.unless |= share_mode_lock_byte::stream_stays;
     return terms;
 }
 
-result<peer_sign> peer_signs::claim(const peer_terms& terms, peer_claim& into) noexcept {
-    ENSURE(terms.up != peer_sign::none, "a claim shows a sign");
-    const result<peer_sign> in_the_way = file_->raise(terms.up, terms.unless);
-    if (not in_the_way or *in_the_way != peer_sign::none) return in_the_way;
+result<share_mode_lock_byte> share_mode_lock_bytes::claim(const peer_terms& terms,
+                                                          peer_claim& into) noexcept {
+    ENSURE(terms.up != share_mode_lock_byte::none, "a claim shows a sign");
+    const result<share_mode_lock_byte> in_the_way = file_->raise(terms.up, terms.unless);
+    if (not in_the_way or *in_the_way != share_mode_lock_byte::none) return in_the_way;
     for_each_bit(terms.up, [&](unsigned bit) { ++claims_[bit]; });
     into = peer_claim(*this, terms.up);
     return in_the_way;
 }
 
-void peer_signs::give_up(peer_sign down) noexcept {
-    peer_sign last = peer_sign::none;
+void share_mode_lock_bytes::cancel(share_mode_lock_byte down) noexcept {
+    share_mode_lock_byte last = share_mode_lock_byte::none;
     for_each_bit(down, [&](unsigned bit) {
         ENSURE(claims_[bit] != 0, "lock byte released without a claim");
         if (--claims_[bit] == 0) last |= sign_of(bit);
     });
-    if (last != peer_sign::none) file_->lower(last);
+    if (last != share_mode_lock_byte::none) file_->lower(last);
 }
 
-void peer_claim::keep(peer_sign only) noexcept {
+void peer_claim::keep(share_mode_lock_byte only) noexcept {
     if (of_ == nullptr) return;
     ENSURE(wire::has(signs_, only), "a claim keeps signs that it has");
-    of_->give_up(without(signs_, only));
+    of_->cancel(without(signs_, only));
     signs_ &= only;
 }
 

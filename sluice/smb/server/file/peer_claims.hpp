@@ -13,8 +13,8 @@ namespace sluice::smb::server {
 
 /// The lock bytes that an open shows, and those that no other server may show at the same time.
 struct peer_terms {
-    peer_sign up = peer_sign::none;
-    peer_sign unless = peer_sign::none;
+    share_mode_lock_byte up = share_mode_lock_byte::none;
+    share_mode_lock_byte unless = share_mode_lock_byte::none;
 };
 /// Returns the terms of an open with these rights and this share mode. It is compatible with the
 /// opens of other servers exactly if can_coexist() is true for each of them.
@@ -28,26 +28,26 @@ class peer_claim;
 
 /// The share-mode lock bytes of one file, each shown for as long as an open of this server has a
 /// claim to it. Thread safety: under the server's latch.
-class peer_signs {
+class share_mode_lock_bytes {
 public:
-    explicit peer_signs(std::unique_ptr<peer_file> of) noexcept : file_(std::move(of)) {}
-    peer_signs(const peer_signs&) = delete;
-    peer_signs& operator=(const peer_signs&) = delete;
+    explicit share_mode_lock_bytes(std::unique_ptr<peer_file> of) noexcept : file_(std::move(of)) {}
+    share_mode_lock_bytes(const share_mode_lock_bytes&) = delete;
+    share_mode_lock_bytes& operator=(const share_mode_lock_bytes&) = delete;
 
     /// As peer_file::raise; assigns the claim if there is no conflict, otherwise returns the
     /// conflicting bytes.
-    [[nodiscard]] result<peer_sign> claim(const peer_terms& terms, peer_claim& into) noexcept;
+    [[nodiscard]] result<share_mode_lock_byte> claim(const peer_terms& terms, peer_claim& into) noexcept;
     [[nodiscard]] peer_file& file() noexcept { return *file_; }
 
 private:
     friend class peer_claim;
-    void give_up(peer_sign down) noexcept;
+    void cancel(share_mode_lock_byte down) noexcept;
 
     std::unique_ptr<peer_file> file_;
     std::array<std::uint32_t, peer_sign_bits> claims_{};  // by bit
 };
 
-/// A claim to lock bytes, which are shown until it is destroyed. Empty, or of a peer_signs that
+/// A claim to lock bytes, which are shown until it is destroyed. Empty, or of a share_mode_lock_bytes that
 /// outlives it. Move-only.
 class peer_claim {
 public:
@@ -55,36 +55,36 @@ public:
     peer_claim(peer_claim&& other) noexcept : of_(std::exchange(other.of_, nullptr)), signs_(other.signs_) {}
     peer_claim& operator=(peer_claim&& other) noexcept {
         if (this == &other) return *this;
-        give_up();
+        cancel();
         of_ = std::exchange(other.of_, nullptr);
         signs_ = other.signs_;
         return *this;
     }
-    ~peer_claim() { give_up(); }
+    ~peer_claim() { cancel(); }
 
-    void give_up() noexcept {
-        if (of_ != nullptr) std::exchange(of_, nullptr)->give_up(signs_);
+    void cancel() noexcept {
+        if (of_ != nullptr) std::exchange(of_, nullptr)->cancel(signs_);
     }
     /// Keeps no more than these, which it has (ENSURE).
-    void keep(peer_sign only) noexcept;
+    void keep(share_mode_lock_byte only) noexcept;
     [[nodiscard]] explicit operator bool() const noexcept { return of_ != nullptr; }
 
 private:
-    friend class peer_signs;
-    peer_claim(peer_signs& of, peer_sign signs) noexcept : of_(&of), signs_(signs) {}
+    friend class share_mode_lock_bytes;
+    peer_claim(share_mode_lock_bytes& of, share_mode_lock_byte signs) noexcept : of_(&of), signs_(signs) {}
 
-    peer_signs* of_ = nullptr;
-    peer_sign signs_ = peer_sign::none;
+    share_mode_lock_bytes* of_ = nullptr;
+    share_mode_lock_byte signs_ = share_mode_lock_byte::none;
 };
 
 /// An exclusive claim: while it exists and converts to true, no other server can open the file.
 /// Neither copied nor moved.
-class peer_seal {
+class exclusive_claim {
 public:
-    explicit peer_seal(peer_file& of) noexcept : file_(of), had_(of.seal()) {}
-    peer_seal(const peer_seal&) = delete;
-    peer_seal& operator=(const peer_seal&) = delete;
-    ~peer_seal() {
+    explicit exclusive_claim(peer_file& of) noexcept : file_(of), had_(of.seal()) {}
+    exclusive_claim(const exclusive_claim&) = delete;
+    exclusive_claim& operator=(const exclusive_claim&) = delete;
+    ~exclusive_claim() {
         if (had_) file_.unseal();
     }
     [[nodiscard]] explicit operator bool() const noexcept { return had_.has_value(); }

@@ -20,7 +20,7 @@ namespace sluice::smb::server {
 /// shows one of the two, no other server may show its counterpart; several may show the same one.
 /// Shared and exclusive locks alone cannot express that: two opens that read and deny writing would
 /// each have to lock the denied access exclusively, and would conflict.
-enum class peer_sign : std::uint16_t {
+enum class share_mode_lock_byte : std::uint16_t {
     none = 0,
     has_open = 0x0001,  ///< the file or a stream of it, for any access
     reads = 0x0002,
@@ -55,9 +55,10 @@ public:
     /// Shows `up`, unless another server shows any of `unless`; checks and shows in one step.
     /// Returns the conflicting bytes (or `unless`, if they were not distinguished); none on
     /// success. Errors: EAGAIN; those of the files that store the bytes.
-    [[nodiscard]] virtual result<peer_sign> raise(peer_sign up, peer_sign unless) noexcept = 0;
+    [[nodiscard]] virtual result<share_mode_lock_byte> raise(share_mode_lock_byte up,
+                                                             share_mode_lock_byte unless) noexcept = 0;
     /// Stops showing `down`.
-    virtual void lower(peer_sign down) noexcept = 0;
+    virtual void lower(share_mode_lock_byte down) noexcept = 0;
 
     /// Keeps the file from being open at, or opened by, any other server until unseal(). Errors:
     /// EBUSY if another server has it open; EAGAIN; as raise().
@@ -87,4 +88,4 @@ public:
 }  // namespace sluice::smb::server
 
 template <>
-inline constexpr bool sluice::smb::wire::is_bit_flags<sluice::smb::server::peer_sign> = true;
+inline constexpr bool sluice::smb::wire::is_bit_flags<sluice::smb::server::share_mode_lock_byte> = true;

@@ -62,7 +62,7 @@ public:
     /// Returns whether the client has closed the connection but its channels are not yet removed.
     /// The home loop.
     [[nodiscard]] bool has_loss_to_notice() const noexcept {
-        return not has_lost_channels_ and socket_.has_hung_up();
+        return not has_lost_channels_ and socket_.is_peer_closed();
     }
 
     [[nodiscard]] data_path& data() const noexcept { return home_.data; }
@@ -201,7 +201,7 @@ private:
     };
     std::vector<former_channel> former_channels_;
     std::uint64_t next_async_id_ = 1;
-    told_count pending_count_;
+    published_counter pending_count_;
     std::size_t pending_bytes_ = 0;  // total size of the frames of those requests
     std::optional<std::uint64_t> stuck_at_;
     std::atomic<bool> is_closing_{false};  // the home loop writes

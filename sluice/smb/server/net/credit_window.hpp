@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "sluice/smb/server/core/limits.hpp"
-#include "sluice/smb/server/core/told_count.hpp"
+#include "sluice/smb/server/core/published_counter.hpp"
 
 namespace sluice::smb::server {
 
@@ -39,7 +39,7 @@ public:
 private:
     std::uint64_t first_ = 0;
     std::uint64_t end_ = 1;
-    told_count outstanding_{1};
+    published_counter outstanding_{1};
     std::bitset<capacity> used_;
 };
 

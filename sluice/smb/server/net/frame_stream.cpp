@@ -177,7 +177,7 @@ io::task<result<void>> frame_writer::send_file(std::size_t piece) noexcept {
                                        .length = range.length,
                                        .when_short = io::short_file::filled_with_zeros};
     const std::size_t bytes = head.size() + range.length;
-    splice_pipes::loan through(pipes_);
+    splice_pipes::extent_pin through(pipes_);
     result<std::uint64_t> sent{};
     if (through.pipe() != nullptr)
         sent = co_await io::co_send_file(*range.file, socket_, wanted, *through.pipe());

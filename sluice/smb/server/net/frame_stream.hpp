@@ -13,8 +13,8 @@
 #include "sluice/io/task/awaitable.hpp"
 #include "sluice/io/task/task.hpp"
 #include "sluice/smb/server/core/event.hpp"
+#include "sluice/smb/server/core/published_counter.hpp"
 #include "sluice/smb/server/core/ring_queue.hpp"
-#include "sluice/smb/server/core/told_count.hpp"
 #include "sluice/smb/server/net/reply_payload.hpp"
 #include "sluice/smb/server/net/splice_pipes.hpp"
 
@@ -133,8 +133,8 @@ private:
     splice_pipes& pipes_;
     ring_queue<frame_piece> pieces_;
     std::size_t sent_of_first_ = 0;
-    told_count unsent_bytes_;
-    told_count queued_bytes_;
+    published_counter unsent_bytes_;
+    published_counter queued_bytes_;
     std::size_t drained_bytes_ = 0;
     bool is_finishing_ = false;
     std::atomic<bool> is_broken_{false};

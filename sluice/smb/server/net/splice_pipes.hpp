@@ -24,13 +24,13 @@ public:
 
     /// Holds a pipe while it exists; or none, and then the transfer is made without one (a seventh
     /// slower).
-    class loan {
+    class extent_pin {
     public:
-        explicit loan(splice_pipes& from) noexcept : from_(from), pipe_(from.take()) {}
-        loan(const loan&) = delete;
-        loan& operator=(const loan&) = delete;
-        ~loan() {
-            if (pipe_) from_.give_back(*std::move(pipe_));
+        explicit extent_pin(splice_pipes& from) noexcept : from_(from), pipe_(from.take()) {}
+        extent_pin(const extent_pin&) = delete;
+        extent_pin& operator=(const extent_pin&) = delete;
+        ~extent_pin() {
+            if (pipe_) from_.release(*std::move(pipe_));
         }
         /// Returns null if there is none.
         [[nodiscard]] io::splice_pipe* pipe() noexcept { return pipe_ ? &*pipe_ : nullptr; }
@@ -52,7 +52,7 @@ private:
         if (taken) ++lent_;
         return taken;
     }
-    void give_back(io::splice_pipe pipe) noexcept {
+    void release(io::splice_pipe pipe) noexcept {
         --lent_;
         pipe.discard();  // its transfer may have been cut short
         kept_.push_back(std::move(pipe));

@@ -88,7 +88,7 @@ private:
 // The file stays while other servers have it open; this checks again until they have closed it, or this
 // server stops. `alone` keeps them out from then on.
 [[nodiscard]] io::task<void> wait_until_alone(server_context& host, file_state& file,
-                                              std::optional<peer_seal>& alone) noexcept {
+                                              std::optional<exclusive_claim>& alone) noexcept {
     for (std::chrono::milliseconds pause = limits::peer_pause_min;;
          pause = std::min(2 * pause, limits::peer_pause_max)) {
         if (alone.emplace(file.peers()->file())) co_return;
@@ -107,7 +107,7 @@ private:
     if (not one.begin()) (void)co_await unlatched(host.latch(), one.granted().wait());
     const removers by = one.take_names();
     if (by.empty()) co_return nt_status::success;
-    std::optional<peer_seal> alone;
+    std::optional<exclusive_claim> alone;
     if (file->peers() != nullptr) {
         io::task<void> waiting = wait_until_alone(host, *file, alone);
         co_await std::move(waiting);

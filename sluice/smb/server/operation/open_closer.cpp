@@ -36,8 +36,8 @@ struct leftover {
             end_watches_of_removed(*file);
         }
         end_caching(host, one);
-        one.claim.give_up();
-        one.claim_to_base.give_up();
+        one.claim.cancel();
+        one.claim_to_base.cancel();
         left = {.file = file, .duty = file->protocol().leave(one.entry)};
     }
     one.counted_kept.reset();

@@ -126,8 +126,8 @@ bool opening::looks_in_any_case() noexcept {
 }
 
 io::task<opening::step> opening::look_up(create_round& round) noexcept {
-    claim_.give_up();
-    claim_to_base_.give_up();
+    claim_.cancel();
+    claim_to_base_.cancel();
     discard_found();
     file_.reset();
     base_.reset();
@@ -408,25 +408,25 @@ io::task<opening::step> opening::complete(create_round& round) noexcept {
 }
 
 // One attempt to claim the file among other servers.
-result<peer_sign> opening::claim(peer_servers& peers) {
+result<share_mode_lock_byte> opening::claim(peer_servers& peers) {
     if (file_->key().stream == 0) return file_->peers_among(peers).claim(terms_of_file(wanted()), claim_);
     base_ = r_.host().files.of(file_->key().whole_file());
-    const result<peer_sign> at_base =
+    const result<share_mode_lock_byte> at_base =
         base_->peers_among(peers).claim(terms_of_stream_at_file(wanted()), claim_to_base_);
-    if (not at_base or *at_base != peer_sign::none) return at_base;
+    if (not at_base or *at_base != share_mode_lock_byte::none) return at_base;
     return file_->peers_among(peers).claim(terms_of(wanted()), claim_);
 }
 
 // A server has the sign of the file to itself for microseconds; only a stopped process has it longer.
 io::task<opening::step> opening::check_peer_servers(peer_servers& peers) noexcept {
     for (;;) {
-        const result<peer_sign> in_the_way = claim(peers);
+        const result<share_mode_lock_byte> in_the_way = claim(peers);
         const bool is_busy =
             not in_the_way and in_the_way.error() == std::errc::resource_unavailable_try_again;
         if (not is_busy and not in_the_way) co_return fail(nt_status::insufficient_resources);
-        if (not is_busy and *in_the_way != peer_sign::none)
-            co_return fail(wire::has(*in_the_way, peer_sign::goes) ? nt_status::delete_pending
-                                                                   : nt_status::sharing_violation);
+        if (not is_busy and *in_the_way != share_mode_lock_byte::none)
+            co_return fail(wire::has(*in_the_way, share_mode_lock_byte::goes) ? nt_status::delete_pending
+                                                                              : nt_status::sharing_violation);
         if (not is_busy) break;
         if (++peer_attempts_ == limits::peer_attempts_max or r_.interrupted())
             co_return fail(r_.interrupted().value_or(nt_status::sharing_violation));

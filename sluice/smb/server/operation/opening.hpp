@@ -77,7 +77,7 @@ private:
     void leave() noexcept;
     void undo() noexcept;
     [[nodiscard]] sharing wanted() const noexcept;
-    [[nodiscard]] result<peer_sign> claim(peer_servers& peers);
+    [[nodiscard]] result<share_mode_lock_byte> claim(peer_servers& peers);
     [[nodiscard]] io::task<step> check_peer_servers(peer_servers& peers) noexcept;
 
     [[nodiscard]] bool wants(wire::create_options option) const noexcept;

@@ -472,7 +472,7 @@ private:
         if (not replaces or wish_.is_posix) return nt_status::success;
         no_peer_has_it_.reset();
         peer_of_taken_ = peers.file(found_.taken_key);
-        const peer_seal& alone = no_peer_has_it_.emplace(*peer_of_taken_);
+        const exclusive_claim& alone = no_peer_has_it_.emplace(*peer_of_taken_);
         if (alone) return nt_status::success;
         return alone.is_busy() and ++pauses_ != limits::peer_attempts_max ? nt_status::retry
                                                                           : nt_status::access_denied;
@@ -504,7 +504,7 @@ private:
     name_lookup found_;
     file_list beneath_;
     std::unique_ptr<peer_file> peer_of_taken_;
-    std::optional<peer_seal> no_peer_has_it_;
+    std::optional<exclusive_claim> no_peer_has_it_;
     unsigned pauses_ = 0;
     nt_status status_ = nt_status::success;
 };

@@ -28,7 +28,7 @@ constexpr std::size_t ranges_max = 4096;
 }
 
 // Makes a range read as zeros, as a write by this open would.
-[[nodiscard]] io::task<nt_status> zero(control& c, wire::file_range range, bool give_back) noexcept {
+[[nodiscard]] io::task<nt_status> zero(control& c, wire::file_range range, bool release) noexcept {
     open& of = *c.file;
     if (range.length == 0) co_return nt_status::success;
     if (of.is_closed) co_return nt_status::file_closed;
@@ -38,7 +38,7 @@ constexpr std::size_t ranges_max = 4096;
     co_return co_await c.r.call(of, [&] {
         const auto data = vfs::data_of(*of.node);
         if (not data) return status_of(data.error());
-        const result<void> done = (*data)->zero(range.offset, range.length, give_back);
+        const result<void> done = (*data)->zero(range.offset, range.length, release);
         return done ? nt_status::success : status_of(done.error());
     });
 }

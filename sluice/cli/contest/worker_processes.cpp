@@ -1,4 +1,4 @@
-#include "sluice/cli/contest/crowd.hpp"
+#include "sluice/cli/contest/worker_processes.hpp"
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -14,10 +14,10 @@
 
 #include "sluice/base/ensure.hpp"
 
-namespace sluice::contest {
+namespace sluice::lock_benchmark {
 
 // The memory that the processes share. seq_cst for the start and the end, which each happen once.
-struct crowd::board {
+struct worker_processes::board {
     std::atomic<unsigned> ready;
     std::atomic<bool> is_started;
     std::atomic<bool> is_over;
@@ -28,7 +28,8 @@ struct crowd::board {
     std::array<line, processes_max> workers;
 };
 
-crowd::crowd(unsigned processes, const std::function<std::unique_ptr<locker>(unsigned)>& make)
+worker_processes::worker_processes(unsigned processes,
+                                   const std::function<std::unique_ptr<locker>(unsigned)>& make)
     : processes_(processes) {
     ENSURE(processes != 0 and processes <= processes_max);
     void* const memory =
@@ -45,7 +46,7 @@ crowd::crowd(unsigned processes, const std::function<std::unique_ptr<locker>(uns
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-void crowd::work(unsigned process, const std::function<std::unique_ptr<locker>(unsigned)>& make) {
+void worker_processes::work(unsigned process, const std::function<std::unique_ptr<locker>(unsigned)>& make) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // otherwise no process would be left to end them
     {
         const auto mine = make(process);
@@ -65,12 +66,12 @@ void crowd::work(unsigned process, const std::function<std::unique_ptr<locker>(u
     ::_exit(0);
 }
 
-crowd::~crowd() {
+worker_processes::~worker_processes() {
     stop();
     ::munmap(board_, sizeof(board));
 }
 
-std::uint64_t crowd::run_for(std::chrono::milliseconds duration) {
+std::uint64_t worker_processes::run_for(std::chrono::milliseconds duration) {
     board_->is_started.store(true);
     std::this_thread::sleep_for(duration);
     std::uint64_t done = 0;
@@ -79,7 +80,7 @@ std::uint64_t crowd::run_for(std::chrono::milliseconds duration) {
     return std::max<std::uint64_t>(done, 1);
 }
 
-void crowd::stop() {
+void worker_processes::stop() {
     board_->is_started.store(true);
     board_->is_over.store(true);
     for (const pid_t each : workers_)
@@ -87,7 +88,7 @@ void crowd::stop() {
     workers_.clear();
 }
 
-double crowd::cpu_ns_per_operation() const {
+double worker_processes::cpu_ns_per_operation() const {
     std::uint64_t cpu = 0;
     std::uint64_t all = 0;
     for (const auto& each : board_->workers) {
@@ -97,7 +98,7 @@ double crowd::cpu_ns_per_operation() const {
     return static_cast<double>(cpu) / static_cast<double>(std::max<std::uint64_t>(all, 1));
 }
 
-double crowd::slowest_to_fastest() const {
+double worker_processes::slowest_to_fastest() const {
     std::uint64_t least = ~std::uint64_t{0};
     std::uint64_t most = 1;
     for (unsigned process = 0; process != processes_; ++process) {
@@ -108,4 +109,4 @@ double crowd::slowest_to_fastest() const {
     return static_cast<double>(least) / static_cast<double>(most);
 }
 
-}  // namespace sluice::contest
+}  // namespace sluice::lock_benchmark

@@ -26,10 +26,10 @@ std::size_t bytes_of(const vfs::host_runs& of) {
                            [](std::size_t sum, const vfs::host_run& each) { return sum + each.length; });
 }
 
-class lending : public io::on_each_volume {
+class extent_pinning : public io::on_each_volume {
 protected:
-    lending() { begin(in_pages); }
-    ~lending() override {
+    extent_pinning() { begin(in_pages); }
+    ~extent_pinning() override {
         system_.reset();
         const auto report = check(*device_).value();
         EXPECT_TRUE(report.is_sound()) << text_of(report);
@@ -51,10 +51,10 @@ protected:
     }
     [[nodiscard]] file_system& system() noexcept { return *system_; }
 
-    [[nodiscard]] result<vfs::host_runs> lend(std::string_view path, std::uint64_t offset,
-                                              std::uint64_t length, std::size_t runs_max = 1024) {
+    [[nodiscard]] result<vfs::host_runs> pin_extents(std::string_view path, std::uint64_t offset,
+                                                     std::uint64_t length, std::size_t runs_max = 1024) {
         auto file = system().find(path).value();
-        return system().lend(*file, {.offset = offset, .length = length}, runs_max);
+        return system().pin_extents(*file, {.offset = offset, .length = length}, runs_max);
     }
     // Returns the bytes that the holder of a pin finds in the file of the image.
     [[nodiscard]] std::string seen(const vfs::host_runs& by) const {
@@ -129,32 +129,33 @@ private:
     std::array<int, 2> ends_{};
 };
 
-TEST_P(lending, names_the_runs_of_a_range_in_the_file_of_the_host) {
+TEST_P(extent_pinning, names_the_runs_of_a_range_in_the_file_of_the_host) {
     ASSERT_TRUE(system().lends());
     put_in_pieces("a", "b", 6);
-    const auto lent = lend("a", 100, 5 * cluster).value();
+    const auto lent = pin_extents("a", 100, 5 * cluster).value();
     EXPECT_EQ(lent.runs.size(), 6U);
     EXPECT_EQ(seen(lent), content_of(system(), "a").substr(100, 5 * cluster));
-    EXPECT_EQ(bytes_of(lend("a", 5 * cluster, 1 << 20).value()), cluster) << "ends at the end of the file";
-    EXPECT_TRUE(lend("a", 6 * cluster, 10).value().runs.empty());
-    EXPECT_EQ(code(lend("a", 100, 5 * cluster, lent.runs.size() - 1)), E2BIG);
+    EXPECT_EQ(bytes_of(pin_extents("a", 5 * cluster, 1 << 20).value()), cluster)
+        << "ends at the end of the file";
+    EXPECT_TRUE(pin_extents("a", 6 * cluster, 10).value().runs.empty());
+    EXPECT_EQ(code(pin_extents("a", 100, 5 * cluster, lent.runs.size() - 1)), E2BIG);
 }
 
-TEST_P(lending, reports_the_zero_bytes_that_are_not_on_disk) {
+TEST_P(extent_pinning, reports_the_zero_bytes_that_are_not_on_disk) {
     put(system(), "f", std::string(5000, 'x'));
     auto file = system().find("f").value();
     ASSERT_TRUE(system().truncate(*file, 100'000));
-    const auto lent = system().lend(*file, {.offset = 0, .length = 100'000}, 10).value();
+    const auto lent = system().pin_extents(*file, {.offset = 0, .length = 100'000}, 10).value();
     ASSERT_EQ(bytes_of(lent), 100'000U);
     EXPECT_FALSE(lent.runs.back().place);
     EXPECT_EQ(lent.runs.back().length, 95'000U);
     EXPECT_EQ(seen(lent), content_of(system(), "f"));
 }
 
-TEST_P(lending, keeps_pinned_extents_from_other_files_until_they_are_unpinned) {
+TEST_P(extent_pinning, keeps_pinned_extents_from_other_files_until_they_are_unpinned) {
     put(system(), "f", std::string(40 * cluster, 'x'));
     const std::uint32_t clusters = system().free_clusters().value() + 40;
-    auto lent = lend("f", 0, 40 * cluster).value();
+    auto lent = pin_extents("f", 0, 40 * cluster).value();
     ASSERT_TRUE(system().remove(*system().find("f").value()));
     ASSERT_TRUE(system().commit());
     EXPECT_EQ(system().free_clusters().value(), clusters) << "they are reported as free";
@@ -166,9 +167,9 @@ TEST_P(lending, keeps_pinned_extents_from_other_files_until_they_are_unpinned) {
     EXPECT_GE(fill_up("more", 'm'), 40 * cluster);
 }
 
-TEST_P(lending, keeps_the_clusters_of_a_truncated_part_as_well) {
+TEST_P(extent_pinning, keeps_the_clusters_of_a_truncated_part_as_well) {
     put(system(), "f", std::string(40 * cluster, 'x'));
-    const auto lent = lend("f", 10 * cluster, 20 * cluster).value();
+    const auto lent = pin_extents("f", 10 * cluster, 20 * cluster).value();
     auto file = system().find("f").value();
     ASSERT_TRUE(system().truncate(*file, cluster));
     ASSERT_TRUE(system().commit());
@@ -176,11 +177,11 @@ TEST_P(lending, keeps_the_clusters_of_a_truncated_part_as_well) {
     EXPECT_EQ(seen(lent).find('o'), std::string::npos);
 }
 
-TEST_P(lending, never_exposes_other_files_in_pages_spliced_by_reference) {
+TEST_P(extent_pinning, never_exposes_other_files_in_pages_spliced_by_reference) {
     put(system(), "f", std::string(12 * cluster, 'x'));
     spliced reply;
     {
-        const auto lent = lend("f", 0, 12 * cluster).value();
+        const auto lent = pin_extents("f", 0, 12 * cluster).value();
         reply.take(lent);
     }
     ASSERT_TRUE(system().remove(*system().find("f").value()));
@@ -191,21 +192,21 @@ TEST_P(lending, never_exposes_other_files_in_pages_spliced_by_reference) {
     EXPECT_EQ(received.find('o'), std::string::npos);
 }
 
-TEST_P(lending, outlives_the_volume) {
+TEST_P(extent_pinning, outlives_the_volume) {
     put(system(), "f", std::string(4 * cluster, 'x'));
-    const auto kept = lend("f", 0, 4 * cluster).value().kept;
+    const auto kept = pin_extents("f", 0, 4 * cluster).value().kept;
     mount({});
     EXPECT_NE(kept, nullptr);
 }
 
-TEST_P(lending, needs_whole_pages_or_a_volume_without_writers) {
+TEST_P(extent_pinning, needs_whole_pages_or_a_volume_without_writers) {
     begin("-F 16 -s 1");
     EXPECT_FALSE(system().lends()) << "a page has clusters of several files";
     put(system(), "f", std::string(5000, 'x'));
-    EXPECT_EQ(code(lend("f", 0, 1)), EOPNOTSUPP);
+    EXPECT_EQ(code(pin_extents("f", 0, 1)), EOPNOTSUPP);
     mount({.is_read_only = true});
     ASSERT_TRUE(system().lends());
-    EXPECT_EQ(seen(lend("f", 0, 5000).value()), std::string(5000, 'x'));
+    EXPECT_EQ(seen(pin_extents("f", 0, 5000).value()), std::string(5000, 'x'));
 
     begin("-F 16 -s 8 -R 1 -r 16 -a");
     EXPECT_FALSE(system().lends()) << "clusters begin within a page";
@@ -220,8 +221,8 @@ TEST(extent_pin_table, reports_pins_by_group_and_remembers_past_ones) {
     const cluster_extent asked{.first = 130, .length = 3};
     EXPECT_FALSE(book->was_lent(asked));
     {
-        loan one(book);
-        loan other(book);
+        extent_pin one(book);
+        extent_pin other(book);
         one.add({.first = 2, .length = 127});
         other.add({.first = 190, .length = 10});
         EXPECT_TRUE(book->is_lent(asked)) << "a neighbour's";
@@ -234,7 +235,7 @@ TEST(extent_pin_table, reports_pins_by_group_and_remembers_past_ones) {
     EXPECT_FALSE(book->was_lent({.first = 256, .length = 745}));
 }
 
-SLUICE_ON_EACH_VOLUME(lending);
+SLUICE_ON_EACH_VOLUME(extent_pinning);
 
 }  // namespace
 }  // namespace sluice::fat

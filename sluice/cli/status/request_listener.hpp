@@ -14,7 +14,7 @@ namespace sluice::cli {
 /// queries by administrators. It must not take resources from the clients of the server.
 ///
 /// Thread safety: the loop's thread.
-class answering_listener {
+class request_listener {
 public:
     static constexpr std::size_t conversations_max = 8;  // further ones are closed
     static constexpr std::chrono::seconds conversation_within{10};
@@ -23,10 +23,10 @@ public:
     using answerer = std::function<io::task<void>(io::socket_handle&)>;
 
     /// The listener is already attached to the loop.
-    answering_listener(io::io_multiplexer& loop, io::listening_socket_handle listener, answerer answer)
+    request_listener(io::io_multiplexer& loop, io::listening_socket_handle listener, answerer answer)
         : loop_(loop), listener_(std::move(listener)), answer_(std::move(answer)), tasks_(loop) {}
-    answering_listener(const answering_listener&) = delete;
-    answering_listener& operator=(const answering_listener&) = delete;
+    request_listener(const request_listener&) = delete;
+    request_listener& operator=(const request_listener&) = delete;
 
     void start() { tasks_.spawn(accept_all()); }
     /// Ends the current connections. done() waits for their end. Suspends.

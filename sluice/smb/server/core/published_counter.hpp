@@ -6,9 +6,9 @@
 namespace sluice::smb::server {
 
 /// A counter with one writer and any number of readers.
-class told_count {
+class published_counter {
 public:
-    explicit told_count(std::uint64_t first = 0) noexcept : value_(first) {}
+    explicit published_counter(std::uint64_t first = 0) noexcept : value_(first) {}
     // acquire and release: a thread that reads several counts reads them in this order.
     [[nodiscard]] std::uint64_t value() const noexcept { return value_.load(std::memory_order_acquire); }
     void set(std::uint64_t value) noexcept { value_.store(value, std::memory_order_release); }

@@ -1,4 +1,4 @@
-#include "sluice/cli/status/answering_listener.hpp"
+#include "sluice/cli/status/request_listener.hpp"
 
 #include <algorithm>
 #include <array>
@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds pause_when_out_of_descriptors{50};
 
 }  // namespace
 
-io::task<void> answering_listener::accept_all() noexcept {
+io::task<void> request_listener::accept_all() noexcept {
     for (;;) {
         auto accepted = co_await io::async_accept(listener_);
         if (not accepted) {
@@ -32,14 +32,14 @@ io::task<void> answering_listener::accept_all() noexcept {
     }
 }
 
-io::task<void> answering_listener::converse(io::socket_handle socket) noexcept {
+io::task<void> request_listener::converse(io::socket_handle socket) noexcept {
     ++conversations_;
     io::task<void> answering = answer_(socket);
     (void)co_await io::with_deadline(loop_, std::move(answering), conversation_within);
     --conversations_;
 }
 
-io::task<void> answering_listener::done() noexcept {
+io::task<void> request_listener::done() noexcept {
     co_await tasks_.join();
 }
 

@@ -1,4 +1,4 @@
-#include "sluice/cli/write_hold.hpp"
+#include "sluice/cli/writer_lock.hpp"
 
 #include <fmt/core.h>
 
@@ -27,7 +27,7 @@ using namespace sluice::fsmutex;
 
 }  // namespace
 
-result<write_hold> write_hold::take(const std::string& path, lock_mode how, deadline within) {
+result<writer_lock> writer_lock::take(const std::string& path, lock_mode how, deadline within) {
     const std::string lock_path = path + ".lock";
     const auto choice = best_available({}, lock_path);
     if (not choice) return failure(choice.error());
@@ -38,7 +38,7 @@ result<write_hold> write_hold::take(const std::string& path, lock_mode how, dead
         return failure(error::with_path(EBUSY, what, fmt::format("{} (held by {})", path, who)));
     };
     const entity all = entity::of_name("", how);
-    const seams from = seams::of_this_machine();
+    const dependencies from = dependencies::of_this_machine();
     const deadline until = within.is_none() or within.is_zero()
                                ? within
                                : deadline(within.steady_end(from.clock->steady_now(), from.clock->utc_now()));
@@ -50,17 +50,17 @@ result<write_hold> write_hold::take(const std::string& path, lock_mode how, dead
     if (not flock->is_of_whole_file()) {  // other hosts can access it: there the mutex alone is the
                                           // lock
         flock->allow_removal();
-        return write_hold(std::nullopt, *std::move(mutex), *std::move(held));
+        return writer_lock(std::nullopt, *std::move(mutex), *std::move(held));
     }
     // The destructor does not remove the lock file, because another process has locked it.
-    write_hold made(*std::move(flock), *std::move(mutex), *std::move(held));
+    writer_lock made(*std::move(flock), *std::move(mutex), *std::move(held));
     const auto locked = made.flock_->acquire(until, from);
     if (locked) return made;
     if (locked.error() != std::errc::timed_out) return failure(locked.error());
     return held_by("a process that has locked " + lock_path + " by flock(2)");
 }
 
-write_hold::~write_hold() {
+writer_lock::~writer_lock() {
     if (mutex_ == nullptr or not flock_) return;
     flock_->release();
     flock_->allow_removal();

@@ -1,4 +1,4 @@
-#include "sluice/cli/contest/contestants.hpp"
+#include "sluice/cli/contest/benchmark_subjects.hpp"
 
 #include <cstdlib>
 #include <filesystem>
@@ -6,7 +6,7 @@
 #include "sluice/base/ensure.hpp"
 #include "sluice/fsmutex/best_available.hpp"
 
-namespace sluice::contest {
+namespace sluice::lock_benchmark {
 namespace {
 
 using namespace sluice::fsmutex;
@@ -26,7 +26,7 @@ private:
 };
 
 template <algorithm Which>
-contestant our_own() {
+benchmark_subject our_own() {
     return {.name = "sluice." + std::string(name_of(Which)), .make = [](const standing& here) {
                 return std::unique_ptr<locker>(std::make_unique<our_locker<Which>>(here));
             }};
@@ -49,14 +49,14 @@ standing standing_of(const cell& where, const std::string& folder, unsigned proc
 
 }  // namespace
 
-std::vector<contestant> ours() {
+std::vector<benchmark_subject> ours() {
     return {our_own<algorithm::memory_map>(), our_own<algorithm::atomic_append>(),
             our_own<algorithm::byte_ranges>(), our_own<algorithm::lock_files>()};
 }
 
-const std::vector<contestant>& contestants() {
+const std::vector<benchmark_subject>& benchmark_subjects() {
     static const auto all = [] {
-        std::vector<contestant> made = ours();
+        std::vector<benchmark_subject> made = ours();
         for (auto& others : {peers(), limits()})
             made.insert(made.end(), others.begin(), others.end());
         return made;
@@ -64,13 +64,13 @@ const std::vector<contestant>& contestants() {
     return all;
 }
 
-bool takes_part(const contestant& who, const cell& where) noexcept {
+bool takes_part(const benchmark_subject& who, const cell& where) noexcept {
     const bool has_company = where.processes != 1;
     if (who.needs_company) return has_company and not where.is_disjoint;
     return who.excludes or not has_company;
 }
 
-round::round(const contestant& who, const cell& where, const std::string& folder)
+round::round(const benchmark_subject& who, const cell& where, const std::string& folder)
     : folder_(folder_in(folder)), workers_(where.processes, [&](unsigned process) {
           return who.make(standing_of(where, folder_, process));
       }) {}
@@ -87,4 +87,4 @@ outcome round::end() {
             .slowest_to_fastest = workers_.slowest_to_fastest()};
 }
 
-}  // namespace sluice::contest
+}  // namespace sluice::lock_benchmark

@@ -1,4 +1,4 @@
-#include "sluice/cli/write_hold.hpp"
+#include "sluice/cli/writer_lock.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ protected:
         EXPECT_EQ(pipe(ready), 0);
         const pid_t child = fork();
         if (child == 0) {
-            const auto held = write_hold::take(path);
+            const auto held = writer_lock::take(path);
             if (held) (void)!write(ready[1], "x", 1);
             for (;;)
                 pause();
@@ -53,7 +53,7 @@ protected:
 TEST_F(held_file, excludes_flock_and_is_refused_while_another_program_holds_flock) {
     const std::string lock = path + ".lock";
     {
-        const auto mine = write_hold::take(path);
+        const auto mine = writer_lock::take(path);
         ASSERT_TRUE(mine);
         const int other = ::open(lock.c_str(), O_RDWR | O_CLOEXEC);
         EXPECT_EQ(::flock(other, LOCK_EX | LOCK_NB), -1);
@@ -62,18 +62,18 @@ TEST_F(held_file, excludes_flock_and_is_refused_while_another_program_holds_floc
     EXPECT_FALSE(std::filesystem::exists(lock));
     const int other = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     ASSERT_EQ(::flock(other, LOCK_EX | LOCK_NB), 0);
-    const auto refused = write_hold::take(path, deadline::zero());
+    const auto refused = writer_lock::take(path, deadline::zero());
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error(), std::errc::device_or_resource_busy);
     EXPECT_THAT(refused.error().message(), testing::HasSubstr("by flock(2)"));
     EXPECT_TRUE(std::filesystem::exists(lock)) << "the process with the flock keeps the file";
     ::close(other);
-    EXPECT_TRUE(write_hold::take(path));
+    EXPECT_TRUE(writer_lock::take(path));
 }
 
 TEST_F(held_file, is_refused_to_a_second_writer_with_the_holder_and_its_start_time) {
     const pid_t other = start_holder();
-    const auto mine = write_hold::take(path, std::chrono::milliseconds(20));
+    const auto mine = writer_lock::take(path, std::chrono::milliseconds(20));
     end(other);
     ASSERT_FALSE(mine);
     EXPECT_EQ(mine.error(), std::errc::device_or_resource_busy);
@@ -86,54 +86,54 @@ TEST_F(held_file, is_refused_to_a_second_writer_with_the_holder_and_its_start_ti
 
 TEST_F(held_file, is_acquired_after_its_holder_was_killed_and_reports_its_death) {
     end(start_holder());
-    const auto mine = write_hold::take(path);
+    const auto mine = writer_lock::take(path);
     ASSERT_TRUE(mine) << mine.error().message();
     EXPECT_TRUE(mine->previous_holder_died());
 }
 
 TEST_F(held_file, is_released_by_its_holder_without_a_trace) {
     {
-        const auto mine = write_hold::take(path);
+        const auto mine = writer_lock::take(path);
         ASSERT_TRUE(mine) << mine.error().message();
         EXPECT_FALSE(mine->previous_holder_died());
-        EXPECT_FALSE(write_hold::take(path)) << "within one process, too";
+        EXPECT_FALSE(writer_lock::take(path)) << "within one process, too";
     }
     EXPECT_TRUE(std::filesystem::is_empty(folder));
-    EXPECT_TRUE(write_hold::take(path));
+    EXPECT_TRUE(writer_lock::take(path));
 }
 
 TEST_F(held_file, is_shared_by_readers_that_keep_writers_away) {
-    auto first = write_hold::keep_writers_away(path);
+    auto first = writer_lock::keep_writers_away(path);
     ASSERT_TRUE(first) << first.error().message();
     {
-        const auto second = write_hold::keep_writers_away(path);
+        const auto second = writer_lock::keep_writers_away(path);
         ASSERT_TRUE(second) << second.error().message();
-        EXPECT_FALSE(write_hold::take(path, std::chrono::milliseconds(1)));
+        EXPECT_FALSE(writer_lock::take(path, std::chrono::milliseconds(1)));
     }
-    EXPECT_FALSE(write_hold::take(path, std::chrono::milliseconds(1)));
+    EXPECT_FALSE(writer_lock::take(path, std::chrono::milliseconds(1)));
     first = failure({ECANCELED, "gone"});
-    const auto writer = write_hold::take(path);
+    const auto writer = writer_lock::take(path);
     ASSERT_TRUE(writer);
-    const auto refused = write_hold::keep_writers_away(path, std::chrono::milliseconds(1));
+    const auto refused = writer_lock::keep_writers_away(path, std::chrono::milliseconds(1));
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error().message(), testing::HasSubstr("held by process " + std::to_string(getpid())));
 }
 
 TEST_F(held_file, stays_held_when_the_hold_is_moved) {
-    auto first = write_hold::take(path);
+    auto first = writer_lock::take(path);
     ASSERT_TRUE(first);
-    const auto kept = std::make_shared<write_hold>(*std::move(first));
+    const auto kept = std::make_shared<writer_lock>(*std::move(first));
     first = failure({ECANCELED, "gone"});
-    EXPECT_FALSE(write_hold::take(path, std::chrono::milliseconds(1)));
+    EXPECT_FALSE(writer_lock::take(path, std::chrono::milliseconds(1)));
 }
 
 TEST_F(held_file, accepts_a_lock_file_left_by_an_older_release) {
     std::ofstream(path + ".lock");
-    EXPECT_TRUE(write_hold::take(path));
+    EXPECT_TRUE(writer_lock::take(path));
 }
 
 TEST_F(held_file, is_refused_with_a_reason_if_no_lock_file_can_be_created) {
-    const auto refused = write_hold::take((folder / "absent" / "image").string());
+    const auto refused = writer_lock::take((folder / "absent" / "image").string());
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error(), std::errc::no_such_file_or_directory);
 }

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-namespace sluice::contest {
+namespace sluice::lock_benchmark {
 
 /// A lock to measure, as one process uses it.
 class locker {
@@ -25,13 +25,13 @@ inline constexpr unsigned processes_max = 64;
 /// Processes that each create a locker, wait for the start, and lock and unlock until the end.
 /// Errors: ends the program if the system has no memory or no process for it. Thread safety: one
 /// thread.
-class crowd {
+class worker_processes {
 public:
     /// Calls `make` in each process, with its number. Blocks: until all lockers exist.
-    crowd(unsigned processes, const std::function<std::unique_ptr<locker>(unsigned)>& make);
-    crowd(const crowd&) = delete;
-    crowd& operator=(const crowd&) = delete;
-    ~crowd();
+    worker_processes(unsigned processes, const std::function<std::unique_ptr<locker>(unsigned)>& make);
+    worker_processes(const worker_processes&) = delete;
+    worker_processes& operator=(const worker_processes&) = delete;
+    ~worker_processes();
 
     /// Returns the number of operations of all processes, at least one. Call it once. Blocks: for
     /// that long.
@@ -53,4 +53,4 @@ private:
     unsigned processes_;
 };
 
-}  // namespace sluice::contest
+}  // namespace sluice::lock_benchmark

@@ -22,7 +22,7 @@ namespace sluice::cli {
 /// A writer of a file that has no lock protocol of its own (a FAT image, the user database)
 /// acquires one first and keeps it until it has closed the file. Move-only; a moved-from object
 /// holds nothing. Thread safety: one thread at a time.
-class write_hold {
+class writer_lock {
 public:
     /// Long enough to detect that a holder has died, which takes 50 ms.
     static constexpr std::chrono::milliseconds at_once{250};
@@ -30,29 +30,29 @@ public:
     /// Errors: EBUSY if the lock was not acquired in time; the message names the holder: process,
     /// host, and since when. Also the errors of creating the lock file, which is in the directory
     /// of the file. Allocates: the mutex. Blocks: until acquired or the deadline passes.
-    [[nodiscard]] static result<write_hold> take(const std::string& path, deadline within = at_once) {
+    [[nodiscard]] static result<writer_lock> take(const std::string& path, deadline within = at_once) {
         return take(path, fsmutex::lock_mode::exclusive, within);
     }
     /// Acquires the lock shared, for readers that need a file without writers. A writer excludes
     /// it, and it excludes writers.
     /// Errors, Allocates, Blocks: as take.
-    [[nodiscard]] static result<write_hold> keep_writers_away(const std::string& path,
-                                                              deadline within = at_once) {
+    [[nodiscard]] static result<writer_lock> keep_writers_away(const std::string& path,
+                                                               deadline within = at_once) {
         return take(path, fsmutex::lock_mode::shared, within);
     }
 
-    write_hold(write_hold&&) noexcept = default;
-    write_hold& operator=(write_hold&&) = delete;  // would destroy the old mutex before its guard
-    ~write_hold();
+    writer_lock(writer_lock&&) noexcept = default;
+    writer_lock& operator=(writer_lock&&) = delete;  // would destroy the old mutex before its guard
+    ~writer_lock();
 
     /// Returns whether the previous holder died while holding it: the file may be half written.
     [[nodiscard]] bool previous_holder_died() const noexcept { return held_.owner_died(); }
 
 private:
-    [[nodiscard]] static result<write_hold> take(const std::string& path, fsmutex::lock_mode how,
-                                                 deadline within);
-    write_hold(std::optional<fsmutex::inherited_lock> flock, std::unique_ptr<fsmutex::shared_fs_mutex> mutex,
-               fsmutex::fs_mutex_guard held) noexcept
+    [[nodiscard]] static result<writer_lock> take(const std::string& path, fsmutex::lock_mode how,
+                                                  deadline within);
+    writer_lock(std::optional<fsmutex::inherited_lock> flock, std::unique_ptr<fsmutex::shared_fs_mutex> mutex,
+                fsmutex::fs_mutex_guard held) noexcept
         : flock_(std::move(flock)), mutex_(std::move(mutex)), held_(std::move(held)) {}
 
     std::optional<fsmutex::inherited_lock> flock_;     // first: closed after the mutex has removed the

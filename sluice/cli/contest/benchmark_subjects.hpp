@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "sluice/cli/contest/crowd.hpp"
+#include "sluice/cli/contest/worker_processes.hpp"
 
-namespace sluice::contest {
+namespace sluice::lock_benchmark {
 
 /// The place of a process: a directory of the benchmark, its number among all processes, and the
 /// numbers to lock.
@@ -20,7 +20,7 @@ struct standing {
 };
 
 /// A lock implementation to measure.
-struct contestant {
+struct benchmark_subject {
     std::string name;
     std::unique_ptr<locker> (*make)(const standing&);
     /// Returns false for lower bounds, which exclude no other process and run alone.
@@ -35,14 +35,14 @@ struct contestant {
 /// bounds:
 ///   - limit.atomic_append, limit.byte_ranges, limit.lock_files: only the system calls that the
 ///     algorithm requires. Those of atomic_append exclude no other process, so they run alone.
-///   - limit.hand_over: processes in a ring, each of which wakes the next by a futex and goes to
+///   - limit.cross_loop_post: processes in a ring, each of which wakes the next by a futex and goes to
 ///     sleep: the minimum for a lock with strict FIFO order and sleeping waiters.
-[[nodiscard]] const std::vector<contestant>& contestants();
+[[nodiscard]] const std::vector<benchmark_subject>& benchmark_subjects();
 
 // The three parts of that list.
-[[nodiscard]] std::vector<contestant> ours();
-[[nodiscard]] std::vector<contestant> peers();
-[[nodiscard]] std::vector<contestant> limits();
+[[nodiscard]] std::vector<benchmark_subject> ours();
+[[nodiscard]] std::vector<benchmark_subject> peers();
+[[nodiscard]] std::vector<benchmark_subject> limits();
 
 /// A combination of parameters, one cell of the tables.
 struct cell {
@@ -57,13 +57,13 @@ struct outcome {
     double slowest_to_fastest = 1;
 };
 
-[[nodiscard]] bool takes_part(const contestant& who, const cell& where) noexcept;
+[[nodiscard]] bool takes_part(const benchmark_subject& who, const cell& where) noexcept;
 
 /// The processes of one cell, ready to start, in a new directory inside `folder`, which the
 /// destructor removes. Errors: ends the program if it cannot be created.
 class round {
 public:
-    round(const contestant& who, const cell& where, const std::string& folder);
+    round(const benchmark_subject& who, const cell& where, const std::string& folder);
     round(const round&) = delete;
     round& operator=(const round&) = delete;
     ~round();
@@ -75,7 +75,7 @@ public:
 
 private:
     std::string folder_;
-    crowd workers_;
+    worker_processes workers_;
 };
 
-}  // namespace sluice::contest
+}  // namespace sluice::lock_benchmark

@@ -17,7 +17,7 @@ namespace sluice::vfs {
 /// A hint: paths replace each other, and a path is mistaken for another with a probability of
 /// 2^-63. Atomic: every access is relaxed, because a hint does not order other accesses. Thread
 /// safety: any thread. Allocates: nothing. Complexity: O(length of the path).
-class seen_files {
+class known_regular_files {
 public:
     [[nodiscard]] bool has(std::string_view path) const noexcept {
         const std::uint64_t mark = mark_of(path);
