@@ -75,8 +75,7 @@ def compiled(patterns, shorthand, flags):
     """Joins the patterns into one that matches whole words only."""
     def expanded(pattern):
         pattern = re.sub(r"\{([a-z]+)\}", lambda name: shorthand[name[1]], pattern)
-        at_word = re.match(r"[\w(\[]", pattern) and not pattern.startswith(("(?:^", "(?<"))
-        return (r"(?<!\w)" if at_word else "") + pattern + r"(?!\w)"
+        return ("" if pattern.startswith(("^", "(?:^", "[", ";")) else r"(?<!\w)") + pattern + r"(?!\w)"
 
     return re.compile("|".join(f"(?:{expanded(pattern)})" for pattern in patterns), flags)
 

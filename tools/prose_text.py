@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from tidy import TOKEN
 
-CPP_ENDINGS = (".cpp", ".hpp", ".c", ".h")
+CPP_ENDINGS = (".cpp", ".hpp", ".c", ".h", ".inc", ".go")
 HASH_ENDINGS = (".cmake", ".sh", ".toml", ".yml", "CMakeLists.txt", "Makefile")
 MANUAL = re.compile(r"\.[1-8]$")
 
