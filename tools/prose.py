@@ -93,7 +93,7 @@ class Rules:
         self.all = [Rule(name, table, shorthand) for name, table in tables.items() if name != "shorthand"]
         self.all.append(vocabulary(glossary, shorthand))
         self.identifiers = glossary["identifiers"]
-        self.in_use = glossary["in_use"]
+        self.prefixes = glossary["prefixes"]
         self.of_word = collections.defaultdict(list)
         for rule in self.all:
             for word in rule.words:
@@ -104,8 +104,12 @@ class Rules:
     def of_project():
         return Rules(load("prose_rules.toml"), load("prose_glossary.toml"))
 
-    def names(self):
-        return [rule.name for rule in self.all] + ["identifier"]
+    def standard_name(self, name):
+        """Returns the name to use instead of a private one; None for any other name."""
+        if name in self.identifiers:
+            return self.identifiers[name]
+        prefix = name[:name.find("_") + 1]
+        return self.prefixes[prefix] + name[len(prefix):] if prefix in self.prefixes else None
 
     def check(self, passage):
         """Yields (offset, rule, excerpt) for each finding in the passage."""
@@ -128,17 +132,20 @@ def vocabulary(glossary, shorthand):
     }, shorthand)
 
 
-def private_names(path, text, identifiers):
-    """Yields (line, name) for each private name in the code of the file, once, and in the name of the file."""
-    stem = posixpath.basename(path).split(".")[0]
-    stem = stem.removesuffix("_test")
-    if stem in identifiers:
-        yield 1, stem
-    if path.endswith(CPP_ENDINGS):
-        code = Source(path, text).code
-        line_of = line_counter(text)
-        for name in identifiers.keys() & set(re.findall(r"\w+", code)):
-            yield line_of(re.search(rf"\b{name}\b", code).start()), name
+def private_names(path, text, rules):
+    """Yields a finding for each private name in the code of the file, once, and in the name of the file."""
+    stem = posixpath.basename(path).split(".")[0].removesuffix("_test")
+    if rules.standard_name(stem):
+        yield Finding(path, 1, "identifier", f"file name {stem}: use {rules.standard_name(stem)}")
+    if not path.endswith(CPP_ENDINGS):
+        return
+    code = Source(path, text).code
+    line_of = line_counter(text)
+    for name in set(re.findall(r"\b[a-z]\w*", code)):
+        standard = rules.standard_name(name)
+        if standard:
+            line = line_of(re.search(rf"\b{name}\b", code).start())
+            yield Finding(path, line, "identifier", f"{name}: use {standard}")
 
 
 def exempt_lines(text):
@@ -155,19 +162,14 @@ def exempt_lines(text):
 def findings(files, rules):
     """Returns the findings in the files, which are (path, text)."""
     found = []
-    uses = collections.defaultdict(list)
     for path, text in files:
         here = []
         for passage in passages(path, text):
             for offset, rule, excerpt in rules.check(passage):
                 here.append(Finding(path, passage.line_at(offset), rule, excerpt))
+        here += private_names(path, text, rules)
         exempt = exempt_lines(text) if here else ()
         found += [each for each in here if (each.line, each.rule) not in exempt]
-        for line, name in private_names(path, text, rules.identifiers):
-            uses[name].append(Finding(path, line, "identifier", f"{name}: use {rules.identifiers[name]}"))
-    for name, places in uses.items():
-        if len(places) > rules.in_use.get(name, {"places": 0})["places"]:
-            found += places
     return sorted(found)
 
 
