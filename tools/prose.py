@@ -125,7 +125,7 @@ def vocabulary(glossary, shorthand):
     """Returns the rule against the private terms of the glossary."""
     return Rule("vocabulary", {
         "why": "A word with a private meaning",
-        "write": "; ".join(f"{term['write']}" for term in glossary["terms"].values()),
+        "write": "; ".join(term["write"] for term in glossary["terms"].values()),
         "words": [word for term in glossary["terms"].values() for word in term["words"]],
         "find": [pattern for term in glossary["terms"].values() for pattern in term["find"]],
         "keep": glossary["kept_phrases"]["keep"],
@@ -175,8 +175,8 @@ def findings(files, rules):
 
 def listing(rules):
     lines = [f"{rule.name}\n  why:   {rule.why}\n  write: {rule.write}" for rule in rules.all]
-    names = [f"  {name} -> {term}" for name, term in rules.identifiers.items()]
-    return "\n".join(lines + ["identifier", "  why:   A private term in the name of a type, a function or a file"] + names)
+    lines += ["identifier", "  why:   A private term in the name of a type, a function or a file"]
+    return "\n".join(lines + [f"  {name} -> {term}" for name, term in rules.identifiers.items()])
 
 
 def main():

@@ -43,6 +43,14 @@ class Sentences(unittest.TestCase):
                 with self.subTest(rule=rule.name, sentence=sentence):
                     self.assertEqual(found_in(self.rules, sentence, kind_for(rule)), set())
 
+    def test_each_pattern_of_a_rule_has_a_sentence(self):
+        for rule in self.rules.all:
+            table = TABLES.get(rule.name, {"find": []})
+            for pattern in table["find"]:
+                with self.subTest(rule=rule.name, pattern=pattern):
+                    alone = prose.Rule(rule.name, {**table, "find": [pattern]}, TABLES["shorthand"])
+                    self.assertTrue(any(list(alone.matches(each)) for each in EXAMPLES[rule.name]["finds"]))
+
     def test_each_private_term_has_a_sentence(self):
         for term in GLOSSARY["terms"]:
             only_one = copy.deepcopy(GLOSSARY)
