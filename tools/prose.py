@@ -124,7 +124,7 @@ class Rules:
 def vocabulary(glossary, shorthand):
     """Returns the rule against the private terms of the glossary."""
     return Rule("vocabulary", {
-        "why": "A word with a private meaning",
+        "why": "Only authors of the project know the term",
         "write": "; ".join(term["write"] for term in glossary["terms"].values()),
         "words": [word for term in glossary["terms"].values() for word in term["words"]],
         "find": [pattern for term in glossary["terms"].values() for pattern in term["find"]],
