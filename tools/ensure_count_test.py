@@ -67,10 +67,11 @@ class Bounds(unittest.TestCase):
 
     def test_raising_rounds_down_stops_at_the_target_and_lowers_nothing(self):
         text = '    "io": 0.0,\n    "fat": 0.0,\n'
-        self.assertEqual(raised(text, {"io": Count(functions=3, ensures=1), "fat": Count(functions=1, ensures=2)}),
-                         '    "io": 0.33,\n    "fat": 0.5,\n')
         held = dict(ensure_count.BOUNDS)
         self.addCleanup(ensure_count.BOUNDS.update, held)
+        ensure_count.BOUNDS.update({"io": 0.0, "fat": 0.0})
+        self.assertEqual(raised(text, {"io": Count(functions=3, ensures=1), "fat": Count(functions=1, ensures=2)}),
+                         '    "io": 0.33,\n    "fat": 0.5,\n')
         ensure_count.BOUNDS.update({"io": 0.4, "fat": 0.4})
         self.assertIn('"io": 0.4,', raised(text, {"io": Count(functions=3, ensures=1)}))
 

@@ -9,10 +9,12 @@ namespace sluice::cli {
 namespace {
 
 constexpr std::size_t width = 84;
-constexpr std::size_t column = 28;  // where descriptions begin
+// Where descriptions begin.
+constexpr std::size_t option_column = 28;
+constexpr std::size_t command_column = 15;
 
 // Appends words, and begins a new line at `column` before one that does not fit.
-void append_wrapped(std::string& to, std::string_view words) {
+void append_wrapped(std::string& to, std::string_view words, std::size_t column) {
     std::size_t at = column;
     for (bool is_first = true; not words.empty(); is_first = false) {
         const std::string_view word = words.substr(0, words.find(' '));
@@ -28,6 +30,14 @@ void append_wrapped(std::string& to, std::string_view words) {
         at += word.size();
     }
     to += '\n';
+}
+
+void append_row(std::string& to, std::string_view names, std::string_view description, std::size_t column) {
+    const std::string start = fmt::format("  {}", names);
+    to += start;
+    const bool has_room = start.size() + 2 <= column;
+    to += has_room ? std::string(column - start.size(), ' ') : '\n' + std::string(column, ' ');
+    append_wrapped(to, description, column);
 }
 
 [[nodiscard]] std::string description_of(const help_option& one) {
@@ -77,7 +87,7 @@ void append_subcommands(std::string& to, const help_page& page) {
         to += fmt::format("\n{}:\n", group);
         for (const help_page& each : page.subcommands)
             if (each.group == group)
-                to += fmt::format("  {:12} {}\n", each.command.substr(page.command.size() + 1), each.what);
+                append_row(to, each.command.substr(page.command.size() + 1), each.what, command_column);
     }
 }
 
@@ -105,13 +115,7 @@ void append_options(std::string& to, const help_page& page) {
 }  // namespace
 
 void append_help_row(std::string& to, std::string_view names, std::string_view description) {
-    const std::string start = fmt::format("  {}", names);
-    to += start;
-    if (start.size() + 2 > column)
-        to += '\n' + std::string(column, ' ');
-    else
-        to += std::string(column - start.size(), ' ');
-    append_wrapped(to, description);
+    append_row(to, names, description, option_column);
 }
 
 std::string help_page::usage() const {

@@ -326,16 +326,34 @@ struct users_result {
 }
 
 // Binds the given addresses. Without a port, binds the default port if permitted.
-[[nodiscard]] bool start(smb_server& server, const serve_options& options) {
+[[nodiscard]] std::expected<bool, std::string> start(smb_server& server, const serve_options& options) {
     const bool has_choice = options.port == 0;
     const auto started = server.start(addresses_for(options, has_choice ? usual_port : options.port));
     if (started) return false;
     const bool may_retry = has_choice and (started.error() == std::errc::permission_denied or
                                            started.error() == std::errc::address_in_use);
-    if (not may_retry) fail(started.error().message());
+    if (not may_retry) return std::unexpected(started.error().message());
     const auto retried = server.start(addresses_for(options, unprivileged_port));
-    if (not retried) fail(retried.error().message());
+    if (not retried) return std::unexpected(retried.error().message());
     return true;
+}
+
+// What shows that the server runs.
+struct opened_service {
+    bool is_fallback_port = false;
+    std::unique_ptr<observers> watching;
+};
+
+// Starts to listen, and opens the status socket and the metrics. From here on the server has tasks,
+// so an error ends it in the same way as a signal.
+[[nodiscard]] std::expected<opened_service, std::string> open_service(smb_server& server,
+                                                                      const serve_options& options) {
+    const auto is_fallback_port = start(server, options);
+    if (not is_fallback_port) return std::unexpected(is_fallback_port.error());
+    auto watching =
+        observers::open(server, {.status_socket = options.status_socket, .metrics = options.metrics});
+    if (not watching) return std::unexpected(watching.error());
+    return opened_service{.is_fallback_port = *is_fallback_port, .watching = *std::move(watching)};
 }
 
 // Returns the account that accesses files.
@@ -503,18 +521,18 @@ void serve(const serve_options& given, const std::string& file) {
     const signals handling(
         **loop, [&] { (*ends_in_time)->begin(); }, [&] { stop.set(true); },
         [&] { reload(server, *users.database, given, file, images, domains, hardening, log); });
-    const bool is_fallback_port = start(server, options);
-    report_unknown_users(options, *users.database, log);
-    const auto watching =
-        observers::open(server, {.status_socket = options.status_socket, .metrics = options.metrics});
-    if (watching)
-        print_banner(server, options, users, is_fallback_port, **watching, hardening, std::move(runs_as));
-    else
+    const auto service = open_service(server, options);
+    if (service) {
+        report_unknown_users(options, *users.database, log);
+        print_banner(server, options, users, service->is_fallback_port, *service->watching, hardening,
+                     std::move(runs_as));
+    } else {
         stop.set(true);
+    }
     smb::auth::wipe(std::as_writable_bytes(std::span(users.fresh_password)));
-    io::sync_wait(**loop, serve_until(server, watching ? watching->get() : nullptr, stop));
+    io::sync_wait(**loop, serve_until(server, service ? service->watching.get() : nullptr, stop));
     wait_for_workers(domains, **loop, **ends_in_time);
-    if (not watching) fail(watching.error());
+    if (not service) fail(service.error());
 }
 
 }  // namespace

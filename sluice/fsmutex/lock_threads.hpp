@@ -22,7 +22,7 @@ namespace sluice::fsmutex {
 /// Invariants:
 ///   1. A thread can be cancelled only inside the system call that waits; there it owns nothing.
 ///   2. Between begin() and end() only the thread uses the descriptor for waiting.
-/// 3. `idle_` holds the threads without a wait, at most limits::idle_lock_threads_max.
+///   3. `idle_` holds the threads without a wait, at most limits::idle_lock_threads_max.
 /// Thread safety: any thread; one thread at a time begins or ends a given wait.
 class lock_threads {
 public:

@@ -255,7 +255,8 @@ mapped_file::~mapped_file() {
 }
 
 void mapped_file::remove_if_unused() noexcept {
-    if (not kernel_lock::lock_for_opening(file_.descriptor(), opening_byte, *dependencies_.clock, *dependencies_.random) or
+    if (not kernel_lock::lock_for_opening(file_.descriptor(), opening_byte, *dependencies_.clock,
+                                          *dependencies_.random) or
         kernel_lock::try_lock(file_.descriptor(), in_use_byte, kind::exclusive) != 0)
         return;
     (void)reap_dead_instances();

@@ -185,7 +185,8 @@ queue_file::~queue_file() {
     if (not file_.is_valid()) return;
     // A process that opens it now waits for the first lock, and then finds that the file has no
     // name.
-    if (kernel_lock::lock_for_opening(descriptor(), queue_bytes::opening, *dependencies_.clock, *dependencies_.random) and
+    if (kernel_lock::lock_for_opening(descriptor(), queue_bytes::opening, *dependencies_.clock,
+                                      *dependencies_.random) and
         kernel_lock::try_lock(descriptor(), queue_bytes::in_use, kind::exclusive) == 0 and
         not has_live_slots())
         (void)io::unlink(file_);
@@ -248,7 +249,8 @@ result<slot> queue_file::read_slot(std::uint64_t place) const noexcept {
         if (attempt == 0)
             ::sched_yield();
         else
-            backoff(rounds).sleep(*dependencies_.clock, *dependencies_.random, clock_source::steady_time::max());
+            backoff(rounds).sleep(*dependencies_.clock, *dependencies_.random,
+                                  clock_source::steady_time::max());
     }
     return failure({EBADMSG, "read a slot of a mutex file", descriptor()});
 }
@@ -362,7 +364,8 @@ int queue_file::lock_appending(int lane) const noexcept {
     for (std::uint64_t rounds = 0;;) {
         const int code = wait_or_try(lane, queue_bytes::appending, kind::exclusive);
         if (code == EAGAIN)
-            backoff(rounds).sleep(*dependencies_.clock, *dependencies_.random, clock_source::steady_time::max());
+            backoff(rounds).sleep(*dependencies_.clock, *dependencies_.random,
+                                  clock_source::steady_time::max());
         else if (code != EINTR)
             return code;
     }
