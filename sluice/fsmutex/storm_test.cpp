@@ -267,7 +267,9 @@ TEST_P(every_storm, has_no_conflicting_holders_and_no_stuck_process) {
     RecordProperty("kills", static_cast<int>(kills));
     RecordProperty("grants", static_cast<int>(grants()));
     if (tested().reports_deaths and kills > 100) EXPECT_GT(all->reported_deaths.load(), 0);
-    if (not tested().leaves_its_file) EXPECT_EQ(directory.entry_count(), 0);
+    // NFS: a client keeps a removed file that is open under another name, and caches names for 30 s.
+    if (not tested().leaves_its_file)
+        EXPECT_TRUE(eventually([&] { return directory.entry_count() == 0; }, 40s));
 }
 
 SLUICE_ON_EACH_ALGORITHM(every_storm);
