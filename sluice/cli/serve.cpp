@@ -338,7 +338,7 @@ struct users_result {
     return true;
 }
 
-// What shows that the server runs.
+// The sockets of a server that listens.
 struct opened_service {
     bool is_fallback_port = false;
     std::unique_ptr<observers> watching;
