@@ -210,6 +210,50 @@ TEST_F(durable_open, is_reopened_only_for_its_own_user) {
     EXPECT_EQ(reconnect_as("u"), nt_status::success);
 }
 
+class lost_client : public served {
+protected:
+    lost_client() : lost_(where_, 2) {
+        EXPECT_EQ(lost_.log_on("u", "p"), nt_status::success);
+        EXPECT_EQ(lost_.connect_tree("files"), nt_status::success);
+    }
+    // Opens "f", which the end of the open deletes, and caches its handle if `key` is not 0.
+    void open_to_delete(std::uint8_t key) {
+        auto how = polite_client::for_everything();
+        how.options = wire::create_options::delete_on_close;
+        if (key != 0) lease(how, key);
+        (void)lost_.create("f", how);
+    }
+    static void lease(wire::create_args& how, std::uint8_t key) {
+        how.oplock_level = wire::oplock_level::lease;
+        how.contexts.lease = wire::lease{.key = {{std::byte{key}}},
+                                         .state = wire::lease_state::read | wire::lease_state::handle};
+    }
+
+    polite_client lost_;
+};
+
+// The end of the first open breaks the lease of the second one, which has no channel any more.
+TEST_F(lost_client, keeps_no_durable_open_that_the_end_of_another_has_ended) {
+    open_to_delete(0);
+    auto durable = polite_client::for_everything();
+    lease(durable, 1);
+    durable.contexts.durable_v2.emplace();
+    durable.contexts.durable_v2->create_guid.bytes[0] = std::byte{1};
+    ASSERT_NE(lost_.create("f", durable).contexts.lease->state, wire::lease_state::none);
+    lost_.hang_up();
+    EXPECT_EQ(first_->call(command::echo, wire::echo_args{}).status(), nt_status::success);
+    EXPECT_EQ(where_.server->gauges().opens, 0U);
+}
+
+TEST_F(lost_client, ends_opens_that_end_each_other_one_after_the_other) {
+    for (std::uint8_t key = 1; key != 200; ++key)
+        open_to_delete(key);
+    lost_.hang_up();
+    EXPECT_EQ(first_->call(command::echo, wire::echo_args{}).status(), nt_status::success);
+    EXPECT_EQ(where_.server->gauges().opens, 0U);
+    EXPECT_EQ(where_.server->gauges().files, 0U);
+}
+
 TEST_F(server_of_others, connection_ends_when_its_client_negotiates_again) {
     const std::array dialects{le16(0x0302)};
     polite_client another(where_);

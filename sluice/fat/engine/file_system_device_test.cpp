@@ -263,6 +263,25 @@ TEST(reading_directory, that_fails_in_the_middle_is_an_error_and_not_an_end) {
     EXPECT_EQ(picture(*fs), whole);
 }
 
+// Its first cluster has no names left, and the chain that leads to the others is broken.
+TEST(damaged_directory, is_neither_removed_nor_replaced_because_its_names_are_unknown) {
+    mounted_image made(formatted(2200, "-F 16 -s 1"));
+    ASSERT_EQ(code(made.system->create("d", true, attributes::none)), 0);
+    ASSERT_EQ(code(made.system->create("other", true, attributes::none)), 0);
+    const std::uint32_t first = made.system->state_of(*made.system->find("d").value())->first_cluster;
+    ASSERT_EQ(code(made.system->unmount()), 0);
+    const geometry& shape = made.shape;
+    for (std::uint32_t copy = 0; copy != shape.fat_count; ++copy)
+        ASSERT_TRUE(write_entry(
+            shape.type, {.bytes = made.image.bytes().subspan(shape.fat_copy_offset(copy), shape.fat_bytes)},
+            first, first));
+    const auto fs = file_system::mount(made.image, shape, made.clock, {}).value();
+    const auto directory = fs->find("d").value();
+    EXPECT_TRUE(fs->state_of(*directory)->is_cut_off);
+    EXPECT_EQ(code(fs->remove(*directory)), EIO);
+    EXPECT_EQ(code(fs->rename(*fs->find("other").value(), "d", file_system::if_taken::replace)), EIO);
+}
+
 // --- discarding freed clusters
 
 class discarding : public io::on_each_volume {

@@ -171,6 +171,7 @@ result<void> file_system::remove(item& what) noexcept {
         // content is unknown.
         const auto content = content_of(self);
         if (not content) return failure(content.error());
+        if ((*content)->is_damaged()) return failure({EIO, "remove a damaged directory"});
         if ((*content)->name_count() != 0) return failure({ENOTEMPTY, "remove"});
     }
     (*in)->remove(what.slot);
@@ -188,6 +189,7 @@ result<void> file_system::may_replace(const item_ptr& what, const item_ptr& othe
     if (not other->is_directory) return {};
     const auto content = content_of(other);
     if (not content) return failure(content.error());
+    if ((*content)->is_damaged()) return failure({EIO, "replace a damaged directory"});
     if ((*content)->name_count() != 0) return failure({ENOTEMPTY, "rename"});
     return {};
 }

@@ -118,6 +118,8 @@ nt_status find_or_begin_binding(request& r) {
     const auto known = on.channels.find(wanted->id);
     if (known != on.channels.end()) {
         ENSURE(known->second->session == wanted, "a channel is found by the ID of its session");
+        // In a compound that names no session, check() cannot see that.
+        if (known->second->is_established) return nt_status::request_not_accepted;
         r.channel = known->second;
         (void)sign_reply_as(*wanted, r);
     } else {

@@ -69,6 +69,9 @@ public:
     [[nodiscard]] bool is_breaking() const noexcept { return is_breaking_; }
     /// Returns zero except for version 2.
     [[nodiscard]] std::uint16_t epoch() const noexcept { return has_epoch() ? epoch_ : std::uint16_t{0}; }
+    /// Returns a number that changes with each grant and each new break, but not with the further
+    /// steps of a break: by it, a deferred notification detects that it is outdated.
+    [[nodiscard]] std::uint16_t changes() const noexcept { return epoch_; }
 
     /// Another open requests `requested`, of which `grantable` can be granted. That becomes the
     /// held state only if it is the whole request, adds to the held state, and no break is pending.

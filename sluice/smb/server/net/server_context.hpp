@@ -108,6 +108,8 @@ public:
     file_table files;  // before whatever holds a file's state
     open_table opens;
     lease_table leases;  // before the objects that refer to leases
+    /// Opens that end because their lease cannot be broken: lease_breaks.cpp. Empty except in a call of it.
+    std::vector<std::shared_ptr<open>> opens_to_end;
     refusal_log refusals;
     /// Work that belongs to no connection: time limits of breaks and of durable opens.
     background_work background;

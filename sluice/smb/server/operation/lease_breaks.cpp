@@ -150,13 +150,22 @@ void tell(server_context& host, const std::shared_ptr<lease>& of, const break_no
     });
 }
 
-// The reply to an answer is sent before further breaks.
+void end_opens(server_context& host, const lease& of);
+
+// The reply to an answer is sent before further breaks. In between, the client may have been granted
+// more, or a new break may have been sent: then this notification is outdated. `changes`: of the
+// lease, when the answer was taken.
 [[nodiscard]] io::task<void> tell_afterwards(server_context& host, std::shared_ptr<lease> of,
-                                             break_notice notice) noexcept {
+                                             break_notice notice, std::uint16_t changes) noexcept {
     io::task<void> turn = next_turn(host.loop());
     co_await unlatched(host.latch(), std::move(turn));
+    if (of->changes() != changes) co_return;
     of->is_untold = false;
-    if (not of->opens.empty()) tell(host, of, notice);
+    if (of->opens.empty() or (notice.needs_answer and not of->is_breaking())) co_return;
+    if (notice.needs_answer and reachable(*of) == nullptr)
+        end_opens(host, *of);
+    else
+        tell(host, of, notice);
 }
 
 void end_time_limit(server_context& host, lease& of) noexcept {
@@ -169,15 +178,22 @@ void wake_waiters(const lease& of) noexcept {
         one->file->wake_caching_waiters();
 }
 
+// The end of an open can end those of further leases. They wait in the list of the outermost call,
+// so that the stack does not grow with the opens of a client.
 void end_opens(server_context& host, const lease& of) {
-    std::vector<std::shared_ptr<open>> ending;
+    std::vector<std::shared_ptr<open>>& ending = host.opens_to_end;
+    const bool is_outermost = ending.empty();
     for (const open* one : of.opens) {
         ENSURE(one->lease.get() == &of, "an open that a lease names has that lease");
         ending.push_back(host.opens.find(one->id));
         ENSURE(ending.back().get() == one, "an open that caches is in the table");
     }
-    for (const std::shared_ptr<open>& one : ending)
+    if (not is_outermost) return;
+    for (std::size_t i = 0; i != ending.size(); ++i) {
+        const std::shared_ptr<open> one = ending[i];  // the list may grow
         (void)host.functions().end_open(host, *one);
+    }
+    ending.clear();
 }
 
 }  // namespace
@@ -202,7 +218,7 @@ nt_status take_answer(server_context& host, const std::shared_ptr<lease>& of, le
     wake_waiters(*of);
     if (answer.next) {
         of->is_untold = answer.next->needs_answer;
-        host.background.spawn(tell_afterwards(host, of, *answer.next));
+        host.background.spawn(tell_afterwards(host, of, *answer.next, of->changes()));
     }
     return nt_status::success;
 }

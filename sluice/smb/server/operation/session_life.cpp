@@ -121,6 +121,8 @@ void end_session(server_context& host, session& ending, bool keep_durable) noexc
         of_it.push_back(one);
     }
     for (const std::shared_ptr<open>& one : of_it) {
+        // The end of one before may have ended it: its lease can no longer be broken.
+        if (one->is_closed) continue;
         if (keep_durable and keep_without_client(host, *one)) continue;
         (void)end_open(host, *one);
     }
