@@ -153,8 +153,8 @@ void tell(server_context& host, const std::shared_ptr<lease>& of, const break_no
 void end_opens(server_context& host, const lease& of);
 
 // The reply to an answer is sent before further breaks. In between, the client may have been granted
-// more, or a new break may have been sent: then this notification is outdated. `changes`: of the
-// lease, when the answer was taken.
+// more, or a new break may have been sent: then this notification is outdated. `changes` is
+// lease::changes() at the time of the answer.
 [[nodiscard]] io::task<void> tell_afterwards(server_context& host, std::shared_ptr<lease> of,
                                              break_notice notice, std::uint16_t changes) noexcept {
     io::task<void> turn = next_turn(host.loop());
