@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -71,6 +72,32 @@ TEST(overlay_threads, that_share_blocks_lose_no_writes) {
     expect_everything(*again);
 }
 
+// A file lets transfers of the same bytes overlap; memory needs a mutex for that.
+class serial_device final : public device {
+public:
+    explicit serial_device(std::size_t size_bytes) : memory_(size_bytes) {}
+
+    [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return memory_.size_bytes(); }
+    [[nodiscard]] bool is_writable() const noexcept override { return true; }
+    [[nodiscard]] result<void> read_at(std::uint64_t offset, io::buffers_type into) noexcept override {
+        const std::scoped_lock guard(mutex_);
+        return memory_.read_at(offset, into);
+    }
+    [[nodiscard]] result<void> write_at(std::uint64_t offset, io::const_buffers_type from) noexcept override {
+        const std::scoped_lock guard(mutex_);
+        return memory_.write_at(offset, from);
+    }
+    [[nodiscard]] result<void> barrier(io::barrier_kind) noexcept override { return {}; }
+    [[nodiscard]] result<void> punch_hole(byte_extent range) noexcept override {
+        const std::scoped_lock guard(mutex_);
+        return memory_.punch_hole(range);
+    }
+
+private:
+    std::mutex mutex_;
+    memory_device memory_;
+};
+
 // Each thread writes the same bytes to the same blocks: whole blocks, parts of them, and holes for
 // zeros. There are no more slots than blocks.
 TEST(overlay_threads, that_write_the_same_blocks_first_give_each_one_slot) {
@@ -79,7 +106,7 @@ TEST(overlay_threads, that_write_the_same_blocks_first_give_each_one_slot) {
     const auto byte_of = [](std::uint64_t block) { return static_cast<std::byte>(block % 5); };
     for (int round = 0; round != 20; ++round) {
         memory_device image(blocks * block_bytes);
-        memory_device store(
+        serial_device store(
             static_cast<std::size_t>(overlay_layout::for_image(image.size_bytes()).store_bytes()));
         ASSERT_TRUE(overlay_device::format(image, store, 0, {}));
         const auto overlay = overlay_device::open(image, store, store.size_bytes()).value();
