@@ -64,6 +64,8 @@ class CommandLine(unittest.TestCase):
         usage = "Usage: sluice get [OPTIONS] URL [TARGET]\n"
         self.assertEqual(sluice("get", "--bogus", "smb://h/s").stderr, "sluice get: unexpected argument '--bogus'\n" + usage)
         self.assertEqual(sluice("get").stderr, "sluice get: missing argument URL\n" + usage)
+        self.assertEqual(sluice("fat", "bogus", "x").stderr.splitlines()[0], "sluice fat: unknown command 'bogus'")
+        self.assertEqual(sluice("fat", "--bogus").stderr.splitlines()[0], "sluice fat: unexpected argument '--bogus'")
         wrong = sluice("get", "--channels", "99", "smb://h/s").stderr
         self.assertTrue(wrong.startswith("sluice get: invalid value '99' for --channels: use 1 to 32\n"), wrong)
         self.assertEqual(sluice("fat").stderr, "sluice fat: missing command\nRun 'sluice fat --help' for a list of commands.\n")

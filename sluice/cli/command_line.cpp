@@ -75,18 +75,23 @@ auto check_of_list(const std::vector<T>& values) {
 }
 
 // The message of CLI11 in the form of this program: the value, the option, the rule.
-std::string problem_of(const CLI::ParseError& refused, bool is_of_commands) {
+// `unexpected`: the words that the parser has not understood.
+std::string problem_of(const CLI::ParseError& refused, bool is_of_commands,
+                       const std::vector<std::string>& unexpected) {
+    const bool is_incomplete = dynamic_cast<const CLI::RequiredError*>(&refused) != nullptr;
+    const bool has_extras = dynamic_cast<const CLI::ExtrasError*>(&refused) != nullptr;
+    if (not unexpected.empty() and (has_extras or (is_incomplete and is_of_commands))) {
+        const bool is_command = is_of_commands and not unexpected.front().starts_with('-');
+        return fmt::format("{} '{}'", is_command ? "unknown command" : "unexpected argument",
+                           as_shown(unexpected.front()));
+    }
+    if (is_incomplete and is_of_commands) return "missing command";
     const std::string text = as_shown(refused.what());
     const auto colon = text.find(": ");
     const std::string before = text.substr(0, colon);
     const std::string after = colon == std::string::npos ? text : text.substr(colon + 2);
-    if (dynamic_cast<const CLI::RequiredError*>(&refused) != nullptr) {
-        if (is_of_commands) return "missing command";
-        if (const auto at = text.find(" is required"); at != std::string::npos)
-            return "missing argument " + text.substr(0, at);
-    }
-    if (dynamic_cast<const CLI::ExtrasError*>(&refused) != nullptr)
-        return fmt::format("{} '{}'", is_of_commands ? "unknown command" : "unexpected argument", after);
+    if (const auto at = text.find(" is required"); is_incomplete and at != std::string::npos)
+        return "missing argument " + text.substr(0, at);
     if (dynamic_cast<const CLI::ArgumentMismatch*>(&refused) != nullptr and text.ends_with(" missing"))
         return "missing value for " + before;
     if (dynamic_cast<const CLI::ConversionError*>(&refused) != nullptr)
@@ -319,7 +324,8 @@ std::optional<exit_code> command_line::run(int argc, char** argv) {
         const std::string help = is_of_commands
                                      ? fmt::format("Run '{} --help' for a list of commands.", page.command)
                                      : page.usage();
-        fmt::print(stderr, "{}: {}\n{}\n", page.command, problem_of(refused, is_of_commands), help);
+        fmt::print(stderr, "{}: {}\n{}\n", page.command,
+                   problem_of(refused, is_of_commands, parser_->remaining(true)), help);
         return exit_code::usage;
     }
     if (parser_->get_subcommands().empty()) return std::nullopt;

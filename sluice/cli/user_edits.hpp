@@ -3,12 +3,12 @@
 #include <memory>
 #include <string>
 
-#include "sluice/base/result.hpp"
+#include "sluice/smb/server/session/user_database.hpp"
 
 namespace sluice::cli {
 
 /// Serialises editors of the users file at `path`: an edit_exclusion for user_database. Errors: as
 /// writer_lock::take. Blocks: for at most ten seconds.
-[[nodiscard]] result<std::shared_ptr<void>> exclude_editors(const std::string& path);
+[[nodiscard]] result<std::shared_ptr<smb::server::users_edit>> exclude_editors(const std::string& path);
 
 }  // namespace sluice::cli

@@ -209,12 +209,12 @@ result<void> user_database::edit_file(Edit&& change) {
     if (not users and users.error() != std::errc::no_such_file_or_directory) return failure(users.error());
     user_map next = users ? *std::move(users) : user_map{};
     if (const result<void> changed = change(next); not changed) return changed;
-    if (const result<void> stored = store(next); not stored) return stored;
+    if (const result<void> stored = store(next, **held); not stored) return stored;
     publish(next);
     return {};
 }
 
-result<void> user_database::store(const user_map& users) const {
+result<void> user_database::store(const user_map& users, users_edit& edit) const {
     std::string text = "# The users of sluice. As secret as their passwords. Edit with: sluice user\n";
     for (const auto& [key, one] : users) {
         text += one.name + ':';
@@ -231,6 +231,7 @@ result<void> user_database::store(const user_map& users) const {
         if (not put) return failure(put.error());
         rest = rest.subspan(put.bytes_transferred());
     }
+    if (const auto prepared = edit.prepare(*fresh); not prepared) return prepared;
     if (const auto safe = fresh->barrier(); not safe) return failure(safe.error());
     return io::relink(*fresh, {}, path_);
 }

@@ -10,16 +10,28 @@
 #include <vector>
 
 #include "sluice/base/mutex.hpp"
+#include "sluice/io/file/file_handle.hpp"
 #include "sluice/io/path/path_handle.hpp"
 #include "sluice/smb/auth/authentication.hpp"
 #include "sluice/smb/server/core/ranked_mutex.hpp"
 
 namespace sluice::smb::server {
 
-/// A function that excludes other editors of a file. It is called with the file's path before each
-/// edit, and returns an object that excludes them until it is destroyed. The program supplies it,
-/// because exclusion between processes takes more than this component has.
-using edit_exclusion = std::function<result<std::shared_ptr<void>>(const std::string& path)>;
+/// One edit of a users file. While it exists, other editors are excluded. Used by one thread.
+class users_edit {
+public:
+    users_edit() noexcept = default;
+    users_edit(const users_edit&) = delete;
+    users_edit& operator=(const users_edit&) = delete;
+    virtual ~users_edit() = default;
+
+    /// Prepares the new file, which is complete, before it replaces the old one. Errors: end the edit.
+    [[nodiscard]] virtual result<void> prepare(const io::file_handle&) noexcept { return {}; }
+};
+
+/// A function that begins an edit of the file at `path`. The program supplies it, because exclusion
+/// between processes takes more than this component has.
+using edit_exclusion = std::function<result<std::shared_ptr<users_edit>>(const std::string& path)>;
 
 /// The users that may log on, in one file: a line `name:hash` for each, where the hash is the NT
 /// hash in hexadecimal (docs/formats/users.md). A reader of the file can log on as any of them. So
@@ -99,7 +111,7 @@ private:
     [[nodiscard]] result<void> edit_file(Edit&& change) SLUICE_REQUIRES(editing_);
     // Replaces the known users; `users` is then the map before, for the caller to destroy.
     void publish(user_map& users) noexcept;
-    [[nodiscard]] result<void> store(const user_map& users) const;
+    [[nodiscard]] result<void> store(const user_map& users, users_edit& edit) const;
 
     std::string path_;
     edit_exclusion exclude_editors_;

@@ -34,11 +34,15 @@ protected:
     // Stands for a mutex between processes: records the paths, and refuses while it is held.
     std::vector<std::string> excluded;
     bool is_held = false;
-    const edit_exclusion exclusion = [this](const std::string& file) -> result<std::shared_ptr<void>> {
+    struct held_edit final : users_edit {
+        explicit held_edit(bool& held) noexcept : is_held(held) {}
+        ~held_edit() override { is_held = false; }
+        bool& is_held;
+    };
+    const edit_exclusion exclusion = [this](const std::string& file) -> result<std::shared_ptr<users_edit>> {
         excluded.push_back(file);
         if (std::exchange(is_held, true)) return failure({EBUSY, "edit users"});
-        return std::shared_ptr<void>(this,
-                                     [](void* self) { static_cast<user_file*>(self)->is_held = false; });
+        return std::make_shared<held_edit>(is_held);
     };
 };
 
