@@ -89,7 +89,7 @@ private:
 
 /// Returns the guard: `co_await co_lock(loop, mutex, {entity(1), entity(2)}, 10s)`. The mutex
 /// outlives the task. Errors: as lock; ECANCELED. Suspends: until granted, cancelled, or the
-/// deadline passes. Blocks: to end a wait early, until its thread has ended, about 10 µs.
+/// deadline passes. Blocks: to end a wait early, until its thread has ended.
 /// Allocates: the frame; 64 bytes for each wait; as lock.
 [[nodiscard]] io::task<result<fs_mutex_guard>> co_lock(io::io_multiplexer& loop, shared_fs_mutex& mutex,
                                                        std::vector<entity> wanted, deadline within = {});

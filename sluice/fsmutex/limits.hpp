@@ -20,7 +20,7 @@ inline constexpr std::size_t idle_lock_threads_max = 4;
 
 /// Pauses of a waiter that the kernel cannot wake. They double from the first to the second, and
 /// end with the deadline. The second bounds how late the waiter notices a release, and the CPU time
-/// of a wait: a poll costs about 50 µs, for sleeping and waking up.
+/// of a wait: a poll sleeps and wakes up.
 inline constexpr std::chrono::nanoseconds pause_min = std::chrono::microseconds(50);
 inline constexpr std::chrono::nanoseconds pause_max = std::chrono::milliseconds(16);
 /// The second, where a poll sends a dozen messages to a server. Eight waiters that poll more often

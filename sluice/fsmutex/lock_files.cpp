@@ -12,6 +12,7 @@
 
 #include "sluice/fsmutex/kernel_lock.hpp"
 #include "sluice/fsmutex/process_identity.hpp"
+#include "sluice/io/call/checked_moved.hpp"
 #include "sluice/io/path/volume_status.hpp"
 
 namespace sluice::fsmutex {
@@ -51,6 +52,11 @@ struct record {
     std::array<char, 256> text{};
     std::size_t size = 0;
 };
+
+// Returns the number of bytes, or -1 with errno.
+ssize_t read_record(int descriptor, record& into) noexcept {
+    return io::checked_moved(::pread(descriptor, into.text.data(), into.text.size(), 0), into.text.size());
+}
 
 record record_of(const process_identity& who) noexcept {
     record made;
@@ -179,7 +185,7 @@ result<lock_files::folder::outcome> lock_files::folder::take_created(descriptor 
 result<lock_files::folder::outcome> lock_files::folder::take_over(descriptor file,
                                                                   const file_name& name) const noexcept {
     record found;
-    const ssize_t got = ::pread(file.number(), found.text.data(), found.text.size(), 0);
+    const ssize_t got = read_record(file.number(), found);
     if (got < 0) return failure(error::last("read a lock file", file.number()));
     found.size = static_cast<std::size_t>(got);
     if (not may_be_taken_over(found)) return outcome{.what = outcome::contended, .file = std::move(file)};
@@ -443,7 +449,7 @@ std::optional<listed_request> listed(int directory, const char* name) {
     struct stat status{};
     if (not number or file.number() < 0 or ::fstat(file.number(), &status) != 0) return std::nullopt;
     record found;
-    const ssize_t got = ::pread(file.number(), found.text.data(), found.text.size(), 0);
+    const ssize_t got = read_record(file.number(), found);
     const auto is_alive = kernel_lock::is_locked(file.number(), owner_byte, kernel_lock::kind::exclusive);
     if (got <= 0 or not is_alive) return std::nullopt;
     const std::string_view text(found.text.data(), static_cast<std::size_t>(got));

@@ -15,6 +15,7 @@
 
 #include "sluice/fsmutex/kernel_lock.hpp"
 #include "sluice/fsmutex/relax.hpp"
+#include "sluice/io/call/checked_moved.hpp"
 #include "sluice/io/path/fs_location.hpp"
 #include "sluice/io/path/volume_status.hpp"
 
@@ -64,7 +65,8 @@ private:
 result<bool> is_nothing_but_zeros(int descriptor) noexcept {
     std::array<char, 4096> page{};
     for (off_t offset = 0;;) {
-        const ssize_t got = ::pread(descriptor, page.data(), page.size(), offset);
+        const ssize_t got =
+            io::checked_moved(::pread(descriptor, page.data(), page.size(), offset), page.size());
         if (got < 0 and errno == EINTR) continue;
         if (got < 0) return failure(error::last("read a mutex file", descriptor));
         if (got == 0) return true;

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "sluice/fsmutex/descriptor_pool.hpp"
+#include "sluice/io/call/checked_moved.hpp"
 #include "sluice/io/path/fs_location.hpp"
 #include "sluice/io/path/volume_status.hpp"
 
@@ -25,7 +26,8 @@ constexpr std::uint64_t stale_opens_max = 200;  // with those pauses, more than 
 
 result<void> write_all(int descriptor, std::span<const std::byte> bytes, std::uint64_t offset) noexcept {
     while (not bytes.empty()) {
-        const ssize_t written = ::pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+        const ssize_t written = io::checked_moved(
+            ::pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(offset)), bytes.size());
         if (written < 0 and errno == EINTR) continue;
         if (written < 0) return failure(error::last("write a mutex file", descriptor));
         if (written == 0) return failure({ENOSPC, "write a mutex file", descriptor});
@@ -39,8 +41,9 @@ result<void> write_all(int descriptor, std::span<const std::byte> bytes, std::ui
 result<bytes_view> read_all(int descriptor, std::span<std::byte> into, std::uint64_t offset) noexcept {
     std::size_t done = 0;
     while (done != into.size()) {
-        const ssize_t got =
-            ::pread(descriptor, into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
+        const auto rest = into.subspan(done);
+        const ssize_t got = io::checked_moved(
+            ::pread(descriptor, rest.data(), rest.size(), static_cast<off_t>(offset + done)), rest.size());
         if (got < 0 and errno == EINTR) continue;
         if (got < 0) return failure(error::last("read a mutex file", descriptor));
         if (got == 0) break;

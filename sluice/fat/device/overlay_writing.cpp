@@ -145,8 +145,7 @@ result<std::uint64_t> overlay_device::clear_first(std::uint64_t offset, std::uin
 result<std::uint64_t> overlay_device::clear_new(std::uint64_t offset, std::uint64_t length) noexcept {
     const std::uint32_t block_bytes = binding_.layout.block_bytes;
     ENSURE(offset % block_bytes == 0 and length >= block_bytes, "a block gets a slot as a whole");
-    const auto run = take_slots(static_cast<std::uint32_t>(
-        std::min<std::uint64_t>(length / block_bytes, overlay_layout::slots_per_group)));
+    const auto run = take_slots(static_cast<std::uint32_t>(length / block_bytes));
     if (not run) return failure(run.error());
     const std::uint64_t cleared = std::uint64_t{run->count} * block_bytes;
     const auto done = store_.punch_hole({binding_.layout.slot_offset(run->first), cleared});

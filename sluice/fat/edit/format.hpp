@@ -32,7 +32,7 @@ struct format_options {
     std::optional<std::uint32_t> reserved_sectors = {};
     label_bytes label = no_label;
     std::uint32_t serial = 0;
-    std::uint64_t hidden_bytes = 0;   // before the partition of the volume
+    std::uint64_t hidden_bytes = 0;   // before the partition of the volume; the field holds 2^32 - 1 sectors
     std::uint16_t label_date = 0x21;  // for the label's entry, in the on-disk form: 1980-01-01
     std::uint16_t label_time = 0;
 };

@@ -279,7 +279,9 @@ boot_sector boot_of(const draft& one, const format_options& options) noexcept {
     boot.media = le8(one.drive != nullptr ? one.drive->media : 0xf8);
     boot.sectors_per_track = le16(one.drive != nullptr ? one.drive->sectors_per_track : 63);
     boot.heads = le16(one.drive != nullptr ? one.drive->heads : 255);
-    boot.hidden_sectors = le32(static_cast<std::uint32_t>(options.hidden_bytes / options.sector_bytes));
+    // Only boot loaders of MBR disks read it, which are not larger.
+    boot.hidden_sectors = le32(static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(options.hidden_bytes / options.sector_bytes, 0xffff'ffff)));
     boot.signature = le16(0xaa55);
     set_extended(boot, one, options);
     return boot;

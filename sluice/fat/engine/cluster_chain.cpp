@@ -10,11 +10,18 @@ namespace {
 // Number of clusters followed per lock of the table, so that no other thread waits long for it.
 constexpr std::uint32_t follow_max = 64U << 10;
 
+// Identifies the errors of is_damage(), by its address.
+constexpr char follow_chain[] = "follow cluster chain";
+
 std::unexpected<error> broken() noexcept {
-    return failure({EIO, "follow cluster chain"});
+    return failure({EIO, follow_chain});
 }
 
 }  // namespace
+
+bool cluster_chain::is_damage(const error& why) noexcept {
+    return why.operation() == follow_chain;
+}
 
 cluster_chain::cluster_chain(allocation_table& table, const geometry& shape, lookup_strategy strategy,
                              std::uint32_t first)

@@ -34,6 +34,10 @@ public:
 
     [[nodiscard]] std::uint32_t first() const noexcept { return first_; }
 
+    /// Returns whether an error of this class reports a chain that is too short, damaged or cyclic, not one
+    /// of the device, which may be temporary.
+    [[nodiscard]] static bool is_damage(const error& why) noexcept;
+
     /// Returns the run that begins with `file_cluster`, if it is known without reading the table.
     /// Complexity: as run_list. Allocates: nothing.
     [[nodiscard]] std::optional<cluster_run> known(std::uint32_t file_cluster,

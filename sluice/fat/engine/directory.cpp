@@ -52,11 +52,11 @@ result<void> directory::read_clusters(cluster_chain& chain) {
         if (not run) {
             // The number of clusters distinguishes the end from damage.
             const auto count = chain.count();
-            is_damaged_ = not count.has_value();
             if (at == 0) return failure({EIO, "read directory"});
-            // The chain is longer, so the device failed temporarily, and this is only a part of the
-            // names.
-            if (count and *count != at) return failure(run.error());
+            is_damaged_ = not count and cluster_chain::is_damage(count.error());
+            const bool is_end = count and *count == at;
+            // The device failed, so this is only a part of the names.
+            if (not is_damaged_ and not is_end) return failure(run.error());
             break;
         }
         std::uint32_t length = 0;

@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <cstddef>
 
-// Internal to io. A file system, in particular one in user space, may report more bytes than were
+// A file system, in particular one in user space, may report more bytes than were
 // requested. Such a result, if counted, would lead past the caller's buffers.
 
 namespace sluice::io {

@@ -41,7 +41,7 @@ inline constexpr int listen_backlog = 4096;
 /// Operations that complete in one pass, from which on it is cheaper to submit together the
 /// operations that their receivers start on sockets than to try each by its own system call
 /// (io_uring).
-inline constexpr int worker_processes = 4;
+inline constexpr int crowded_completions_min = 4;
 
 /// Addresses of one name that are kept, and so tried by connect_by_name; a name server may send any
 /// number.
@@ -87,7 +87,8 @@ inline constexpr unsigned dead_connections_per_accept_max = 64;
 /// releases the buffers of zero-copy sends only when the peer has acknowledged them.
 inline constexpr unsigned fork_rounds_max = 1000;
 
-/// Pauses between two attempts of a timed lock: the kernel has no timed wait for byte-range locks.
+/// Pauses between two attempts of a timed lock, for which the kernel has no timed wait, and of a
+/// datagram to a Unix socket whose queue is full.
 inline constexpr std::chrono::nanoseconds lock_pause_min = std::chrono::microseconds(50);
 inline constexpr std::chrono::nanoseconds lock_pause_max = std::chrono::milliseconds(5);
 

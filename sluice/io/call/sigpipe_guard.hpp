@@ -26,8 +26,7 @@ inline thread_local constinit unsigned sigpipe_guards = 0;
 ///
 /// sendfile(2), splice(2) and writes to a pipe without a reader raise SIGPIPE; no flag prevents it.
 /// Our transfers between handles (splice.hpp) suppress the signal. On a thread without a guard,
-/// each call does so with two system calls. They cost about 0.5 µs together, which is a tenth of
-/// the cost of sending 4 KiB. Under a guard they are not needed. So keep a guard around the loop of
+/// each call does so with two system calls. Under a guard they are not needed. So keep a guard around the loop of
 /// a thread that sends files; the worker threads of multiplexers do. A guard also covers writes to
 /// a pipe_handle: they fail with EPIPE, and without a guard they raise the signal as well.
 ///

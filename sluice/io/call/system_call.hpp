@@ -12,8 +12,8 @@
 //
 // A call through the C library returns twice. On processors that flush their branch predictors when
 // they enter the kernel (every mitigated one), each return, each indirect call and each taken
-// branch after a system call is mispredicted. Each costs about 6 ns, which is most of the overhead
-// of an asynchronous layer over the bare call. So the call is chosen beforehand (piece_call), and
+// branch after a system call is mispredicted, which is most of the overhead of an asynchronous
+// layer over the bare call. So the call is chosen beforehand (piece_call), and
 // making it takes no branch. Sanitizers must see the buffers, so their builds, and other
 // architectures, go through the C library.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

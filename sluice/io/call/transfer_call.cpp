@@ -93,19 +93,12 @@ ssize_t call_for(const native_handle& native, direction which, std::span<const b
     }
 }
 
-std::size_t bytes_of(std::span<const buffer> pieces) noexcept {
-    std::size_t total = 0;
-    for (const buffer& piece : pieces)
-        total += piece.size();
-    return total;
-}
-
 }  // namespace
 
 std::ptrdiff_t transfer_call(const native_handle& native, direction which, std::span<const buffer> pieces,
                              extent_type offset, wait waits) noexcept {
     ENSURE(pieces.size() <= limits::pieces_per_call_max, "more pieces than a system call takes");
-    return checked_moved(call_for(native, which, pieces, offset, waits), bytes_of(pieces));
+    return checked_moved(call_for(native, which, pieces, offset, waits), bytes_in(pieces));
 }
 
 std::ptrdiff_t transfer_piece_through_library(const native_handle& native, direction which,

@@ -77,6 +77,7 @@ private:
     [[nodiscard]] result<void> start_workers() noexcept;
     void set_interest(registration& target, std::uint32_t events) noexcept;
     void arm(registration::half& half) noexcept;
+    void disarm(registration::half& half) noexcept;
     void serve_or_watch(registration::half& half) noexcept;
     [[nodiscard]] result<void> take_events(time_point until) noexcept;
     [[nodiscard]] int wait_for_events(std::span<epoll_event> into, duration at_most) noexcept;
@@ -131,8 +132,7 @@ result<void> epoll_multiplexer::backend_attach(registration&) noexcept {
 
 void epoll_multiplexer::backend_detach(registration& attached) noexcept {
     for (auto& half : attached.halves) {
-        ENSURE(armed_ != 0 or not half.is_armed, "more halves are armed than were counted");
-        if (half.is_armed) --armed_;
+        disarm(half);
         ENSURE(half.queue.empty() and half.in_flight == 0, "detached while operations are pending");
     }
     if ((attached.backend_word & is_known) != 0) {
@@ -153,9 +153,7 @@ void epoll_multiplexer::set_interest(registration& target, std::uint32_t events)
         // indefinitely. The next operation tries again.
         const int code = errno;
         for (auto& half : target.halves) {
-            ENSURE(armed_ != 0 or not half.is_armed, "more halves are armed than were counted");
-            if (half.is_armed) --armed_;
-            half.is_armed = false;
+            disarm(half);
             if (half.in_flight != 0) continue;  // another thread tries the first one, and calls this again
             while (operation_record* const op = half.queue.pop_front()) {
                 op->error_code = code;
@@ -165,6 +163,13 @@ void epoll_multiplexer::set_interest(registration& target, std::uint32_t events)
         return;
     }
     target.backend_word = events == 0 ? 0 : (events | is_known);
+}
+
+void epoll_multiplexer::disarm(registration::half& half) noexcept {
+    if (not half.is_armed) return;
+    ENSURE(armed_ != 0, "more halves are armed than were counted");
+    half.is_armed = false;
+    --armed_;
 }
 
 void epoll_multiplexer::arm(registration::half& half) noexcept {
@@ -181,6 +186,8 @@ void epoll_multiplexer::arm(registration::half& half) noexcept {
 // epoll, which reports a socket as writable only when much space is free.
 void epoll_multiplexer::serve_or_watch(registration::half& half) noexcept {
     ENSURE(not half.queue.empty(), "nothing waits on a half that is served");
+    ENSURE(not half.is_armed or (half.owner->backend_word & events_of(half.which)) != 0,
+           "a half is armed, but epoll does not watch for it");
     const bool epoll_tells = half.is_armed and half.which == direction::in and waits_for_one_piece(half);
     if (epoll_tells) return;
     if (serve_half(half)) arm(half);
@@ -192,9 +199,7 @@ void epoll_multiplexer::on_side(registration::half& half) noexcept {
     if (not half.queue.empty() and half.in_flight == 0) {
         (void)serve_half(half);
     } else if (half.is_armed) {
-        ENSURE(armed_ != 0, "more halves are armed than were counted");
-        half.is_armed = false;
-        --armed_;
+        disarm(half);
         set_interest(*half.owner, half.owner->backend_word & ~is_known & ~events_of(half.which));
     }
 }

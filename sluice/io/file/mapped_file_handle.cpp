@@ -216,15 +216,15 @@ io_result<const_bytes_type> mapped_file_handle::write(io_request<const_bytes_typ
 io_result<const_buffers_type> mapped_file_handle::barrier(barrier_kind kind,
                                                           io_request<const_buffers_type> range,
                                                           deadline within) noexcept {
-    const extent_type bytes = barrier_extent(range).length;
+    const barrier_range bytes = barrier_extent(range);
     // The other kinds are calls on the descriptor anyway: msync has no form that starts write-back (MS_ASYNC
     // does nothing on Linux) and none that takes all metadata.
-    if (kind != barrier_kind::wait_data_only or bytes == 0) return file_handle::barrier(kind, range, within);
+    if (kind != barrier_kind::wait_data_only or bytes.length == 0) return file_handle::barrier(kind, range, within);
     if (not is_valid()) return failure({EBADF, "msync", descriptor()});
     if (is_over(within)) return failure({ETIMEDOUT, "barrier", descriptor()});
-    if (range.offset >= reserved_) return range.buffers;
-    const extent_type first = range.offset / page_bytes() * page_bytes();
-    const extent_type end = range.offset + std::min(bytes, reserved_ - range.offset);
+    if (bytes.offset >= reserved_) return range.buffers;
+    const extent_type first = bytes.offset / page_bytes() * page_bytes();
+    const extent_type end = bytes.offset + std::min(bytes.length, reserved_ - bytes.offset);
     ENSURE(first < end and end <= reserved_, "a barrier of pages outside of the map");
     if (::msync(address_ + first, end - first, MS_SYNC) != 0)
         return failure(error::last("msync", descriptor()));

@@ -116,6 +116,7 @@ TEST_P(mapped_file_handle_on, barriers_of_every_kind_and_of_a_range_succeed) {
         EXPECT_TRUE(file.barrier(kind));
     std::array<const_buffer, 1> range{const_buffer(file.address() + 5000, 3000)};
     EXPECT_TRUE(file.barrier(barrier_kind::wait_data_only, {.buffers = range, .offset = 5000}));
+    EXPECT_TRUE(file.barrier(barrier_kind::wait_data_only, {.buffers = range}));
 }
 
 TEST_P(mapped_file_handle_on, read_only_it_cannot_be_written) {

@@ -30,7 +30,7 @@ struct cachestat_counts {
 // Returns the number of pages that the range touches.
 std::uint64_t pages_of(extent_pair range) noexcept {
     ENSURE(range.length != 0, "a range of no bytes touches no page");
-    constexpr std::uint64_t page_bits = 12;
+    const int page_bits = std::countr_zero(page_bytes());
     return ((range.offset + range.length - 1) >> page_bits) - (range.offset >> page_bits) + 1;
 }
 

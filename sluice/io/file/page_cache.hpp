@@ -12,8 +12,8 @@ namespace sluice::io {
 
 /// Returns whether all of a range, up to the file's end, is in memory, so that reading or sending
 /// it waits for no device. The result is a snapshot: the kernel may evict the pages right after.
-/// Returns false where the kernel cannot report it. Uses cachestat (Linux 6.5), which costs about
-/// 0.5 µs plus 1 µs per MiB; before it, checks whether a byte at each end can be read at once.
+/// Returns false where the kernel cannot report it. Uses cachestat (Linux 6.5), whose time is
+/// linear in the pages; before it, checks whether a byte at each end can be read at once.
 /// Allocates, blocks: no. Thread safety: any thread.
 [[nodiscard]] bool is_cached(const file_handle& file, extent_pair range) noexcept;
 

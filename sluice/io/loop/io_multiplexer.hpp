@@ -32,8 +32,9 @@ struct engine;
 
 /// Multiplexes the I/O of many handles on one thread, or on several (WG21 P2052R0).
 ///
-/// There is no hidden thread: operations advance, and receivers are signalled, only inside
-/// start(), poll(), complete_io…, timeout_io… and run…, on the thread that calls them. Between handles, and
+/// Receivers are signalled only inside start(), poll(), complete_io…, timeout_io… and run…, on the thread
+/// that calls them, and so do operations advance; only over epoll do threads of the multiplexer
+/// carry out file operations (see worker_pool). Between handles, and
 /// between requests on one file, there is no order. Requests in one direction of one stream are served in
 /// the order they were started.
 ///

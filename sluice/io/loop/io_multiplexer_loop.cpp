@@ -103,7 +103,7 @@ bool io_multiplexer::signal(operation_record& op) noexcept {
     ENSURE(not signalling_, "timeout_io must not be called from a receiver");
     int count = 0;
     max = std::min(max, limits::completions_per_pass_max);
-    is_crowded_ = batches_crowds_ and finished_ >= limits::worker_processes;
+    is_crowded_ = batches_crowds_ and finished_ >= limits::crowded_completions_min;
     finished_ = 0;
     while (count < max) {
         operation_record* const op = ready_.pop_front();

@@ -12,8 +12,8 @@
 namespace sluice::io {
 
 /// Threads that carry out file operations which would block a loop. Used by multiplexers whose
-/// kernel interface has no asynchronous file I/O. Only call_threads and name_resolver start other
-/// threads.
+/// kernel interface has no asynchronous file I/O. Only call_threads, name_resolver and the probe of
+/// atomicity_probe.hpp start other threads.
 ///
 /// No locks: each worker has its own queue, which the loop fills, and returns operations through
 /// the loop's queue. Thread safety: submit() and take_done() from the loop's thread. Allocates: in

@@ -87,8 +87,8 @@ private:
     transit_pipe transit_;
 };
 
-/// Sends part of a file to a socket or pipe, after a header. `through` a pipe it takes about 12%
-/// less CPU time than without, for long ranges. A file that the kernel cannot splice is copied.
+/// Sends part of a file to a socket or pipe, after a header. `through` a pipe it takes less CPU time
+/// than without, for long ranges. A file that the kernel cannot splice is copied.
 /// Errors: ETIMEDOUT, EPIPE, ECONNRESET, and those of reading the file. Allocates: nothing. Blocks:
 /// until all is sent or the deadline passes.
 [[nodiscard]] result<std::uint64_t> send_file_to(io_handle& file, io_handle& to,

@@ -1,5 +1,6 @@
 #include <sys/uio.h>
 
+#include "sluice/io/call/checked_moved.hpp"
 #include "sluice/io/path/directory_handle.hpp"
 #include "sluice/io/task/awaitable.hpp"
 #include "sluice/vfs/host/host_node.hpp"
@@ -26,8 +27,9 @@ cached_part read_cached(const io::file_handle& file, std::span<std::byte> into,
     cached_part done;
     while (done.bytes != into.size()) {
         const iovec rest{.iov_base = into.data() + done.bytes, .iov_len = into.size() - done.bytes};
-        const ssize_t moved =
-            ::preadv2(file.descriptor(), &rest, 1, static_cast<off_t>(offset + done.bytes), flags);
+        const ssize_t moved = io::checked_moved(
+            ::preadv2(file.descriptor(), &rest, 1, static_cast<off_t>(offset + done.bytes), flags),
+            rest.iov_len);
         if (moved < 0 and errno == EINTR) continue;
         if (moved < 0) return done;
         if (moved == 0) break;

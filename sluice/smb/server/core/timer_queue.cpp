@@ -1,6 +1,9 @@
 #include "sluice/smb/server/core/timer_queue.hpp"
 
 #include <algorithm>
+#include <utility>
+
+#include "sluice/base/ensure.hpp"
 
 namespace sluice::smb::server {
 
@@ -26,6 +29,11 @@ bool timer_queue::cancel(const entry& which) noexcept {
     unused = std::move(found->second);
     entries_.erase(found);
     return true;
+}
+
+void timer_queue::end(std::optional<entry>& kept) noexcept {
+    if (not kept) return;
+    ENSURE(cancel(*std::exchange(kept, std::nullopt)), "an owner has its entry until the entry begins");
 }
 
 std::chrono::nanoseconds timer_queue::next_pause() noexcept {

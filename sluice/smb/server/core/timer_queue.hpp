@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "sluice/base/clock.hpp"
@@ -40,9 +41,11 @@ public:
     /// background was cancelled. The caller holds no mutex: the first entry starts the task.
     entry add(std::chrono::milliseconds within, work what);
     /// Returns false if the entry is not in the list any more: it was cancelled, or has begun,
-    /// perhaps on another loop. So an entry must not rely on its owner: it has a weak pointer, and
-    /// checks it.
+    /// perhaps on another loop. Under the server latch, an owner that still has the entry succeeds.
     bool cancel(const entry& which) noexcept;
+    /// Cancels the entry of an owner that resets its own copy when the entry begins, both under the server
+    /// latch, and resets the copy. None: does nothing.
+    void end(std::optional<entry>& kept) noexcept;
     [[nodiscard]] std::size_t size() const noexcept {
         const lock_guard held(mutex_);
         return entries_.size();

@@ -59,6 +59,18 @@ TEST_F(timers, entry_is_done_or_cancelled_whichever_loop_adds_it) {
     EXPECT_EQ(later_.size(), 0U);
 }
 
+TEST_F(timers, entry_of_an_owner_is_cancelled_and_its_copy_reset) {
+    bool is_done = false;
+    std::optional<timer_queue::entry> kept =
+        later_.add(std::chrono::hours(1), [&]() noexcept { is_done = true; });
+    later_.end(kept);
+    EXPECT_FALSE(kept);
+    EXPECT_EQ(later_.size(), 0U);
+    later_.end(kept);
+    io::sync_wait(*loop_, end());
+    EXPECT_FALSE(is_done);
+}
+
 io::task<void> wait_for_none(pending_breaks& breaks, server_latch& latch, io::io_multiplexer& loop) {
     const server_latch::hold held(latch);
     co_await breaks.none_left(latch, loop);

@@ -128,7 +128,7 @@ private:
     std::pmr::vector<open*> opens_;
     byte_range_locks locks_;
     std::vector<event<wire::nt_status>*> waiters_;
-    std::vector<std::shared_ptr<open>> removers_;  // they hold this; none once the file has no opens
+    std::vector<std::shared_ptr<open>> removers_;  // they hold this; none once the removal has taken them
     std::uint32_t pending_writes_ = 0;
     std::uint32_t pending_changes_ = 0;
     std::uint32_t ended_changes_ = 0;
@@ -164,8 +164,8 @@ public:
     [[nodiscard]] bool has_open_streams(const vfs::file_key& file) const noexcept;
     /// A stream has another name, or an open file has become another inode, and so another key. Another state
     /// that had this key is of a stream that was replaced: it is not found any more, and lasts as long as
-    /// those who hold it. The caller excludes other changes of this key, by a rename mark: for a moment,
-    /// the state may be found under both keys.
+    /// those who hold it. The caller excludes other changes of this key, by a rename mark or
+    /// alone at the rename barrier: for a moment, the state may be found under both keys.
     void change_key(file_state& of, const vfs::file_key& key);
     /// The file is about to be removed, and has no opens: requests may still hold its state, but it is not
     /// that of the next file, which may get the same key.

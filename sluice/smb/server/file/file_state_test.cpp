@@ -99,7 +99,7 @@ TEST(file_table, counts_a_file_whose_change_ends_after_its_last_open) {
     EXPECT_NE(files.changed_files(), while_it_changes);
 }
 
-TEST(file_table, counts_a_file_that_a_failed_overwrite_has_left) {
+TEST(file_table, counts_a_file_that_has_lost_its_last_open_after_a_write) {
     file_table files;
     const auto file = files.of(plain_file);
     open one;

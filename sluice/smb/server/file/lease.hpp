@@ -96,12 +96,10 @@ public:
     std::pmr::vector<open*> opens;
     /// The key of the directory's lease, as the client last sent it; returned in replies.
     std::optional<wire::lease_key> parent_key;
-    /// The time limit for the answer to the pending break.
+    /// The time limit for the answer to the pending break; none while that was not sent yet.
     std::optional<timer_queue::entry> time_limit;
     /// The number of breaks sent to the holder, by which a delivery check recognises its own.
     std::uint32_t breaks_told = 0;
-    /// A further break is pending that was not sent to the holder yet: there is no answer to it.
-    bool is_untold = false;
 
 private:
     kind kind_;

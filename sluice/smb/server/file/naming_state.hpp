@@ -21,8 +21,8 @@ public:
 
     [[nodiscard]] pending_creates& creates() noexcept { return creates_; }
 
-    /// The rename barrier: CREATE, LINK and RENAME of a file hold it shared; RENAME of a directory, and
-    /// changes of a reparse point, exclusively.
+    /// The rename barrier: CREATE, LINK and RENAME of a file hold it shared; RENAME of a directory or a
+    /// stream, and changes of a reparse point, exclusively.
     [[nodiscard]] fifo_lock& rename_barrier() noexcept { return rename_barrier_; }
 
     /// How many files have been removed or replaced. A CREATE reads it before its lookup, and again after

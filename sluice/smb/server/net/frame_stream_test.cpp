@@ -85,14 +85,14 @@ TEST_P(frame_reading, gives_the_frames_that_were_sent_however_the_stream_is_cut)
 }
 
 TEST_P(frame_reading, takes_a_buffer_of_the_pool_while_many_frames_come_and_none_at_rest) {
-    constexpr int worker_processes = 60;
+    constexpr int sends = 60;
     std::vector<std::byte> stream;
-    for (int i = 0; i != worker_processes; ++i)
+    for (int i = 0; i != sends; ++i)
         append_frame(stream, pattern(100));
     send(stream);
     frame_reader reader(ends_.server, buffers_);
     std::size_t most = 0;
-    for (int i = 0; i != worker_processes; ++i) {
+    for (int i = 0; i != sends; ++i) {
         const result<pool_buffer> frame = io::sync_wait(*multiplexer, reader.next(frame_bytes_max));
         ASSERT_TRUE(frame and *frame);
         most = std::max(most, buffers_.taken());

@@ -75,7 +75,7 @@ public:
     wire::file_id id{};
     server::session* session = nullptr;  // null once closed, and while durable and without its client
     std::shared_ptr<server::tree> tree;
-    /// The channel of the reply to its CREATE: a break of its oplock on another channel could
+    /// The channel of the last reply to a CREATE for it: a break of its oplock on another channel could
     /// overtake that. Compared, never dereferenced: the channel may be gone.
     const server::channel* made_on = nullptr;
 
@@ -98,6 +98,7 @@ public:
     wire::create_action action = wire::create_action::opened;          // that its CREATE took
     bool deletes_on_close = false;
     bool is_closed = false;                         // cannot be named any more
+    bool is_in_opens_to_end = false;                // its lease cannot be broken: lease_breaks.cpp
     std::uint32_t pending_writes = 0;               // they keep its place in the file: see open_closer.hpp
     event<wire::nt_status>* told_of_end = nullptr;  // the CLOSE that waits for these
     channel_sequence sequence;

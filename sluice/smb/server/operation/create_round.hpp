@@ -29,7 +29,7 @@ public:
 
     /// Enters the rename barrier. If it returns false, wait for entered(), then call is_inside().
     [[nodiscard]] bool enter() noexcept { return names_.rename_barrier().lock_shared(barrier_); }
-    /// The same for the RENAME of a directory, which holds the barrier alone.
+    /// The same for a holder that is alone: the RENAME of a directory or a stream, a change of a reparse point.
     [[nodiscard]] bool enter_alone() noexcept { return names_.rename_barrier().lock(barrier_); }
     [[nodiscard]] event<wire::nt_status>& entered() noexcept { return entered_; }
     [[nodiscard]] bool is_inside() const noexcept { return names_.rename_barrier().is_held_by(barrier_); }

@@ -160,7 +160,6 @@ void end_opens(server_context& host, const lease& of);
     io::task<void> turn = next_turn(host.loop());
     co_await unlatched(host.latch(), std::move(turn));
     if (of->changes() != changes) co_return;
-    of->is_untold = false;
     if (of->opens.empty() or (notice.needs_answer and not of->is_breaking())) co_return;
     if (notice.needs_answer and reachable(*of) == nullptr)
         end_opens(host, *of);
@@ -169,8 +168,7 @@ void end_opens(server_context& host, const lease& of);
 }
 
 void end_time_limit(server_context& host, lease& of) noexcept {
-    if (not of.time_limit) return;
-    ENSURE(host.later.cancel(*std::exchange(of.time_limit, std::nullopt)), "the time of an answer ends once");
+    host.later.end(of.time_limit);
 }
 
 void wake_waiters(const lease& of) noexcept {
@@ -179,12 +177,13 @@ void wake_waiters(const lease& of) noexcept {
 }
 
 // The end of an open can end those of further leases. They wait in the list of the outermost call,
-// so that the stack does not grow with the opens of a client.
+// so that the stack does not grow with the opens of a client; each open once, so that neither does the list.
 void end_opens(server_context& host, const lease& of) {
     std::vector<std::shared_ptr<open>>& ending = host.opens_to_end;
     const bool is_outermost = ending.empty();
-    for (const open* one : of.opens) {
+    for (open* one : of.opens) {
         ENSURE(one->lease.get() == &of, "an open that a lease names has that lease");
+        if (one->is_closed or std::exchange(one->is_in_opens_to_end, true)) continue;
         ending.push_back(host.opens.find(one->id));
         ENSURE(ending.back().get() == one, "an open that caches is in the table");
     }
@@ -193,7 +192,7 @@ void end_opens(server_context& host, const lease& of) {
         const std::shared_ptr<open> one = ending[i];  // the list may grow
         (void)host.functions().end_open(host, *one);
     }
-    ending.clear();
+    ending = {};  // with its memory
 }
 
 }  // namespace
@@ -210,16 +209,14 @@ void ask_to_give_up(server_context& host, const std::shared_ptr<lease>& of, leas
 
 nt_status take_answer(server_context& host, const std::shared_ptr<lease>& of, lease_state kept) {
     ENSURE(host.latch().is_mine(), "an answer is taken under the latch");
-    // An answer in advance would end the break, and then begin its time: see tell_afterwards().
-    if (of->is_untold) return nt_status::unsuccessful;
+    // A break that was not sent yet has no time limit. An answer to it would end the break, and then
+    // begin its time: see tell_afterwards().
+    if (of->is_breaking() and not of->time_limit) return nt_status::unsuccessful;
     const lease::answer answer = of->acknowledge(kept);
     if (answer.status != nt_status::success) return answer.status;
     end_time_limit(host, *of);
     wake_waiters(*of);
-    if (answer.next) {
-        of->is_untold = answer.next->needs_answer;
-        host.background.spawn(tell_afterwards(host, of, *answer.next, of->changes()));
-    }
+    if (answer.next) host.background.spawn(tell_afterwards(host, of, *answer.next, of->changes()));
     return nt_status::success;
 }
 

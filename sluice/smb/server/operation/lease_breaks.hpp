@@ -10,8 +10,8 @@ namespace sluice::smb::server {
 class server_context;
 
 /// Asks the holder to give up everything except `keep`, if it has more: notifies it, and starts the
-/// time limit. A holder whose connection is lost cannot be notified, and loses its opens instead;
-/// then `of` is not the lease of any file any more.
+/// time limit. A holder whose connection is lost cannot be notified, and loses its opens instead: before
+/// the outermost call returns, or when their last writes have ended.
 void ask_to_give_up(server_context& host, const std::shared_ptr<lease>& of, wire::lease_state keep);
 
 /// The holder keeps no more than `kept`. Wakes the requests that wait for that. Returns the status

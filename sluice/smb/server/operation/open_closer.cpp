@@ -54,9 +54,7 @@ struct leftover {
     one.is_closed = true;
     if (session* const of = std::exchange(one.session, nullptr))
         ENSURE(of->opens.erase(one.id.volatile_part.value()) == 1, "an open is in the table of its session");
-    if (one.durable and one.durable->end)
-        ENSURE(host.later.cancel(*std::exchange(one.durable->end, std::nullopt)),
-               "an open ends when its time is over");
+    if (one.durable) host.later.end(one.durable->end);
     host.replays.end_eligibility(one);
     if (one.pipe != nullptr) one.pipe->end();
     end_watch(one);

@@ -51,8 +51,7 @@ std::shared_ptr<channel> make_channel(server_context& host, const std::shared_pt
 
 void begin_lifetime(server_context& host, session& of) {
     ENSURE(of.state == session::phase::valid, "a lifetime begins when the client has authenticated");
-    if (of.expiry)
-        ENSURE(host.later.cancel(*std::exchange(of.expiry, std::nullopt)), "a session expires once");
+    host.later.end(of.expiry);
     if (host.configuration().session_lifetime.count() == 0) return;
     of.expiry = host.later.add(host.configuration().session_lifetime, [&host, id = of.id]() noexcept {
         const std::shared_ptr<session> one = host.find_session(id);
@@ -110,8 +109,7 @@ void end_session(server_context& host, session& ending, bool keep_durable) noexc
     if (ending.state == session::phase::gone) return;
     ending.state = session::phase::gone;
     host.admission.end(ending);
-    if (ending.expiry)
-        ENSURE(host.later.cancel(*std::exchange(ending.expiry, std::nullopt)), "a session expires once");
+    host.later.end(ending.expiry);
     const std::shared_ptr<session> held = host.find_session(ending.id);
     ENSURE(held.get() == &ending, "a session is in the table until it ends");
     interrupt(ending, nullptr, wire::nt_status::user_session_deleted);

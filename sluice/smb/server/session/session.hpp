@@ -40,7 +40,7 @@ struct user_identity {
 
 /// A logon: a user, the session's keys, its tree connections and opens ([MS-SMB2] 3.3.1.8).
 ///
-/// Reached over its channels, and gone with the last of them. Invariants:
+/// Reached over its channels, and gone with the last established one. Invariants:
 ///   1. Every open in `opens` names this session, and its tree is one of `trees` or gone.
 ///   2. Every channel in `channels` is in its connection's table, and the other way round.
 ///   3. A tree in `trees` has its number there, and is not gone.
