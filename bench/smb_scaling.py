@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Measures how the rate of `sluice serve` grows with its number of loops.
+
+    bench/smb_scaling.py build/release/sluice/cli/sluice [--loops 1,2,4,8] [--repeats 3] [--seconds 1] [--folder /dev/shm]
+
+The server is confined to as many CPUs as it has loops, and the load generators (`sluice bench smb`, one process for each CPU
+that is left) to the others. So the machine needs more CPUs than loops; twice as many show the server's limit rather than the
+clients'. Each generator has its own directory, sessions and connections. The numbers of loops alternate. One row of JSON per
+workload and number of loops on standard output:
+
+    rate_per_s         operations per second, of all generators (median; min and max of the repeats)
+    times_one_loop     this rate, divided by the rate of the first number of loops, repeat by repeat (median)
+    server_us          CPU time of the server for an operation, in us (median)
+    server_busy        CPU time of the server per second and loop: 1 means that the server is the limit (median)
+
+Progress is written to standard error.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "interop"))
+import served  # noqa: E402  (found through the line above)
+
+WORKLOADS = ("echo", "random-read", "open", "create", "delete", "list")
+CLIENT_SECONDS_MAX = 300
+
+
+class PinnedServer(served.Server):
+    """A server that runs on the given CPUs only."""
+
+    def __init__(self, program, folder, loops, cpus):
+        super().__init__(program, folder, arguments=("--loops", str(loops), "--no-signing"))
+        self._cpus = cpus
+
+    def __enter__(self):
+        before = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, self._cpus)
+        try:
+            return super().__enter__()
+        finally:
+            os.sched_setaffinity(0, before)
+
+
+def start_load(options, server, workload, number, cpu):
+    folder = f"client-{number}"
+    (server.folder / folder).mkdir(exist_ok=True)
+    command = [options.program, "bench", "smb", f"smb://{served.USER}@127.0.0.1:{server.port}/{server.share}/{folder}", "--json",
+               "--spin", "--discard", "--no-signing", "--workload", workload, "--connections", str(options.connections), "--depth",
+               str(options.depth), "--seconds", str(options.seconds), "--file-size", "16MB", "--server-pid", str(server.pid)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            env=os.environ | {"SLUICE_PASSWORD": served.PASSWORD},
+                            preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
+
+
+def measure_once(options, workload, loops, cpus):
+    """Returns operations per second, the server's CPU time per operation in us, and its CPU time per second and loop."""
+    scratch = pathlib.Path(tempfile.mkdtemp(prefix="sluice-scaling-", dir=options.folder))
+    try:
+        with PinnedServer(options.program, scratch, loops, set(cpus[:loops])) as server:
+            clients = [start_load(options, server, workload, number, one)
+                       for number, one in enumerate(cpus[max(options.loops):])]
+            rows = []
+            for client in clients:
+                out, err = client.communicate(timeout=CLIENT_SECONDS_MAX)
+                if client.returncode != 0:
+                    raise served.ServerFault(f"sluice bench smb --workload {workload} printed:\n{err}")
+                rows.append(json.loads(out))
+        # The generators begin at about the same time; each measures the whole server while its own load runs.
+        rate = sum(row["operations"] / row["seconds"] for row in rows)
+        busy = statistics.median(row["server_cpu_s"] / row["seconds"] for row in rows)
+        return rate, busy * 1e6 / rate, busy / loops
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def print_row(workload, loops, samples, first):
+    rates = [sample[0] for sample in samples]
+    row = {"bench": "smb_scaling", "workload": workload, "subject": f"sluice.{loops}_loops", "metric": "rate",
+           "unit": "operations/s", "better": "higher", "median": statistics.median(rates), "min": min(rates), "max": max(rates),
+           "n": len(rates),
+           "times_one_loop": statistics.median(now / then[0] for now, then in zip(rates, first)),
+           "server_us": statistics.median(sample[1] for sample in samples),
+           "server_busy": statistics.median(sample[2] for sample in samples)}
+    print(json.dumps({key: float(f"{value:.4g}") if isinstance(value, float) else value for key, value in row.items()}),
+          flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", type=pathlib.Path, help="the sluice program, of a release build")
+    parser.add_argument("--loops", type=lambda text: [int(one) for one in text.split(",")], default=[1, 2, 4, 8],
+                        metavar="N,N,…", help="numbers of loops (1,2,4,8)")
+    parser.add_argument("--only", action="append", choices=WORKLOADS, metavar="WORKLOAD", help=", ".join(WORKLOADS))
+    parser.add_argument("--repeats", type=int, default=3, help="repeats of each (3)")
+    parser.add_argument("--seconds", type=float, default=1, help="length of the load of a repeat, in seconds (1)")
+    parser.add_argument("--connections", type=int, default=4, help="sessions of each generator (4)")
+    parser.add_argument("--depth", type=int, default=16, help="requests in flight per session (16)")
+    parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("/dev/shm"),
+                        help="where the served directories are created (/dev/shm)")
+    options = parser.parse_args()
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) <= max(options.loops):
+        parser.error(f"{max(options.loops)} loops need more than {len(cpus)} CPUs: the clients take the others; "
+                     "name fewer with --loops")
+    for workload in options.only or WORKLOADS:
+        samples = {loops: [] for loops in options.loops}
+        for repeat in range(options.repeats):
+            for loops in options.loops if repeat % 2 == 0 else options.loops[::-1]:
+                print(f"smb_scaling: {workload}, {loops} loops, repeat {repeat + 1}", file=sys.stderr)
+                samples[loops].append(measure_once(options, workload, loops, cpus))
+        for loops in options.loops:
+            print_row(workload, loops, samples[loops], samples[options.loops[0]])
+
+
+if __name__ == "__main__":
+    main()
