@@ -2,11 +2,13 @@
 
 find_package(Threads REQUIRED)
 
-# all_tests builds the programs that ctest runs; threads_tests builds those labelled `threads`, which TSan tests.
+# all_tests builds the programs of all tests; release_tests and threads_tests build those that the stages `release` and
+# `tsan` of tools/run-tests run. sluice_stages() fills them.
 if(SLUICE_DEVELOPER)
   find_package(GTest REQUIRED)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   add_custom_target(all_tests)
+  add_custom_target(release_tests)
   add_custom_target(threads_tests)
   include(CheckLinkerFlag)
   check_linker_flag(CXX -fuse-ld=lld sluice_has_lld)  # links the tests in a quarter of the time of GNU ld
@@ -76,13 +78,16 @@ endfunction()
 # sluice_test(io SOURCES a_test.cpp LINK …): one test program for a component; every case is a ctest test of the
 # program (run with --gtest_filter to run one). LABELS threads: has more than one thread, so it runs under TSan too.
 # OPTIMIZED: spends so much time in its own code, or in templates, that optimising pays.
+# UNSANITIZED: exists only in builds without sanitizers, which have their own allocator and stacks.
+# ALSO_UNSANITIZED: tests code that differs in a sanitizer's build, so that it has to run in both.
 # WAITS: sleeps or waits for other processes most of the time, so that it shares a CPU with another test.
 # COST 30: takes that many seconds, so that it starts before shorter ones.
+# LONG: see sluice_stages().
 function(sluice_test name)
-  if(NOT SLUICE_DEVELOPER)
+  cmake_parse_arguments(arg "OPTIMIZED;UNSANITIZED;ALSO_UNSANITIZED;WAITS;LONG" "COST" "SOURCES;LINK;LABELS" ${ARGN})
+  if(NOT SLUICE_DEVELOPER OR (arg_UNSANITIZED AND SLUICE_SANITIZE))
     return()
   endif()
-  cmake_parse_arguments(arg "OPTIMIZED;WAITS" "COST" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(sluice_${name}_test ${arg_SOURCES})
   sluice_compile_for_tests(sluice_${name}_test "${arg_OPTIMIZED}" "${arg_LINK}")
   target_link_libraries(sluice_${name}_test PRIVATE sluice_options ${arg_LINK} GTest::gmock GTest::gtest_main
@@ -91,13 +96,13 @@ function(sluice_test name)
     target_link_options(sluice_${name}_test PRIVATE -fuse-ld=lld)
   endif()
   add_test(NAME ${name} COMMAND sluice_${name}_test)
-  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 300
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300
     ENVIRONMENT "GTEST_OUTPUT=json:${PROJECT_BINARY_DIR}/test-results/${name}.json")  # counted by tools/run-tests
   sluice_schedule(${name} "${arg_WAITS}" "${arg_COST}")
-  add_dependencies(all_tests sluice_${name}_test)
-  if("threads" IN_LIST arg_LABELS)
-    add_dependencies(threads_tests sluice_${name}_test)
+  if(NOT arg_OPTIMIZED AND NOT arg_UNSANITIZED AND NOT arg_ALSO_UNSANITIZED)
+    list(APPEND arg_LABELS unit)
   endif()
+  sluice_stages(${name} "${arg_LONG}" LABELS ${arg_LABELS} PROGRAMS sluice_${name}_test)
 endfunction()
 
 # sluice_testing(smb_server SOURCES polite_client.cpp LINK …): the library sluice::smb_server_testing for code that
@@ -126,6 +131,39 @@ function(sluice_compile_for_tests target optimized libraries)
   target_precompile_headers(${target} REUSE_FROM ${precompiled})
 endfunction()
 
+# sluice_stages(io "${arg_LONG}" LABELS threads PROGRAMS sluice_io_test): sets the labels of a test, by which the test
+# presets select it, and lets the stages of tools/run-tests that run it build its programs:
+#   unit     the stage `release` leaves it out, because `asan` runs it: it is a C++ program that needs neither an
+#            optimised build nor one without sanitizers
+#   threads  the stage `tsan` runs it
+#   long     `release` and `asan` leave it out, and `make test-long` runs it: it takes long, and seldom fails if the shorter
+#            tests pass (argument LONG)
+function(sluice_stages test long)
+  cmake_parse_arguments(arg "" "" "LABELS;PROGRAMS" ${ARGN})
+  set(targets all_tests)
+  if(long)
+    list(APPEND arg_LABELS long)
+  elseif(NOT "unit" IN_LIST arg_LABELS)
+    list(APPEND targets release_tests)
+  endif()
+  if("threads" IN_LIST arg_LABELS)
+    list(APPEND targets threads_tests)
+  endif()
+  set_tests_properties(${test} PROPERTIES LABELS "${arg_LABELS}")
+  if(arg_PROGRAMS)
+    foreach(target IN LISTS targets)
+      add_dependencies(${target} ${arg_PROGRAMS})
+    endforeach()
+  endif()
+endfunction()
+
+# Sets `result` to the targets whose programs these arguments of a test name, as $<TARGET_FILE:sluice>.
+function(sluice_programs_in result)
+  string(REGEX MATCHALL "\\$<TARGET_FILE:[^>]+>" programs "${ARGN}")
+  list(TRANSFORM programs REPLACE "\\$<TARGET_FILE:(.+)>" "\\1")
+  set(${result} ${programs} PARENT_SCOPE)
+endfunction()
+
 # Defines how ctest schedules a test: tools/run-tests offers four places for each CPU. A test takes all four, and
 # one that waits takes one. Without a cost, ctest does not know before its first run which tests take long.
 function(sluice_schedule test waits cost)
@@ -140,17 +178,19 @@ function(sluice_schedule test waits cost)
 endfunction()
 
 # sluice_python_test(cli SCRIPT cli_test.py ARGUMENTS …): a test written in Python, for behaviour that is easier to test
-# from outside.
-# WAITS and COST as above.
+# from outside. The programs that it runs are built before it: $<TARGET_FILE:…> in ARGUMENTS, and the targets PROGRAMS.
+# WAITS, COST and LONG as above.
 function(sluice_python_test name)
   if(NOT SLUICE_DEVELOPER)
     return()
   endif()
-  cmake_parse_arguments(arg "WAITS" "SCRIPT;COST" "ARGUMENTS" ${ARGN})
+  cmake_parse_arguments(arg "WAITS;LONG" "SCRIPT;COST" "ARGUMENTS;PROGRAMS" ${ARGN})
   add_test(NAME ${name} COMMAND Python3::Interpreter -B ${arg_SCRIPT} ${arg_ARGUMENTS}
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)
   sluice_schedule(${name} "${arg_WAITS}" "${arg_COST}")
+  sluice_programs_in(programs ${arg_ARGUMENTS})
+  sluice_stages(${name} "${arg_LONG}" PROGRAMS ${programs} ${arg_PROGRAMS})
 endfunction()
 
 # sluice_contained_test(interop_x SCRIPT x_test.py ARGUMENTS … SECONDS 120): the same for a test that starts servers and
@@ -160,12 +200,14 @@ function(sluice_contained_test name)
   if(NOT SLUICE_DEVELOPER)
     return()
   endif()
-  cmake_parse_arguments(arg "WAITS" "SCRIPT;SECONDS;COST" "ARGUMENTS" ${ARGN})
+  cmake_parse_arguments(arg "WAITS;LONG" "SCRIPT;SECONDS;COST" "ARGUMENTS;PROGRAMS" ${ARGN})
   math(EXPR ctest_seconds "${arg_SECONDS} + 60")  # tools/contained ends the test first
   add_test(NAME ${name}
     COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/tools/contained ${arg_SECONDS}
       $<TARGET_FILE:Python3::Interpreter> -B ${arg_SCRIPT} ${arg_ARGUMENTS}
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES LABELS interop SKIP_RETURN_CODE 77 TIMEOUT ${ctest_seconds})
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${ctest_seconds})
   sluice_schedule(${name} "${arg_WAITS}" "${arg_COST}")
+  sluice_programs_in(programs ${arg_ARGUMENTS})
+  sluice_stages(${name} "${arg_LONG}" LABELS interop PROGRAMS ${programs} ${arg_PROGRAMS})
 endfunction()

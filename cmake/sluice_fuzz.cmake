@@ -3,7 +3,7 @@
 #
 # In the preset `fuzz` it is the libFuzzer program build/fuzz/fuzz/bytes, and `make fuzz` fuzzes with all of them
 # (tools/run-fuzzers); the instrumentation comes from the preset, for libraries too. In every other preset the same source
-# has a plain main (fuzz/run_seeds.cpp), so that `make test` runs all files of the corpus, with and without sanitizers.
+# has a plain main (fuzz/run_seeds.cpp), so that `make test` runs all files of the corpus, with sanitizers.
 function(sluice_fuzz name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
   add_executable(sluice_${name}_fuzz ${arg_SOURCES})
@@ -20,11 +20,11 @@ function(sluice_fuzz name)
     set(options)
   endif()
   add_dependencies(fuzzers sluice_${name}_fuzz)
-  add_dependencies(all_tests sluice_${name}_fuzz)
   add_test(NAME fuzz_seeds_${name}
     COMMAND sluice_${name}_fuzz ${options} "${PROJECT_SOURCE_DIR}/fuzz/seeds/${name}")
-  set_tests_properties(fuzz_seeds_${name} PROPERTIES LABELS fuzz TIMEOUT 300)
+  set_tests_properties(fuzz_seeds_${name} PROPERTIES TIMEOUT 300)
   sluice_schedule(fuzz_seeds_${name} OFF "")
+  sluice_stages(fuzz_seeds_${name} OFF LABELS fuzz unit PROGRAMS sluice_${name}_fuzz)
 endfunction()
 
 if(SLUICE_DEVELOPER)
