@@ -5,11 +5,12 @@ FUZZ_SECONDS ?= 20
 # What make serve runs: by default a demo folder, made when it is missing.
 SERVE ?= serve demo=build/demo
 
-.PHONY: help install-deps test serve build bench docs asan tsan fuzz format
+.PHONY: help install-deps test test-long serve build bench docs asan tsan fuzz format
 .DEFAULT_GOAL := help
 
 help:
-	@echo 'make test          build and run every test: release, then ASan and UBSan, then TSan'
+	@echo 'make test          build and run the tests of a change: release, then ASan and UBSan, then TSan'
+	@echo 'make test-long     the same, then everything else: for a release'
 	@echo 'make build         build the program and the libraries in build/program'
 	@echo 'make serve         build the program and serve a demo folder (SERVE="arguments" instead)'
 	@echo 'make bench         run every benchmark; results in build/release/bench/results.jsonl'
@@ -29,6 +30,9 @@ build:
 
 test: install-deps
 	@tools/run-tests release asan tsan
+
+test-long: install-deps
+	@tools/run-tests release asan tsan release-rest asan-rest
 
 asan tsan: install-deps
 	@tools/run-tests $@

@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
-"""Tests of the counts of tools/run-tests, on which CI relies."""
+"""Tests of the counts and the stages of tools/run-tests, on which CI relies."""
 
+import contextlib
 import importlib.machinery
 import importlib.util
+import io
+import json
 import pathlib
 import sys
+import tempfile
 import unittest
+from unittest import mock
 
 
 def load(name):
@@ -67,6 +72,53 @@ class Counting(unittest.TestCase):
         count = tool.count_stage(junit(io="fail", tidy="fail"), {"io": report("passed", "failed")})
         self.assertEqual(count.failures,
                          ["failed: io file.opens\n    it did not", "failed: tidy, without a failing case"])
+
+
+def run_stage(name, fails=None):
+    """Returns the commands and the last line of a stage whose commands do nothing; `fails` is a word of one that fails."""
+    commands = []
+
+    def run(*command):
+        commands.append(command)
+        return int(fails in command)
+
+    said = io.StringIO()
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(tool, "ROOT", pathlib.Path(folder)), \
+            mock.patch.object(tool, "run", run), contextlib.redirect_stdout(said):
+        count = tool.run_stage(name)
+    return commands, said.getvalue().splitlines()[-1], count
+
+
+class Stages(unittest.TestCase):
+    def test_a_stage_builds_its_target_runs_its_test_preset_and_says_how_long_both_took(self):
+        commands, line, count = run_stage("release-rest")
+        self.assertEqual(commands[1], ("cmake", "--build", "--preset", "release", "--target", "all"))
+        self.assertEqual(commands[2][:3], ("ctest", "--preset", "release-rest"))
+        self.assertRegex(line, r"^== release-rest: built in \d+ s, tested in \d+ s$")
+        self.assertEqual(count, tool.Count())
+
+    def test_a_build_that_failed_is_a_failure_and_its_tests_do_not_run(self):
+        commands, line, count = run_stage("asan", fails="--build")
+        self.assertEqual(len(commands), 2)
+        self.assertRegex(line, r"^== asan: the build failed after \d+ s$")
+        self.assertEqual(count.failures, ["failed: the build of asan"])
+
+    def test_each_has_a_test_preset_of_its_build(self):
+        presets = {preset["name"]: preset
+                   for preset in json.loads((tool.ROOT / "CMakePresets.json").read_text())["testPresets"]}
+        for name, stage in tool.STAGES.items():
+            preset = presets[stage.tests]
+            while "configurePreset" not in preset:
+                preset = presets[preset["inherits"]]
+            self.assertEqual(preset["configurePreset"], stage.preset, name)
+
+    def test_a_test_that_no_stage_runs_is_a_failure_unless_it_is_labelled_long(self):
+        listing = {"tests": [{"name": "io", "properties": [{"name": "LABELS", "value": ["threads", "unit"]}]},
+                             {"name": "soak", "properties": [{"name": "LABELS", "value": ["interop", "long"]}]},
+                             {"name": "lost", "properties": [{"name": "LABELS", "value": ["unit"]}]},
+                             {"name": "tidy", "properties": []}]}
+        self.assertEqual(tool.in_no_stage(listing, {"io", "tidy"}).failures,
+                         ["failed: lost, which no stage of make test runs"])
 
 
 if __name__ == "__main__":
