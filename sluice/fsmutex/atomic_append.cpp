@@ -153,7 +153,7 @@ public:
 private:
     descriptor_pool descriptors_;
     random_source& chance_;
-    sync::basic_latch<sync::real_atomics> latch_;
+    sync::basic_small_mutex<sync::real_atomics> latch_;
     std::unique_ptr<lane> idle_;
     slot head_;
 };

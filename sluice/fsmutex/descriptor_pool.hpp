@@ -7,7 +7,7 @@
 
 #include "sluice/base/result.hpp"
 #include "sluice/fsmutex/limits.hpp"
-#include "sluice/sync/latch.hpp"
+#include "sluice/sync/small_mutex.hpp"
 
 namespace sluice::fsmutex {
 
@@ -49,7 +49,7 @@ private:
     int original_;
     int flags_;
     std::atomic<int> spare_ = none;  // fast path for one request at a time: no latch
-    sync::basic_latch<sync::real_atomics> latch_;
+    sync::basic_small_mutex<sync::real_atomics> latch_;
     std::size_t idle_count_ = 0;
     std::array<int, limits::pooled_descriptions_max> idle_{};
 };

@@ -10,7 +10,7 @@
 #include "sluice/fsmutex/queue_format.hpp"
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
 #include "sluice/io/file/file_handle.hpp"
-#include "sluice/sync/latch.hpp"
+#include "sluice/sync/small_mutex.hpp"
 
 // Internal to fsmutex: the operations on the file of atomic_append: it is opened, scanned, tidied
 // and, by the last process that closes it, removed. docs/formats/fs_mutex_file.md defines its bytes
@@ -212,7 +212,7 @@ private:
     std::uint64_t created_s_ = 0;
     // relaxed throughout: a smaller number only means that more slots are scanned.
     std::atomic<std::uint64_t> seen_dead_before_ = 0;
-    sync::basic_latch<sync::real_atomics> latch_;
+    sync::basic_small_mutex<sync::real_atomics> latch_;
     std::shared_ptr<const queue_view> view_;  // guarded by the latch
 };
 

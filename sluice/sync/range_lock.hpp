@@ -6,8 +6,8 @@
 
 #include "sluice/base/deadline.hpp"
 #include "sluice/sync/bucket_table.hpp"
-#include "sluice/sync/latch.hpp"
 #include "sluice/sync/range_guard.hpp"
+#include "sluice/sync/small_mutex.hpp"
 
 // Locks on ranges of a resource: readers share, writers do not, and requests are granted in order
 // of arrival.
@@ -202,7 +202,7 @@ private:
     typename Atomics::template atomic<std::uint64_t> word_{idle};
     static constexpr std::uint32_t heat_never = ~std::uint32_t{0};
     // The latch guards the members below.
-    basic_latch<Atomics> latch_;
+    basic_small_mutex<Atomics> latch_;
     std::uint32_t heat_ = 0;                       // grants next to others, minus how often all were released
     [[no_unique_address]] fair_set<Atomics> set_;  // the next one uses its padding
     std::uint32_t heat_limit_;

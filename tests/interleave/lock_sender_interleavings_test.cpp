@@ -73,7 +73,7 @@ public:
     };
 
 private:
-    sync::basic_latch<scheduled_atomics> latch_;
+    sync::basic_small_mutex<scheduled_atomics> latch_;
     bool is_requested_ = false;
     callback_base* callback_ = nullptr;
     callback_base* running_ = nullptr;

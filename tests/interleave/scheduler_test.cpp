@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sluice/sync/latch.hpp"
+#include "sluice/sync/small_mutex.hpp"
 
 namespace sluice::interleave {
 namespace {
@@ -86,7 +86,8 @@ TEST(scheduler, finds_the_thread_that_is_never_woken) {
 }
 
 TEST(latch, excludes_threads_and_wakes_them_in_every_schedule) {
-    const report found = try_all<two_additions<sync::basic_latch<scheduled_atomics>>>({.preemptions_max = 4});
+    const report found =
+        try_all<two_additions<sync::basic_small_mutex<scheduled_atomics>>>({.preemptions_max = 4});
     EXPECT_EQ(found.problem, "");
     EXPECT_TRUE(found.is_complete);
     EXPECT_GT(found.schedules, 50U);
@@ -94,7 +95,7 @@ TEST(latch, excludes_threads_and_wakes_them_in_every_schedule) {
 
 TEST(latch, excludes_threads_with_delayed_stores) {
     const report found =
-        try_all<two_additions<sync::basic_latch<scheduled_atomics>>>({.delays_stores = true});
+        try_all<two_additions<sync::basic_small_mutex<scheduled_atomics>>>({.delays_stores = true});
     EXPECT_EQ(found.problem, "");
     EXPECT_TRUE(found.is_complete);
 }

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/sync/latch.hpp"
 #include "sluice/sync/skiplist/node.hpp"
 #include "sluice/sync/skiplist/thread_slot.hpp"
+#include "sluice/sync/small_mutex.hpp"
 
 namespace sluice::sync::skiplist {
 
@@ -228,8 +228,8 @@ private:
     std::array<std::unique_ptr<cell<Atomics>[]>, node_number_bits> blocks_;
     atomic<std::size_t> nodes_{0};
 
-    alignas(64) basic_latch<Atomics> latch_;  // for the members below, and for blocks_
-    node_number made_ = end_cells;            // the next cell to use
+    alignas(64) basic_small_mutex<Atomics> latch_;  // for the members below, and for blocks_
+    node_number made_ = end_cells;                  // the next cell to use
 
     std::array<stack, 2> free_;  // ordinary ones and tall ones
     std::array<stripe, stripes> stripes_;

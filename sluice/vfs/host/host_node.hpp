@@ -3,7 +3,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "sluice/sync/latch.hpp"
+#include "sluice/sync/small_mutex.hpp"
 #include "sluice/vfs/granted_access.hpp"
 #include "sluice/vfs/host/host_tree.hpp"
 #include "sluice/vfs/host/node_memory.hpp"
@@ -148,7 +148,7 @@ private:
     std::atomic<const io::handle*> asked_by_ = nullptr;          // one that is open for data
     std::atomic<const io::file_handle*> nonblocking_ = nullptr;  // the one with O_NONBLOCK on
 
-    mutable sync::basic_latch<sync::real_atomics> name_latch_;  // guards what follows
+    mutable sync::basic_small_mutex<sync::real_atomics> name_latch_;  // guards what follows
     file_key key_;
     std::pmr::string path_;  // the host's, as last known
 };

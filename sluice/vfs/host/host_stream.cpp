@@ -9,7 +9,7 @@
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/io/path/xattr.hpp"
-#include "sluice/sync/latch.hpp"
+#include "sluice/sync/small_mutex.hpp"
 #include "sluice/vfs/account_identity.hpp"
 #include "sluice/vfs/granted_access.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
@@ -123,7 +123,7 @@ private:
     const io::handle file_;
     const std::string path_;
     granted_access granted_;
-    mutable sync::basic_latch<sync::real_atomics> name_latch_;  // guards what follows
+    mutable sync::basic_small_mutex<sync::real_atomics> name_latch_;  // guards what follows
     file_key key_;
     std::string name_;
 };

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <optional>
 
-#include "sluice/sync/latch.hpp"
+#include "sluice/sync/small_mutex.hpp"
 #include "sluice/vfs/host/host_metadata.hpp"
 
 namespace sluice::vfs {
@@ -56,7 +56,7 @@ private:
         private_attributes own{};
     };
     struct alignas(cache_line_bytes) stripe {
-        mutable sync::basic_latch<sync::real_atomics> mutex;
+        mutable sync::basic_small_mutex<sync::real_atomics> mutex;
         std::array<entry, entries_per_stripe> entries{};
     };
 

@@ -5,12 +5,11 @@
 #include "sluice/base/held_mutexes.hpp"
 #include "sluice/base/mutex.hpp"
 #include "sluice/sync/atomics.hpp"
-#include "sluice/sync/latch.hpp"
+#include "sluice/sync/small_mutex.hpp"
 
 namespace sluice::smb::server {
 
 /// The ranks of the server's mutexes. A thread holds at most one of each rank, and locks them in this order.
-/// The server latch is outside all of them.
 enum class lock_rank : std::uint8_t { registry, session, open, file, client, leaf, memory };
 
 /// A mutex with a place in the order of the server's mutexes. It is not recursive. `Checked` builds stop the
@@ -18,7 +17,7 @@ enum class lock_rank : std::uint8_t { registry, session, open, file, client, lea
 /// begins.
 ///
 /// Thread safety: any thread. Allocates: nothing. Blocks: while another thread holds it. Without checks it
-/// has the four bytes and the cost of sync::basic_latch: one compare-and-swap and one exchange, as
+/// has the four bytes and the cost of sync::basic_small_mutex: one compare-and-swap and one exchange, as
 /// std::mutex.
 template <lock_rank Rank, bool Checked>
 class SLUICE_CAPABILITY("mutex") basic_ranked_mutex {
@@ -33,7 +32,7 @@ public:
     }
 
 private:
-    sync::basic_latch<sync::real_atomics> of_;
+    sync::basic_small_mutex<sync::real_atomics> of_;
 };
 
 template <lock_rank Rank>
