@@ -206,7 +206,6 @@ void world::reload(unsigned stays, unsigned changes) {
 }
 
 void world::admit(unsigned set) {
-    const smb::server::server_latch::hold held(server_->context().latch());
     accounts_.admit(set);
     (void)server_->end_sessions_of_removed_users();
 }

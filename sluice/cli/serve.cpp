@@ -223,8 +223,6 @@ void reload(smb_server& server, user_database& users, const serve_options& given
             served_images& images, share_domains& domains, const server_hardening& hardening,
             smb::server::event_log& log) {
     using smb::server::event_severity;
-    // All loops read the users.
-    std::optional<smb::server::server_latch::hold> latched(std::in_place, server.context().latch());
     const auto fresh_users = users.reload();
     if (not fresh_users)
         log.write(event_severity::error, "cannot reload users; keeping the current users",
@@ -237,7 +235,6 @@ void reload(smb_server& server, user_database& users, const serve_options& given
     if (const std::size_t removed = server.end_sessions_of_removed_users(); removed != 0)
         log.write(event_severity::info, "ended sessions of removed users",
                   {{"sessions", std::to_string(removed)}});
-    latched.reset();
     auto shares = options ? open_shares(*options, server.context().loop(), images, domains, hardening)
                           : opened_shares(std::unexpected(options.error()));
     if (not shares) {

@@ -1,4 +1,6 @@
+#include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/file/oplock_break.hpp"
+#include "sluice/smb/wire/message/echo.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
 // Found by the simulation of several loops.
@@ -28,6 +30,30 @@ TEST_F(break_of_an_oplock, comes_on_the_channel_that_opened_the_file) {
     (void)first_->is_answered(0);  // lets the break arrive
     EXPECT_FALSE(first_->is_answered(smb::wire::notification_message_id));
     EXPECT_TRUE(second.is_answered(smb::wire::notification_message_id));
+}
+
+// The client does not know the oplock before, and the break would wait for an answer that cannot come.
+TEST_F(break_of_an_oplock, follows_the_reply_that_grants_it_in_a_compound_that_waits_for_the_break) {
+    using smb::wire::command;
+    auto caching = polite_client::for_everything();
+    caching.oplock_level = smb::wire::oplock_level::batch;
+    auto overwriting = polite_client::for_everything();
+    overwriting.disposition = smb::wire::create_disposition::overwrite;
+    first_->begin_compound();
+    const std::uint64_t first_create = first_->send_create("f", caching);
+    const std::uint64_t second_create = first_->send_create("f", overwriting);
+    const std::uint64_t last = first_->send(command::echo, smb::wire::echo_args{});
+    first_->end_compound();
+    const polite_client::answer granted = first_->answer_to(first_create);
+    ASSERT_EQ(granted.status(), nt_status::success);
+    const auto opened = smb::wire::decode_create_reply(granted.message()).value();
+    EXPECT_EQ(opened.oplock_level, smb::wire::oplock_level::batch);
+    EXPECT_TRUE(first_->is_answered(smb::wire::notification_message_id));
+    EXPECT_FALSE(first_->is_answered(second_create));
+    EXPECT_EQ(first_->call(command::close, smb::wire::close_args{.file = opened.file}).status(),
+              nt_status::success);
+    EXPECT_EQ(first_->answer_to(second_create).status(), nt_status::success);
+    EXPECT_EQ(first_->answer_to(last).status(), nt_status::success);
 }
 
 }  // namespace

@@ -3,17 +3,17 @@
 #include <algorithm>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/smb/server/core/latch.hpp"
+#include "sluice/smb/server/core/switch_point.hpp"
 
 namespace sluice::smb_simulation {
 
 loop_scheduler::loop_scheduler(std::uint64_t seed, simulated_clock& clock)
     : random_(seed), clock_(clock), switch_period_(std::uint64_t{1} << random_.below(7)) {
-    smb::server::server_latch::after_release = &may_switch;
+    smb::server::switch_point::reached = &may_switch;
 }
 
 loop_scheduler::~loop_scheduler() {
-    smb::server::server_latch::after_release = nullptr;
+    smb::server::switch_point::reached = nullptr;
 }
 
 void loop_scheduler::record(std::uint64_t word) noexcept {

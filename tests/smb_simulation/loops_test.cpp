@@ -23,8 +23,7 @@ namespace {
     return vfs::host_volume::open(loop, folder_of_test().c_str()).value();
 }
 
-// Like a directory on a file system that may hang: every call runs on a worker, and the latch is
-// released.
+// Like a directory on a file system that may hang: every call runs on a worker.
 [[nodiscard]] std::unique_ptr<vfs::volume> in_offloaded_folder(io::io_multiplexer& loop,
                                                                clock_source& clock) {
     std::unique_ptr<vfs::volume> folder = in_folder(loop, clock);

@@ -9,7 +9,7 @@
 namespace sluice::smb_simulation {
 namespace {
 
-constexpr std::size_t seeds_of_test = 60;
+constexpr std::size_t seeds_of_test = 80;
 
 // Returns whether an oracle reports the fault in one of the first runs. The fault is injected into
 // its input.

@@ -91,8 +91,6 @@ void add_holdings(metric_writer& to, const server_snapshot& totals, const open_t
         to.sample("loop", std::to_string(i), totals.loops[i].connections);
     to.single("sluice_smb_hand_overs_total", metric_kind::counter,
               "Work items that one loop has posted to another.", totals.handed_over);
-    to.single("sluice_smb_latch_sleeps_total", metric_kind::counter,
-              "Number of times that a loop has slept while waiting for the latch.", totals.latch_sleeps);
     to.single("sluice_smb_loop_slow_turns_total", metric_kind::counter,
               "Turns of event loops that took at least 100 ms.", totals.loop_slow_turns);
     to.single("sluice_smb_loop_stalls_total", metric_kind::counter,

@@ -54,7 +54,7 @@ result<void> directory::read_clusters(cluster_chain& chain) {
             const auto count = chain.count();
             if (at == 0) return failure({EIO, "read directory"});
             is_damaged_ = not count and cluster_chain::is_damage(count.error());
-            const bool is_end = count and *count == at;
+            const bool is_end = count and * count == at;
             // The device failed, so this is only a part of the names.
             if (not is_damaged_ and not is_end) return failure(run.error());
             break;

@@ -39,6 +39,10 @@ public:
         return equal_ignoring_case(one.user, other.user) and equal_ignoring_case(one.domain, other.domain);
     }
 
+    /// A number that changes with every change of the accounts. The default implementation is for accounts
+    /// that never change. Any thread.
+    [[nodiscard]] virtual std::uint64_t generation() const noexcept { return 0; }
+
     account_source(const account_source&) = delete;
     account_source& operator=(const account_source&) = delete;
 

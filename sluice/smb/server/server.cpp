@@ -6,6 +6,7 @@
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/smb/server/command/binding.hpp"
 #include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/operation/lease_breaks.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
 #include "sluice/smb/server/operation/session_life.hpp"
 
@@ -24,9 +25,10 @@ constexpr io::socket_options kept_alive{.keep_alive = true,
 
 constexpr dispatcher functions_of_connections{.rule_of = rule_of,
                                               .prove_session_key = prove_session_key,
-                                              .end_session = end_session,
+                                              .lose_channel = lose_channel,
                                               .end_channel = end_channel,
-                                              .end_open = end_open};
+                                              .end_open_of = end_open_of,
+                                              .end_untold_grant = end_untold_grant};
 
 }  // namespace
 
@@ -105,18 +107,16 @@ io::task<void> smb_server::deliver_changes(vfs::volume& of) noexcept {
     };
     for (;;) {
         io::task<bool> waiting = feed.co_changed();
-        const bool goes_on = co_await unlatched(context_.latch(), std::move(waiting));
+        const bool goes_on = co_await within_work(std::move(waiting));
         if (not goes_on) co_return;
         ENSURE(context_.loop().is_owner(), "changes are delivered on the first loop");
         loop_activity::begin(std::nullopt);
-        (void)co_await unlatched_call(context_.latch(),
-                                      of.domain().run(context_.loop(), tell, vfs::waits_for_calls::yes));
+        (void)co_await within_work(of.domain().run(context_.loop(), tell, vfs::waits_for_calls::yes));
     }
 }
 
 void smb_server::replace_shares(std::vector<share_configuration> fresh) {
     ENSURE(context_.loop().is_owner(), "shares are replaced on the first loop");
-    const server_latch::hold held(context_.latch());
     std::vector<std::shared_ptr<share>> kept;
     const share_list::snapshot before = context_.shares.current();
     for (const std::shared_ptr<share>& one : *before) {
@@ -232,7 +232,7 @@ io::task<void> smb_server::serve(std::size_t loop, io::socket_handle socket,
         evicted->close("too many connections without a session from this address");
     io::task<void> running = client->run();
     co_await std::move(running);
-    ENSURE(home.multiplexer.is_owner() and client->channels.empty(),
+    ENSURE(home.multiplexer.is_owner() and not client->has_channels(),
            "a connection ends on its home loop, without channels");
     context_.admission.leave(client->admitted);
     context_.connections.leave(*client, client->counters.now());
@@ -254,6 +254,13 @@ void smb_server::stop() noexcept {
 
 namespace {
 
+// Runs what other loops have posted to it so far: the items may refer to the server.
+[[nodiscard]] io::task<void> run_posted_items(server_loop& of, io::io_multiplexer& then) noexcept {
+    co_await io::resume_on(of.multiplexer);
+    co_await io::yield(of.multiplexer);
+    co_await io::resume_on(then);
+}
+
 [[nodiscard]] io::task<void> join_connections(server_loop& of, io::io_multiplexer& then) noexcept {
     co_await io::resume_on(of.multiplexer);
     co_await of.connections.join();
@@ -272,11 +279,12 @@ io::task<void> smb_server::done() noexcept {
         co_await std::move(joining);
     }
     end_all_opens(context_);
-    io::task<void> telling = latched(context_.latch(), context_.loop(),
-                                     context_.breaks.none_left(context_.latch(), context_.loop()));
+    io::task<void> telling = context_.breaks.none_left(context_.loop());
     co_await std::move(telling);
     context_.background.cancel();
     co_await context_.background.join();
+    for (const auto& each : context_.loops())
+        co_await io::uncancelled(run_posted_items(*each, context_.loop()));
     ENSURE(context_.opens.size() == 0 and context_.leases.size() == 0,
            "no open outlives the server, and no lease its opens");
     ENSURE(context_.connections.size() == 0 and context_.sessions.size() == 0,
@@ -291,7 +299,6 @@ std::vector<io::socket_address> smb_server::addresses() const {
 }
 
 server_gauges smb_server::gauges() const noexcept {
-    const server_latch::hold held(context_.latch());
     server_gauges now{.connections = context_.connections.size(),
                       .sessions = context_.sessions.size(),
                       .opens = context_.opens.size()};
@@ -299,7 +306,6 @@ server_gauges smb_server::gauges() const noexcept {
     for (const auto& each : context_.loops())
         now.buffers += each->buffers.taken();
     now.handed_over = cross_loop_posts::so_far();
-    now.latch_sleeps = context_.latch().sleeps();
     return now;
 }
 

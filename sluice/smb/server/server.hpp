@@ -19,8 +19,7 @@ struct server_gauges {
     std::size_t opens = 0;
     std::size_t files = 0;
     std::size_t buffers = 0;
-    std::uint64_t handed_over = 0;   // so far, posts from one loop to another
-    std::uint64_t latch_sleeps = 0;  // so far, how often a loop has slept for the latch
+    std::uint64_t handed_over = 0;  // so far, posts from one loop to another
 };
 
 /// An SMB2 and SMB3 server on one loop or several: its shares, connections, sessions and opens ([MS-SMB2]
@@ -30,11 +29,10 @@ struct server_gauges {
 /// left.
 /// Allocates: per connection, session and open, within limits.hpp.
 ///
-/// Thread safety: a connection and all its coroutines belong to its home loop (server_loop.hpp).
-/// The state that loops share, which is everything else that changes here, is guarded by the latch
-/// (latch.hpp): commands run while holding it, and release it where they wait or transfer data.
-/// start(), replace_shares(), adopt(), stop() and done() are for the first loop's thread, which
-/// does not hold the latch; gauges() is for any.
+/// Thread safety: a connection and all its coroutines belong to its home loop (server_loop.hpp). What loops
+/// share, sessions, opens, files and tables, are monitors (docs/decisions/0022-a-mutex-per-object.md).
+/// start(), replace_shares(), adopt(), stop() and done() are for the first loop's thread; gauges() is for
+/// any.
 class smb_server {
 public:
     smb_server(const server_dependencies& given, server_configuration configuration) noexcept;
@@ -71,7 +69,8 @@ public:
     [[nodiscard]] server_gauges gauges() const noexcept;
     /// Returns the state and the traffic of the server, as plain values. Complexity: linear in the
     /// connections; with totals also in sessions and opens, whose numbers it lists; and in the
-    /// details that `wanted` names. Allocates: the result. Any thread; takes the latch.
+    /// details that `wanted` names. Reads one object after the other, not all at one moment.
+    /// Allocates: the result. Any thread.
     [[nodiscard]] server_snapshot snapshot(const snapshot_request& wanted) const;
 
 private:

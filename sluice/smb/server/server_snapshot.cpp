@@ -37,73 +37,91 @@ namespace {
 }
 
 [[nodiscard]] session_status status_of(const session& one) {
-    session_status status{.id = one.id,
-                          .user = one.user.name,
-                          .domain = one.user.domain,
-                          .state = name_of(one.state),
-                          .is_guest = one.user.is_guest,
-                          .is_anonymous = one.user.is_anonymous,
-                          .has_keys = one.signing_key.has_value(),
-                          .requires_encryption = one.requires_encryption,
-                          .since = one.since,
-                          .client = text_of(one.agreed.client),
-                          .shares = {},
-                          .channels = {},
-                          .opens = one.opens.size()};
-    for (const auto& [number, tree] : one.trees)
-        status.shares.push_back(tree->target->configuration().name);
+    const session::phase now = one.state();
+    session_status status;
+    status.id = one.id;
+    status.state = name_of(now);
+    status.since = one.since;
     status.client = text_of(one.agreed.client);
-    for (const channel* each : one.channels) {
-        ENSURE(each->session.get() == &one, "a channel in the list of a session is one of it");
-        if (each->is_established) status.channels.push_back(each->connection->status());
+    status.opens = one.in_use().opens;
+    // While it is in progress, its connection sets these.
+    if (now == session::phase::valid or now == session::phase::expired) {
+        status.user = one.user.name;
+        status.domain = one.user.domain;
+        status.is_guest = one.user.is_guest;
+        status.is_anonymous = one.user.is_anonymous;
+        status.has_keys = one.signing_key.has_value();
+        status.requires_encryption = one.requires_encryption;
     }
+    for (const std::shared_ptr<tree>& each : one.trees())
+        status.shares.push_back(each->target->configuration().name);
     return status;
 }
 
-void add_caching(open_status& status, const open& one) noexcept {
-    if (one.lease == nullptr) return;
-    status.caching = one.lease->is_oplock() ? caching_kind::oplock : caching_kind::lease;
-    status.cached = one.lease->held();
-    status.is_breaking = one.lease->is_breaking();
+// Under the mutex of the registry of connections, in which a connection exists.
+void add_channels(session_status& status, const connection_registry& all,
+                  const std::vector<std::shared_ptr<channel>>& of) {
+    std::vector<const connection_handle*> wanted;
+    for (const std::shared_ptr<channel>& each : of)
+        if (each->is_established()) wanted.push_back(each->connection.get());
+    (void)all.read_each([&](const connection& client) {
+        if (std::ranges::find(wanted, client.admitted.handle.get()) != wanted.end())
+            status.channels.push_back(client.status());
+    });
 }
 
-void add_names(open_status& status, const open& one) {
-    if (one.tree != nullptr) status.share = one.tree->target->configuration().name;
+void add_caching(open_status& status, const open_in_file& of) noexcept {
+    if (of.lease == nullptr) return;
+    status.caching = of.lease->is_oplock() ? caching_kind::oplock : caching_kind::lease;
+    status.cached = of.lease->held();
+    status.is_breaking = of.lease->is_breaking();
+}
+
+void add_file(open_status& status, const open& one, bool has_names) {
+    const file_section held(*one.file);
+    const open_in_file& place = one.in_file(held);
+    add_caching(status, place);
+    status.deletes_on_close = place.deletes_on_close;
+    status.locks = one.file->locks(held).held_by(one);
+    ENSURE(place.entry.is_inside() or status.locks == 0,
+           "locks end with the place of their open in the file");
+    if (place.watch != nullptr) status.kept_changes = place.watch->kept_changes();
+    if (has_names and status.locks != 0)
+        status.first_locks = one.file->locks(held).first_of(one, open_locks_shown_max);
+}
+
+// Returns the status of an open that was live a moment ago.
+[[nodiscard]] open_status status_of(const open& one, bool has_names) {
+    ENSURE(one.phase() != open_phase::making, "an open that is being made belongs to its CREATE");
+    open_status status;
+    status.number = one.id.persistent_part.value();
+    if (const std::shared_ptr<session> of = one.session()) status.session = of->id;
+    status.is_directory = one.is_directory();
+    status.is_pipe = one.is_pipe();
+    status.is_durable = one.is_durable();
+    status.access = static_cast<std::uint32_t>(one.access);
+    status.share_access = static_cast<std::uint32_t>(one.share_access);
+    if (one.file != nullptr) add_file(status, one, has_names);
+    if (not has_names) return status;
+    status.share = one.through->configuration().name;
     if (one.node != nullptr) {
         status.path = one.node->path();
         status.stream = one.node->stream_name();
     }
-    if (status.locks != 0) status.first_locks = one.file->locks().first_of(one, open_locks_shown_max);
-}
-
-[[nodiscard]] open_status status_of(const open& one, bool has_names) {
-    ENSURE(one.session == nullptr or not one.is_closed, "an open that has ended has no session");
-    open_status status;
-    status.number = one.id.persistent_part.value();
-    status.session = one.session != nullptr ? one.session->id : 0;
-    status.is_directory = one.is_directory();
-    status.is_pipe = one.is_pipe();
-    status.is_durable = one.durable.has_value();
-    status.deletes_on_close = one.deletes_on_close;
-    status.access = static_cast<std::uint32_t>(one.access);
-    status.share_access = static_cast<std::uint32_t>(one.share_access);
-    add_caching(status, one);
-    if (one.file != nullptr) status.locks = one.file->locks().held_by(one);
-    if (one.watch != nullptr) status.kept_changes = one.watch->kept_changes();
-    if (has_names) add_names(status, one);
     return status;
 }
 
 }  // namespace
 
 limits_in_use smb_server::in_use() const noexcept {
-    ENSURE(context_.latch().is_mine(), "the numbers in use are read under the latch");
     limits_in_use sum;
     (void)context_.connections.read_each([&](const connection& client) { client.add_to(sum); });
-    for (const std::shared_ptr<session>& one : context_.sessions.all())
-        sum.merge({.channels_of_session = one->channels.size(),
-                   .trees_of_session = one->trees.size(),
-                   .opens_of_session = one->opens.size()});
+    for (const std::shared_ptr<session>& one : context_.sessions.all()) {
+        const session::counts now = one->in_use();
+        sum.merge({.channels_of_session = now.channels,
+                   .trees_of_session = now.trees,
+                   .opens_of_session = now.opens});
+    }
     sum.connections = context_.connections.size();
     sum.connections_without_session = context_.admission.connections_without_session();
     sum.connections_without_session_bound = context_.admission.bounds().connections_without_session;
@@ -128,8 +146,8 @@ limits_in_use smb_server::in_use() const noexcept {
 void smb_server::add_shares_to(server_snapshot& into) const {
     std::unordered_map<const share*, std::size_t> trees;
     for (const std::shared_ptr<session>& one : context_.sessions.all())
-        for (const auto& [number, tree] : one->trees)
-            ++trees[tree->target.get()];
+        for (const std::shared_ptr<tree>& each : one->trees())
+            ++trees[each->target.get()];
     const share_list::snapshot all = context_.shares.current();
     for (const std::shared_ptr<share>& one : *all) {
         const share_configuration& as = one->configuration();
@@ -170,7 +188,6 @@ void smb_server::add_totals_to(server_snapshot& into) const {
         ++into.loops[client.home().number].connections;
     });
     into.handed_over = cross_loop_posts::so_far();
-    into.latch_sleeps = context_.latch().sleeps();
     if (const loop_watchdog* const watchdog = context_.watchdog()) {
         into.loop_slow_turns = watchdog->slow_turns();
         into.loop_stalls = watchdog->stalls();
@@ -189,7 +206,6 @@ void smb_server::add_totals_to(server_snapshot& into) const {
 }
 
 server_snapshot smb_server::snapshot(const snapshot_request& wanted) const {
-    const server_latch::hold held(context_.latch());
     server_snapshot taken;
     traffic of_open;
     taken.traffic =
@@ -197,10 +213,13 @@ server_snapshot smb_server::snapshot(const snapshot_request& wanted) const {
     taken.traffic += of_open;
     if (wanted.has_totals) add_totals_to(taken);
     for (const std::uint64_t id : wanted.sessions)
-        if (const std::shared_ptr<session> found = context_.find_session(id))
+        if (const std::shared_ptr<session> found = context_.find_session(id)) {
             taken.sessions.push_back(status_of(*found));
+            add_channels(taken.sessions.back(), context_.connections, found->channels());
+        }
     for (const std::uint64_t number : wanted.opens)
-        if (const std::shared_ptr<open> found = context_.opens.find_persistent(number))
+        if (const std::shared_ptr<open> found = context_.opens.find_persistent(number);
+            found != nullptr and found->is_live())
             taken.opens.push_back(status_of(*found, wanted.has_names));
     return taken;
 }

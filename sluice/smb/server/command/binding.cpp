@@ -35,10 +35,17 @@ namespace {
 }
 
 [[nodiscard]] nt_status check_state(const session& wanted) noexcept {
-    if (wanted.state == session::phase::in_progress) return nt_status::request_not_accepted;
-    if (wanted.state == session::phase::expired) return nt_status::network_session_expired;
+    const session::phase now = wanted.state();
+    if (now == session::phase::gone) return nt_status::user_session_deleted;
+    if (now == session::phase::in_progress) return nt_status::request_not_accepted;
+    if (now == session::phase::expired) return nt_status::network_session_expired;
     if (not wanted.signing_key or wanted.user.is_anonymous) return nt_status::not_supported;
     return nt_status::success;
+}
+
+[[nodiscard]] bool is_established(const session& one) noexcept {
+    const session::phase now = one.state();
+    return now == session::phase::valid or now == session::phase::expired;
 }
 
 // Returns a signer of one reply with the session's own key, as its first channel has. Null if there is no
@@ -66,9 +73,7 @@ constexpr std::size_t binding_bytes_max = auth::limits::token_bytes_max + (std::
     if (r.is_reply_signed()) return true;
     const std::uint64_t id = r.header().message_id;
     const std::shared_ptr<auth::signer> signer = session_signer(of, id);
-    return signer != nullptr and
-           of.binding_ids.claim(id, 1) == auth::used_message_ids::claim_result::fresh and
-           r.sign_reply_with(signer);
+    return signer != nullptr and of.claim_binding_id(id) and r.sign_reply_with(signer);
 }
 
 [[nodiscard]] nt_status check(const request& r, const session* wanted) noexcept {
@@ -97,12 +102,12 @@ auth::session_key_material key_material(const negotiated& agreed, const auth::se
 void prove_session_key(request& r) {
     if (not is_binding(r)) return;
     const std::shared_ptr<session> elsewhere = r.host().find_session(r.header().session_id);
-    if (elsewhere == nullptr) return;
+    // While it is in progress, its keys are being made.
+    if (elsewhere == nullptr or not is_established(*elsewhere)) return;
     const std::uint64_t id = r.header().message_id;
     std::shared_ptr<auth::signer> signer = session_signer(*elsewhere, id);
     if (signer == nullptr) return;
     if (not has_signed(*signer, r)) return;
-    if (elsewhere->state == session::phase::gone) return;
     r.knows_session_key = true;
     // With AES-GMAC there is one reply for each id, which is not to be lost to a refusal that will pass.
     if (signer->algorithm() != auth::signing_algorithm::aes_gmac) (void)r.sign_reply_with(signer);
@@ -115,12 +120,11 @@ nt_status find_or_begin_binding(request& r) {
         return refused;
     }
     connection& on = r.connection();
-    const auto known = on.channels.find(wanted->id);
-    if (known != on.channels.end()) {
-        ENSURE(known->second->session == wanted, "a channel is found by the ID of its session");
+    if (const std::shared_ptr<channel> known = on.find_channel(wanted->id)) {
+        ENSURE(known->session == wanted, "a channel is found by the ID of its session");
         // In a compound that names no session, check() cannot see that.
-        if (known->second->is_established) return nt_status::request_not_accepted;
-        r.channel = known->second;
+        if (known->is_established()) return nt_status::request_not_accepted;
+        r.channel = known;
         (void)sign_reply_as(*wanted, r);
     } else {
         const std::shared_ptr<channel> fresh = make_channel(r.host(), wanted, on);
@@ -142,7 +146,7 @@ nt_status bind(request& r, const auth::step_done& who) {
     const bool is_same_user = is_same_account(r.host().accounts(), user, identity_of(who));
     if (not is_same_user or who.is_guest) return nt_status::access_denied;
     channel& fresh = *r.channel;
-    ENSURE(fresh.session == r.session and fresh.connection == &r.connection(),
+    ENSURE(fresh.session == r.session and fresh.connection == r.connection().admitted.handle,
            "a request binds a channel of its connection");
     const auth::session_keys keys =
         auth::derive_session_keys(key_material(r.connection().agreed, who.key, fresh.preauth));
@@ -153,7 +157,7 @@ nt_status bind(request& r, const auth::step_done& who) {
         return nt_status::insufficient_resources;
     fresh.signer = std::make_shared<auth::signer>(*std::move(signer));
     if (not r.sign_reply_with(fresh.signer)) return nt_status::insufficient_resources;
-    fresh.is_established = true;
+    if (not r.session->establish(fresh)) return nt_status::user_session_deleted;
     r.host().log().write(event_severity::info, "channel added to session",
                          {{"user", user.name}, {"peer", r.connection().peer_text()}});
     return nt_status::success;

@@ -29,8 +29,25 @@ namespace {
 
 // After a suspension: the open may have ended, or gone to another session.
 [[nodiscard]] nt_status check_again(const request& r, const open& of) noexcept {
-    if (of.is_closed or of.session != r.session.get()) return nt_status::notify_cleanup;
-    return of.file->is_delete_pending() ? nt_status::delete_pending : nt_status::success;
+    return of.is_live() and of.is_of(*r.session) ? nt_status::success : nt_status::notify_cleanup;
+}
+
+// The watch lives as long as the open.
+[[nodiscard]] notify_watch* watch_of(open& of) noexcept {
+    const file_section held(*of.file);
+    return of.in_file(held).watch.get();
+}
+
+// Gives the open its watch. In one section, because an open that ends, or a directory that will be removed,
+// ends the watch that it finds.
+[[nodiscard]] nt_status keep_watch(open& of, std::unique_ptr<notify_watch>& watch) noexcept {
+    const file_section held(*of.file);
+    open_in_file& place = of.in_file(held);
+    ENSURE(place.watch == nullptr, "one request begins the watch of an open");
+    if (place.is_ending) return nt_status::notify_cleanup;
+    if (of.file->is_delete_pending(held)) return nt_status::delete_pending;
+    place.watch = std::move(watch);
+    return nt_status::success;
 }
 
 using begun_watch = std::expected<std::unique_ptr<notify_watch>, nt_status>;
@@ -46,7 +63,7 @@ using begun_watch = std::expected<std::unique_ptr<notify_watch>, nt_status>;
 
 [[nodiscard]] io::task<nt_status> begin_watch(request& r, std::shared_ptr<open> of,
                                               const wire::change_notify_args& args) {
-    vfs::change_feed* const feed = of->tree->volume().changes();
+    vfs::change_feed* const feed = r.tree->volume().changes();
     if (feed == nullptr) co_return nt_status::not_supported;
     const notify_watch::interest wanted{
         .filter = args.filter,
@@ -57,17 +74,15 @@ using begun_watch = std::expected<std::unique_ptr<notify_watch>, nt_status>;
     notify_watch::counted counted{.directories = quotas.take(by, limit::watches),
                                   .change_bytes = quotas.take(by, limit::queued_change_bytes, 0)};
     if (counted.directories.amount() == 0) co_return nt_status::insufficient_resources;
+    ENSURE(of->file != nullptr and of->is_directory(), "a directory is watched");
     vfs::fs_domain& domain = of->node->domain();
     begun_watch watch = co_await r.call(
         domain, [&] { return start_watch(*feed, *of->node, wanted, std::move(counted)); },
         vfs::waits_for_calls::yes);
     if (not watch) co_return watch.error();
-    const nt_status refused = check_again(r, *of);
-    ENSURE(of->watch == nullptr, "one request begins the watch of an open");
-    if (refused == nt_status::success)
-        of->watch = *std::move(watch);
-    else
-        domain.discard(*std::move(watch), of->tree, vfs::waits_for_calls::yes);
+    const nt_status refused = keep_watch(*of, *watch);
+    if (refused != nt_status::success)
+        domain.discard(*std::move(watch), of->through, vfs::waits_for_calls::yes);
     co_return refused;
 }
 
@@ -75,14 +90,14 @@ using begun_watch = std::expected<std::unique_ptr<notify_watch>, nt_status>;
 // watched.
 [[nodiscard]] io::task<nt_status> find_watch(request& r, std::shared_ptr<open> of,
                                              const wire::change_notify_args& args) {
-    if (of->watch != nullptr) co_return nt_status::success;
+    if (watch_of(*of) != nullptr) co_return nt_status::success;
     change_turn turn(r, of->watch_begins);
     if (not turn.is_taken()) {
         const nt_status refused = co_await turn.wait();
         if (refused != nt_status::success) co_return refused;
     }
     if (const nt_status refused = check_again(r, *of); refused != nt_status::success) co_return refused;
-    co_return of->watch != nullptr ? nt_status::success : co_await begin_watch(r, of, args);
+    co_return watch_of(*of) != nullptr ? nt_status::success : co_await begin_watch(r, of, args);
 }
 
 [[nodiscard]] nt_status reply_with_changes(request& r, notify_watch& watch, std::uint32_t bytes_max) {
@@ -112,15 +127,17 @@ io::task<nt_status> serve_change_notify(request& r) {
     io::task<nt_status> finding = find_watch(r, of, *args);
     if (const nt_status refused = co_await std::move(finding); refused != nt_status::success)
         co_return refused;
+    notify_watch& watch = *watch_of(*of);
     event<nt_status> told(r.loop());
-    of->watch->wait(told);
+    watch.wait(told);
     io::task<nt_status> waiting = r.pend(told);
     const nt_status outcome = co_await std::move(waiting);
     // However the open ended, by CLOSE or with its session or tree, nothing comes any more.
-    if (of->watch == nullptr or of->session != r.session.get()) co_return nt_status::notify_cleanup;
-    const nt_status status =
-        outcome == nt_status::success ? reply_with_changes(r, *of->watch, args->output_bytes_max) : outcome;
-    of->watch->forget(told);
+    nt_status status = check_again(r, *of);
+    if (status == nt_status::success)
+        status =
+            outcome == nt_status::success ? reply_with_changes(r, watch, args->output_bytes_max) : outcome;
+    watch.forget(told);
     co_return status;
 }
 

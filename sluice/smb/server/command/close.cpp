@@ -21,12 +21,12 @@ io::task<nt_status> serve_close(request& r) {
     wire::close_reply reply;
     io::task<nt_status> ending = co_end_open(r, one);
     const nt_status status = co_await std::move(ending);
-    ENSURE(one->is_closed and one->session == nullptr, "an open has ended when its CLOSE is answered");
+    ENSURE(one->has_ended(), "an open has ended when its CLOSE is answered");
     if (status != nt_status::success) co_return status;
     if (wire::has(args->flags, wire::close_flags::query_attributes) and one->node != nullptr) {
         // The node is still held. A removed file has no status to return.
         if (auto last = co_await r.call(*one, [&] { return asked_status(*one->node); })) {
-            one->file->change_times().show_in(*last, one->file->key());
+            one->file->show_change_time(*last);
             reply.flags = wire::close_flags::query_attributes;
             reply.information = open_information_of(*last);
         }

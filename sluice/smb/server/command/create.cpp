@@ -11,6 +11,7 @@
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/caching.hpp"
 #include "sluice/smb/server/operation/durable.hpp"
+#include "sluice/smb/server/operation/file_removal.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
 #include "sluice/smb/server/operation/opening.hpp"
 #include "sluice/smb/server/operation/rpc_named_pipe.hpp"
@@ -73,15 +74,22 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     const std::shared_ptr<open> one =
         r.host().opens.make(r.session->admitted.client, r.connection().home().number);
     if (one == nullptr) return nt_status::too_many_opened_files;
-    one->session = r.session.get();
-    one->tree = r.tree;
+    one->through = r.tree->target;
     one->pipe = std::move(pipe);
     one->access = wire::file_generic_read | wire::file_generic_write;
-    ENSURE(r.session->opens.emplace(one->id.volatile_part.value(), one).second,
-           "an open comes to its session once");
-
+    open::loss none;
+    const auto admitted = r.session->admit(one->id.volatile_part.value(), one, *r.tree, [&]() noexcept {
+        return one->attach(*r.session, r.tree, r.channel.get(), none);
+    });
+    ENSURE(one->file == nullptr and one->is_pipe(), "a pipe has no file");
+    const bool is_made = admitted == session::admittance::admitted and one->go_live();
     wire::create_reply reply{.file = one->id};
     reply.information.attributes = wire::file_attributes::normal;
+    if (not is_made) {
+        leave_uncommitted(r.host(), one, false);
+        return admitted == session::admittance::too_many ? nt_status::too_many_opened_files
+                                                         : nt_status::user_session_deleted;
+    }
     if (const nt_status sent = send(r, reply); sent != nt_status::success) {
         (void)end_open(r.host(), *one);
         return sent;
@@ -118,13 +126,16 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     return reply;
 }
 
+void encode_caching_of(const open& one, wire::create_reply& reply) noexcept {
+    const file_section held(*one.file);
+    caching_of(held, one).put_into(reply);
+}
+
 [[nodiscard]] nt_status reply_to_new(request& r, const wire::create_args& args, const opening& made) {
     open& fresh = *made.fresh();
-    ENSURE(fresh.session == r.session.get() and fresh.tree == r.tree,
-           "a new open is of the session and tree of its CREATE");
     wire::create_reply reply = describe(args, fresh, made.action(), made.facts());
-    grant_caching(r, fresh, args, reply);
-    grant_durability(r, fresh, args, reply);
+    made.caching().put_into(reply);
+    grant_durability(r, fresh, args, made.caching().has_handle, reply);
     return send(r, reply);
 }
 
@@ -135,14 +146,15 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     if (not known) co_return known;
     // The session may have ended in the meantime, and the open with it.
     if (r.interrupted()) co_return std::unexpected(*r.interrupted());
-    if (one->is_closed) co_return std::unexpected(nt_status::file_closed);
-    one->file->change_times().show_in(known->status, one->file->key());
+    if (one->has_ended()) co_return std::unexpected(nt_status::file_closed);
+    one->file->show_change_time(known->status);
     co_return known;
 }
 
 [[nodiscard]] bool is_still_with_another(const request& r, const reconnection& wanted) noexcept {
     const auto one = r.host().opens.find_persistent(wanted.file.persistent_part.value());
-    return one != nullptr and one->durable and one->session != nullptr and one->session != r.session.get();
+    return one != nullptr and one->is_live() and one->is_durable() and one->has_session() and
+           not one->is_of(*r.session);
 }
 
 // A client that lost a connection may be back before that connection's loop has noticed: the open
@@ -153,16 +165,17 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
         if (not is_still_with_another(r, wanted)) co_return;
         const deadline until(pause);
         io::task<bool> waiting = pass(r.loop(), until);
-        const bool has_slept = co_await unlatched(r.host().latch(), std::move(waiting));
+        const bool has_slept = co_await within_work(std::move(waiting));
         if (not has_slept or r.interrupted()) co_return;
     }
 }
 
 // The client does not know that it has the open back, and may try again.
-void return_to_orphans(request& r, open& one) noexcept {
+void return_to_orphans(request& r, const std::shared_ptr<open>& one) noexcept {
     r.compound().file.reset();
-    if (one.session != r.session.get()) return;  // the session has ended, or another has the open back
-    if (not keep_without_client(r.host(), one)) (void)end_open(r.host(), one);
+    // Otherwise, the session has ended, or another has the open back.
+    if (not keep_without_client(r.host(), one, *r.session))
+        (void)end_open_of(r.host(), *one, r.session.get());
 }
 
 [[nodiscard]] io::task<nt_status> serve_reconnect(request& r, const wire::create_args& args,
@@ -177,10 +190,10 @@ void return_to_orphans(request& r, open& one) noexcept {
     nt_status status = known ? nt_status::success : known.error();
     if (known) {
         wire::create_reply reply = describe(args, **back, wire::create_action::opened, *known);
-        encode_caching(**back, reply);
+        encode_caching_of(**back, reply);
         status = send(r, reply);
     }
-    if (status != nt_status::success) return_to_orphans(r, **back);
+    if (status != nt_status::success) return_to_orphans(r, *back);
     co_return status;
 }
 
@@ -190,10 +203,10 @@ void return_to_orphans(request& r, open& one) noexcept {
     auto asking = ask(r, args, made);
     const auto known = co_await std::move(asking);
     if (not known) co_return known.error();
-    made->made_on = r.channel.get();  // this reply carries its oplock now
+    made->set_made_on(r.channel.get());  // this reply carries its oplock now
     wire::create_reply reply = describe(args, *made, made->action, *known);
     if (asks_lease) {
-        encode_caching(*made, reply);
+        encode_caching_of(*made, reply);
     } else {
         reply.oplock_level = args.oplock_level;  // as Windows does it, whatever the open has
     }
@@ -201,15 +214,20 @@ void return_to_orphans(request& r, open& one) noexcept {
     co_return send(r, reply);
 }
 
+[[nodiscard]] bool has_lease_of(open& one, const wire::lease_key& key) noexcept {
+    const file_section held(*one.file);
+    const lease* const its = one.in_file(held).lease.get();
+    return its != nullptr and not its->is_oplock() and its->who().key == key;
+}
+
 // A repeated CREATE: replies with the same open, if it is a replay ([MS-SMB2] 3.3.5.9.10).
 [[nodiscard]] io::task<nt_status> serve_replay(request& r, const wire::create_args& args,
                                                std::shared_ptr<open> made) noexcept {
-    const bool is_orphan = made->session == nullptr;
-    if (not is_orphan and made->session != r.session.get()) co_return nt_status::duplicate_objectid;
+    if (not made->is_live()) co_return nt_status::file_not_available;  // it has just ended
+    const bool is_orphan = not made->has_session();
+    if (not is_orphan and not made->is_of(*r.session)) co_return nt_status::duplicate_objectid;
     const bool asks_lease = args.oplock_level == wire::oplock_level::lease and args.contexts.lease;
-    const bool has_lease = made->lease != nullptr and not made->lease->is_oplock();
-    if (asks_lease and (not has_lease or made->lease->who().key != args.contexts.lease->key))
-        co_return nt_status::access_denied;
+    if (asks_lease and not has_lease_of(*made, args.contexts.lease->key)) co_return nt_status::access_denied;
     if (is_orphan) {
         const auto back = reconnect(r, args, {.file = made->id, .create_guid = made->create_guid});
         if (not back) co_return back.error();
@@ -219,7 +237,7 @@ void return_to_orphans(request& r, open& one) noexcept {
     if (status == nt_status::success)
         r.compound().file = made->id;
     else if (is_orphan)
-        return_to_orphans(r, *made);
+        return_to_orphans(r, made);
     co_return status;
 }
 
@@ -261,11 +279,12 @@ io::task<nt_status> serve_create(request& r) {
     io::task<nt_status> running = under_way.run();
     const nt_status status = co_await std::move(running);
     if (status != nt_status::success) co_return status;
-    under_way.fresh()->action = under_way.action();
-    if (repeatable->fresh) repeatable->fresh->keep(under_way.fresh());
     const nt_status replied = reply_to_new(r, *args, under_way);
-    if (replied == nt_status::success) under_way.keep();
-    co_return replied;
+    if (replied != nt_status::success) co_return replied;
+    // From here on, a repeated CREATE finds all that this reply says.
+    if (repeatable->fresh) repeatable->fresh->keep(under_way.fresh());
+    under_way.keep();
+    co_return nt_status::success;
 }
 
 }  // namespace sluice::smb::server

@@ -115,8 +115,8 @@ template <class Writer>
                                     .internal = {.file_number = known.status.id},
                                     .ea = ea_of(known),
                                     .access = {.granted = one.access},
-                                    .position = {.offset = one.position},
-                                    .mode = {.mode = one.mode},
+                                    .position = {.offset = one.position.load(std::memory_order_relaxed)},
+                                    .mode = {.mode = one.mode.load(std::memory_order_relaxed)},
                                     .alignment = {},
                                     .name = client_path_of(one)};
     return written(room, all_fixed_bytes,
@@ -322,9 +322,10 @@ answer file_information(const request& r, const open& one, const wire::query_inf
         case file_information_class::access:
             return told(room, wire::access_information{.granted = one.access});
         case file_information_class::position:
-            return told(room, wire::position_information{.offset = one.position});
+            return told(room,
+                        wire::position_information{.offset = one.position.load(std::memory_order_relaxed)});
         case file_information_class::mode:
-            return told(room, wire::mode_information{.mode = one.mode});
+            return told(room, wire::mode_information{.mode = one.mode.load(std::memory_order_relaxed)});
         case file_information_class::alignment:
             return told(room, wire::alignment_information{});
         case file_information_class::name:

@@ -19,7 +19,7 @@ io::task<nt_status> serve_flush(request& r) {
         constexpr access_mask writes = access_mask::write_data | access_mask::append_data;
         if (not wire::has_any(one->access, writes)) co_return nt_status::access_denied;
         io::task<result<void>> flushing = one->node->co_flush();
-        const result<void> flushed = co_await unlatched(r.host().latch(), std::move(flushing));
+        const result<void> flushed = co_await within_work(std::move(flushing));
         if (not flushed) co_return status_of(flushed.error());
     }
     byte_writer* const body = r.begin_reply(8);

@@ -12,8 +12,7 @@ namespace {
 
 // A client may begin many sessions while its attempts are rejected.
 void end_if_in_progress(request& r) noexcept {
-    if (r.session != nullptr and r.session->state == session::phase::in_progress)
-        end_session(r.host(), *r.session, false);
+    if (r.session != nullptr) end_session_in_progress(r.host(), *r.session);
 }
 
 // Signed with the key of the session that it is about, so that its sender has a password already; unless it
@@ -22,12 +21,14 @@ void end_if_in_progress(request& r) noexcept {
 [[nodiscard]] bool is_of_known_client(const request& r) noexcept {
     if (not r.is_reply_signed() and not r.knows_session_key and r.sealed_by == nullptr) return false;
     const std::shared_ptr<session> of = r.host().find_session(r.header().session_id);
-    return of != nullptr and of->state != session::phase::in_progress and
-           of->admitted.client.failed_proofs() == 0;
+    if (of == nullptr) return false;
+    const session::phase now = of->state();
+    const bool has_client = now == session::phase::valid or now == session::phase::expired;
+    return has_client and of->admitted.client.failed_proofs() == 0;
 }
 
 [[nodiscard]] std::optional<session::phase> phase_of(const request& r) noexcept {
-    return r.session != nullptr ? std::optional<session::phase>(r.session->state) : std::nullopt;
+    return r.session != nullptr ? std::optional<session::phase>(r.session->state()) : std::nullopt;
 }
 
 }  // namespace
@@ -47,8 +48,8 @@ io::task<nt_status> wait_for_logon_turn(request& r, logon_throttle::admission& e
         if (pause == pause.zero()) break;
         const deadline until(pause);
         io::task<bool> sleeping = pass(r.loop(), until);
-        const bool has_slept = co_await unlatched(host.latch(), std::move(sleeping));
-        const bool is_alone = r.channel != nullptr and r.channel->connection == nullptr;
+        const bool has_slept = co_await within_work(std::move(sleeping));
+        const bool is_alone = r.channel != nullptr and r.channel->has_ended();
         // Whether the request was allowed was decided for the session as it was then.
         if (not has_slept or r.interrupted() or r.connection().is_closing() or is_alone or
             phase_of(r) != before)

@@ -155,7 +155,7 @@ io::task<nt_status> serve_negotiate(request& r) {
         }
         with.preauth.add(r.message().bytes());
     }
-    ENSURE(with.agreed.is_done() and with.channels.empty(),
+    ENSURE(with.agreed.is_done() and not with.has_channels(),
            "a dialect is agreed on before there are sessions");
     wire::negotiate_reply reply = reply_for(with, *chosen);
     reply.contexts = made.contexts;

@@ -21,18 +21,24 @@ template <class Reply>
     return nt_status::success;
 }
 
+[[nodiscard]] std::shared_ptr<lease> breaking_oplock_of(open& one) noexcept {
+    const file_section held(*one.file);
+    const std::shared_ptr<lease>& its = one.in_file(held).lease;
+    return its != nullptr and its->is_oplock() and its->is_breaking() ? its : nullptr;
+}
+
 // [MS-SMB2] 3.3.5.22.1
 [[nodiscard]] nt_status serve_oplock(request& r, const wire::oplock_break& answer) {
     const std::shared_ptr<open> one = r.find_open(answer.file);
     if (one == nullptr) return nt_status::file_closed;
     if (answer.oplock_level == oplock_level::lease) return nt_status::invalid_parameter;
-    const std::shared_ptr<lease> held = one->lease;
-    if (held == nullptr or not held->is_oplock() or not held->is_breaking())
-        return nt_status::invalid_oplock_protocol;
+    if (one->file == nullptr) return nt_status::invalid_oplock_protocol;
+    const std::shared_ptr<lease> held = breaking_oplock_of(*one);
+    if (held == nullptr) return nt_status::invalid_oplock_protocol;
     const bool is_known =
         answer.oplock_level == oplock_level::none or answer.oplock_level == oplock_level::level_2;
     const nt_status taken =
-        is_known ? take_answer(r.host(), held, state_of(answer.oplock_level)) : nt_status::invalid_parameter;
+        is_known ? take_answer(r, held, state_of(answer.oplock_level)) : nt_status::invalid_parameter;
     if (taken != nt_status::success) {
         // A holder that keeps more than it may loses all its caching.
         take_away(r.host(), *held);
@@ -48,7 +54,7 @@ template <class Reply>
     if (held == nullptr) return nt_status::object_name_not_found;
     ENSURE(not held->is_oplock() and held->who().key == answer.key,
            "a lease is found by its key, and an oplock not");
-    const nt_status taken = take_answer(r.host(), held, answer.state);
+    const nt_status taken = take_answer(r, held, answer.state);
     if (taken != nt_status::success) return taken;
     return reply_with(r, wire::lease_break{.key = answer.key, .state = answer.state});
 }

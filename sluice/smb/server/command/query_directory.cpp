@@ -123,9 +123,9 @@ io::task<nt_status> serve_query_directory(request& r) {
                              .is_single = wire::has(args->flags, query_directory_flags::return_single_entry),
                              .list = list,
                              .times = r.host().files.change_times,
-                             .image = of->file->key().image};
-    if (of->scan == nullptr) of->scan = std::make_shared<directory_scan>(of->tree->volume(), *of->node);
-    const std::shared_ptr<directory_scan> scan = of->scan;
+                             .image = of->file->image};
+    const std::shared_ptr<directory_scan> scan = of->scan(r.tree->volume());
+    if (scan == nullptr) co_return nt_status::file_closed;
     change_turn turn(r, scan->turn);
     if (not turn.is_taken()) {
         const nt_status refused = co_await turn.wait();
@@ -134,7 +134,7 @@ io::task<nt_status> serve_query_directory(request& r) {
     const auto call = [&] { return continue_scan(*scan, asked); };
     if (scan->domain == nullptr) scan->domain = &of->node->domain();
     nt_status status = co_await r.call(*scan->domain, call);
-    vfs::fs_domain* const beyond = of->tree->volume().crossing_domain();
+    vfs::fs_domain* const beyond = r.tree->volume().crossing_domain();
     if (status == crosses_mount and beyond != nullptr) {
         scan->domain = beyond;  // from now on: the listing may ask a mounted file system
         status = co_await r.call(*beyond, call);

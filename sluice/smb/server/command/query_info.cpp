@@ -64,7 +64,7 @@ template <class Write>
     if (const nt_status refused = may_query(one, what); refused != nt_status::success) co_return refused;
     auto known = co_await r.call(one, [&] { return ask_file(*one.node, what); });
     if (not known) co_return known.error();
-    one.file->change_times().show_in(known->status, one.file->key());
+    one.file->show_change_time(known->status);
     co_return reply_with_information(
         r, args, [&](mutable_bytes room) { return file_information(r, one, args, *known, room); });
 }

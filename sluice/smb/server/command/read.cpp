@@ -39,28 +39,32 @@ namespace {
 
 // A client may ask for the answer before it has sent the request.
 [[nodiscard]] io::task<nt_status> read_pipe(request& r, std::shared_ptr<open> from, std::uint32_t bytes_max) {
-    while (not from->pipe->has_answer()) {
-        event<nt_status> answered(r.loop());
-        from->pipe->wait(answered);
-        io::task<nt_status> waiting = r.pend(answered);
-        const nt_status outcome = co_await std::move(waiting);
-        from->pipe->forget(answered);
-        if (outcome != nt_status::success) co_return outcome;
+    for (;;) {
+        while (not from->pipe->has_answer()) {
+            event<nt_status> answered(r.loop());
+            from->pipe->wait(answered);
+            io::task<nt_status> waiting = r.pend(answered);
+            const nt_status outcome = co_await std::move(waiting);
+            from->pipe->forget(answered);
+            if (outcome != nt_status::success) co_return outcome;
+        }
+        pool_buffer data = r.answer.buffers().take(bytes_max);
+        if (not data) co_return nt_status::insufficient_resources;
+        const named_pipe::read_outcome got = from->pipe->read(data.bytes());
+        // A request on another loop may have taken the answer.
+        if (got.bytes == 0 and not got.more) continue;
+        data.shrink(got.bytes);
+        const nt_status status = reply_with(r, std::move(data));
+        if (status != nt_status::success) co_return status;
+        co_return got.more ? nt_status::buffer_overflow : nt_status::success;
     }
-    pool_buffer data = r.answer.buffers().take(bytes_max);
-    if (not data) co_return nt_status::insufficient_resources;
-    const named_pipe::read_outcome got = from->pipe->read(data.bytes());
-    data.shrink(got.bytes);
-    const nt_status status = reply_with(r, std::move(data));
-    if (status != nt_status::success) co_return status;
-    co_return got.more ? nt_status::buffer_overflow : nt_status::success;
 }
 
 // Checks the conditions that may change while a request waits.
 [[nodiscard]] nt_status may_read(open& from, const wire::read_args& args) noexcept {
-    if (from.is_closed) return nt_status::file_closed;
+    if (from.has_ended()) return nt_status::file_closed;
     const bool is_free =
-        from.file->locks().allows_read(from, {.offset = args.offset_bytes, .length = args.length_bytes});
+        from.file->allows_read(from, {.offset = args.offset_bytes, .length = args.length_bytes});
     return is_free ? nt_status::success : nt_status::file_lock_conflict;
 }
 
@@ -72,13 +76,6 @@ namespace {
                     // Where calls may hang, the loop asks nothing of the file.
                     .has_host_file = from.node->domain().is_inline() and data.lends(),
                     .bytes = bytes});
-}
-
-// Returns the handle that the open's replies are sent from; null if there is no descriptor left.
-[[nodiscard]] std::shared_ptr<io::file_handle> pages_of(open& from, const io::file_handle& file) {
-    if (from.pages == nullptr)
-        if (auto own = io::duplicate(file)) from.pages = std::make_shared<io::file_handle>(*std::move(own));
-    return from.pages;
 }
 
 // Returns the part of a range that can be sent from the kernel's page cache of the host's file: as
@@ -96,7 +93,7 @@ namespace {
         length += run.length;
     }
     if (length < spliced_bytes_min or length < args.minimum_bytes) return {};
-    std::shared_ptr<io::file_handle> pages = pages_of(from, *lent->file);
+    std::shared_ptr<io::file_handle> pages = from.pages(*lent->file);
     if (pages == nullptr) return {};
     return reply_payload::file_pieces{
         .file = std::move(pages), .kept = std::move(lent->kept), .runs = std::move(lent->runs)};
@@ -126,7 +123,7 @@ io::task<nt_status> serve_read(request& r) {
     if (path == read_path::spliced) {
         reply_payload pages = cached_part(*from, **file, *args);
         if (pages) {
-            from->position = args->offset_bytes + pages.size();
+            from->position.store(args->offset_bytes + pages.size(), std::memory_order_relaxed);
             r.connection().data().counted.add(path, pages.size());
             co_return reply_with(r, std::move(pages));
         }
@@ -134,7 +131,7 @@ io::task<nt_status> serve_read(request& r) {
     }
     if (args->length_bytes >= spliced_bytes_min) {
         io::task<void> waiting = r.connection().room_to_send();
-        co_await unlatched(r.host().latch(), std::move(waiting));
+        co_await within_work(std::move(waiting));
         if (const nt_status refused = may_read(*from, *args); refused != nt_status::success)
             co_return refused;
     }
@@ -146,11 +143,11 @@ io::task<nt_status> serve_read(request& r) {
         if (refused != nt_status::success) co_return refused;
     }
     io::task<result<std::size_t>> reading = (*file)->co_read(data.bytes(), args->offset_bytes);
-    const result<std::size_t> got = co_await unlatched(r.host().latch(), std::move(reading));
+    const result<std::size_t> got = co_await within_work(std::move(reading));
     if (not got) co_return status_of(got.error());
     const bool nothing_left = *got == 0 and args->length_bytes != 0;
     if (nothing_left or *got < args->minimum_bytes) co_return nt_status::end_of_file;
-    from->position = args->offset_bytes + *got;
+    from->position.store(args->offset_bytes + *got, std::memory_order_relaxed);
     r.connection().data().counted.add(path, *got);
     data.shrink(*got);
     co_return reply_with(r, std::move(data));

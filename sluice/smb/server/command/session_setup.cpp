@@ -44,13 +44,10 @@ constexpr std::size_t reply_fixed_bytes = 16;
 [[nodiscard]] nt_status readmit(request& r, const auth::step_done& who) noexcept {
     session& known = *r.session;
     if (who.is_anonymous and not known.user.is_anonymous)
-        return known.state == session::phase::expired ? nt_status::access_denied : nt_status::success;
+        return known.state() == session::phase::expired ? nt_status::access_denied : nt_status::success;
     if (not who.is_anonymous and not is_same_account(r.host().accounts(), known.user, identity_of(who)))
         return nt_status::logon_failure;
-    ENSURE(known.state == session::phase::valid or known.state == session::phase::expired,
-           "a session that is established authenticates again");
-    known.proved = proof_of(r, known.user);
-    known.state = session::phase::valid;
+    if (not known.make_valid(proof_of(r, known.user))) return nt_status::user_session_deleted;
     begin_lifetime(r.host(), known);
     return nt_status::success;
 }
@@ -77,7 +74,7 @@ constexpr std::size_t reply_fixed_bytes = 16;
     }
     // Ids below were answered without this key, and belong to the bindings of other connections.
     const std::uint64_t first_signed = r.header().message_id;
-    fresh.binding_ids = auth::used_message_ids({.first = 0, .end = first_signed});
+    fresh.begin_binding_ids(first_signed);
     auto signer =
         auth::signer::create(agreed.signing, *fresh.signing_key,
                              auth::used_message_ids({.first = first_signed, .end = ~std::uint64_t{0}}));
@@ -90,7 +87,9 @@ constexpr std::size_t reply_fixed_bytes = 16;
 void end_previous(request& r, std::uint64_t previous_id, const session& fresh) noexcept {
     if (previous_id == 0 or previous_id == fresh.id) return;
     const std::shared_ptr<session> previous = r.host().find_session(previous_id);
-    if (previous == nullptr or previous->state == session::phase::in_progress) return;
+    if (previous == nullptr) return;
+    const session::phase now = previous->state();
+    if (now != session::phase::valid and now != session::phase::expired) return;
     // An anonymous client proves no identity, so that it matches no session.
     if (not is_same_account(r.host().accounts(), previous->user, fresh.user)) return;
     end_session(r.host(), *previous, true);
@@ -127,10 +126,9 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
                                   const auth::step_done& who) noexcept {
     if (const nt_status refused = admit(r, who); refused != nt_status::success) return refused;
     session& fresh = *r.session;
-    ENSURE(not fresh.admitted.client and not r.channel->is_established, "a session is established once");
+    ENSURE(not fresh.admitted.client and not r.channel->is_established(), "a session is established once");
     fresh.user = identity_of(who);
     if (has_other_dialect(r)) return nt_status::user_session_deleted;
-    fresh.proved = proof_of(r, fresh.user);
     // Nobody's key protects nothing: guests and the anonymous neither sign nor encrypt.
     if (not who.is_guest and not who.is_anonymous) {
         const result<void> made = make_keys(r, who);
@@ -143,10 +141,11 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
     end_previous(r, args.previous_session_id, fresh);
     if (not r.host().admission.establish(*r.channel, r.connection().admitted))
         return nt_status::insufficient_resources;
-    r.channel->is_established = true;
+    // It may have been ended, to make room for other sessions in progress.
+    const bool is_established = fresh.establish(*r.channel) and fresh.make_valid(proof_of(r, fresh.user));
+    if (not is_established) return nt_status::user_session_deleted;
     r.host().log().write(event_severity::info, "user logged on",
                          {{"user", fresh.user.name}, {"peer", r.connection().peer_text()}});
-    fresh.state = session::phase::valid;
     begin_lifetime(r.host(), fresh);
     return nt_status::success;
 }
@@ -155,7 +154,7 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
 [[nodiscard]] nt_status conclude(request& r, const wire::session_setup_args& args,
                                  const auth::step_done& who) noexcept {
     if (wire::has(args.flags, wire::session_setup_flags::binding)) return bind(r, who);
-    const bool is_first = r.session->state == session::phase::in_progress;
+    const bool is_first = not r.session->admitted.client;
     const nt_status status = is_first ? establish(r, args, who) : readmit(r, who);
     if (status != nt_status::success) return status;
     // A client that proved its password also has the key. An anonymous one proves that only by its signature.
@@ -178,12 +177,12 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
         return nt_status::user_session_deleted;
     }
     channel& by = *r.channel;
-    ENSURE(by.connection == &r.connection() and by.session == r.session,
+    ENSURE(by.connection == r.connection().admitted.handle and by.session == r.session,
            "a request sets up a channel of its connection");
     if (by.negotiator == nullptr)
         by.negotiator = std::make_unique<auth::negotiator>(r.host().names(), r.host().accounts(),
                                                            r.host().random(), r.host().clock());
-    if (not by.is_established) by.preauth.add(r.message().bytes());
+    if (not by.is_established()) by.preauth.add(r.message().bytes());
     return nt_status::success;
 }
 
@@ -246,6 +245,7 @@ io::task<nt_status> serve_session_setup(request& r) {
     if (const nt_status refused = find_or_make(r, is_binding); refused != nt_status::success)
         co_return refused;
 
+    const std::uint64_t accounts = r.host().accounts().generation();
     auth::step_result outcome = r.channel->negotiator->step(args->security_blob);
     if (const auto* next = std::get_if<auth::step_continue>(&outcome))
         co_return write_reply(r, wire::session_flags::none, next->token, nt_status::more_processing_required);
@@ -256,10 +256,17 @@ io::task<nt_status> serve_session_setup(request& r) {
     }
     const auth::step_done& who = std::get<auth::step_done>(outcome);
     r.channel->negotiator.reset();
-    const bool is_new = r.session->state == session::phase::in_progress;
+    const bool is_new = not is_binding and not r.session->admitted.client;
     nt_status status = conclude(r, *args, who);
     if (status == nt_status::success)
         status = write_reply(r, flags_of(*r.session), who.token, nt_status::success);
+    // A reload of the users ends the sessions that are valid. One that becomes valid now ends here.
+    if (status == nt_status::success and r.host().accounts().generation() != accounts)
+        end_session(r.host(), *r.session, false);
+    if (r.session->state() == session::phase::gone) {
+        r.answer.discard();
+        co_return nt_status::user_session_deleted;
+    }
     // The server's lack of room says nothing about the client.
     if (status == nt_status::insufficient_resources and not is_new and not is_binding) co_return status;
     if (status != nt_status::success) {

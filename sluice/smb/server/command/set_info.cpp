@@ -64,26 +64,82 @@ namespace {
     return wish->delete_on_close ? wire::disposition_flags::delete_file : wire::disposition_flags::none;
 }
 
-// Returns whether the file may be removed. No name is created in a directory while it is checked.
-[[nodiscard]] io::task<nt_status> check_removal(request& r, std::shared_ptr<open> one,
-                                                bool ignores_read_only) noexcept {
-    open_protocol& protocol = one->file->protocol();
-    directory_check check;
-    const auto end = [&](nt_status status) {
-        protocol.end_check(check, false);
-        return one->is_closed ? nt_status::file_closed : status;
-    };
-    for (unsigned waits = 0; one->is_directory() and protocol.phase() != delete_phase::delete_pending;
-         ++waits) {
-        if (waits == limits::caching_waits_max) co_return end(nt_status::sharing_violation);
-        event<nt_status> woken(r.loop());
-        waiting<open_protocol> blocked(protocol, woken);
-        if (protocol.begin_check(check, blocked.place()) != open_protocol::verdict::blocked) break;
-        (void)co_await r.wait(woken);
-        if (r.interrupted()) co_return end(*r.interrupted());
-        if (one->is_closed) co_return end(nt_status::file_closed);
+// The check of a directory before its deletion. No name is created in it until the check ends.
+class removal_check {
+public:
+    explicit removal_check(open& one) noexcept : one_(one) {}
+    removal_check(const removal_check&) = delete;
+    removal_check& operator=(const removal_check&) = delete;
+    ~removal_check() {
+        if (not one_.is_directory()) return;
+        const file_section held(*one_.file);
+        end(held);
     }
-    co_return end(co_await r.call(*one, [&] { return may_remove(*one->node, ignores_read_only); }));
+
+    /// Begins to check a directory; nothing is to be done for a file, or a directory that another open has
+    /// set to be deleted. FILE_CLOSED if the open has ended. If it returns PENDING, `blocked` waits, and then
+    /// it is called again.
+    [[nodiscard]] nt_status begin(waiter& blocked) noexcept {
+        const file_section held(*one_.file);
+        if (one_.in_file(held).is_ending) return nt_status::file_closed;
+        open_protocol& protocol = one_.file->protocol(held);
+        if (not one_.is_directory() or protocol.phase() == delete_phase::delete_pending)
+            return nt_status::success;
+        const bool is_blocked = protocol.begin_check(check_, blocked) == open_protocol::verdict::blocked;
+        return is_blocked ? nt_status::pending : nt_status::success;
+    }
+    /// Ends it: the directory stays as it is.
+    void end(const file_section& held) noexcept { one_.file->protocol(held).end_check(check_, false); }
+
+private:
+    open& one_;
+    directory_check check_;
+};
+
+// Returns whether the file may be removed. Then the check continues.
+[[nodiscard]] io::task<nt_status> check_removal(request& r, std::shared_ptr<open> one, removal_check& check,
+                                                bool ignores_read_only) noexcept {
+    for (unsigned waits = 0;; ++waits) {
+        if (waits == limits::caching_waits_max) co_return nt_status::sharing_violation;
+        event<nt_status> woken(r.loop());
+        waiting<file_state> blocked(*one->file, woken);
+        const nt_status begun = check.begin(blocked.place());
+        if (begun == nt_status::success) break;
+        if (begun != nt_status::pending) co_return begun;
+        (void)co_await r.wait(woken);
+        if (r.interrupted()) co_return *r.interrupted();
+    }
+    co_return co_await r.call(*one, [&] { return may_remove(*one->node, ignores_read_only); });
+}
+
+// The last step of a disposition. Returns std::nullopt if another client caches the file's handle again.
+[[nodiscard]] std::optional<nt_status> set_deletion(const std::shared_ptr<open>& one, removal_check& check,
+                                                    bool concerns_this_open) noexcept {
+    const file_section held(*one->file);
+    open_in_file& place = one->in_file(held);
+    if (place.is_ending) return nt_status::file_closed;
+    if (others_cache_handle(held, *one->file, one.get())) return std::nullopt;
+    check.end(held);
+    if (concerns_this_open) {
+        place.deletes_on_close = true;
+        return nt_status::success;
+    }
+    one->file->set_delete_pending(held, one);
+    ENSURE(place.entry.is_inside(), "an open that has not ended deletes its file");
+    end_watches_of_removed(held, *one->file);
+    return nt_status::success;
+}
+
+[[nodiscard]] nt_status clear_deletion(open& one, bool concerns_this_open) noexcept {
+    std::vector<std::shared_ptr<open>> unused;  // released after the section
+    const file_section held(*one.file);
+    open_in_file& place = one.in_file(held);
+    if (place.is_ending) return nt_status::file_closed;
+    if (concerns_this_open)
+        place.deletes_on_close = false;
+    else
+        unused = one.file->clear_delete_pending(held);
+    return nt_status::success;
 }
 
 // Sets whether a file is removed with its last open ([MS-FSA] 2.1.5.15.3). The file keeps its name
@@ -93,34 +149,23 @@ namespace {
     using wire::disposition_flags;
     if (not one->grants(wire::access_mask::delete_object)) co_return nt_status::access_denied;
     const bool concerns_this_open = wire::has(flags, disposition_flags::on_close);
-    if (not wire::has(flags, disposition_flags::delete_file)) {
-        if (concerns_this_open)
-            one->deletes_on_close = false;
-        else
-            one->file->clear_delete_pending();
-        co_return nt_status::success;
-    }
+    if (not wire::has(flags, disposition_flags::delete_file))
+        co_return clear_deletion(*one, concerns_this_open);
     const bool ignores_read_only = wire::has(flags, disposition_flags::ignore_read_only);
-    io::task<nt_status> checking = check_removal(r, one, ignores_read_only);
-    if (const nt_status refused = co_await std::move(checking); refused != nt_status::success)
-        co_return refused;
-    io::task<caching_outcome> waiting = break_caches_for_name_change(r, *one->file, one.get());
-    const caching_outcome outcome = co_await std::move(waiting);
-    if (outcome == caching_outcome::cancelled) co_return r.wait_failure_status();
-    if (outcome == caching_outcome::exhausted) co_return nt_status::sharing_violation;
-    if (one->is_closed) co_return nt_status::file_closed;
-    if (outcome == caching_outcome::waited) {
-        io::task<nt_status> again = check_removal(r, one, ignores_read_only);
-        if (const nt_status refused = co_await std::move(again); refused != nt_status::success)
+    ENSURE(one->file != nullptr and r.loop().is_owner(), "a file is disposed of on the loop of the request");
+    for (unsigned attempts = 0; attempts != limits::caching_waits_max; ++attempts) {
+        removal_check check(*one);
+        io::task<nt_status> checking = check_removal(r, one, check, ignores_read_only);
+        if (const nt_status refused = co_await std::move(checking); refused != nt_status::success)
             co_return refused;
+        io::task<caching_outcome> waiting = break_caches_for_name_change(r, *one->file, one.get());
+        const caching_outcome outcome = co_await std::move(waiting);
+        if (outcome == caching_outcome::cancelled) co_return r.wait_failure_status();
+        if (outcome == caching_outcome::exhausted) break;
+        if (outcome == caching_outcome::waited) continue;  // the result of the check may be outdated
+        if (const auto done = set_deletion(one, check, concerns_this_open)) co_return *done;
     }
-    if (concerns_this_open) {
-        one->deletes_on_close = true;
-    } else {
-        one->file->set_delete_pending(one);
-        end_watches_of_removed(*one->file);
-    }
-    co_return nt_status::success;
+    co_return nt_status::sharing_violation;
 }
 
 [[nodiscard]] io::task<nt_status> change(request& r, std::shared_ptr<open> one,

@@ -112,17 +112,18 @@ struct status_around {
 [[nodiscard]] io::task<nt_status> change_basic(request& r, open& one, bytes_view input) noexcept {
     const auto wanted = basic_change_of(one, input);
     if (not wanted) co_return wanted.error();
-    const bool keeps_change_time = kept_after(wanted->changed, one.kept.changed, {}).has_value();
+    const kept_times kept = one.kept();
+    const bool keeps_change_time = kept_after(wanted->changed, kept.changed, {}).has_value();
     const auto done =
         co_await call_in_turn(r, one, [&] { return carry_out(*one.node, *wanted, keeps_change_time); });
     if (not done) co_return done.error();
     // Ended during the call: it keeps no times, and its file may be gone.
-    if (one.is_closed) co_return nt_status::success;
+    if (one.has_ended()) co_return nt_status::success;
     vfs::metadata before = done->before;
-    one.file->change_times().show_in(before, one.file->key());
-    one.kept = {.accessed = kept_after(wanted->accessed, one.kept.accessed, before.accessed),
-                .written = kept_after(wanted->modified, one.kept.written, before.modified),
-                .changed = kept_after(wanted->changed, one.kept.changed, before.changed)};
+    one.file->show_change_time(before);
+    one.keep({.accessed = kept_after(wanted->accessed, kept.accessed, before.accessed),
+              .written = kept_after(wanted->modified, kept.written, before.modified),
+              .changed = kept_after(wanted->changed, kept.changed, before.changed)});
     note_kept_change_time(one, done->changed_after);
     co_return nt_status::success;
 }
@@ -136,7 +137,8 @@ template <class How>
         std::optional<vfs::time_point> changed_on_host;
     };
     const pending_write before_its_end(r.host(), one);
-    const kept_times kept = one->kept;
+    if (not before_its_end) co_return nt_status::file_closed;
+    const kept_times kept = one->kept();
     const auto done = co_await call_in_turn(r, *one, [&]() -> std::expected<outcome, nt_status> {
         const auto data = vfs::data_of(*one->node);
         const nt_status status = data ? status_of(how(**data)) : server::status_of(data.error());
@@ -184,7 +186,7 @@ template <class How>
 [[nodiscard]] nt_status change_position(open& one, bytes_view input) {
     const auto wanted = wire::decode_position_information(input);
     if (not wanted) return status_of(wanted.error());
-    one.position = wanted->offset;
+    one.position.store(wanted->offset, std::memory_order_relaxed);
     return nt_status::success;
 }
 
@@ -197,7 +199,9 @@ template <class How>
     const auto wanted = wire::decode_mode_information(input);
     if (not wanted) return status_of(wanted.error());
     if ((wanted->mode & ~changeable) != 0) return nt_status::invalid_parameter;
-    one.mode = (one.mode & ~changeable) | wanted->mode;
+    // The later one of two simultaneous changes wins.
+    one.mode.store((one.mode.load(std::memory_order_relaxed) & ~changeable) | wanted->mode,
+                   std::memory_order_relaxed);
     return nt_status::success;
 }
 

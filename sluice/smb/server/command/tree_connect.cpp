@@ -94,19 +94,13 @@ io::task<nt_status> serve_tree_connect(request& r) {
     if (wanted == nullptr) co_return nt_status::bad_network_name;
     if (const nt_status refused = may_connect(r, *wanted); refused != nt_status::success) co_return refused;
     session& by = *r.session;
-    ENSURE(static_cast<bool>(by.admitted.client) and by.state != session::phase::gone,
-           "a session that is served has a client");
-    if (by.trees.size() >= limits::trees_per_session_max) {
-        r.host().rejections.add(limit::trees_per_session, by.admitted.client.name());
-        co_return nt_status::insufficient_resources;
-    }
+    ENSURE(static_cast<bool>(by.admitted.client), "a session that is served has a client");
     quota_hold counted = r.host().quotas.take(by.admitted.client, limit::trees);
     if (counted.amount() == 0) co_return nt_status::insufficient_resources;
 
     byte_writer* const body = r.begin_reply(16);
     if (body == nullptr) co_return nt_status::insufficient_resources;
     auto fresh = std::make_shared<tree>();
-    fresh->id = by.next_tree_id++;
     fresh->target = wanted;
     fresh->counted = std::move(counted);
     fresh->access_max = access_max_of(*wanted);
@@ -115,12 +109,17 @@ io::task<nt_status> serve_tree_connect(request& r) {
         r.answer.discard();
         co_return refused;
     }
+    if (not by.add(fresh)) {
+        r.answer.discard();
+        if (by.state() == session::phase::gone) co_return nt_status::user_session_deleted;
+        r.host().rejections.add(limit::trees_per_session, by.admitted.client.name());
+        co_return nt_status::insufficient_resources;
+    }
     encode(*body, wire::tree_connect_reply{
                       .type = wanted->is_pipes() ? wire::share_type::pipe : wire::share_type::disk,
                       .flags = fresh->requires_encryption ? wire::share_flags::encrypt_data
                                                           : wire::share_flags::manual_caching,
                       .maximal_access = fresh->access_max});
-    by.trees.emplace(fresh->id, fresh);
     r.compound().tree_id = fresh->id;
     r.tree = std::move(fresh);
     co_return nt_status::success;

@@ -42,7 +42,7 @@ constexpr std::uint64_t at_end_of_file = ~std::uint64_t{0};
 
 [[nodiscard]] io::task<void> restore_kept_times(request& r, open& of) noexcept {
     using asked = std::expected<std::optional<vfs::time_point>, nt_status>;
-    const kept_times kept = of.kept;
+    const kept_times kept = of.kept();
     const asked changed = co_await call_in_turn(r, of, [&] { return asked(restore_times(*of.node, kept)); });
     if (changed) note_kept_change_time(of, *changed);
 }
@@ -67,25 +67,26 @@ io::task<nt_status> serve_write(request& r) {
         if (wire::has(to->access, access_mask::write_data)) co_return nt_status::invalid_parameter;
         const auto status = co_await r.call(*to, [&] { return asked_status(*to->node); });
         if (not status) co_return status.error();
-        if (to->is_closed) co_return nt_status::file_closed;
+        if (to->has_ended()) co_return nt_status::file_closed;
         offset = status->size_bytes;
     }
-    if (not to->file->locks().allows_write(*to, {.offset = offset, .length = args->data.size()}))
+    if (not to->file->allows_write(*to, {.offset = offset, .length = args->data.size()}))
         co_return nt_status::file_lock_conflict;
     if (args->data.empty()) co_return reply_with(r, 0);
 
     const auto file = vfs::data_of(*to->node);
     if (not file) co_return status_of(file.error());
     const pending_write before_its_end(r.host(), to);
+    if (not before_its_end) co_return nt_status::file_closed;
     std::optional<change_turn> turn;
     if (not(*file)->transfers_at_once()) {
         const nt_status refused = co_await take_transfer_turn(turn, r, *to, transfer::write);
         if (refused != nt_status::success) co_return refused;
     }
     io::task<result<void>> writing = (*file)->co_write(args->data.span(), offset);
-    const result<void> written = co_await unlatched(r.host().latch(), std::move(writing));
+    const result<void> written = co_await within_work(std::move(writing));
     turn.reset();
-    if (to->kept.any()) {
+    if (to->kept().any()) {
         io::task<void> restoring = restore_kept_times(r, *to);
         co_await std::move(restoring);
     }
@@ -94,7 +95,7 @@ io::task<nt_status> serve_write(request& r) {
                             wire::has(to->create_options, wire::create_options::write_through);
     if (is_through) {
         io::task<result<void>> flushing = to->node->co_flush();
-        const result<void> flushed = co_await unlatched(r.host().latch(), std::move(flushing));
+        const result<void> flushed = co_await within_work(std::move(flushing));
         if (not flushed) co_return status_of(flushed.error());
     }
     co_return reply_with(r, args->data.size());

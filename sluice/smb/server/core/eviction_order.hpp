@@ -17,7 +17,7 @@ namespace sluice::smb::server {
 /// among several such clients, the one with the oldest entry comes first. So a client that creates
 /// many entries drops its own, and entries from many clients are dropped by age.
 ///
-/// Thread safety: as its owner; in the server, under the latch. Allocates: three nodes per entry at most.
+/// Thread safety: as its owner. Allocates: three nodes per entry at most.
 /// Complexity: O(log n) for each call. T: a pointer or a small value.
 template <class Client, class T>
 class eviction_order {

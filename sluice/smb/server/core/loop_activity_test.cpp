@@ -6,7 +6,7 @@
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/io/task/task_group.hpp"
 #include "sluice/smb/server/core/event.hpp"
-#include "sluice/smb/server/core/latch.hpp"
+#include "sluice/smb/server/core/loop_wait.hpp"
 #include "sluice/smb/server/core/timer_queue.hpp"
 
 namespace sluice::smb::server {
@@ -51,10 +51,9 @@ TEST_F(loop_activities, do_not_change_by_work_of_threads_that_run_no_loop) {
     EXPECT_EQ(loop_activity::current(), std::nullopt);
 }
 
-io::task<void> work_that_waits(server_latch& latch, event<bool>& until, std::optional<loop_work>& resumed) {
-    const server_latch::hold held(latch);
+io::task<void> work_that_waits(event<bool>& until, std::optional<loop_work>& resumed) {
     loop_activity::begin(read_in_one);
-    (void)co_await unlatched(latch, until.wait());
+    (void)co_await within_work(until.wait());
     resumed = loop_activity::current();
 }
 
@@ -64,12 +63,11 @@ io::task<void> end_of(io::task_group& tasks) {
 
 TEST_F(loop_activities, name_a_request_again_when_it_resumes_after_a_wait) {
     const loop_activity::use here(activity, thread);
-    server_latch latch;
     event<bool> until(*loop);
     std::optional<loop_work> resumed;
     io::task_group tasks(*loop);
     ASSERT_TRUE(loop->post([&] {
-        tasks.spawn(work_that_waits(latch, until, resumed));
+        tasks.spawn(work_that_waits(until, resumed));
         loop_activity::begin(create_in_two);
         until.set(true);
     }));
@@ -80,13 +78,11 @@ TEST_F(loop_activities, name_a_request_again_when_it_resumes_after_a_wait) {
 
 TEST_F(loop_activities, name_no_request_while_a_task_of_the_server_runs_timers) {
     const loop_activity::use here(activity, thread);
-    server_latch latch;
     simulated_clock clock;
-    background_work background(*loop, latch);
+    background_work background(*loop);
     timer_queue later(clock, background);
     std::optional<loop_work> due = read_in_one;
     ASSERT_TRUE(loop->post([&] {
-        const server_latch::hold held(latch);
         loop_activity::begin(create_in_two);
         later.add(std::chrono::milliseconds(1), [&]() noexcept { due = loop_activity::current(); });
         EXPECT_EQ(loop_activity::current(), create_in_two) << "the request goes on";

@@ -2,10 +2,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include "sluice/base/intrusive_list.hpp"
 #include "sluice/smb/server/core/event.hpp"
-#include "sluice/smb/server/core/latch.hpp"
+#include "sluice/smb/server/core/loop_wait.hpp"
 #include "sluice/smb/server/core/ranked_mutex.hpp"
 
 namespace sluice::smb::server {
@@ -36,8 +37,8 @@ public:
 
     // acquire: what a loop did before it ended the last break; pairs with the release in end().
     [[nodiscard]] bool any() const noexcept { return count_.load(std::memory_order_acquire) != 0; }
-    /// Waits until there was none, and releases the latch while it waits. Suspends. On the caller's loop.
-    [[nodiscard]] inline io::task<void> none_left(server_latch& latch, io::io_multiplexer& loop) noexcept;
+    /// Waits until there was none. Suspends. On the caller's loop.
+    [[nodiscard]] inline io::task<void> none_left(io::io_multiplexer& loop) noexcept;
 
 private:
     struct waiter {
@@ -71,11 +72,37 @@ inline void pending_breaks::end() noexcept {
         woken.set(one->all_gone, true);
 }
 
-inline io::task<void> pending_breaks::none_left(server_latch& latch, io::io_multiplexer& loop) noexcept {
+inline io::task<void> pending_breaks::none_left(io::io_multiplexer& loop) noexcept {
     if (not any()) co_return;
     waiter mine(loop);  // in the list until the last break ends: this is not cancelled
     if (not enter(mine)) co_return;
-    (void)co_await unlatched(latch, mine.all_gone.wait());
+    (void)co_await within_work(mine.all_gone.wait());
 }
+
+/// One of the pending breaks: counts from its construction, in the critical section of the decision, until it
+/// is destroyed. Move-only; empty after a move, or for a server with one loop. Lifetime: `of` outlives it.
+/// Thread safety: a value of its owner, on any thread that holds no leaf mutex when it is destroyed.
+class pending_break {
+public:
+    pending_break() noexcept = default;
+    explicit pending_break(pending_breaks& of) noexcept : of_(&of) { of.begin(); }
+    pending_break(pending_break&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+    pending_break& operator=(pending_break&& other) noexcept {
+        if (this != &other) {
+            end();
+            of_ = std::exchange(other.of_, nullptr);
+        }
+        return *this;
+    }
+    ~pending_break() { end(); }
+    [[nodiscard]] explicit operator bool() const noexcept { return of_ != nullptr; }
+
+private:
+    void end() noexcept {
+        if (of_ != nullptr) std::exchange(of_, nullptr)->end();
+    }
+
+    pending_breaks* of_ = nullptr;
+};
 
 }  // namespace sluice::smb::server

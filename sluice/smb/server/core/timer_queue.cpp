@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/smb/server/core/loop_wait.hpp"
 
 namespace sluice::smb::server {
 
@@ -33,7 +34,7 @@ bool timer_queue::cancel(const entry& which) noexcept {
 
 void timer_queue::end(std::optional<entry>& kept) noexcept {
     if (not kept) return;
-    ENSURE(cancel(*std::exchange(kept, std::nullopt)), "an owner has its entry until the entry begins");
+    (void)cancel(*std::exchange(kept, std::nullopt));
 }
 
 std::chrono::nanoseconds timer_queue::next_pause() noexcept {
@@ -60,10 +61,10 @@ io::task<void> timer_queue::run() noexcept {
         if (pause == pause.zero()) co_return;
         const deadline until(pause);
         io::task<bool> waiting = pass(background_.loop(), until);
-        const bool is_time = co_await unlatched(background_.latch(), std::move(waiting));
+        const bool is_time = co_await within_work(std::move(waiting));
         if (not is_time) break;
         loop_activity::begin(std::nullopt);  // not for the request that started this task
-        ENSURE(background_.latch().is_mine(), "entries run with the server latch");
+        ENSURE(background_.loop().is_owner(), "entries run on the first loop");
         while (work due = take_due())
             due();
     }

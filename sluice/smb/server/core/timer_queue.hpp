@@ -18,11 +18,10 @@ namespace sluice::smb::server {
 ///
 /// Invariants:
 ///   1. One task runs, or is about to, while there are entries, until the background is cancelled.
-///   2. An entry is in the list until it is cancelled or begins; so its owner, under the server latch, can
-///   cancel it until then.
-/// Monitor: any thread; `mutex_` guards the list. Entries run on the first loop, without the mutex
-/// (today, with the server latch). Allocates: a node per entry. Complexity: O(log n). Lifetime: the clock and
-/// the background outlive it.
+///   2. An entry is in the list until it is cancelled or begins. One that has begun may run while its owner
+///   tries to cancel it: it locks the object that it changes, and does nothing if its own number is outdated.
+/// Monitor: any thread; `mutex_` guards the list. Entries run on the first loop, without the mutex.
+/// Allocates: a node per entry. Complexity: O(log n). Lifetime: the clock and the background outlive it.
 class timer_queue {
 public:
     static constexpr std::chrono::milliseconds granularity{250};
@@ -40,11 +39,10 @@ public:
     /// Runs `what` once `within` has passed; late by up to the granularity. It is not run after the
     /// background was cancelled. The caller holds no mutex: the first entry starts the task.
     entry add(std::chrono::milliseconds within, work what);
-    /// Returns false if the entry is not in the list any more: it was cancelled, or has begun,
-    /// perhaps on another loop. Under the server latch, an owner that still has the entry succeeds.
+    /// Returns false if the entry is not in the list any more: it was cancelled, or has begun, perhaps on
+    /// another loop. The caller holds no leaf mutex.
     bool cancel(const entry& which) noexcept;
-    /// Cancels the entry of an owner that resets its own copy when the entry begins, both under the server
-    /// latch, and resets the copy. None: does nothing.
+    /// Cancels the entry of an owner, and resets the owner's copy. None: does nothing.
     void end(std::optional<entry>& kept) noexcept;
     [[nodiscard]] std::size_t size() const noexcept {
         const lock_guard held(mutex_);

@@ -29,8 +29,7 @@ protected:
 
     std::unique_ptr<io::io_multiplexer> loop_ = io::make_epoll_multiplexer().value();
     system_clock_source clock_;
-    server_latch latch_;
-    background_work background_{*loop_, latch_};
+    background_work background_{*loop_};
     timer_queue later_{clock_, background_};
 };
 
@@ -71,14 +70,12 @@ TEST_F(timers, entry_of_an_owner_is_cancelled_and_its_copy_reset) {
     EXPECT_FALSE(is_done);
 }
 
-io::task<void> wait_for_none(pending_breaks& breaks, server_latch& latch, io::io_multiplexer& loop) {
-    const server_latch::hold held(latch);
-    co_await breaks.none_left(latch, loop);
+io::task<void> wait_for_none(pending_breaks& breaks, io::io_multiplexer& loop) {
+    co_await breaks.none_left(loop);
 }
 
 TEST(pending_breaks, waiter_is_woken_by_the_end_of_the_last_break_on_another_loop) {
     const std::unique_ptr<io::io_multiplexer> loop = io::make_epoll_multiplexer().value();
-    server_latch latch;
     pending_breaks breaks;
     std::atomic<bool> is_stopped{false};
     const auto work = [&] {
@@ -90,10 +87,21 @@ TEST(pending_breaks, waiter_is_woken_by_the_end_of_the_last_break_on_another_loo
     std::thread one(work);
     std::thread other(work);
     for (int i = 0; i != 2000; ++i)
-        io::sync_wait(*loop, wait_for_none(breaks, latch, *loop));
+        io::sync_wait(*loop, wait_for_none(breaks, *loop));
     is_stopped.store(true, std::memory_order_relaxed);
     one.join();
     other.join();
+    EXPECT_FALSE(breaks.any());
+}
+
+TEST(pending_breaks, count_each_token_until_it_is_destroyed) {
+    pending_breaks breaks;
+    {
+        pending_break one(breaks);
+        const pending_break moved = std::move(one);
+        EXPECT_TRUE(breaks.any());
+        EXPECT_TRUE(static_cast<bool>(moved));
+    }
     EXPECT_FALSE(breaks.any());
 }
 

@@ -18,25 +18,30 @@ public:
 
     /// Leaves the list that it is in, if any. Complexity: constant.
     inline void leave() noexcept;
+    /// Whether it has ever been in a list. For the coroutine that it belongs to, which adds it: without a
+    /// mutex.
+    [[nodiscard]] bool has_waited() const noexcept { return has_waited_; }
 
 private:
     friend class waiter_list;
     event<wire::nt_status>& woken_;
     waiter_list* in_ = nullptr;
+    bool has_waited_ = false;
     list_hook<waiter> link_;
 };
 
 /// The coroutines that a monitor wakes when its state has changed. Waking is not a result: a woken coroutine
 /// calls the monitor again.
 ///
-/// Invariant: `in_` of each element is this list. Thread safety: part of a monitor, under its mutex (today,
-/// the server latch). Allocates: nothing.
+/// Invariant: `in_` of each element is this list. Thread safety: part of a monitor, under its mutex.
+/// Allocates: nothing.
 class waiter_list {
 public:
     /// Appends a waiter that is in no list.
     void add(waiter& one) noexcept {
         ENSURE(one.in_ == nullptr, "a waiter is in one list");
         one.in_ = this;
+        one.has_waited_ = true;
         waiters_.push_back(one);
     }
     /// Empties the list and sets every event to success. Complexity: linear.
@@ -65,16 +70,17 @@ inline void waiter::leave() noexcept {
     }
 }
 
-/// A waiter that leaves its monitor when it is destroyed, whatever woke its coroutine. The caller holds the
-/// monitor's mutex, if the monitor has none of its own (today, the server latch). Lifetime: monitor and event
-/// outlive it.
+/// A waiter that leaves its monitor when it is destroyed, whatever woke its coroutine: forget() of the
+/// monitor locks the mutex. Lifetime: monitor and event outlive it.
 template <class Monitor>
 class waiting {
 public:
     waiting(Monitor& at, event<wire::nt_status>& woken) noexcept : at_(at), place_(woken) {}
     waiting(const waiting&) = delete;
     waiting& operator=(const waiting&) = delete;
-    ~waiting() { at_.forget(place_); }
+    ~waiting() {
+        if (place_.has_waited()) at_.forget(place_);
+    }
 
     [[nodiscard]] waiter& place() noexcept { return place_; }
 

@@ -77,6 +77,7 @@ void byte_range_locks::keep(const lock& taken, sync::range_guard&& guard) {
         .offset = taken.where.offset, .length = taken.where.length, .is_shared = not taken.is_exclusive};
     opens_[taken.owner].held.emplace(at, std::move(guard));
     ++held_count_;
+    publish();
 }
 
 bool byte_range_locks::try_lock(const lock& wanted) {
@@ -96,6 +97,7 @@ void byte_range_locks::drop(const lock& taken) noexcept {
     ENSURE(found != held.end() and held_count_ != 0, "a lock that is taken back is held and counted");
     held.erase(found);
     --held_count_;
+    publish();
     (void)settle(bytes_at(taken.where));
 }
 
@@ -138,6 +140,7 @@ bool byte_range_locks::unlock(const open& owner, range where) noexcept {
     ENSURE(held_count_ >= held.size(), "the locks of an open are among those of the file");
     held.erase(first);
     --held_count_;
+    publish();
     if (peers_ != nullptr) (void)settle(bytes_at(where));
     serve_waiters(bytes_at(where));
     return true;
@@ -159,6 +162,7 @@ void byte_range_locks::release_all(const open& owner) noexcept {
             freed.push_back({.offset = one.at.offset, .length = one.at.length});
     ENSURE(held_count_ >= of->second.held.size(), "the locks of an open are among those of the file");
     held_count_ -= of->second.held.size();
+    publish();
     opens_.erase(of);
     for (const range& where : freed)
         (void)settle(bytes_at(where));
@@ -235,6 +239,7 @@ void byte_range_locks::serve_waiters(const sync::byte_range& freed) noexcept {
         std::size_t& count = opens_[waiting->wanted.owner].waiting;
         ENSURE(count != 0, "a lock that waits is counted for its open");
         --count;
+        waiting->is_held = true;
         waiting->granted->set(wire::nt_status::success);
         return true;
     });

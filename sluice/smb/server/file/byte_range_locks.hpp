@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <compare>
 #include <cstdint>
 #include <set>
@@ -36,7 +37,7 @@ class open;
 /// Complexity: O(log n) expected in the locks of the file, plus those that overlap, where nothing else is
 /// said; a release costs that for each waiter for part of the range, and a short check of the
 /// others.
-/// Allocates: a node for each lock. Thread safety: under the server's latch.
+/// Allocates: a node for each lock. Thread safety: under the mutex of its file, except for has_any().
 class byte_range_locks {
 public:
     struct range {
@@ -52,6 +53,7 @@ public:
     struct waiter {
         lock wanted;
         event<wire::nt_status>* granted;
+        bool is_held = false;  // it has been granted, whatever else has set the event
     };
 
     /// Returns whether a range does not reach past the last of 2^64 bytes.
@@ -61,7 +63,10 @@ public:
 
     /// Coordinates the locks with other servers from now on, through `others`, which outlives this.
     /// Nothing is locked yet.
-    void tell(peer_file& others) noexcept { peers_ = &others; }
+    void tell(peer_file& others) noexcept {
+        peers_ = &others;
+        publish();
+    }
 
     /// Acquires the lock if there is no conflict; otherwise returns false.
     [[nodiscard]] bool try_lock(const lock& wanted);
@@ -88,6 +93,9 @@ public:
     void retry_waiters() noexcept { serve_waiters(sync::byte_range::whole()); }
     [[nodiscard]] bool has_waiters() const noexcept { return not waiters_.empty(); }
 
+    /// Returns whether a READ or WRITE may conflict: a lock is held, or other servers may have some. Any
+    /// thread, without a mutex: a transfer may end after a lock was granted that began after this check.
+    [[nodiscard]] bool has_any() const noexcept { return has_any_.load(std::memory_order_acquire); }
     [[nodiscard]] bool is_empty() const noexcept { return held_count_ == 0 and waiters_.empty(); }
     /// Returns how many locks an open has, and how many with those it waits for. Complexity:
     /// constant, expected.
@@ -126,6 +134,10 @@ private:
     void keep(const lock& taken, sync::range_guard&& guard);
     void drop(const lock& taken) noexcept;
     [[nodiscard]] bool settle(const sync::byte_range& where) noexcept;
+    // Called after each change of `held_count_` or `peers_`. release: pairs with has_any().
+    void publish() noexcept {
+        has_any_.store(held_count_ != 0 or peers_ != nullptr, std::memory_order_release);
+    }
     void serve_waiters(const sync::byte_range& freed) noexcept;
 
     // First: outlives the guards. Not in buckets, because every READ and WRITE searches for
@@ -134,6 +146,7 @@ private:
     sync::range_lock ranges_{{.spreads = false}};
     std::unordered_map<const open*, locks_of_open> opens_;
     std::size_t held_count_ = 0;
+    std::atomic<bool> has_any_{false};
     std::vector<waiter*> waiters_;
     peer_file* peers_ = nullptr;
 };

@@ -9,15 +9,17 @@ namespace sluice::smb::server {
 file_state::file_state(file_table& table, const vfs::file_key& key,
                        std::shared_ptr<file_state> whole_file) noexcept
     : base(std::move(whole_file)),
+      image(key.image),
       table_(table),
+      mutex_(base == nullptr ? own_mutex_ : base->own_mutex_),
       key_(key),
       protocol_(base == nullptr ? nullptr : &base->protocol_),
       opens_(&table.shard_of(key).memory) {
     ENSURE((key.stream != 0) == (base != nullptr), "a stream has a file, and a file none");
-    ENSURE(base == nullptr or base->key_ == key.whole_file(),
-           "the file of a stream is found by the stream's key");
+    ENSURE(base == nullptr or base->base == nullptr, "the file of a stream is not a stream");
 }
 
+// The last owner: no other thread knows it, except by the table, which does not return it any more.
 file_state::~file_state() {
     ENSURE(opens_.empty() and pending_writes_ == 0 and pending_changes_ == 0,
            "an open and a change hold their file");
@@ -33,29 +35,59 @@ set_change_times& file_state::change_times() noexcept {
     return table_.change_times;
 }
 
-void file_state::add(open& one) {
+void file_state::show_change_time(vfs::metadata& status) noexcept {
+    if (table_.change_times.is_empty()) return;
+    const file_section held(*this);
+    table_.change_times.show_in(status, key_);
+}
+
+void file_state::set_change_time(vfs::time_point shown, vfs::time_point of_host) {
+    const file_section held(*this);
+    table_.change_times.set(key_, shown, of_host);
+}
+
+void file_state::add(const file_section& held, open& one) {
+    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
     opens_.push_back(&one);
 }
 
-void file_state::remove(open& one) noexcept {
+void file_state::remove(const file_section& held, open& one) noexcept {
+    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
     const auto found = std::ranges::find(opens_, &one);
     ENSURE(found != opens_.end(), "an open is removed once from its file");
     opens_.erase(found);
-    if (may_have_changed()) note_change();
+    if (may_have_changed(held)) note_change();
 }
 
-void file_state::end_write() noexcept {
+void file_state::begin_write(const file_section& held) noexcept {
+    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    ++pending_writes_;
+}
+
+void file_state::end_write(const file_section& held) noexcept {
+    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
     ENSURE(pending_writes_ != 0, "a write ends once");
     --pending_writes_;
-    ++ended_changes_;
+    note_ended_change();
     note_change();
+}
+
+void file_state::begin_change() noexcept {
+    const file_section held(*this);
+    ++pending_changes_;
 }
 
 void file_state::end_change() noexcept {
+    const file_section held(*this);
     ENSURE(pending_changes_ != 0, "a change ends once");
     --pending_changes_;
-    ++ended_changes_;
+    note_ended_change();
     note_change();
+}
+
+bool file_state::may_have_changed(const file_section& held) const noexcept {
+    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    return ended_changes() != 0 or pending_writes_ != 0 or pending_changes_ != 0;
 }
 
 // With opens, the state stays and counts the change itself.
@@ -63,11 +95,21 @@ void file_state::note_change() noexcept {
     if (opens_.empty()) table_.note_changed_file();
 }
 
-void file_state::set_delete_pending(std::shared_ptr<open> by) {
+bool file_state::is_delete_pending(const file_section& held) const noexcept {
+    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    return protocol_.phase() == delete_phase::delete_pending or protocol_.phase() == delete_phase::removing;
+}
+
+bool file_state::is_delete_pending() noexcept {
+    const file_section held(*this);
+    return is_delete_pending(held);
+}
+
+void file_state::set_delete_pending(const file_section& held, std::shared_ptr<open> by) {
     ENSURE(by != nullptr, "a file is removed by the open that asked for it");
-    add_remover(std::move(by));
+    add_remover(held, std::move(by));
     protocol_.set_delete_pending();
-    ENSURE(is_delete_pending(), "a file that an open deletes takes no opens any more");
+    ENSURE(is_delete_pending(held), "a file that an open deletes takes no opens any more");
     goes_.cancel();
     // If the claim fails, others may open the file until it is removed. Then they have a file
     // without a name open.
@@ -75,29 +117,72 @@ void file_state::set_delete_pending(std::shared_ptr<open> by) {
         (void)peers_->claim({.up = share_mode_lock_byte::goes, .unless = share_mode_lock_byte::none}, goes_);
 }
 
-void file_state::add_remover(std::shared_ptr<open> by) {
+void file_state::add_remover(const file_section& held, std::shared_ptr<open> by) {
+    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
     if (std::ranges::find(removers_, by) == removers_.end()) removers_.push_back(std::move(by));
 }
 
-void file_state::clear_delete_pending() noexcept {
-    protocol_.clear_delete_pending();
-    ENSURE(not is_delete_pending() or opens_.empty(), "a file with opens is not being removed");
-    removers_.clear();
-    goes_.cancel();
+std::vector<std::shared_ptr<open>> file_state::take_removers(const file_section& held) noexcept {
+    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    return std::exchange(removers_, {});
 }
 
-share_mode_lock_bytes& file_state::peers_among(peer_servers& all) {
+std::vector<std::shared_ptr<open>> file_state::clear_delete_pending(const file_section& held) noexcept {
+    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    protocol_.clear_delete_pending();
+    ENSURE(not is_delete_pending(held) or opens_.empty(), "a file with opens is not being removed");
+    goes_.cancel();
+    return std::exchange(removers_, {});
+}
+
+share_mode_lock_bytes* file_state::peers(const file_section& held) noexcept {
+    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    return peers_ ? &*peers_ : nullptr;
+}
+
+share_mode_lock_bytes& file_state::peers_among(const file_section& held, peer_servers& all) {
+    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
     if (not peers_) {
         ENSURE(locks_.is_empty(), "other servers are shown the file before bytes of it are locked");
         peers_.emplace(all.file(key_));
         locks_.tell(peers_->file());
+        ENSURE(base == nullptr or base->base == nullptr, "the file of a stream is not a stream");
+        has_peers_.store(true, std::memory_order_release);  // pairs with has_peers()
     }
     return *peers_;
 }
 
-void file_state::wake_caching_waiters() noexcept {
+void file_state::add_caching_waiter(const file_section& held, event<wire::nt_status>& waiting) {
+    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    waiters_.push_back(&waiting);
+}
+
+void file_state::remove_caching_waiter(const file_section& held, event<wire::nt_status>& waiting) noexcept {
+    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    ENSURE(std::erase(waiters_, &waiting) == 1, "a waiter is in the list until it leaves");
+}
+
+void file_state::wake_caching_waiters(const file_section& held) noexcept {
+    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
     for (event<wire::nt_status>* waiting : waiters_)
         waiting->set(wire::nt_status::success);
+}
+
+void file_state::forget(waiter& one) noexcept {
+    const file_section held(*this);
+    protocol_.forget(one);
+}
+
+bool file_state::allows_read(const open& who, byte_range_locks::range where) noexcept {
+    if (not has_any_lock()) return true;
+    const file_section held(*this);
+    return locks_.allows_read(who, where);
+}
+
+bool file_state::allows_write(const open& who, byte_range_locks::range where) noexcept {
+    if (not has_any_lock()) return true;
+    const file_section held(*this);
+    return locks_.allows_write(who, where);
 }
 
 std::shared_ptr<file_state> file_table::find_in(const shard& in, const vfs::file_key& key) noexcept {
@@ -130,10 +215,12 @@ std::shared_ptr<file_state> file_table::find(const vfs::file_key& key) noexcept 
     return find_in(in, key);
 }
 
-void file_table::change_key(file_state& of, const vfs::file_key& key) {
+void file_table::change_key(const file_section& held_file, file_state& of, const vfs::file_key& key) {
+    ENSURE(held_file.is_of(of), "a file is changed in a section of its own");
     const vfs::file_key before = of.key_;
     if (before == key) return;
     ENSURE((before.stream == 0) == (key.stream == 0), "a stream stays a stream, and a file a file");
+    ENSURE(before.image == key.image, "a file stays in its image");
     change_times.move(before, key);
     of.key_ = key;
     shard& to = shard_of(key);
@@ -150,7 +237,8 @@ void file_table::change_key(file_state& of, const vfs::file_key& key) {
     (void)remove_from(from, of, before);
 }
 
-void file_table::forget(file_state& removed) noexcept {
+void file_table::forget(const file_section& held_file, file_state& removed) noexcept {
+    ENSURE(held_file.is_of(removed), "a file is changed in a section of its own");
     ENSURE(removed.opens_.empty(), "an open file is in the table");
     ENSURE(removed.protocol_.entries().empty(), "a file that a CREATE joins is in the table");
     shard& in = shard_of(removed.key_);
@@ -169,8 +257,9 @@ std::vector<std::shared_ptr<file_state>> file_table::streams_of(const vfs::file_
     return open;
 }
 
-bool file_table::has_open_streams(const vfs::file_key& file) const noexcept {
-    return std::ranges::any_of(streams_of(file), [](const auto& each) { return not each->opens().empty(); });
+bool file_table::has_open_streams(const file_section& held, file_state& file) const noexcept {
+    return std::ranges::any_of(streams_of(file.key(held)),
+                               [&](const auto& each) { return not each->opens(held).empty(); });
 }
 
 std::size_t file_table::size() const noexcept {

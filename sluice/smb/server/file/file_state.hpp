@@ -13,6 +13,7 @@
 #include "sluice/smb/server/core/fifo_lock.hpp"
 #include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/server/core/shared_memory.hpp"
+#include "sluice/smb/server/core/switch_point.hpp"
 #include "sluice/smb/server/file/byte_range_locks.hpp"
 #include "sluice/smb/server/file/open_protocol.hpp"
 #include "sluice/smb/server/file/peer_claims.hpp"
@@ -23,18 +24,21 @@
 namespace sluice::smb::server {
 
 class open;
+class file_section;
 class file_table;
 
 /// The state that all opens of one file (or stream) share: the opens, their share modes, the locked
 /// byte ranges, and whether the file is removed when the last of them closes.
 ///
-/// Lives as long as an open, or a request that is about to become one, holds it.
+/// Lives as long as an open, a lease, or a request that is about to become an open, holds it.
 ///
 /// Invariants:
 ///   1. A stream has a `base`; a file has none.
 ///   2. An open that has asked for the removal keeps the file pending until another open clears that.
 ///   3. No locks and no waiters are left when the last holder goes.
-/// Thread safety: under the server's latch.
+/// Monitor: any thread. One mutex guards a file and its streams, the part of its opens that is
+/// `open_in_file`, and its leases. A file_section holds it, and is the argument of every function that needs
+/// it.
 class file_state : public std::enable_shared_from_this<file_state> {
 public:
     /// `whole_file`: the state of the file to which a stream belongs; null for a file.
@@ -44,86 +48,111 @@ public:
     file_state& operator=(const file_state&) = delete;
     ~file_state();
 
-    [[nodiscard]] const vfs::file_key& key() const noexcept { return key_; }
-    [[nodiscard]] std::pmr::vector<open*>& opens() noexcept { return opens_; }
-    [[nodiscard]] const std::pmr::vector<open*>& opens() const noexcept { return opens_; }
-    [[nodiscard]] byte_range_locks& locks() noexcept { return locks_; }
+    /// Changes when a stream gets another name, or the file becomes another inode.
+    [[nodiscard]] inline vfs::file_key key(const file_section& held) const noexcept;
+    [[nodiscard]] inline std::pmr::vector<open*>& opens(const file_section& held) noexcept;
+    [[nodiscard]] inline byte_range_locks& locks(const file_section& held) noexcept;
+    /// By which its opens, closes and renames exclude each other while they call the file system.
+    [[nodiscard]] inline open_protocol& protocol(const file_section& held) noexcept;
 
     /// The order of changes of its attributes, streams, EAs, security descriptor and size: one at a time.
+    /// A monitor of its own.
     fifo_lock changes;
 
-    /// By which its opens, closes and renames exclude each other while they call the file system.
-    [[nodiscard]] open_protocol& protocol() noexcept { return protocol_; }
-
     /// Adds an open, which has joined, to the list; remove() takes it out.
-    void add(open& one);
-    void remove(open& one) noexcept;
+    void add(const file_section& held, open& one);
+    void remove(const file_section& held, open& one) noexcept;
 
     /// The events of requests that wait until caching of the file has changed, or an open has gone.
     /// Such a change sets all of them.
-    [[nodiscard]] std::vector<event<wire::nt_status>*>& caching_waiters() noexcept { return waiters_; }
-    void wake_caching_waiters() noexcept;
+    void add_caching_waiter(const file_section& held, event<wire::nt_status>& waiting);
+    void remove_caching_waiter(const file_section& held, event<wire::nt_status>& waiting) noexcept;
+    void wake_caching_waiters(const file_section& held) noexcept;
 
-    /// Change times that clients have set; of all files.
+    /// Change times that clients have set; of all files. A monitor of its own.
     [[nodiscard]] set_change_times& change_times() noexcept;
+    /// Puts the change time that a client has set of this file, if there is one, into its status. Locks.
+    void show_change_time(vfs::metadata& status) noexcept;
+    /// Has `shown` shown as its change time until the host's is not `of_host` any more. Locks.
+    void set_change_time(vfs::time_point shown, vfs::time_point of_host);
 
     /// A write through an open of it, from its beginning to its end. While there is one, no open is
     /// granted read caching.
-    void begin_write() noexcept { ++pending_writes_; }
-    void end_write() noexcept;
-    /// Any other change that a client makes: of attributes, EAs, security, size or the whole content.
-    void begin_change() noexcept { ++pending_changes_; }
+    void begin_write(const file_section& held) noexcept;
+    void end_write(const file_section& held) noexcept;
+    /// Any other change that a client makes: of attributes, EAs, security, size or the whole content. Locks.
+    void begin_change() noexcept;
     void end_change() noexcept;
     /// Returns how many writes and other changes have ended. A status is not current if the number
-    /// has changed since the status was requested.
-    [[nodiscard]] std::uint32_t ended_changes() const noexcept { return ended_changes_; }
+    /// has changed since the status was requested. Any thread, without the mutex.
+    [[nodiscard]] std::uint32_t ended_changes() const noexcept {
+        return ended_changes_.load(std::memory_order_seq_cst);  // pairs with note_ended_change()
+    }
     /// Returns whether the status that a lookup has found may be outdated: since this exists, a
     /// client has changed the file, or is about to. See file_table::changed_files() for the time
     /// before.
-    [[nodiscard]] bool may_have_changed() const noexcept {
-        return ended_changes_ != 0 or pending_writes_ != 0 or pending_changes_ != 0;
-    }
+    [[nodiscard]] bool may_have_changed(const file_section& held) const noexcept;
 
     /// Returns whether the file is removed when its last open ends. New opens are refused then,
     /// also by other servers.
-    [[nodiscard]] bool is_delete_pending() const noexcept {
-        return protocol_.phase() == delete_phase::delete_pending or
-               protocol_.phase() == delete_phase::removing;
-    }
+    [[nodiscard]] bool is_delete_pending(const file_section& held) const noexcept;
+    /// The same. Locks.
+    [[nodiscard]] bool is_delete_pending() noexcept;
     /// Marks the file for removal. `by` has the right to delete the file, and removes the name that
     /// it was opened by, even after it has ended: the open that ends last may belong to a read-only
     /// share, to another account, or to another name of the file.
-    void set_delete_pending(std::shared_ptr<open> by);
-    void clear_delete_pending() noexcept;
+    void set_delete_pending(const file_section& held, std::shared_ptr<open> by);
+    /// Returns the removers, which the caller releases outside the section.
+    [[nodiscard]] std::vector<std::shared_ptr<open>> clear_delete_pending(const file_section& held) noexcept;
     /// The last open to leave removes the file by the name of `by`, too.
-    void add_remover(std::shared_ptr<open> by);
-    [[nodiscard]] const std::vector<std::shared_ptr<open>>& removers() const noexcept { return removers_; }
+    void add_remover(const file_section& held, std::shared_ptr<open> by);
+    [[nodiscard]] inline const std::vector<std::shared_ptr<open>>& removers(
+        const file_section& held) const noexcept;
     /// The opens by which to remove the file, after the last has ended: one for each that asked for it.
-    [[nodiscard]] std::vector<std::shared_ptr<open>> take_removers() noexcept {
-        return std::exchange(removers_, {});
-    }
+    [[nodiscard]] std::vector<std::shared_ptr<open>> take_removers(const file_section& held) noexcept;
 
+    /// A waiter of the protocol does not wait any more. Locks.
+    void forget(waiter& one) noexcept;
+
+    /// Returns whether a READ or WRITE may conflict with a byte-range lock: see byte_range_locks::has_any().
+    /// Any thread, without the mutex.
+    [[nodiscard]] bool has_any_lock() const noexcept { return locks_.has_any(); }
+    /// Returns whether an open may read, or write, a range. Locks, if there may be a conflict.
+    [[nodiscard]] bool allows_read(const open& who, byte_range_locks::range where) noexcept;
+    [[nodiscard]] bool allows_write(const open& who, byte_range_locks::range where) noexcept;
+
+    /// Returns whether it is shared with other servers, which peers() shows. Any thread, without the mutex.
+    [[nodiscard]] bool has_peers() const noexcept { return has_peers_.load(std::memory_order_acquire); }
     /// Returns the file's share-mode lock bytes among other servers; null if the server shares
     /// locks with no others. They publish the locked byte ranges, too.
-    [[nodiscard]] share_mode_lock_bytes* peers() noexcept { return peers_ ? &*peers_ : nullptr; }
+    [[nodiscard]] share_mode_lock_bytes* peers(const file_section& held) noexcept;
     /// The same; created if it does not exist yet.
-    [[nodiscard]] share_mode_lock_bytes& peers_among(peer_servers& all);
+    [[nodiscard]] share_mode_lock_bytes& peers_among(const file_section& held, peer_servers& all);
 
     /// Whether a task retries, from time to time, the locks that wait for those of other servers.
-    bool retries_locks = false;
+    [[nodiscard]] inline bool& retries_locks(const file_section& held) noexcept;
 
     /// The file of a stream, which may have no open of its own; null for a file.
     const std::shared_ptr<file_state> base;
+    /// The image that it is in: file_key::image, which never changes.
+    const std::uint64_t image;
 
 private:
+    friend class file_section;
     friend class file_table;
 
     void note_change() noexcept;
+    void note_ended_change() noexcept {
+        ended_changes_.fetch_add(1, std::memory_order_seq_cst);  // pairs with ended_changes()
+    }
 
     file_table& table_;
+    ranked_mutex<lock_rank::file> own_mutex_;  // used by a file, not by a stream
+    ranked_mutex<lock_rank::file>& mutex_;     // that of the file; guards the rest
     vfs::file_key key_;
     open_protocol protocol_;
     std::optional<share_mode_lock_bytes> peers_;
+    std::atomic<bool> has_peers_{false};
     peer_claim goes_;
     std::pmr::vector<open*> opens_;
     byte_range_locks locks_;
@@ -131,8 +160,59 @@ private:
     std::vector<std::shared_ptr<open>> removers_;  // they hold this; none once the removal has taken them
     std::uint32_t pending_writes_ = 0;
     std::uint32_t pending_changes_ = 0;
-    std::uint32_t ended_changes_ = 0;
+    std::atomic<std::uint32_t> ended_changes_{0};
+    bool retries_locks_ = false;
 };
+
+/// A critical section of a file and its streams: holds their mutex while it exists. In it, the thread locks
+/// no session, open, or other file, sends nothing and calls no file system.
+///
+/// Loop-owned, on the stack. The file outlives it.
+class file_section {
+public:
+    // The analysis cannot follow a mutex that a stream has by reference.
+    explicit file_section(file_state& of) noexcept SLUICE_NO_THREAD_SAFETY_ANALYSIS : mutex_(of.mutex_) {
+        mutex_.lock();
+    }
+    file_section(const file_section&) = delete;
+    file_section& operator=(const file_section&) = delete;
+    ~file_section() SLUICE_NO_THREAD_SAFETY_ANALYSIS {
+        mutex_.unlock();
+        switch_point::mark();
+    }
+
+    /// Returns whether this is the section of that file, or of the file of that stream.
+    [[nodiscard]] bool is_of(const file_state& one) const noexcept { return &mutex_ == &one.mutex_; }
+
+private:
+    ranked_mutex<lock_rank::file>& mutex_;
+};
+
+inline vfs::file_key file_state::key(const file_section& held) const noexcept {
+    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    return key_;
+}
+inline std::pmr::vector<open*>& file_state::opens(const file_section& held) noexcept {
+    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    return opens_;
+}
+inline byte_range_locks& file_state::locks(const file_section& held) noexcept {
+    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    return locks_;
+}
+inline open_protocol& file_state::protocol(const file_section& held) noexcept {
+    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    return protocol_;
+}
+inline const std::vector<std::shared_ptr<open>>& file_state::removers(
+    const file_section& held) const noexcept {
+    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    return removers_;
+}
+inline bool& file_state::retries_locks(const file_section& held) noexcept {
+    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    return retries_locks_;
+}
 
 /// The open files of a server, by key: every share that reaches a file finds the same state, before and after
 /// a reload.
@@ -146,8 +226,7 @@ private:
 ///   4. The end of a change while the file has no opens, and the loss of the last open of a file that may
 ///   have changed, are counted in changed_files() before the state can be forgotten.
 /// Monitor: any thread; the mutex of each shard guards its entries. What it returns holds the states, which
-/// guard themselves (today, the caller holds the server latch for them, and for their keys). Lifetime:
-/// outlives its states.
+/// are monitors themselves. Lifetime: outlives its states.
 class file_table {
 public:
     file_table() noexcept = default;
@@ -160,16 +239,16 @@ public:
     [[nodiscard]] std::shared_ptr<file_state> find(const vfs::file_key& key) noexcept;
     /// The named streams of a file that are open; `file` is the key of the file itself. Allocates: the list.
     [[nodiscard]] std::vector<std::shared_ptr<file_state>> streams_of(const vfs::file_key& file) const;
-    /// Whether any stream of `file` has opens. The caller holds the server latch, for their opens.
-    [[nodiscard]] bool has_open_streams(const vfs::file_key& file) const noexcept;
+    /// Whether any stream of `file` has opens. In a section of that file.
+    [[nodiscard]] bool has_open_streams(const file_section& held, file_state& file) const noexcept;
     /// A stream has another name, or an open file has become another inode, and so another key. Another state
     /// that had this key is of a stream that was replaced: it is not found any more, and lasts as long as
     /// those who hold it. The caller excludes other changes of this key, by a rename mark or
     /// alone at the rename barrier: for a moment, the state may be found under both keys.
-    void change_key(file_state& of, const vfs::file_key& key);
+    void change_key(const file_section& held, file_state& of, const vfs::file_key& key);
     /// The file is about to be removed, and has no opens: requests may still hold its state, but it is not
     /// that of the next file, which may get the same key.
-    void forget(file_state& removed) noexcept;
+    void forget(const file_section& held, file_state& removed) noexcept;
     /// Complexity: constant in the files.
     [[nodiscard]] std::size_t size() const noexcept;
 

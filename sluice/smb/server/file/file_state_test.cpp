@@ -14,7 +14,7 @@ constexpr vfs::file_key stream_key(std::uint64_t stream) noexcept {
 TEST(file_table, finds_a_renamed_stream_under_its_new_key_only) {
     file_table files;
     const auto one = files.of(stream_key(10));
-    files.change_key(*one, stream_key(11));
+    files.change_key(file_section(*one), *one, stream_key(11));
     EXPECT_EQ(files.find(stream_key(10)), nullptr);
     EXPECT_EQ(files.find(stream_key(11)), one);
     EXPECT_EQ(files.streams_of(stream_key(0)).size(), 1U);
@@ -24,19 +24,19 @@ TEST(file_table, keeps_the_state_of_a_replaced_stream_apart_from_that_of_its_suc
     file_table files;
     auto replaced = files.of(stream_key(10));
     const auto successor = files.of(stream_key(11));
-    files.change_key(*successor, stream_key(10));
+    files.change_key(file_section(*successor), *successor, stream_key(10));
     EXPECT_EQ(files.find(stream_key(10)), successor);
     EXPECT_EQ(files.find(stream_key(11)), nullptr);
     EXPECT_EQ(files.size(), 2U) << "the stream and its file";
     EXPECT_EQ(files.streams_of(stream_key(0)).size(), 2U) << "either keeps the file";
 
     // By an open that outlived the replacement.
-    files.change_key(*replaced, stream_key(12));
+    files.change_key(file_section(*replaced), *replaced, stream_key(12));
     EXPECT_EQ(files.find(stream_key(10)), successor);
     EXPECT_EQ(files.find(stream_key(12)), replaced);
 
-    files.change_key(*replaced, stream_key(11));
-    files.change_key(*successor, stream_key(11));
+    files.change_key(file_section(*replaced), *replaced, stream_key(11));
+    files.change_key(file_section(*successor), *successor, stream_key(11));
     replaced.reset();
     EXPECT_EQ(files.find(stream_key(11)), successor) << "a state that ends removes only its own entry";
     EXPECT_EQ(files.size(), 2U) << "the stream and its file";
@@ -52,7 +52,7 @@ TEST(file_table, state_of_a_stream_holds_that_of_its_file) {
 TEST(file_table, gives_a_stream_that_takes_a_free_name_again_a_state_of_its_own) {
     file_table files;
     const auto renamed = files.of(stream_key(10));
-    files.change_key(*renamed, stream_key(11));
+    files.change_key(file_section(*renamed), *renamed, stream_key(11));
     const auto fresh = files.of(stream_key(10));
     EXPECT_NE(fresh, renamed);
     EXPECT_EQ(files.size(), 3U) << "two streams and their file";
@@ -61,7 +61,7 @@ TEST(file_table, gives_a_stream_that_takes_a_free_name_again_a_state_of_its_own)
 TEST(file_table, gives_the_next_file_with_the_key_of_a_removed_one_a_state_of_its_own) {
     file_table files;
     auto removed = files.of(stream_key(0));
-    files.forget(*removed);
+    files.forget(file_section(*removed), *removed);
     const auto next = files.of(stream_key(0));
     EXPECT_NE(next, removed);
     removed.reset();
@@ -75,15 +75,15 @@ TEST(file_table, counts_a_file_that_has_lost_its_last_open_after_a_change) {
     const auto file = files.of(plain_file);
     open first;
     open second;
-    file->add(first);
-    file->add(second);
+    file->add(file_section(*file), first);
+    file->add(file_section(*file), second);
     file->begin_change();
     file->end_change();
     const std::uint64_t before = files.changed_files();
-    file->remove(first);
+    file->remove(file_section(*file), first);
     EXPECT_EQ(files.changed_files(), before) << "the state exists, and shows the change";
-    EXPECT_TRUE(file->may_have_changed());
-    file->remove(second);
+    EXPECT_TRUE(file->may_have_changed(file_section(*file)));
+    file->remove(file_section(*file), second);
     EXPECT_NE(files.changed_files(), before);
 }
 
@@ -91,9 +91,9 @@ TEST(file_table, counts_a_file_whose_change_ends_after_its_last_open) {
     file_table files;
     const auto file = files.of(plain_file);
     open one;
-    file->add(one);
+    file->add(file_section(*file), one);
     file->begin_change();
-    file->remove(one);
+    file->remove(file_section(*file), one);
     const std::uint64_t while_it_changes = files.changed_files();
     file->end_change();
     EXPECT_NE(files.changed_files(), while_it_changes);
@@ -103,11 +103,11 @@ TEST(file_table, counts_a_file_that_has_lost_its_last_open_after_a_write) {
     file_table files;
     const auto file = files.of(plain_file);
     open one;
-    file->add(one);
-    file->begin_write();
-    file->end_write();
+    file->add(file_section(*file), one);
+    file->begin_write(file_section(*file));
+    file->end_write(file_section(*file));
     const std::uint64_t before = files.changed_files();
-    file->remove(one);
+    file->remove(file_section(*file), one);
     EXPECT_NE(files.changed_files(), before);
 }
 
@@ -116,10 +116,10 @@ TEST(file_table, does_not_count_an_unchanged_file) {
     const auto file = files.of(plain_file);
     open one;
     const std::uint64_t before = files.changed_files();
-    file->add(one);
-    file->remove(one);
+    file->add(file_section(*file), one);
+    file->remove(file_section(*file), one);
     EXPECT_EQ(files.changed_files(), before);
-    EXPECT_FALSE(file->may_have_changed());
+    EXPECT_FALSE(file->may_have_changed(file_section(*file)));
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ TEST(file_table, finds_a_renamed_stream_while_others_look_for_it) {
     run_at_once(threads, [&](std::size_t number) {
         for (std::uint64_t i = 0; i != rounds; ++i) {
             if (number == 0) {
-                files.change_key(*renamed, key_of(1, i % 2 == 0 ? 11 : 10));
+                files.change_key(file_section(*renamed), *renamed, key_of(1, i % 2 == 0 ? 11 : 10));
             } else {
                 (void)files.find(key_of(1, 10 + i % 2));
                 EXPECT_EQ(files.streams_of(key_of(1)).size(), 1U);
@@ -67,7 +67,7 @@ TEST(file_table, forgets_a_removed_file_while_others_open_the_next_with_its_key)
     run_at_once(threads, [&](std::size_t number) {
         for (std::uint64_t i = 0; i != rounds; ++i) {
             const auto one = files.of(key_of(7));
-            if (number == 0) files.forget(*one);
+            if (number == 0) files.forget(file_section(*one), *one);
             files.change_times.set(key_of(7), {}, {});
         }
     });
@@ -82,8 +82,9 @@ TEST(lease_table, keeps_the_leases_of_several_loops) {
         who.client.bytes[0] = static_cast<std::byte>(number);
         for (std::uint64_t i = 0; i != rounds; ++i) {
             const auto fresh =
-                leases.make(lease::kind::lease_v2, who, wire::lease_state::read, std::uint16_t{0});
-            leases.add(fresh);
+                leases.make(nullptr, lease::kind::lease_v2, who, wire::lease_state::read, std::uint16_t{0});
+            EXPECT_TRUE(leases.add(fresh));
+            EXPECT_FALSE(leases.add(fresh)) << "a key has one lease";
             EXPECT_EQ(leases.find(who), fresh);
             leases.remove(*fresh);
             leases.remove(*fresh);

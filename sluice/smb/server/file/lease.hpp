@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <memory_resource>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "sluice/smb/server/core/timer_queue.hpp"
@@ -13,6 +15,7 @@
 
 namespace sluice::smb::server {
 
+class file_state;
 class open;
 
 /// A notification that asks a client to give up caching, [MS-SMB2] 2.2.23.
@@ -37,7 +40,7 @@ struct break_notice {
 ///   3. While is_breaking(), the client is asked to keep less than held().
 ///   4. Once nothing is breaking, held() has none of the bits that any earlier ask() requested, unless
 ///      raise() gave them since.
-/// Thread safety: under the server's latch. Allocates: nothing of its own.
+/// Thread safety: under the mutex of its file, except for what never changes. Allocates: nothing of its own.
 class lease {
 public:
     enum class kind : std::uint8_t { oplock, lease_v1, lease_v2 };
@@ -50,11 +53,12 @@ public:
         [[nodiscard]] friend auto operator<=>(const identity&, const identity&) noexcept = default;
     };
 
-    /// `epoch` is the client's value. A lease of version 2 counts its changes from there, beginning
-    /// with the grant. `memory`, for the list of opens, outlives it.
-    lease(kind which, const identity& who, wire::lease_state granted, std::uint16_t epoch,
-          std::pmr::memory_resource& memory = *std::pmr::get_default_resource()) noexcept
-        : opens(&memory),
+    /// `of`: the file, whose mutex guards it. `epoch` is the client's value. A lease of version 2 counts its
+    /// changes from there, beginning with the grant. `memory`, for the list of opens, outlives it.
+    lease(std::shared_ptr<file_state> of, kind which, const identity& who, wire::lease_state granted,
+          std::uint16_t epoch, std::pmr::memory_resource& memory = *std::pmr::get_default_resource()) noexcept
+        : file(std::move(of)),
+          opens(&memory),
           kind_(which),
           who_(who),
           epoch_(static_cast<std::uint16_t>(granted == wire::lease_state::none ? epoch : epoch + 1)),
@@ -69,9 +73,6 @@ public:
     [[nodiscard]] bool is_breaking() const noexcept { return is_breaking_; }
     /// Returns zero except for version 2.
     [[nodiscard]] std::uint16_t epoch() const noexcept { return has_epoch() ? epoch_ : std::uint16_t{0}; }
-    /// Returns a number that changes with each grant and each new break, but not with the further
-    /// steps of a break: by it, a deferred notification detects that it is outdated.
-    [[nodiscard]] std::uint16_t changes() const noexcept { return epoch_; }
 
     /// Another open requests `requested`, of which `grantable` can be granted. That becomes the
     /// held state only if it is the whole request, adds to the held state, and no break is pending.
@@ -92,13 +93,22 @@ public:
     /// The client did not answer in time, or broke the protocol: it has nothing any more.
     void time_out() noexcept;
 
-    /// The opens that have it, in the order of their creation.
+    /// The file that its client caches. Never changes.
+    const std::shared_ptr<file_state> file;
+    /// The opens that have it, in the order of their creation; empty: it has ended.
     std::pmr::vector<open*> opens;
     /// The key of the directory's lease, as the client last sent it; returned in replies.
     std::optional<wire::lease_key> parent_key;
-    /// The time limit for the answer to the pending break; none while that was not sent yet.
+    /// How many replies that grant the lease, or reply to an answer of its holder, are not sent yet.
+    std::uint32_t untold_grants = 0;
+    /// A notification that follows the last of these. While there is one, the lease is not raised.
+    std::optional<break_notice> parked;
+    /// A break of it was decided, and is about to be sent (decided_breaks).
+    bool is_being_sent = false;
+    /// The time limit for the answer to the pending break, from its decision on.
     std::optional<timer_queue::entry> time_limit;
-    /// The number of breaks sent to the holder, by which a delivery check recognises its own.
+    /// How many notifications of breaks have been decided. By this number, what follows a decision, its time
+    /// limit and the check of its delivery, detects that it is outdated.
     std::uint32_t breaks_told = 0;
 
 private:

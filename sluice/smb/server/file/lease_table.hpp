@@ -13,8 +13,8 @@ namespace sluice::smb::server {
 
 /// The leases of all clients, by client and key ([MS-SMB2] 3.3.1.11, GlobalLeaseTableList). Oplocks are not
 /// in it: their opens have them.
-/// Monitor: any thread; `mutex_` guards the map. The leases have no mutex of their own yet: the caller holds
-/// the server latch for them, also between find() and add(). Lifetime: outlives its leases (ENSURE).
+/// Monitor: any thread; `mutex_` guards the map, and the mutex of its file each lease. What find() returns
+/// may have ended. Lifetime: outlives its leases (ENSURE).
 class lease_table {
 public:
     lease_table() noexcept = default;
@@ -27,16 +27,17 @@ public:
         const auto found = leases_.find(who);
         return found == leases_.end() ? nullptr : found->second;
     }
-    /// A new lease or oplock; not in the table yet. Allocates: in memory of the table's, as the lease does.
+    /// A new lease or oplock; not in the table yet. The arguments are those of the constructor. Allocates: in
+    /// memory of the table's, as the lease does.
     template <class... Arguments>
     [[nodiscard]] std::shared_ptr<lease> make(Arguments&&... how) {
         return std::allocate_shared<lease>(std::pmr::polymorphic_allocator<lease>(&memory_),
                                            std::forward<Arguments>(how)..., memory_);
     }
-    /// Adds a lease whose key is not in the table yet.
-    void add(const std::shared_ptr<lease>& fresh) {
+    /// Adds a lease. Returns false if its key has one: that of another file, or one that has ended since.
+    [[nodiscard]] bool add(const std::shared_ptr<lease>& fresh) {
         const lock_guard held(mutex_);
-        ENSURE(leases_.emplace(fresh->who(), fresh).second, "a key has one lease");
+        return leases_.emplace(fresh->who(), fresh).second;
     }
     void remove(const lease& ended) noexcept {
         std::shared_ptr<lease> removed;  // perhaps the last to hold it: released without the mutex

@@ -21,7 +21,7 @@ constexpr std::array states{none, r, rh, rw, rwh};
 
 [[nodiscard]] lease lease_of(lease_state granted, lease::kind kind = lease::kind::lease_v2,
                              std::uint16_t epoch = 0x4711) {
-    return lease(kind, {}, granted, epoch);
+    return lease(nullptr, kind, {}, granted, epoch);
 }
 
 TEST(lease, is_asked_once_and_gives_up_what_it_was_asked_for) {

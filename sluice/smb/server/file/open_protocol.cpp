@@ -199,7 +199,7 @@ open_protocol::verdict open_protocol::begin_check(directory_check& check, waiter
     ENSURE(not is_stream() and not entries_.empty(), "an open deletes a directory");
     if (is_pending()) return verdict::delete_pending;
     if (phase_ == delete_phase::open) {
-        ENSURE(check.at_ == nullptr, "a check has one directory");
+        ENSURE(check.at_ == nullptr or check.at_ == this, "a check has one directory");
         check.at_ = this;
         checker_ = &check;
         set_phase(delete_phase::checking);

@@ -14,7 +14,7 @@ class open_protocol;
 /// The share-mode entry of one open, or of a CREATE that is not complete. Moves from the CREATE to its open.
 ///
 /// Lifetime: leaves its file before it is destroyed (ENSURE). Thread safety: the caller holds the mutex of
-/// the file's monitor (today, the server latch).
+/// the file.
 class share_entry {
 public:
     share_entry() noexcept = default;
@@ -90,8 +90,8 @@ enum class delete_phase : std::uint8_t {
 /// Invariants and wake-ups: docs/algorithms/open_protocol.md.
 ///
 /// It has no mutex: each method is one critical section of the file's monitor, to which the streams belong as
-/// well; none suspends or calls the file system. Thread safety: the caller holds that mutex (today, the
-/// server latch). Allocates: nothing. Complexity: constant, and linear in the waiters that are woken.
+/// well; none suspends or calls the file system. Thread safety: the caller holds that mutex. Allocates:
+/// nothing. Complexity: constant, and linear in the waiters that are woken.
 class open_protocol {
 public:
     /// Creates the protocol of a file, or of a stream of `file`, which outlives it.
@@ -169,6 +169,11 @@ public:
     /// The entries of all named streams of this file.
     [[nodiscard]] const share_entries& stream_entries() const noexcept { return stream_entries_; }
     [[nodiscard]] bool is_marked() const noexcept { return file_.marks_ != 0; }
+    /// Returns whether no right to a name of the file is held or queued: begin_removal() would be granted at
+    /// once.
+    [[nodiscard]] bool are_names_free() const noexcept {
+        return file_.holder_ == nullptr and file_.rights_.front() == nullptr;
+    }
 
 private:
     [[nodiscard]] bool is_stream() const noexcept { return &file_ != this; }

@@ -27,7 +27,7 @@ struct peer_terms {
 class peer_claim;
 
 /// The share-mode lock bytes of one file, each shown for as long as an open of this server has a
-/// claim to it. Thread safety: under the server's latch.
+/// claim to it. Thread safety: under the mutex of the file.
 class share_mode_lock_bytes {
 public:
     explicit share_mode_lock_bytes(std::unique_ptr<peer_file> of) noexcept : file_(std::move(of)) {}

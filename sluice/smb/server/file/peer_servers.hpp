@@ -44,7 +44,7 @@ inline constexpr std::uint64_t peer_byte_last = INT64_MAX - 64;
 /// One file as this server and the others see it. The lock bytes and locks of a server end with the
 /// object, and with the process. No call waits: EAGAIN means that another server is checking the
 /// file, as a rule for microseconds; the caller then tries again from the loop. Thread safety:
-/// under the server's latch. Blocks: for the file system.
+/// under the mutex of its file. Blocks: for the file system.
 class peer_file {
 public:
     peer_file() noexcept = default;
@@ -73,7 +73,7 @@ public:
     [[nodiscard]] virtual bool is_lockable(const sync::byte_range& where, peer_lock to) noexcept = 0;
 };
 
-/// Thread safety: under the server's latch.
+/// Thread safety: any thread.
 class peer_servers {
 public:
     peer_servers() noexcept = default;

@@ -65,8 +65,8 @@ public:
     void end(place& ending) noexcept;
     /// Returns whether the name is pending: then `blocked` is queued.
     [[nodiscard]] bool is_pending(const name_key& name, waiter& blocked) noexcept;
-    /// Whether any name is pending. A name that begins at the same time may be missed by a caller that does
-    /// not hold the latch.
+    /// Whether any name is pending. If two CREATEs begin a name and ask at the same time, one may miss the
+    /// other.
     [[nodiscard]] bool has_any() const noexcept { return count_.load(std::memory_order_seq_cst) != 0; }
     /// A waiter for this name does not wait any more.
     void forget(const name_key& name, waiter& one) noexcept;

@@ -19,6 +19,9 @@ public:
     set_change_times(const set_change_times&) = delete;
     set_change_times& operator=(const set_change_times&) = delete;
 
+    /// Returns whether there is none. relaxed: a caller that does not see a set() shows the host's time, as
+    /// if it had come before.
+    [[nodiscard]] bool is_empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
     /// Shows `shown` as the change time of a file until the host's is not `of_host` any more.
     void set(const vfs::file_key& of, vfs::time_point shown, vfs::time_point of_host) {
         const sluice::lock_guard lock(mutex_);
@@ -61,8 +64,6 @@ private:
         vfs::time_point shown{};
         vfs::time_point of_host{};
     };
-    // relaxed: a caller that does not see a set() shows the host's time, as if it had come before.
-    [[nodiscard]] bool is_empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
     void publish_count() noexcept SLUICE_REQUIRES(mutex_) {
         count_.store(times_.size(), std::memory_order_relaxed);
     }

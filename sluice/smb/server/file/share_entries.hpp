@@ -19,7 +19,7 @@ enum class entry_state : std::uint8_t {
 /// The share-mode entries of one file or stream, as counts for each state.
 ///
 /// Invariant: committed entries can coexist with each other and with joining ones.
-/// Thread safety: part of a monitor, under its mutex (today, the server latch). Allocates: nothing.
+/// Thread safety: part of a monitor, under its mutex. Allocates: nothing.
 /// Complexity: constant.
 class share_entries {
 public:

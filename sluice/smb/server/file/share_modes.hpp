@@ -26,7 +26,7 @@ struct sharing {
 /// The share modes of all opens of a file, as counts, so that a new open is checked in constant time.
 ///
 /// Invariant: can_join(x) is can_coexist(x, y) for every y that was added and not removed.
-/// Allocates: nothing. Thread safety: the caller holds the server latch.
+/// Allocates: nothing. Thread safety: part of a monitor, under its mutex.
 class share_mode_counts {
 public:
     void add(const sharing& one) noexcept;

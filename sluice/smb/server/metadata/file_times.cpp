@@ -36,8 +36,8 @@ std::optional<vfs::time_point> restore_times(vfs::node& node, const kept_times& 
 }
 
 void note_kept_change_time(open& one, const std::optional<vfs::time_point>& of_host) noexcept {
-    if (one.kept.changed and of_host)
-        one.file->change_times().set(one.file->key(), *one.kept.changed, *of_host);
+    if (not of_host) return;
+    if (const kept_times kept = one.kept(); kept.changed) one.file->set_change_time(*kept.changed, *of_host);
 }
 
 }  // namespace sluice::smb::server

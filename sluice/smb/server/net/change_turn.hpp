@@ -13,8 +13,7 @@ namespace sluice::smb::server {
 ///     change_turn turn(r, file);
 ///     if (not turn.is_taken()) status = co_await turn.wait();
 ///
-/// Lifetime: the lock, the file and the request outlive it. Loop-owned; constructed and destroyed under the
-/// latch.
+/// Lifetime: the lock, the file and the request outlive it. Loop-owned.
 class change_turn {
 public:
     /// Takes the turn if it is free; otherwise queues for it.
@@ -31,7 +30,7 @@ public:
     [[nodiscard]] bool is_taken() const noexcept { return is_taken_; }
 
     /// Waits for the turn. Errors: the status of the interrupt; then the request has no turn.
-    /// Suspends, and releases the latch.
+    /// Suspends.
     [[nodiscard]] io::task<wire::nt_status> wait() noexcept {
         io::task<wire::nt_status> waiting = by_.wait(granted_);
         const wire::nt_status outcome = co_await std::move(waiting);

@@ -21,7 +21,7 @@ connection::connection(server_context& host, server_loop& home, io::socket_handl
 }
 
 connection::~connection() {
-    ENSURE(requests_.empty() and channels.empty(), "a connection ends before it goes");
+    ENSURE(requests_.empty() and channels_.empty(), "a connection ends before it goes");
     ENSURE(pending_count_.value() == 0 and pending_bytes_ == 0,
            "requests are counted as waiting until they end");
 }
@@ -40,17 +40,13 @@ namespace {
            waiting.connection().agreed.is_at_least(wire::dialect::smb_3_0);
 }
 
-// Sessions with other channels continue, and these channels stay with them until the requests in
-// flight have ended; the other sessions end.
-void lose_channels(const std::unordered_map<std::uint64_t, std::shared_ptr<channel>>& all,
-                   server_context& host) noexcept {
-    std::vector<std::shared_ptr<channel>> losing;
-    for (const auto& [id, one] : all)
-        losing.push_back(one);
-    for (const std::shared_ptr<channel>& one : losing) {
-        one->is_established = false;
-        if (one->session->first_channel() == nullptr) host.functions().end_session(host, *one->session, true);
-    }
+// A copy, because a channel that ends leaves the table.
+[[nodiscard]] std::vector<std::shared_ptr<channel>> all_of(
+    const std::unordered_map<std::uint64_t, std::shared_ptr<channel>>& table) {
+    std::vector<std::shared_ptr<channel>> all;
+    for (const auto& [id, one] : table)
+        all.push_back(one);
+    return all;
 }
 
 }  // namespace
@@ -61,20 +57,73 @@ io::task<void> connection::run() noexcept {
     io::task<void> receiving = receive_all();
     co_await io::in_scope(tasks_.scope(), std::move(receiving));
 
-    is_closing_.store(true, std::memory_order_relaxed);
-    {
-        const server_latch::hold held(host_.latch());
-        lose_channels(channels, host_);
-        has_lost_channels_ = true;
-        for (request& waiting : requests_)
-            if (not is_found_again(waiting)) waiting.interrupt(wire::nt_status::cancelled);
-    }
+    begin_closing();
+    lose_channels();
+    has_lost_channels_ = true;
+    for (request& waiting : requests_)
+        if (not is_found_again(waiting)) waiting.interrupt(wire::nt_status::cancelled);
     writer_.finish();
     tasks_.cancel();
     co_await tasks_.join();
     ENSURE(requests_.empty(), "requests end with their tasks");
-    const server_latch::hold held(host_.latch());
     end_channels();
+}
+
+void connection::begin_closing() noexcept {
+    ENSURE(loop().is_owner(), "a connection closes on its home loop");
+    is_closing_.store(true, std::memory_order_relaxed);
+    if (admitted.handle != nullptr) admitted.handle->note_closing();
+}
+
+// Sessions with other channels continue, and these channels stay with them until the requests in
+// flight have ended; the other sessions end.
+void connection::lose_channels() noexcept {
+    ENSURE(is_closing() and not has_lost_channels_, "a connection loses its channels once, when it closes");
+    for (const std::shared_ptr<channel>& one : all_of(channels_))
+        host_.functions().lose_channel(host_, *one);
+}
+
+std::shared_ptr<channel> connection::find_channel(std::uint64_t session_id) noexcept {
+    ENSURE(loop().is_owner(), "the channels of a connection are its loop's");
+    const auto found = channels_.find(session_id);
+    if (found == channels_.end()) return nullptr;
+    const std::shared_ptr<channel> one = found->second;
+    ENSURE(one->session->id == session_id, "a channel is found by the ID of its session");
+    if (not one->has_ended()) return one;
+    forget(*one);
+    return nullptr;
+}
+
+bool connection::add_channel(const std::shared_ptr<channel>& fresh) {
+    ENSURE(loop().is_owner() and fresh->connection == admitted.handle,
+           "a channel is in the table of its own connection");
+    if (not has_room_for_channel() or not channels_.emplace(fresh->session->id, fresh).second) return false;
+    channel_count_.set(channels_.size());
+    return true;
+}
+
+void connection::forget(channel& ended) noexcept {
+    ENSURE(loop().is_owner() and ended.has_ended(),
+           "a channel that has ended leaves the table of its connection");
+    const auto found = channels_.find(ended.session->id);
+    if (found == channels_.end() or found->second.get() != &ended) return;
+    const std::shared_ptr<channel> held = std::move(found->second);
+    channels_.erase(found);
+    channel_count_.set(channels_.size());
+    held->counted.reset();
+    remember(*held);
+}
+
+void connection::note_stuck(std::uint64_t at) noexcept {
+    ENSURE(at <= writer_.queued_bytes() or at == ~std::uint64_t{0}, "a message ends within the queued bytes");
+    stuck_at_ = at;
+    see_whether_stuck();
+}
+
+void connection::see_whether_stuck() noexcept {
+    ENSURE(loop().is_owner(), "a connection asks for its own deliveries");
+    if (stuck_at_ and has_delivered(*stuck_at_)) stuck_at_.reset();
+    admitted.handle->note_stuck(stuck_at_.has_value());
 }
 
 void connection::close(std::string_view why) noexcept {
@@ -84,12 +133,11 @@ void connection::close(std::string_view why) noexcept {
 void connection::close_here(std::string_view why) noexcept {
     ENSURE(loop().is_owner(), "a connection is closed on its home loop");
     if (is_closing()) {
-        const server_latch::hold held(host_.latch());
         for (request& waiting : requests_)
             waiting.interrupt(wire::nt_status::cancelled);
         return;
     }
-    is_closing_.store(true, std::memory_order_relaxed);
+    begin_closing();
     host_.log().write(event_severity::info, "connection closed", {{"peer", peer_text_}, {"why", why}});
     // Wakes receive_all(), whose end ends everything. Queued messages are lost: a client that
     // breaks the protocol has no claim to them.
@@ -157,7 +205,6 @@ io::task<void> connection::expect_session() noexcept {
     const deadline until(limits::first_session_within);
     const auto slept = co_await io::co_sleep(loop(), until);
     if (not slept or admitted.has_had_session) co_return;
-    const server_latch::hold held(host_.latch());
     host_.rejections.add(limit::first_session, admitted.from.text());
     close("no session established in time");
 }
@@ -172,28 +219,19 @@ void connection::leave(request& ending) noexcept {
 }
 
 void connection::end_channels() noexcept {
-    // A copy of the pointers: a channel that ends leaves the table.
-    std::vector<std::shared_ptr<channel>> ending;
-    for (const auto& [id, one] : channels)
-        ending.push_back(one);
-    for (const std::shared_ptr<channel>& one : ending)
+    for (const std::shared_ptr<channel>& one : all_of(channels_)) {
         host_.functions().end_channel(host_, *one);
-    ENSURE(channels.empty(), "a channel that has ended is in no table");
+        // Ended by another loop, whose post would come too late.
+        if (one->has_ended()) forget(*one);
+    }
+    ENSURE(channels_.empty(), "a channel that has ended is in no table");
 }
 
-void connection::interrupt(const session& of, const tree* only, wire::nt_status why) noexcept {
-    ENSURE(host_.latch().is_mine());
+void connection::interrupt(const channel& of, const tree* only, wire::nt_status why) noexcept {
+    ENSURE(loop().is_owner(), "requests are interrupted on their loop");
     for (request& waiting : requests_)
-        if (waiting.session.get() == &of and (only == nullptr or waiting.tree.get() == only))
+        if (waiting.channel.get() == &of and (only == nullptr or waiting.tree.get() == only))
             waiting.interrupt(why);
-    // Calls are withdrawn by the loop that they return to.
-    if (loop().is_owner()) return;
-    do_on(loop(), [self = shared_from_this()] {
-        const server_latch::hold held(self->host_.latch());
-        ENSURE(self->loop().is_owner(), "calls are withdrawn by the loop that they return to");
-        for (request& each : self->requests_)
-            each.withdraw_calls();
-    });
 }
 
 }  // namespace sluice::smb::server

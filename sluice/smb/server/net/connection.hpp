@@ -12,6 +12,8 @@
 #include "sluice/base/intrusive_list.hpp"
 #include "sluice/io/task/task_group.hpp"
 #include "sluice/smb/auth/preauth_integrity.hpp"
+#include "sluice/smb/server/core/pending_breaks.hpp"
+#include "sluice/smb/server/net/connection_registry.hpp"
 #include "sluice/smb/server/net/credit_window.hpp"
 #include "sluice/smb/server/net/data_path.hpp"
 #include "sluice/smb/server/net/frame_stream.hpp"
@@ -35,10 +37,11 @@ namespace sluice::smb::server {
 ///   1. Every request in `requests_` lives in the frame of a task in `tasks_`.
 ///   2. run() returns after all of them have ended; then the connection is a channel of no session any more.
 ///   3. `pending_count_` and `pending_bytes_` are those of the requests in `requests_` that are pending.
-///   4. A channel in `channels` has this connection, and a session with the ID by which it is found.
-/// Thread safety: the thread of its home loop. Other threads of the server may, under the latch, look at
-/// `agreed` and the channels, and call the functions marked so. Shared by pointer only so that an
-/// item posted to its loop can check whether the connection still exists.
+///   4. A channel in `channels` has this connection, and a session with the ID by which it is found. It may
+///   have ended: then it leaves as soon as this loop detects it.
+/// Loop-owned: the thread of its home loop, except where a member says otherwise. Other threads reach it
+/// through its connection_handle. Shared by pointer only so that an item posted to its loop can check whether
+/// the connection still exists.
 class connection final : public replier, public std::enable_shared_from_this<connection> {
 public:
     connection(server_context& host, server_loop& home, io::socket_handle socket,
@@ -54,8 +57,7 @@ public:
     /// Returns whether the connection is closing: it sends nothing more, and accepts no logons. Any
     /// thread.
     [[nodiscard]] bool is_closing() const noexcept {
-        // relaxed: only the flag is read; its consequences happen on the home loop or under the
-        // latch.
+        // relaxed: only the flag is read; its consequences happen on the home loop.
         return is_closing_.load(std::memory_order_relaxed);
     }
 
@@ -71,67 +73,86 @@ public:
     /// The address without its port: for the choice of a loop.
     [[nodiscard]] std::string peer_host() const { return peer_text_.substr(0, peer_text_.rfind(':')); }
 
-    /// Returns the state that `sluice status` shows. Allocates: the texts.
+    /// Returns the state that `sluice status` shows. Allocates: the texts. Any thread.
     [[nodiscard]] channel_status status() const;
-    /// Updates the highest use of each limit with that of this connection.
+    /// Updates the highest use of each limit with that of this connection. Any thread.
     void add_to(limits_in_use& sum) const noexcept;
+    /// `agreed` does not change any more: other threads may read it.
+    void publish_agreed() noexcept {
+        has_agreed_.store(true, std::memory_order_release);  // pairs with status()
+    }
 
     traffic_counters counters;
     auth::preauth_integrity preauth;
 
-    /// The sessions this connection is a channel of, or is to become one of, by the session's id.
-    std::unordered_map<std::uint64_t, std::shared_ptr<channel>> channels;
+    /// The sessions this connection is a channel of, or is to become one of, by the session's id. Null if
+    /// there is none, or it has ended.
+    [[nodiscard]] std::shared_ptr<channel> find_channel(std::uint64_t session_id) noexcept;
+    /// Adds a channel that is in the list of its session. Returns false if there are too many, or one of that
+    /// session.
+    [[nodiscard]] bool add_channel(const std::shared_ptr<channel>& fresh);
+    [[nodiscard]] bool has_room_for_channel() const noexcept {
+        return channels_.size() < limits::sessions_per_connection_max;
+    }
+    [[nodiscard]] bool has_channels() const noexcept { return not channels_.empty(); }
+    /// A channel has ended: it leaves the table. Its key is kept for the errors to requests that it has
+    /// signed.
+    void forget(channel& ended) noexcept;
     admitted_connection admitted;
 
     void enter(request& fresh) noexcept override { requests_.push_back(fresh); }
     void leave(request& ending) noexcept override;
     [[nodiscard]] bool count_pending(request& r) noexcept override;
+    void send_earlier_replies(request& r) noexcept override;
     [[nodiscard]] bool send_interim(request& r) noexcept override;
     /// The position in the sent stream at which a message ends, once that is known: another loop
     /// may send it.
     using place_in_stream = std::shared_ptr<std::atomic<std::uint64_t>>;
-    /// Sends an unsolicited message, an oplock or lease break, `via` a channel of this connection;
-    /// encrypted if `is_sealed`. `encode` writes the body. `end` receives the position at which the
-    /// message ends, for has_delivered(). Any thread, under the latch.
+    /// Sends an unsolicited message, an oplock or lease break, `via` a channel, on whose connection it
+    /// does nothing if that is gone; encrypted if `is_sealed`. `encode` writes the body. `end` receives the
+    /// position at which the message ends, for has_delivered(). `counted` ends when the message has been
+    /// passed to the kernel. Any thread that holds no mutex.
     template <class Body>
-    void notify(std::shared_ptr<channel> via, bool is_sealed, wire::command code, const Body& body,
-                place_in_stream end) noexcept {
-        at_home(
-            [by = std::move(via), is_sealed, code, body, end = std::move(end)](connection& self) noexcept {
-                reply message(self.buffers());
-                if (byte_writer* const writer = message.begin(notification_bytes_max)) {
-                    encode(*writer, body);
-                    self.send_notification(is_sealed ? by.get() : nullptr, code, message);
-                }
-                // relaxed: a number, that orders nothing.
-                end->store(self.writer_.queued_bytes(), std::memory_order_relaxed);
-            });
-        count_until_sent();
+    static void notify(std::shared_ptr<channel> via, bool is_sealed, wire::command code, const Body& body,
+                       place_in_stream end, pending_break counted) noexcept {
+        const connection_handle& handle = *via->connection;
+        handle.at_home([by = std::move(via), is_sealed, code, body, end = std::move(end),
+                        counted = std::move(counted)](replier* on) mutable noexcept {
+            if (on == nullptr) return;
+            connection& self = static_cast<connection&>(*on);
+            reply message(self.buffers());
+            if (byte_writer* const writer = message.begin(notification_bytes_max)) {
+                encode(*writer, body);
+                self.send_notification(is_sealed ? by.get() : nullptr, code, message);
+            }
+            // relaxed: a number, that orders nothing.
+            end->store(self.writer_.queued_bytes(), std::memory_order_relaxed);
+            if (self.stuck_at_) self.see_whether_stuck();
+            if (counted) self.end_when_sent(std::move(counted));
+        });
     }
     [[nodiscard]] static place_in_stream no_place_yet() {
         return std::make_shared<std::atomic<std::uint64_t>>(~std::uint64_t{0});
     }
-    /// See frame_writer. Any thread, under the latch, as is_stuck() and note_stuck().
+    /// See frame_writer.
     [[nodiscard]] bool has_delivered(std::uint64_t up_to) const noexcept {
         return writer_.has_delivered(up_to);
     }
-    /// Returns whether the last unsolicited message is not delivered, so that no more are to go
-    /// this way.
-    [[nodiscard]] bool is_stuck() const noexcept { return stuck_at_ and not has_delivered(*stuck_at_); }
-    void note_stuck(std::uint64_t at) noexcept { stuck_at_ = at; }
+    /// An unsolicited message, which ends there, is not delivered: until it is, no more are to go this way.
+    void note_stuck(std::uint64_t at) noexcept;
 
     /// Waits until a large reply would soon be sent; see frame_writer::has_room().
     [[nodiscard]] io::task<void> room_to_send() noexcept { return writer_.has_room(); }
 
-    /// Keeps the key of a channel that ends, for the errors to requests that it has signed. Under the latch.
-    void remember(const channel& ended) noexcept;
-
-    /// Ends the waits of all requests of a session, or of a tree of it, with `why`. Any thread,
-    /// under the latch.
-    void interrupt(const session& of, const tree* only, wire::nt_status why) noexcept;
+    /// Ends the waits of all requests that came by a channel, or of a tree of its session, with `why`.
+    void interrupt(const channel& of, const tree* only, wire::nt_status why) noexcept;
 
 private:
-    void count_until_sent() noexcept;
+    void end_when_sent(pending_break counted) noexcept;
+    void see_whether_stuck() noexcept;
+    void begin_closing() noexcept;
+    void remember(const channel& ended) noexcept;
+    void lose_channels() noexcept;
     void close_here(std::string_view why) noexcept;
     /// Closes a connection of the home loop when its buffers exceed its part of the memory: the one with most
     /// bytes of the client with most. Complexity: O(n log n) in the connections.
@@ -194,7 +215,9 @@ private:
     // Kept from frame to frame: room for what each would otherwise allocate.
     std::vector<finished_reply> spare_replies_;
     std::vector<bytes_view> parts_to_seal_;
-    // Sessions that ended while this was one of their channels. Under the latch, the latest last.
+    std::unordered_map<std::uint64_t, std::shared_ptr<channel>> channels_;
+    published_counter channel_count_;
+    // Sessions that ended while this was one of their channels, the latest last.
     struct former_channel {
         std::uint64_t session_id = 0;
         std::shared_ptr<auth::signer> signer;
@@ -205,6 +228,7 @@ private:
     std::size_t pending_bytes_ = 0;  // total size of the frames of those requests
     std::optional<std::uint64_t> stuck_at_;
     std::atomic<bool> is_closing_{false};  // the home loop writes
+    std::atomic<bool> has_agreed_{false};  // likewise: `agreed` does not change any more
     bool has_lost_channels_ = false;
 };
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sluice/smb/server/core/ranked_mutex.hpp"
@@ -17,8 +18,8 @@ class connection;
 class replier;
 
 /// A reference to a connection for any thread. It outlives the connection, after whose end its
-/// posts are lost. Immutable. Only the home loop turns the weak pointer into a strong one, so that
-/// the connection is destroyed there.
+/// posts are lost. Immutable, with atomic flags. Only the home loop turns the weak pointer into a strong one,
+/// so that the connection is destroyed there.
 class connection_handle {
 public:
     connection_handle(server_loop& home, std::weak_ptr<replier> of) noexcept
@@ -27,10 +28,27 @@ public:
     [[nodiscard]] server_loop& home() const noexcept { return home_; }
     /// Ends the connection soon; `why` is for the log, and a literal. The caller holds no mutex.
     void close(std::string_view why) const noexcept;
+    /// Runs `what(replier*)` on the home loop, at once if this is its thread; null: the connection is gone.
+    /// The caller holds no mutex.
+    template <class What>
+    void at_home(What what) const noexcept {
+        home_.do_here([of = of_, done = std::move(what)]() mutable noexcept { done(of.lock().get()); });
+    }
+
+    /// Whether it is closing: it sends nothing more. The home loop changes it.
+    // relaxed: only the flag is read; its consequences happen on the home loop.
+    [[nodiscard]] bool is_closing() const noexcept { return is_closing_.load(std::memory_order_relaxed); }
+    void note_closing() noexcept { is_closing_.store(true, std::memory_order_relaxed); }
+    /// Whether the last unsolicited message was not delivered when the home loop looked last: no more are to
+    /// go this way.
+    [[nodiscard]] bool is_stuck() const noexcept { return is_stuck_.load(std::memory_order_relaxed); }
+    void note_stuck(bool now) noexcept { is_stuck_.store(now, std::memory_order_relaxed); }
 
 private:
     server_loop& home_;
     std::weak_ptr<replier> of_;
+    std::atomic<bool> is_closing_{false};
+    std::atomic<bool> is_stuck_{false};
 };
 
 /// The connections of a server, the sockets it has accepted for them, and whether it takes more.

@@ -56,11 +56,12 @@ namespace {
 }  // namespace
 
 channel_status connection::status() const {
-    ENSURE(host_.latch().is_mine(), "the negotiated parameters are read under the latch");
+    // acquire: the parameters; pairs with publish_agreed().
+    const bool has_agreed = has_agreed_.load(std::memory_order_acquire);
     return {.peer = peer_text_,
-            .dialect = name_of(agreed.dialect),
-            .signing = name_of(agreed.signing),
-            .cipher = name_of(agreed.cipher),
+            .dialect = has_agreed ? name_of(agreed.dialect) : "",
+            .signing = has_agreed ? name_of(agreed.signing) : "",
+            .cipher = has_agreed ? name_of(agreed.cipher) : "",
             .loop = home_.number,
             .credits = credits_.outstanding(),
             .pending_requests = pending_count_.value(),
@@ -69,12 +70,11 @@ channel_status connection::status() const {
 }
 
 void connection::add_to(limits_in_use& sum) const noexcept {
-    ENSURE(host_.latch().is_mine(), "the channels of a connection are read under the latch");
     sum.merge({.credits_of_connection = credits_.outstanding(),
                .pending_requests_of_connection = pending_count_.value(),
                .unsent_bytes_of_connection = writer_.unsent_bytes(),
                .buffer_bytes_of_connection = buffer_use_.bytes(),
-               .sessions_of_connection = channels.size()});
+               .sessions_of_connection = channel_count_.value()});
 }
 
 }  // namespace sluice::smb::server

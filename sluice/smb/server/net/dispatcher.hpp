@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "sluice/io/task/task.hpp"
 #include "sluice/smb/wire/message/header.hpp"
@@ -9,6 +10,7 @@
 namespace sluice::smb::server {
 
 class channel;
+class lease;
 class open;
 class request;
 class server_context;
@@ -34,11 +36,13 @@ struct dispatcher {
     const command_rule* (*rule_of)(wire::command code) noexcept;
     /// See prove_session_key() (command/binding.hpp).
     void (*prove_session_key)(request& r);
-    /// See end_session() and end_channel() (operation/session_life.hpp).
-    void (*end_session)(server_context& host, session& ending, bool keep_durable) noexcept;
+    /// See lose_channel() and end_channel() (operation/session_life.hpp).
+    void (*lose_channel)(server_context& host, channel& losing) noexcept;
     void (*end_channel)(server_context& host, channel& ending) noexcept;
-    /// See end_open() (operation/open_closer.hpp).
-    wire::nt_status (*end_open)(server_context& host, open& one) noexcept;
+    /// See end_open_of() (operation/open_closer.hpp).
+    bool (*end_open_of)(server_context& host, open& one, const session* of) noexcept;
+    /// See end_untold_grant() (operation/lease_breaks.hpp).
+    void (*end_untold_grant)(server_context& host, const std::shared_ptr<lease>& of) noexcept;
 };
 
 }  // namespace sluice::smb::server

@@ -9,25 +9,22 @@
 namespace sluice::smb::server {
 namespace {
 
-struct outcome {
-    bool was_latched = true;
-};
+constexpr loop_work read_in_one{.command = wire::command::read, .domain = 1};
 
-io::task<bool> is_latched_in_call(io::io_multiplexer& loop, server_latch& latch, vfs::fs_domain& domain) {
-    const server_latch::hold held(latch);
-    const outcome seen =
-        co_await unlatched_call(latch, domain.run(loop, [&] { return outcome{latch.is_mine()}; }));
-    EXPECT_TRUE(latch.is_mine()) << "the caller has it again";
-    co_return seen.was_latched;
+io::task<std::optional<loop_work>> work_after_a_call(io::io_multiplexer& loop, vfs::fs_domain& domain) {
+    loop_activity::begin(read_in_one);
+    (void)co_await within_work(domain.run(loop, [] { return true; }));
+    co_return loop_activity::current();
 }
 
 class call_of_a_request : public ::testing::TestWithParam<vfs::call_policy> {};
 
-TEST_P(call_of_a_request, releases_the_latch) {
+TEST_P(call_of_a_request, is_followed_by_the_same_work) {
     const std::unique_ptr<io::io_multiplexer> loop = io::best_available().value();
     const auto domain = std::make_shared<vfs::fs_domain>(vfs::fs_domain_options{.policy = GetParam()});
-    server_latch latch;
-    EXPECT_FALSE(io::sync_wait(*loop, is_latched_in_call(*loop, latch, *domain)));
+    loop_activity activity(*loop);
+    const loop_activity::use here(activity, 77);
+    EXPECT_EQ(io::sync_wait(*loop, work_after_a_call(*loop, *domain)), read_in_one);
 }
 
 INSTANTIATE_TEST_SUITE_P(on_the_loop_and_on_a_worker, call_of_a_request,

@@ -41,12 +41,8 @@ io::task<void> connection::serve_frame(pool_buffer frame) noexcept {
 std::optional<bytes_view> connection::unseal(pool_buffer& frame, std::shared_ptr<channel>& by) noexcept {
     const auto sealed = wire::decode_transform(frame.bytes());
     if (not sealed) return std::nullopt;
-    {
-        const server_latch::hold held(host_.latch());
-        const auto found = channels.find(sealed->header.session_id);
-        if (found == channels.end() or not found->second->opener) return std::nullopt;
-        by = found->second;
-    }
+    by = find_channel(sealed->header.session_id);
+    if (by == nullptr or not by->opener) return std::nullopt;
     const bytes_view header(frame.data(), wire::transform_header_bytes);
     const mutable_bytes plain(frame.data() + wire::transform_header_bytes, sealed->ciphertext.size());
     const bytes_view ciphertext = sealed->ciphertext;
@@ -122,8 +118,9 @@ io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<c
 }
 
 io::task<nt_status> connection::serve(request& r) noexcept {
-    loop_activity::begin(loop_work{.command = r.header().command});  // the latch may be long in coming
-    const server_latch::hold held(host_.latch());
+    loop_activity::begin(loop_work{.command = r.header().command});
+    if (stuck_at_) [[unlikely]]
+        see_whether_stuck();
     const nt_status refused = authorise(r);
     if (refused != nt_status::success) co_return refused;
     ENSURE(r.session == nullptr or r.channel->session == r.session,
@@ -137,7 +134,7 @@ io::task<nt_status> connection::serve(request& r) noexcept {
         loop_activity::begin(loop_work{.command = r.header().command, .domain = r.tree->target->domain()});
     const nt_status status = co_await rule->serve(r);
     if (host_.breaks.any()) {
-        io::task<void> telling = host_.breaks.none_left(host_.latch(), loop());
+        io::task<void> telling = host_.breaks.none_left(loop());
         co_await std::move(telling);
     }
     if (r.lateness()) co_return *r.lateness();
@@ -152,7 +149,7 @@ io::task<nt_status> connection::serve(request& r) noexcept {
 }
 
 nt_status connection::authorise(request& r) noexcept {
-    ENSURE(host_.latch().is_mine(), "sessions and trees are looked up under the latch");
+    ENSURE(loop().is_owner(), "a request is authorised on its loop");
     const command_rule* const rule = host_.functions().rule_of(r.header().command);
     if (rule == nullptr) return nt_status::invalid_parameter;
     nt_status status = find_session(r);
@@ -163,10 +160,9 @@ nt_status connection::authorise(request& r) noexcept {
     if (r.session != nullptr) {
         status = check_signature(r);
         if (status != nt_status::success) return status;
-        // While that was checked.
-        if (r.channel->connection == nullptr) return nt_status::user_session_deleted;
-        if (r.session->state == session::phase::expired and rule->needs_session and
-            not rule->allowed_when_expired)
+        const session::phase now = r.session->state();
+        if (r.channel->has_ended() or now == session::phase::gone) return nt_status::user_session_deleted;
+        if (now == session::phase::expired and rule->needs_session and not rule->allowed_when_expired)
             return nt_status::network_session_expired;
     }
     return rule->needs_tree ? find_tree(r) : nt_status::success;
@@ -177,17 +173,14 @@ nt_status connection::find_session(request& r) noexcept {
     const std::uint64_t id = r.is_related ? *r.compound().session_id : r.header().session_id;
     r.compound().session_id.reset();
     if (r.header().command == wire::command::negotiate) return nt_status::success;
-    const auto found = channels.find(id);
-    if (found == channels.end()) return nt_status::user_session_deleted;
+    std::shared_ptr<channel> by = find_channel(id);
+    if (by == nullptr) return nt_status::user_session_deleted;
     // A session that is being made goes on by SESSION_SETUP; one that is being bound is not here yet.
-    const std::shared_ptr<channel>& by = found->second;
-    ENSURE(by->connection == this, "a channel in a connection's table has that connection");
-    ENSURE(by->session->id == id, "a channel is found by the ID of its session");
     const bool is_made_here = r.header().command == wire::command::session_setup and
-                              by->session->state == session::phase::in_progress;
-    if (not by->is_established and not is_made_here) return nt_status::user_session_deleted;
-    r.channel = by;
+                              by->session->state() == session::phase::in_progress;
+    if (not by->is_established() and not is_made_here) return nt_status::user_session_deleted;
     r.session = by->session;
+    r.channel = std::move(by);
     r.compound().session_id = id;
     return nt_status::success;
 }
@@ -214,8 +207,7 @@ nt_status connection::may_sign_reply(request& r, const std::shared_ptr<auth::sig
 }
 
 void connection::remember(const channel& ended) noexcept {
-    ENSURE(host_.latch().is_mine());
-    ENSURE(ended.connection == nullptr, "a channel that is remembered has left its connection");
+    ENSURE(ended.has_ended(), "a channel that is remembered has left its connection");
     ENSURE(former_channels_.size() <= limits::former_channels_max, "few former channels are kept");
     if (ended.signer == nullptr) return;
     if (former_channels_.size() == limits::former_channels_max)
@@ -229,7 +221,7 @@ nt_status connection::check_signature(request& r) noexcept {
     if (r.sealed_by != nullptr)
         return r.sealed_by == r.channel ? nt_status::success : nt_status::access_denied;
     const bool sets_up = r.header().command == wire::command::session_setup;
-    if (by.requires_encryption and by.state != session::phase::in_progress and not sets_up)
+    if (by.requires_encryption and by.state() != session::phase::in_progress and not sets_up)
         return nt_status::access_denied;
     if (is_signed) {
         if (not r.channel->signer) return sets_up ? nt_status::success : nt_status::access_denied;
@@ -244,10 +236,8 @@ nt_status connection::find_tree(request& r) noexcept {
     if (r.is_related and not r.compound().tree_id) return nt_status::invalid_parameter;
     const std::uint32_t id = r.is_related ? *r.compound().tree_id : r.header().tree_id;
     r.compound().tree_id.reset();
-    const auto found = r.session->trees.find(id);
-    if (found == r.session->trees.end()) return nt_status::network_name_deleted;
-    r.tree = found->second;
-    ENSURE(r.tree->id == id and not r.tree->is_gone, "a tree in a session's table is connected");
+    r.tree = r.session->find_tree(id);
+    if (r.tree == nullptr) return nt_status::network_name_deleted;
     r.compound().tree_id = id;
     if (r.tree->requires_encryption and r.sealed_by == nullptr) return nt_status::access_denied;
     return nt_status::success;
@@ -256,7 +246,6 @@ nt_status connection::find_tree(request& r) noexcept {
 // CANCEL names what it ends by the async id it was given, or else by its message id ([MS-SMB2] 3.3.5.16). It
 // is never answered, so one that may not end it, or is not of its session, does nothing.
 void connection::serve_cancel(request& cancel) noexcept {
-    const server_latch::hold held(host_.latch());
     if (find_session(cancel) != nt_status::success or check_signature(cancel) != nt_status::success) return;
     const bool by_async = wire::has(cancel.header().flags, wire::header_flags::async);
     for (request& waiting : requests_) {

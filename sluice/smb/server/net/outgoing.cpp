@@ -102,7 +102,8 @@ finished_reply connection::finish(request& r, nt_status status) noexcept {
     finished_reply finished{.head = std::move(answer.head()),
                             .payload = std::move(answer.payload()),
                             .signed_by = {},
-                            .hashed_by = {}};
+                            .hashed_by = {},
+                            .grants = std::exchange(r.grants, std::nullopt)};
     if (r.sealed_by == nullptr) {
         finished.signed_by = std::exchange(r.signs_reply_, std::nullopt);
         if (finished.signed_by)
@@ -217,8 +218,7 @@ void connection::send_sealed(std::span<const finished_reply> replies, channel& b
 }
 
 bool connection::count_pending(request& r) noexcept {
-    ENSURE(host_.latch().is_mine() and loop().is_owner(),
-           "a request is counted on its loop, under the latch");
+    ENSURE(loop().is_owner(), "a request is counted on its loop");
     if (r.is_pending) return true;
     // One that waits keeps its frame: those of a connection must not stop it from reading the requests that
     // end them. Reserved is up to twice as much, and may_receive() leaves it a quarter of all at least.
@@ -237,6 +237,11 @@ bool connection::count_pending(request& r) noexcept {
     pending_bytes_ += r.frame_bytes;
     r.is_pending = true;
     return true;
+}
+
+void connection::send_earlier_replies(request& r) noexcept {
+    ENSURE(loop().is_owner(), "replies are sent on the home loop");
+    if (not r.replies_before->empty()) send(*r.replies_before, r.sealed_by.get());
 }
 
 bool connection::send_interim(request& r) noexcept {
@@ -271,20 +276,12 @@ void connection::send_notification(channel* sealed_by, wire::command code, reply
     send_unasked(header, message, sealed_by);
 }
 
-// A message that was just queued on this connection counts as a pending break until the writer,
-// which it wakes, has had its turn. Items posted now run before the writer, and items posted by
-// those run after it.
-void connection::count_until_sent() noexcept {
-    ENSURE(host_.latch().is_mine(), "a break is counted in the section that has decided it");
-    if (host_.loops().size() == 1) return;
-    host_.breaks.begin();
-    home_.do_here([&host = host_, &home = home_]() noexcept {
-        const auto posted = home.multiplexer.post([&host]() noexcept {
-            const server_latch::hold held(host.latch());
-            host.breaks.end();
-        });
-        ENSURE(posted.has_value(), "out of memory to report a sent break");
-    });
+// A message that was just queued counts as a pending break until the writer, which it has woken, has had its
+// turn: an item that is posted now runs after the writer.
+void connection::end_when_sent(pending_break counted) noexcept {
+    ENSURE(loop().is_owner(), "a break is sent on the home loop");
+    const auto posted = loop().post([counted = std::move(counted)]() noexcept {});
+    ENSURE(posted.has_value(), "out of memory to report a sent break");
 }
 
 void connection::send_unasked(const wire::header& header, reply& message, channel* sealed_by) noexcept {

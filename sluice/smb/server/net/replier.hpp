@@ -26,7 +26,7 @@ public:
     /// Any thread.
     [[nodiscard]] std::size_t buffer_bytes() const noexcept { return buffer_use_.bytes(); }
 
-    /// The negotiated parameters. Other threads read them under the latch.
+    /// The negotiated parameters.
     negotiated agreed;
 
     /// Ends the connection soon; `why`, a string of static lifetime, is for the log. Any thread.
@@ -36,6 +36,9 @@ public:
     virtual void leave(request& ending) noexcept = 0;
     /// Counts the request among the waiting ones until it ends. Returns false if too many wait.
     [[nodiscard]] virtual bool count_pending(request& r) noexcept = 0;
+    /// Sends the replies to earlier messages of the frame of a request that is about to wait: what they grant
+    /// takes effect for others, who may be what it waits for.
+    virtual void send_earlier_replies(request& r) noexcept = 0;
     /// Sends the client an interim reply ([MS-SMB2] 3.3.4.2). Returns false if there is no memory.
     [[nodiscard]] virtual bool send_interim(request& r) noexcept = 0;
 

@@ -9,22 +9,14 @@ request::request(replier& from, server::connection& whole, const wire::message_v
                  compound_state& compound) noexcept
     : answer(from.buffers()), replier_(from), connection_(whole), message_(message), compound_(compound) {
     ENSURE(loop().is_owner(), "a request is served on the loop of its connection");
-    const server_latch::hold held(host().latch());
     from.enter(*this);
 }
 
 request::~request() {
-    const server_latch::hold held(host().latch());
     ENSURE(waits_for_ == nullptr, "a request that ends waits for nothing");
     ENSURE(link.is_linked(), "a request is in the list of its connection until it ends");
-    if (in_sequence_of_ != nullptr) in_sequence_of_->sequence.finished(header().channel_sequence);
+    if (in_sequence_of_ != nullptr) in_sequence_of_->finished(header().channel_sequence);
     replier_.leave(*this);
-    counted.reset();
-    // While holding the latch: it may be the last to hold them.
-    in_sequence_of_.reset();
-    tree.reset();
-    channel.reset();
-    session.reset();
 }
 
 server_context& request::host() const noexcept {
@@ -47,7 +39,6 @@ io::io_multiplexer& request::loop() const noexcept {
 }
 
 std::shared_ptr<open> request::find_open(const wire::file_id& named) noexcept {
-    ENSURE(host().latch().is_mine());
     ENSURE(session != nullptr, "an open is found for a session");
     wire::file_id id = named;
     if (is_related and named == wire::file_id_of_previous) {
@@ -55,8 +46,9 @@ std::shared_ptr<open> request::find_open(const wire::file_id& named) noexcept {
         id = *compound_.file;
     }
     std::shared_ptr<open> found = host().opens.find(id);
-    if (found == nullptr or found->session != session.get() or found->is_closed) return nullptr;
-    if (tree != nullptr and found->tree != tree) return nullptr;
+    if (found == nullptr or not found->is_live() or not found->is_of(*session)) return nullptr;
+    if (tree != nullptr and not found->is_of(*tree)) return nullptr;
+    ENSURE(found->is_pipe() == (found->file == nullptr), "an open is one of a pipe, or of a file");
     compound_.file = id;
     host().replays.end_eligibility(*found);
     return comes_in_sequence(found) ? found : nullptr;
@@ -65,7 +57,7 @@ std::shared_ptr<open> request::find_open(const wire::file_id& named) noexcept {
 bool request::comes_in_sequence(const std::shared_ptr<open>& to) noexcept {
     if (in_sequence_of_ == to or not replier_.agreed.is_at_least(wire::dialect::smb_3_0)) return true;
     const bool is_replay = wire::has(header().flags, wire::header_flags::replay);
-    const auto said = to->sequence.arrived(header().channel_sequence, is_replay);
+    const auto said = to->arrived(header().channel_sequence, is_replay);
     if (said == channel_sequence::verdict::current) {
         ENSURE(in_sequence_of_ == nullptr, "a request counts at one open");
         in_sequence_of_ = to;
@@ -83,7 +75,7 @@ bool request::affords(std::uint64_t payload_bytes) const noexcept {
 }
 
 io::task<wire::nt_status> request::pend(event<wire::nt_status>& until) noexcept {
-    ENSURE(host().latch().is_mine());
+    ENSURE(loop().is_owner() and link.is_linked(), "a request waits on its loop, in its connection's list");
     if (interrupted_) co_return *interrupted_;
     // A request that opens a file, or sets or removes a name, waits for caches to be broken, which
     // ends in time. Later messages of its frame can wait as long.
@@ -92,7 +84,7 @@ io::task<wire::nt_status> request::pend(event<wire::nt_status>& until) noexcept 
     if (not until.is_set() and not is_last_of_frame and not ends_in_time)
         co_return wire::nt_status::internal_error;
     if (host().breaks.any()) {
-        io::task<void> telling = host().breaks.none_left(host().latch(), loop());
+        io::task<void> telling = host().breaks.none_left(loop());
         co_await std::move(telling);
         if (interrupted_) co_return *interrupted_;
     }
@@ -101,30 +93,26 @@ io::task<wire::nt_status> request::pend(event<wire::nt_status>& until) noexcept 
         co_return wire::nt_status::insufficient_resources;
     if (not until.is_set() and is_told and async_id == 0 and not replier_.send_interim(*this))
         co_return wire::nt_status::insufficient_resources;
+    if (not until.is_set()) replier_.send_earlier_replies(*this);
     io::task<wire::nt_status> waiting = wait(until);
     co_return co_await std::move(waiting);
 }
 
-server_latch& request::latch() const noexcept {
-    return replier_.host().latch();
-}
-
 io::task<wire::nt_status> request::wait(event<wire::nt_status>& until) noexcept {
-    ENSURE(latch().is_mine());
     if (interrupted_) co_return *interrupted_;
     ENSURE(waits_for_ == nullptr, "a request waits for one event at a time");
     waits_for_ = &until;
-    const wire::nt_status outcome = co_await unlatched(latch(), until.wait());
+    const wire::nt_status outcome = co_await within_work(until.wait());
     ENSURE(waits_for_ == &until, "waits_for_ stays the same during a wait");
     waits_for_ = nullptr;
     co_return outcome;
 }
 
 void request::interrupt(wire::nt_status why) noexcept {
-    ENSURE(latch().is_mine(), "a request is interrupted under the latch");
+    ENSURE(loop().is_owner(), "a request is interrupted on its loop");
     if (not interrupted_) interrupted_ = why;
     if (waits_for_ != nullptr) waits_for_->set(why);
-    if (loop().is_owner()) withdraw_calls();
+    withdrawal_.withdraw();
 }
 
 wire::nt_status status_of_withdrawn(const request& by) noexcept {

@@ -6,7 +6,7 @@
 #include "sluice/base/intrusive_list.hpp"
 #include "sluice/io/task/task.hpp"
 #include "sluice/smb/server/core/event.hpp"
-#include "sluice/smb/server/core/latch.hpp"
+#include "sluice/smb/server/core/loop_wait.hpp"
 #include "sluice/smb/server/net/file_call.hpp"
 #include "sluice/smb/server/net/replier.hpp"
 #include "sluice/smb/server/net/reply.hpp"
@@ -38,8 +38,7 @@ struct compound_state {
 ///   1. It is in the list of its connection as long as it exists.
 ///   2. It waits for one event at most, and counts as in progress at one open at most.
 ///   3. It has an `async_id` only if it is pending.
-/// Thread safety: the thread of the connection's loop; what others look at, and all that changes of it while
-/// it waits, under the server's latch.
+/// Loop-owned, by the loop of its connection.
 class request {
 public:
     request(replier& from, server::connection& whole, const wire::message_view& message,
@@ -72,10 +71,9 @@ public:
     [[nodiscard]] bool affords(std::uint64_t payload_bytes) const noexcept;
 
     /// `co_await r.call(one, [&] { return ask(*one.node); })`: carries out a file-system call. `call` returns
-    /// an nt_status, or a std::expected with one; it touches its arguments, the node and the volume, and
-    /// nothing that the latch guards.
+    /// an nt_status, or a std::expected with one; it touches its arguments, the node and the volume.
     /// It runs at once if the domain of the node is inline, and otherwise on a worker of the
-    /// domain. The latch is released during the call, so that everything may have changed
+    /// domain. Other loops run meanwhile, so that everything that loops share may have changed
     /// afterwards. After an interrupt, a call that has not begun does not begin, and its outcome is
     /// the status of the interrupt. Suspends.
     template <std::invocable Call>
@@ -86,11 +84,11 @@ public:
     template <std::invocable Call>
     [[nodiscard]] auto call(vfs::fs_domain& domain, Call call,
                             vfs::waits_for_calls waits = vfs::waits_for_calls::no) noexcept {
-        return file_call(*this, latch(), domain.run(loop(), withdrawal_, std::move(call), waits));
+        return file_call(*this, domain.run(loop(), withdrawal_, std::move(call), waits));
     }
 
     /// Waits for an event that another request sets soon. An interrupt sets it as well. Returns its value.
-    /// Suspends, and releases the latch.
+    /// Suspends.
     [[nodiscard]] io::task<wire::nt_status> wait(event<wire::nt_status>& until) noexcept;
 
     /// Waits for `until`. First sends an interim reply, [MS-SMB2] 3.3.4.2, except for a message
@@ -100,15 +98,11 @@ public:
     /// many requests of the connection wait, and INTERNAL_ERROR, as Windows does, for a request
     /// that may wait indefinitely with other messages after it. Suspends.
     [[nodiscard]] io::task<wire::nt_status> pend(event<wire::nt_status>& until) noexcept;
-    /// Ends the waits in pend() and wait(), the present one and later ones. On the request's own
-    /// loop, it also withdraws the calls that have not begun. Any thread, under the latch.
+    /// Ends the waits in pend() and wait(), the present one and later ones, and withdraws the calls that have
+    /// not begun.
     void interrupt(wire::nt_status why) noexcept;
-    /// Withdraws the calls of an interrupted request that have not begun. The request's loop.
-    void withdraw_calls() noexcept {
-        if (interrupted_) withdrawal_.withdraw();
-    }
-    /// The status with which it must end, if it must. A request checks this after every suspension,
-    /// before it adds anything to the session or the tree, because they may have ended in between.
+    /// The status with which it must end, if it must. A request checks this after every suspension. The
+    /// session or the tree may have ended before the interrupt arrives: then they refuse additions.
     [[nodiscard]] const std::optional<wire::nt_status>& interrupted() const noexcept { return interrupted_; }
     /// Returns the status for a request whose wait for caches failed: it was interrupted, or too
     /// many wait.
@@ -138,13 +132,13 @@ public:
     quota_hold counted;                     // and among those of its client
     std::uint64_t async_id = 0;             // not zero: an interim reply was sent
     reply_batch* replies_before = nullptr;  // for its frame
+    /// The caching that its reply grants: breaks of it wait until the reply is sent.
+    std::optional<untold_grant> grants;
 
 private:
     friend class connection;
 
     [[nodiscard]] bool comes_in_sequence(const std::shared_ptr<open>& to) noexcept;
-    [[nodiscard]] server_latch& latch() const noexcept;
-
     replier& replier_;
     server::connection& connection_;  // the same object
     wire::message_view message_;

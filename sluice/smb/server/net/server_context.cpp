@@ -25,7 +25,7 @@ server_context::server_context(const server_dependencies& given, server_configur
       admission(configuration.bounds, quotas, rejections),
       logons(given.clock, rejections),
       refusals(log_, given.clock),
-      background(given.loop, latch_),
+      background(given.loop),
       later(given.clock, background),
       // Session IDs begin anywhere, so that one of the server's last run means nothing to this one; but below
       // 2^32, because some clients keep no more of them.
@@ -50,7 +50,6 @@ server_context::server_context(const server_dependencies& given, server_configur
 }
 
 std::shared_ptr<session> server_context::find_session(std::uint64_t id) const noexcept {
-    ENSURE(latch_.is_mine());
     return sessions.find(id);
 }
 

@@ -53,9 +53,8 @@ struct server_dependencies {
 
 /// The state that the connections and commands of a server share: tables, limits, timers, logs, loops.
 ///
-/// Thread safety: the latch guards everything that changes here (core/latch.hpp), except where a class says
-/// otherwise. Commands run under the latch, and release it while they wait or transfer data. What the
-/// constructor sets never changes.
+/// Thread safety: any thread. What changes here is a monitor of its own, or atomic; what the constructor sets
+/// never changes.
 class server_context {
 public:
     server_context(const server_dependencies& given, server_configuration configuration,
@@ -67,7 +66,6 @@ public:
     [[nodiscard]] io::io_multiplexer& loop() const noexcept { return dependencies_.loop; }
     /// All of them, the first one first.
     [[nodiscard]] const std::vector<std::unique_ptr<server_loop>>& loops() const noexcept { return loops_; }
-    [[nodiscard]] server_latch& latch() const noexcept { return latch_; }
     [[nodiscard]] clock_source& clock() const noexcept { return dependencies_.clock; }
     [[nodiscard]] secret_random_source& random() const noexcept { return dependencies_.random; }
     [[nodiscard]] auth::account_source& accounts() const noexcept { return dependencies_.accounts; }
@@ -89,13 +87,12 @@ public:
         return naming.of((beyond != nullptr ? *beyond : volume.domain()).number());
     }
     [[nodiscard]] const dispatcher& functions() const noexcept { return functions_; }
-    /// Null if there is none. The caller holds the latch (ENSURE).
+    /// Null if there is none. It may have ended.
     [[nodiscard]] std::shared_ptr<session> find_session(std::uint64_t id) const noexcept;
     /// A share that clients can connect to by this name, in any case; null if there is none.
     [[nodiscard]] std::shared_ptr<share> find_share(std::string_view name) const noexcept;
 
 private:
-    mutable server_latch latch_;  // first, because all that follows may use it
     mutable bounded_log log_;
     wire::guid identity_;
 
@@ -108,8 +105,6 @@ public:
     file_table files;  // before whatever holds a file's state
     open_table opens;
     lease_table leases;  // before the objects that refer to leases
-    /// Opens that end because their lease cannot be broken: lease_breaks.cpp. Empty except in a call of it.
-    std::vector<std::shared_ptr<open>> opens_to_end;
     refusal_log refusals;
     /// Work that belongs to no connection: time limits of breaks and of durable opens.
     background_work background;

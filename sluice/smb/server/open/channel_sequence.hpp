@@ -9,7 +9,7 @@ namespace sluice::smb::server {
 /// Tells requests that a client sent before one of its channels failed from those it has sent since, so that
 /// one which arrives late, or twice, changes nothing ([MS-SMB2] 3.3.5.2.10). An open has one.
 ///
-/// The client counts its failures in each header. Thread safety: under the server's latch. Allocates:
+/// The client counts its failures in each header. Thread safety: under the mutex of its open. Allocates:
 /// nothing.
 class channel_sequence {
 public:

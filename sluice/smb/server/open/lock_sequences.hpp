@@ -7,7 +7,7 @@ namespace sluice::smb::server {
 
 /// The LOCK requests of an open that were carried out last, so that a request that a client repeats
 /// after a disconnection is not carried out twice ([MS-SMB2] 3.3.1.10, Open.LockSequenceArray).
-/// Thread safety: none of its own.
+/// Thread safety: under the mutex of the file of its open.
 class lock_sequences {
 public:
     static constexpr std::uint32_t index_max = 64;

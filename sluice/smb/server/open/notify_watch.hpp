@@ -28,7 +28,7 @@ namespace sluice::smb::server {
 ///   3. One thread adds changes: up to their bound, and none while some are lost.
 /// Monitor: any thread; `mutex_` guards changes and waiters. Quotas are taken before it is locked, and
 /// released after it is unlocked. The feed calls it on one thread at a time. begin() and the destructor call
-/// the file system, without the server latch. Lifetime: `told` of wait() until forget(), or the end.
+/// the file system. Lifetime: `told` of wait() until forget(), or the end.
 class notify_watch final : public vfs::discardable, private vfs::change_listener {
 public:
     struct interest {

@@ -2,14 +2,17 @@
 
 #include <algorithm>
 
+#include "sluice/io/file/page_cache.hpp"
+#include "sluice/smb/server/session/session.hpp"
+
 namespace sluice::smb::server {
 
 namespace {
 
 // Whether no other open of the file was made through the same share.
-[[nodiscard]] bool is_only_of_share(const open& one) noexcept {
-    return std::ranges::none_of(one.file->opens(), [&](const open* other) {
-        return other != &one and other->tree->target == one.tree->target;
+[[nodiscard]] bool is_only_of_share(const file_section& held, const open& one) noexcept {
+    return std::ranges::none_of(one.file->opens(held), [&](const open* other) {
+        return other != &one and other->through == one.through;
     });
 }
 
@@ -18,27 +21,149 @@ namespace {
 open::open() noexcept = default;
 
 open::~open() {
-    ENSURE(is_closed or file == nullptr, "an open is ended before it goes");
-    ENSURE(watch == nullptr and pending_writes == 0, "watches and writes hold their open, or end with it");
-    ENSURE(not durable or not durable->end, "an open that is kept for its client is in the table");
-    scan.reset();
+    ENSURE(has_ended() or file == nullptr, "an open is ended before it goes");
+    ENSURE(in_file_.pending_writes == 0, "writes hold their open");
+    ENSURE(not has_session(), "an open is taken from its session before it goes");
+    drop_scan();
     if (node == nullptr) return;
     // Closing its descriptors may block. The share keeps the volume until then; the tree, which is counted
     // for its client, goes here.
     vfs::fs_domain& domain = node->domain();
-    domain.discard(std::move(node), tree->target);
+    // The end of a watch calls the file system, too.
+    if (in_file_.watch != nullptr)
+        domain.discard(std::move(in_file_.watch), through, vfs::waits_for_calls::yes);
+    domain.discard(std::move(node), std::move(through));
 }
 
-void open::enter_file() {
-    ENSURE(entry.is_inside(), "an open has joined before it is in the list of its file");
-    file->add(*this);
-    if (is_only_of_share(*this)) tree->target->note_open_file();
+void open::enter_file(const file_section& held) {
+    ENSURE(in_file(held).entry.is_inside(), "an open has joined before it is in the list of its file");
+    file->add(held, *this);
+    if (is_only_of_share(held, *this)) through->note_open_file();
 }
 
-void open::leave_file() noexcept {
-    ENSURE(entry.is_inside(), "an open leaves the list of its file before its entry goes");
-    if (is_only_of_share(*this)) tree->target->note_closed_file();
-    file->remove(*this);
+void open::leave_file(const file_section& held) noexcept {
+    ENSURE(in_file(held).entry.is_inside(), "an open leaves the list of its file before its entry goes");
+    if (is_only_of_share(held, *this)) through->note_closed_file();
+    file->remove(held, *this);
+}
+
+std::shared_ptr<session> open::session() const noexcept {
+    const lock_guard held(mutex_);
+    server::session* const of = session_.load(std::memory_order_relaxed);
+    return of == nullptr ? nullptr : of->shared_from_this();
+}
+
+std::shared_ptr<tree> open::tree() const noexcept {
+    const lock_guard held(mutex_);
+    return tree_;
+}
+
+bool open::attach(server::session& to, std::shared_ptr<server::tree> by, const server::channel* on,
+                  loss& lost) noexcept {
+    std::shared_ptr<server::tree> before;  // released without the mutex
+    const lock_guard held(mutex_);
+    if (has_ended() or has_session()) return false;
+    lost.counted = std::move(counted_kept_);
+    if (durable_) lost.end = std::exchange(durable_->end, std::nullopt);
+    ENSURE(not lost.end or lost.counted.amount() == 1, "an open that is kept without its client is counted");
+    ENSURE(phase() == open_phase::making or durable_, "an open without its client is durable");
+    before = std::exchange(tree_, std::move(by));
+    // release: pairs with the acquires in is_of().
+    tree_seen_.store(tree_.get(), std::memory_order_release);
+    session_.store(&to, std::memory_order_release);
+    set_made_on(on);
+    return true;
+}
+
+std::shared_ptr<session> open::detach() noexcept {
+    const lock_guard held(mutex_);
+    server::session* const of = session_.exchange(nullptr, std::memory_order_acq_rel);
+    return of == nullptr ? nullptr : of->shared_from_this();
+}
+
+bool open::detach_from(const server::session& of) noexcept {
+    const lock_guard held(mutex_);
+    if (not is_of(of)) return false;
+    ENSURE(has_ended(), "an open that is not kept leaves its session by its end");
+    session_.store(nullptr, std::memory_order_release);
+    return true;
+}
+
+std::optional<open_phase> open::end_if_of(const server::session* of) noexcept {
+    const lock_guard held(mutex_);
+    if (session_.load(std::memory_order_relaxed) != of) return std::nullopt;
+    const open_phase before = end();
+    return before == open_phase::ended ? std::nullopt : std::optional(before);
+}
+
+std::optional<durability> open::durable() const {
+    const lock_guard held(mutex_);
+    return durable_;
+}
+
+bool open::is_durable() const noexcept {
+    const lock_guard held(mutex_);
+    return durable_.has_value();
+}
+
+std::uint32_t open::next_loss() const noexcept {
+    const lock_guard held(mutex_);
+    return durable_ ? durable_->losses + 1 : 0;
+}
+
+bool open::begin_loss(const server::session& of, std::uint32_t number, const timer_queue::entry& end,
+                      quota_hold&& counted_as_kept) noexcept {
+    const lock_guard held(mutex_);
+    const bool is_its_own = is_live() and session_.load(std::memory_order_relaxed) == &of;
+    if (not is_its_own or not durable_ or durable_->losses + 1 != number) return false;
+    ENSURE(not durable_->end, "the time of an open runs while its client is gone");
+    ENSURE(counted_as_kept.amount() == 1, "an open that is kept without its client is counted");
+    durable_->losses = number;
+    durable_->end = end;
+    counted_kept_ = std::move(counted_as_kept);
+    session_.store(nullptr, std::memory_order_release);
+    return true;
+}
+
+bool open::end_if_lost(std::uint32_t number) noexcept {
+    const lock_guard held(mutex_);
+    const bool is_lost = durable_ and durable_->losses == number and durable_->end and not has_session();
+    if (not is_lost) return false;
+    ENSURE(counted_kept_.amount() == 1, "an open that is kept without its client is counted");
+    durable_->end.reset();  // it has begun
+    return end() == open_phase::live;
+}
+
+open::loss open::take_loss() noexcept {
+    ENSURE(has_ended(), "an open releases its timer and its count when it ends, or comes back");
+    loss lost;
+    const lock_guard held(mutex_);
+    lost.counted = std::move(counted_kept_);
+    if (durable_) lost.end = std::exchange(durable_->end, std::nullopt);
+    ENSURE(not lost.end or lost.counted.amount() == 1, "an open that is kept without its client is counted");
+    return lost;
+}
+
+std::shared_ptr<directory_scan> open::scan(vfs::volume& volume) {
+    ENSURE(is_directory(), "a directory is scanned");
+    const lock_guard held(mutex_);
+    if (has_ended()) return nullptr;
+    if (scan_ == nullptr) scan_ = std::make_shared<directory_scan>(volume, *node);
+    return scan_;
+}
+
+std::shared_ptr<io::file_handle> open::pages(const io::file_handle& of) {
+    ENSURE(not is_pipe() and not is_directory(), "the data of a file are sent from it");
+    const lock_guard held(mutex_);
+    if (pages_ == nullptr)
+        if (auto own = io::duplicate(of)) pages_ = std::make_shared<io::file_handle>(*std::move(own));
+    return pages_;
+}
+
+void open::drop_scan() noexcept {
+    std::shared_ptr<directory_scan> dropped;  // closed without the mutex
+    const lock_guard held(mutex_);
+    dropped = std::move(scan_);
 }
 
 }  // namespace sluice::smb::server

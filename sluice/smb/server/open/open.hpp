@@ -1,10 +1,14 @@
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/server/core/timer_queue.hpp"
 #include "sluice/smb/server/file/file_state.hpp"
 #include "sluice/smb/server/open/app_instance.hpp"
@@ -36,21 +40,52 @@ struct durability {
     bool is_resilient = false;  // requested by LMR_REQUEST_RESILIENCY: kept whether it caches or not
     std::chrono::milliseconds timeout{};
     std::optional<timer_queue::entry> end;  // while its client is gone: when it ends
+    std::uint32_t losses = 0;               // how often its client was gone: the number of `end`
+};
+
+/// The progress of an open.
+enum class open_phase : std::uint8_t {
+    making,  ///< its CREATE is in progress
+    live,    ///< it can be named
+    ended,   ///< it cannot be named any more; final
+};
+
+/// The part of an open that the mutex of its file guards.
+///
+/// Invariant: while the open is in the list of its file, its entry counts there.
+struct open_in_file {
+    share_entry entry;
+    /// The client's caching: an oplock of this open, or the lease it shares with others. Null: none.
+    std::shared_ptr<server::lease> lease;
+    bool deletes_on_close = false;
+    bool is_ending = false;                         // it has ended, and leaves the file with its last write
+    std::uint32_t pending_writes = 0;               // they keep its place in the file: see open_closer.hpp
+    event<wire::nt_status>* told_of_end = nullptr;  // the CLOSE that waits for these
+    quota_hold counted_locks;                       // its locks, and those it waits for
+    server::lock_sequences lock_requests;
+    // Its lock bytes for other servers, for the file and, if this is a stream, for the stream's
+    // file.
+    peer_claim claim;
+    peer_claim claim_to_base;
+    /// Ends with the open or the directory, and is destroyed with the open: requests that hold that use it
+    /// without the mutex.
+    std::unique_ptr<notify_watch> watch;
 };
 
 /// One CREATE that succeeded and has not been closed ([MS-SMB2] 3.3.1.10): a file, a directory, a stream, or
 /// a named pipe.
 ///
 /// Held by the open_table while it can be named; a request that works with it across a suspension holds it
-/// too, and looks at `is_closed` afterwards.
+/// too, and checks has_ended() afterwards.
 ///
 /// Invariants:
-///   1. An open with a `session` has not ended, and is in that session's table; without one it is not.
-///   2. While it is in the list of its file, its entry counts there.
-///   3. `durable->end` is set while its client is gone, and then the timer queue has the entry.
-///   4. An open that has ended has no watch, and goes after its last write.
-/// Thread safety: under the server's latch.
-class open {
+///   1. It goes from `making` to `live` to `ended`, or from `making` to `ended`. One caller ends it.
+///   2. It has a session from admission (session::admit) until it ends, or is kept for a client that is gone.
+///   3. `durable->end` is set while its client is gone.
+///   4. An open that has ended goes after its last write.
+/// Monitor: any thread. Its CREATE sets the public members; they do not change once the phase is live.
+/// `mutex_` guards the rest, except for what is atomic, and in_file(), which the mutex of the file guards.
+class open : public std::enable_shared_from_this<open> {
 public:
     open() noexcept;
     open(const open&) = delete;
@@ -64,63 +99,174 @@ public:
     /// Returns whether all of `rights` were granted.
     [[nodiscard]] bool grants(wire::access_mask rights) const noexcept { return wire::has(access, rights); }
 
-    /// Adds it to the opens of `file`; removes it. Complexity: linear in those.
-    void enter_file();
-    void leave_file() noexcept;
+    // --- its phase: atomic
 
-    quota_hold counted;        // among the opens
-    quota_hold counted_locks;  // its locks, and those it waits for
-    quota_hold counted_kept;   // while it is kept without its client
+    // acquire: a thread that finds it live sees what its CREATE has set; pairs with the releases below.
+    [[nodiscard]] open_phase phase() const noexcept { return phase_.load(std::memory_order_acquire); }
+    [[nodiscard]] bool is_live() const noexcept { return phase() == open_phase::live; }
+    [[nodiscard]] bool has_ended() const noexcept { return phase() == open_phase::ended; }
+    /// Its CREATE is complete. Returns false if it has ended before.
+    [[nodiscard]] bool go_live() noexcept {
+        open_phase before = open_phase::making;
+        return phase_.compare_exchange_strong(before, open_phase::live, std::memory_order_seq_cst);
+    }
+    /// Ends it. Returns the phase before: of all callers, one does not get `ended`, and has to do the rest.
+    [[nodiscard]] open_phase end() noexcept {
+        return phase_.exchange(open_phase::ended, std::memory_order_seq_cst);
+    }
 
-    wire::file_id id{};
-    server::session* session = nullptr;  // null once closed, and while durable and without its client
-    std::shared_ptr<server::tree> tree;
+    // --- its session and tree
+
+    /// Returns whether it is now one of that session's, or of that tree's. Compared without the mutex.
+    [[nodiscard]] bool is_of(const server::session& one) const noexcept {
+        return session_.load(std::memory_order_acquire) == &one;
+    }
+    [[nodiscard]] bool is_of(const server::tree& one) const noexcept {
+        return tree_seen_.load(std::memory_order_acquire) == &one;
+    }
+    [[nodiscard]] bool has_session() const noexcept {
+        return session_.load(std::memory_order_acquire) != nullptr;
+    }
+    /// Returns its session; null while its client is gone, and after its end.
+    [[nodiscard]] std::shared_ptr<server::session> session() const noexcept;
+    [[nodiscard]] std::shared_ptr<server::tree> tree() const noexcept;
+    /// Gives it to a session, which has it in its table, on a channel: for session::admit(). Returns false if
+    /// it has ended or has a session. `lost`: its timer and its count as an open without a client, for the
+    /// caller to end.
+    struct loss {
+        std::optional<timer_queue::entry> end;
+        quota_hold counted;
+    };
+    [[nodiscard]] bool attach(server::session& to, std::shared_ptr<server::tree> by,
+                              const server::channel* on, loss& lost) noexcept;
+    /// Takes it from its session, which the caller takes it out of. Returns null if it had none.
+    [[nodiscard]] std::shared_ptr<server::session> detach() noexcept;
+    /// Takes it from that session, if it is one of its opens: a session does this with all that it had,
+    /// before it is destroyed. Returns whether it was.
+    bool detach_from(const server::session& of) noexcept;
+    /// Ends it, if it is still an open of that session (null: without its client). Returns the phase before;
+    /// std::nullopt if it is not one of that session's any more, or has ended.
+    [[nodiscard]] std::optional<open_phase> end_if_of(const server::session* of) noexcept;
     /// The channel of the last reply to a CREATE for it: a break of its oplock on another channel could
     /// overtake that. Compared, never dereferenced: the channel may be gone.
-    const server::channel* made_on = nullptr;
+    [[nodiscard]] const server::channel* made_on() const noexcept {
+        return made_on_.load(std::memory_order_relaxed);
+    }
+    void set_made_on(const server::channel* last) noexcept {
+        made_on_.store(last, std::memory_order_relaxed);  // a number, that orders nothing
+    }
 
+    // --- durability
+
+    [[nodiscard]] std::optional<durability> durable() const;
+    [[nodiscard]] bool is_durable() const noexcept;
+    /// Makes it durable, or changes how. Returns false if it is not a live open of `by`.
+    template <class Change>
+    [[nodiscard]] bool change_durability(const server::session& by, Change change) noexcept {
+        const lock_guard held(mutex_);
+        if (not is_live() or session_.load(std::memory_order_relaxed) != &by) return false;
+        change(durable_);
+        return true;
+    }
+    /// Its client is gone: takes it from `of`, until `end`, and counts it. Returns false, and changes
+    /// nothing, if it is not a live and durable open of `of`.
+    [[nodiscard]] bool begin_loss(const server::session& of, std::uint32_t number,
+                                  const timer_queue::entry& end, quota_hold&& counted) noexcept;
+    /// The number for the next begin_loss(): for its timer.
+    [[nodiscard]] std::uint32_t next_loss() const noexcept;
+    /// Ends it if its client has been gone since that loss. Returns whether it has ended by this call.
+    [[nodiscard]] bool end_if_lost(std::uint32_t number) noexcept;
+    /// Returns its timer and its count as an open without a client, for the caller to end.
+    [[nodiscard]] loss take_loss() noexcept;
+
+    // --- what its requests share
+
+    /// See channel_sequence.
+    [[nodiscard]] channel_sequence::verdict arrived(std::uint16_t number, bool is_replay) noexcept {
+        const lock_guard held(mutex_);
+        return sequence_.arrived(number, is_replay);
+    }
+    void finished(std::uint16_t number) noexcept {
+        const lock_guard held(mutex_);
+        sequence_.finished(number);
+    }
+    /// The times that SET_INFO has set or frozen through it.
+    [[nodiscard]] kept_times kept() const noexcept {
+        // acquire: pairs with keep(). Most opens keep none.
+        if (not keeps_times_.load(std::memory_order_acquire)) return {};
+        const lock_guard held(mutex_);
+        return kept_;
+    }
+    void keep(const kept_times& times) noexcept {
+        const lock_guard held(mutex_);
+        kept_ = times;
+        keeps_times_.store(times.any(), std::memory_order_release);  // pairs with kept()
+    }
+    /// The scan of a directory; begun by the first query. Null once the open has ended. A query in progress
+    /// holds it, too.
+    [[nodiscard]] std::shared_ptr<directory_scan> scan(vfs::volume& volume);
+    /// Another handle of the file, for replies that are sent from it: they may outlive this. Duplicated by
+    /// the first of them; null if there is no descriptor left.
+    [[nodiscard]] std::shared_ptr<io::file_handle> pages(const io::file_handle& file);
+    /// Releases what only an open that can be named needs.
+    void drop_scan() noexcept;
+
+    std::atomic<std::uint64_t> position{0};  // FilePositionInformation: kept, not used
+    std::atomic<std::uint32_t> mode{0};      // FileModeInformation
+    // Whether the same CREATE once more returns this open: until it is used ([MS-SMB2] 3.3.1.10).
+    std::atomic<bool> is_replay_eligible{false};
+    fifo_lock watch_begins;  // held while a request begins the watch
+
+    // --- its file
+
+    /// In a section of its file.
+    [[nodiscard]] open_in_file& in_file(const file_section& held) noexcept {
+        ENSURE(held.is_of(*file), "an open is changed in a section of its own file");
+        return in_file_;
+    }
+    [[nodiscard]] const open_in_file& in_file(const file_section& held) const noexcept {
+        ENSURE(held.is_of(*file), "an open is changed in a section of its own file");
+        return in_file_;
+    }
+    /// Adds it to the opens of `file`; removes it. Complexity: linear in those.
+    void enter_file(const file_section& held);
+    void leave_file(const file_section& held) noexcept;
+
+    // --- set by its CREATE
+
+    quota_hold counted;  // among the opens
+    wire::file_id id{};
+    std::shared_ptr<server::share> through;
     // A file, directory or stream; or else a pipe.
     vfs::node_ptr node;
     std::shared_ptr<file_state> file;
-    share_entry entry;  // in the protocol of `file`, while it counts there
     std::unique_ptr<named_pipe> pipe;
-    /// Another handle of the file, for replies that are sent from it: they may outlive this. Null
-    /// until the first of them.
-    std::shared_ptr<io::file_handle> pages;
-    // Its lock bytes for other servers, for the file and, if this is a stream, for the stream's
-    // file.
-    peer_claim claim;
-    peer_claim claim_to_base;
-
     wire::access_mask access = wire::access_mask::none;
     wire::share_access share_access = wire::share_access::none;
     wire::create_options create_options = wire::create_options::none;  // as requested
     wire::create_action action = wire::create_action::opened;          // that its CREATE took
-    bool deletes_on_close = false;
-    bool is_closed = false;                         // cannot be named any more
-    bool is_in_opens_to_end = false;                // its lease cannot be broken: lease_breaks.cpp
-    std::uint32_t pending_writes = 0;               // they keep its place in the file: see open_closer.hpp
-    event<wire::nt_status>* told_of_end = nullptr;  // the CLOSE that waits for these
-    channel_sequence sequence;
-    std::uint64_t position = 0;  // FilePositionInformation: kept, not used
-    std::uint32_t mode = 0;      // FileModeInformation
-
-    kept_times kept;
-
-    // The client's caching: an oplock of this open, or the lease it shares with others. Null: none.
-    std::shared_ptr<server::lease> lease;
-
     wire::guid client{};
-    std::optional<durability> durable;      // null: ends with its connection
     std::optional<wire::guid> create_guid;  // from the CREATE that opened it
-    // Whether the same CREATE once more returns this open: until it is used ([MS-SMB2] 3.3.1.10).
-    bool is_replay_eligible = false;
-    std::optional<app_instance> instance;  // the application that has it open
+    std::optional<app_instance> instance;   // the application that has it open
 
-    server::lock_sequences lock_requests;
-    std::shared_ptr<directory_scan> scan;  // a query in progress holds it, too
-    fifo_lock watch_begins;                // held while a request begins the watch
-    std::unique_ptr<notify_watch> watch;
+private:
+    friend class open_table;
+
+    open_in_file in_file_;
+    std::atomic<open_phase> phase_{open_phase::making};
+    std::atomic<bool> keeps_times_{false};
+    std::atomic<const server::channel*> made_on_{nullptr};
+    mutable ranked_mutex<lock_rank::open> mutex_;
+    // Written under the mutex. The session takes its opens out before it is destroyed.
+    std::atomic<server::session*> session_{nullptr};
+    std::atomic<const server::tree*> tree_seen_{nullptr};
+    std::shared_ptr<server::tree> tree_ SLUICE_GUARDED_BY(mutex_);
+    std::optional<durability> durable_ SLUICE_GUARDED_BY(mutex_);  // null: ends with its connection
+    quota_hold counted_kept_ SLUICE_GUARDED_BY(mutex_);            // while its client is gone
+    channel_sequence sequence_ SLUICE_GUARDED_BY(mutex_);
+    kept_times kept_ SLUICE_GUARDED_BY(mutex_);
+    std::shared_ptr<directory_scan> scan_ SLUICE_GUARDED_BY(mutex_);
+    std::shared_ptr<io::file_handle> pages_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::smb::server

@@ -11,7 +11,7 @@ std::shared_ptr<open> open_table::make(const client_reference& by, std::size_t l
     shard& in = shards_[loop % shards];
     auto one = std::allocate_shared<open>(std::pmr::polymorphic_allocator<open>(&in.memory));
     one->counted = std::move(counted);
-    one->counted_locks = by.quotas().take(by, limit::locks, 0);
+    one->in_file_.counted_locks = by.quotas().take(by, limit::locks, 0);
     const lock_guard held(in.mutex);
     const std::uint64_t number = in.next++ * shards + loop % shards;
     one->id = {.persistent_part = le64(number), .volatile_part = le64(number)};

@@ -15,8 +15,7 @@ namespace sluice::smb::server {
 
 /// The opens that were made with a create guid and not used since, or are being made.
 /// Invariant: an entry is in the table until its place is destroyed, or the eligibility of its open ends.
-/// Monitor: any thread; `mutex_` guards the entries. The open that an entry leads to is not touched under it
-/// (today, the caller holds the server latch for that). Allocates: a node per entry.
+/// Monitor: any thread; `mutex_` guards the entries. Allocates: a node per entry.
 class replay_table {
 public:
     struct identity {
@@ -40,10 +39,13 @@ public:
         ~place() {
             if (table_ != nullptr) table_->remove(which_);
         }
+        /// `made` has the create guid. It may have ended in the meantime: then the entry goes.
         void keep(const std::shared_ptr<open>& made) noexcept {
-            made->create_guid = which_.create;
-            made->is_replay_eligible = true;
-            std::exchange(table_, nullptr)->keep(which_, made);
+            replay_table& table = *std::exchange(table_, nullptr);
+            table.keep(which_, made);
+            // seq_cst: either this finds the end, or the end finds that the open is eligible.
+            made->is_replay_eligible.store(true, std::memory_order_seq_cst);
+            if (made->has_ended()) table.end_eligibility(*made);
         }
 
     private:
@@ -62,7 +64,8 @@ public:
                                                                         bool is_replay);
     /// The open was used: its client has received the reply, and the guid may be used again.
     void end_eligibility(open& one) noexcept {
-        if (std::exchange(one.is_replay_eligible, false))
+        if (not one.is_replay_eligible.load(std::memory_order_seq_cst)) return;
+        if (one.is_replay_eligible.exchange(false, std::memory_order_seq_cst))
             remove({.client = one.client, .create = *one.create_guid});
     }
     [[nodiscard]] std::size_t size() const noexcept {

@@ -14,8 +14,8 @@ namespace sluice::smb::server {
 namespace {
 
 // Reloading the configuration replaces a share object: what clients connect to is the name.
-[[nodiscard]] bool is_same_share(const tree& a, const tree& b) noexcept {
-    return equal_ignoring_case(a.target->configuration().name, b.target->configuration().name);
+[[nodiscard]] bool is_same_share(const share& a, const share& b) noexcept {
+    return equal_ignoring_case(a.configuration().name, b.configuration().name);
 }
 
 // Opens of the file, by the name of `node`, that belong to other instances.
@@ -24,15 +24,17 @@ namespace {
     std::vector<std::shared_ptr<open>> others;
     const std::shared_ptr<file_state> file = r.host().files.find(node.key());
     if (file == nullptr) return others;
-    for (const open* one : file->opens()) {
-        const bool is_other = not one->is_closed and one->instance and one->instance->id == fresh.id and
-                              one->client != r.connection().agreed.client and
-                              is_same_share(*one->tree, *r.tree);
-        if (is_other and equal_ignoring_case(one->node->path(), node.path())) {
-            others.push_back(r.host().opens.find(one->id));
-            ENSURE(others.back().get() == one, "an open of a file is in the table");
+    {
+        const file_section held(*file);
+        for (open* const one : file->opens(held)) {
+            const bool is_other = one->is_live() and one->instance and one->instance->id == fresh.id and
+                                  one->client != r.connection().agreed.client and
+                                  is_same_share(*one->through, *r.tree->target);
+            if (is_other) others.push_back(one->shared_from_this());
         }
     }
+    std::erase_if(others,
+                  [&](const auto& one) { return not equal_ignoring_case(one->node->path(), node.path()); });
     return others;
 }
 
@@ -52,13 +54,15 @@ std::optional<app_instance> app_instance_in(const request& r, const wire::create
 }
 
 take_over take_over_file(const request& r, const app_instance& fresh, const vfs::node& node) {
-    ENSURE(r.host().latch().is_mine(), "files are taken over under the latch");
+    ENSURE(r.tree != nullptr and not r.tree->target->is_pipes(), "a CREATE of a file takes over");
     const std::vector<std::shared_ptr<open>> others = others_of(r, fresh, node);
     if (others.empty()) return take_over::none;
     if (not std::ranges::all_of(others, [&](const auto& each) { return is_newer(fresh, *each->instance); }))
         return take_over::refused;
-    for (const std::shared_ptr<open>& one : others)
+    for (const std::shared_ptr<open>& one : others) {
+        ENSURE(one->client != r.connection().agreed.client, "a client does not take over its own opens");
         (void)end_open(r.host(), *one);
+    }
     return take_over::ended;
 }
 

@@ -2,6 +2,7 @@
 
 #include "sluice/smb/server/file/lease.hpp"
 #include "sluice/smb/server/net/request.hpp"
+#include "sluice/smb/server/operation/lease_breaks.hpp"
 #include "sluice/smb/wire/create/create.hpp"
 
 // The caching of a file that clients are granted, by oplocks and leases, and the breaks that other
@@ -30,37 +31,73 @@ enum class caching_outcome : std::uint8_t {
 /// Whether an open with these rights only looks at attributes, and so concerns nobody's cache.
 [[nodiscard]] bool is_for_attributes(wire::access_mask access) noexcept;
 
-/// Breaks the leases and oplocks that conflict with an open. Returns `clear`; `blocked` where the rules say
-/// that one of them has to answer first; or `waited` if opens of theirs have ended.
-[[nodiscard]] caching_outcome ask_for_way(request& r, file_state& file,
-                                          const caching_intent& intent) noexcept;
-/// Waits until a lease or oplock of a file has changed, or an open of it has ended: returns `waited` or
-/// `cancelled`. Suspends: up to limits::break_within, with an interim reply.
-[[nodiscard]] io::task<caching_outcome> wait_for_caching(request& r, file_state& file) noexcept;
+/// A request that waits until a lease or oplock of a file has changed, or an open of it has ended. It enters
+/// the list in the section that has found the reason to wait; so it misses no change. Loop-owned, in the
+/// frame of the request. Lifetime: the file outlives it.
+class caching_wait {
+public:
+    caching_wait(const file_section& held, request& r, file_state& file) : changed_(r.loop()), file_(file) {
+        file_.add_caching_waiter(held, changed_);
+    }
+    caching_wait(const caching_wait&) = delete;
+    caching_wait& operator=(const caching_wait&) = delete;
+    ~caching_wait() {
+        const file_section held(file_);
+        file_.remove_caching_waiter(held, changed_);
+    }
+
+    /// Returns `waited` or `cancelled`. Suspends: up to limits::break_within, with an interim reply.
+    [[nodiscard]] io::task<caching_outcome> wait(request& r) noexcept;
+
+private:
+    event<wire::nt_status> changed_;
+    file_state& file_;
+};
+
+/// Decides the breaks of the leases and oplocks that conflict with an open. Returns `clear`, or `blocked`
+/// where the rules say that one of them has to answer first.
+[[nodiscard]] caching_outcome ask_for_way(const file_section& held, request& r, file_state& file,
+                                          const caching_intent& intent, decided_breaks& breaks) noexcept;
 
 /// The lease a CREATE asks to share, if there is one of its client and key. Null: none, or none was asked
-/// for.
+/// for. It may belong to another file, or have ended.
 [[nodiscard]] std::shared_ptr<lease> find_lease(const request& r, const wire::create_args& args) noexcept;
 
-/// Grants a new open as much of the caching it asks for as the other opens allow, and sets the
-/// reply, whose action is set, accordingly.
-void grant_caching(request& r, open& fresh, const wire::create_args& args, wire::create_reply& reply);
-/// Sets the caching of an open in the reply.
-void encode_caching(const open& one, wire::create_reply& reply) noexcept;
+/// The caching of an open, as the reply to its CREATE says it.
+struct told_caching {
+    wire::oplock_level level = wire::oplock_level::none;
+    std::optional<wire::lease> lease{};
+    bool has_handle = false;
+
+    void put_into(wire::create_reply& reply) const noexcept {
+        reply.oplock_level = level;
+        reply.contexts.lease = lease;
+    }
+};
+
+/// Grants a new open, which `action` has made, as much of the caching it asks for as the other opens allow,
+/// and returns that. Breaks of it wait for the reply (request::grants). `may_cache`: false if the facts in
+/// the reply may be outdated.
+[[nodiscard]] told_caching grant_caching(const file_section& held, request& r, open& fresh,
+                                         const wire::create_args& args, bool may_cache,
+                                         wire::create_action action);
+[[nodiscard]] told_caching caching_of(const file_section& held, const open& one) noexcept;
+/// Whether the client of an open caches its handle.
+[[nodiscard]] bool caches_handle(const file_section& held, const open& one) noexcept;
 
 /// The content of a file changes, or bytes of it are locked, through `by`: breaks the read caching
 /// of all others. Does not wait.
-void end_read_caching(server_context& host, file_state& file, const open* by) noexcept;
+void end_read_caching(const file_section& held, server_context& host, file_state& file, const open* by,
+                      decided_breaks& breaks) noexcept;
 
 /// A file will be renamed or removed: asks the clients that keep it open only to cache it to close
 /// it, and waits for all of them. Suspends. After `waited` the caller repeats all its checks.
 [[nodiscard]] io::task<caching_outcome> break_caches_for_name_change(request& r, file_state& file,
                                                                      const open* by) noexcept;
 /// The same for a file that is removed by the end of an open: does not wait.
-void end_handle_caching(server_context& host, file_state& file, const open* by) noexcept;
-
-/// An open has ended, and has left its file: discards its caching, and wakes the requests that wait
-/// for its answer.
-void end_caching(server_context& host, open& ending) noexcept;
+void end_handle_caching(const file_section& held, server_context& host, file_state& file, const open* by,
+                        decided_breaks& breaks) noexcept;
+/// Whether another open caches a handle of the file, which conflicts with a change of its name.
+[[nodiscard]] bool others_cache_handle(const file_section& held, file_state& file, const open* by) noexcept;
 
 }  // namespace sluice::smb::server

@@ -22,13 +22,14 @@ struct others {
     bool are_writing = false;     // the content is changing: data read now may be stale at once
 };
 
-[[nodiscard]] others others_than(const open& fresh, const lease* own) {
+[[nodiscard]] others others_than(const file_section& held, const open& fresh, const lease* own) {
     others found;
-    for (const open* one : fresh.file->opens()) {
+    for (const open* one : fresh.file->opens(held)) {
         ENSURE(one->file == fresh.file, "an open in the list of a file is of that file");
-        const lease* const theirs = one->lease.get();
+        const open_in_file& place = one->in_file(held);
+        const lease* const theirs = place.lease.get();
         if (one == &fresh or (own != nullptr and theirs == own)) continue;
-        found.are_writing |= one->pending_writes != 0;
+        found.are_writing |= place.pending_writes != 0;
         const bool has_oplock =
             theirs != nullptr and theirs->is_oplock() and theirs->held() != lease_state::none;
         const bool has_lease = theirs != nullptr and not theirs->is_oplock();
@@ -48,10 +49,10 @@ struct others {
     return wire::has(requested, lease_state::read) ? requested & known : lease_state::none;
 }
 
-[[nodiscard]] lease_state grantable(const open& fresh, const others& rest, lease_state requested,
-                                    wire::create_action action) noexcept {
+[[nodiscard]] lease_state grantable(const file_section& held, const open& fresh, const others& rest,
+                                    lease_state requested, wire::create_action action) noexcept {
     // Other servers cannot break a client's caching, so no client may cache anything.
-    if (fresh.file->peers() != nullptr) return lease_state::none;
+    if (fresh.file->has_peers()) return lease_state::none;
     // Only an open for attributes can exist next to one that caches writes; data it reads may be
     // stale.
     if (rest.cache_writes) return lease_state::none;
@@ -59,93 +60,116 @@ struct others {
     if (rest.are_writing) return lease_state::none;
     lease_state state = sensible(requested);
     // Reads from a cache would see through locks.
-    if (action != wire::create_action::overwritten and not fresh.file->locks().is_empty())
+    if (action != wire::create_action::overwritten and not fresh.file->locks(held).is_empty())
         state = without(state, lease_state::read | lease_state::handle);
     if (rest.forbid_writing) state = without(state, lease_state::write);
     ENSURE(wire::has(requested, state), "no more is granted than was requested");
     return sensible(state);
 }
 
-void grant_oplock(const request& r, open& fresh, const wire::create_args& args, wire::create_action action) {
-    const others rest = others_than(fresh, nullptr);
-    lease_state state = grantable(fresh, rest, state_of(args.oplock_level), action);
+// The reply that tells the client of its caching is not sent yet.
+void note_grant(request& r, open_in_file& fresh) {
+    if (fresh.lease == nullptr) return;
+    ENSURE(not r.grants, "a reply grants the caching of one open");
+    ++fresh.lease->untold_grants;
+    r.grants.emplace(r.host(), fresh.lease);
+}
+
+void grant_oplock(const file_section& held, const request& r, open& fresh, lease_state requested,
+                  wire::create_action action) {
+    const others rest = others_than(held, fresh, nullptr);
+    lease_state state = grantable(held, fresh, rest, requested, action);
     if (rest.cache_handles) state = lease_state::none;
     ENSURE(wire::has(state, state_of(level_of(state))), "a state that is not a level becomes a lower level");
     state = state_of(level_of(state));
     if (state == lease_state::none) return;
-    fresh.lease = r.host().leases.make(lease::kind::oplock, lease::identity{}, state, std::uint16_t{0});
-    fresh.lease->opens.push_back(&fresh);
+    std::shared_ptr<lease>& granted = fresh.in_file(held).lease;
+    granted =
+        r.host().leases.make(fresh.file, lease::kind::oplock, lease::identity{}, state, std::uint16_t{0});
+    granted->opens.push_back(&fresh);
 }
 
-void grant_lease(request& r, open& fresh, const wire::create_args& args, wire::create_action action) {
+// The lease of its key, if it is of this file and has not ended. Another file's, by a CREATE at the same
+// time, leaves none for this one: a key stands for one file.
+[[nodiscard]] std::shared_ptr<lease> find_or_make_lease(request& r, const open& fresh,
+                                                        const wire::lease& asked, lease_state granted) {
+    const lease::identity who{.client = r.connection().agreed.client, .key = asked.key};
+    const auto kind = asked.v2 ? lease::kind::lease_v2 : lease::kind::lease_v1;
+    const std::uint16_t epoch = asked.v2 ? asked.v2->epoch : std::uint16_t{0};
+    std::shared_ptr<lease> made = r.host().leases.make(fresh.file, kind, who, granted, epoch);
+    ENSURE(made->file == fresh.file and made->opens.empty(), "a new lease belongs to the file of its open");
+    return r.host().leases.add(made) ? made : nullptr;
+}
+
+void grant_lease(const file_section& held, request& r, open& fresh, const wire::create_args& args,
+                 bool may_cache, wire::create_action action) {
     const wire::lease& asked = *args.contexts.lease;
-    std::shared_ptr<lease> held = find_lease(r, args);
-    const others rest = others_than(fresh, held.get());
-    lease_state state = grantable(fresh, rest, asked.state, action);
+    const lease_state requested = may_cache ? asked.state : lease_state::none;
+    std::shared_ptr<lease> known = find_lease(r, args);
+    if (known != nullptr and (known->file != fresh.file or known->opens.empty())) return;
+    const others rest = others_than(held, fresh, known.get());
+    lease_state state = grantable(held, fresh, rest, requested, action);
     if (rest.have_oplocks) state = without(state, lease_state::handle);
-    if (held != nullptr) {
-        held->raise(sensible(asked.state), state);
-    } else {
-        const auto kind = asked.v2 ? lease::kind::lease_v2 : lease::kind::lease_v1;
-        const std::uint16_t epoch = asked.v2 ? asked.v2->epoch : std::uint16_t{0};
-        const lease::identity who{.client = r.connection().agreed.client, .key = asked.key};
-        held = r.host().leases.make(kind, who, state, epoch);
-        r.host().leases.add(held);
-    }
+    if (known == nullptr)
+        known = find_or_make_lease(r, fresh, asked, state);
+    else if (not known->parked)
+        known->raise(sensible(requested), state);
+    if (known == nullptr) return;
     if (asked.v2 and wire::has(asked.flags, wire::lease_flags::parent_key_set))
-        held->parent_key = asked.v2->parent_key;
-    ENSURE(not held->is_oplock() and held->who().key == asked.key, "a key names a lease");
-    held->opens.push_back(&fresh);
-    fresh.lease = std::move(held);
+        known->parent_key = asked.v2->parent_key;
+    ENSURE(not known->is_oplock() and known->who().key == asked.key, "a key names a lease");
+    known->opens.push_back(&fresh);
+    fresh.in_file(held).lease = std::move(known);
 }
 
 }  // namespace
 
 std::shared_ptr<lease> find_lease(const request& r, const wire::create_args& args) noexcept {
     if (args.oplock_level != oplock_level::lease or not args.contexts.lease) return nullptr;
-    std::shared_ptr<lease> found =
-        r.host().leases.find({.client = r.connection().agreed.client, .key = args.contexts.lease->key});
-    ENSURE(found == nullptr or (not found->is_oplock() and not found->opens.empty()),
-           "a lease is in the table until its last open ends");
-    return found;
+    return r.host().leases.find({.client = r.connection().agreed.client, .key = args.contexts.lease->key});
 }
 
-void grant_caching(request& r, open& fresh, const wire::create_args& args, wire::create_reply& reply) {
+bool caches_handle(const file_section& held, const open& one) noexcept {
+    const lease* const its = one.in_file(held).lease.get();
+    return its != nullptr and wire::has(its->held(), lease_state::handle);
+}
+
+told_caching grant_caching(const file_section& held, request& r, open& fresh, const wire::create_args& args,
+                           bool may_cache, wire::create_action action) {
+    open_in_file& place = fresh.in_file(held);
     ENSURE(
-        fresh.lease == nullptr and fresh.entry.is_inside() and fresh.entry.state() == entry_state::committed,
+        place.lease == nullptr and place.entry.is_inside() and place.entry.state() == entry_state::committed,
         "an open caches nothing before it is committed");
     // Directories get no leases: the server does not announce them, and clients watch directories instead.
     if (not fresh.is_directory()) {
         const bool wants_lease = args.oplock_level == oplock_level::lease and args.contexts.lease and
                                  r.connection().agreed.is_at_least(wire::dialect::smb_2_1);
-        if (wants_lease) {
-            grant_lease(r, fresh, args, reply.action);
-        } else {
-            grant_oplock(r, fresh, args, reply.action);
-        }
+        if (wants_lease)
+            grant_lease(held, r, fresh, args, may_cache, action);
+        else if (may_cache)
+            grant_oplock(held, r, fresh, state_of(args.oplock_level), action);
     }
-    encode_caching(fresh, reply);
+    note_grant(r, place);
+    return caching_of(held, fresh);
 }
 
-void encode_caching(const open& one, wire::create_reply& reply) noexcept {
-    reply.oplock_level = oplock_level::none;
-    if (one.lease == nullptr) return;
-    const lease& held = *one.lease;
-    if (held.is_oplock()) {
-        reply.oplock_level = level_of(held.held());
-        return;
-    }
-    reply.oplock_level = oplock_level::lease;
-    wire::lease told{.key = held.who().key, .state = held.held()};
-    if (held.is_breaking()) told.flags |= wire::lease_flags::break_in_progress;
-    if (held.has_epoch()) {
-        told.v2.emplace(wire::lease_v2_part{.parent_key = {}, .epoch = held.epoch()});
-        if (held.parent_key) {
+told_caching caching_of(const file_section& held, const open& one) noexcept {
+    const open_in_file& place = one.in_file(held);
+    if (place.lease == nullptr) return {};
+    const lease& granted = *place.lease;
+    const bool has_handle = wire::has(granted.held(), lease_state::handle);
+    if (granted.is_oplock())
+        return {.level = level_of(granted.held()), .lease = {}, .has_handle = has_handle};
+    wire::lease told{.key = granted.who().key, .state = granted.held()};
+    if (granted.is_breaking()) told.flags |= wire::lease_flags::break_in_progress;
+    if (granted.has_epoch()) {
+        told.v2.emplace(wire::lease_v2_part{.parent_key = {}, .epoch = granted.epoch()});
+        if (granted.parent_key) {
             told.flags |= wire::lease_flags::parent_key_set;
-            told.v2->parent_key = *held.parent_key;
+            told.v2->parent_key = *granted.parent_key;
         }
     }
-    reply.contexts.lease = told;
+    return {.level = oplock_level::lease, .lease = told, .has_handle = has_handle};
 }
 
 }  // namespace sluice::smb::server

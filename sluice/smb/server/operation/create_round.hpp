@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "sluice/smb/server/core/fifo_lock.hpp"
 #include "sluice/smb/server/file/file_state.hpp"
@@ -18,7 +19,7 @@ namespace sluice::smb::server {
 /// The rights to names that one round of a CREATE, LINK or RENAME holds: a place at the rename barrier, a
 /// pending name, and a directory whose names change. The destructor releases the rest of them.
 ///
-/// Loop-owned, in the frame of the round; constructed, used and destroyed under the latch.
+/// Loop-owned, in the frame of the round.
 class create_round {
 public:
     create_round(naming_state& names, io::io_multiplexer& loop) noexcept
@@ -29,7 +30,8 @@ public:
 
     /// Enters the rename barrier. If it returns false, wait for entered(), then call is_inside().
     [[nodiscard]] bool enter() noexcept { return names_.rename_barrier().lock_shared(barrier_); }
-    /// The same for a holder that is alone: the RENAME of a directory or a stream, a change of a reparse point.
+    /// The same for a holder that is alone: the RENAME of a directory or a stream, a change of a reparse
+    /// point.
     [[nodiscard]] bool enter_alone() noexcept { return names_.rename_barrier().lock(barrier_); }
     [[nodiscard]] event<wire::nt_status>& entered() noexcept { return entered_; }
     [[nodiscard]] bool is_inside() const noexcept { return names_.rename_barrier().is_held_by(barrier_); }
@@ -60,8 +62,10 @@ public:
 
 private:
     void release_directory() noexcept {
-        if (changed_ != nullptr) changed_->protocol().end_directory_change();
-        changed_.reset();
+        const std::shared_ptr<file_state> changed = std::exchange(changed_, nullptr);
+        if (changed == nullptr) return;
+        const file_section held(*changed);
+        changed->protocol(held).end_directory_change();
     }
 
     naming_state& names_;

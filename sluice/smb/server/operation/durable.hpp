@@ -14,15 +14,16 @@ namespace sluice::smb::server {
 [[nodiscard]] wire::nt_status check_durability(const wire::create_request_contexts& asked) noexcept;
 
 /// Makes a new open durable if that was requested and its client caches the handle; sets the reply
-/// accordingly. After grant_caching().
-void grant_durability(const request& r, open& fresh, const wire::create_args& args,
+/// accordingly. After grant_caching(). The open may have ended.
+void grant_durability(const request& r, open& fresh, const wire::create_args& args, bool caches_handle,
                       wire::create_reply& reply);
 void encode_durability(const open& one, wire::create_reply& reply) noexcept;
 
-/// Keeps a durable open when its connection is lost, for its client to come back to: takes it from its
-/// session and ends it after its time. False if it is not durable, its caching is being broken, or its
+/// Keeps a durable open when its connection is lost, for its client to come back to: takes it from `of`, its
+/// session, and ends it after its time. False if it is not durable, its caching is being broken, or its
 /// client has too many such opens; then the caller must end it.
-[[nodiscard]] bool keep_without_client(server_context& host, open& one) noexcept;
+[[nodiscard]] bool keep_without_client(server_context& host, const std::shared_ptr<open>& one,
+                                       session& of) noexcept;
 
 /// Which open a client wants back.
 struct reconnection {

@@ -42,25 +42,49 @@ public:
         : host_(host), file_(std::move(file)), granted_(loop), right_(granted_) {}
     removal(const removal&) = delete;
     removal& operator=(const removal&) = delete;
-    ~removal() { file_->protocol().end_removal(right_, is_removed_); }
+    ~removal() {
+        const file_section held(*file_);
+        file_->protocol(held).end_removal(right_, false);
+    }
 
     /// False: a rename of the file is in progress; wait for granted().
-    [[nodiscard]] bool begin() noexcept { return file_->protocol().begin_removal(right_); }
+    [[nodiscard]] bool begin() noexcept {
+        const file_section held(*file_);
+        return file_->protocol(held).begin_removal(right_);
+    }
+    /// Begins it, if it need not wait: every removal by name is quick, and no rename or other server delays
+    /// it.
+    [[nodiscard]] bool begin_at_once() noexcept {
+        const auto is_inline = [](const auto& by) { return by->node->domain().is_inline(); };
+        const file_section held(*file_);
+        open_protocol& protocol = file_->protocol(held);
+        const bool is_quick = not file_->has_peers() and protocol.are_names_free() and
+                              std::ranges::all_of(file_->removers(held), is_inline);
+        if (not is_quick) return false;
+        ENSURE(protocol.begin_removal(right_), "a removal that nothing delays begins");
+        return true;
+    }
     [[nodiscard]] event<nt_status>& granted() noexcept { return granted_; }
     /// Takes the opens whose names go; none if a rename has replaced the file.
     [[nodiscard]] removers take_names() noexcept {
-        removers by = file_->take_removers();
-        if (file_->protocol().phase() != delete_phase::removing) by.clear();
+        removers unused;  // released after the section
+        const file_section held(*file_);
+        removers by = file_->take_removers(held);
+        if (file_->protocol(held).phase() != delete_phase::removing) unused = std::exchange(by, {});
         return by;
     }
-    /// The names are gone, or not.
+    /// The names are gone, or not. Without this, nothing was removed.
     void end(const removers& by, nt_status status) noexcept {
-        if (by.empty() or status != nt_status::success) return;
-        ENSURE(host_.latch().is_mine() and not is_removed_, "a file is removed once");
-        vfs::volume& volume = by.front()->tree->volume();
-        host_.names_of(volume, is_beyond_mount(volume, *by.front()->node)).note_removal();
-        host_.files.forget(*file_);
-        is_removed_ = true;
+        const bool is_removed = not by.empty() and status == nt_status::success;
+        if (is_removed) {
+            vfs::volume& volume = by.front()->through->volume();
+            host_.names_of(volume, is_beyond_mount(volume, *by.front()->node)).note_removal();
+        }
+        const file_section held(*file_);
+        ENSURE(not is_removed or file_->protocol(held).phase() == delete_phase::removing,
+               "a file that was removed was being removed");
+        if (is_removed) host_.files.forget(held, *file_);
+        file_->protocol(held).end_removal(right_, is_removed);
     }
 
 private:
@@ -68,17 +92,13 @@ private:
     std::shared_ptr<file_state> file_;
     event<nt_status> granted_;
     name_right right_;
-    bool is_removed_ = false;
 };
 
 // Removes the file on the loop, if its domain is inline and no rename or other server delays it.
 [[nodiscard]] std::optional<nt_status> remove_at_once(server_context& host,
                                                       const std::shared_ptr<file_state>& file) noexcept {
-    const auto is_inline = [](const auto& by) { return by->node->domain().is_inline(); };
-    if (file->peers() != nullptr or not std::ranges::all_of(file->removers(), is_inline)) return std::nullopt;
-    if (file->protocol().is_marked()) return std::nullopt;  // a rename has to be waited for
     removal one(host, host.background.loop(), file);
-    if (not one.begin()) return std::nullopt;
+    if (not one.begin_at_once()) return std::nullopt;
     const removers by = one.take_names();
     const nt_status status = remove_names_inline(by);
     one.end(by, status);
@@ -91,11 +111,14 @@ private:
                                               std::optional<exclusive_claim>& alone) noexcept {
     for (std::chrono::milliseconds pause = limits::peer_pause_min;;
          pause = std::min(2 * pause, limits::peer_pause_max)) {
-        if (alone.emplace(file.peers()->file())) co_return;
-        alone.reset();
+        {
+            const file_section held(file);
+            if (alone.emplace(file.peers(held)->file())) co_return;
+            alone.reset();
+        }
         const deadline until(pause);
         io::task<bool> waiting = pass(host.background.loop(), until);
-        const bool has_slept = co_await unlatched(host.latch(), std::move(waiting));
+        const bool has_slept = co_await within_work(std::move(waiting));
         if (not has_slept) co_return;
     }
 }
@@ -104,25 +127,28 @@ private:
 [[nodiscard]] io::task<nt_status> remove_file(server_context& host, io::io_multiplexer& loop,
                                               std::shared_ptr<file_state> file) noexcept {
     removal one(host, loop, file);
-    if (not one.begin()) (void)co_await unlatched(host.latch(), one.granted().wait());
+    if (not one.begin()) (void)co_await within_work(one.granted().wait());
     const removers by = one.take_names();
     if (by.empty()) co_return nt_status::success;
     std::optional<exclusive_claim> alone;
-    if (file->peers() != nullptr) {
+    if (file->has_peers()) {
         io::task<void> waiting = wait_until_alone(host, *file, alone);
         co_await std::move(waiting);
     }
     vfs::fs_domain& domain = by.front()->node->domain();
-    const nt_status status =
-        co_await unlatched_call(host.latch(), domain.run(loop, [&] { return remove_names(by); }));
+    const nt_status status = co_await within_work(domain.run(loop, [&] { return remove_names(by); }));
     one.end(by, status);
+    if (alone) {
+        const file_section held(*file);
+        alone.reset();
+    }
     co_return status;
 }
 
 [[nodiscard]] io::task<void> remove_and_tell(server_context& host, std::shared_ptr<file_state> file,
                                              event<nt_status>* told) noexcept {
     // As in remove_for_request().
-    if (told != nullptr and file->peers() != nullptr) std::exchange(told, nullptr)->set(nt_status::success);
+    if (told != nullptr and file->has_peers()) std::exchange(told, nullptr)->set(nt_status::success);
     io::task<nt_status> removing = remove_file(host, host.background.loop(), std::move(file));
     const nt_status status = co_await std::move(removing);
     if (told != nullptr) told->set(status);
@@ -131,17 +157,16 @@ private:
 // The client is not kept waiting for other servers.
 [[nodiscard]] io::task<nt_status> remove_for_request(server_context& host, io::io_multiplexer& loop,
                                                      std::shared_ptr<file_state> file) noexcept {
-    if (file->peers() == nullptr) co_return co_await remove_file(host, loop, std::move(file));
+    if (not file->has_peers()) co_return co_await remove_file(host, loop, std::move(file));
     host.background.spawn(remove_and_tell(host, std::move(file), nullptr));
     co_return nt_status::success;
 }
 
 [[nodiscard]] io::task<void> remove_node(server_context& host, vfs::node_ptr node,
-                                         std::shared_ptr<tree> through) noexcept {
+                                         std::shared_ptr<share> through) noexcept {
     vfs::fs_domain& domain = node->domain();
-    (void)co_await unlatched_call(host.latch(),
-                                  domain.run(host.background.loop(), [&] { return vfs::remove(*node); }));
-    domain.discard(std::move(node), through->target);
+    (void)co_await within_work(domain.run(host.background.loop(), [&] { return vfs::remove(*node); }));
+    domain.discard(std::move(node), std::move(through));
 }
 
 }  // namespace
@@ -149,7 +174,6 @@ private:
 std::optional<nt_status> carry_out_removal(server_context& host, const std::shared_ptr<file_state>& file,
                                            open_protocol::removal_duty duty,
                                            event<nt_status>* told) noexcept {
-    ENSURE(host.latch().is_mine());
     ENSURE(not duty.of_file or file->base != nullptr, "the file that waits for a stream is the stream's");
     std::optional<nt_status> status = nt_status::success;
     if (duty.of_this) {
@@ -165,7 +189,7 @@ std::optional<nt_status> carry_out_removal(server_context& host, const std::shar
 io::task<nt_status> co_carry_out_removal(server_context& host, io::io_multiplexer& loop,
                                          std::shared_ptr<file_state> file,
                                          open_protocol::removal_duty duty) noexcept {
-    ENSURE(host.latch().is_mine(), "a removal begins under the latch");
+    ENSURE(loop.is_owner(), "a request removes a file on its loop");
     ENSURE(not duty.of_file or file->base != nullptr, "the file that waits for a stream is the stream's");
     nt_status status = nt_status::success;
     if (duty.of_this) status = co_await remove_for_request(host, loop, file);
@@ -178,29 +202,34 @@ io::task<nt_status> co_carry_out_removal(server_context& host, io::io_multiplexe
 
 void leave_uncommitted(server_context& host, const std::shared_ptr<open>& leaving,
                        bool has_created) noexcept {
-    ENSURE(leaving->session == nullptr, "an open of a client is ended, not left");
-    ENSURE(host.latch().is_mine(), "an open leaves under the latch");
-    ENSURE(not leaving->is_closed and leaving->pending_writes == 0,
-           "an open that is being made has not ended");
-    leaving->is_closed = true;
-    host.opens.remove(*leaving);
-    if (not leaving->entry.is_inside()) {
-        leaving->file.reset();
-        if (has_created) remove_unopened(host, std::move(leaving->node), leaving->tree);
-        return;
+    ENSURE(leaving->end() != open_phase::live, "an open of a client is ended, not left");
+    if (const std::shared_ptr<session> of = leaving->detach()) of->remove(leaving->id.volatile_part.value());
+    open_protocol::removal_duty duty;
+    bool was_inside = false;
+    if (const std::shared_ptr<file_state> file = leaving->file) {
+        const file_section held(*file);
+        open_in_file& place = leaving->in_file(held);
+        ENSURE(place.pending_writes == 0, "a CREATE that has failed does not empty the file any more");
+        was_inside = place.entry.is_inside();
+        if (was_inside) {
+            leaving->leave_file(held);
+            open_protocol& protocol = file->protocol(held);
+            duty = has_created ? protocol.leave_created(place.entry) : protocol.leave(place.entry);
+            ENSURE(not duty.of_this or file->opens(held).empty(), "a file goes with its last open");
+            if (has_created and duty.of_this) file->add_remover(held, leaving);
+            file->wake_caching_waiters(held);
+            place.claim.cancel();
+            place.claim_to_base.cancel();
+        }
     }
-    const std::shared_ptr<file_state> file = leaving->file;
-    leaving->leave_file();
-    open_protocol& protocol = file->protocol();
-    const open_protocol::removal_duty duty =
-        has_created ? protocol.leave_created(leaving->entry) : protocol.leave(leaving->entry);
-    ENSURE(not duty.of_this or file->opens().empty(), "a file goes with its last open");
-    if (has_created and duty.of_this) file->add_remover(leaving);
-    file->wake_caching_waiters();
-    (void)carry_out_removal(host, file, duty, nullptr);
+    host.opens.remove(*leaving);
+    if (was_inside)
+        (void)carry_out_removal(host, leaving->file, duty, nullptr);
+    else if (has_created)
+        remove_unopened(host, std::move(leaving->node), leaving->through);
 }
 
-void remove_unopened(server_context& host, vfs::node_ptr node, std::shared_ptr<tree> through) noexcept {
+void remove_unopened(server_context& host, vfs::node_ptr node, std::shared_ptr<share> through) noexcept {
     if (node->domain().is_inline()) {
         const vfs::fs_domain::inline_call call(node->domain());
         (void)vfs::remove(*node);

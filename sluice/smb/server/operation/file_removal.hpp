@@ -7,8 +7,7 @@
 #include "sluice/smb/server/file/open_protocol.hpp"
 #include "sluice/smb/server/open/open.hpp"
 
-// The removal of a file with its last open ([MS-FSA] 2.1.5.5). All functions: the caller holds the
-// latch.
+// The removal of a file with its last open ([MS-FSA] 2.1.5.5).
 
 namespace sluice::smb::server {
 
@@ -23,17 +22,17 @@ class server_context;
                                                                open_protocol::removal_duty duty,
                                                                event<wire::nt_status>* told) noexcept;
 
-/// The same for a request: the calls run in the domain of the file, and the latch is released during them.
+/// The same for a request: the calls run in the domain of the file.
 /// Returns the status of the removal; success if other servers still have the file open. Suspends.
 [[nodiscard]] io::task<wire::nt_status> co_carry_out_removal(server_context& host, io::io_multiplexer& loop,
                                                              std::shared_ptr<file_state> file,
                                                              open_protocol::removal_duty duty) noexcept;
 
-/// A CREATE has failed: its open leaves its file, if it has joined one, and the file that the CREATE has
-/// created goes with it, unless another open has joined.
+/// A CREATE has failed: its open leaves its session and its file, if it is in one, and the file that the
+/// CREATE has created goes with it, unless another open has joined. It has never been live.
 void leave_uncommitted(server_context& host, const std::shared_ptr<open>& leaving, bool has_created) noexcept;
 
 /// Removes a file that a CREATE has created, and that has no open. `through` keeps its volume.
-void remove_unopened(server_context& host, vfs::node_ptr node, std::shared_ptr<tree> through) noexcept;
+void remove_unopened(server_context& host, vfs::node_ptr node, std::shared_ptr<share> through) noexcept;
 
 }  // namespace sluice::smb::server

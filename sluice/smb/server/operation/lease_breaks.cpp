@@ -5,7 +5,6 @@
 
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
-#include "sluice/smb/wire/file/oplock_break.hpp"
 
 namespace sluice::smb::server {
 
@@ -14,19 +13,18 @@ using wire::nt_status;
 
 namespace {
 
-// Returns an open through which the holder can be notified.
-[[nodiscard]] open* reachable(const lease& of) noexcept {
-    const auto found = std::ranges::find_if(of.opens, [](const open* one) {
-        return one->session != nullptr and one->session->first_channel() != nullptr;
-    });
-    return found == of.opens.end() ? nullptr : *found;
+// The holder's client: the session of one of the opens that has an established channel.
+[[nodiscard]] std::shared_ptr<session> reachable(const std::vector<std::shared_ptr<open>>& opens) noexcept {
+    for (const std::shared_ptr<open>& one : opens)
+        if (std::shared_ptr<session> of = one->session(); of != nullptr and of->first_channel() != nullptr)
+            return of;
+    return nullptr;
 }
 
 // Whether breaks of it must be encrypted, independently of the session's other messages ([MS-SMB2]
 // 3.3.4.1.4).
-[[nodiscard]] bool must_encrypt(const lease& of) noexcept {
-    return std::ranges::any_of(
-        of.opens, [](const open* one) { return one->tree != nullptr and one->tree->requires_encryption; });
+[[nodiscard]] bool must_encrypt(const open& one) noexcept {
+    return one.through != nullptr and one.through->configuration().encryption == protection::required;
 }
 
 [[nodiscard]] wire::oplock_break_reply message_of(const lease& of, const open& via,
@@ -46,32 +44,38 @@ namespace {
 // The channels for a break, in the order to try them. The break of an oplock goes to the channel of its
 // CREATE first, behind that reply; the break of a lease, to the first channel of its client. Channels that
 // have not delivered an earlier break come last.
-[[nodiscard]] std::vector<channel*> ways_to(server_context& host, const lease& of, const open& via) {
-    const bool needs_cipher = must_encrypt(of);
+[[nodiscard]] std::vector<std::shared_ptr<channel>> ways_to(server_context& host,
+                                                            const std::shared_ptr<session>& via,
+                                                            bool is_oplock, const channel* opener,
+                                                            bool needs_cipher) {
     const std::vector<std::shared_ptr<session>> sessions =
-        of.is_oplock() ? std::vector{host.find_session(via.session->id)} : host.sessions.alike(*via.session);
-    std::vector<channel*> ways;
-    for (const bool wants_stuck : {false, true})
-        for (const std::shared_ptr<session>& one : sessions)
-            std::ranges::copy_if(one->channels, std::back_inserter(ways), [=](const channel* way) {
-                return way->is_established and not way->connection->is_closing() and
-                       way->connection->is_stuck() == wants_stuck and (way->sealer or not needs_cipher);
-            });
-    const auto opener = std::ranges::find(ways, via.made_on);
-    if (of.is_oplock() and opener != ways.end() and not(*opener)->connection->is_stuck())
-        std::rotate(ways.begin(), opener, std::next(opener));
-    return ways;
+        is_oplock ? std::vector{via} : host.sessions.alike(*via);
+    ENSURE(not is_oplock or opener == nullptr or sessions.size() == 1, "an oplock is of one session");
+    std::vector<std::shared_ptr<channel>> all;
+    std::vector<std::shared_ptr<channel>> stuck;
+    for (const std::shared_ptr<session>& one : sessions)
+        for (const std::shared_ptr<channel>& way : one->channels()) {
+            const bool is_usable = way->is_established() and not way->connection->is_closing() and
+                                   (way->sealer or not needs_cipher);
+            if (is_usable) (way->connection->is_stuck() ? stuck : all).push_back(way);
+        }
+    all.insert(all.end(), stuck.begin(), stuck.end());
+    const auto first =
+        std::ranges::find_if(all, [&](const auto& way) { return is_oplock and way.get() == opener; });
+    if (first != all.end() and not(*first)->connection->is_stuck())
+        std::rotate(all.begin(), first, std::next(first));
+    return all;
 }
 
 // A break that was sent, until it has arrived or does not matter any more.
 struct telling {
     std::weak_ptr<lease> of;
     std::uint32_t which = 0;  // number among the lease's breaks
-    wire::oplock_break_reply message;
+    wire::oplock_break_reply message{wire::oplock_break{}};
     bool needs_answer = false;
     bool must_encrypt = false;
-    std::vector<std::weak_ptr<channel>> tried;  // the last of them is in use
-    connection::place_in_stream end{};          // end of the message, on that
+    std::vector<std::weak_ptr<channel>> tried{};  // the last of them is in use
+    connection::place_in_stream end{};            // end of the message, on that
 
     // relaxed: a number, that orders nothing.
     [[nodiscard]] std::uint64_t place() const noexcept { return end->load(std::memory_order_relaxed); }
@@ -90,150 +94,275 @@ void look_later(server_context& host, telling what) {
                    [&host, what = std::move(what)]() mutable noexcept { see_to(host, std::move(what)); });
 }
 
-void send_over(server_context& host, telling what, channel& way) {
-    ENSURE(way.is_established and way.connection != nullptr, "a break goes to a channel in use");
+void send_over(server_context& host, telling what, const std::shared_ptr<channel>& way,
+               pending_break counted) {
     what.end = connection::no_place_yet();
-    const bool is_sealed = what.must_encrypt or way.session->requires_encryption;
-    way.connection->notify(way.shared_from_this(), is_sealed, wire::command::oplock_break, what.message,
-                           what.end);
-    what.tried.push_back(way.weak_from_this());
+    const bool is_sealed = what.must_encrypt or way->session->requires_encryption;
+    connection::notify(way, is_sealed, wire::command::oplock_break, what.message, what.end,
+                       std::move(counted));
+    what.tried.push_back(way);
     // A client that can have only one channel gets no second attempt.
-    if (wire::has(way.session->agreed.capabilities, wire::capabilities::multi_channel))
+    if (wire::has(way->session->agreed.capabilities, wire::capabilities::multi_channel))
         look_later(host, std::move(what));
+}
+
+// The opens that have a lease, for a caller outside its section.
+[[nodiscard]] std::vector<std::shared_ptr<open>> opens_of(const lease& of) {
+    std::vector<std::shared_ptr<open>> opens;
+    opens.reserve(of.opens.size());
+    for (open* const one : of.opens) {
+        ENSURE(one->file == of.file, "the opens of a lease are of its file");
+        opens.push_back(one->shared_from_this());
+    }
+    return opens;
+}
+
+// The break has not arrived, and its channel is gone or stuck: sends it on the next one.
+void try_next(server_context& host, telling what) noexcept {
+    const std::shared_ptr<lease> of = what.of.lock();
+    if (of == nullptr) return;
+    std::vector<std::shared_ptr<open>> opens;
+    {
+        const file_section held(*of->file);
+        if (what.is_over(*of)) return;
+        opens = opens_of(*of);
+        ENSURE(not opens.empty(), "a break that is not over has a holder");
+    }
+    const std::shared_ptr<session> via = reachable(opens);
+    if (via == nullptr) return;
+    const auto ways = ways_to(host, via, of->is_oplock(), opens.front()->made_on(), what.must_encrypt);
+    const auto next = std::ranges::find_if_not(ways, [&](const auto& one) { return what.has_tried(*one); });
+    pending_break counted;
+    if (next != ways.end())
+        send_over(host, std::move(what), *next, std::move(counted));
+    else if (what.needs_answer)
+        look_later(host, std::move(what));  // a new channel may come
 }
 
 // Checks whether it has arrived. If not, and its channel is gone or stuck, sends it on the next one
 // ([MS-SMB2] 3.3.4.6, .7).
 void see_to(server_context& host, telling what) noexcept {
-    ENSURE(host.latch().is_mine() and not what.tried.empty(),
-           "a break that was sent is looked after, under the latch");
+    ENSURE(not what.tried.empty(), "a break that was sent is looked after");
     const std::shared_ptr<lease> of = what.of.lock();
-    if (of == nullptr or what.is_over(*of)) return;
-    const std::shared_ptr<channel> way = what.tried.back().lock();
-    const bool is_there = way != nullptr and way->connection != nullptr;
-    if (is_there and way->connection->has_delivered(what.place())) {
-        // The channel may yet be lost with what the client has not looked at.
-        if (what.needs_answer) look_later(host, std::move(what));
-        return;
+    if (of == nullptr) return;
+    {
+        const file_section held(*of->file);
+        if (what.is_over(*of)) return;
     }
-    if (is_there) way->connection->note_stuck(what.place());
-    const open* const via = reachable(*of);
-    if (via == nullptr) return;
-    const std::vector<channel*> ways = ways_to(host, *of, *via);
-    const auto next =
-        std::ranges::find_if_not(ways, [&](const channel* one) { return what.has_tried(*one); });
-    if (next != ways.end())
-        send_over(host, std::move(what), **next);
-    else if (what.needs_answer)
-        look_later(host, std::move(what));  // a new channel may come
-}
-
-void tell(server_context& host, const std::shared_ptr<lease>& of, const break_notice& notice) {
-    const open* const via = reachable(*of);
-    if (via == nullptr) return;
-    const std::vector<channel*> ways = ways_to(host, *of, *via);
-    telling what{.of = of,
-                 .which = ++of->breaks_told,
-                 .message = message_of(*of, *via, notice),
-                 .needs_answer = notice.needs_answer,
-                 .must_encrypt = must_encrypt(*of),
-                 .tried = {}};
-    // Without a channel, the last connection is about to end, and its opens with it.
-    if (not ways.empty()) send_over(host, std::move(what), *ways.front());
-    if (not notice.needs_answer) return;
-    ENSURE(of->is_breaking() and not of->time_limit, "a holder has one time to answer one break");
-    of->time_limit = host.later.add(limits::break_within, [&host, held = std::weak_ptr(of)]() noexcept {
-        const std::shared_ptr<lease> late = held.lock();
-        ENSURE(late != nullptr, "a lease cancels its time limit when it ends");
-        late->time_limit.reset();
-        take_away(host, *late);
+    const std::shared_ptr<channel> way = what.tried.back().lock();
+    if (way == nullptr or way->has_ended()) return try_next(host, std::move(what));
+    way->connection->at_home([&host, what = std::move(what)](replier* on) mutable noexcept {
+        if (connection* const home = static_cast<connection*>(on)) {
+            if (home->has_delivered(what.place())) {
+                // The channel may yet be lost with what the client has not looked at.
+                if (what.needs_answer) look_later(host, std::move(what));
+                return;
+            }
+            home->note_stuck(what.place());
+        }
+        try_next(host, std::move(what));
     });
 }
 
-void end_opens(server_context& host, const lease& of);
-
-// The reply to an answer is sent before further breaks. In between, the client may have been granted
-// more, or a new break may have been sent: then this notification is outdated. `changes` is
-// lease::changes() at the time of the answer.
-[[nodiscard]] io::task<void> tell_afterwards(server_context& host, std::shared_ptr<lease> of,
-                                             break_notice notice, std::uint16_t changes) noexcept {
-    io::task<void> turn = next_turn(host.loop());
-    co_await unlatched(host.latch(), std::move(turn));
-    if (of->changes() != changes) co_return;
-    if (of->opens.empty() or (notice.needs_answer and not of->is_breaking())) co_return;
-    if (notice.needs_answer and reachable(*of) == nullptr)
-        end_opens(host, *of);
-    else
-        tell(host, of, notice);
+void wake_waiters(const file_section& held, lease& of) noexcept {
+    of.file->wake_caching_waiters(held);
 }
 
-void end_time_limit(server_context& host, lease& of) noexcept {
-    host.later.end(of.time_limit);
+// The answer to a break is late.
+void end_late(const std::weak_ptr<lease>& which, std::uint32_t number) noexcept {
+    const std::shared_ptr<lease> late = which.lock();
+    if (late == nullptr) return;
+    const file_section held(*late->file);
+    // Another break, or none, is in progress by now.
+    if (late->breaks_told != number or not late->is_breaking() or not late->time_limit) return;
+    late->time_limit.reset();
+    late->parked.reset();
+    late->time_out();
+    ENSURE(late->held() == lease_state::none, "a holder that is late has nothing any more");
+    wake_waiters(held, *late);
 }
 
-void wake_waiters(const lease& of) noexcept {
-    for (const open* one : of.opens)
-        one->file->wake_caching_waiters();
-}
-
-// The end of an open can end those of further leases. They wait in the list of the outermost call,
-// so that the stack does not grow with the opens of a client; each open once, so that neither does the list.
-void end_opens(server_context& host, const lease& of) {
-    std::vector<std::shared_ptr<open>>& ending = host.opens_to_end;
-    const bool is_outermost = ending.empty();
-    for (open* one : of.opens) {
-        ENSURE(one->lease.get() == &of, "an open that a lease names has that lease");
-        if (one->is_closed or std::exchange(one->is_in_opens_to_end, true)) continue;
-        ending.push_back(host.opens.find(one->id));
-        ENSURE(ending.back().get() == one, "an open that caches is in the table");
+// Begins the time limit of a break that needs an answer, or begins it again. Returns false if that is
+// outdated.
+[[nodiscard]] bool begin_time_limit(server_context& host, const std::shared_ptr<lease>& of,
+                                    std::uint32_t number) {
+    std::optional<timer_queue::entry> limit = host.later.add(
+        limits::break_within, [which = std::weak_ptr(of), number]() noexcept { end_late(which, number); });
+    bool is_current = false;
+    {
+        const file_section held(*of->file);
+        is_current = not of->opens.empty() and of->breaks_told == number and of->is_breaking();
+        if (is_current) std::swap(limit, of->time_limit);
+        ENSURE(not is_current or of->time_limit, "a break that is current has a time limit");
     }
-    if (not is_outermost) return;
-    for (std::size_t i = 0; i != ending.size(); ++i) {
-        const std::shared_ptr<open> one = ending[i];  // the list may grow
-        (void)host.functions().end_open(host, *one);
-    }
-    ending = {};  // with its memory
+    host.later.end(limit);
+    return is_current;
 }
 
 }  // namespace
 
-void ask_to_give_up(server_context& host, const std::shared_ptr<lease>& of, lease_state keep) {
-    ENSURE(host.latch().is_mine());
-    if (wire::has(keep, of->held())) return;
-    if (reachable(*of) == nullptr) {
-        end_opens(host, *of);
-        return;
-    }
-    if (const auto notice = of->ask(keep)) tell(host, of, *notice);
+decided_breaks::decision decided_breaks::describe(const file_section& held,
+                                                  const std::shared_ptr<lease>& of) {
+    ENSURE(held.is_of(*of->file), "a file is changed in a section of its own");
+    ENSURE(not of->opens.empty(), "a lease ends with its last open");
+    decision made;
+    made.of = of;
+    made.opens = opens_of(*of);
+    made.must_encrypt = std::ranges::any_of(made.opens, [](const auto& one) { return must_encrypt(*one); });
+    made.which = of->breaks_told;
+    of->is_being_sent = true;
+    return made;
 }
 
-nt_status take_answer(server_context& host, const std::shared_ptr<lease>& of, lease_state kept) {
-    ENSURE(host.latch().is_mine(), "an answer is taken under the latch");
-    // A break that was not sent yet has no time limit. An answer to it would end the break, and then
-    // begin its time: see tell_afterwards().
-    if (of->is_breaking() and not of->time_limit) return nt_status::unsuccessful;
-    const lease::answer answer = of->acknowledge(kept);
-    if (answer.status != nt_status::success) return answer.status;
-    end_time_limit(host, *of);
-    wake_waiters(*of);
-    if (answer.next) host.background.spawn(tell_afterwards(host, of, *answer.next, of->changes()));
+void decided_breaks::add(const file_section& held, server_context& host, const std::shared_ptr<lease>& of,
+                         lease_state keep) {
+    if (wire::has(keep, of->held())) return;
+    const auto notice = of->ask(keep);
+    if (notice) ++of->breaks_told;
+    if (notice and of->untold_grants == 0) return add_notice(held, host, of, *notice);
+    if (notice) of->parked = *notice;
+    // The notification is about to be sent, or has no answer yet: perhaps the holder cannot be reached any
+    // more.
+    if (not notice and of->is_being_sent) return;
+    decided_.push_back(describe(held, of));
+    decided_.back().notice = notice;
+    decided_.back().is_parked = notice.has_value();
+}
+
+void decided_breaks::add_parked(const file_section& held, server_context& host,
+                                const std::shared_ptr<lease>& of) {
+    ENSURE(held.is_of(*of->file), "a file is changed in a section of its own");
+    const std::optional<break_notice> parked = std::exchange(of->parked, std::nullopt);
+    if (not parked or of->opens.empty()) return;
+    if (not parked->needs_answer or of->is_breaking()) add_notice(held, host, of, *parked);
+}
+
+void decided_breaks::add_notice(const file_section& held, server_context& host,
+                                const std::shared_ptr<lease>& of, const break_notice& notice) {
+    ENSURE(of->untold_grants == 0, "a break follows the replies that grant the lease");
+    decision made = describe(held, of);
+    made.notice = notice;
+    made.message = message_of(*of, *made.opens.front(), notice);
+    if (host.loops().size() != 1) made.counted = pending_break(host.breaks);
+    decided_.push_back(std::move(made));
+}
+
+// An open that has come back to its client in the meantime, or has gone to another session, stays.
+bool decided_breaks::end_opens(server_context& host, const decision& of) noexcept {
+    ENSURE(outermost_ != nullptr, "opens end in the outermost call");
+    bool has_ended_any = false;
+    for (const std::shared_ptr<open>& one : of.opens) {
+        const std::shared_ptr<session> by = one->session();
+        if (by == nullptr or by->first_channel() == nullptr)
+            has_ended_any |= host.functions().end_open_of(host, *one, by.get());
+    }
+    return has_ended_any;
+}
+
+// Returns whether opens have ended.
+bool decided_breaks::settle(server_context& host, decision& one) noexcept {
+    bool has_ended_any = false;
+    std::shared_ptr<session> via = reachable(one.opens);
+    const auto is_left = [](const auto& each) { return not each->has_ended(); };
+    // Each turn ends an open, or finds that one has come back.
+    for (unsigned turns = 0;
+         via == nullptr and std::ranges::any_of(one.opens, is_left) and turns != limits::open_attempts_max;
+         ++turns) {
+        has_ended_any |= end_opens(host, one);
+        via = reachable(one.opens);
+    }
+    {
+        const file_section held(*one.of->file);
+        ENSURE(one.which <= one.of->breaks_told, "a break has the number of its decision");
+        one.of->is_being_sent = false;
+    }
+    if (via == nullptr or not one.notice) return has_ended_any;
+    if (one.notice->needs_answer and not begin_time_limit(host, one.of, one.which)) return has_ended_any;
+    if (one.is_parked) return has_ended_any;
+    const auto ways = ways_to(host, via, one.of->is_oplock(), one.opens.front()->made_on(), one.must_encrypt);
+    // Without a channel, the last connection is about to end, and its opens with it.
+    if (ways.empty()) return has_ended_any;
+    send_over(host,
+              {.of = one.of,
+               .which = one.which,
+               .message = one.message,
+               .needs_answer = one.notice->needs_answer,
+               .must_encrypt = one.must_encrypt},
+              ways.front(), std::move(one.counted));
+    return has_ended_any;
+}
+
+bool decided_breaks::send(server_context& host) noexcept {
+    if (decided_.empty()) return false;
+    if (outermost_ != nullptr) {
+        for (decision& each : decided_)
+            outermost_->decided_.push_back(std::move(each));
+        decided_.clear();
+        return false;
+    }
+    bool has_ended_any = false;
+    outermost_ = this;
+    for (std::size_t i = 0; i != decided_.size(); ++i) {
+        decision one = std::move(decided_[i]);  // the list may grow
+        has_ended_any |= settle(host, one);
+    }
+    ENSURE(std::exchange(outermost_, nullptr) == this, "the outermost call sends all breaks");
+    decided_.clear();
+    return has_ended_any;
+}
+
+nt_status take_answer(request& r, const std::shared_ptr<lease>& of, lease_state kept) {
+    std::optional<timer_queue::entry> limit;
+    {
+        const file_section held(*of->file);
+        if (of->opens.empty()) return nt_status::object_name_not_found;
+        // A break that was not announced yet cannot be answered.
+        if (of->is_breaking() and (not of->time_limit or of->parked)) return nt_status::unsuccessful;
+        const lease::answer answer = of->acknowledge(kept);
+        if (answer.status != nt_status::success) return answer.status;
+        limit = std::exchange(of->time_limit, std::nullopt);
+        wake_waiters(held, *of);
+        if (answer.next) {
+            ENSURE(not r.grants, "a reply to an answer grants nothing");
+            ++of->breaks_told;
+            of->parked = *answer.next;
+            ++of->untold_grants;
+            r.grants.emplace(r.host(), of);
+        }
+    }
+    r.host().later.end(limit);
     return nt_status::success;
 }
 
-void leave_lease(server_context& host, open& one) noexcept {
-    const std::shared_ptr<lease> of = std::exchange(one.lease, nullptr);
-    if (of == nullptr) return;
+std::shared_ptr<lease> leave_lease(const file_section& held, server_context& host, open& one) noexcept {
+    std::shared_ptr<lease> of = std::move(one.in_file(held).lease);
+    if (of == nullptr) return nullptr;
+    ENSURE(held.is_of(*of->file), "a file is changed in a section of its own");
     ENSURE(std::erase(of->opens, &one) == 1, "a lease names each of its opens once");
-    if (not of->opens.empty()) return;
-    end_time_limit(host, *of);
+    if (not of->opens.empty()) return of;
+    host.later.end(of->time_limit);
+    of->parked.reset();
     if (not of->is_oplock()) host.leases.remove(*of);
+    return of;
 }
 
 void take_away(server_context& host, lease& of) noexcept {
-    ENSURE(host.latch().is_mine(), "caching ends under the latch");
-    end_time_limit(host, of);
+    const file_section held(*of.file);
+    host.later.end(of.time_limit);
+    of.parked.reset();
     of.time_out();
-    wake_waiters(of);
+    ENSURE(not of.is_breaking() and not of.time_limit, "nothing is left of a break that was taken away");
+    wake_waiters(held, of);
+}
+
+void end_untold_grant(server_context& host, const std::shared_ptr<lease>& of) noexcept {
+    decided_breaks parked;
+    {
+        const file_section held(*of->file);
+        ENSURE(of->untold_grants != 0, "a reply that grants a lease is sent once");
+        if (--of->untold_grants == 0) parked.add_parked(held, host, of);
+    }
+    (void)parked.send(host);
 }
 
 }  // namespace sluice::smb::server

@@ -37,14 +37,13 @@ namespace {
 }  // namespace
 
 io::task<void> notice_losses(server_context& host, const connection& of) noexcept {
-    ENSURE(host.latch().is_mine() and of.loop().is_owner(),
-           "a connection asks on its own loop, under the latch");
+    ENSURE(of.loop().is_owner(), "a connection asks on its own loop");
     const std::string client = of.peer_host();
     for (std::size_t i = 0; i != host.loops().size(); ++i) {
         server_loop& there = *host.loops()[i];
         if (&there == &of.home() or not host.homes.has(client, i)) continue;
         io::task<void> noticing = io::uncancelled(notice_losses_at(host, there, client, of.loop()));
-        co_await unlatched(host.latch(), std::move(noticing));
+        co_await within_work(std::move(noticing));
     }
 }
 

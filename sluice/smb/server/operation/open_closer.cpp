@@ -5,6 +5,7 @@
 #include "sluice/smb/server/operation/caching.hpp"
 #include "sluice/smb/server/operation/create_round.hpp"
 #include "sluice/smb/server/operation/file_removal.hpp"
+#include "sluice/smb/server/operation/lease_breaks.hpp"
 
 namespace sluice::smb::server {
 
@@ -12,109 +13,163 @@ using wire::nt_status;
 
 namespace {
 
-// The removals that the end of an open leaves to its caller.
+// The work that the end of an open leaves to its caller, after the section of the file.
 struct leftover {
     std::shared_ptr<file_state> file;
     open_protocol::removal_duty duty;
+    decided_breaks breaks;
+    std::shared_ptr<lease> lease;  // perhaps the last to hold it
+    bool has_left = false;  // false: writes through the open are in progress; the last one does the rest
 
     [[nodiscard]] bool is_nothing() const noexcept { return not duty.of_this and not duty.of_file; }
 };
 
 // Gives up everything of an ended open that others see.
-[[nodiscard]] leftover let_go(server_context& host, open& one) noexcept {
-    ENSURE(one.is_closed and one.session == nullptr, "an open has ended before others see that it has");
-    ENSURE(one.pending_writes == 0, "an open keeps its place in the file until its last write has ended");
-    leftover left;
-    if (one.file != nullptr) {
-        const std::shared_ptr<file_state> file = one.file;
-        file->locks().release_all(one);
-        one.counted_locks.reset();
-        one.leave_file();
-        if (one.deletes_on_close) {
-            file->set_delete_pending(host.opens.find(one.id));
-            end_handle_caching(host, *file, &one);
-            end_watches_of_removed(*file);
-        }
-        end_caching(host, one);
-        one.claim.cancel();
-        one.claim_to_base.cancel();
-        left = {.file = file, .duty = file->protocol().leave(one.entry)};
+void leave(const file_section& held, server_context& host, open& one, leftover& left) noexcept {
+    open_in_file& place = one.in_file(held);
+    ENSURE(one.has_ended() and place.is_ending, "an open has ended before others see that it has");
+    ENSURE(place.pending_writes == 0, "an open keeps its place in the file until its last write has ended");
+    file_state& file = *one.file;
+    file.locks(held).release_all(one);
+    place.counted_locks.reset();
+    one.leave_file(held);
+    if (place.deletes_on_close) {
+        file.set_delete_pending(held, one.shared_from_this());
+        end_handle_caching(held, host, file, &one, left.breaks);
+        end_watches_of_removed(held, file);
     }
-    one.counted_kept.reset();
+    left.lease = leave_lease(held, host, one);
+    file.wake_caching_waiters(held);
+    place.claim.cancel();
+    place.claim_to_base.cancel();
+    left.duty = file.protocol(held).leave(place.entry);
+    left.has_left = true;
+}
+
+// The rest of the end of an open, after the section.
+void forget(server_context& host, open& one, leftover& left) noexcept {
+    ENSURE(left.has_left and not one.has_session(),
+           "an open leaves its session and its file before the table");
+    left.lease.reset();
     one.counted.reset();
-    host.opens.remove(one);  // perhaps the last to hold it: nothing of it is touched after
+    host.opens.remove(one);
+    (void)left.breaks.send(host);
+}
+
+// The open cannot be named any more. `told`: set when its last write has ended, if there are any.
+// `was_created`: the open is undone, and only a file that it has created is removed.
+[[nodiscard]] leftover finish(server_context& host, open& one, event<nt_status>* told,
+                              std::optional<bool> was_created = std::nullopt) noexcept {
+    ENSURE(one.has_ended(), "an open is finished after it has ended");
+    const std::shared_ptr<open> holding = one.shared_from_this();
+    if (const std::shared_ptr<session> of = one.detach()) of->remove(one.id.volatile_part.value());
+    open::loss lost = one.take_loss();
+    host.later.end(lost.end);
+    host.replays.end_eligibility(one);
+    if (one.pipe != nullptr) one.pipe->end();
+    one.drop_scan();
+    leftover left{.file = one.file, .duty = {}, .breaks = {}, .lease = {}, .has_left = one.file == nullptr};
+    if (one.file != nullptr) {
+        const file_section held(*one.file);
+        open_in_file& place = one.in_file(held);
+        place.is_ending = true;
+        if (place.watch != nullptr) place.watch->end_with_open();
+        if (was_created) place.deletes_on_close = *was_created and one.file->opens(held).size() == 1;
+        if (place.pending_writes == 0) {
+            leave(held, host, one, left);
+        } else {
+            place.told_of_end = told;
+            one.file->protocol(held).end(place.entry);
+        }
+    }
+    if (left.has_left) forget(host, one, left);
     return left;
 }
 
-// The open, which has not ended, cannot be named any more. Returns nothing while writes through it are in
-// progress: the last of them does the rest.
-[[nodiscard]] std::optional<leftover> begin_end(server_context& host, open& one) noexcept {
-    ENSURE(host.latch().is_mine());
-    ENSURE(not one.is_closed, "an open ends once");
-    one.is_closed = true;
-    if (session* const of = std::exchange(one.session, nullptr))
-        ENSURE(of->opens.erase(one.id.volatile_part.value()) == 1, "an open is in the table of its session");
-    if (one.durable) host.later.end(one.durable->end);
-    host.replays.end_eligibility(one);
-    if (one.pipe != nullptr) one.pipe->end();
-    end_watch(one);
-    one.scan.reset();
-    if (one.pending_writes == 0) return let_go(host, one);
-    one.file->protocol().end(one.entry);
-    return std::nullopt;
+// It has ended in that phase. Returns whether the caller does the rest: if its CREATE is in progress, that
+// does.
+[[nodiscard]] bool is_to_finish(open& one, open_phase before) noexcept {
+    ENSURE(one.has_ended(), "an open is finished after it has ended");
+    if (before == open_phase::making)
+        if (const std::shared_ptr<session> of = one.detach()) of->remove(one.id.volatile_part.value());
+    return before == open_phase::live;
+}
+
+nt_status carry_out(server_context& host, const leftover& left) noexcept {
+    ENSURE(left.has_left or left.is_nothing(), "the last open to leave removes the file");
+    if (not left.has_left or left.is_nothing()) return nt_status::success;
+    return carry_out_removal(host, left.file, left.duty, nullptr).value_or(nt_status::success);
 }
 
 }  // namespace
 
 nt_status end_open(server_context& host, open& one) noexcept {
-    if (one.is_closed) return nt_status::file_closed;
-    const std::optional<leftover> left = begin_end(host, one);
-    if (not left or left->is_nothing()) return nt_status::success;
-    return carry_out_removal(host, left->file, left->duty, nullptr).value_or(nt_status::success);
+    return is_to_finish(one, one.end()) ? finish_end(host, one) : nt_status::file_closed;
+}
+
+nt_status finish_end(server_context& host, open& one) noexcept {
+    const std::shared_ptr<open> holding = one.shared_from_this();
+    return carry_out(host, finish(host, one, nullptr));
+}
+
+void end_created_open(server_context& host, open& one, bool was_created) noexcept {
+    ENSURE(not was_created or one.file != nullptr, "a file is created, not a pipe");
+    const std::shared_ptr<open> holding = one.shared_from_this();
+    if (is_to_finish(one, one.end())) (void)carry_out(host, finish(host, one, nullptr, was_created));
+}
+
+bool end_open_of(server_context& host, open& one, const session* of) noexcept {
+    const std::optional<open_phase> before = one.end_if_of(of);
+    if (not before) return false;
+    if (is_to_finish(one, *before)) (void)finish_end(host, one);
+    return true;
 }
 
 io::task<nt_status> co_end_open(request& r, std::shared_ptr<open> one) noexcept {
-    if (one->is_closed) co_return nt_status::file_closed;
-    ENSURE(one->told_of_end == nullptr, "one request closes an open");
+    if (not is_to_finish(*one, one->end())) co_return nt_status::file_closed;
     event<nt_status> gone(r.loop());
-    one->told_of_end = &gone;
-    const std::optional<leftover> left = begin_end(r.host(), *one);
-    if (not left) co_return co_await unlatched(r.host().latch(), gone.wait());
-    one->told_of_end = nullptr;
-    if (left->is_nothing()) co_return nt_status::success;
-    co_return co_await co_carry_out_removal(r.host(), r.loop(), left->file, left->duty);
+    const leftover left = finish(r.host(), *one, &gone);
+    if (not left.has_left) co_return co_await within_work(gone.wait());
+    if (left.is_nothing()) co_return nt_status::success;
+    co_return co_await co_carry_out_removal(r.host(), r.loop(), left.file, left.duty);
 }
 
-// The end of a watch calls the file system.
-void end_watch(open& of) noexcept {
-    if (of.watch == nullptr) return;
-    of.watch->end_with_open();
-    of.node->domain().discard(std::move(of.watch), of.tree, vfs::waits_for_calls::yes);
-}
-
-void end_watches_of_removed(file_state& directory) noexcept {
-    ENSURE(directory.is_delete_pending(),
+void end_watches_of_removed(const file_section& held, file_state& directory) noexcept {
+    ENSURE(directory.is_delete_pending(held),
            "watches end with DELETE_PENDING only at a directory that is pending");
-    for (open* const one : directory.opens())
-        if (one->watch != nullptr) one->watch->end_for_removal();
+    for (open* const one : directory.opens(held))
+        if (notify_watch* const watch = one->in_file(held).watch.get()) watch->end_for_removal();
 }
 
-pending_write::pending_write(server_context& host, std::shared_ptr<open> of) noexcept
-    : host_(host), of_(std::move(of)) {
-    ENSURE(host_.latch().is_mine(), "a write begins under the latch");
-    ENSURE(not of_->is_closed, "a write begins before its open ends");
-    ++of_->pending_writes;
-    of_->file->begin_write();
-    end_read_caching(host_, *of_->file, of_.get());
+pending_write::pending_write(server_context& host, std::shared_ptr<open> of) noexcept : host_(host) {
+    decided_breaks breaks;
+    {
+        const file_section held(*of->file);
+        open_in_file& place = of->in_file(held);
+        if (place.is_ending) return;
+        ++place.pending_writes;
+        of->file->begin_write(held);
+        end_read_caching(held, host_, *of->file, of.get(), breaks);
+    }
+    ENSURE(of->file != nullptr and not of->is_directory(), "the data of a file are written");
+    of_ = std::move(of);
+    (void)breaks.send(host_);
 }
 
 pending_write::~pending_write() {
-    ENSURE(host_.latch().is_mine(), "a write ends under the latch");
-    ENSURE(of_->pending_writes != 0, "a write is counted until it ends");
-    of_->file->end_write();
-    if (--of_->pending_writes != 0 or not of_->is_closed) return;
-    event<nt_status>* const waiting = of_->told_of_end;
-    const leftover left = let_go(host_, *of_);
+    if (of_ == nullptr) return;
+    leftover left{.file = of_->file, .duty = {}, .breaks = {}, .lease = {}, .has_left = false};
+    event<nt_status>* waiting = nullptr;
+    {
+        const file_section held(*of_->file);
+        open_in_file& place = of_->in_file(held);
+        ENSURE(place.pending_writes != 0, "a write is counted until it ends");
+        of_->file->end_write(held);
+        if (--place.pending_writes != 0 or not place.is_ending) return;
+        waiting = std::exchange(place.told_of_end, nullptr);
+        leave(held, host_, *of_, left);
+    }
+    forget(host_, *of_, left);
     std::optional<nt_status> status = nt_status::success;
     if (not left.is_nothing()) status = carry_out_removal(host_, left.file, left.duty, waiting);
     if (waiting != nullptr and status) waiting->set(*status);

@@ -12,31 +12,35 @@ class server_context;
 /// durability ([MS-SMB2] 3.3.4.17). The open can no longer be named; its waiting requests end; its
 /// locks and its oplock are released; if it was the last open of a file to be removed, the file is
 /// removed. Everything by which other clients could detect its end waits for its last
-/// pending_write.
+/// pending_write. If its CREATE is in progress, that does the rest.
 ///
 /// `one` lives on as long as requests hold it. Blocks: for the file system, when a file is removed.
-/// Returns the status of that removal, success otherwise.
+/// Returns the status of that removal, success otherwise; FILE_CLOSED if it has ended.
 wire::nt_status end_open(server_context& host, open& one) noexcept;
+/// The same for a CREATE whose reply cannot be sent: it also removes a file that it has created, unless
+/// others have that open.
+void end_created_open(server_context& host, open& one, bool was_created) noexcept;
+/// The same if the open is still one of `of` (null: without its client). Returns whether this call has ended
+/// it.
+bool end_open_of(server_context& host, open& one, const session* of) noexcept;
+/// Ends an open whose phase the caller has changed from `live` to `ended`.
+wire::nt_status finish_end(server_context& host, open& one) noexcept;
 
-/// The same for CLOSE, whose reply shows other clients the end. Suspends: until pending writes are
-/// done.
+/// The same as end_open() for CLOSE, whose reply shows other clients the end. Suspends: until pending writes
+/// are done.
 [[nodiscard]] io::task<wire::nt_status> co_end_open(request& r, std::shared_ptr<open> one) noexcept;
 
-/// Ends the watch of an open, if it has one.
-void end_watch(open& of) noexcept;
-
 /// A directory will be removed: ends every watch of it with DELETE_PENDING.
-void end_watches_of_removed(file_state& directory) noexcept;
+void end_watches_of_removed(const file_section& held, file_state& directory) noexcept;
 
-/// A change of a file's content through an open, in progress: a request that releases the latch on the way,
-/// to write on another loop or to wait for a disk, holds one.
+/// A change of a file's content through an open, in progress.
 ///
 /// Invariants:
 ///   1. While it exists, no other client caches reads of the file: its constructor breaks their leases and
 ///      oplocks, and grant_caching() grants none.
 ///   2. The open keeps its place in the file until the last of these is destroyed, even if it has ended: an
 ///      open that conflicts with it finds the file as the request has left it.
-/// Thread safety: the caller of constructor and destructor holds the latch.
+/// Loop-owned, in the frame of a request.
 class [[nodiscard]] pending_write {
 public:
     pending_write(server_context& host, std::shared_ptr<open> of) noexcept;
@@ -44,9 +48,12 @@ public:
     pending_write& operator=(const pending_write&) = delete;
     ~pending_write();
 
+    /// False: the open has ended before, and nothing may be written.
+    [[nodiscard]] explicit operator bool() const noexcept { return of_ != nullptr; }
+
 private:
     server_context& host_;
-    std::shared_ptr<open> of_;
+    std::shared_ptr<open> of_;  // null if it had ended
 };
 
 }  // namespace sluice::smb::server

@@ -28,13 +28,13 @@ constexpr create_options shown_as_mode =
     create_options::no_intermediate_buffering | create_options::synchronous_io_alert |
     create_options::synchronous_io_nonalert | create_options::delete_on_close;
 
-[[nodiscard]] vfs::data_access data_of(access_mask access) noexcept {
-    return {.read = wire::has_any(access, access_mask::read_data | access_mask::execute),
-            .write = wire::has_any(access, access_mask::write_data | access_mask::append_data)};
-}
-
 // The name that a CREATE makes visible. Without the directory, whose key takes a call of its own to find:
 // CREATEs of one name in two directories may wait for each other.
+[[nodiscard]] bool has_no_entries(file_state& file) noexcept {
+    const file_section held(file);
+    return file.protocol(held).entries().empty();
+}
+
 [[nodiscard]] name_key key_of_new(const file_name& name) {
     const std::uint64_t stream = name.stream.empty() ? 0 : vfs::stream_number(name.stream);
     return {vfs::file_key{}, vfs::split_path(name.path).name, stream};
@@ -52,9 +52,18 @@ opening::opening(request& r, const wire::create_args& args, file_name name) noex
       match_(may_create() ? vfs::name_match::exact : vfs::name_match::any_case) {}
 
 opening::~opening() {
-    ENSURE(r_.host().latch().is_mine(), "a CREATE ends under the latch");
+    ENSURE(r_.loop().is_owner(), "a CREATE ends on its loop");
     if (not is_kept_) undo();
+    cancel_claims();
     discard_found();
+}
+
+void opening::cancel_claims() noexcept {
+    if (file_ == nullptr or not(claim_ or claim_to_base_)) return;
+    const file_section held(*file_);
+    ENSURE(file_->peers(held) != nullptr, "a claim is to a file of several servers");
+    claim_.cancel();
+    claim_to_base_.cancel();
 }
 
 // Closing descriptors may block.
@@ -126,8 +135,7 @@ bool opening::looks_in_any_case() noexcept {
 }
 
 io::task<opening::step> opening::look_up(create_round& round) noexcept {
-    claim_.cancel();
-    claim_to_base_.cancel();
+    cancel_claims();
     discard_found();
     file_.reset();
     base_.reset();
@@ -141,7 +149,7 @@ io::task<opening::step> opening::look_up(create_round& round) noexcept {
         .may_create = may_create(),
         .needs_rights = args_.disposition != create_disposition::create or not name_.stream.empty()};
     if (name_.stream.empty()) {
-        asked.soon = data_of(wire::mapped_for_files(args_.desired_access));
+        asked.soon = data_access_of(wire::mapped_for_files(args_.desired_access));
         asked.soon.write = asked.soon.write or overwrites();
     }
     round.begin_lookup();
@@ -173,9 +181,8 @@ io::task<opening::step> opening::use_existing(create_round& round) noexcept {
     const step taken = take_over_from_instances();
     if (taken != step::done) co_return taken;
     file_ = r_.host().files.of(found_.node->key());
-    ENSURE(file_->key() == found_.node->key(), "a state is found by its key");
     pending_creates& creates = round.names().creates();
-    if (creates.has_any() and file_->protocol().entries().empty()) {
+    if (creates.has_any() and has_no_entries(*file_)) {
         // Its creator may not have joined yet.
         const name_key name = key_of_new(name_);
         event<nt_status> woken(r_.loop());
@@ -206,56 +213,73 @@ sharing opening::wanted() const noexcept {
     return {.access = empties ? granted_ | access_mask::write_data : granted_, .share = args_.share_access};
 }
 
-io::task<opening::step> opening::join(create_round& round) noexcept {
-    open_protocol& protocol = file_->protocol();
-    const verdict found = protocol.check(wanted());
-    const caching_intent intent{
-        .access = granted_,
-        .overwrites = overwrites(),
-        .violates_sharing = found == verdict::sharing_violation,
-        .has_waited = has_waited_,
-        .takes_over = app_instance_in(r_, args_.contexts).has_value(),
-        .own = find_lease(r_, args_),
-    };
-    const caching_outcome way = ask_for_way(r_, *file_, intent);
-    if (way == caching_outcome::waited) co_return step::waited;  // opens have ended
-    if (way == caching_outcome::blocked) co_return co_await break_conflicting_caches(round);
-    if (protocol.check(wanted()) != found) co_return step::again;  // opens without a client have ended
+// Returns the next step after a verdict of the protocol; std::nullopt for `granted` and `blocked`.
+std::optional<opening::step> opening::step_of(verdict found) noexcept {
     switch (found) {
         case verdict::granted:
+        case verdict::blocked:
             break;
         case verdict::gone:
-            co_return step::again;
+            return step::again;
         case verdict::delete_pending:
-            co_return fail(nt_status::delete_pending);
+            return fail(nt_status::delete_pending);
         case verdict::sharing_violation:
-            co_return fail(nt_status::sharing_violation);
-        case verdict::blocked: {
-            share_entry none;
-            event<nt_status> woken(r_.loop());
-            waiting<open_protocol> blocked(protocol, woken);
-            (void)protocol.join(none, wanted(), blocked.place());
-            co_return co_await wait_for(round, woken);
-        }
+            return fail(nt_status::sharing_violation);
     }
+    return std::nullopt;
+}
+
+io::task<opening::step> opening::join(create_round& round) noexcept {
+    // Before the section, because the client may be at its limit, which is logged.
     status_ = begin_open();
     if (status_ != nt_status::success) co_return step::failed;
     take_node();
-    event<nt_status> unused(r_.loop());
-    waiting<open_protocol> granted(protocol, unused);
-    const verdict joined = protocol.join(fresh_->entry, wanted(), granted.place());
-    ENSURE(joined == verdict::granted, "nothing has changed since it was asked");
-    fresh_->enter_file();
-    if (overwrites()) emptying_.emplace(*fresh_);
-    co_return step::done;
+    ENSURE(fresh_->file == file_ and not emptying_, "an open joins the file that was found");
+    decided_breaks breaks;
+    std::optional<caching_wait> for_caching;
+    event<nt_status> woken(r_.loop());
+    waiting<file_state> blocked(*file_, woken);
+    verdict found = verdict::granted;
+    {
+        const file_section held(*file_);
+        open_protocol& protocol = file_->protocol(held);
+        found = protocol.check(wanted());
+        const caching_intent intent{
+            .access = granted_,
+            .overwrites = overwrites(),
+            .violates_sharing = found == verdict::sharing_violation,
+            .has_waited = has_waited_,
+            .takes_over = app_instance_in(r_, args_.contexts).has_value(),
+            .own = find_lease(r_, args_),
+        };
+        if (ask_for_way(held, r_, *file_, intent, breaks) == caching_outcome::blocked) {
+            for_caching.emplace(held, r_, *file_);
+        } else {
+            found = protocol.join(fresh_->in_file(held).entry, wanted(), blocked.place());
+            if (found == verdict::granted) {
+                fresh_->enter_file(held);
+                if (overwrites()) emptying_.emplace(held, *fresh_);
+            }
+        }
+    }
+    const bool has_ended_any = breaks.send(r_.host());
+    if (not for_caching and found == verdict::granted) co_return step::done;
+    leave();
+    if (for_caching) {
+        if (has_ended_any) co_return step::waited;
+        co_return co_await wait_for_caching(round, *for_caching);
+    }
+    if (has_ended_any) co_return step::again;
+    if (const auto next = step_of(found)) co_return *next;
+    co_return co_await wait_for(round, woken);
 }
 
 // Waits until those who cache the file have given it up.
-io::task<opening::step> opening::break_conflicting_caches(create_round& round) noexcept {
+io::task<opening::step> opening::wait_for_caching(create_round& round, caching_wait& blocked) noexcept {
     ENSURE(fresh_ == nullptr, "a CREATE that waits for a client has no open");
-    const std::shared_ptr<file_state> file = file_;
+    const std::shared_ptr<file_state> held = file_;  // while `blocked` is in its list
     round.release();
-    const caching_outcome outcome = co_await wait_for_caching(r_, *file);
+    const caching_outcome outcome = co_await blocked.wait(r_);
     if (outcome == caching_outcome::cancelled or r_.interrupted()) co_return fail(r_.wait_failure_status());
     has_waited_ = true;
     co_return step::waited;
@@ -288,18 +312,15 @@ io::task<opening::step> opening::create(create_round& round) noexcept {
     if (found_.directory) {
         const auto directory = r_.host().files.of(found_.directory->node->key());
         event<nt_status> woken(r_.loop());
-        waiting<open_protocol> blocked(directory->protocol(), woken);
-        switch (directory->protocol().begin_directory_change(blocked.place())) {
-            case verdict::granted:
-                round.holds_change_of(directory);
-                break;
-            case verdict::blocked:
-                co_return co_await wait_for(round, woken);
-            case verdict::gone:
-                co_return step::again;
-            default:
-                co_return fail(nt_status::delete_pending);
+        waiting<file_state> blocked(*directory, woken);
+        verdict found = verdict::granted;
+        {
+            const file_section held(*directory);
+            found = directory->protocol(held).begin_directory_change(blocked.place());
         }
+        if (const auto next = step_of(found)) co_return *next;
+        if (found == verdict::blocked) co_return co_await wait_for(round, woken);
+        round.holds_change_of(directory);
     }
     // Before the file exists, because the client may be at its limit.
     status_ = begin_open();
@@ -312,7 +333,7 @@ io::task<opening::step> opening::create(create_round& round) noexcept {
                           .is_directory = makes_directory()};
     vfs::fs_domain& domain = (found_.directory ? *found_.directory->node : *found_.node).domain();
     auto made = co_await r_.call(domain, [&] { return create_node(r_.accessor(), args_, wanted); });
-    ENSURE(not fresh_->is_closed and fresh_->session == nullptr,
+    ENSURE(fresh_->phase() == open_phase::making and not fresh_->has_session(),
            "an open that is being made is its CREATE's");
     if (not made) {
         if (refused_creation(made.error()) == step::again) co_return step::again;
@@ -348,23 +369,28 @@ void opening::grant_to_creator() noexcept {
 // table to forget that one.
 io::task<opening::step> opening::join_created() noexcept {
     for (unsigned waits = 0; waits != limits::caching_waits_max; ++waits) {
+        ENSURE(fresh_->file == nullptr, "an open joins one file");
         file_ = r_.host().files.of(fresh_->node->key());
         event<nt_status> woken(r_.loop());
-        waiting<open_protocol> blocked(file_->protocol(), woken);
-        const verdict found = file_->protocol().join(fresh_->entry, wanted(), blocked.place());
-        if (found == verdict::granted) {
-            fresh_->file = file_;
-            ENSURE(file_->key() == fresh_->node->key(), "a state is found by its key");
-            fresh_->enter_file();
-            co_return step::done;
+        waiting<file_state> blocked(*file_, woken);
+        fresh_->file = file_;
+        verdict found = verdict::granted;
+        bool is_removing = false;
+        {
+            const file_section held(*file_);
+            open_protocol& protocol = file_->protocol(held);
+            found = protocol.join(fresh_->in_file(held).entry, wanted(), blocked.place());
+            if (found == verdict::granted) fresh_->enter_file(held);
+            is_removing = protocol.phase() == delete_phase::removing;
         }
-        const bool is_removing = file_->protocol().phase() == delete_phase::removing;
+        if (found == verdict::granted) co_return step::done;
+        fresh_->file.reset();
         if (found == verdict::blocked) {
             (void)co_await r_.wait(woken);
         } else if (is_removing or found == verdict::gone) {
             const deadline until(std::chrono::milliseconds(1));
             io::task<bool> pausing = pass(r_.loop(), until);
-            (void)co_await unlatched(r_.host().latch(), std::move(pausing));
+            (void)co_await within_work(std::move(pausing));
         } else {
             co_return fail(found == verdict::delete_pending ? nt_status::delete_pending
                                                             : nt_status::sharing_violation);
@@ -374,116 +400,19 @@ io::task<opening::step> opening::join_created() noexcept {
     co_return fail(nt_status::sharing_violation);
 }
 
-// --- an open that has joined
-// -------------------------------------------------------------------------------------
-
-io::task<opening::step> opening::complete(create_round& round) noexcept {
-    ENSURE(fresh_->entry.is_inside() and fresh_->entry.state() == entry_state::joining,
-           "an open is completed after it has joined");
-    if (action_ != create_action::created) {
-        is_status_current_ = r_.host().files.changed_files() == changed_files_;
-        if (round.has_removals()) {
-            const auto status = co_await r_.call(*fresh_, [&] { return asked_status(*fresh_->node); });
-            if (not status or status->links == 0) co_return step::again;
-        }
-    }
-    if (peer_servers* const peers = r_.host().peers()) {
-        const step settled = co_await check_peer_servers(*peers);
-        if (settled == step::waited) {
-            leave();
-            round.release();
-            const deadline until(std::min(limits::peer_pause_min * (1 << std::min(peer_attempts_, 10U)),
-                                          limits::peer_pause_max));
-            io::task<bool> pausing = pass(r_.loop(), until);
-            (void)co_await unlatched(r_.host().latch(), std::move(pausing));
-        }
-        if (settled != step::done) co_return settled;
-    }
-    status_ = co_await prepare();
-    if (status_ == nt_status::success and r_.interrupted()) status_ = *r_.interrupted();
-    if (status_ == nt_status::success) status_ = register_open();
-    if (status_ != nt_status::success) co_return step::failed;
-    fresh_->file->protocol().commit(fresh_->entry, {.access = granted_, .share = args_.share_access});
-    co_return step::done;
-}
-
-// One attempt to claim the file among other servers.
-result<share_mode_lock_byte> opening::claim(peer_servers& peers) {
-    if (file_->key().stream == 0) return file_->peers_among(peers).claim(terms_of_file(wanted()), claim_);
-    base_ = r_.host().files.of(file_->key().whole_file());
-    const result<share_mode_lock_byte> at_base =
-        base_->peers_among(peers).claim(terms_of_stream_at_file(wanted()), claim_to_base_);
-    if (not at_base or *at_base != share_mode_lock_byte::none) return at_base;
-    return file_->peers_among(peers).claim(terms_of(wanted()), claim_);
-}
-
-// A server has the sign of the file to itself for microseconds; only a stopped process has it longer.
-io::task<opening::step> opening::check_peer_servers(peer_servers& peers) noexcept {
-    for (;;) {
-        const result<share_mode_lock_byte> in_the_way = claim(peers);
-        const bool is_busy =
-            not in_the_way and in_the_way.error() == std::errc::resource_unavailable_try_again;
-        if (not is_busy and not in_the_way) co_return fail(nt_status::insufficient_resources);
-        if (not is_busy and *in_the_way != share_mode_lock_byte::none)
-            co_return fail(wire::has(*in_the_way, share_mode_lock_byte::goes) ? nt_status::delete_pending
-                                                                              : nt_status::sharing_violation);
-        if (not is_busy) break;
-        if (++peer_attempts_ == limits::peer_attempts_max or r_.interrupted())
-            co_return fail(r_.interrupted().value_or(nt_status::sharing_violation));
-        if (action_ != create_action::created) co_return step::waited;
-        // A file that exists already cannot be created again.
-        const deadline until(limits::peer_pause_min);
-        io::task<bool> pausing = pass(r_.loop(), until);
-        (void)co_await unlatched(r_.host().latch(), std::move(pausing));
-    }
-    ENSURE(static_cast<bool>(claim_), "a file that no other server denies is claimed");
-    // Another server may have removed it before we had our sign up; from now on none will.
-    const auto status = co_await r_.call(*fresh_, [&] { return asked_status(*fresh_->node); });
-    if (status) found_.status = *status;
-    co_return status and status->links == 0 ? step::again : step::done;
-}
-
-io::task<nt_status> opening::prepare() noexcept {
-    const bool empties = overwrites() and action_ != create_action::created;
-    ENSURE(file_ == fresh_->file, "a CREATE prepares the file that it has joined");
-    ENSURE(empties == emptying_.has_value(), "an open that is going to empty the file is a writer of it");
-    preparation how{.overwrites = empties,
-                    .is_stream = not name_.stream.empty(),
-                    .data = data_of(granted_),
-                    .as_found = {}};
-    if (is_status_current_ and not file_->may_have_changed()) how.as_found = found_.status;
-    std::uint32_t ended_before = file_->ended_changes();
-    const auto call = [&] { return prepare_node(r_.accessor(), args_, *fresh_->node, how); };
-    std::expected<reply_facts, nt_status> known = std::unexpected(nt_status::success);
-    if (empties) {
-        known = co_await call_in_turn(r_, *fresh_, call);
-        emptying_.reset();
-        ended_before += 2;  // its own
-        action_ = args_.disposition == create_disposition::supersede ? create_action::superseded
-                                                                     : create_action::overwritten;
-    } else {
-        known = co_await r_.call(*fresh_, call);
-    }
-    // If a change has ended in between, ask again: the client may cache the size and the times.
-    for (unsigned i = 0; known and ended_before != file_->ended_changes() and i != limits::open_attempts_max;
-         ++i) {
-        ended_before = file_->ended_changes();
-        known =
-            co_await r_.call(*fresh_, [&] { return facts_for_reply(r_.accessor(), *fresh_->node, args_); });
-    }
-    if (not known) co_return known.error();
-    facts_ = *known;
-    file_->change_times().show_in(facts_.status, file_->key());
-    co_return nt_status::success;
-}
-
 // The open that is to become the client's. It has an ID, but no session.
 nt_status opening::begin_open() noexcept {
     ENSURE(fresh_ == nullptr, "a round creates one open");
     fresh_ = r_.host().opens.make(r_.session->admitted.client, r_.connection().home().number);
     if (fresh_ == nullptr) return nt_status::too_many_opened_files;
-    fresh_->tree = r_.tree;
+    fresh_->through = r_.tree->target;
     fresh_->share_access = args_.share_access;
+    fresh_->create_options = args_.options;
+    fresh_->mode.store(bits_of(args_.options & shown_as_mode), std::memory_order_relaxed);
+    fresh_->client = r_.connection().agreed.client;
+    fresh_->instance = app_instance_in(r_, args_.contexts);
+    if (args_.contexts.durable_v2 and r_.connection().agreed.is_at_least(wire::dialect::smb_3_0))
+        fresh_->create_guid = args_.contexts.durable_v2->create_guid;
     return nt_status::success;
 }
 
@@ -493,50 +422,26 @@ void opening::take_node() noexcept {
     fresh_->access = granted_;
 }
 
-nt_status opening::register_open() noexcept {
-    session& by = *r_.session;
-    if (by.opens.size() >= limits::opens_per_session_max) {
-        r_.host().rejections.add(limit::opens_per_session, by.user.name);
-        return nt_status::too_many_opened_files;
-    }
-    open& one = *fresh_;
-    ENSURE(one.session == nullptr and not one.is_closed, "an open is given to its session once");
-    ENSURE(one.tree == r_.tree, "an open is of the tree of its request");
-    one.session = &by;
-    one.made_on = r_.channel.get();
-    one.create_options = args_.options;
-    one.mode = bits_of(args_.options & shown_as_mode);
-    one.deletes_on_close = wants(create_options::delete_on_close);
-    one.client = r_.connection().agreed.client;
-    one.instance = app_instance_in(r_, args_.contexts);
-    claim_.keep(terms_of({.access = granted_, .share = args_.share_access}).up);
-    one.claim = std::move(claim_);
-    one.claim_to_base = std::move(claim_to_base_);
-    ENSURE(by.opens.emplace(one.id.volatile_part.value(), fresh_).second,
-           "an open comes to its session once");
-    r_.compound().file = one.id;
-    return nt_status::success;
-}
-
 // The round has failed, or begins again: the open goes, and with it the file that was created for it.
 void opening::leave() noexcept {
+    ENSURE(not is_committed_, "an open that is committed is ended, not left");
     emptying_.reset();
     const std::shared_ptr<open> leaving = std::exchange(fresh_, nullptr);
     const bool has_created = action_ == create_action::created;
     if (leaving != nullptr) {
         leave_uncommitted(r_.host(), leaving, has_created);
+        r_.compound().file.reset();
     }
     action_ = create_action::opened;
 }
 
 void opening::undo() noexcept {
     if (fresh_ == nullptr) return;
-    ENSURE(not fresh_->is_closed and fresh_->session == r_.session.get(),
-           "nothing suspends between the commit and keep()");
-    // Ending it must not remove a file that was there before.
-    fresh_->deletes_on_close = action_ == create_action::created and file_->opens().size() == 1;
-    (void)end_open(r_.host(), *fresh_);
+    if (not is_committed_) return leave();
+    r_.grants.reset();
     r_.compound().file.reset();
+    // Ending it must not remove a file that was there before.
+    end_created_open(r_.host(), *fresh_, action_ == create_action::created);
 }
 
 bool opening::wants(create_options option) const noexcept {

@@ -10,18 +10,24 @@
 
 namespace sluice::smb::server {
 
+/// Returns which data an open with these rights reads and writes.
+[[nodiscard]] inline vfs::data_access data_access_of(wire::access_mask access) noexcept {
+    return {.read = wire::has_any(access, wire::access_mask::read_data | wire::access_mask::execute),
+            .write = wire::has_any(access, wire::access_mask::write_data | wire::access_mask::append_data)};
+}
+
 /// One CREATE of a file, directory or stream in progress ([MS-SMB2] 3.3.5.9, [MS-FSA] 2.1.5.1): finds or
 /// creates the file, and respects share modes, leases and other servers. Lives in the command's frame.
 ///
 /// It works in rounds (create_round.hpp). A round looks the file up, joins it with an entry for its share
-/// mode, prepares it, and commits the entry. Its file-system calls may release the latch; the protocol of
-/// docs/algorithms/open_protocol.md shows the round what has changed. A round that has to
-/// wait for others gives everything up first, and the next one starts from the beginning. Nothing suspends
-/// between the commit and keep().
+/// mode, prepares it, and commits the entry. Other loops run during its calls, and between its sections of
+/// the file; the protocol of docs/algorithms/open_protocol.md shows the round what has changed. A round that
+/// has to wait for others gives everything up first, and the next one starts from the beginning.
 ///
 /// Invariants:
 ///   1. A round begins without an open, and so does every wait for another client.
-///   2. Until register_open(), the open has no session and does not end.
+///   2. Until register_open(), the open has no session. From then on, the session may end it: before the
+///   commit, the CREATE cleans up; afterwards, it is an open like any other.
 ///   3. An open that is going to empty the file is a writer of it (`emptying_`).
 ///   4. The granted access is within the access that the tree allows.
 class opening {
@@ -40,10 +46,13 @@ public:
     /// The reply is complete: the open is its client's.
     void keep() noexcept { is_kept_ = true; }
 
+    /// It may have ended.
     [[nodiscard]] const std::shared_ptr<open>& fresh() const noexcept { return fresh_; }
     [[nodiscard]] wire::create_action action() const noexcept { return action_; }
     /// The facts about the file in the reply.
     [[nodiscard]] const reply_facts& facts() const noexcept { return facts_; }
+    /// The caching that it was granted, as the reply says it.
+    [[nodiscard]] const told_caching& caching() const noexcept { return caching_; }
 
 private:
     enum class step : std::uint8_t { done, again, waited, failed };
@@ -54,9 +63,13 @@ private:
     [[nodiscard]] io::task<step> create(create_round& round) noexcept;
     [[nodiscard]] io::task<step> join(create_round& round) noexcept;
     [[nodiscard]] io::task<step> join_created() noexcept;
-    [[nodiscard]] io::task<step> complete(create_round& round) noexcept;
+    // Not in the frame of attempt(), which would not fit into a block of the frame pool.
+    [[nodiscard, gnu::noinline]] io::task<step> complete(create_round& round) noexcept;
     [[nodiscard]] io::task<step> wait_for(create_round& round, event<wire::nt_status>& woken) noexcept;
-    [[nodiscard]] io::task<step> break_conflicting_caches(create_round& round) noexcept;
+    [[nodiscard]] io::task<step> wait_for_caching(create_round& round, caching_wait& blocked) noexcept;
+    [[nodiscard]] io::task<step> commit() noexcept;
+    [[nodiscard]] std::optional<step> try_commit(bool may_cache) noexcept;
+    [[nodiscard]] std::optional<step> step_of(open_protocol::verdict found) noexcept;
     [[nodiscard]] io::task<wire::nt_status> prepare() noexcept;
 
     [[nodiscard]] wire::nt_status check_existing() noexcept;
@@ -76,6 +89,7 @@ private:
     [[nodiscard]] wire::nt_status register_open() noexcept;
     void leave() noexcept;
     void undo() noexcept;
+    void cancel_claims() noexcept;
     [[nodiscard]] sharing wanted() const noexcept;
     [[nodiscard]] result<share_mode_lock_byte> claim(peer_servers& peers);
     [[nodiscard]] io::task<step> check_peer_servers(peer_servers& peers) noexcept;
@@ -103,20 +117,24 @@ private:
     wire::create_action action_ = wire::create_action::opened;
     wire::nt_status status_ = wire::nt_status::success;
     reply_facts facts_;
-    std::shared_ptr<open> fresh_;  // joining, then committed
+    std::uint32_t facts_changes_ = 0;  // file_state::ended_changes() when they were asked for
+    std::shared_ptr<open> fresh_;      // joining, then committed
+    told_caching caching_;
+    bool is_committed_ = false;
 
     // While the open is going to empty the file, it is a writer of it: others are granted no read caching.
     class emptying {
     public:
-        explicit emptying(open& of) noexcept : of_(of) {
-            ++of_.pending_writes;
-            of_.file->begin_write();
+        emptying(const file_section& held, open& of) noexcept : of_(of) {
+            ++of_.in_file(held).pending_writes;
+            of_.file->begin_write(held);
         }
         emptying(const emptying&) = delete;
         emptying& operator=(const emptying&) = delete;
         ~emptying() {
-            --of_.pending_writes;
-            of_.file->end_write();
+            const file_section held(*of_.file);
+            --of_.in_file(held).pending_writes;
+            of_.file->end_write(held);
         }
 
     private:

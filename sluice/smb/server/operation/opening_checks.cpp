@@ -13,7 +13,7 @@ using wire::create_options;
 using wire::nt_status;
 
 nt_status opening::check_existing() noexcept {
-    ENSURE(r_.host().latch().is_mine(), "the state of a file is read under the latch");
+    ENSURE(found_.node != nullptr, "a file that exists has a node");
     const auto file = r_.host().files.find(found_.node->key());
     if (file != nullptr and file->is_delete_pending()) return nt_status::delete_pending;
     if (args_.disposition == create_disposition::create) return nt_status::object_name_collision;
@@ -110,8 +110,9 @@ nt_status opening::check_lease_key() const noexcept {
     // By its state: a key changes when the file is renamed or replaced.
     const bool is_there = found_.node != nullptr and not found_.is_stream_missing;
     const auto file = is_there ? r_.host().files.find(found_.node->key()) : nullptr;
-    const bool is_same = file != nullptr and file == held->opens.front()->file;
-    return is_same ? nt_status::success : nt_status::invalid_parameter;
+    if (file == held->file) return nt_status::success;
+    const file_section section(*held->file);
+    return held->opens.empty() ? nt_status::success : nt_status::invalid_parameter;
 }
 
 }  // namespace sluice::smb::server

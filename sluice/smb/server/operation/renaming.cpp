@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/smb/server/core/limits.hpp"
@@ -31,7 +32,7 @@ namespace {
     open& one = *renamed;
     if (wish.makes_link or one.node->stream_name().empty()) co_return nt_status::invalid_parameter;
     // Other servers know a stream by its name.
-    if (one.file->peers() != nullptr) co_return nt_status::not_supported;
+    if (one.file->has_peers()) co_return nt_status::not_supported;
     // If the target names the file, even this one, Windows opens the file again, and conflicts with
     // itself.
     if (not wish.target.starts_with(':')) co_return nt_status::sharing_violation;
@@ -44,15 +45,19 @@ namespace {
         (void)co_await r.wait(alone.entered());
         if (not alone.is_inside()) co_return *r.interrupted();
     }
-    if (one.is_closed) co_return nt_status::file_closed;
+    if (one.has_ended()) co_return nt_status::file_closed;
     // Like an open file, an open stream is never replaced, not even with POSIX semantics. Another stream with
     // the same number would share one state with this one.
-    vfs::file_key target = one.file->key();
-    ENSURE(target.stream != 0 and one.file->base != nullptr, "the state of a stream has its file");
-    target.stream = vfs::stream_number(*name);
-    const auto there = r.host().files.find(target);
-    if (there != nullptr and there != one.file and not there->opens().empty())
-        co_return wish.replaces ? nt_status::access_denied : nt_status::object_name_collision;
+    vfs::file_key target{};
+    {
+        const file_section held(*one.file);
+        target = one.file->key(held);
+        ENSURE(target.stream != 0 and one.file->base != nullptr, "the state of a stream has its file");
+        target.stream = vfs::stream_number(*name);
+        const auto there = r.host().files.find(target);
+        if (there != nullptr and there != one.file and not there->opens(held).empty())
+            co_return wish.replaces ? nt_status::access_denied : nt_status::object_name_collision;
+    }
     const auto taken = wish.replaces ? vfs::when_taken::replace : vfs::when_taken::refuse;
     const std::string before(one.node->stream_name());
     const nt_status status = co_await call_in_turn(r, one, [&] {
@@ -62,8 +67,9 @@ namespace {
         return done ? nt_status::success : status_of(done.error());
     });
     if (status != nt_status::success) co_return status;
-    r.host().files.change_key(*one.file, target);
-    for (open* const other : one.file->opens()) {
+    const file_section held(*one.file);
+    r.host().files.change_key(held, *one.file, target);
+    for (open* const other : one.file->opens(held)) {
         if (not equal_ignoring_case(other->node->stream_name(), before)) continue;
         if (const auto names = vfs::names_of(*other->node)) (*names)->follow_stream_name(*name);
     }
@@ -127,7 +133,6 @@ using file_list = std::vector<std::shared_ptr<file_state>>;
 // loop.
 struct candidate {
     std::shared_ptr<open> one;
-    std::shared_ptr<tree> through;
     bool is_beneath = false;
 };
 
@@ -136,10 +141,9 @@ struct candidate {
 [[nodiscard]] std::vector<candidate> opens_around(server_context& host, const open& directory) {
     std::vector<candidate> found;
     for (const std::shared_ptr<open>& one : host.opens.all()) {
-        const bool is_file = one->file != nullptr and one->node != nullptr and not one->is_closed;
-        if (not is_file or one.get() == &directory) continue;
-        if (one->file->key().image != directory.file->key().image) continue;
-        if (may_search(one->node->domain(), directory.node->domain())) found.push_back({one, one->tree});
+        if (not one->is_live() or one->is_pipe() or one.get() == &directory) continue;
+        if (one->file->image != directory.file->image) continue;
+        if (may_search(one->node->domain(), directory.node->domain())) found.push_back({.one = one});
     }
     return found;
 }
@@ -151,7 +155,7 @@ struct candidate {
     const nt_status searched = co_await r.call(directory, [&] {
         search_beneath search(*directory.node);
         for (candidate& each : opens)
-            each.is_beneath = search.has(*each.one->node, *each.through->target);
+            each.is_beneath = search.has(*each.one->node, *each.one->through);
         return nt_status::success;
     });
     if (searched != nt_status::success) co_return std::unexpected(searched);
@@ -207,8 +211,10 @@ struct name_lookup {
     return found;
 }
 
-[[nodiscard]] auto order_of(const file_state& of) noexcept {
-    return std::tuple(of.key().image, of.key().volume, of.key().file);
+[[nodiscard]] auto order_of(file_state& of) noexcept {
+    const file_section held(of);
+    const vfs::file_key key = of.key(held);
+    return std::tuple(key.image, key.volume, key.file);
 }
 
 // The rights to the names of two files: a rename mark at each, in the order of their keys.
@@ -219,7 +225,7 @@ public:
     rename_marks& operator=(const rename_marks&) = delete;
     ~rename_marks() { release(false); }
 
-    /// Marks both; either may be null. False: the request was interrupted. Suspends, and releases the latch.
+    /// Marks both; either may be null. False: the request was interrupted. Suspends.
     [[nodiscard]] io::task<bool> set(std::shared_ptr<file_state> source,
                                      std::shared_ptr<file_state> target) noexcept {
         source_.file = std::move(source);
@@ -232,18 +238,19 @@ public:
             if (each->file == nullptr) continue;
             each->granted.emplace(r_.loop());
             each->right.emplace(*each->granted);
-            if (each->file->protocol().mark(*each->right)) continue;
+            if (begin(*each)) continue;
             (void)co_await r_.wait(*each->granted);
-            if (not each->right->is_held()) co_return false;
+            if (not is_held(*each)) co_return false;
         }
         co_return true;
     }
     /// Whether a file has been removed before it was marked: look its name up again.
     [[nodiscard]] bool finds_removed() const noexcept { return is_removed(source_) or is_removed(target_); }
-    /// Releases the marks. Returns whether the target, which the rename has replaced, is removed now.
-    bool release(bool has_replaced) noexcept {
-        (void)release(source_, false);
-        return release(target_, has_replaced);
+    /// Releases the marks. `has_replaced`: the rename has replaced the target, and has counted the removal.
+    /// If no open has that any more, the file table forgets it.
+    void release(bool has_replaced) noexcept {
+        release(source_, false);
+        release(target_, has_replaced);
     }
 
 private:
@@ -252,14 +259,28 @@ private:
         std::optional<event<nt_status>> granted;
         std::optional<name_right> right;  // before `granted` goes
     };
-    [[nodiscard]] static bool is_removed(const mark& one) noexcept {
-        return one.file != nullptr and one.file->protocol().phase() == delete_phase::removed;
+    [[nodiscard]] static bool begin(mark& one) noexcept {
+        const file_section held(*one.file);
+        return one.file->protocol(held).mark(*one.right);
     }
-    bool release(mark& one, bool has_replaced) noexcept {
-        const bool was_removed = one.right and one.file->protocol().unmark(*one.right, has_replaced);
+    [[nodiscard]] static bool is_held(const mark& one) noexcept {
+        const file_section held(*one.file);
+        return one.right->is_held();
+    }
+    [[nodiscard]] static bool is_removed(const mark& one) noexcept {
+        if (one.file == nullptr) return false;
+        const file_section held(*one.file);
+        return one.file->protocol(held).phase() == delete_phase::removed;
+    }
+    void release(mark& one, bool has_replaced) noexcept {
+        if (not one.right) return;
+        {
+            const file_section held(*one.file);
+            if (one.file->protocol(held).unmark(*one.right, has_replaced))
+                r_.host().files.forget(held, *one.file);
+        }
         one.right.reset();
         one.granted.reset();
-        return was_removed;
     }
 
     request& r_;
@@ -281,24 +302,28 @@ public:
     directory_entry_guard& operator=(const directory_entry_guard&) = delete;
     // If the directory was deleted in between, the open that deleted it carries out the removal.
     ~directory_entry_guard() { leave(); }
-    void leave() noexcept { (void)directory_->protocol().leave(entry_); }
+    void leave() noexcept {
+        if (not std::exchange(is_inside_, false)) return;
+        const file_section held(*directory_);
+        (void)directory_->protocol(held).leave(entry_);
+    }
 
     [[nodiscard]] open_protocol::verdict join(waiter& blocked) noexcept {
-        return directory_->protocol().join(entry_, writing_names, blocked);
+        const file_section held(*directory_);
+        const open_protocol::verdict found = directory_->protocol(held).join(entry_, writing_names, blocked);
+        is_inside_ = found == open_protocol::verdict::granted;
+        return found;
     }
 
 private:
     std::shared_ptr<file_state> directory_;
     share_entry entry_;
+    bool is_inside_ = false;
 };
 
-// Whether another open caches a handle of the file, which conflicts with a change of its name.
-[[nodiscard]] bool caches_handle(const file_state& file, const open* by) noexcept {
-    return std::ranges::any_of(file.opens(), [by](const open* one) {
-        const bool is_own = by != nullptr and one->lease == by->lease;
-        return one->lease != nullptr and not is_own and
-               wire::has(one->lease->held(), wire::lease_state::handle);
-    });
+[[nodiscard]] bool has_opens(file_state& file) noexcept {
+    const file_section held(file);
+    return not file.opens(held).empty();
 }
 
 // One file gets a new name, in rounds like those of a CREATE (create_round.hpp).
@@ -384,9 +409,10 @@ private:
             co_return fail(*r_.interrupted());
         if (marks.finds_removed()) co_return step::again;
 
-        directory_entry_guard entry(files.of(found_.parent->key()));
+        const std::shared_ptr<file_state> directory = files.of(found_.parent->key());
+        directory_entry_guard entry(directory);
         event<nt_status> woken(r_.loop());
-        waiting<open_protocol> blocked(files.of(found_.parent->key())->protocol(), woken);
+        waiting<file_state> blocked(*directory, woken);
         switch (entry.join(blocked.place())) {
             case open_protocol::verdict::granted:
                 break;
@@ -422,10 +448,9 @@ private:
         vfs::volume& volume = r_.tree->volume();
         vfs::fs_domain& domain = is_beyond_mount_ ? *volume.crossing_domain() : one_->node->domain();
         status_ = co_await r_.call(domain, [&] { return carry_out(); });
-        ENSURE(not target or target->protocol().is_marked(), "a file that may be replaced is marked");
         const bool has_replaced = replaces and status_ == nt_status::success;
         if (has_replaced) round.names().note_removal();
-        if (marks.release(has_replaced)) files.forget(*target);
+        marks.release(has_replaced);
         co_return status_ == nt_status::success ? step::done : step::failed;
     }
 
@@ -433,7 +458,10 @@ private:
     [[nodiscard]] file_list in_the_way(const std::shared_ptr<file_state>& target) const {
         file_list found;
         const auto add = [&](const std::shared_ptr<file_state>& file) {
-            if (caches_handle(*file, one_.get())) found.push_back(file);
+            // An open has its lease in its own file.
+            const open* const by = one_->file == file ? one_.get() : nullptr;
+            const file_section held(*file);
+            if (others_cache_handle(held, *file, by)) found.push_back(file);
         };
         if (not wish_.makes_link) add(one_->file);
         if (target != nullptr and not wish_.is_posix) add(target);
@@ -445,7 +473,8 @@ private:
     // Counts as one attempt: clients could cache the files again each time.
     [[nodiscard]] io::task<step> break_conflicting_caches(file_list others) noexcept {
         for (const std::shared_ptr<file_state>& other : others) {
-            io::task<caching_outcome> waiting = break_caches_for_name_change(r_, *other, one_.get());
+            const open* const by = one_->file == other ? one_.get() : nullptr;
+            io::task<caching_outcome> waiting = break_caches_for_name_change(r_, *other, by);
             const caching_outcome outcome = co_await std::move(waiting);
             if (outcome == caching_outcome::cancelled) co_return fail(r_.wait_failure_status());
             if (outcome == caching_outcome::exhausted) co_return fail(nt_status::sharing_violation);
@@ -454,16 +483,16 @@ private:
     }
 
     [[nodiscard]] nt_status check_opens(const std::shared_ptr<file_state>& target) const {
-        if (one_->is_closed) return nt_status::file_closed;
+        if (one_->has_ended()) return nt_status::file_closed;
         if (found_.taken) {
             name_taken now = *found_.taken;
-            now.is_open = target != nullptr and not target->opens().empty();
+            now.is_open = target != nullptr and has_opens(*target);
             if (const nt_status held = may_replace(now, wish_, one_->is_directory());
                 held != nt_status::success)
                 return held;
         }
         const bool is_open_beneath =
-            std::ranges::any_of(beneath_, [](const auto& each) { return not each->opens().empty(); });
+            std::ranges::any_of(beneath_, [](const auto& each) { return has_opens(*each); });
         return is_open_beneath ? nt_status::access_denied : nt_status::success;
     }
 
@@ -482,7 +511,7 @@ private:
         no_peer_has_it_.reset();
         const deadline until(limits::peer_pause_max);
         io::task<bool> waiting = pass(r_.loop(), until);
-        (void)co_await unlatched(r_.host().latch(), std::move(waiting));
+        (void)co_await within_work(std::move(waiting));
         co_return r_.interrupted() ? fail(*r_.interrupted()) : step::again;
     }
 
@@ -525,8 +554,7 @@ nt_status may_replace(const name_taken& there, const rename_request& wish,
 }
 
 io::task<nt_status> give_name(request& r, std::shared_ptr<open> one, rename_request wish) noexcept {
-    ENSURE(r.host().latch().is_mine() and one->node != nullptr,
-           "a rename is of an open file, and begins under the latch");
+    ENSURE(r.loop().is_owner() and one->node != nullptr, "a rename is of an open file");
     if (not wish.makes_link and not one->grants(access_mask::delete_object))
         co_return nt_status::access_denied;
     if (not wire::has(r.tree->access_max, access_mask::write_data)) co_return nt_status::access_denied;
@@ -543,7 +571,7 @@ io::task<nt_status> give_name(request& r, std::shared_ptr<open> one, rename_requ
     unsigned waits = 0;
     while (attempts != limits::rename_attempts_max and waits != limits::caching_waits_max) {
         if (r.interrupted()) co_return *r.interrupted();
-        if (one->is_closed) co_return nt_status::file_closed;
+        if (one->has_ended()) co_return nt_status::file_closed;
         io::task<naming::step> attempt = renaming.attempt();
         const naming::step next = co_await std::move(attempt);
         if (next == naming::step::done or next == naming::step::failed) co_return renaming.status();

@@ -20,14 +20,19 @@ namespace sluice::smb::server {
 /// Starts the lifetime of a session that has been authenticated, if lifetimes are limited.
 void begin_lifetime(server_context& host, session& of);
 
-/// Ends a session on all its channels: its requests are interrupted, its opens closed (or kept, if durable
-/// and `keep_durable`), its trees disconnected.
+/// Ends a session on all its channels: its requests are interrupted (on other loops, soon), its opens closed
+/// (or kept, if durable and `keep_durable`), its trees disconnected. Does nothing if it has ended.
 void end_session(server_context& host, session& ending, bool keep_durable) noexcept;
+/// The same, if its client has not authenticated yet.
+void end_session_in_progress(server_context& host, session& ending) noexcept;
+/// The connection of a channel is lost: the channel stays until its requests have ended. Without another
+/// established channel, the session ends. On the loop of the connection.
+void lose_channel(server_context& host, channel& losing) noexcept;
 /// Takes a channel from its session. Without another established channel, the session ends as if the
 /// connection were lost.
 void end_channel(server_context& host, channel& ending) noexcept;
-/// Ends a tree connection, and closes its opens.
-void end_tree(server_context& host, session& of, tree& ending) noexcept;
+/// Ends a tree connection, and closes its opens. Does nothing if it has ended.
+void end_tree(server_context& host, session& of, const tree& ending) noexcept;
 /// Ends the sessions of users who were removed, or have another password, with their pending requests, opens
 /// and watches; and the durable opens of removed users that wait for their client. Returns the number of
 /// sessions.

@@ -15,7 +15,7 @@
 #include "sluice/smb/wire/create/lease.hpp"
 
 // The state of a server at one moment, as plain values. They do not refer to the server, so that
-// they can be taken on its loop (or under its latches) and read anywhere.
+// they can be taken on any thread and read anywhere.
 
 namespace sluice::smb::server {
 
@@ -163,7 +163,6 @@ struct server_snapshot {
     std::size_t leases = 0;
     std::size_t buffers = 0;
     std::uint64_t handed_over = 0;      // so far, posts from one loop to another
-    std::uint64_t latch_sleeps = 0;     // so far, how often a loop has slept for the latch
     std::uint64_t loop_slow_turns = 0;  // so far, turns of loops that took long
     std::uint64_t loop_stalls = 0;      // so far, how often a loop was stuck in one turn
     limits_in_use in_use;

@@ -88,7 +88,7 @@ client_reference admission::client_of(const session& of, const admitted_connecti
 }
 
 bool admission::establish(channel& fresh, admitted_connection& on) {
-    ENSURE(on.owner == fresh.connection, "a channel is established on its own connection");
+    ENSURE(on.handle == fresh.connection, "a channel is established on its own connection");
     session& of = *fresh.session;
     const bool is_first = not of.admitted.client;
     const client_reference client = is_first ? client_of(of, on) : of.admitted.client;

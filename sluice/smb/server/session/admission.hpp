@@ -42,6 +42,11 @@ public:
     /// A new session in progress. Returns the ID of one to end instead of it, if there is no
     /// room.
     [[nodiscard]] std::optional<std::uint64_t> begin(session& fresh, admitted_connection& on);
+    /// Returns the ID of one to end, if there are more sessions in progress than the bound.
+    [[nodiscard]] std::optional<std::uint64_t> excess() noexcept {
+        const lock_guard held(mutex_);
+        return sessions_.size() > bounds_.sessions_in_progress ? sessions_.victim() : std::nullopt;
+    }
     void end(session& gone) noexcept;
 
     /// A session's client has authenticated on a channel of a connection: the first one of the session, or

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -13,28 +14,41 @@
 
 namespace sluice::smb::server {
 
-class connection;
+class connection_handle;
 class session;
 
 /// One of the connections of a session's client, with the state that the session has for it alone
 /// ([MS-SMB2] 3.3.1.14).
 ///
-/// The first comes with the session, the others are bound to it. It is in the tables of both its session and
-/// its connection from the first SESSION_SETUP that names them together, and leaves both at once, in
-/// end_channel() (operation/session_life.hpp); a pending request holds it until its reply is signed.
-/// Thread safety: under the server's latch.
+/// The first comes with the session, the others are bound to it. It is in the list of its session and in the
+/// table of its connection from the first SESSION_SETUP that names them together. When it ends, it leaves the
+/// session at once, and the connection when its loop has learned of that; a pending request holds it until
+/// its reply is signed. Loop-owned, by the loop of its connection, except for what never changes or is
+/// atomic. The sealer and the signer are set before it is established, and then used by that loop only; any
+/// thread asks whether there is a sealer.
 class channel : public std::enable_shared_from_this<channel> {
 public:
-    channel(std::shared_ptr<server::session> of, server::connection& on) noexcept
-        : session(std::move(of)), connection(&on) {}
+    channel(std::shared_ptr<server::session> of, std::shared_ptr<connection_handle> on) noexcept
+        : session(std::move(of)), connection(std::move(on)) {}
     channel(const channel&) = delete;
     channel& operator=(const channel&) = delete;
 
     const std::shared_ptr<server::session> session;
-    server::connection* connection;  // null once it has ended
-    /// False until the client has authenticated on this connection as well: nothing is served on it
-    /// before.
-    bool is_established = false;
+    const std::shared_ptr<connection_handle> connection;
+
+    /// False until the client has authenticated on this connection as well: nothing is served on it before;
+    /// and again once the connection is lost. The session changes it, under its mutex.
+    // acquire: the members set before; pairs with the release below.
+    [[nodiscard]] bool is_established() const noexcept {
+        return is_established_.load(std::memory_order_acquire);
+    }
+    void set_established(bool now) noexcept { is_established_.store(now, std::memory_order_release); }
+    /// Whether it has left its session, which changes this under its mutex.
+    [[nodiscard]] bool has_ended() const noexcept { return has_ended_.load(std::memory_order_acquire); }
+    void end() noexcept {
+        set_established(false);
+        has_ended_.store(true, std::memory_order_release);
+    }
 
     quota_hold counted;  // once it is established
 
@@ -52,6 +66,10 @@ public:
     /// opener::create; then the channel is as before.
     [[nodiscard]] result<void> make_ciphers(auth::sealing_key& sealing, const auth::cipher_key& opening,
                                             secret_random_source& random) noexcept;
+
+private:
+    std::atomic<bool> is_established_{false};
+    std::atomic<bool> has_ended_{false};
 };
 
 }  // namespace sluice::smb::server

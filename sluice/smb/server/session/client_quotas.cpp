@@ -7,11 +7,17 @@
 namespace sluice::smb::server {
 
 bool quota_hold::resize(std::size_t amount) noexcept {
+    if (try_resize(amount)) return true;
+    if (by_) by_.use_->of->rejections_.add(what_, *by_.use_->name);
+    return false;
+}
+
+bool quota_hold::try_resize(std::size_t amount) noexcept {
     if (amount == amount_) return true;
     if (not by_) return false;
     client_reference::use& use = *by_.use_;
     if (amount > amount_) {
-        if (not use.of->try_take(use, what_, amount - amount_)) return false;
+        if (not use.of->take_room(use, what_, amount - amount_)) return false;
     } else {
         use.of->release(use, what_, amount_ - amount);
     }
@@ -98,22 +104,23 @@ std::size_t client_quotas::room_of(const client_reference::use& by, std::size_t 
 }
 
 bool client_quotas::try_take(client_reference::use& by, limit what, std::size_t amount) noexcept {
-    if (amount == 0) return true;  // nothing is taken, however little is free
-    const std::size_t i = index(what);
-    {
-        const lock_guard held(mutex_);
-        if (amount <= room_of(by, i)) {
-            by.held[i] += amount;
-            if (by.group) by.group.use_->held[i] += amount;
-            in_use_[i] += amount;
-            ENSURE(in_use_[i] <= bounds_[i], "no more is in use of a resource than its bound");
-            ENSURE(not by.group or by.held[i] <= by.group.use_->held[i],
-                   "the holds of a member are part of those of its group");
-            return true;
-        }
-    }
+    if (take_room(by, what, amount)) return true;
     rejections_.add(what, *by.name);
     return false;
+}
+
+bool client_quotas::take_room(client_reference::use& by, limit what, std::size_t amount) noexcept {
+    if (amount == 0) return true;  // nothing is taken, however little is free
+    const std::size_t i = index(what);
+    const lock_guard held(mutex_);
+    if (amount > room_of(by, i)) return false;
+    by.held[i] += amount;
+    if (by.group) by.group.use_->held[i] += amount;
+    in_use_[i] += amount;
+    ENSURE(in_use_[i] <= bounds_[i], "no more is in use of a resource than its bound");
+    ENSURE(not by.group or by.held[i] <= by.group.use_->held[i],
+           "the holds of a member are part of those of its group");
+    return true;
 }
 
 void client_quotas::release(client_reference::use& by, limit what, std::size_t amount) noexcept {

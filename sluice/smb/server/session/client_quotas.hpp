@@ -90,6 +90,9 @@ public:
     /// Takes more, or releases some. Returns false, and changes nothing, if the client may not take that much
     /// more (the rejection is counted then), or if it is empty. Releasing always succeeds.
     [[nodiscard]] bool resize(std::size_t amount) noexcept;
+    /// The same without counting a rejection, which is logged: for a caller that holds a mutex, and counts it
+    /// later.
+    [[nodiscard]] bool try_resize(std::size_t amount) noexcept;
     /// Takes over what another hold of the same client and resource has (ENSURE); locks nothing.
     void absorb(quota_hold&& other) noexcept;
     /// Moves the whole amount into a hold of its own: this one stays, with an amount of 0. Locks nothing.
@@ -165,6 +168,8 @@ private:
     // The entry of a client, with one more reference, which the caller adopts.
     [[nodiscard]] client_reference::use& enter(std::string&& name, bool& is_new) SLUICE_REQUIRES(mutex_);
     [[nodiscard]] bool try_take(client_reference::use& by, limit what, std::size_t amount) noexcept;
+    // Returns whether there was room.
+    [[nodiscard]] bool take_room(client_reference::use& by, limit what, std::size_t amount) noexcept;
     // Returns the amount that a client may take more.
     [[nodiscard]] std::size_t room_of(const client_reference::use& by, std::size_t which) const noexcept
         SLUICE_REQUIRES(mutex_);

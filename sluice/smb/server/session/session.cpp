@@ -15,18 +15,214 @@ bool is_same_account(const auth::account_source& accounts, const user_identity& 
     return accounts.is_same({one.name, one.domain}, {other.name, other.domain});
 }
 
+namespace {
+
+// Holds the mutex of a session. Another loop may change what loops share when it is unlocked.
+class [[nodiscard]] SLUICE_SCOPED_CAPABILITY session_section {
+public:
+    explicit session_section(ranked_mutex<lock_rank::session>& held) SLUICE_ACQUIRE(held) : held_(held) {
+        held_.lock();
+    }
+    session_section(const session_section&) = delete;
+    session_section& operator=(const session_section&) = delete;
+    ~session_section() SLUICE_RELEASE() {
+        held_.unlock();
+        switch_point::mark();
+    }
+
+private:
+    ranked_mutex<lock_rank::session>& held_;
+};
+
+}  // namespace
+
+session::~session() {
+    ENSURE(channels_.empty() and opens_.empty(), "a session ends before it goes");
+}
+
+bool session::make_valid(std::optional<auth::nt_hash> proof) noexcept {
+    const session_section held(mutex_);
+    if (state() == phase::gone) return false;
+    proof_ = std::move(proof);
+    ++lifetimes_;  // the timer of an earlier lifetime is outdated
+    // release: the members set before; pairs with state().
+    phase_.store(phase::valid, std::memory_order_release);
+    return true;
+}
+
+bool session::expire(std::uint32_t number) noexcept {
+    const session_section held(mutex_);
+    if (state() != phase::valid or lifetimes_ != number) return false;
+    lifetime_.reset();
+    phase_.store(phase::expired, std::memory_order_release);
+    ENSURE(not lifetime_, "the timer of an expired session has begun");
+    return true;
+}
+
+std::uint32_t session::next_lifetime() const noexcept {
+    const session_section held(mutex_);
+    return lifetimes_ + 1;
+}
+
+std::optional<timer_queue::entry> session::set_lifetime(std::uint32_t number,
+                                                        const timer_queue::entry& fresh) noexcept {
+    const session_section held(mutex_);
+    if (state() == phase::gone or number != lifetimes_ + 1) return fresh;
+    lifetimes_ = number;
+    ENSURE(state() == phase::valid or state() == phase::expired,
+           "a session that has authenticated has a lifetime");
+    return std::exchange(lifetime_, fresh);
+}
+
+bool session::has_proof() const noexcept {
+    const session_section held(mutex_);
+    return proof_.has_value();
+}
+
+bool session::has_proof_of(const auth::nt_hash& now) const noexcept {
+    const session_section held(mutex_);
+    return proof_ and auth::equal_in_constant_time(now.view(), proof_->view());
+}
+
+bool session::is_any_established() const noexcept {
+    return std::ranges::any_of(channels_, [](const auto& one) { return one->is_established(); });
+}
+
+session::remains session::end_all() noexcept {
+    ENSURE(state() != phase::gone, "a session ends once");
+    phase_.store(phase::gone, std::memory_order_release);
+    remains left;
+    left.channels = std::exchange(channels_, {});
+    for (const std::shared_ptr<channel>& one : left.channels)
+        one->end();
+    for (const auto& [number, one] : trees_)
+        left.trees.push_back(one);
+    trees_.clear();
+    for (const auto& [number, one] : opens_)
+        left.opens.push_back(one.one);
+    opens_.clear();
+    left.lifetime = std::exchange(lifetime_, std::nullopt);
+    ENSURE(channels_.empty() and trees_.empty() and opens_.empty(),
+           "nothing is left of a session that is gone");
+    return left;
+}
+
+void session::take_out(channel& ending) noexcept {
+    ENSURE(std::erase_if(channels_, [&](const auto& one) { return one.get() == &ending; }) == 1,
+           "a channel that has not ended is in the list of its session");
+    ending.end();
+}
+
+bool session::add(const std::shared_ptr<channel>& fresh, std::shared_ptr<channel>& evicted) {
+    ENSURE(fresh->session.get() == this and not fresh->is_established(),
+           "a channel is added to its own session, before its client has authenticated on it");
+    const session_section held(mutex_);
+    if (state() == phase::gone) return false;
+    if (channels_.size() >= limits::channels_per_session_max) {
+        // A copy of a request that binds the session begins a channel, but never establishes one.
+        const auto oldest =
+            std::ranges::find_if(channels_, [](const auto& one) { return not one->is_established(); });
+        if (oldest == channels_.end()) return false;
+        evicted = *oldest;
+        take_out(*evicted);
+    }
+    channels_.push_back(fresh);
+    ENSURE(channels_.size() <= limits::channels_per_session_max,
+           "a session has no more channels than the bound");
+    return true;
+}
+
+bool session::establish(channel& of) noexcept {
+    const session_section held(mutex_);
+    ENSURE(of.session.get() == this, "a channel is established in its own session");
+    if (state() == phase::gone or of.has_ended()) return false;
+    of.set_established(true);
+    return true;
+}
+
+std::shared_ptr<channel> session::first_channel() const noexcept {
+    const session_section held(mutex_);
+    const auto found = std::ranges::find_if(channels_, [](const auto& one) { return one->is_established(); });
+    ENSURE(found == channels_.end() or (*found)->session.get() == this,
+           "a channel in the list of a session is one of it");
+    return found == channels_.end() ? nullptr : *found;
+}
+
+std::vector<std::shared_ptr<channel>> session::channels() const {
+    const session_section held(mutex_);
+    return channels_;
+}
+
 result<void> session::make_ciphers(channel& of, secret_random_source& random) noexcept {
     ENSURE(of.session.get() == this, "a channel gets the keys of its own session");
     ENSURE(sealing.has_value() == opening.has_value(), "a session has both encryption keys or none");
     if (not sealing) return {};
+    const session_section held(mutex_);  // the key counts its sealers
     return of.make_ciphers(*sealing, *opening, random);
 }
 
-channel* session::first_channel() const noexcept {
-    const auto found = std::ranges::find_if(channels, &channel::is_established);
-    ENSURE(found == channels.end() or (*found)->session.get() == this,
-           "a channel in the list of a session is one of it");
-    return found == channels.end() ? nullptr : *found;
+void session::begin_binding_ids(std::uint64_t first_signed) noexcept {
+    ENSURE(signing_key.has_value(), "message ids are those that a key signs");
+    const session_section held(mutex_);
+    binding_ids_ = auth::used_message_ids({.first = 0, .end = first_signed});
+}
+
+bool session::claim_binding_id(std::uint64_t number) noexcept {
+    ENSURE(signing_key.has_value(), "message ids are those that a key signs");
+    const session_section held(mutex_);
+    return binding_ids_.claim(number, 1) == auth::used_message_ids::claim_result::fresh;
+}
+
+bool session::add(const std::shared_ptr<tree>& fresh) {
+    ENSURE(fresh->id == 0, "a tree gets its number from its session");
+    const session_section held(mutex_);
+    if (state() == phase::gone or trees_.size() >= limits::trees_per_session_max) return false;
+    fresh->id = next_tree_id_++;
+    trees_.emplace(fresh->id, fresh);
+    return true;
+}
+
+std::shared_ptr<tree> session::find_tree(std::uint32_t number) const noexcept {
+    const lock_guard held(mutex_);
+    const auto found = trees_.find(number);
+    ENSURE(found == trees_.end() or found->second->id == number, "a tree has the number it is found by");
+    return found == trees_.end() ? nullptr : found->second;
+}
+
+std::vector<std::shared_ptr<tree>> session::trees() const {
+    const session_section held(mutex_);
+    std::vector<std::shared_ptr<tree>> all;
+    for (const auto& [number, one] : trees_)
+        all.push_back(one);
+    return all;
+}
+
+std::optional<std::vector<std::shared_ptr<open>>> session::end_tree(const tree& ending) {
+    std::shared_ptr<tree> ended;  // perhaps the last to hold it: released without the mutex
+    const session_section held(mutex_);
+    const auto found = trees_.find(ending.id);
+    if (found == trees_.end() or found->second.get() != &ending) return std::nullopt;
+    ended = std::move(found->second);
+    trees_.erase(found);
+    ENSURE(ended->id == ending.id, "a tree has the number it is found by");
+    std::vector<std::shared_ptr<open>> its_own;
+    for (const auto& [number, one] : opens_)
+        if (one.tree_id == ending.id) its_own.push_back(one.one);
+    return its_own;
+}
+
+void session::remove(std::uint64_t number) noexcept {
+    std::shared_ptr<open> removed;  // perhaps the last to hold it: released without the mutex
+    const session_section held(mutex_);
+    const auto found = opens_.find(number);
+    if (found == opens_.end()) return;
+    removed = std::move(found->second.one);
+    opens_.erase(found);
+}
+
+session::counts session::in_use() const noexcept {
+    const session_section held(mutex_);
+    return {.channels = channels_.size(), .trees = trees_.size(), .opens = opens_.size()};
 }
 
 }  // namespace sluice::smb::server

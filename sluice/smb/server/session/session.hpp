@@ -13,6 +13,9 @@
 #include "sluice/smb/auth/key_derivation.hpp"
 #include "sluice/smb/auth/sealing.hpp"
 #include "sluice/smb/auth/used_message_ids.hpp"
+#include "sluice/smb/server/core/limits.hpp"
+#include "sluice/smb/server/core/ranked_mutex.hpp"
+#include "sluice/smb/server/core/switch_point.hpp"
 #include "sluice/smb/server/core/timer_queue.hpp"
 #include "sluice/smb/server/session/admitted.hpp"
 #include "sluice/smb/server/session/channel.hpp"
@@ -41,15 +44,16 @@ struct user_identity {
 /// A logon: a user, the session's keys, its tree connections and opens ([MS-SMB2] 3.3.1.8).
 ///
 /// Reached over its channels, and gone with the last established one. Invariants:
-///   1. Every open in `opens` names this session, and its tree is one of `trees` or gone.
-///   2. Every channel in `channels` is in its connection's table, and the other way round.
-///   3. A tree in `trees` has its number there, and is not gone.
+///   1. Every open in its table names this session, and its tree is one of the session's or gone.
+///   2. A channel in its list has not ended. A channel that has ended may be in its connection's table for a
+///   moment.
+///   3. A tree in its table has its number there.
 ///   4. Once it is gone, it has no opens, trees and channels, and gets no more. Until then it is in the
-///   table.
+///   session table.
 ///   5. It has a client from the time it is valid. Its keys are made once.
-/// Thread safety: `state` is atomic; the identity, which is set before that becomes valid, is read by any
-/// thread that has found it valid; the rest under the server's latch.
-class session {
+/// Monitor: any thread. `mutex_` guards what the functions work with, and each change of `state`, which any
+/// thread reads. The connection on which it is begun sets the other public members, before it is valid.
+class session : public std::enable_shared_from_this<session> {
 public:
     enum class phase : std::uint8_t {
         in_progress,  ///< authentication is in progress; nothing else is served
@@ -57,58 +61,202 @@ public:
         expired,  ///< its lifetime is over: reauthentication precedes all but CLOSE, LOGOFF, LOCK
         gone,
     };
-    /// Atomic: any thread reads it.
-    class atomic_phase {
-    public:
-        // acquire and release: a thread that finds a phase sees what was set before it.
-        operator phase() const noexcept { return value_.load(std::memory_order_acquire); }
-        atomic_phase& operator=(phase fresh) noexcept {
-            value_.store(fresh, std::memory_order_release);
-            return *this;
-        }
-
-    private:
-        std::atomic<phase> value_{phase::in_progress};
-    };
 
     /// `by`: what its first connection has agreed on, and every further one must agree on alike. `memory`,
     /// for its table of opens, outlives it.
     session(std::uint64_t number, negotiated by, std::pmr::memory_resource& memory) noexcept
-        : id(number), agreed(std::move(by)), opens(&memory) {}
+        : id(number), agreed(std::move(by)), opens_(&memory) {}
     session(const session&) = delete;
     session& operator=(const session&) = delete;
+    ~session();
 
     const std::uint64_t id;
     const negotiated agreed;
-    atomic_phase state;
-    std::optional<timer_queue::entry> expiry;  // when a valid session expires
-    std::vector<channel*> channels;            // in the order they came; their connections own them
-    user_identity user;                        // never changes once the session is established
-    std::optional<auth::nt_hash> proved;       // hash of the user's password; none: anonymous
-    clock_source::utc_time since{};            // when it was begun
-    admitted_session admitted;                 // declared before all that counts for its client
+    user_identity user;              // never changes once the session is established
+    clock_source::utc_time since{};  // when it was begun
+    admitted_session admitted;       // declared before all that counts for its client
 
     /// Null for guests and the anonymous: they have no key.
     std::optional<auth::secret_bytes<16>> signing_key;  // that of the first channel, which vouches for others
     std::optional<auth::sealing_key> sealing;           // for what we send; each channel has a sealer of it
     std::optional<auth::cipher_key> opening;            // for what we receive
     std::optional<auth::secret_bytes<16>> application_key;
-    /// With AES-GMAC: message ids below those that the first channel signs with that key, for the replies to
-    /// SESSION_SETUPs on other connections that bind them.
-    auth::used_message_ids binding_ids{{.first = 0, .end = 0}};
     bool requires_signing = false;
     bool requires_encryption = false;
 
-    std::map<std::uint32_t, std::shared_ptr<tree>> trees;
-    std::pmr::map<std::uint64_t, std::shared_ptr<open>> opens;  // by the volatile part of their id
-    std::uint32_t next_tree_id = 1;
+    /// acquire: a thread that finds a phase sees what was set before it; pairs with the releases of `phase_`.
+    [[nodiscard]] phase state() const noexcept { return phase_.load(std::memory_order_acquire); }
+    /// Its client has authenticated, for the first time or again, with the password of that hash (none:
+    /// anonymous). Returns false if it is gone.
+    [[nodiscard]] bool make_valid(std::optional<auth::nt_hash> proof) noexcept;
+    /// It was valid, and its lifetime `number` is over. Returns false if that is outdated.
+    bool expire(std::uint32_t number) noexcept;
+    /// The number for the next set_lifetime(): for its timer.
+    [[nodiscard]] std::uint32_t next_lifetime() const noexcept;
+    /// Its new lifetime ends by this timer. Returns that of the one before, or `fresh` if the session is gone
+    /// or has another lifetime by now: the caller cancels it.
+    [[nodiscard]] std::optional<timer_queue::entry> set_lifetime(std::uint32_t number,
+                                                                 const timer_queue::entry& fresh) noexcept;
+    /// Whether its client has proved that it knows a password; and whether that has this hash.
+    [[nodiscard]] bool has_proof() const noexcept;
+    [[nodiscard]] bool has_proof_of(const auth::nt_hash& now) const noexcept;
 
+    /// Everything that it had when it ended.
+    struct remains {
+        std::vector<std::shared_ptr<channel>> channels;
+        std::vector<std::shared_ptr<tree>> trees;
+        std::vector<std::shared_ptr<open>> opens;
+        std::optional<timer_queue::entry> lifetime;
+    };
+    /// Ends it: the channels have ended then, and the caller ends the rest. Returns std::nullopt if it is
+    /// gone already, or `only_in_progress` and it is not. `also` runs with the mutex held, if it ends.
+    template <class Also>
+    [[nodiscard]] std::optional<remains> end(bool only_in_progress, Also also) noexcept {
+        std::optional<remains> left;
+        {
+            const lock_guard held(mutex_);
+            if (state() == phase::gone or (only_in_progress and state() != phase::in_progress)) return left;
+            also();  // first: the channels look ended from then on
+            left = end_all();
+        }
+        switch_point::mark();
+        return left;
+    }
+
+    /// Adds a channel, in the order they come. Returns false if it is gone, or has the most channels.
+    /// `evicted`: one that was not established, and has ended to make room.
+    [[nodiscard]] bool add(const std::shared_ptr<channel>& fresh, std::shared_ptr<channel>& evicted);
+    /// The client has authenticated on a channel. Returns false if the channel or the session has ended.
+    [[nodiscard]] bool establish(channel& of) noexcept;
+    /// The connection of a channel is lost: the channel stays, but is not established any more. Without
+    /// another one that is, the session ends: returns its remains. `also` as for end().
+    template <class Also>
+    [[nodiscard]] std::optional<remains> lose(channel& of, Also also) noexcept {
+        std::optional<remains> left;
+        {
+            const lock_guard held(mutex_);
+            of.set_established(false);
+            if (state() == phase::gone or is_any_established()) return left;
+            also();  // first: the channels look ended from then on
+            left = end_all();
+        }
+        switch_point::mark();
+        return left;
+    }
+    /// Takes a channel out, which has ended then; does nothing if it has ended. Without another established
+    /// one, the session ends: returns its remains. `also` as for end().
+    template <class Also>
+    [[nodiscard]] std::optional<remains> remove(channel& ending, Also also) noexcept {
+        std::optional<remains> left;
+        {
+            const lock_guard held(mutex_);
+            if (ending.has_ended()) return left;
+            take_out(ending);
+            if (is_any_established()) return left;
+            also();  // first: the channels look ended from then on
+            left = end_all();
+        }
+        switch_point::mark();
+        return left;
+    }
+    /// Returns the first that is established; null if the session has ended, or is not established
+    /// yet.
+    [[nodiscard]] std::shared_ptr<channel> first_channel() const noexcept;
+    /// Returns all that are not ended. Allocates: the list.
+    [[nodiscard]] std::vector<std::shared_ptr<channel>> channels() const;
     /// Gives one of its channels the ciphers of the session's keys, if the session has keys. Errors:
     /// those of channel::make_ciphers().
     [[nodiscard]] result<void> make_ciphers(channel& of, secret_random_source& random) noexcept;
-    /// Returns the first that is established; null if the session has ended, or is not established
-    /// yet.
-    [[nodiscard]] channel* first_channel() const noexcept;
+
+    /// The message ids with which the session's own key may sign: those below `first_signed` belong to the
+    /// bindings of other connections.
+    void begin_binding_ids(std::uint64_t first_signed) noexcept;
+    /// Returns whether the key may sign a reply with that id, once.
+    [[nodiscard]] bool claim_binding_id(std::uint64_t id) noexcept;
+
+    /// Adds a tree connection, and sets its number. Returns false if there are too many, or the session is
+    /// gone.
+    [[nodiscard]] bool add(const std::shared_ptr<tree>& fresh);
+    /// Null if there is none.
+    [[nodiscard]] std::shared_ptr<tree> find_tree(std::uint32_t number) const noexcept;
+    [[nodiscard]] std::vector<std::shared_ptr<tree>> trees() const;
+    /// Takes a tree out. Returns its opens; std::nullopt if it has ended already.
+    [[nodiscard]] std::optional<std::vector<std::shared_ptr<open>>> end_tree(const tree& ending);
+
+    enum class admittance : std::uint8_t {
+        admitted,
+        gone,      ///< the session or the tree has ended
+        too_many,  ///< limits::opens_per_session_max
+        refused,   ///< `attach` has returned false
+    };
+    /// Adds an open with a number of its own, through a tree. `attach` gives it to the session, with the
+    /// mutex held.
+    template <class Attach>
+    [[nodiscard]] admittance admit(std::uint64_t number, const std::shared_ptr<open>& fresh,
+                                   const tree& through, Attach attach) {
+        const admittance found = try_admit(number, fresh, through, attach);
+        switch_point::mark();
+        return found;
+    }
+    /// Takes an open out; nothing happens if it is not there.
+    void remove(std::uint64_t number) noexcept;
+    /// Takes an open out if `detach`, which runs with the mutex held, takes it from this session. Returns
+    /// whether it did.
+    template <class Detach>
+    [[nodiscard]] bool release(std::uint64_t number, Detach detach) noexcept {
+        std::shared_ptr<open> removed;  // released without the mutex
+        const lock_guard held(mutex_);
+        if (not detach()) return false;
+        if (const auto found = opens_.find(number); found != opens_.end()) {
+            removed = std::move(found->second.one);
+            opens_.erase(found);
+        }
+        return true;
+    }
+
+    struct counts {
+        std::size_t channels = 0;
+        std::size_t trees = 0;
+        std::size_t opens = 0;
+    };
+    [[nodiscard]] counts in_use() const noexcept;
+
+private:
+    template <class Attach>
+    [[nodiscard]] admittance try_admit(std::uint64_t number, const std::shared_ptr<open>& fresh,
+                                       const tree& through, Attach& attach) {
+        const lock_guard held(mutex_);
+        const auto by = trees_.find(through.id);
+        if (state() == phase::gone or by == trees_.end() or by->second.get() != &through)
+            return admittance::gone;
+        if (opens_.size() >= limits::opens_per_session_max) return admittance::too_many;
+        if (not attach()) return admittance::refused;
+        ENSURE(opens_.emplace(number, admitted_open{fresh, through.id}).second,
+               "an open comes to its session once");
+        return admittance::admitted;
+    }
+
+    [[nodiscard]] bool is_any_established() const noexcept SLUICE_REQUIRES(mutex_);
+    [[nodiscard]] remains end_all() noexcept SLUICE_REQUIRES(mutex_);
+    void take_out(channel& ending) noexcept SLUICE_REQUIRES(mutex_);
+
+    struct admitted_open {
+        std::shared_ptr<open> one;
+        std::uint32_t tree_id = 0;
+    };
+
+    std::atomic<phase> phase_{phase::in_progress};  // written under the mutex
+    mutable ranked_mutex<lock_rank::session> mutex_;
+    std::vector<std::shared_ptr<channel>> channels_ SLUICE_GUARDED_BY(mutex_);  // in the order they came
+    std::map<std::uint32_t, std::shared_ptr<tree>> trees_ SLUICE_GUARDED_BY(mutex_);
+    std::pmr::map<std::uint64_t, admitted_open> opens_ SLUICE_GUARDED_BY(mutex_);  // by their number
+    std::uint32_t next_tree_id_ SLUICE_GUARDED_BY(mutex_) = 1;
+    std::optional<timer_queue::entry> lifetime_ SLUICE_GUARDED_BY(mutex_);  // when a valid session expires
+    std::uint32_t lifetimes_ SLUICE_GUARDED_BY(mutex_) = 0;
+    std::optional<auth::nt_hash> proof_ SLUICE_GUARDED_BY(mutex_);
+    /// With AES-GMAC: message ids below those that the first channel signs with that key, for the replies to
+    /// SESSION_SETUPs on other connections that bind them.
+    auth::used_message_ids binding_ids_ SLUICE_GUARDED_BY(mutex_){{.first = 0, .end = 0}};
 };
 
 }  // namespace sluice::smb::server

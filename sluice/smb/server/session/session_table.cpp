@@ -41,7 +41,7 @@ std::vector<std::shared_ptr<session>> session_table::all() const {
 std::vector<std::shared_ptr<session>> session_table::alike(const session& one) const {
     std::vector<std::shared_ptr<session>> alike = all();
     std::erase_if(alike, [&one](const std::shared_ptr<session>& other) {
-        const bool is_alike = other->state == session::phase::valid and
+        const bool is_alike = other->state() == session::phase::valid and
                               other->agreed.client == one.agreed.client and
                               equal_ignoring_case(other->user.name, one.user.name);
         return not is_alike and other.get() != &one;

@@ -15,7 +15,10 @@ protected:
         const auto fresh =
             std::make_shared<session>(table_.take_id(), agreed, *std::pmr::get_default_resource());
         fresh->user.name = std::move(user);
-        fresh->state = state;
+        EXPECT_TRUE(fresh->make_valid(std::nullopt));
+        if (state == session::phase::expired) {
+            EXPECT_TRUE(fresh->expire(1));
+        }
         table_.add(fresh);
         return fresh;
     }

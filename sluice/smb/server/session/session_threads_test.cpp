@@ -107,13 +107,13 @@ TEST_F(monitors_of_sessions, session_table_gives_each_session_an_id_of_its_own) 
                 std::make_shared<session>(table.take_id(), negotiated{}, *std::pmr::get_default_resource());
             fresh->user.name = "user";
             table.add(fresh);
-            fresh->state = session::phase::valid;
+            EXPECT_TRUE(fresh->make_valid(std::nullopt));
             EXPECT_EQ(table.find(fresh->id), fresh);
             if (number == 0) {
                 for (const std::shared_ptr<session>& other : table.alike(*fresh))
                     EXPECT_EQ(other->user.name, "user");
             }
-            fresh->state = session::phase::gone;
+            EXPECT_TRUE(fresh->end(false, [] {}).has_value());
             table.remove(fresh->id);
         }
     });

@@ -12,15 +12,14 @@ namespace sluice::smb::server {
 
 /// A session's connection to a share ([MS-SMB2] 3.3.1.9).
 ///
-/// Thread safety: `is_gone` under the server's latch. The rest does not change once the session lists the
-/// tree, except `default_rights`, which is a monitor: file-system calls read it on any thread.
+/// Immutable once the session lists the tree, except `default_rights`, which is a monitor: file-system calls
+/// read it on any thread.
 struct tree {
     std::uint32_t id = 0;
     std::shared_ptr<share> target;
     wire::access_mask access_max = wire::access_mask::none;  // the most that an open on it can be granted
     bool requires_encryption = false;
     quota_hold counted;
-    bool is_gone = false;  // disconnected; requests in flight still hold it
 
     /// The share's volume with the rights of the session's account, when the server impersonates.
     std::unique_ptr<vfs::volume> impersonated;

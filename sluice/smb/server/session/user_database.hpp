@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -68,6 +69,9 @@ public:
 
     /// Domains are ignored.
     [[nodiscard]] bool is_same(const account_name& one, const account_name& other) const noexcept override;
+    [[nodiscard]] std::uint64_t generation() const noexcept override {
+        return generation_.load(std::memory_order_seq_cst);  // pairs with note_change()
+    }
 
     struct admission {
         std::string name;
@@ -110,12 +114,14 @@ private:
     template <class Edit>
     [[nodiscard]] result<void> edit_file(Edit&& change) SLUICE_REQUIRES(editing_);
     // Replaces the known users; `users` is then the map before, for the caller to destroy.
+    void note_change() noexcept { generation_.fetch_add(1, std::memory_order_seq_cst); }  // with generation()
     void publish(user_map& users) noexcept;
     [[nodiscard]] result<void> store(const user_map& users, users_edit& edit) const;
 
     std::string path_;
     edit_exclusion exclude_editors_;
     mutex editing_;  // one reload or edit at a time; no thread that only asks waits for it
+    std::atomic<std::uint64_t> generation_{0};
     mutable ranked_mutex<lock_rank::leaf> mutex_;
     user_map users_ SLUICE_GUARDED_BY(mutex_);
     // By folded name, with the hash of a password that counts instead of the file's. None: all in the file.

@@ -26,7 +26,7 @@ constexpr std::uint64_t offset_max = INT64_MAX;
     static_assert(sizeof id <= sizeof key);
     std::memcpy(&id, key.data(), sizeof id);
     std::shared_ptr<open> found = c.r.host().opens.find(id);
-    if (found == nullptr or found->is_closed or found->session != c.r.session.get()) return nullptr;
+    if (found == nullptr or not found->is_live() or not found->is_of(*c.r.session)) return nullptr;
     return found;
 }
 
@@ -77,11 +77,11 @@ constexpr std::uint64_t offset_max = INT64_MAX;
 // Whether the two opens may copy the chunk now.
 [[nodiscard]] nt_status check_chunk(const open& source, const open& target,
                                     const wire::copy_chunk& chunk) noexcept {
-    if (source.is_closed or target.is_closed) return nt_status::file_closed;
+    if (source.has_ended() or target.has_ended()) return nt_status::file_closed;
     const bool may_read =
-        source.file->locks().allows_read(source, {.offset = chunk.source_offset, .length = chunk.length});
+        source.file->allows_read(source, {.offset = chunk.source_offset, .length = chunk.length});
     const bool may_write =
-        target.file->locks().allows_write(target, {.offset = chunk.target_offset, .length = chunk.length});
+        target.file->allows_write(target, {.offset = chunk.target_offset, .length = chunk.length});
     return may_read and may_write ? nt_status::success : nt_status::file_lock_conflict;
 }
 
@@ -107,27 +107,28 @@ constexpr std::uint64_t offset_max = INT64_MAX;
         if (refused != nt_status::success) co_return refused;
     }
     io::task<result<std::size_t>> reading = (*from)->co_read(data.bytes(), chunk.source_offset);
-    const result<std::size_t> got = co_await unlatched(c.r.host().latch(), std::move(reading));
+    const result<std::size_t> got = co_await within_work(std::move(reading));
     if (not got) co_return status_of(got.error());
     if (*got != chunk.length) co_return nt_status::invalid_view_size;  // truncated in between
-    if (c.file->is_closed) co_return nt_status::file_closed;
     const pending_write before_its_end(c.r.host(), c.file);
+    if (not before_its_end) co_return nt_status::file_closed;
     turn.reset();
     if (not(*to)->transfers_at_once()) {
         const nt_status refused = co_await take_transfer_turn(turn, c.r, *c.file, transfer::write);
         if (refused != nt_status::success) co_return refused;
     }
     io::task<result<void>> writing = (*to)->co_write(data.bytes(), chunk.target_offset);
-    const result<void> written = co_await unlatched(c.r.host().latch(), std::move(writing));
+    const result<void> written = co_await within_work(std::move(writing));
     co_return written ? nt_status::success : status_of(written.error());
 }
 
 // Has the file system copy. False: the server has to.
 [[nodiscard]] io::task<bool> clone(control& c, std::shared_ptr<open> source,
                                    wire::copy_chunk chunk) noexcept {
-    if (source->tree->target != c.file->tree->target or source->file == c.file->file) co_return false;
+    if (source->through != c.file->through or source->file == c.file->file) co_return false;
     if (&source->node->domain() != &c.file->node->domain()) co_return false;
     const pending_write before_its_end(c.r.host(), c.file);
+    if (not before_its_end) co_return false;
     const nt_status cloned = co_await c.r.call(*c.file, [&] {
         const auto from = vfs::data_of(*source->node);
         if (not from) return nt_status::not_supported;
@@ -140,7 +141,7 @@ constexpr std::uint64_t offset_max = INT64_MAX;
 }
 
 [[nodiscard]] io::task<nt_status> copy(control& c, std::shared_ptr<open> source, wire::copy_chunk chunk) {
-    if (source->is_closed or c.file->is_closed) co_return nt_status::file_closed;
+    if (source->has_ended() or c.file->has_ended()) co_return nt_status::file_closed;
     if (not fits_offsets(chunk)) co_return nt_status::invalid_parameter;
     const nt_status there = co_await c.r.call(*source, [&] { return check_source(*source->node, chunk); });
     if (there != nt_status::success) co_return there;
@@ -210,12 +211,13 @@ namespace {
 }
 
 [[nodiscard]] io::task<nt_status> share_extents(control& c, wire::duplicate_extents_request asked) noexcept {
-    if (not c.file->tree->volume().features().has_block_sharing) co_return nt_status::invalid_device_request;
+    if (not c.r.tree->volume().features().has_block_sharing) co_return nt_status::invalid_device_request;
     const std::shared_ptr<open> source = c.r.host().opens.find(asked.source);
-    if (source == nullptr or source->session != c.r.session.get()) co_return nt_status::invalid_handle;
+    if (source == nullptr or not source->is_live() or not source->is_of(*c.r.session))
+        co_return nt_status::invalid_handle;
     if (source->is_pipe() or source->is_directory() or c.file->is_directory())
         co_return nt_status::invalid_parameter;
-    if (source->tree->target != c.file->tree->target) co_return nt_status::invalid_parameter;
+    if (source->through != c.file->through) co_return nt_status::invalid_parameter;
     if (&source->node->domain() != &c.file->node->domain()) co_return nt_status::not_supported;
     if (not wire::has_any(source->access, access_mask::read_data | access_mask::execute) or
         not c.file->grants(access_mask::write_data))
@@ -224,12 +226,13 @@ namespace {
         asked.target_offset > offset_max - asked.byte_count)
         co_return nt_status::invalid_parameter;
     if (asked.byte_count == 0) co_return nt_status::success;
-    const bool may_read = source->file->locks().allows_read(
-        *source, {.offset = asked.source_offset, .length = asked.byte_count});
-    const bool may_write = c.file->file->locks().allows_write(
-        *c.file, {.offset = asked.target_offset, .length = asked.byte_count});
+    const bool may_read =
+        source->file->allows_read(*source, {.offset = asked.source_offset, .length = asked.byte_count});
+    const bool may_write =
+        c.file->file->allows_write(*c.file, {.offset = asked.target_offset, .length = asked.byte_count});
     if (not may_read or not may_write) co_return nt_status::file_lock_conflict;
     const pending_write before_its_end(c.r.host(), c.file);
+    if (not before_its_end) co_return nt_status::file_closed;
     co_return co_await c.r.call(*c.file, [&] { return share_blocks(*source->node, *c.file->node, asked); });
 }
 

@@ -31,10 +31,10 @@ constexpr std::size_t ranges_max = 4096;
 [[nodiscard]] io::task<nt_status> zero(control& c, wire::file_range range, bool release) noexcept {
     open& of = *c.file;
     if (range.length == 0) co_return nt_status::success;
-    if (of.is_closed) co_return nt_status::file_closed;
-    if (not of.file->locks().allows_write(of, {.offset = range.offset, .length = range.length}))
+    if (not of.file->allows_write(of, {.offset = range.offset, .length = range.length}))
         co_return nt_status::file_lock_conflict;
     const pending_write before_its_end(c.r.host(), c.file);
+    if (not before_its_end) co_return nt_status::file_closed;
     co_return co_await c.r.call(of, [&] {
         const auto data = vfs::data_of(*of.node);
         if (not data) return status_of(data.error());
@@ -75,7 +75,7 @@ io::task<nt_status> set_sparse(control& c) {
         access_mask::write_data | access_mask::append_data | access_mask::write_attributes;
     if (not wire::has_any(c.file->access, any_of)) co_return nt_status::access_denied;
     if (c.file->is_directory()) co_return nt_status::invalid_parameter;
-    if (not c.file->tree->volume().features().has_sparse_files) co_return nt_status::invalid_device_request;
+    if (not c.r.tree->volume().features().has_sparse_files) co_return nt_status::invalid_device_request;
     const vfs::metadata_change wanted{.is_sparse = wire::decode_set_sparse(c.args.input)};
     co_return co_await call_in_turn(c.r, *c.file, [&] {
         const result<void> changed = c.file->node->change(wanted);

@@ -40,24 +40,29 @@ constexpr std::size_t buffer_bytes_max = 8 + wire::reparse_data_bytes_max;
     file_table& files = r.host().files;
     file_state& file = *c.file->file;
     vfs::node& node = *c.file->node;
-    if (file.peers() != nullptr) co_return nt_status::not_supported;
-    vfs::volume& volume = c.file->tree->volume();
+    if (file.has_peers()) co_return nt_status::not_supported;
+    vfs::volume& volume = r.tree->volume();
     create_round alone(r.host().names_of(volume, is_beyond_mount(volume, node)), r.loop());
     if (not alone.enter_alone()) {
         (void)co_await r.wait(alone.entered());
         if (not alone.is_inside()) co_return *r.interrupted();
     }
-    if (c.file->is_closed) co_return nt_status::file_closed;
-    if (c.file->pending_writes != 0) co_return nt_status::sharing_violation;
-    if (file.opens().size() != 1 or files.has_open_streams(file.key()))
-        co_return nt_status::sharing_violation;
+    {
+        const file_section held(file);
+        const open_in_file& place = c.file->in_file(held);
+        if (place.is_ending) co_return nt_status::file_closed;
+        if (place.pending_writes != 0) co_return nt_status::sharing_violation;
+        if (file.opens(held).size() != 1 or files.has_open_streams(held, file))
+            co_return nt_status::sharing_violation;
+    }
     const nt_status made = co_await call_in_turn(r, *c.file, [&] {
         const auto attached = vfs::attached_of(node);
         if (not attached) return status_of(attached.error());
         const result<void> done = (*attached)->become_link(target);
         return done ? nt_status::success : status_of(done.error());
     });
-    files.change_key(file, node.key());
+    const file_section held(file);
+    files.change_key(held, file, node.key());
     co_return made;
 }
 

@@ -83,19 +83,18 @@ io::task<nt_status> request_resiliency(control& c) {
     if (not asked) co_return nt_status::invalid_parameter;
     const std::chrono::milliseconds timeout(asked->timeout_ms);
     if (timeout > limits::durable_timeout_max) co_return nt_status::invalid_parameter;
-    if (not c.file->durable) {
-        const user_identity& user = c.r.session->user;
-        c.file->durable = durability{.owner = user.name,
-                                     .owner_domain = user.domain,
-                                     .is_second_generation = false,
-                                     .is_resilient = true,
-                                     .timeout = {},
-                                     .end = {}};
-    }
-    c.file->durable->is_resilient = true;
-    c.file->durable->timeout =
-        timeout != timeout.zero() ? timeout : std::chrono::milliseconds(limits::durable_timeout_default);
-    co_return nt_status::success;
+    const user_identity& user = c.r.session->user;
+    const bool is_changed = c.file->change_durability(*c.r.session, [&](std::optional<durability>& now) {
+        if (not now) {
+            now.emplace();
+            now->owner = user.name;
+            now->owner_domain = user.domain;
+        }
+        now->is_resilient = true;
+        now->timeout =
+            timeout != timeout.zero() ? timeout : std::chrono::milliseconds(limits::durable_timeout_default);
+    });
+    co_return is_changed ? nt_status::success : nt_status::file_closed;
 }
 
 // Nothing here is part of a distributed file system, which clients are to know from this very status.
