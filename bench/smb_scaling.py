@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Measures how the rate of `sluice serve` grows with its number of loops.
 
-    bench/smb_scaling.py build/release/sluice/cli/sluice [--loops 1,2,4,8] [--repeats 3] [--seconds 1] [--folder /dev/shm]
+    bench/smb_scaling.py build/release/sluice/cli/sluice [--before OTHER_SLUICE] [--loops 1,2,4,8] [--repeats 3] [--seconds 1]
+                         [--folder /dev/shm]
 
 The server is confined to as many CPUs as it has loops, and the load generators (`sluice bench smb`, one process for each CPU
 that is left) to the others. So the machine needs more CPUs than loops; twice as many show the server's limit rather than the
-clients'. Each generator has its own directory, sessions and connections. The numbers of loops alternate. One row of JSON per
-workload and number of loops on standard output:
+clients'. Each generator has its own directory, sessions and connections. With --before, an earlier build serves the same load.
+Programs and numbers of loops alternate. One row of JSON per workload, program and number of loops on standard output:
 
-    rate_per_s         operations per second, of all generators (median; min and max of the repeats)
+    median, min, max   operations per second, of all generators, of the repeats
     times_one_loop     this rate, divided by the rate of the first number of loops, repeat by repeat (median)
     server_us          CPU time of the server for an operation, in us (median)
     server_busy        CPU time of the server per second and loop: 1 means that the server is the limit (median)
@@ -60,11 +61,11 @@ def start_load(options, server, workload, number, cpu):
                             preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
 
 
-def measure_once(options, workload, loops, cpus):
+def measure_once(options, program, workload, loops, cpus):
     """Returns operations per second, the server's CPU time per operation in us, and its CPU time per second and loop."""
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="sluice-scaling-", dir=options.folder))
     try:
-        with PinnedServer(options.program, scratch, loops, set(cpus[:loops])) as server:
+        with PinnedServer(program, scratch, loops, set(cpus[:loops])) as server:
             clients = [start_load(options, server, workload, number, one)
                        for number, one in enumerate(cpus[max(options.loops):])]
             rows = []
@@ -81,11 +82,11 @@ def measure_once(options, workload, loops, cpus):
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def print_row(workload, loops, samples, first):
+def print_row(workload, subject, loops, samples, first):
     rates = [sample[0] for sample in samples]
-    row = {"bench": "smb_scaling", "workload": workload, "subject": f"sluice.{loops}_loops", "metric": "rate",
-           "unit": "operations/s", "better": "higher", "median": statistics.median(rates), "min": min(rates), "max": max(rates),
-           "n": len(rates),
+    row = {"bench": "smb_scaling", "workload": f"{workload}_{loops}", "subject": subject, "series": workload,
+           "parameter": "event loops", "value": loops, "metric": "rate", "unit": "operations/s", "better": "higher",
+           "median": statistics.median(rates), "min": min(rates), "max": max(rates), "n": len(rates),
            "times_one_loop": statistics.median(now / then[0] for now, then in zip(rates, first)),
            "server_us": statistics.median(sample[1] for sample in samples),
            "server_busy": statistics.median(sample[2] for sample in samples)}
@@ -93,9 +94,22 @@ def print_row(workload, loops, samples, first):
           flush=True)
 
 
+def measure(options, workload, programs, cpus):
+    """Measures each program with each number of loops; the order is reversed in each second repeat."""
+    turns = [(subject, loops) for loops in options.loops for subject in programs]
+    samples = {turn: [] for turn in turns}
+    for repeat in range(options.repeats):
+        for subject, loops in turns if repeat % 2 == 0 else turns[::-1]:
+            print(f"smb_scaling: {workload}, {subject}, {loops} loops, repeat {repeat + 1}", file=sys.stderr)
+            samples[subject, loops].append(measure_once(options, programs[subject], workload, loops, cpus))
+    for subject, loops in turns:
+        print_row(workload, subject, loops, samples[subject, loops], samples[subject, options.loops[0]])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=pathlib.Path, help="the sluice program, of a release build")
+    parser.add_argument("--before", type=pathlib.Path, metavar="OTHER_SLUICE", help="an earlier build, measured in turn")
     parser.add_argument("--loops", type=lambda text: [int(one) for one in text.split(",")], default=[1, 2, 4, 8],
                         metavar="N,N,…", help="numbers of loops (1,2,4,8)")
     parser.add_argument("--only", action="append", choices=WORKLOADS, metavar="WORKLOAD", help=", ".join(WORKLOADS))
@@ -110,14 +124,9 @@ def main():
     if len(cpus) <= max(options.loops):
         parser.error(f"{max(options.loops)} loops need more than {len(cpus)} CPUs: the clients take the others; "
                      "name fewer with --loops")
+    programs = {"sluice.serve": options.program} | ({"before": options.before} if options.before else {})
     for workload in options.only or WORKLOADS:
-        samples = {loops: [] for loops in options.loops}
-        for repeat in range(options.repeats):
-            for loops in options.loops if repeat % 2 == 0 else options.loops[::-1]:
-                print(f"smb_scaling: {workload}, {loops} loops, repeat {repeat + 1}", file=sys.stderr)
-                samples[loops].append(measure_once(options, workload, loops, cpus))
-        for loops in options.loops:
-            print_row(workload, loops, samples[loops], samples[options.loops[0]])
+        measure(options, workload, programs, cpus)
 
 
 if __name__ == "__main__":
