@@ -190,9 +190,13 @@ public:
 class cancelling_work final : public external_work {
 public:
     std::function<void()> on_end;
+    std::atomic<bool> has_begun = false;
 
 private:
-    [[nodiscard]] std::optional<int> begin(bool) noexcept override { return std::nullopt; }
+    [[nodiscard]] std::optional<int> begin(bool) noexcept override {
+        has_begun = true;
+        return std::nullopt;
+    }
     void end() noexcept override {
         on_end();
         complete(ECANCELED);
@@ -229,7 +233,9 @@ TEST_P(lookups_by_threads, that_belong_to_a_connect_are_cancelled_while_a_scope_
             state.cancel();
         });
         std::jthread ender([&] {
-            std::this_thread::sleep_for(1ms);
+            // Cancelled before it begins, the work would have no end.
+            while (not work.has_begun.load())
+                std::this_thread::yield();
             scope.cancel();
         });
         sync_wait(loop(), in_scope(scope, [](io_multiplexer& on, cancelling_work& what) -> task<void> {
