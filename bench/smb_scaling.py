@@ -61,6 +61,13 @@ def start_load(options, server, workload, number, cpu):
                             preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
 
 
+def result_of(client, workload):
+    out, err = client.communicate(timeout=CLIENT_SECONDS_MAX)
+    if client.returncode != 0:
+        raise served.ServerFault(f"sluice bench smb --workload {workload} printed:\n{err}")
+    return json.loads(out)
+
+
 def measure_once(options, program, workload, loops, cpus):
     """Returns operations per second, the server's CPU time per operation in us, and its CPU time per second and loop."""
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="sluice-scaling-", dir=options.folder))
@@ -68,12 +75,11 @@ def measure_once(options, program, workload, loops, cpus):
         with PinnedServer(program, scratch, loops, set(cpus[:loops])) as server:
             clients = [start_load(options, server, workload, number, one)
                        for number, one in enumerate(cpus[max(options.loops):])]
-            rows = []
-            for client in clients:
-                out, err = client.communicate(timeout=CLIENT_SECONDS_MAX)
-                if client.returncode != 0:
-                    raise served.ServerFault(f"sluice bench smb --workload {workload} printed:\n{err}")
-                rows.append(json.loads(out))
+            try:
+                rows = [result_of(client, workload) for client in clients]
+            finally:
+                for client in clients:
+                    client.kill()  # those that still run after a failure
         # The generators begin at about the same time; each measures the whole server while its own load runs.
         rate = sum(row["operations"] / row["seconds"] for row in rows)
         busy = statistics.median(row["server_cpu_s"] / row["seconds"] for row in rows)

@@ -41,7 +41,7 @@ public:
     [[nodiscard]] file_key key() const noexcept override { return behind_->key(); }
     [[nodiscard]] std::string path() const override { return behind_->path(); }
     [[nodiscard]] std::string location() const override { return behind_->location(); }
-    [[nodiscard]] std::string_view stream_name() const noexcept override { return behind_->stream_name(); }
+    [[nodiscard]] std::string stream_name() const override { return behind_->stream_name(); }
     // Has the same parts as the underlying node.
     [[nodiscard]] node_data* data() noexcept override { return if_has(behind_->data()); }
     [[nodiscard]] node_names* names() noexcept override { return this; }

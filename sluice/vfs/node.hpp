@@ -53,8 +53,9 @@ public:
     /// have comparable locations, for any share they were found through. Two mounts of one
     /// directory have two locations. Allocates, Blocks: as path.
     [[nodiscard]] virtual std::string location() const { return '/' + path(); }
-    /// Returns the name of the stream; empty for other nodes.
-    [[nodiscard]] virtual std::string_view stream_name() const noexcept { return {}; }
+    /// Returns the name of the stream; empty for other nodes. By value: another open may rename the stream.
+    /// Allocates: the result.
+    [[nodiscard]] virtual std::string stream_name() const { return {}; }
 
     /// Returns times, sizes and attributes. Errors: ENOENT for a stream that is removed. Blocks: for the file
     /// system.

@@ -85,7 +85,7 @@ TEST(scheduler, finds_the_thread_that_is_never_woken) {
               "a thread sleeps and no thread is left to wake it");
 }
 
-TEST(latch, excludes_threads_and_wakes_them_in_every_schedule) {
+TEST(small_mutex, excludes_threads_and_wakes_them_in_every_schedule) {
     const report found =
         try_all<two_additions<sync::basic_small_mutex<scheduled_atomics>>>({.preemptions_max = 4});
     EXPECT_EQ(found.problem, "");
@@ -93,7 +93,7 @@ TEST(latch, excludes_threads_and_wakes_them_in_every_schedule) {
     EXPECT_GT(found.schedules, 50U);
 }
 
-TEST(latch, excludes_threads_with_delayed_stores) {
+TEST(small_mutex, excludes_threads_with_delayed_stores) {
     const report found =
         try_all<two_additions<sync::basic_small_mutex<scheduled_atomics>>>({.delays_stores = true});
     EXPECT_EQ(found.problem, "");

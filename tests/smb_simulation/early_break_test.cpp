@@ -1,3 +1,10 @@
+#include <algorithm>
+#include <optional>
+#include <variant>
+
+#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/net/untold_grant.hpp"
+#include "sluice/smb/server/server.hpp"
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/file/oplock_break.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
@@ -54,6 +61,66 @@ TEST_F(break_of_an_oplock, follows_the_reply_that_grants_it_in_a_compound_that_w
               nt_status::success);
     EXPECT_EQ(first_->answer_to(second_create).status(), nt_status::success);
     EXPECT_EQ(first_->answer_to(last).status(), nt_status::success);
+}
+
+TEST_F(break_of_an_oplock, follows_the_reply_that_returns_it_to_its_client) {
+    using smb::wire::command;
+    auto caching = polite_client::for_everything();
+    caching.oplock_level = smb::wire::oplock_level::batch;
+    caching.contexts.durable = true;
+    auto again = polite_client::for_everything();
+    again.contexts.durable_reconnect = first_->create("f", caching).file;
+    first_->hang_up();
+    polite_client back(where_);
+    ASSERT_EQ(back.log_on("u", "p"), nt_status::success);
+    ASSERT_EQ(back.connect_tree("files"), nt_status::success);
+    auto overwriting = polite_client::for_everything();
+    overwriting.disposition = smb::wire::create_disposition::overwrite;
+    back.begin_compound();
+    const std::uint64_t returned = back.send_create("f", again);
+    const std::uint64_t second_create = back.send_create("f", overwriting);
+    back.end_compound();
+    const polite_client::answer granted = back.answer_to(returned);
+    ASSERT_EQ(granted.status(), nt_status::success);
+    const auto opened = smb::wire::decode_create_reply(granted.message()).value();
+    EXPECT_EQ(opened.oplock_level, smb::wire::oplock_level::batch);
+    EXPECT_TRUE(back.is_answered(smb::wire::notification_message_id));
+    const auto& order = back.arrivals();
+    EXPECT_LT(std::ranges::find(order, returned),
+              std::ranges::find(order, smb::wire::notification_message_id));
+    EXPECT_EQ(back.call(command::close, smb::wire::close_args{.file = opened.file}).status(),
+              nt_status::success);
+    EXPECT_EQ(back.answer_to(second_create).status(), nt_status::success);
+}
+
+// The reply says that the client has the oplock; so a break has to follow that takes it away.
+TEST_F(break_of_an_oplock, that_times_out_before_the_reply_that_grants_it_says_that_nothing_is_left) {
+    auto caching = polite_client::for_everything();
+    caching.oplock_level = smb::wire::oplock_level::batch;
+    const auto opened = first_->create("f", caching);
+    smb::server::server_context& host = server_of_test().context();
+    const auto one = host.opens.find_persistent(opened.file.persistent_part.value());
+    ASSERT_NE(one, nullptr);
+    std::optional<smb::server::untold_grant> reply;  // stands for one that is not sent yet
+    {
+        const smb::server::file_section held(*one->file);
+        const auto& its = one->in_file(held).lease;
+        ++its->untold_grants;
+        reply.emplace(host, its);
+    }
+    polite_client other(where_, 2);
+    ASSERT_EQ(other.log_on("u", "p"), nt_status::success);
+    ASSERT_EQ(other.connect_tree("files"), nt_status::success);
+    EXPECT_EQ(other.create("f").oplock_level, smb::wire::oplock_level::none) << "after the time limit";
+    EXPECT_FALSE(first_->is_answered(smb::wire::notification_message_id));
+    reply.reset();
+    ASSERT_TRUE(first_->is_answered(smb::wire::notification_message_id));
+    const auto told = first_->answer_to(smb::wire::notification_message_id);
+    const auto message = smb::wire::decode_oplock_break_reply(told.message());
+    ASSERT_TRUE(message);
+    const auto* const of_oplock = std::get_if<smb::wire::oplock_break>(&message->sent);
+    ASSERT_NE(of_oplock, nullptr);
+    EXPECT_EQ(of_oplock->oplock_level, smb::wire::oplock_level::none);
 }
 
 }  // namespace

@@ -72,6 +72,7 @@ void polite_client::take_message(const wire::message_view& message) {
         return;
     }
     const bytes_view bytes = message.bytes();
+    arrivals_.push_back(message.header().message_id);
     answers_[message.header().message_id] = {.bytes = {bytes.begin(), bytes.end()}};
 }
 

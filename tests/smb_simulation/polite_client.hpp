@@ -137,6 +137,8 @@ public:
     /// Returns whether the final reply has arrived; sends another request first, so that it would
     /// have.
     [[nodiscard]] bool is_answered(std::uint64_t message_id);
+    /// Returns the message ids of all final replies and notifications so far, in the order of their arrival.
+    [[nodiscard]] const std::vector<std::uint64_t>& arrivals() const noexcept { return arrivals_; }
     /// Returns the final reply to a request.
     [[nodiscard]] answer answer_to(std::uint64_t message_id);
     template <class Args>
@@ -154,7 +156,8 @@ private:
 
     world& world_;
     io::task_group tasks_;
-    std::map<std::uint64_t, answer> answers_;              // not queried yet
+    std::map<std::uint64_t, answer> answers_;  // not queried yet
+    std::vector<std::uint64_t> arrivals_;
     std::map<std::uint64_t, smb::wire::header> interims_;  // by message id
     std::vector<std::byte> last_sent_;
     std::vector<std::byte> first_of_authentication_;

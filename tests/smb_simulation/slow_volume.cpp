@@ -47,7 +47,7 @@ public:
     [[nodiscard]] file_key key() const noexcept override { return inner_->key(); }
     [[nodiscard]] std::string path() const override { return inner_->path(); }
     [[nodiscard]] std::string location() const override { return inner_->location(); }
-    [[nodiscard]] std::string_view stream_name() const noexcept override { return inner_->stream_name(); }
+    [[nodiscard]] std::string stream_name() const override { return inner_->stream_name(); }
 
     [[nodiscard]] result<metadata> status() noexcept override { return slowly().status(); }
     [[nodiscard]] result<void> change(const metadata_change& wanted) noexcept override {

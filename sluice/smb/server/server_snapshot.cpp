@@ -3,7 +3,9 @@
 #include "sluice/smb/server/report/snapshot.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "sluice/smb/server/core/cross_loop_post.hpp"
 #include "sluice/smb/server/server.hpp"
@@ -58,16 +60,29 @@ namespace {
     return status;
 }
 
-// Under the mutex of the registry of connections, in which a connection exists.
-void add_channels(session_status& status, const connection_registry& all,
-                  const std::vector<std::shared_ptr<channel>>& of) {
-    std::vector<const connection_handle*> wanted;
-    for (const std::shared_ptr<channel>& each : of)
-        if (each->is_established()) wanted.push_back(each->connection.get());
-    (void)all.read_each([&](const connection& client) {
-        if (std::ranges::find(wanted, client.admitted.handle.get()) != wanted.end())
-            status.channels.push_back(client.status());
+struct session_and_channels {
+    std::shared_ptr<session> one;
+    std::vector<std::shared_ptr<channel>> channels;  // in the order they came
+};
+
+// In one pass under the mutex of the registry of connections, in which a connection exists.
+void add_sessions(std::vector<session_status>& to, const connection_registry& connections,
+                  const std::vector<session_and_channels>& all) {
+    std::unordered_map<const connection_handle*, std::optional<channel_status>> by_handle;
+    for (const session_and_channels& each : all)
+        for (const std::shared_ptr<channel>& way : each.channels)
+            if (way->is_established()) by_handle.try_emplace(way->connection.get());
+    (void)connections.read_each([&](const connection& client) {
+        const auto found = by_handle.find(client.admitted.handle.get());
+        if (found != by_handle.end()) found->second = client.status();
     });
+    for (const session_and_channels& each : all) {
+        session_status& status = to.emplace_back(status_of(*each.one));
+        for (const std::shared_ptr<channel>& way : each.channels) {
+            const auto found = by_handle.find(way->connection.get());
+            if (found != by_handle.end() and found->second) status.channels.push_back(*found->second);
+        }
+    }
 }
 
 void add_caching(open_status& status, const open_in_file& of) noexcept {
@@ -212,11 +227,13 @@ server_snapshot smb_server::snapshot(const snapshot_request& wanted) const {
         context_.connections.read_each([&](const connection& client) { of_open += client.counters.now(); });
     taken.traffic += of_open;
     if (wanted.has_totals) add_totals_to(taken);
+    std::vector<session_and_channels> sessions;
     for (const std::uint64_t id : wanted.sessions)
-        if (const std::shared_ptr<session> found = context_.find_session(id)) {
-            taken.sessions.push_back(status_of(*found));
-            add_channels(taken.sessions.back(), context_.connections, found->channels());
+        if (std::shared_ptr<session> found = context_.find_session(id)) {
+            std::vector<std::shared_ptr<channel>> channels = found->channels();
+            sessions.push_back({std::move(found), std::move(channels)});
         }
+    if (not sessions.empty()) add_sessions(taken.sessions, context_.connections, sessions);
     for (const std::uint64_t number : wanted.opens)
         if (const std::shared_ptr<open> found = context_.opens.find_persistent(number);
             found != nullptr and found->is_live())

@@ -52,7 +52,7 @@ public:
     }
     [[nodiscard]] std::string path() const override;
     [[nodiscard]] std::string location() const override { return link_of(file_); }
-    [[nodiscard]] std::string_view stream_name() const noexcept override {
+    [[nodiscard]] std::string stream_name() const override {
         const std::scoped_lock guard(name_latch_);
         return name_;
     }

@@ -93,9 +93,9 @@ public:
         const std::scoped_lock guard(tree_.mutex);
         return path_of(*entry_);
     }
-    [[nodiscard]] std::string_view stream_name() const noexcept override {
+    [[nodiscard]] std::string stream_name() const override {
         const std::scoped_lock guard(tree_.mutex);
-        return stream_ == nullptr ? std::string_view() : stream_->name;
+        return stream_ == nullptr ? std::string() : stream_->name;
     }
     [[nodiscard]] result<metadata> status() noexcept override;
     [[nodiscard]] result<void> change(const metadata_change& wanted) noexcept override;

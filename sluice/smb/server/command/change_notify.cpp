@@ -74,7 +74,6 @@ using begun_watch = std::expected<std::unique_ptr<notify_watch>, nt_status>;
     notify_watch::counted counted{.directories = quotas.take(by, limit::watches),
                                   .change_bytes = quotas.take(by, limit::queued_change_bytes, 0)};
     if (counted.directories.amount() == 0) co_return nt_status::insufficient_resources;
-    ENSURE(of->file != nullptr and of->is_directory(), "a directory is watched");
     vfs::fs_domain& domain = of->node->domain();
     begun_watch watch = co_await r.call(
         domain, [&] { return start_watch(*feed, *of->node, wanted, std::move(counted)); },
@@ -90,6 +89,7 @@ using begun_watch = std::expected<std::unique_ptr<notify_watch>, nt_status>;
 // watched.
 [[nodiscard]] io::task<nt_status> find_watch(request& r, std::shared_ptr<open> of,
                                              const wire::change_notify_args& args) {
+    ENSURE(of->file != nullptr and of->is_directory(), "a directory is watched");
     if (watch_of(*of) != nullptr) co_return nt_status::success;
     change_turn turn(r, of->watch_begins);
     if (not turn.is_taken()) {

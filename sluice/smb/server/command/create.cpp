@@ -87,8 +87,7 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     reply.information.attributes = wire::file_attributes::normal;
     if (not is_made) {
         leave_uncommitted(r.host(), one, false);
-        return admitted == session::admittance::too_many ? nt_status::too_many_opened_files
-                                                         : nt_status::user_session_deleted;
+        return admitted == session::admittance::too_many ? refuse_open(r) : nt_status::user_session_deleted;
     }
     if (const nt_status sent = send(r, reply); sent != nt_status::success) {
         (void)end_open(r.host(), *one);
@@ -126,9 +125,10 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     return reply;
 }
 
-void encode_caching_of(const open& one, wire::create_reply& reply) noexcept {
+void encode_caching_of(request& r, open& one, wire::create_reply& reply) {
     const file_section held(*one.file);
     caching_of(held, one).put_into(reply);
+    note_grant(held, r, one);
 }
 
 [[nodiscard]] nt_status reply_to_new(request& r, const wire::create_args& args, const opening& made) {
@@ -173,7 +173,7 @@ void encode_caching_of(const open& one, wire::create_reply& reply) noexcept {
 // The client does not know that it has the open back, and may try again.
 void return_to_orphans(request& r, const std::shared_ptr<open>& one) noexcept {
     r.compound().file.reset();
-    // Otherwise, the session has ended, or another has the open back.
+    // If this does not end it either, the session has ended, or another has the open back.
     if (not keep_without_client(r.host(), one, *r.session))
         (void)end_open_of(r.host(), *one, r.session.get());
 }
@@ -190,7 +190,7 @@ void return_to_orphans(request& r, const std::shared_ptr<open>& one) noexcept {
     nt_status status = known ? nt_status::success : known.error();
     if (known) {
         wire::create_reply reply = describe(args, **back, wire::create_action::opened, *known);
-        encode_caching_of(**back, reply);
+        encode_caching_of(r, **back, reply);
         status = send(r, reply);
     }
     if (status != nt_status::success) return_to_orphans(r, *back);
@@ -205,10 +205,11 @@ void return_to_orphans(request& r, const std::shared_ptr<open>& one) noexcept {
     if (not known) co_return known.error();
     made->set_made_on(r.channel.get());  // this reply carries its oplock now
     wire::create_reply reply = describe(args, *made, made->action, *known);
-    if (asks_lease) {
-        encode_caching_of(*made, reply);
-    } else {
-        reply.oplock_level = args.oplock_level;  // as Windows does it, whatever the open has
+    encode_caching_of(r, *made, reply);
+    // As Windows does it, whatever the open has.
+    if (not asks_lease) {
+        reply.oplock_level = args.oplock_level;
+        reply.contexts.lease.reset();
     }
     if (asks_lease or args.oplock_level == wire::oplock_level::batch) encode_durability(*made, reply);
     co_return send(r, reply);

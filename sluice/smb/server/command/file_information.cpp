@@ -287,7 +287,7 @@ struct needs {
 std::string client_path_of(const open& one) {
     std::string path = '\\' + one.node->path();
     std::ranges::replace(path, '/', '\\');
-    if (const std::string_view stream = one.node->stream_name(); not stream.empty()) {
+    if (const std::string stream = one.node->stream_name(); not stream.empty()) {
         path += ':';
         path += stream;
     }

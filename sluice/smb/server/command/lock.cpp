@@ -123,7 +123,9 @@ public:
     }
     lock_wait(const lock_wait&) = delete;
     lock_wait& operator=(const lock_wait&) = delete;
-    ~lock_wait() { (void)end(); }
+    ~lock_wait() {
+        if (not has_left_) (void)leave();
+    }
 
     /// Suspends until the lock is granted, the open or the session has ended, or the client has
     /// cancelled.
@@ -131,7 +133,7 @@ public:
         io::task<nt_status> pending = r.pend(granted_);
         const nt_status outcome = co_await std::move(pending);
         // The lock may have been granted when the request was interrupted.
-        if (end()) co_return nt_status::success;
+        if (leave()) co_return nt_status::success;
         // For a request that waits for a lock, the end of the session or tree is that of the open
         // ([MS-FSA] 2.1.5.9).
         const bool has_lost_open =
@@ -141,7 +143,8 @@ public:
 
 private:
     // Leaves the list. Returns whether the lock was granted before.
-    bool end() noexcept {
+    bool leave() noexcept {
+        has_left_ = true;
         const file_section held(*of_->file);
         of_->file->locks(held).forget(place_);
         count_locks(held, *of_);
@@ -151,6 +154,7 @@ private:
     std::shared_ptr<open> of_;
     event<nt_status> granted_;
     byte_range_locks::waiter place_;
+    bool has_left_ = false;
 };
 
 // The section of a LOCK in its file. Returns PENDING if the request has to wait, with `waits`.
@@ -210,7 +214,7 @@ io::task<nt_status> serve_lock(request& r) {
         }
     }
     (void)breaks.send(r.host());
-    if (exceeded) r.host().rejections.add(*exceeded, r.session->user.name);
+    if (exceeded) r.host().rejections.add(*exceeded, r.session->admitted.client.name());
     if (retries) r.host().background.spawn(retry_locks(r.host(), of->file));
     if (waits) {
         io::task<nt_status> waiting = waits->wait(r);

@@ -13,7 +13,7 @@ namespace sluice::smb::server {
 /// progress ends then. USER_SESSION_DELETED if the session, the channel or the connection ended while it
 /// waited, or another request has established the session.
 /// `turn`: gets the admission; exists until the proof is checked, and counted if it is wrong.
-/// Suspends: while it waits.
+/// Suspends.
 [[nodiscard]] io::task<wire::nt_status> wait_for_logon_turn(request& r,
                                                             logon_throttle::admission& turn) noexcept;
 

@@ -73,7 +73,7 @@ public:
     ~removal_check() {
         if (not one_.is_directory()) return;
         const file_section held(*one_.file);
-        end(held);
+        (void)end(held);
     }
 
     /// Begins to check a directory; nothing is to be done for a file, or a directory that another open has
@@ -88,8 +88,13 @@ public:
         const bool is_blocked = protocol.begin_check(check_, blocked) == open_protocol::verdict::blocked;
         return is_blocked ? nt_status::pending : nt_status::success;
     }
-    /// Ends it: the directory stays as it is.
-    void end(const file_section& held) noexcept { one_.file->protocol(held).end_check(check_, false); }
+    /// Ends it: the directory stays as it is. Returns false if its result is outdated: another open has set
+    /// the directory to be deleted meanwhile, and taken that back.
+    [[nodiscard]] bool end(const file_section& held) noexcept {
+        open_protocol& protocol = one_.file->protocol(held);
+        return protocol.end_check(check_, false) or not one_.is_directory() or
+               protocol.phase() == delete_phase::delete_pending;
+    }
 
 private:
     open& one_;
@@ -112,14 +117,15 @@ private:
     co_return co_await r.call(*one, [&] { return may_remove(*one->node, ignores_read_only); });
 }
 
-// The last step of a disposition. Returns std::nullopt if another client caches the file's handle again.
+// The last step of a disposition. Returns std::nullopt if another client caches the file's handle again, or
+// the result of the check is outdated.
 [[nodiscard]] std::optional<nt_status> set_deletion(const std::shared_ptr<open>& one, removal_check& check,
                                                     bool concerns_this_open) noexcept {
     const file_section held(*one->file);
     open_in_file& place = one->in_file(held);
     if (place.is_ending) return nt_status::file_closed;
     if (others_cache_handle(held, *one->file, one.get())) return std::nullopt;
-    check.end(held);
+    if (not check.end(held)) return std::nullopt;
     if (concerns_this_open) {
         place.deletes_on_close = true;
         return nt_status::success;

@@ -1,5 +1,6 @@
 #include "sluice/smb/server/core/background.hpp"
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/smb/server/core/cross_loop_post.hpp"
 

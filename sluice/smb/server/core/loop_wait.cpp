@@ -1,5 +1,6 @@
 #include "sluice/smb/server/core/loop_wait.hpp"
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/io/task/sync_wait.hpp"
 
 namespace sluice::smb::server {

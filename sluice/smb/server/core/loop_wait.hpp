@@ -1,9 +1,7 @@
 #pragma once
 
-#include <concepts>
 #include <coroutine>
 #include <optional>
-#include <type_traits>
 #include <utility>
 
 #include "sluice/base/held_mutexes.hpp"

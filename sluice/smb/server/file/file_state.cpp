@@ -47,12 +47,12 @@ void file_state::set_change_time(vfs::time_point shown, vfs::time_point of_host)
 }
 
 void file_state::add(const file_section& held, open& one) {
-    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    ENSURE(held.is_of(*this), "a file is used in a section of its own");
     opens_.push_back(&one);
 }
 
 void file_state::remove(const file_section& held, open& one) noexcept {
-    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    ENSURE(held.is_of(*this), "a file is used in a section of its own");
     const auto found = std::ranges::find(opens_, &one);
     ENSURE(found != opens_.end(), "an open is removed once from its file");
     opens_.erase(found);
@@ -60,12 +60,12 @@ void file_state::remove(const file_section& held, open& one) noexcept {
 }
 
 void file_state::begin_write(const file_section& held) noexcept {
-    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    ENSURE(held.is_of(*this), "a file is used in a section of its own");
     ++pending_writes_;
 }
 
 void file_state::end_write(const file_section& held) noexcept {
-    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    ENSURE(held.is_of(*this), "a file is used in a section of its own");
     ENSURE(pending_writes_ != 0, "a write ends once");
     --pending_writes_;
     note_ended_change();
@@ -86,7 +86,7 @@ void file_state::end_change() noexcept {
 }
 
 bool file_state::may_have_changed(const file_section& held) const noexcept {
-    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    ENSURE(held.is_of(*this), "a file is used in a section of its own");
     return ended_changes() != 0 or pending_writes_ != 0 or pending_changes_ != 0;
 }
 
@@ -96,7 +96,7 @@ void file_state::note_change() noexcept {
 }
 
 bool file_state::is_delete_pending(const file_section& held) const noexcept {
-    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    ENSURE(held.is_of(*this), "a file is used in a section of its own");
     return protocol_.phase() == delete_phase::delete_pending or protocol_.phase() == delete_phase::removing;
 }
 
@@ -118,17 +118,17 @@ void file_state::set_delete_pending(const file_section& held, std::shared_ptr<op
 }
 
 void file_state::add_remover(const file_section& held, std::shared_ptr<open> by) {
-    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    ENSURE(held.is_of(*this), "a file is used in a section of its own");
     if (std::ranges::find(removers_, by) == removers_.end()) removers_.push_back(std::move(by));
 }
 
 std::vector<std::shared_ptr<open>> file_state::take_removers(const file_section& held) noexcept {
-    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    ENSURE(held.is_of(*this), "a file is used in a section of its own");
     return std::exchange(removers_, {});
 }
 
 std::vector<std::shared_ptr<open>> file_state::clear_delete_pending(const file_section& held) noexcept {
-    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    ENSURE(held.is_of(*this), "a file is used in a section of its own");
     protocol_.clear_delete_pending();
     ENSURE(not is_delete_pending(held) or opens_.empty(), "a file with opens is not being removed");
     goes_.cancel();
@@ -136,12 +136,12 @@ std::vector<std::shared_ptr<open>> file_state::clear_delete_pending(const file_s
 }
 
 share_mode_lock_bytes* file_state::peers(const file_section& held) noexcept {
-    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    ENSURE(held.is_of(*this), "a file is used in a section of its own");
     return peers_ ? &*peers_ : nullptr;
 }
 
 share_mode_lock_bytes& file_state::peers_among(const file_section& held, peer_servers& all) {
-    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    ENSURE(held.is_of(*this), "a file is used in a section of its own");
     if (not peers_) {
         ENSURE(locks_.is_empty(), "other servers are shown the file before bytes of it are locked");
         peers_.emplace(all.file(key_));
@@ -153,17 +153,17 @@ share_mode_lock_bytes& file_state::peers_among(const file_section& held, peer_se
 }
 
 void file_state::add_caching_waiter(const file_section& held, event<wire::nt_status>& waiting) {
-    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    ENSURE(held.is_of(*this), "a file is used in a section of its own");
     waiters_.push_back(&waiting);
 }
 
 void file_state::remove_caching_waiter(const file_section& held, event<wire::nt_status>& waiting) noexcept {
-    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    ENSURE(held.is_of(*this), "a file is used in a section of its own");
     ENSURE(std::erase(waiters_, &waiting) == 1, "a waiter is in the list until it leaves");
 }
 
 void file_state::wake_caching_waiters(const file_section& held) noexcept {
-    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    ENSURE(held.is_of(*this), "a file is used in a section of its own");
     for (event<wire::nt_status>* waiting : waiters_)
         waiting->set(wire::nt_status::success);
 }
@@ -216,7 +216,7 @@ std::shared_ptr<file_state> file_table::find(const vfs::file_key& key) noexcept 
 }
 
 void file_table::change_key(const file_section& held_file, file_state& of, const vfs::file_key& key) {
-    ENSURE(held_file.is_of(of), "a file is changed in a section of its own");
+    ENSURE(held_file.is_of(of), "a file is used in a section of its own");
     const vfs::file_key before = of.key_;
     if (before == key) return;
     ENSURE((before.stream == 0) == (key.stream == 0), "a stream stays a stream, and a file a file");
@@ -238,7 +238,7 @@ void file_table::change_key(const file_section& held_file, file_state& of, const
 }
 
 void file_table::forget(const file_section& held_file, file_state& removed) noexcept {
-    ENSURE(held_file.is_of(removed), "a file is changed in a section of its own");
+    ENSURE(held_file.is_of(removed), "a file is used in a section of its own");
     ENSURE(removed.opens_.empty(), "an open file is in the table");
     ENSURE(removed.protocol_.entries().empty(), "a file that a CREATE joins is in the table");
     shard& in = shard_of(removed.key_);

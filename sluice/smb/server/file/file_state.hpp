@@ -189,28 +189,28 @@ private:
 };
 
 inline vfs::file_key file_state::key(const file_section& held) const noexcept {
-    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    ENSURE(held.is_of(*this), "a file is used in a section of its own");
     return key_;
 }
 inline std::pmr::vector<open*>& file_state::opens(const file_section& held) noexcept {
-    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    ENSURE(held.is_of(*this), "a file is used in a section of its own");
     return opens_;
 }
 inline byte_range_locks& file_state::locks(const file_section& held) noexcept {
-    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    ENSURE(held.is_of(*this), "a file is used in a section of its own");
     return locks_;
 }
 inline open_protocol& file_state::protocol(const file_section& held) noexcept {
-    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    ENSURE(held.is_of(*this), "a file is used in a section of its own");
     return protocol_;
 }
 inline const std::vector<std::shared_ptr<open>>& file_state::removers(
     const file_section& held) const noexcept {
-    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    ENSURE(held.is_of(*this), "a file is used in a section of its own");
     return removers_;
 }
 inline bool& file_state::retries_locks(const file_section& held) noexcept {
-    ENSURE(held.is_of(*this), "a file is changed in a section of its own");
+    ENSURE(held.is_of(*this), "a file is used in a section of its own");
     return retries_locks_;
 }
 

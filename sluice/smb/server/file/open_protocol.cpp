@@ -210,10 +210,11 @@ open_protocol::verdict open_protocol::begin_check(directory_check& check, waiter
     return verdict::blocked;
 }
 
-void open_protocol::end_check(directory_check& check, bool is_empty) noexcept {
+bool open_protocol::end_check(directory_check& check, bool is_empty) noexcept {
     ENSURE(check.at_ == nullptr or check.at_ == this, "a check ends at its directory");
-    if (std::exchange(check.at_, nullptr) == nullptr or checker_ != &check) return;
+    if (std::exchange(check.at_, nullptr) == nullptr or checker_ != &check) return false;
     set_phase(is_empty ? delete_phase::delete_pending : delete_phase::open);
+    return true;
 }
 
 void open_protocol::add(share_entry& entry, entry_state state, const sharing& mode) noexcept {

@@ -159,8 +159,9 @@ public:
     /// begin_check() again, or end_check(). `delete_pending`: an open has set it. The caller has an entry.
     [[nodiscard]] verdict begin_check(directory_check& check, waiter& blocked) noexcept;
     /// Ends the check, if it has begun: the directory is deleted if it is empty, or stays. An open that has
-    /// set the phase to `delete_pending` since then prevails.
-    void end_check(directory_check& check, bool is_empty) noexcept;
+    /// set the phase to `delete_pending` since then prevails. Returns false if that has ended it, or it had
+    /// not begun.
+    bool end_check(directory_check& check, bool is_empty) noexcept;
 
     /// A waiter does not wait any more.
     void forget(waiter& one) noexcept { one.leave(); }

@@ -371,9 +371,22 @@ TEST_F(open_protocol_test, deletion_on_close_prevails_over_a_check) {
     EXPECT_EQ(file.begin_check(check, unused), verdict::granted);
     file.set_delete_pending();
     (void)file.leave(second);
-    file.end_check(check, false);
+    EXPECT_FALSE(file.end_check(check, false));
     EXPECT_EQ(file.phase(), delete_phase::delete_pending);
     EXPECT_TRUE(file.leave(first).of_this);
+}
+
+TEST_F(open_protocol_test, check_is_outdated_once_a_deletion_has_been_set_and_cleared) {
+    open(first);
+    waiter unused(granted);
+    directory_check check;
+    EXPECT_EQ(file.begin_check(check, unused), verdict::granted);
+    file.set_delete_pending();
+    file.clear_delete_pending();
+    EXPECT_EQ(file.begin_directory_change(unused), verdict::granted) << "a name is created";
+    file.end_directory_change();
+    EXPECT_FALSE(file.end_check(check, false));
+    (void)file.leave(first);
 }
 
 TEST_F(open_protocol_test, one_check_waits_for_the_other) {

@@ -44,7 +44,7 @@ inline constexpr std::uint64_t peer_byte_last = INT64_MAX - 64;
 /// One file as this server and the others see it. The lock bytes and locks of a server end with the
 /// object, and with the process. No call waits: EAGAIN means that another server is checking the
 /// file, as a rule for microseconds; the caller then tries again from the loop. Thread safety:
-/// under the mutex of its file. Blocks: for the file system.
+/// one thread at a time, that of an open file under its mutex. Blocks: for the file system.
 class peer_file {
 public:
     peer_file() noexcept = default;

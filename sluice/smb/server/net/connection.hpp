@@ -37,8 +37,8 @@ namespace sluice::smb::server {
 ///   1. Every request in `requests_` lives in the frame of a task in `tasks_`.
 ///   2. run() returns after all of them have ended; then the connection is a channel of no session any more.
 ///   3. `pending_count_` and `pending_bytes_` are those of the requests in `requests_` that are pending.
-///   4. A channel in `channels` has this connection, and a session with the ID by which it is found. It may
-///   have ended: then it leaves as soon as this loop detects it.
+///   4. A channel in `channels_` has the handle of this connection, and a session with the ID by which it is
+///   found. It may have ended: then it leaves as soon as this loop detects it.
 /// Loop-owned: the thread of its home loop, except where a member says otherwise. Other threads reach it
 /// through its connection_handle. Shared by pointer only so that an item posted to its loop can check whether
 /// the connection still exists.

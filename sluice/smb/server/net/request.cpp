@@ -91,9 +91,9 @@ io::task<wire::nt_status> request::pend(event<wire::nt_status>& until) noexcept 
     const bool is_told = is_last_of_frame and not names;
     if (not until.is_set() and not replier_.count_pending(*this))
         co_return wire::nt_status::insufficient_resources;
+    if (not until.is_set()) replier_.send_earlier_replies(*this);
     if (not until.is_set() and is_told and async_id == 0 and not replier_.send_interim(*this))
         co_return wire::nt_status::insufficient_resources;
-    if (not until.is_set()) replier_.send_earlier_replies(*this);
     io::task<wire::nt_status> waiting = wait(until);
     co_return co_await std::move(waiting);
 }

@@ -53,11 +53,6 @@ std::shared_ptr<session> open::session() const noexcept {
     return of == nullptr ? nullptr : of->shared_from_this();
 }
 
-std::shared_ptr<tree> open::tree() const noexcept {
-    const lock_guard held(mutex_);
-    return tree_;
-}
-
 bool open::attach(server::session& to, std::shared_ptr<server::tree> by, const server::channel* on,
                   loss& lost) noexcept {
     std::shared_ptr<server::tree> before;  // released without the mutex
@@ -111,7 +106,7 @@ std::uint32_t open::next_loss() const noexcept {
     return durable_ ? durable_->losses + 1 : 0;
 }
 
-bool open::begin_loss(const server::session& of, std::uint32_t number, const timer_queue::entry& end,
+bool open::begin_loss(const server::session& of, std::uint32_t number,
                       quota_hold&& counted_as_kept) noexcept {
     const lock_guard held(mutex_);
     const bool is_its_own = is_live() and session_.load(std::memory_order_relaxed) == &of;
@@ -119,19 +114,28 @@ bool open::begin_loss(const server::session& of, std::uint32_t number, const tim
     ENSURE(not durable_->end, "the time of an open runs while its client is gone");
     ENSURE(counted_as_kept.amount() == 1, "an open that is kept without its client is counted");
     durable_->losses = number;
-    durable_->end = end;
     counted_kept_ = std::move(counted_as_kept);
     session_.store(nullptr, std::memory_order_release);
     return true;
 }
 
+bool open::is_lost(std::uint32_t number) const noexcept {
+    const bool is_so = is_live() and not has_session() and durable_ and durable_->losses == number;
+    ENSURE(not is_so or counted_kept_.amount() == 1, "an open that is kept without its client is counted");
+    return is_so;
+}
+
+bool open::set_loss_end(std::uint32_t number, const timer_queue::entry& end) noexcept {
+    const lock_guard held(mutex_);
+    if (not is_lost(number)) return false;
+    ENSURE(not durable_->end, "a loss has one timer");
+    durable_->end = end;
+    return true;
+}
+
 bool open::end_if_lost(std::uint32_t number) noexcept {
     const lock_guard held(mutex_);
-    const bool is_lost = durable_ and durable_->losses == number and durable_->end and not has_session();
-    if (not is_lost) return false;
-    ENSURE(counted_kept_.amount() == 1, "an open that is kept without its client is counted");
-    durable_->end.reset();  // it has begun
-    return end() == open_phase::live;
+    return is_lost(number) and end() == open_phase::live;
 }
 
 open::loss open::take_loss() noexcept {

@@ -81,7 +81,8 @@ struct open_in_file {
 /// Invariants:
 ///   1. It goes from `making` to `live` to `ended`, or from `making` to `ended`. One caller ends it.
 ///   2. It has a session from admission (session::admit) until it ends, or is kept for a client that is gone.
-///   3. `durable->end` is set while its client is gone.
+///   3. While its client is gone, it is counted as kept, and from the start of its timer on `durable->end` is
+///   set.
 ///   4. An open that has ended goes after its last write.
 /// Monitor: any thread. Its CREATE sets the public members; they do not change once the phase is live.
 /// `mutex_` guards the rest, except for what is atomic, and in_file(), which the mutex of the file guards.
@@ -129,7 +130,6 @@ public:
     }
     /// Returns its session; null while its client is gone, and after its end.
     [[nodiscard]] std::shared_ptr<server::session> session() const noexcept;
-    [[nodiscard]] std::shared_ptr<server::tree> tree() const noexcept;
     /// Gives it to a session, which has it in its table, on a channel: for session::admit(). Returns false if
     /// it has ended or has a session. `lost`: its timer and its count as an open without a client, for the
     /// caller to end.
@@ -168,10 +168,12 @@ public:
         change(durable_);
         return true;
     }
-    /// Its client is gone: takes it from `of`, until `end`, and counts it. Returns false, and changes
-    /// nothing, if it is not a live and durable open of `of`.
+    /// Its client is gone: takes it from `of`, and counts it. Returns false, and changes nothing, if it is
+    /// not a live and durable open of `of`. Its timer begins after this.
     [[nodiscard]] bool begin_loss(const server::session& of, std::uint32_t number,
-                                  const timer_queue::entry& end, quota_hold&& counted) noexcept;
+                                  quota_hold&& counted) noexcept;
+    /// The timer of that loss has begun. Returns false if the loss is over: the caller cancels the timer.
+    [[nodiscard]] bool set_loss_end(std::uint32_t number, const timer_queue::entry& end) noexcept;
     /// The number for the next begin_loss(): for its timer.
     [[nodiscard]] std::uint32_t next_loss() const noexcept;
     /// Ends it if its client has been gone since that loss. Returns whether it has ended by this call.
@@ -251,6 +253,8 @@ public:
 
 private:
     friend class open_table;
+
+    [[nodiscard]] bool is_lost(std::uint32_t number) const noexcept SLUICE_REQUIRES(mutex_);
 
     open_in_file in_file_;
     std::atomic<open_phase> phase_{open_phase::making};

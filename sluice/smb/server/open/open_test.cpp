@@ -31,7 +31,9 @@ protected:
             one_->change_durability(*session_, [](std::optional<durability>& now) { now.emplace(); }));
     }
     [[nodiscard]] bool lose(std::uint32_t number) {
-        return one_->begin_loss(*session_, number, end_, quotas_.take(client_, limit::kept_opens));
+        if (not one_->begin_loss(*session_, number, quotas_.take(client_, limit::kept_opens))) return false;
+        EXPECT_TRUE(one_->set_loss_end(number, end_));
+        return true;
     }
 
     simulated_clock clock_;
@@ -92,6 +94,24 @@ TEST_F(open_of_a_session, ends_by_the_timer_of_its_last_loss_only) {
     EXPECT_TRUE(one_->end_if_lost(2));
     EXPECT_TRUE(one_->has_ended());
     EXPECT_FALSE(one_->end_if_lost(2));
+}
+
+TEST_F(open_of_a_session, ends_by_a_timer_that_runs_before_it_is_known) {
+    make_durable();
+    ASSERT_TRUE(one_->begin_loss(*session_, 1, quotas_.take(client_, limit::kept_opens)));
+    EXPECT_TRUE(one_->end_if_lost(1));
+    EXPECT_FALSE(one_->set_loss_end(1, end_)) << "the loss is over";
+    EXPECT_TRUE(one_->has_ended());
+    EXPECT_EQ(one_->take_loss().counted.amount(), 1U);
+}
+
+TEST_F(open_of_a_session, refuses_the_timer_of_a_loss_after_which_it_has_come_back) {
+    make_durable();
+    ASSERT_TRUE(one_->begin_loss(*session_, 1, quotas_.take(client_, limit::kept_opens)));
+    EXPECT_TRUE(one_->attach(*other_, nullptr, nullptr, lost_));
+    EXPECT_FALSE(lost_.end);
+    EXPECT_FALSE(one_->set_loss_end(1, end_));
+    EXPECT_TRUE(one_->is_live());
 }
 
 TEST_F(open_of_a_session, is_kept_only_if_it_is_durable_and_still_the_sessions) {

@@ -23,7 +23,7 @@ struct caching_intent {
 enum class caching_outcome : std::uint8_t {
     clear,      ///< there is no conflict
     waited,     ///< a holder has answered a break, or timed out: check the file again
-    blocked,    ///< a break was sent, and has to be waited for
+    blocked,    ///< a holder has to answer a break first, or a write has to end
     cancelled,  ///< the request is not to wait, or no longer: request::wait_failure_status()
     exhausted,  ///< others cache the file again each time: SHARING_VIOLATION
 };
@@ -82,6 +82,8 @@ struct told_caching {
                                          const wire::create_args& args, bool may_cache,
                                          wire::create_action action);
 [[nodiscard]] told_caching caching_of(const file_section& held, const open& one) noexcept;
+/// The reply of `r` tells the client of the caching of an open: breaks of it wait for that reply.
+void note_grant(const file_section& held, request& r, open& one);
 /// Whether the client of an open caches its handle.
 [[nodiscard]] bool caches_handle(const file_section& held, const open& one) noexcept;
 

@@ -67,14 +67,6 @@ struct others {
     return sensible(state);
 }
 
-// The reply that tells the client of its caching is not sent yet.
-void note_grant(request& r, open_in_file& fresh) {
-    if (fresh.lease == nullptr) return;
-    ENSURE(not r.grants, "a reply grants the caching of one open");
-    ++fresh.lease->untold_grants;
-    r.grants.emplace(r.host(), fresh.lease);
-}
-
 void grant_oplock(const file_section& held, const request& r, open& fresh, lease_state requested,
                   wire::create_action action) {
     const others rest = others_than(held, fresh, nullptr);
@@ -89,15 +81,14 @@ void grant_oplock(const file_section& held, const request& r, open& fresh, lease
     granted->opens.push_back(&fresh);
 }
 
-// The lease of its key, if it is of this file and has not ended. Another file's, by a CREATE at the same
-// time, leaves none for this one: a key stands for one file.
-[[nodiscard]] std::shared_ptr<lease> find_or_make_lease(request& r, const open& fresh,
-                                                        const wire::lease& asked, lease_state granted) {
+// Null if the key has a lease by now, of another file, by a CREATE at the same time: a key stands for one
+// file.
+[[nodiscard]] std::shared_ptr<lease> make_lease(request& r, const open& fresh, const wire::lease& asked,
+                                                lease_state granted) {
     const lease::identity who{.client = r.connection().agreed.client, .key = asked.key};
     const auto kind = asked.v2 ? lease::kind::lease_v2 : lease::kind::lease_v1;
     const std::uint16_t epoch = asked.v2 ? asked.v2->epoch : std::uint16_t{0};
     std::shared_ptr<lease> made = r.host().leases.make(fresh.file, kind, who, granted, epoch);
-    ENSURE(made->file == fresh.file and made->opens.empty(), "a new lease belongs to the file of its open");
     return r.host().leases.add(made) ? made : nullptr;
 }
 
@@ -111,7 +102,7 @@ void grant_lease(const file_section& held, request& r, open& fresh, const wire::
     lease_state state = grantable(held, fresh, rest, requested, action);
     if (rest.have_oplocks) state = without(state, lease_state::handle);
     if (known == nullptr)
-        known = find_or_make_lease(r, fresh, asked, state);
+        known = make_lease(r, fresh, asked, state);
     else if (not known->parked)
         known->raise(sensible(requested), state);
     if (known == nullptr) return;
@@ -149,8 +140,16 @@ told_caching grant_caching(const file_section& held, request& r, open& fresh, co
         else if (may_cache)
             grant_oplock(held, r, fresh, state_of(args.oplock_level), action);
     }
-    note_grant(r, place);
+    note_grant(held, r, fresh);
     return caching_of(held, fresh);
+}
+
+void note_grant(const file_section& held, request& r, open& one) {
+    const std::shared_ptr<lease>& its = one.in_file(held).lease;
+    if (its == nullptr) return;
+    ENSURE(not r.grants, "a reply grants the caching of one open");
+    ++its->untold_grants;
+    r.grants.emplace(r.host(), its);
 }
 
 told_caching caching_of(const file_section& held, const open& one) noexcept {

@@ -118,18 +118,17 @@ bool keep_without_client(server_context& host, const std::shared_ptr<open>& one,
     if (counted.amount() == 0) return false;
     const std::uint32_t number = one->next_loss();
     ENSURE(number != 0, "an open that was durable stays durable");
+    const bool is_kept = of.release(one->id.volatile_part.value(), [&]() noexcept {
+        return one->begin_loss(of, number, std::move(counted));
+    });
+    if (not is_kept) return false;
+    // After the loss has begun: a timer that finds none would not end the open.
     std::optional<timer_queue::entry> end =
         host.later.add(how->timeout, [&host, which = std::weak_ptr(one), number]() noexcept {
             const std::shared_ptr<open> kept = which.lock();
             if (kept != nullptr and kept->end_if_lost(number)) (void)finish_end(host, *kept);
         });
-    const bool is_kept = of.release(one->id.volatile_part.value(), [&]() noexcept {
-        return one->begin_loss(of, number, *end, std::move(counted));
-    });
-    if (not is_kept) {
-        host.later.end(end);
-        return false;
-    }
+    if (not one->set_loss_end(number, *end)) host.later.end(end);
     one->drop_scan();
     // In between, a break may have begun, or a lock may have been granted.
     if (not may_outlive_client(*one, *how) and one->end_if_lost(number)) (void)finish_end(host, *one);
@@ -159,7 +158,7 @@ std::expected<std::shared_ptr<open>, nt_status> reconnect(request& r, const wire
         case session::admittance::admitted:
             break;
         case session::admittance::too_many:
-            return std::unexpected(nt_status::too_many_opened_files);
+            return std::unexpected(refuse_open(r));
         case session::admittance::gone:
             return std::unexpected(nt_status::user_session_deleted);
         case session::admittance::refused:

@@ -50,7 +50,6 @@ namespace {
                                                             bool needs_cipher) {
     const std::vector<std::shared_ptr<session>> sessions =
         is_oplock ? std::vector{via} : host.sessions.alike(*via);
-    ENSURE(not is_oplock or opener == nullptr or sessions.size() == 1, "an oplock is of one session");
     std::vector<std::shared_ptr<channel>> all;
     std::vector<std::shared_ptr<channel>> stuck;
     for (const std::shared_ptr<session>& one : sessions)
@@ -132,9 +131,8 @@ void try_next(server_context& host, telling what) noexcept {
     if (via == nullptr) return;
     const auto ways = ways_to(host, via, of->is_oplock(), opens.front()->made_on(), what.must_encrypt);
     const auto next = std::ranges::find_if_not(ways, [&](const auto& one) { return what.has_tried(*one); });
-    pending_break counted;
     if (next != ways.end())
-        send_over(host, std::move(what), *next, std::move(counted));
+        send_over(host, std::move(what), *next, {});
     else if (what.needs_answer)
         look_later(host, std::move(what));  // a new channel may come
 }
@@ -164,10 +162,6 @@ void see_to(server_context& host, telling what) noexcept {
     });
 }
 
-void wake_waiters(const file_section& held, lease& of) noexcept {
-    of.file->wake_caching_waiters(held);
-}
-
 // The answer to a break is late.
 void end_late(const std::weak_ptr<lease>& which, std::uint32_t number) noexcept {
     const std::shared_ptr<lease> late = which.lock();
@@ -176,10 +170,14 @@ void end_late(const std::weak_ptr<lease>& which, std::uint32_t number) noexcept 
     // Another break, or none, is in progress by now.
     if (late->breaks_told != number or not late->is_breaking() or not late->time_limit) return;
     late->time_limit.reset();
-    late->parked.reset();
+    // The reply that grants the caching is still to be sent. The notification after it says that nothing is
+    // left.
+    if (late->parked)
+        late->parked =
+            break_notice{.from = late->parked->from, .to = lease_state::none, .needs_answer = false};
     late->time_out();
     ENSURE(late->held() == lease_state::none, "a holder that is late has nothing any more");
-    wake_waiters(held, *late);
+    late->file->wake_caching_waiters(held);
 }
 
 // Begins the time limit of a break that needs an answer, or begins it again. Returns false if that is
@@ -203,7 +201,7 @@ void end_late(const std::weak_ptr<lease>& which, std::uint32_t number) noexcept 
 
 decided_breaks::decision decided_breaks::describe(const file_section& held,
                                                   const std::shared_ptr<lease>& of) {
-    ENSURE(held.is_of(*of->file), "a file is changed in a section of its own");
+    ENSURE(held.is_of(*of->file), "a file is used in a section of its own");
     ENSURE(not of->opens.empty(), "a lease ends with its last open");
     decision made;
     made.of = of;
@@ -231,7 +229,7 @@ void decided_breaks::add(const file_section& held, server_context& host, const s
 
 void decided_breaks::add_parked(const file_section& held, server_context& host,
                                 const std::shared_ptr<lease>& of) {
-    ENSURE(held.is_of(*of->file), "a file is changed in a section of its own");
+    ENSURE(held.is_of(*of->file), "a file is used in a section of its own");
     const std::optional<break_notice> parked = std::exchange(of->parked, std::nullopt);
     if (not parked or of->opens.empty()) return;
     if (not parked->needs_answer or of->is_breaking()) add_notice(held, host, of, *parked);
@@ -321,7 +319,7 @@ nt_status take_answer(request& r, const std::shared_ptr<lease>& of, lease_state 
         const lease::answer answer = of->acknowledge(kept);
         if (answer.status != nt_status::success) return answer.status;
         limit = std::exchange(of->time_limit, std::nullopt);
-        wake_waiters(held, *of);
+        of->file->wake_caching_waiters(held);
         if (answer.next) {
             ENSURE(not r.grants, "a reply to an answer grants nothing");
             ++of->breaks_told;
@@ -337,7 +335,7 @@ nt_status take_answer(request& r, const std::shared_ptr<lease>& of, lease_state 
 std::shared_ptr<lease> leave_lease(const file_section& held, server_context& host, open& one) noexcept {
     std::shared_ptr<lease> of = std::move(one.in_file(held).lease);
     if (of == nullptr) return nullptr;
-    ENSURE(held.is_of(*of->file), "a file is changed in a section of its own");
+    ENSURE(held.is_of(*of->file), "a file is used in a section of its own");
     ENSURE(std::erase(of->opens, &one) == 1, "a lease names each of its opens once");
     if (not of->opens.empty()) return of;
     host.later.end(of->time_limit);
@@ -352,7 +350,7 @@ void take_away(server_context& host, lease& of) noexcept {
     of.parked.reset();
     of.time_out();
     ENSURE(not of.is_breaking() and not of.time_limit, "nothing is left of a break that was taken away");
-    wake_waiters(held, of);
+    of.file->wake_caching_waiters(held);
 }
 
 void end_untold_grant(server_context& host, const std::shared_ptr<lease>& of) noexcept {

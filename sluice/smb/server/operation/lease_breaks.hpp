@@ -29,7 +29,6 @@ class decided_breaks {
 public:
     decided_breaks() noexcept = default;
     decided_breaks(decided_breaks&&) noexcept = default;
-    decided_breaks& operator=(decided_breaks&&) noexcept = default;
     ~decided_breaks() { ENSURE(decided_.empty(), "a break that was decided is sent"); }
 
     /// Decides that the holder is to give up everything except `keep`, if it has more.
@@ -37,7 +36,6 @@ public:
              wire::lease_state keep);
     /// Adds the notification that is parked at the lease, if it still matters.
     void add_parked(const file_section& held, server_context& host, const std::shared_ptr<lease>& of);
-    [[nodiscard]] bool empty() const noexcept { return decided_.empty(); }
 
     /// Sends them, outside the section. The opens of a holder that cannot be reached end; a call while these
     /// end leaves its breaks to the outermost one, so that the stack does not grow with the opens of a

@@ -134,6 +134,12 @@ io::task<nt_status> co_end_open(request& r, std::shared_ptr<open> one) noexcept 
     co_return co_await co_carry_out_removal(r.host(), r.loop(), left.file, left.duty);
 }
 
+nt_status refuse_open(const request& r) noexcept {
+    ENSURE(r.session != nullptr, "an open is refused to a session");
+    r.host().rejections.add(limit::opens_per_session, r.session->admitted.client.name());
+    return nt_status::too_many_opened_files;
+}
+
 void end_watches_of_removed(const file_section& held, file_state& directory) noexcept {
     ENSURE(directory.is_delete_pending(held),
            "watches end with DELETE_PENDING only at a directory that is pending");
@@ -142,6 +148,7 @@ void end_watches_of_removed(const file_section& held, file_state& directory) noe
 }
 
 pending_write::pending_write(server_context& host, std::shared_ptr<open> of) noexcept : host_(host) {
+    ENSURE(of->file != nullptr and not of->is_directory(), "the data of a file are written");
     decided_breaks breaks;
     {
         const file_section held(*of->file);
@@ -151,7 +158,6 @@ pending_write::pending_write(server_context& host, std::shared_ptr<open> of) noe
         of->file->begin_write(held);
         end_read_caching(held, host_, *of->file, of.get(), breaks);
     }
-    ENSURE(of->file != nullptr and not of->is_directory(), "the data of a file are written");
     of_ = std::move(of);
     (void)breaks.send(host_);
 }

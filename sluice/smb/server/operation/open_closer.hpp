@@ -30,6 +30,9 @@ wire::nt_status finish_end(server_context& host, open& one) noexcept;
 /// are done.
 [[nodiscard]] io::task<wire::nt_status> co_end_open(request& r, std::shared_ptr<open> one) noexcept;
 
+/// Counts that the session of a request has too many opens for another. Returns TOO_MANY_OPENED_FILES.
+[[nodiscard]] wire::nt_status refuse_open(const request& r) noexcept;
+
 /// A directory will be removed: ends every watch of it with DELETE_PENDING.
 void end_watches_of_removed(const file_section& held, file_state& directory) noexcept;
 

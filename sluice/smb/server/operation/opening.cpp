@@ -1,9 +1,6 @@
 #include "sluice/smb/server/operation/opening.hpp"
 
-#include <algorithm>
-
 #include "sluice/smb/server/metadata/status_of_error.hpp"
-#include "sluice/smb/server/net/change_turn.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/app_takeover.hpp"
@@ -28,13 +25,13 @@ constexpr create_options shown_as_mode =
     create_options::no_intermediate_buffering | create_options::synchronous_io_alert |
     create_options::synchronous_io_nonalert | create_options::delete_on_close;
 
-// The name that a CREATE makes visible. Without the directory, whose key takes a call of its own to find:
-// CREATEs of one name in two directories may wait for each other.
 [[nodiscard]] bool has_no_entries(file_state& file) noexcept {
     const file_section held(file);
     return file.protocol(held).entries().empty();
 }
 
+// The name that a CREATE makes visible. Without the directory, whose key takes a call of its own to find:
+// CREATEs of one name in two directories may wait for each other.
 [[nodiscard]] name_key key_of_new(const file_name& name) {
     const std::uint64_t stream = name.stream.empty() ? 0 : vfs::stream_number(name.stream);
     return {vfs::file_key{}, vfs::split_path(name.path).name, stream};
@@ -138,7 +135,6 @@ io::task<opening::step> opening::look_up(create_round& round) noexcept {
     cancel_claims();
     discard_found();
     file_.reset();
-    base_.reset();
     action_ = create_action::opened;
     status_ = nt_status::success;
     lookup_request asked{
@@ -438,10 +434,10 @@ void opening::leave() noexcept {
 void opening::undo() noexcept {
     if (fresh_ == nullptr) return;
     if (not is_committed_) return leave();
-    r_.grants.reset();
     r_.compound().file.reset();
     // Ending it must not remove a file that was there before.
     end_created_open(r_.host(), *fresh_, action_ == create_action::created);
+    r_.grants.reset();  // after its end: a break of a lease that nothing has is not sent
 }
 
 bool opening::wants(create_options option) const noexcept {

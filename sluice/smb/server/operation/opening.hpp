@@ -110,9 +110,8 @@ private:
     std::uint64_t changed_files_ = 0;  // as counted before the last lookup
     bool is_status_current_ = true;    // found_.status was current when the open joined the file
     std::shared_ptr<file_state> file_;
-    std::shared_ptr<file_state> base_;  // if it is a stream, and there are other servers
-    peer_claim claim_;                  // to file_
-    peer_claim claim_to_base_;
+    peer_claim claim_;          // to file_
+    peer_claim claim_to_base_;  // to its base, if it is a stream
     wire::access_mask granted_ = wire::access_mask::none;
     wire::create_action action_ = wire::create_action::opened;
     wire::nt_status status_ = wire::nt_status::success;

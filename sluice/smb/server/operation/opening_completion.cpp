@@ -6,6 +6,7 @@
 #include "sluice/smb/server/net/change_turn.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/operation/open_closer.hpp"
 #include "sluice/smb/server/operation/opening.hpp"
 
 namespace sluice::smb::server {
@@ -85,10 +86,10 @@ std::optional<opening::step> opening::try_commit(bool may_cache) noexcept {
 // One attempt to claim the file among other servers.
 result<share_mode_lock_byte> opening::claim(peer_servers& peers) {
     const file_section held(*file_);
-    base_ = file_->base;
-    if (base_ == nullptr) return file_->peers_among(held, peers).claim(terms_of_file(wanted()), claim_);
+    file_state* const base = file_->base.get();
+    if (base == nullptr) return file_->peers_among(held, peers).claim(terms_of_file(wanted()), claim_);
     const result<share_mode_lock_byte> at_base =
-        base_->peers_among(held, peers).claim(terms_of_stream_at_file(wanted()), claim_to_base_);
+        base->peers_among(held, peers).claim(terms_of_stream_at_file(wanted()), claim_to_base_);
     if (not at_base or *at_base != share_mode_lock_byte::none) return at_base;
     return file_->peers_among(held, peers).claim(terms_of(wanted()), claim_);
 }
@@ -163,8 +164,7 @@ nt_status opening::register_open() noexcept {
         case session::admittance::admitted:
             break;
         case session::admittance::too_many:
-            r_.host().rejections.add(limit::opens_per_session, by.user.name);
-            return nt_status::too_many_opened_files;
+            return refuse_open(r_);
         case session::admittance::gone:
         case session::admittance::refused:
             return r_.interrupted().value_or(nt_status::user_session_deleted);

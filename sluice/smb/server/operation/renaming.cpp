@@ -59,7 +59,7 @@ namespace {
             co_return wish.replaces ? nt_status::access_denied : nt_status::object_name_collision;
     }
     const auto taken = wish.replaces ? vfs::when_taken::replace : vfs::when_taken::refuse;
-    const std::string before(one.node->stream_name());
+    const std::string before = one.node->stream_name();
     const nt_status status = co_await call_in_turn(r, one, [&] {
         const auto names = vfs::names_of(*one.node);
         if (not names) return status_of(names.error());

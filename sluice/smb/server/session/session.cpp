@@ -15,27 +15,6 @@ bool is_same_account(const auth::account_source& accounts, const user_identity& 
     return accounts.is_same({one.name, one.domain}, {other.name, other.domain});
 }
 
-namespace {
-
-// Holds the mutex of a session. Another loop may change what loops share when it is unlocked.
-class [[nodiscard]] SLUICE_SCOPED_CAPABILITY session_section {
-public:
-    explicit session_section(ranked_mutex<lock_rank::session>& held) SLUICE_ACQUIRE(held) : held_(held) {
-        held_.lock();
-    }
-    session_section(const session_section&) = delete;
-    session_section& operator=(const session_section&) = delete;
-    ~session_section() SLUICE_RELEASE() {
-        held_.unlock();
-        switch_point::mark();
-    }
-
-private:
-    ranked_mutex<lock_rank::session>& held_;
-};
-
-}  // namespace
-
 session::~session() {
     ENSURE(channels_.empty() and opens_.empty(), "a session ends before it goes");
 }
@@ -183,7 +162,7 @@ bool session::add(const std::shared_ptr<tree>& fresh) {
 }
 
 std::shared_ptr<tree> session::find_tree(std::uint32_t number) const noexcept {
-    const lock_guard held(mutex_);
+    const session_section held(mutex_);
     const auto found = trees_.find(number);
     ENSURE(found == trees_.end() or found->second->id == number, "a tree has the number it is found by");
     return found == trees_.end() ? nullptr : found->second;

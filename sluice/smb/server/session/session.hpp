@@ -41,6 +41,23 @@ struct user_identity {
 [[nodiscard]] bool is_same_account(const auth::account_source& accounts, const user_identity& one,
                                    const user_identity& other) noexcept;
 
+/// Holds the mutex of a session. The simulation may change to another loop when it is unlocked.
+class [[nodiscard]] SLUICE_SCOPED_CAPABILITY session_section {
+public:
+    explicit session_section(ranked_mutex<lock_rank::session>& held) SLUICE_ACQUIRE(held) : held_(held) {
+        held_.lock();
+    }
+    session_section(const session_section&) = delete;
+    session_section& operator=(const session_section&) = delete;
+    ~session_section() SLUICE_RELEASE() {
+        held_.unlock();
+        switch_point::mark();
+    }
+
+private:
+    ranked_mutex<lock_rank::session>& held_;
+};
+
 /// A logon: a user, the session's keys, its tree connections and opens ([MS-SMB2] 3.3.1.8).
 ///
 /// Reached over its channels, and gone with the last established one. Invariants:
@@ -112,15 +129,10 @@ public:
     /// gone already, or `only_in_progress` and it is not. `also` runs with the mutex held, if it ends.
     template <class Also>
     [[nodiscard]] std::optional<remains> end(bool only_in_progress, Also also) noexcept {
-        std::optional<remains> left;
-        {
-            const lock_guard held(mutex_);
-            if (state() == phase::gone or (only_in_progress and state() != phase::in_progress)) return left;
-            also();  // first: the channels look ended from then on
-            left = end_all();
-        }
-        switch_point::mark();
-        return left;
+        const session_section held(mutex_);
+        if (state() == phase::gone or (only_in_progress and state() != phase::in_progress))
+            return std::nullopt;
+        return end_all(also);
     }
 
     /// Adds a channel, in the order they come. Returns false if it is gone, or has the most channels.
@@ -132,32 +144,20 @@ public:
     /// another one that is, the session ends: returns its remains. `also` as for end().
     template <class Also>
     [[nodiscard]] std::optional<remains> lose(channel& of, Also also) noexcept {
-        std::optional<remains> left;
-        {
-            const lock_guard held(mutex_);
-            of.set_established(false);
-            if (state() == phase::gone or is_any_established()) return left;
-            also();  // first: the channels look ended from then on
-            left = end_all();
-        }
-        switch_point::mark();
-        return left;
+        const session_section held(mutex_);
+        of.set_established(false);
+        if (state() == phase::gone or is_any_established()) return std::nullopt;
+        return end_all(also);
     }
     /// Takes a channel out, which has ended then; does nothing if it has ended. Without another established
     /// one, the session ends: returns its remains. `also` as for end().
     template <class Also>
     [[nodiscard]] std::optional<remains> remove(channel& ending, Also also) noexcept {
-        std::optional<remains> left;
-        {
-            const lock_guard held(mutex_);
-            if (ending.has_ended()) return left;
-            take_out(ending);
-            if (is_any_established()) return left;
-            also();  // first: the channels look ended from then on
-            left = end_all();
-        }
-        switch_point::mark();
-        return left;
+        const session_section held(mutex_);
+        if (ending.has_ended()) return std::nullopt;
+        take_out(ending);
+        if (is_any_established()) return std::nullopt;
+        return end_all(also);
     }
     /// Returns the first that is established; null if the session has ended, or is not established
     /// yet.
@@ -194,9 +194,15 @@ public:
     template <class Attach>
     [[nodiscard]] admittance admit(std::uint64_t number, const std::shared_ptr<open>& fresh,
                                    const tree& through, Attach attach) {
-        const admittance found = try_admit(number, fresh, through, attach);
-        switch_point::mark();
-        return found;
+        const session_section held(mutex_);
+        const auto by = trees_.find(through.id);
+        if (state() == phase::gone or by == trees_.end() or by->second.get() != &through)
+            return admittance::gone;
+        if (opens_.size() >= limits::opens_per_session_max) return admittance::too_many;
+        if (not attach()) return admittance::refused;
+        ENSURE(opens_.emplace(number, admitted_open{fresh, through.id}).second,
+               "an open comes to its session once");
+        return admittance::admitted;
     }
     /// Takes an open out; nothing happens if it is not there.
     void remove(std::uint64_t number) noexcept;
@@ -205,7 +211,7 @@ public:
     template <class Detach>
     [[nodiscard]] bool release(std::uint64_t number, Detach detach) noexcept {
         std::shared_ptr<open> removed;  // released without the mutex
-        const lock_guard held(mutex_);
+        const session_section held(mutex_);
         if (not detach()) return false;
         if (const auto found = opens_.find(number); found != opens_.end()) {
             removed = std::move(found->second.one);
@@ -222,21 +228,12 @@ public:
     [[nodiscard]] counts in_use() const noexcept;
 
 private:
-    template <class Attach>
-    [[nodiscard]] admittance try_admit(std::uint64_t number, const std::shared_ptr<open>& fresh,
-                                       const tree& through, Attach& attach) {
-        const lock_guard held(mutex_);
-        const auto by = trees_.find(through.id);
-        if (state() == phase::gone or by == trees_.end() or by->second.get() != &through)
-            return admittance::gone;
-        if (opens_.size() >= limits::opens_per_session_max) return admittance::too_many;
-        if (not attach()) return admittance::refused;
-        ENSURE(opens_.emplace(number, admitted_open{fresh, through.id}).second,
-               "an open comes to its session once");
-        return admittance::admitted;
-    }
-
     [[nodiscard]] bool is_any_established() const noexcept SLUICE_REQUIRES(mutex_);
+    template <class Also>
+    [[nodiscard]] remains end_all(Also& also) noexcept SLUICE_REQUIRES(mutex_) {
+        also();  // first: the channels look ended from then on
+        return end_all();
+    }
     [[nodiscard]] remains end_all() noexcept SLUICE_REQUIRES(mutex_);
     void take_out(channel& ending) noexcept SLUICE_REQUIRES(mutex_);
 

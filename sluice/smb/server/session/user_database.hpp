@@ -113,8 +113,8 @@ private:
     [[nodiscard]] result<void> edit(Edit&& change);
     template <class Edit>
     [[nodiscard]] result<void> edit_file(Edit&& change) SLUICE_REQUIRES(editing_);
-    // Replaces the known users; `users` is then the map before, for the caller to destroy.
     void note_change() noexcept { generation_.fetch_add(1, std::memory_order_seq_cst); }  // with generation()
+    // Replaces the known users; `users` is then the map before, for the caller to destroy.
     void publish(user_map& users) noexcept;
     [[nodiscard]] result<void> store(const user_map& users, users_edit& edit) const;
 
