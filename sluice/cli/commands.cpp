@@ -6,6 +6,7 @@ void add_commands(command_syntax app) {
     add_serve(app);
     add_status(app);
     add_user(app);
+    add_streams(app);
     add_get(app);
     add_put(app);
     add_ls(app);

@@ -23,6 +23,7 @@ void add_put(command_syntax app);
 void add_rm(command_syntax app);
 void add_serve(command_syntax app);
 void add_status(command_syntax app);
+void add_streams(command_syntax app);
 void add_user(command_syntax app);
 
 // The parts of bench.

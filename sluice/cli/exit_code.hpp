@@ -8,7 +8,7 @@ enum class exit_code : int {
     failure = 1,  // the command failed; standard error has the reason
     usage = 2,    // the command line is invalid; the command did not start
     damaged = 4,  // `sluice fat check` and `repair`: the volume is damaged, or could not be
-                  // repaired
+                  // repaired; `sluice streams check`: there are problems to repair
     // `sluice lock` returns the status of the command that it runs; otherwise the codes of
     // flock(1):
     lock_usage = 64,          // the command line is invalid

@@ -28,6 +28,7 @@
 #include "sluice/cli/serve_command_line.hpp"
 #include "sluice/cli/serve_options.hpp"
 #include "sluice/cli/share_domains.hpp"
+#include "sluice/cli/share_streams.hpp"
 #include "sluice/cli/shared_locks.hpp"
 #include "sluice/cli/signals.hpp"
 #include "sluice/cli/status/observers.hpp"
@@ -119,6 +120,7 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
         return std::unexpected(path + ": not a disk image, which is required for" + text_of(share.image));
     auto folder = vfs::host_volume::open(loop, path,
                                          {.read_only = read_only,
+                                          .streams_root = streams_root_of(options.shares, share),
                                           .domains = &domains.table(),
                                           .offload_always = share.offloads or options.offload});
     if (not folder) return std::unexpected(folder.error().message());
@@ -217,6 +219,13 @@ void report_unknown_users(const serve_options& options, user_database& users, sm
                            {"hint", "check the spelling; 'sluice user list' lists all users"}});
 }
 
+// Reports the parts of the configuration that have less effect than they seem to have.
+void report_problems(smb_server& server, const serve_options& options, user_database& users,
+                     smb::server::event_log& log) {
+    report_unknown_users(options, users, log);
+    report_stream_limits(server.context().shares, log);
+}
+
 // Carries out SIGHUP: reads users and shares from the files again. If a file has an error, the
 // running configuration stays in effect.
 void reload(smb_server& server, user_database& users, const serve_options& given, const std::string& file,
@@ -243,7 +252,7 @@ void reload(smb_server& server, user_database& users, const serve_options& given
         return;
     }
     server.replace_shares(*std::move(shares));
-    report_unknown_users(*options, users, log);
+    report_problems(server, *options, users, log);
     log.write(event_severity::info, "configuration reloaded", {});
 }
 
@@ -520,7 +529,7 @@ void serve(const serve_options& given, const std::string& file) {
         [&] { reload(server, *users.database, given, file, images, domains, hardening, log); });
     const auto service = open_service(server, options);
     if (service) {
-        report_unknown_users(options, *users.database, log);
+        report_problems(server, options, *users.database, log);
         print_banner(server, options, users, service->is_fallback_port, *service->watching, hardening,
                      std::move(runs_as));
     } else {

@@ -13,7 +13,7 @@
 namespace sluice::vfs {
 namespace {
 
-thread_local bool has_identity_of_account = false;
+thread_local const account_identity* identity_of_thread = nullptr;  // null: that of the process
 
 // Sets the groups of this thread only. The C library's setgroups would change every thread.
 bool set_groups_of_thread(const std::vector<gid_t>& groups) noexcept {
@@ -57,23 +57,43 @@ result<account_ptr> account_identity::create(unix_account account) {
 
 // The user is set last and restored first, because the capabilities that override permissions
 // change with it.
+void account_identity::assume() const noexcept {
+    ENSURE(set_groups_of_thread(account_.groups));
+    ENSURE(set_group_of_thread(account_.group_id));
+    ENSURE(set_user_of_thread(account_.user_id));
+}
+
+void account_identity::end() const noexcept {
+    ENSURE(set_user_of_thread(::geteuid()));
+    ENSURE(set_group_of_thread(::getegid()));
+    ENSURE(set_groups_of_thread(own_groups_));
+}
+
 account_identity::use::use(const account_identity& who) noexcept : who_(who) {
-    ENSURE(not has_identity_of_account, "a thread acts for one account at a time");
-    ENSURE(set_groups_of_thread(who.account_.groups));
-    ENSURE(set_group_of_thread(who.account_.group_id));
-    ENSURE(set_user_of_thread(who.account_.user_id));
-    has_identity_of_account = true;
+    ENSURE(identity_of_thread == nullptr, "a thread acts for one account at a time");
+    who.assume();
+    identity_of_thread = &who;
 }
 
 account_identity::use::~use() {
-    has_identity_of_account = false;
-    ENSURE(set_user_of_thread(::geteuid()));
-    ENSURE(set_group_of_thread(::getegid()));
-    ENSURE(set_groups_of_thread(who_.own_groups_));
+    ENSURE(identity_of_thread == &who_, "a pause ends before the use that it pauses");
+    identity_of_thread = nullptr;
+    who_.end();
+}
+
+account_identity::pause::pause() noexcept : paused_(std::exchange(identity_of_thread, nullptr)) {
+    if (paused_ != nullptr) paused_->end();
+}
+
+account_identity::pause::~pause() {
+    if (paused_ == nullptr) return;
+    ENSURE(identity_of_thread == nullptr, "a use within a pause ends before it");
+    paused_->assume();
+    identity_of_thread = paused_;
 }
 
 bool account_identity::is_in_use() noexcept {
-    return has_identity_of_account;
+    return identity_of_thread != nullptr;
 }
 
 }  // namespace sluice::vfs

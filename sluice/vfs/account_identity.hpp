@@ -43,12 +43,28 @@ public:
         const account_identity& who_;
     };
 
+    /// While this exists, the calling thread has the process's identity, also within a `use`: for files that
+    /// belong to the server, such as those of a stream store. Outside of a `use` it does nothing. A failure
+    /// stops the program, as in `use`.
+    class pause {
+    public:
+        pause() noexcept;
+        pause(const pause&) = delete;
+        pause& operator=(const pause&) = delete;
+        ~pause();
+
+    private:
+        const account_identity* const paused_;
+    };
+
     /// Returns whether the calling thread has an account's identity. Code that is shared between
     /// accounts uses it: it must ask the kernel for each account, even if it knows the answer.
     [[nodiscard]] static bool is_in_use() noexcept;
 
 private:
     explicit account_identity(unix_account account);
+    void assume() const noexcept;
+    void end() const noexcept;
 
     unix_account account_;
     std::vector<gid_t> own_groups_;  // the groups of the thread that created it

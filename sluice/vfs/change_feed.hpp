@@ -16,7 +16,7 @@ enum class change_kind : std::uint8_t {
     added,
     removed,
     modified,          ///< content or size
-    attributes,        ///< times, attributes, owner, security
+    attributes,        ///< times, attributes, owner, security, streams
     renamed_old_name,  ///< immediately followed by renamed_new_name if both names are watched
     renamed_new_name,
 };

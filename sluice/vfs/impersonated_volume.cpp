@@ -57,9 +57,17 @@ public:
     }
     [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from, std::uint64_t offset,
                                                   io::call_withdrawal* by) noexcept override {
-        io::file_handle* const file = behind_->data()->host_file();
-        if (file == nullptr) return behind_->data()->co_write(from, offset, by);
-        return co_write_as_account(*file, from, offset, by);
+        node_data& data = *behind_->data();
+        io::file_handle* const file = data.host_file();
+        if (file == nullptr and not data.is_written_here()) return data.co_write(from, offset, by);
+        return co_write_as_account(file, from, offset, by);
+    }
+    [[nodiscard]] result<void> write_here(std::span<const std::byte> from,
+                                          std::uint64_t offset) noexcept override {
+        return as([&] { return behind_->data()->write_here(from, offset); });
+    }
+    [[nodiscard]] bool is_written_here() const noexcept override {
+        return behind_->data()->is_written_here();
     }
     [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override {
         return behind_->co_flush(by);
@@ -161,23 +169,27 @@ private:
         return call();
     }
 
-    // Writes with a plain call on one thread. A write that the kernel or another thread completes
-    // would have the server's identity: it would bypass the quota, and a program would keep its
-    // set-user-id bit.
-    [[nodiscard]] io::task<result<void>> co_write_as_account(io::file_handle& file,
+    // Writes with a plain call on one thread, to `file` or, if it is null, to the node. A write that the
+    // kernel or another thread completes would have the server's identity: it would bypass the quota, and a
+    // program would keep its set-user-id bit.
+    [[nodiscard]] io::task<result<void>> co_write_as_account(io::file_handle* file,
                                                              std::span<const std::byte> from,
                                                              std::uint64_t offset,
                                                              io::call_withdrawal* by) noexcept {
         io::io_multiplexer* const loop = io::io_multiplexer::running_here();
-        if (domain().is_inline() or loop == nullptr) {
+        // A small stream may grow out of its attribute, and wait for a device.
+        const bool may_wait = file == nullptr and not transfers_at_once();
+        if ((domain().is_inline() and not may_wait) or loop == nullptr) {
             const fs_domain::inline_call now(domain());
-            co_return write_here(file, from, offset);
+            co_return write_to(file, from, offset);
         }
-        co_return co_await domain().offload(*loop, by, [&] { return write_here(file, from, offset); });
+        co_return co_await domain().offload(*loop, by, [&] { return write_to(file, from, offset); });
     }
 
-    [[nodiscard]] result<void> write_here(io::file_handle& file, std::span<const std::byte> from,
-                                          std::uint64_t offset) const noexcept {
+    [[nodiscard]] result<void> write_to(io::file_handle* to, std::span<const std::byte> from,
+                                        std::uint64_t offset) noexcept {
+        if (to == nullptr) return write_here(from, offset);
+        io::file_handle& file = *to;
         const as_account now(*who_);
         while (not from.empty()) {
             const auto written = file.write({.buffers = from, .offset = offset});

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/path/volume_test.hpp"
 #include "sluice/io/task/sync_wait.hpp"
@@ -136,6 +138,70 @@ TEST_F(impersonation, a_stream_is_read_and_written_by_accounts_that_may_read_and
     ASSERT_EQ(::chmod(folder.path_of("readable").c_str(), 0600), 0);
     EXPECT_EQ(code(file->attached()->open_stream({.name = "s"}).value()->data()->open_data({.read = true})),
               EACCES);
+}
+
+// The store belongs to the server, and its streams to the owners of their files.
+TEST_F(impersonation, a_large_stream_needs_the_same_rights_and_belongs_to_the_owner_of_its_file) {
+    if (not behind->features().has_streams) GTEST_SKIP() << "no extended attributes on this file system";
+    const std::string large(10'000, 'L');
+    const auto write = [&](node& to) {
+        return code(io::sync_wait(*multiplexer, to.data()->co_write(std::as_bytes(std::span(large)), 0)));
+    };
+    const auto own = account->create("public/f", {}).value();
+    const auto stream = own->attached()->open_stream({.name = "s", .create = true}).value();
+    ASSERT_EQ(code(stream->data()->open_data({.read = true, .write = true})), 0);
+    ASSERT_EQ(write(*stream), 0);
+    ASSERT_EQ(write(*stream), 0) << "when it is large already";
+    EXPECT_EQ(stream->status().value().size_bytes, large.size());
+
+    struct stat status{};
+    ASSERT_EQ(::stat(folder.path_of(".sluice-streams").c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 07777U, 01700U);
+    EXPECT_EQ(status.st_uid, ::geteuid());
+    std::string path;
+    for (const auto& each : std::filesystem::recursive_directory_iterator(folder.path()))
+        if (each.path().filename() == "=s") path = each.path();
+    ASSERT_EQ(::stat(path.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 07777U, 01600U);
+    EXPECT_EQ(status.st_uid, somebody);
+    EXPECT_EQ(status.st_gid, somebody);
+
+    ASSERT_EQ(::chown(folder.path_of("public/f").c_str(), 0, 0), 0);
+    ASSERT_EQ(::chmod(folder.path_of("public/f").c_str(), 0644), 0);
+    const auto other = account->find("public/f", follow_links::yes).value();
+    const auto readable = other->attached()->open_stream({.name = "S"}).value();
+    EXPECT_EQ(code(readable->data()->open_data({.read = true})), 0);
+    EXPECT_EQ(code(readable->data()->open_data({.read = true, .write = true})), EACCES);
+    EXPECT_EQ(code(readable->names()->remove()), EACCES);
+    EXPECT_EQ(code(readable->names()->rename("t", when_taken::refuse)), EACCES);
+    EXPECT_EQ(code(readable->change({.is_sparse = true})), EACCES);
+    EXPECT_NE(code(other->attached()->open_stream({.name = "t", .create = true})), 0);
+    EXPECT_EQ(code(account->find(".sluice-streams", follow_links::yes)), ENOENT);
+    EXPECT_EQ(static_cast<uid_t>(::setfsuid(::geteuid())), ::geteuid()) << "the identity of the thread";
+
+    ASSERT_EQ(code(account->find("public/f", follow_links::yes).value()->names()->remove()), 0)
+        << "the directory is writable";
+    EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST_F(impersonation, a_pause_returns_the_identity_of_the_process_for_a_while) {
+    const auto who = account_identity::create({.user_id = somebody, .group_id = somebody}).value();
+    const auto user = [] { return static_cast<uid_t>(::setfsuid(static_cast<uid_t>(-1))); };
+    {
+        const account_identity::pause without_effect;
+        EXPECT_EQ(user(), ::geteuid());
+    }
+    const account_identity::use now(*who);
+    EXPECT_EQ(user(), somebody);
+    {
+        const account_identity::pause paused;
+        EXPECT_EQ(user(), ::geteuid());
+        EXPECT_FALSE(account_identity::is_in_use());
+        const account_identity::pause nested;
+        EXPECT_EQ(user(), ::geteuid());
+    }
+    EXPECT_EQ(user(), somebody);
+    EXPECT_TRUE(account_identity::is_in_use());
 }
 
 class recorder final : public change_listener {

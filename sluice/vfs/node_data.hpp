@@ -27,9 +27,9 @@ public:
     node_data(const node_data&) = delete;
     node_data& operator=(const node_data&) = delete;
 
-    /// Returns whether co_read, co_write and node::co_flush may run concurrently. A stream returns
+    /// Returns whether co_read, co_write and node::co_flush may run concurrently. A small stream returns
     /// false, because its writes read, change and write all of it. The caller then serialises them
-    /// for one file, and they never suspend in a domain whose calls run inline.
+    /// for one file. Once it is true, it stays true. Any thread. Allocates, Blocks: nothing.
     [[nodiscard]] virtual bool transfers_at_once() const noexcept { return false; }
 
     /// Makes data accessible. A repeated call can add access. Errors: EACCES, EPERM, EROFS,
@@ -45,6 +45,12 @@ public:
     [[nodiscard]] virtual io::task<result<void>> co_write(std::span<const std::byte> from,
                                                           std::uint64_t offset,
                                                           io::call_withdrawal* by = nullptr) noexcept = 0;
+
+    /// Writes as co_write, but on the calling thread, with its identity: for a caller that acts for an
+    /// account. By default EOPNOTSUPP, where is_written_here() is false. Blocks: for the file system.
+    [[nodiscard]] virtual result<void> write_here(std::span<const std::byte> from,
+                                                  std::uint64_t offset) noexcept;
+    [[nodiscard]] virtual bool is_written_here() const noexcept { return false; }
 
     /// Returns the host's file, for transfers that bypass the node; null if there is none (streams,
     /// images) or it is not open. Allocates, Blocks: nothing. Lifetime: the node's.
@@ -81,6 +87,9 @@ public:
 protected:
     node_data() = default;
     ~node_data() = default;
+    /// The location of a range in a file that has all of the node's data, and nothing else.
+    [[nodiscard]] static result<host_runs> runs_of(io::file_handle& file, io::extent_pair range,
+                                                   std::size_t runs_max) noexcept;
 };
 
 /// Returns the data part of a node. Errors: EBADF if it has none, like data that is not open.

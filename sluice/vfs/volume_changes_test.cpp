@@ -107,6 +107,26 @@ TEST_P(volume_changes, changes_of_content_and_attributes_are_distinguished) {
     EXPECT_THAT(seen.lines, ElementsAre("@f"));
 }
 
+TEST_P(volume_changes, changes_of_streams_are_changes_of_attributes) {
+    SLUICE_NEEDS(has_streams);
+    const auto file = make_file("f");
+    recorder seen;
+    const auto held = watch("", true, seen);
+    const auto stream = file->attached()->open_stream({.name = "s", .create = true}).value();
+    ASSERT_EQ(code(stream->data()->open_data(writes)), 0);
+    for (const std::size_t bytes : {std::size_t{10}, std::size_t{100'000}, std::size_t{200'000}}) {
+        settle();
+        seen.lines.clear();
+        ASSERT_EQ(code(write(*stream, std::string(bytes, 'x'))), 0);
+        settle();
+        EXPECT_THAT(seen.lines, ElementsAre("@f")) << bytes;
+    }
+    seen.lines.clear();
+    ASSERT_EQ(code(stream->names()->remove()), 0);
+    settle();
+    EXPECT_THAT(seen.lines, ElementsAre("@f"));
+}
+
 TEST_P(volume_changes, initial_attributes_of_a_file_are_not_a_change_and_later_ones_are) {
     recorder seen;
     const auto held = watch("", false, seen);

@@ -141,6 +141,62 @@ TEST_P(volumes_by_threads, one_stream_is_read_by_all_threads_while_one_writes_it
     EXPECT_EQ(problems, 0);
 }
 
+// One thread makes it grow, shrink and grow again; it becomes a file on the way.
+TEST_P(volumes_by_threads, a_stream_that_grows_is_read_queried_and_opened_by_all_threads) {
+    SLUICE_NEEDS(has_streams);
+    const node_ptr file = make_file("file");
+    constexpr int generations = 8;
+    std::atomic<int> problems{0};
+    for (int generation = 0; generation != generations; ++generation) {
+        const std::string name = "s" + std::to_string(generation);
+        const auto stream = file->attached()->open_stream({.name = name, .create = true});
+        ASSERT_TRUE(stream);
+        ASSERT_EQ(code((*stream)->data()->open_data(writes)), 0);
+        ASSERT_EQ(code(write(**stream, "start")), 0);
+        run_threads([&](int which, io::io_multiplexer& loop) {
+            for (int i = 0; i != rounds / 4; ++i) {
+                bool is_right = true;
+                if (which == 0) {
+                    const std::string more(i == 0 ? 10'000U : 100U, 'x');
+                    is_right = (*stream)->data()->truncate(5).has_value();
+                    is_right =
+                        is_right and io::sync_wait(loop, (*stream)->data()->co_write(bytes_of(more), 5));
+                } else {
+                    is_right = read_all(loop, **stream).starts_with("start");
+                    is_right = is_right and (*stream)->status();
+                    const auto own = file->attached()->open_stream({.name = name});
+                    is_right = is_right and own and (*own)->data()->open_data(reads);
+                    is_right = is_right and read_all(loop, **own).starts_with("start");
+                    is_right = is_right and file->attached()->streams();
+                }
+                problems += is_right ? 0 : 1;
+            }
+        });
+    }
+    EXPECT_EQ(problems, 0);
+}
+
+// Changes of one file are serialised, but those of two of its streams are not, nor those of two servers.
+TEST_P(volumes_by_threads, several_streams_of_one_file_grow_at_once) {
+    SLUICE_NEEDS(has_streams);
+    const node_ptr file = make_file("file");
+    std::atomic<int> problems{0};
+    run_threads([&](int which, io::io_multiplexer& loop) {
+        const std::string text(5000, static_cast<char>('a' + which));
+        for (int i = 0; i != 10; ++i) {
+            const std::string name = std::to_string(which) + '-' + std::to_string(i);
+            const auto stream = file->attached()->open_stream({.name = name, .create = true});
+            bool is_right = stream and (*stream)->data()->open_data(writes);
+            is_right = is_right and io::sync_wait(loop, (*stream)->data()->co_write(bytes_of(text), 0));
+            is_right = is_right and (*stream)->status()->size_bytes == text.size();
+            if (i % 2 == 1) is_right = is_right and (*stream)->names()->remove();
+            problems += is_right ? 0 : 1;
+        }
+    });
+    EXPECT_EQ(problems, 0);
+    EXPECT_EQ(file->attached()->streams().value().size(), 5U * threads);
+}
+
 TEST_P(volumes_by_threads, a_directory_is_listed_while_names_are_created_and_removed) {
     const node_ptr directory = make_directory("d");
     (void)make_file("d/stays");

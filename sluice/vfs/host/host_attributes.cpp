@@ -74,17 +74,36 @@ result<void> store_attribute(const io::handle& open, const std::string& attribut
     return done;
 }
 
-result<std::vector<stream_info>> list_streams(const io::handle& open) {
-    std::vector<stream_info> found;
+result<small_streams> list_small_streams(const io::handle& open) {
+    small_streams found;
     const auto done = for_each_attribute(open, [&](std::string_view each) {
+        found.has_reference = found.has_reference or each == streams_attribute;
         if (not each.starts_with(stream_prefix) or each.size() == stream_prefix.size()) return;
         const auto size = io::xattr_bytes(open, each);
         if (not size) return;  // removed in the meantime
-        found.push_back({.name = std::string(each.substr(stream_prefix.size())),
-                         .size_bytes = *size,
-                         .allocated_bytes = *size});
+        found.streams.push_back({.name = std::string(each.substr(stream_prefix.size())),
+                                 .size_bytes = *size,
+                                 .allocated_bytes = *size});
     });
     if (not done and done.error().code() != EOPNOTSUPP) return failure(done.error());
+    return found;
+}
+
+result<found_small_stream> find_small_stream(const io::handle& open, std::string_view name) {
+    found_small_stream found{.attribute = std::string(stream_prefix)};
+    found.attribute += name;
+    if (found.attribute.size() > attribute_name_bytes_max)
+        return failure(error::with_path(ENAMETOOLONG, "find stream", name));
+    // An exact match, which is the usual case, avoids the list.
+    if (io::xattr_bytes(open, found.attribute)) return found;
+    found.attribute.clear();
+    const auto done = for_each_attribute(open, [&](std::string_view each) {
+        found.has_reference = found.has_reference or each == streams_attribute;
+        if (not each.starts_with(stream_prefix)) return;
+        if (not equal_ignoring_case(each.substr(stream_prefix.size()), name)) return;
+        if (found.attribute.empty() or each < found.attribute) found.attribute = each;
+    });
+    if (not done) return failure(done.error());
     return found;
 }
 

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "sluice/vfs/host/host_metadata.hpp"
+#include "sluice/vfs/host/stream_record.hpp"
 #include "sluice/vfs/node_attached.hpp"
 
 // Internal to the host volume: extended attributes as streams, EAs and security descriptors of an open file.
@@ -22,7 +23,20 @@ namespace sluice::vfs {
 [[nodiscard]] result<void> store_attribute(const io::handle& open, const std::string& attribute,
                                            std::span<const std::byte> value) noexcept;
 
-[[nodiscard]] result<std::vector<stream_info>> list_streams(const io::handle& open);
+/// The streams of a file that are attributes, and whether it refers to others.
+struct small_streams {
+    std::vector<stream_info> streams{};
+    bool has_reference = false;
+};
+[[nodiscard]] result<small_streams> list_small_streams(const io::handle& open);
+
+/// The attribute of a stream, ignoring case; empty: none.
+struct found_small_stream {
+    std::string attribute{};
+    bool has_reference = false;  // known if there is none
+};
+/// Errors: ENAMETOOLONG, EIO; EOPNOTSUPP. Complexity: linear in the attributes, unless the case is the same.
+[[nodiscard]] result<found_small_stream> find_small_stream(const io::handle& open, std::string_view name);
 [[nodiscard]] result<std::vector<extended_attribute>> list_extended_attributes(const io::handle& open);
 [[nodiscard]] result<void> change_extended_attribute(const io::handle& open, std::string_view name,
                                                      std::span<const std::byte> value);

@@ -11,6 +11,7 @@
 #include "sluice/io/task/awaitable.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/host/host_node.hpp"
+#include "sluice/vfs/host/stream_store_names.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::vfs {
@@ -184,6 +185,7 @@ result<void> host_change_feed::add_below(place& above, tell_content tells) {
             if (not batch or batch->entries.empty()) break;
             position = batch->next;
             for (const io::directory_entry& each : batch->entries) {
+                if (is_stream_store(each.name)) continue;
                 const bool is_directory = each.type == io::file_type::directory;
                 if (tells == tell_content::yes)
                     queue_.add(owner, change_kind::added, is_directory, here.shown_path_of(each.name));
@@ -268,8 +270,8 @@ void host_change_feed::dispatch() {
             overflow();
         } else if ((event.mask & IN_IGNORED) != 0) {
             end(event.kernel_watch);
-        } else if (event.name.empty()) {
-            continue;  // about the directory itself; its parent tells
+        } else if (event.name.empty() or is_stream_store(event.name)) {
+            continue;  // about the directory itself; its parent tells. Or about what no client sees
         } else if ((event.mask & IN_MOVED_FROM) != 0 and i + 1 < events_.size() and
                    (events_[i + 1].mask & IN_MOVED_TO) != 0 and events_[i + 1].cookie == event.cookie) {
             dispatch_rename(event, events_[i + 1]);

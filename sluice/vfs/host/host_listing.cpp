@@ -2,6 +2,7 @@
 
 #include "sluice/io/path/xattr.hpp"
 #include "sluice/vfs/host/host_name.hpp"
+#include "sluice/vfs/host/stream_store_names.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::vfs {
@@ -52,9 +53,9 @@ result<bool> host_listing::fetch() noexcept {
     return not batch_.empty();
 }
 
-// Returns false for an entry that cannot be listed, because even its kind is unknown.
+// Returns false for an entry that cannot be listed: even its kind is unknown, or no client sees it.
 bool host_listing::describe(const io::directory_entry& entry) {
-    if (not entry.status.knows(io::stat_fields::type)) return false;
+    if (not entry.status.knows(io::stat_fields::type) or is_stream_store(entry.name)) return false;
     current_.name = shown_name(entry.name, shown_);
     current_.leads_nowhere = false;
     const bool keeps = entry.type == io::file_type::regular or entry.type == io::file_type::directory;
@@ -70,7 +71,7 @@ void host_listing::follow(std::string_view name) {
     const auto target = here ? tree_.open_exactly(join_path(*here, name), follow_links::yes)
                              : result<io::handle>(failure({ENOENT, "follow", directory_.descriptor()}));
     const auto status = target ? io::status_of(*target, node_fields) : failure(target.error());
-    if (not status) {
+    if (not status or is_in_stream_store(*target, *status)) {
         current_.leads_nowhere = true;
         return;
     }

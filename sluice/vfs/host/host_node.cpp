@@ -15,6 +15,7 @@
 #include "sluice/vfs/host/host_listing.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/host/host_stream.hpp"
+#include "sluice/vfs/host/stream_store.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::vfs {
@@ -59,8 +60,10 @@ host_node::host_node(host_tree& tree, host_tree::opened_file opened, std::string
 }
 
 result<node_ptr> make_host_node(host_tree& tree, io::handle held, std::string_view path) noexcept {
-    const auto status = io::status_of(held, io::stat_fields::type | io::stat_fields::inode);
+    const auto status =
+        io::status_of(held, io::stat_fields::type | io::stat_fields::inode | io::stat_fields::permissions);
     if (not status) return failure(status.error());
+    if (is_in_stream_store(held, *status)) return failure(error::with_path(ENOENT, "find", path));
     return std::make_unique<host_node>(tree, std::move(held), *status, path);
 }
 
@@ -188,14 +191,23 @@ result<void> host_node::rename_over(const host_place& there, when_taken taken) {
     if (not is_own) {
         if (taken == when_taken::refuse) return failure(error::with_path(EEXIST, "rename", there.path));
         // Between two names of one file rename(2) does nothing, where Windows takes the old one away.
-        const auto done = other->is_same_inode(*itself)
-                              ? io::unlink(held())
-                              : io::relink(held(), tree_.root(), *there.taken, io::replace::yes);
+        const auto done =
+            other->is_same_inode(*itself) ? io::unlink(held()) : replace_by(held(), *there.taken);
         if (not done) return done;
         if (other->is_same_inode(*itself)) return hold_again(*there.taken);
     }
     if (there.path == *there.taken) return {};
     return io::relink(held(), tree_.root(), there.path, io::replace::no);
+}
+
+// Renames a file to a name that is taken, and removes the large streams of the one that had it.
+result<void> host_node::replace_by(const io::handle& renamed, const std::string& taken) noexcept {
+    const auto replaced = tree_.open_exactly(taken, follow_links::no);
+    std::optional<outlived_streams> streams;
+    if (replaced) streams.emplace(tree_, *replaced);
+    const auto done = io::relink(renamed, tree_.root(), taken, io::replace::yes);
+    if (done and streams) streams->remove_if_unused();
+    return done;
 }
 
 result<void> host_node::link(std::string_view path, when_taken taken) noexcept {
@@ -215,8 +227,7 @@ result<void> host_node::link_within(std::string_view path, when_taken taken) noe
     const std::string beside = join_path(split_path(there->path).parent, unknown.c_str());
     if (const auto linked = io::link(held(), tree_.root(), beside); not linked) return linked;
     const auto fresh = tree_.open_exactly(beside, follow_links::no);
-    auto done = fresh ? io::relink(*fresh, tree_.root(), *there->taken, io::replace::yes)
-                      : result<void>(failure(fresh.error()));
+    auto done = fresh ? replace_by(*fresh, *there->taken) : result<void>(failure(fresh.error()));
     // Left behind by a failure, and by rename(2) between two names of one file.
     if (io::status_at(tree_.root(), beside)) (void)io::remove(tree_.root(), beside);
     return done;
@@ -225,7 +236,21 @@ result<void> host_node::link_within(std::string_view path, when_taken taken) noe
 result<void> host_node::remove() noexcept {
     if (const auto may = may_move(); not may) return may;
     const std::string where = known_path();
-    return io::unlink(held(), tree_.root(), std::string_view(where));
+    outlived_streams streams(tree_, asked());
+    auto done = io::unlink(held(), tree_.root(), std::string_view(where));
+    // The root of another share, perhaps. What no client sees must not keep it.
+    const bool is_full = not done and (done.error().code() == ENOTEMPTY or done.error().code() == EEXIST);
+    if (is_full and kind() == node_kind::directory and remove_empty_store())
+        done = io::unlink(held(), tree_.root(), std::string_view(where));
+    if (done) streams.remove_if_unused();
+    return done;
+}
+
+bool host_node::remove_empty_store() const noexcept {
+    const io::descriptor_path itself(held().descriptor());
+    const auto directory =
+        io::path_handle::open({}, itself.c_str(), io::confinement::beneath_one_mount_no_symlinks);
+    return directory and stream_store::remove_empty(*directory);
 }
 
 result<std::string> host_node::read_link() noexcept {
@@ -276,6 +301,7 @@ result<void> host_node::become_link(std::string_view target) noexcept {
         return failure(error::with_path(EMLINK, "become a link", *where));
     if (target.empty() or before == node_kind::other) return failure({EINVAL, "become a link"});
 
+    outlived_streams streams(tree_, held());
     // A directory cannot be replaced by a link in one step.
     if (before == node_kind::directory) {
         if (const auto gone = io::unlink(held()); not gone) return gone;
@@ -284,6 +310,7 @@ result<void> host_node::become_link(std::string_view target) noexcept {
         tree_.root(), *where, target,
         before == node_kind::directory ? io::creation::only_if_not_exist : io::creation::always_new);
     if (not made) return failure(made.error());
+    streams.remove_if_unused();
     return hold_again(*where);
 }
 
@@ -297,7 +324,7 @@ result<void> host_node::become_file(const std::string& where) {
 
 result<std::vector<stream_info>> host_node::streams() noexcept {
     if (not tree_.keeps_attributes) return failure({EOPNOTSUPP, "list streams"});
-    return list_streams(held());
+    return list_host_streams(tree_, held());
 }
 
 result<node_ptr> host_node::open_stream(const stream_request& wanted) noexcept {

@@ -114,6 +114,8 @@ private:
     [[nodiscard]] result<void> rename_within(std::string_view path, when_taken taken) noexcept;
     [[nodiscard]] result<void> link_within(std::string_view path, when_taken taken) noexcept;
     [[nodiscard]] result<void> rename_over(const host_place& there, when_taken taken);
+    [[nodiscard]] result<void> replace_by(const io::handle& renamed, const std::string& taken) noexcept;
+    [[nodiscard]] bool remove_empty_store() const noexcept;
     [[nodiscard]] result<void> become_file(const std::string& where);
     [[nodiscard]] result<void> hold_again(const std::string& where);
     [[nodiscard]] bool can_have_attributes() const noexcept;
@@ -124,9 +126,6 @@ private:
     // Returns the cheapest descriptor for attributes: that of the data, which needs no name.
     [[nodiscard]] const io::handle& asked() const noexcept;
     [[nodiscard]] result<io::file_handle> reopen(io::mode wanted) const noexcept;
-    [[nodiscard]] io::task<result<std::size_t>> co_read_by_ring(io::file_handle& file,
-                                                                std::span<std::byte> into,
-                                                                std::uint64_t offset) noexcept;
     [[nodiscard]] result<void> flush() noexcept;
     // The file for transfers; null if it is not open for them. Thread safety: any number of threads.
     [[nodiscard]] io::file_handle* readable() noexcept;

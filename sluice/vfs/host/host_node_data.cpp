@@ -1,11 +1,8 @@
 #include <fcntl.h>
-#include <linux/fs.h>
-#include <sys/ioctl.h>
-
-#include <algorithm>
 
 #include "sluice/io/file/reopen.hpp"
 #include "sluice/vfs/host/host_node.hpp"
+#include "sluice/vfs/host/host_transfer.hpp"
 
 // The data half of host_node, but for transfers.
 
@@ -14,31 +11,6 @@ namespace {
 
 error not_open(const char* operation) noexcept {
     return {EBADF, operation};
-}
-
-// Returns the part of a length that fits in a file of 63 bits.
-std::uint64_t cut_length(std::uint64_t offset, std::uint64_t length) noexcept {
-    constexpr std::uint64_t end_max = INT64_MAX;
-    return offset >= end_max ? 0 : std::min(length, end_max - offset);
-}
-
-// The file system cannot do it in general, or not for this range.
-bool is_unsuitable(int code) noexcept {
-    return code == EOPNOTSUPP or code == ENOTTY or code == ENOSYS or code == EXDEV;
-}
-
-result<std::uint64_t> share_blocks(const io::file_handle& from, io::file_handle& to, io::extent_pair source,
-                                   std::uint64_t destination_offset) noexcept {
-    const auto size = from.maximum_extent();
-    if (not size) return failure(size.error());
-    const std::uint64_t length = source.offset >= *size ? 0 : std::min(source.length, *size - source.offset);
-    if (length == 0) return 0U;
-    file_clone_range range{.src_fd = from.descriptor(),
-                           .src_offset = source.offset,
-                           .src_length = length,
-                           .dest_offset = destination_offset};
-    if (::ioctl(to.descriptor(), FICLONERANGE, &range) == 0) return length;
-    return failure(error(is_unsuitable(errno) ? EOPNOTSUPP : errno, "share blocks", to.descriptor()));
 }
 
 }  // namespace
@@ -104,51 +76,29 @@ result<void> host_node::truncate(std::uint64_t size_bytes) noexcept {
 
 result<void> host_node::allocate(std::uint64_t size_bytes) noexcept {
     io::file_handle* const file = writable();
-    if (file == nullptr) return failure(not_open("allocate"));
-    const std::uint64_t length = cut_length(0, size_bytes);
-    if (length == 0) return {};
-    int done = 0;
-    do {
-        done = ::fallocate(file->descriptor(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(length));
-    } while (done != 0 and errno == EINTR);
-    if (done == 0 or is_unsuitable(errno)) return {};
-    return failure(error::last("fallocate", file->descriptor()));
+    return file != nullptr ? reserve_file(*file, size_bytes) : failure(not_open("allocate"));
 }
 
 result<void> host_node::zero(std::uint64_t offset, std::uint64_t length, bool frees_blocks) noexcept {
     io::file_handle* const file = writable();
-    if (file == nullptr) return failure(not_open("zero"));
-    const std::uint64_t bytes = cut_length(offset, length);
-    if (bytes == 0) return {};
-    if (frees_blocks) return file->zero({.offset = offset, .length = bytes});
-    if (::fallocate(file->descriptor(), FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE,
-                    static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0)
-        return {};
-    if (not is_unsuitable(errno)) return failure(error::last("zero", file->descriptor()));
-    return file->zero({.offset = offset, .length = bytes}, io::file_handle::zero_method::written);
+    return file != nullptr ? zero_file(*file, offset, length, frees_blocks) : failure(not_open("zero"));
 }
 
 result<std::span<io::extent_pair>> host_node::allocated_ranges(std::uint64_t offset, std::uint64_t length,
                                                                std::span<io::extent_pair> storage) noexcept {
-    io::file_handle* const file = host_file();
+    const io::file_handle* const file = host_file();
     if (file == nullptr) return failure(not_open("list ranges"));
-    const std::uint64_t bytes = cut_length(offset, length);
-    if (bytes == 0) return storage.first(0);
-    return file->extents({.offset = offset, .length = bytes}, storage);
+    return ranges_of_file(*file, offset, length, storage);
 }
 
 result<std::uint64_t> host_node::clone_to(node& destination, io::extent_pair source,
                                           std::uint64_t destination_offset, bool only_shared) noexcept {
     auto* const other = dynamic_cast<host_node*>(&destination);
     if (other == nullptr) return failure({only_shared ? EOPNOTSUPP : EXDEV, "clone"});
-    io::file_handle* const from = readable();
+    const io::file_handle* const from = readable();
     io::file_handle* const to = other->writable();
     if (from == nullptr or to == nullptr) return failure(not_open("clone"));
-    if (only_shared) return share_blocks(*from, *to, source, destination_offset);
-    const auto done =
-        from->clone_extents_to(*to, {.source = source, .destination_offset = destination_offset});
-    if (not done) return failure(done.error());
-    return done->cloned_bytes;
+    return clone_file(*from, *to, source, destination_offset, only_shared);
 }
 
 }  // namespace sluice::vfs

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "sluice/vfs/host/host_name.hpp"
+#include "sluice/vfs/host/stream_store_names.hpp"
 #include "sluice/vfs/loop_bound_file.hpp"
 #include "sluice/vfs/path.hpp"
 
@@ -70,6 +71,7 @@ result<host_tree::found_path> host_tree::open(std::string_view shown, follow_lin
     std::string storage;
     const auto path = host_path(shown, storage);
     if (not path) return failure(path.error());
+    if (leads_into_stream_store(*path)) return failure(error::with_path(ENOENT, "find", *path));
     for (unsigned attempt = 0;; ++attempt) {
         auto exact = open_exactly(*path, links);
         if (exact) return found_path{.open = *std::move(exact), .is_as_spelled = true};
@@ -91,6 +93,7 @@ std::optional<host_tree::opened_file> host_tree::open_known_file(std::string_vie
     const auto path = host_path(shown, storage);
     const bool for_writing = wanted.write and not options.read_only;
     if (not(wanted.read or for_writing) or not path or not seen.has(*path)) return std::nullopt;
+    if (leads_into_stream_store(*path)) return std::nullopt;
     // O_NONBLOCK: fail instead of waiting for a process that has a lease on the file.
     const int flags = (for_writing ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_NOCTTY |
                       (links == follow_links::no ? O_NOFOLLOW : 0);
@@ -106,7 +109,8 @@ std::optional<host_tree::opened_file> host_tree::open_known_file(std::string_vie
                                            .writable = for_writing,
                                            .in_memory = root_is_in_memory});
     const auto status = io::status_of(file, node_fields);
-    const bool is_it = status and status->type == io::file_type::regular and status->device == root_device;
+    const bool is_it = status and status->type == io::file_type::regular and status->device == root_device and
+                       not is_in_stream_store(file, *status);
     if (not is_it) {
         seen.forget(*path);
         return std::nullopt;
@@ -120,9 +124,15 @@ result<host_place> host_tree::place(std::string_view shown) {
     if (not path) return failure(path.error());
     if (path->empty()) return failure(error(EEXIST, "name"));
     const path_parts parts = split_path(*path);
+    if (leads_into_stream_store(parts.parent)) return failure(error::with_path(ENOTDIR, "find", *path));
     const auto parent = open_parent(parts.parent);
     if (not parent) return failure(parent.error());
-    return place_of(parts.parent.empty() ? root() : parent->open, parent->path, parts.name);
+    const io::handle& directory = parts.parent.empty() ? root() : parent->open;
+    // A symbolic link may lead there, too.
+    const auto status = io::status_of(directory, io::stat_fields::type | io::stat_fields::permissions);
+    if (not status) return failure(status.error());
+    if (is_in_stream_store(directory, *status)) return failure(error::with_path(ENOTDIR, "find", *path));
+    return place_of(directory, parent->path, parts.name);
 }
 
 result<host_place> host_tree::place_in(const io::handle& directory, std::string_view path,
@@ -135,6 +145,7 @@ result<host_place> host_tree::place_in(const io::handle& directory, std::string_
 
 result<host_place> host_tree::place_of(const io::handle& directory, std::string_view path,
                                        std::string_view name) {
+    if (is_stream_store(name)) return failure(error::with_path(EACCES, "use the name of the streams", name));
     const auto found = index.find(directory, name, how_to_look());
     if (not found) return failure(found.error());
     host_place there{.path = join_path(path, name)};
@@ -146,6 +157,7 @@ result<io::handle> host_tree::open_directory(std::string_view shown) {
     std::string storage;
     const auto path = host_path(shown, storage);
     if (not path) return failure(path.error());
+    if (leads_into_stream_store(*path)) return failure(error::with_path(ENOENT, "find", *path));
     const io::terminated_path text(path->empty() ? std::string_view(".") : *path);
     const auto descriptor = io::open_at(root(), text, {.flags = O_RDONLY | O_DIRECTORY, .operation = "find"});
     if (descriptor)
@@ -234,6 +246,23 @@ result<std::string> host_tree::correct_every_component(std::string_view path) {
         here = &opened;
     }
     return corrected;
+}
+
+result<void> host_tree::open_store_base() noexcept {
+    constexpr auto limit = io::confinement::beneath_one_mount_no_symlinks;
+    auto own = io::path_handle::open(root_, ".", limit);
+    if (not own) return failure(own.error());
+    store_base_ = std::move(*own);
+    if (options.streams_root.empty()) return {};
+    auto outer = io::path_handle::open(options.streams_root, limit);
+    if (not outer) return failure(outer.error());
+    const auto status = io::status_of(*outer, io::stat_fields::inode);
+    if (not status) return failure(status.error());
+    // On another file system, streams would be charged to that one.
+    if (status->device != root_device) return {};
+    has_outer_store_ = status->inode != root_inode;
+    store_base_ = std::move(*outer);
+    return {};
 }
 
 result<void> host_tree::set_crossing_domain(std::shared_ptr<fs_domain> workers) noexcept {

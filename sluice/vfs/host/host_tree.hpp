@@ -34,7 +34,11 @@ class host_tree {
 public:
     host_tree(io::io_multiplexer& with, io::path_handle from, const host_volume_options& chosen,
               reports_all_changes reach)
-        : loops{&with}, options(chosen), index(chosen.index, reach), root_(std::move(from)) {}
+        : loops{&with},
+          options(chosen),
+          index(chosen.index, reach),
+          root_(std::move(from)),
+          random_(chosen.random != nullptr ? chosen.random : &kernel_random_) {}
 
     struct found_path {
         io::handle open;  // for naming only (O_PATH)
@@ -113,6 +117,14 @@ public:
     [[nodiscard]] const io::path_handle& root() const noexcept {
         return may_cross() ? root_ : one_mount_root_;
     }
+    /// Returns the directory in which new streams of files on the root's file system are stored: the root, or
+    /// an outer one. Confined to that file system, and without symbolic links.
+    [[nodiscard]] const io::path_handle& store_base() const noexcept { return store_base_; }
+    [[nodiscard]] bool has_outer_store() const noexcept { return has_outer_store_; }
+    /// Sets them from the options, before the first lookup. Errors: as io::path_handle::open.
+    [[nodiscard]] result<void> open_store_base() noexcept;
+    [[nodiscard]] secret_random_source& random() const noexcept { return *random_; }
+
     /// Maps an error of a call that may not cross mounts: EXDEV then means that the path crosses
     /// one.
     [[nodiscard]] error as_crossing(const error& why) const noexcept {
@@ -160,6 +172,10 @@ private:
 
     io::path_handle root_;
     io::path_handle one_mount_root_;
+    io::path_handle store_base_;
+    bool has_outer_store_ = false;
+    mutable system_random kernel_random_;
+    secret_random_source* const random_;
     std::shared_ptr<fs_domain> crossing_domain_;
 };
 

@@ -11,6 +11,7 @@
 #include "sluice/vfs/host/host_change_feed.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/host/host_node.hpp"
+#include "sluice/vfs/host/stream_store.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::vfs {
@@ -134,6 +135,7 @@ result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multi
     tree->root_inode = status->inode;
     tree->options.read_only = options.read_only or volume_status->read_only;
     // Also detects immediately whether the kernel has openat2.
+    if (const auto based = tree->open_store_base(); not based) return failure(based.error());
     if (const auto itself = tree->open_exactly({}, follow_links::yes); not itself)
         return failure(itself.error());
 
@@ -157,6 +159,7 @@ result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multi
 void host_volume::describe(const io::volume_status& status) {
     const host_volume_options& options = tree_->options;
     tree_->keeps_attributes = can_keep_attributes(tree_->root());
+    if (tree_->keeps_attributes) stream_problem_ = stream_store(*tree_).problem();
     features_ = {.is_read_only = options.read_only,
                  .has_streams = tree_->keeps_attributes,
                  .has_extended_attributes = tree_->keeps_attributes,
@@ -197,6 +200,7 @@ result<found_node> host_volume::find_with_status(std::string_view path, follow_l
     if (not found) return failure(tree_->as_crossing(found.error()));
     const auto status = io::status_of(found->open, node_fields);
     if (not status) return failure(status.error());
+    if (is_in_stream_store(found->open, *status)) return failure(error::with_path(ENOENT, "find", path));
     std::string storage;
     const std::string_view name = host_name(path, storage);
     if (found->is_as_spelled and status->type == io::file_type::regular) {
@@ -212,6 +216,7 @@ result<found_node> host_volume::find_directory(std::string_view path) noexcept {
     const auto status = io::status_of(*opened, node_fields);
     if (not status) return failure(status.error());
     if (status->type != io::file_type::directory) return failure(error::with_path(ENOTDIR, "find", path));
+    if (is_in_stream_store(*opened, *status)) return failure(error::with_path(ENOENT, "find", path));
     std::string storage;
     return with_status(
         std::make_unique<host_node>(*tree_, std::move(*opened), *status, host_name(path, storage)), *status);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "sluice/base/random.hpp"
 #include "sluice/vfs/host/name_index.hpp"
 
 namespace sluice::vfs {
@@ -17,6 +18,11 @@ struct host_volume_options {
     std::uint16_t directory_permission_bits = 0755;
     std::string label{};  // by default the directory's name
     index_limits index{};
+    /// The directory in which streams that are too large for attributes are stored, if it is on the same file
+    /// system: the root of a volume that contains this one. Empty: this volume's root.
+    std::string streams_root{};
+    /// The source of the names of streams, for any thread; null: the kernel's. Outlives the volume.
+    secret_random_source* random = nullptr;
     /// Provides the volume with the domain of its file system; null: its calls are always inline.
     domain_table* domains = nullptr;
     bool offload_always = false;  // with `domains`: no call of the file system runs on a loop

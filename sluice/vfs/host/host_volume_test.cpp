@@ -473,7 +473,7 @@ TEST_F(host_volume_test, a_client_cannot_change_private_extended_attributes) {
     put("f");
     const auto file = find("f").value();
     const std::array<std::byte, 1> value{};
-    for (const char* name : {"sluice.dos", "SLUICE.stream.x", "Sluice.security"})
+    for (const char* name : {"sluice.dos", "SLUICE.stream.x", "sluice.streams", "Sluice.security"})
         EXPECT_EQ(code(file->attached()->set_extended_attribute(name, value)), EACCES) << name;
 }
 
@@ -483,36 +483,6 @@ TEST_F(host_volume_test, creation_uses_the_permissions_of_the_request_or_else_of
     EXPECT_EQ(opened->create("d", {.kind = node_kind::directory}).value()->status().value().permission_bits,
               0700);
     EXPECT_EQ(opened->create("g", {.permission_bits = 0400}).value()->status().value().permission_bits, 0400);
-}
-
-// Runs on the file system of the temporary directory, because one in memory may have no limit for
-// attributes.
-TEST(host_streams, keep_the_replaced_stream_without_space_for_its_successor) {
-    const io::test_directory folder(std::filesystem::temp_directory_path());
-    folder.write("f", "");
-    const auto multiplexer = io::make_epoll_multiplexer().value();
-    const auto volume = host_volume::open(*multiplexer, folder.path()).value();
-    if (not volume->features().has_streams) GTEST_SKIP() << "no extended attributes on this file system";
-    const auto file = volume->find("f", follow_links::yes).value();
-    const auto make = [&](std::string_view name, std::size_t bytes) {
-        const auto stream = file->attached()->open_stream({.name = name, .create = true}).value();
-        if (const auto opened = stream->data()->open_data({.read = true, .write = true}); not opened)
-            return opened;
-        return stream->data()->truncate(bytes);
-    };
-    ASSERT_EQ(code(make("source", 1000)), 0);
-    ASSERT_EQ(code(make("Target", 500)), 0);
-    // Fill up until the renamed target does not fit next to the old stream.
-    int filled = 0;
-    for (unsigned i = 0; filled == 0 and i != 64; ++i)
-        filled = code(make("filler" + std::to_string(i), 600));
-    if (filled != ENOSPC) GTEST_SKIP() << "this file system has no limit for attributes";
-    const auto source = file->attached()->open_stream({.name = "source"}).value();
-    EXPECT_EQ(code(source->names()->rename("target", when_taken::replace)), ENOSPC);
-    const auto target = file->attached()->open_stream({.name = "target"}).value();
-    EXPECT_EQ(target->status().value().size_bytes, 500U);
-    EXPECT_EQ(target->stream_name(), "Target");
-    EXPECT_EQ(source->status().value().size_bytes, 1000U);
 }
 
 }  // namespace

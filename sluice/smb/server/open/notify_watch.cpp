@@ -18,7 +18,7 @@ namespace {
 static_assert(vfs::limits::watched_directories_max >= limits::watches_max);
 
 // Returns the filters that a change passes. The system does not report which attribute was changed,
-// so any of them may have been.
+// so any of them may have been. A change of a stream is one of an attribute, too: it changes the times.
 [[nodiscard]] completion_filter filters_passed(const vfs::change& what) noexcept {
     switch (what.kind) {
         case vfs::change_kind::modified:
@@ -26,7 +26,9 @@ static_assert(vfs::limits::watched_directories_max >= limits::watches_max);
         case vfs::change_kind::attributes:
             return completion_filter::attributes | completion_filter::last_write |
                    completion_filter::last_access | completion_filter::creation |
-                   completion_filter::extended_attributes | completion_filter::security;
+                   completion_filter::extended_attributes | completion_filter::security |
+                   completion_filter::stream_name | completion_filter::stream_size |
+                   completion_filter::stream_write;
         default:
             return what.is_directory ? completion_filter::directory_name : completion_filter::file_name;
     }

@@ -1,0 +1,179 @@
+// sluice streams: imports named streams from Samba, and checks where large streams are stored.
+
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "sluice/base/clock.hpp"
+#include "sluice/cli/commands.hpp"
+#include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/terminal_text.hpp"
+#include "sluice/io/best_available.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
+#include "sluice/vfs/host/host_volume.hpp"
+#include "sluice/vfs/host/samba_import.hpp"
+#include "sluice/vfs/host/stream_check.hpp"
+
+namespace sluice::cli {
+namespace {
+
+[[noreturn]] void fail(const std::string& why) {
+    fmt::print(stderr, "sluice streams: {}\n", terminal_text(why));
+    leave(exit_code::failure);
+}
+
+struct opened_directory {
+    std::unique_ptr<io::io_multiplexer> loop;
+    std::unique_ptr<vfs::host_volume> volume;
+};
+
+[[nodiscard]] opened_directory open_directory(const std::string& path, bool read_only) {
+    auto loop = io::best_available();
+    if (not loop) fail(loop.error().message());
+    auto volume = vfs::host_volume::open(**loop, path, {.read_only = read_only});
+    if (not volume) fail(volume.error().message());
+    if (not(*volume)->features().has_streams)
+        fail(fmt::format("{}: the file system has no extended attributes", path));
+    if (const auto& problem = (*volume)->stream_problem())
+        fail(fmt::format("{}: {}", path, problem->message()));
+    return {.loop = *std::move(loop), .volume = *std::move(volume)};
+}
+
+void report(const std::string& line) {
+    fmt::print("{}\n", terminal_text(line));
+}
+
+[[nodiscard]] std::string counted(std::uint64_t number, const char* one, const char* several) {
+    return fmt::format("{} {}", number, number == 1 ? one : several);
+}
+
+// --- import
+// ---------------------------------------------------------------------------------------------------
+
+struct import_arguments {
+    std::string directory;
+    std::string depot;
+    bool any_device = false;
+    bool unmarked = false;
+    bool removes = false;
+};
+
+// The place of the depot unless Samba is configured otherwise.
+[[nodiscard]] std::string depot_of(const import_arguments& arguments) {
+    if (not arguments.depot.empty()) return arguments.depot;
+    const auto usual = std::filesystem::path(arguments.directory) / ".streams";
+    std::error_code unknown;
+    return std::filesystem::is_directory(usual, unknown) ? usual.string() : std::string();
+}
+
+[[nodiscard]] exit_code import_samba(const import_arguments& arguments) {
+    const opened_directory directory = open_directory(arguments.directory, false);
+    vfs::samba_import importing(*directory.volume, *directory.loop,
+                                {.depot = depot_of(arguments),
+                                 .any_device = arguments.any_device,
+                                 .needs_mark = not arguments.unmarked,
+                                 .removes_sources = arguments.removes},
+                                report);
+    const auto done = importing.run();
+    if (not done) fail(done.error().message());
+    fmt::print("imported {}; {} imported before\n", counted(done->imported, "stream", "streams"),
+               done->present);
+    if (done->conflicts != 0)
+        fmt::print("not imported: {} with other content\n", counted(done->conflicts, "stream", "streams"));
+    if (done->failed != 0) fmt::print("failed: {}\n", counted(done->failed, "stream", "streams"));
+    if (done->unmatched != 0)
+        fmt::print("{} in the depot without a matching file; see --any-device and --unmarked\n",
+                   counted(done->unmatched, "directory", "directories"));
+    const bool is_complete = done->conflicts == 0 and done->failed == 0 and done->unreadable == 0;
+    return is_complete ? exit_code::success : exit_code::failure;
+}
+
+// --- check
+// ----------------------------------------------------------------------------------------------------
+
+struct check_arguments {
+    std::string directory;
+    bool repairs = false;
+    unsigned days_kept = 30;
+};
+
+[[nodiscard]] exit_code check(const check_arguments& arguments) {
+    const opened_directory directory = open_directory(arguments.directory, not arguments.repairs);
+    const system_clock_source clock;
+    vfs::stream_check checking(*directory.volume,
+                               {.repairs = arguments.repairs,
+                                .lost_kept = std::chrono::days(arguments.days_kept),
+                                .now = clock.utc_now()},
+                               report);
+    const auto done = checking.run();
+    if (not done) fail(done.error().message());
+    fmt::print("{} with large streams\n", counted(done->referring_files, "file", "files"));
+    if (done->lost != 0)
+        fmt::print("{} in .sluice-streams/lost\n", counted(done->lost, "directory", "directories"));
+    if (done->unreadable != 0)
+        fmt::print("incomplete: {} could not be searched, for example '{}'; nothing is moved to lost\n",
+                   counted(done->unreadable, "directory", "directories"),
+                   terminal_text(done->first_unreadable));
+    if (arguments.repairs)
+        fmt::print("repaired {}, failed {}\n", done->repaired, done->failed);
+    else if (done->problems() != 0)
+        fmt::print("{}; run with --repair\n", counted(done->problems(), "problem", "problems"));
+    if (done->unreadable != 0 or done->failed != 0) return exit_code::failure;
+    return done->problems() != 0 and not arguments.repairs ? exit_code::damaged : exit_code::success;
+}
+
+void add_import(command_syntax streams) {
+    const auto arguments = std::make_shared<import_arguments>();
+    const command_syntax command = streams.add_subcommand(
+        "import", "import the streams that Samba has stored with streams_xattr or streams_depot");
+    command.add_option("DIRECTORY", arguments->directory, "the root of the share").required();
+    command
+        .add_option("--depot", arguments->depot,
+                    "directory of streams_depot [default: DIRECTORY/.streams, if it exists]")
+        .value_name("DIR");
+    command.add_flag("--any-device", arguments->any_device,
+                     "match streams of the depot by inode only; the number of the device may have changed");
+    command.add_flag("--unmarked", arguments->unmarked,
+                     "import for files without Samba's mark, too (streams_depot:check_valid = no)");
+    command.add_flag("--remove", arguments->removes, "remove Samba's streams after they are imported");
+    command.example("sluice streams import /srv/photos");
+    command.on_call([arguments] {
+        if (const exit_code code = import_samba(*arguments); code != exit_code::success) leave(code);
+    });
+}
+
+void add_check(command_syntax streams) {
+    const auto arguments = std::make_shared<check_arguments>();
+    const command_syntax command =
+        streams.add_subcommand("check", "compare files with the store of their large streams");
+    command.add_option("DIRECTORY", arguments->directory, "the root of the share").required();
+    command.add_flag("--repair", arguments->repairs,
+                     "move streams without a file to 'lost', and separate the streams of copied files");
+    command
+        .add_option("--keep", arguments->days_kept,
+                    "remove streams that have been in 'lost' for this number of days")
+        .value_name("DAYS")
+        .between(0U, 36500U)
+        .shows_default();
+    command.example("sluice streams check --repair /srv/photos");
+    command.on_call([arguments] {
+        if (const exit_code code = check(*arguments); code != exit_code::success) leave(code);
+    });
+}
+
+}  // namespace
+
+void add_streams(command_syntax app) {
+    const command_syntax streams =
+        app.add_subcommand("streams", "import and check named streams of shared directories")
+            .group("Server")
+            .example("sluice streams import /srv/photos");
+    streams.require_subcommands(1);
+    add_import(streams);
+    add_check(streams);
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,121 @@
+"""sluice streams, and that a client does not see the files in which large streams are stored. Run by ctest with the
+program as the last argument."""
+
+import os
+import pathlib
+import re
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from server_testing import running_server  # noqa: E402
+
+PROGRAM = sys.argv.pop() if __name__ == "__main__" else None
+LARGE = os.urandom(3000)
+
+
+class Streams(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.share = self.folder / "share"
+        self.share.mkdir()
+        self.file = self.share / "file"
+        self.file.write_text("content")
+        try:
+            os.setxattr(self.file, "user.test", b"")
+        except OSError as why:
+            self.skipTest(f"no extended attributes in {self.folder}: {why}")
+
+    def sluice(self, *arguments, code=0, **environment):
+        done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=120,
+                              env={**os.environ, **environment})
+        self.assertEqual(done.returncode, code, done.stderr + done.stdout)
+        return done.stdout if code == 0 else done.stdout + done.stderr
+
+    def stored(self):
+        return sorted(path.name for path in self.share.rglob("=*"))
+
+    def import_large_stream(self):
+        os.setxattr(self.file, "user.DosStream.large:$DATA", LARGE + b"\0")
+        self.sluice("streams", "import", "--remove", self.share)
+
+    def test_import_copies_streams_of_samba_once(self):
+        os.setxattr(self.file, "user.DosStream.small:$DATA", b"small\0")
+        (self.share / ".streams" / "AB" / "CD").mkdir(parents=True)
+        self.assertEqual(self.sluice("streams", "import", self.share), "imported 1 stream; 0 imported before\n")
+        self.assertEqual(os.getxattr(self.file, "user.sluice.stream.small"), b"small")
+        self.assertEqual(self.sluice("streams", "import", self.share), "imported 0 streams; 1 imported before\n")
+        self.import_large_stream()
+        self.assertEqual(self.stored(), ["=large"])
+        self.assertEqual(next(self.share.rglob("=large")).read_bytes(), LARGE)
+        self.assertEqual([name for name in os.listxattr(self.file) if "DosStream" in name], [])
+
+    def test_import_reports_streams_with_other_content(self):
+        os.setxattr(self.file, "user.sluice.stream.s", b"present")
+        os.setxattr(self.file, "user.DosStream.s:$DATA", b"another\0")
+        output = self.sluice("streams", "import", self.share, code=1)
+        self.assertIn("file:s: exists with other content; not changed\n", output)
+        self.assertIn("not imported: 1 stream with other content\n", output)
+        self.assertEqual(os.getxattr(self.file, "user.sluice.stream.s"), b"present")
+
+    def test_check_finds_and_repairs_streams_without_a_file(self):
+        self.import_large_stream()
+        self.assertEqual(self.sluice("streams", "check", self.share), "1 file with large streams\n")
+        self.file.unlink()
+        output = self.sluice("streams", "check", self.share, code=4)
+        self.assertRegex(output, r"^[0-9a-f]{32}: streams without a file\n")
+        self.assertIn("1 problem; run with --repair\n", output)
+        self.assertIn("repaired 1, failed 0\n", self.sluice("streams", "check", "--repair", self.share))
+        self.assertEqual(self.stored(), ["=large"])
+        self.assertIn("1 directory in .sluice-streams/lost\n", self.sluice("streams", "check", self.share))
+        self.sluice("streams", "check", "--repair", "--keep", "0", self.share)
+        self.assertEqual(self.stored(), [])
+
+    def test_errors_name_the_directory(self):
+        self.assertIn("missing", self.sluice("streams", "check", self.folder / "missing", code=1))
+        (self.share / ".sluice-streams").symlink_to("elsewhere")
+        self.assertIn(".sluice-streams: Permission denied", self.sluice("streams", "check", self.share, code=1))
+        self.sluice("streams", code=2)
+        self.sluice("streams", "check", code=2)
+
+    def test_clients_do_not_see_where_large_streams_are(self):
+        self.import_large_stream()
+        self.assertEqual(stat.S_IMODE((self.share / ".sluice-streams").stat().st_mode), 0o1700)
+        users = self.folder / "users"
+        subprocess.run([PROGRAM, "user", "--users-file", users, "add", "bob"], input="secret", text=True, check=True,
+                       capture_output=True)
+        with running_server(self, PROGRAM, self.share, users) as (port, _):
+            url = f"smb://bob@127.0.0.1:{port}/files"
+            listed = self.sluice("ls", url, SLUICE_PASSWORD="secret")
+            self.assertIn("file", listed)
+            self.assertNotIn("sluice-streams", listed)
+            for path in (".sluice-streams", ".Sluice-Streams/lost"):
+                self.sluice("ls", f"{url}/{path}", code=1, SLUICE_PASSWORD="secret")
+            self.sluice("mkdir", f"{url}/.SLUICE-STREAMS", code=1, SLUICE_PASSWORD="secret")
+        self.assertEqual(self.stored(), ["=large"])
+
+    def test_the_server_warns_if_large_streams_are_not_available(self):
+        (self.share / ".sluice-streams").mkdir(mode=0o770)
+        os.chmod(self.share / ".sluice-streams", 0o770)
+        users = self.folder / "users"
+        subprocess.run([PROGRAM, "user", "--users-file", users, "add", "bob"], input="secret", text=True, check=True,
+                       capture_output=True)
+        process = subprocess.Popen([PROGRAM, "serve", f"files={self.share}", "--listen", "127.0.0.1", "--port", "0",
+                                    "--users-file", users], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        for line in process.stdout:
+            if line.startswith("I/O"):
+                break
+        process.terminate()
+        _, log = process.communicate(timeout=60)
+        self.assertTrue(re.search("large streams are not available.*share=files", log), log)
+
+
+if __name__ == "__main__":
+    unittest.main()

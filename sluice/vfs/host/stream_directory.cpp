@@ -1,0 +1,185 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+#include "sluice/base/case_fold.hpp"
+#include "sluice/io/path/path_resolution.hpp"
+#include "sluice/vfs/account_identity.hpp"
+#include "sluice/vfs/host/host_metadata.hpp"
+#include "sluice/vfs/host/stream_store.hpp"
+
+// The directory of one file's large streams.
+
+namespace sluice::vfs {
+namespace {
+
+using as_process = account_identity::pause;
+
+std::string file_name_of(std::string_view stream) {
+    return stream_name_prefix + std::string(stream);
+}
+
+// Returns the stream that a file in the directory is; empty if it is none.
+std::string_view stream_of(const io::directory_entry& entry) noexcept {
+    const bool is_stream = entry.type == io::file_type::regular and entry.name.size() > 1 and
+                           entry.name.front() == stream_name_prefix;
+    return is_stream ? entry.name.substr(1) : std::string_view();
+}
+
+result<void> barrier_of(const io::path_handle& directory) {
+    const auto opened = io::directory_handle::open(directory, ".");
+    if (not opened) return failure(opened.error());
+    return opened->barrier();
+}
+
+}  // namespace
+
+result<std::vector<stream_info>> stream_directory::list() const {
+    const as_process now;
+    // Opened again, because an open directory has one position.
+    const auto listed = io::directory_handle::open(itself_, ".");
+    if (not listed) return failure(listed.error());
+    std::vector<stream_info> found;
+    const auto wanted = io::stat_fields::type | io::stat_fields::size | io::stat_fields::allocated;
+    const auto done = for_each_entry(*listed, wanted, [&](const io::directory_entry& each) {
+        const std::string_view stream = stream_of(each);
+        if (stream.empty()) return;
+        found.push_back({.name = std::string(stream),
+                         .size_bytes = each.status.size_bytes,
+                         .allocated_bytes = each.status.allocated_bytes});
+    });
+    if (not done and done.error() != std::errc::no_such_file_or_directory) return failure(done.error());
+    return found;
+}
+
+result<std::optional<std::string>> stream_directory::find(std::string_view stream) const {
+    const as_process now;
+    // The same case is usual, and needs no list.
+    const auto exact = io::status_at(itself_, file_name_of(stream), io::follow::no, io::stat_fields::type);
+    if (exact and exact->type == io::file_type::regular) return std::string(stream);
+    const auto all = list();
+    if (not all) return failure(all.error());
+    std::optional<std::string> best;
+    for (const stream_info& each : *all)
+        if (equal_ignoring_case(each.name, stream) and (not best or each.name < *best)) best = each.name;
+    return best;
+}
+
+result<io::file_handle> stream_directory::open_file(std::string_view stream, int flags) const {
+    const std::string name = file_name_of(stream);
+    const auto descriptor = io::open_at(itself_, io::terminated_path(name),
+                                        {.flags = flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+                                         .permission_bits = stream_file_bits,
+                                         .operation = "open stream"});
+    if (not descriptor) return failure(descriptor.error());
+    io::file_handle opened(io::native_handle{.descriptor = *descriptor,
+                                             .kind = io::handle_kind::file,
+                                             .readable = true,
+                                             .writable = (flags & O_ACCMODE) == O_RDWR,
+                                             .in_memory = is_in_memory_});
+    const auto status = io::status_of(opened, io::stat_fields::type);
+    if (not status) return failure(status.error());
+    if (status->type != io::file_type::regular)
+        return failure(error::with_path(EACCES, "open stream", stream));
+    // With O_NONBLOCK a ring would return EAGAIN instead of waiting for the disk.
+    if (::fcntl(opened.descriptor(), F_SETFL, 0) != 0)
+        return failure(error::last("open stream", opened.descriptor()));
+    return opened;
+}
+
+result<io::file_handle> stream_directory::open(std::string_view stream, data_access wanted) const {
+    const as_process now;
+    return open_file(stream, wanted.write ? O_RDWR : O_RDONLY);
+}
+
+result<io::file_handle> stream_directory::create(std::string_view stream, existing found) const {
+    ENSURE(is_own(), "a copy has its own directory before its streams change");
+    const as_process now;
+    auto made = open_file(stream, O_RDWR | O_CREAT | (found == existing::refuse ? O_EXCL : O_TRUNC));
+    if (not made) return made;
+    // Without the right to, the files of the server's account are charged to it, like all that it creates.
+    if (::fchown(made->descriptor(), file_.user_id, file_.group_id) != 0 and errno != EPERM and
+        errno != EINVAL)
+        return failure(error::last("set owner of stream", made->descriptor()));
+    const auto marked = store_stream_record(*made, mark_, record_storing::replace);
+    if (not marked) return failure(marked.error());
+    return made;
+}
+
+result<void> stream_directory::rename(std::string_view stream, std::string_view to) const {
+    ENSURE(is_own(), "a copy has its own directory before its streams change");
+    const as_process now;
+    const std::string before = file_name_of(stream);
+    const std::string after = file_name_of(to);
+    if (::renameat(itself_.descriptor(), before.c_str(), itself_.descriptor(), after.c_str()) == 0) return {};
+    return failure(error::with_path(errno, "rename stream", stream));
+}
+
+result<void> stream_directory::remove(std::string_view stream) const {
+    ENSURE(is_own(), "a copy has its own directory before its streams change");
+    const as_process now;
+    if (::unlinkat(itself_.descriptor(), file_name_of(stream).c_str(), 0) == 0) return {};
+    return failure(error::with_path(errno, "remove stream", stream));
+}
+
+result<void> stream_directory::claim() {
+    const as_process now;
+    const stream_record claimed{
+        .kind = stream_record_kind::mark, .owner = file_.user_id, .id = mark_.id, .inode = file_.inode};
+    if (const auto done = store_stream_record(itself_, claimed, record_storing::replace); not done)
+        return done;
+    mark_ = claimed;
+    return {};
+}
+
+void stream_directory::lock() const noexcept {
+    lock_streams(itself_);
+}
+
+result<void> stream_directory::barrier() const {
+    const as_process now;
+    if (const auto done = itself_.barrier(); not done) return done;
+    if (const auto done = barrier_of(above_); not done) return done;
+    return barrier_of(store_);  // whose own name has been durable since its creation
+}
+
+result<void> stream_directory::copy_from(const stream_directory& other) const {
+    const as_process now;
+    const auto all = other.list();
+    if (not all) return failure(all.error());
+    for (const stream_info& each : *all) {
+        const auto source = other.open(each.name, {.read = true});
+        if (not source) return failure(source.error());
+        auto copy = create(each.name, existing::refuse);
+        if (not copy) return failure(copy.error());
+        const auto size = source->maximum_extent();
+        if (not size) return failure(size.error());
+        if (const auto copied = source->clone_extents_to(*copy); not copied) return failure(copied.error());
+        if (const auto sized = copy->truncate(*size); not sized) return failure(sized.error());
+        const auto metadata = load_metadata(*source);
+        if (metadata and *metadata) {
+            if (const auto stored = store_metadata(*copy, **metadata); not stored) return stored;
+        }
+        if (const auto durable = copy->barrier(); not durable) return failure(durable.error());
+    }
+    return barrier();
+}
+
+void stream_directory::remove_if_empty() const noexcept {
+    const as_process now;
+    (void)::unlinkat(above_.descriptor(), name_.c_str(), AT_REMOVEDIR);
+}
+
+void stream_directory::remove_all() const noexcept {
+    const as_process now;
+    const auto all = list();
+    if (not all) return;
+    for (const stream_info& each : *all)
+        (void)::unlinkat(itself_.descriptor(), file_name_of(each.name).c_str(), 0);
+    remove_if_empty();
+}
+
+}  // namespace sluice::vfs

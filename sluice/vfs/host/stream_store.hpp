@@ -1,0 +1,181 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/io/file/file_handle.hpp"
+#include "sluice/io/path/directory_handle.hpp"
+#include "sluice/io/path/file_status.hpp"
+#include "sluice/vfs/host/stream_record.hpp"
+#include "sluice/vfs/host/stream_store_names.hpp"
+#include "sluice/vfs/node_attached.hpp"
+#include "sluice/vfs/node_data.hpp"
+
+// Internal to the host volume: the files in which large streams are stored (docs/formats/streams.md).
+
+namespace sluice::vfs {
+
+class host_tree;
+
+/// The file that has the streams, as far as the store needs it.
+struct stream_file {
+    std::uint64_t device = 0;
+    std::uint64_t inode = 0;
+    std::uint32_t user_id = 0;
+    std::uint32_t group_id = 0;
+
+    /// Errors: EIO. Blocks: for the file system.
+    [[nodiscard]] static result<stream_file> of(const io::handle& file) noexcept;
+};
+
+/// The directory of one file's large streams, open. Its calls have the identity of the process.
+///
+/// Thread safety: one thread. Errors of every call: EIO, EACCES; of changes: ENOSPC, EDQUOT, EROFS. Blocks:
+/// for the file system. Allocates: names.
+class stream_directory {
+public:
+    /// The open directories that lead to it.
+    struct place {
+        io::path_handle store;
+        io::path_handle above;
+        io::directory_handle itself;  // for listing
+        std::string name;             // of itself in `above`
+    };
+    stream_directory(place where, const stream_record& mark, const stream_file& file,
+                     bool is_in_memory) noexcept
+        : store_(std::move(where.store)),
+          above_(std::move(where.above)),
+          itself_(std::move(where.itself)),
+          name_(std::move(where.name)),
+          mark_(mark),
+          file_(file),
+          is_in_memory_(is_in_memory) {}
+
+    /// Returns whether the streams were made for this file. Otherwise it is a copy of theirs, and must not
+    /// change them.
+    [[nodiscard]] bool is_own() const noexcept { return mark_.inode == file_.inode; }
+    [[nodiscard]] const stream_record& mark() const noexcept { return mark_; }
+    /// Returns the open directories that lead to it.
+    [[nodiscard]] const io::path_handle& store() const noexcept { return store_; }
+    [[nodiscard]] const io::path_handle& above() const noexcept { return above_; }
+    /// Makes the streams those of this file, which no other one may use. Errors: EIO.
+    [[nodiscard]] result<void> claim();
+
+    /// Returns the streams, in no order. Complexity: linear in them.
+    [[nodiscard]] result<std::vector<stream_info>> list() const;
+    /// Returns the name of a stream as it was created, for one that ignores case; std::nullopt if there is
+    /// none. Complexity: linear in the streams, unless the case is the same.
+    [[nodiscard]] result<std::optional<std::string>> find(std::string_view stream) const;
+    /// Opens a stream, by exactly this name: for writing too if the file system permits that. Errors: ENOENT.
+    [[nodiscard]] result<io::file_handle> open(std::string_view stream, data_access wanted) const;
+
+    enum class existing : bool { refuse, empty };
+    /// Creates a stream, with the owner of the file, or empties an existing one. Errors: EEXIST; ENOENT if
+    /// this directory was removed.
+    [[nodiscard]] result<io::file_handle> create(std::string_view stream, existing found) const;
+    /// Renames a stream; replaces another one. Errors: ENOENT.
+    [[nodiscard]] result<void> rename(std::string_view stream, std::string_view to) const;
+    /// Errors: ENOENT.
+    [[nodiscard]] result<void> remove(std::string_view stream) const;
+
+    /// Excludes other holders of this lock, in this process and others, until this object is destroyed. Does
+    /// nothing on file systems without such locks. Blocks: for them.
+    void lock() const noexcept;
+    /// Makes the names of the streams, of the directory and of those above it durable.
+    [[nodiscard]] result<void> barrier() const;
+    /// Copies all streams of another directory, durably. Errors: EEXIST.
+    [[nodiscard]] result<void> copy_from(const stream_directory& other) const;
+
+    /// Removes the directory if it has no stream. Does nothing on errors.
+    void remove_if_empty() const noexcept;
+    /// Removes the directory with all streams, as far as that is possible.
+    void remove_all() const noexcept;
+
+private:
+    [[nodiscard]] result<io::file_handle> open_file(std::string_view stream, int flags) const;
+
+    io::path_handle store_;
+    io::path_handle above_;
+    io::directory_handle itself_;
+    std::string name_;
+    stream_record mark_;
+    stream_file file_;
+    bool is_in_memory_;
+};
+
+/// The stores of a volume: where the large streams of its files are. Has no state but the volume's, so an
+/// object is created for each call.
+///
+/// The attributes of files are read and written with the identity of the thread, so that the kernel checks
+/// its rights to the file; everything in a store with that of the process.
+/// Thread safety: as host_tree. Errors of every call: EACCES, also if a store belongs to another account;
+/// EIO. Blocks: for the file system. Allocates: names.
+class stream_store {
+public:
+    explicit stream_store(const host_tree& tree) noexcept : tree_(tree) {}
+
+    /// Finds the directory of a file's streams; std::nullopt if it has none.
+    [[nodiscard]] result<std::optional<stream_directory>> find(const io::handle& file) const;
+    /// The same for a caller that may change the streams: creates the directory if there is none, and one
+    /// with copies if the file is a copy of another. Errors: ENOSPC, also if the attribute does not fit;
+    /// EPERM, EROFS, EOPNOTSUPP. Complexity: for a copy, linear in its large streams.
+    [[nodiscard]] result<stream_directory> find_or_create(const io::handle& file) const;
+
+    /// Removes the store in an open directory if no stream is in it. Returns whether one was removed.
+    [[nodiscard]] static bool remove_empty(const io::path_handle& directory) noexcept;
+    /// Returns the reason why streams cannot be stored outside of attributes: the store in the volume's root
+    /// is not usable, or cannot be created. std::nullopt if there is none.
+    [[nodiscard]] std::optional<error> problem() const;
+
+    // For the tools that check and repair a store:
+
+    /// Opens the store of the volume's root. Errors: ENOENT.
+    [[nodiscard]] result<io::path_handle> open_root() const;
+    /// Finds the directory that a record names, whether the file may use it or not.
+    [[nodiscard]] result<std::optional<stream_directory>> find(const io::handle& file,
+                                                               const stream_file& facts,
+                                                               const stream_id& id) const;
+    /// Gives a copied file a directory of its own, with copies of the streams of `other`, which may be null.
+    /// `replaced` is the file's present record. Errors: also EAGAIN if it has changed.
+    [[nodiscard]] result<stream_directory> separate(const io::handle& file, const stream_file& facts,
+                                                    const stream_record& replaced,
+                                                    const stream_directory* other) const;
+
+private:
+    [[nodiscard]] result<std::optional<stream_directory>> find_in(const io::path_handle& base,
+                                                                  const stream_file& facts,
+                                                                  const stream_id& id) const;
+    [[nodiscard]] result<stream_directory> open_or_separate(const io::handle& file, const stream_file& facts,
+                                                            const stream_record& reference) const;
+    [[nodiscard]] result<stream_directory> create_for(const io::handle& file, const stream_file& facts,
+                                                      const stream_id& id) const;
+    [[nodiscard]] result<io::path_handle> base_of(const io::handle& file, const stream_file& facts) const;
+    [[nodiscard]] std::vector<std::string> directories_of(const io::handle& file) const;
+    [[nodiscard]] bool is_in_memory(const stream_file& facts) const noexcept;
+
+    const host_tree& tree_;
+};
+
+/// The large streams of a file that is about to lose a name: they are removed with its last one.
+///
+/// Thread safety: one thread. Lifetime: the file outlives it. Blocks: for the file system, in both.
+class outlived_streams {
+public:
+    /// Finds them; a file without the attribute costs one call. Reports no errors: streams that are not found
+    /// now are found by `sluice streams check`.
+    outlived_streams(const host_tree& tree, const io::handle& file) noexcept;
+    outlived_streams(const outlived_streams&) = delete;
+    outlived_streams& operator=(const outlived_streams&) = delete;
+    ~outlived_streams() = default;
+
+    /// Removes them if the file has no name any more.
+    void remove_if_unused() noexcept;
+
+private:
+    const io::handle& file_;
+    std::optional<stream_directory> found_;
+};
+
+}  // namespace sluice::vfs
