@@ -42,7 +42,8 @@ public:
             on = overlay_.get();
         }
         system_ = fat::file_system::mount(*on, shape, clock_, {.discards = false}).value();
-        put("first", std::span(transfer_buffer()).first(1));  // searches the table for free clusters
+        // Searches the table for free clusters.
+        put("first", std::span(transfer_buffer()).first(1));
         remove("first");
         system_->commit().value();
     }

@@ -234,7 +234,8 @@ void add_sequential(benchmark& to, bool is_quick) {
                  {.mib = 256, .files = 1},
                  {.mib = 256, .files = 1, .folder = "."},
                  {.mib = 1024, .files = 1},
-                 {.mib = 4095, .files = 1}};  // one byte less than 4 GiB is the largest file there is
+                 // One byte less than 4 GiB is the largest file there is.
+                 {.mib = 4095, .files = 1}};
     }
     for (const bool is_write : {true, false})
         for (const file_size& size : sizes)

@@ -1,6 +1,7 @@
-// Random calls on a damaged volume. The input: the number of patches, each an offset of three bytes and a
-// byte; then calls, of two bytes each. Created files stay open until the volume is unmounted and mounted
-// again. No call stops the program or hangs, and a volume that was mounted can be mounted again.
+// Random calls on a damaged volume. The input: the number of patches, each an offset of three
+// bytes and a byte; then calls, of two bytes each. Created files stay open until the volume is
+// unmounted and mounted again. No call stops the program or hangs, and a volume that was mounted
+// can be mounted again.
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
-// The file of memory_map while it is in use: steps of its users, between which an attacker writes into it and
-// truncates it. No step may crash or hang; without the attacker, none may fail.
+// The file of memory_map while it is in use: steps of its users, between which an attacker writes
+// into it and truncates it. No step may crash or hang; without the attacker, none may fail.
 //
-// The input is a list of steps of four bytes: operation, user or value, and position (16 bits). Each reading
-// of the clock advances it, so that a wait for a forged latch ends.
+// The input is a list of steps of four bytes: operation, user or value, and position (16 bits).
+// Each reading of the clock advances it, so that a wait for a forged latch ends.
 
 #include <fcntl.h>
 #include <sys/mman.h>

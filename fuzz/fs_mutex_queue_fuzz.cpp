@@ -1,5 +1,5 @@
-// Any bytes for the decoder of the queue file of atomic_append. Everything it accepts must be equal after
-// encoding and decoding.
+// Any bytes for the decoder of the queue file of atomic_append. Everything it accepts must be equal
+// after encoding and decoding.
 
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace {
 using namespace sluice;
 using namespace sluice::fsmutex::queue_format;
 
-// Corrects the hash, which the fuzzer cannot guess: the checks after it must also hold for forged content.
+// Corrects the hash, which the fuzzer cannot guess: the checks after it must also
+// hold for forged content.
 void set_hash(std::span<std::byte> page, std::size_t covered_end) {
     const auto hash = fsmutex::sip_hash_128(bytes_view(page.data() + 16, covered_end - 16));
     const le64 words[2] = {le64(hash[0]), le64(hash[1])};

@@ -1,5 +1,6 @@
-// Writes the seeds of smb2_message and smb2_negotiate with our own encoders: one message of each kind, a
-// compound, and the other kinds of frames. Run `smb2_seeds fuzz/seeds` after a change of format.
+// Writes the seeds of smb2_message and smb2_negotiate with our own encoders: one message
+// of each kind, a compound, and the other kinds of frames. Run `smb2_seeds fuzz/seeds`
+// after a change of format.
 
 #include <array>
 #include <cstdio>

@@ -1,7 +1,8 @@
 #pragma once
 
-// A complete session of a client, with requests of each kind. The fuzz target smb_client connects it to a
-// hostile server; the program that writes the inputs of fuzz/seeds/smb_client connects it to our own.
+// A complete session of a client, with requests of each kind. The fuzz target smb_client
+// connects it to a hostile server; the program that writes the inputs of fuzz/seeds/smb_client
+// connects it to our own.
 
 #include <vector>
 

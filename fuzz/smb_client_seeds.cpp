@@ -1,5 +1,5 @@
-// Writes the seeds of smb_client: the messages of our server to the client of the target, with each dialect.
-// Run `sluice_smb_client_seeds fuzz/seeds` after a change of either.
+// Writes the seeds of smb_client: the messages of our server to the client of the target, with each
+// dialect. Run `sluice_smb_client_seeds fuzz/seeds` after a change of either.
 
 #include <cstdio>
 #include <cstring>

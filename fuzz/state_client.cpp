@@ -103,7 +103,8 @@ void client::make_odd(wire::header& header) {
 void client::finish(const envelope& how, std::vector<std::byte> message) {
     if (how.is_mutated and not message.empty()) {
         const unsigned where = script_.byte();
-        // Mostly the body, because a header without its magic number is always refused in the same way.
+        // Mostly the body, because a header without its magic number is always
+        // refused in the same way.
         message[(where + 12) % message.size()] ^= static_cast<std::byte>(script_.byte());
     }
     wire_end& at = wires_[how.connection];
@@ -146,7 +147,8 @@ void client::sign(unsigned connection, mutable_bytes message) {
     // A binding is signed with the session's key.
     const auto own = by->signing_keys.find(connection);
     const auto& key = own == by->signing_keys.end() ? *by->signing_key : own->second;
-    // A new signer for each message, because this client also repeats message IDs, for which a signer aborts.
+    // A new signer for each message, because this client also repeats message IDs, for
+    // which a signer aborts.
     auto signer = auth::signer::create(at.signing, key);
     if (not signer) return;
     const le32 flags(static_cast<std::uint32_t>(header->flags | wire::header_flags::signed_message));

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from tidy_standard_names import STANDARD_NAMES
 
 FILE_LINES_MAX = 600
+COMMENT_COLUMNS_MAX = 100  # of code: ColumnLimit in .clang-format
 FUNCTION_LINES_MAX = 70
 TEST_NAME_WORDS_MIN = 3
 FOLDER_SOURCES_MAX = 80  # about 40 units of header, source and test
@@ -128,6 +129,15 @@ class Source:
     def code(self):
         """Returns the text with comments and the contents of literals blanked."""
         return TOKEN.sub(lambda m: m[0] if m["number"] else blank(m[0]), self.text)
+
+    def comment_lines(self):
+        """Yields (line, the column of its end) for each line of each comment."""
+        for match in TOKEN.finditer(self.text):
+            if match["comment"]:
+                column = match.start() - self._line_starts[self.line_of(match.start()) - 1]
+                for number, part in enumerate(match[0].split("\n"), start=self.line_of(match.start())):
+                    yield number, column + len(part)
+                    column = 0
 
     @functools.cached_property
     def includes(self):
@@ -400,6 +410,16 @@ def file_length(repository):
         lines = text.count("\n")
         if lines > FILE_LINES_MAX:
             yield path, FILE_LINES_MAX + 1, f"{lines} lines, at most {FILE_LINES_MAX}: split it by concept"
+
+
+@rule
+def comment_width(repository):
+    """Prose is easier to read in shorter lines than code; clang-format, whose limit is that of code, keeps them."""
+    for source in repository.sources.values():
+        for line, columns in source.comment_lines():
+            if columns > COMMENT_COLUMNS_MAX:
+                yield (source.path, line,
+                       f"a comment up to column {columns}, at most {COMMENT_COLUMNS_MAX}: fill its lines again")
 
 
 @rule

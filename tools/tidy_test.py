@@ -206,6 +206,17 @@ class Lengths(TidyTest):
         self.accepts(self.source("int x;\n" * tidy.FILE_LINES_MAX))
         self.refuses("file_length", "601 lines", self.source("int x;\n" * (tidy.FILE_LINES_MAX + 1)))
 
+    def test_a_comment_ends_at_column_100(self):
+        for begin, end in (("//", ""), ("int x;  //", ""), ("/// a\n///", ""), ('auto s = "//";  //', ""), ("/* a\n", " */")):
+            with self.subTest(begin=begin):
+                rest = 100 - len(begin.rpartition("\n")[2] + end)
+                self.accepts(self.source(begin + "b" * rest + end + "\n"))
+                self.refuses("comment_width", "column 101, at most 100",
+                             self.source(begin + "b" * (rest + 1) + end + "\n"))
+
+    def test_code_may_be_longer_than_a_comment(self):
+        self.accepts(self.source("int " + "x" * 105 + ";\n" + 'auto s = "// ' + "x" * 95 + '";\n'))
+
     def test_a_function_has_a_ceiling(self):
         self.accepts(self.source("void f() {\n" + body(68) + "}\n"))
         self.refuses("function_length", "71 lines", self.source("void f() {\n" + body(69) + "}\n"))

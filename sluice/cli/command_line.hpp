@@ -100,7 +100,8 @@ public:
     /// Adds an option without a value: `into` becomes true.
     option_syntax add_flag(const char* name, bool& into, const char* what) const;
 
-    /// Sets the heading under which the help of the program lists the command; "Commands" without this.
+    /// Sets the heading under which the help of the program lists the command;
+    /// "Commands" without this.
     command_syntax group(const char* heading) const;
     /// Sets the operands of the usage line, where the names of the operands do not suffice.
     command_syntax usage(const char* operands) const;

@@ -31,7 +31,8 @@ struct help_page {
     std::deque<help_option> options{};    // addresses remain valid
     std::deque<help_page> subcommands{};  // the same
 
-    /// Returns the line "Usage: …", without a line feed. Allocates: the text, as all functions here.
+    /// Returns the line "Usage: …", without a line feed. Allocates: the text,
+    /// as all functions here.
     [[nodiscard]] std::string usage() const;
     /// Returns the whole text. `ending` is the last line.
     [[nodiscard]] std::string text(std::string_view ending) const;

@@ -452,8 +452,8 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
     std::_Exit(1);
 }
 
-// Workers may still close files, which uses the volumes and posts to the loop. If they do not end, the
-// deadline ends the process.
+// Workers may still close files, which uses the volumes and posts to the loop. If they do not end,
+// the deadline ends the process.
 void wait_for_workers(const share_domains& domains, io::io_multiplexer& loop, stop_deadline& deadline) {
     deadline.begin();
     while (domains.are_busy())

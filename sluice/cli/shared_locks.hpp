@@ -26,7 +26,8 @@ namespace sluice::cli {
 ///      still valid then.
 ///   3. A board is removed only if no other server shows a sign on it. If the entity cannot be
 ///      acquired at once, its board stays, empty, until it is used again.
-/// Thread safety: any thread; a file that it returns, one at a time. Allocates: the returned objects.
+/// Thread safety: any thread; a file that it returns, one at a time. Allocates:
+/// the returned objects.
 class shared_locks final : public smb::server::peer_servers {
 public:
     /// Opens or creates both. Errors: as file_handle::open and directory_handle::open.

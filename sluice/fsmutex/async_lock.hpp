@@ -16,8 +16,9 @@
 // other. The loop sleeps until the request is granted:
 //
 //   - memory_map: io_uring waits for the futex word (Linux 6.7 or newer).
-//   - atomic_append, byte_ranges, lock_files, on a volume of this host: a thread of the mutex waits for the
-//     kernel's lock and wakes the loop. A mutex has at most limits::lock_threads_max such threads.
+//   - atomic_append, byte_ranges, lock_files, on a volume of this host: a thread of the mutex
+//     waits for the kernel's lock and wakes the loop. A mutex has at most
+//     limits::lock_threads_max such threads.
 //   - Otherwise timers poll, after pauses from 50 µs, doubled up to 16 ms. Each poll occupies the
 //     loop for a few system calls.
 //
@@ -157,8 +158,8 @@ private:
 
 }  // namespace detail
 
-/// The io::sender that async_lock() returns. A value; refers to the loop and the mutex, which outlive the
-/// operation.
+/// The io::sender that async_lock() returns. A value; refers to the loop and the mutex, which
+/// outlive the operation.
 class lock_sender {
 public:
     using result_type = result<fs_mutex_guard>;

@@ -427,7 +427,8 @@ bool atomic_append::erase(lane& own) noexcept {
         unlock_ids(own);
         return true;
     }
-    // Without a later request there is no waiter for our lock, and the next request of this lane can use it.
+    // Without a later request there is no waiter for our lock, and the next request of
+    // this lane can use it.
     const auto seen = own.has_waited ? std::nullopt : file_->end_after_erasing(own.descriptor);
     if (seen != end) unlock_id(own);
     return not seen or * seen >= end;

@@ -36,7 +36,8 @@ TEST(an_entity, is_the_same_for_the_same_name_in_every_release) {
     EXPECT_EQ(entity::of_name("printer").bits(), entity::of_name("printer").bits());
     EXPECT_EQ(entity::of_name("printer", shared).number(), entity::of_name("printer").number());
     EXPECT_NE(entity::of_name("printer").number(), entity::of_name("printer2").number());
-    EXPECT_EQ(entity::of_name("").number(), 0x1e92'4b9d'7377'00d7);  // stored in files: must not change
+    // Stored in files: must not change.
+    EXPECT_EQ(entity::of_name("").number(), 0x1e92'4b9d'7377'00d7);
 }
 
 TEST(an_entity, if_random_differs_from_the_next) {

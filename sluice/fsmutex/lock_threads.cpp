@@ -67,7 +67,8 @@ namespace {
 }  // namespace
 
 int lock_threads::wait::start_thread() noexcept {
-    // The new thread inherits the mask. The C library's own signals, with which it cancels, are not blocked.
+    // The new thread inherits the mask. The C library's own signals, with which it
+    // cancels, are not blocked.
     sigset_t all;
     sigset_t before;
     ::sigfillset(&all);

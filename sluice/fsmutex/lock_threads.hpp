@@ -43,9 +43,9 @@ public:
     /// thread, if none is idle.
     [[nodiscard]] wait* begin(int descriptor, kernel_lock::range where, kernel_lock::kind how,
                               std::shared_ptr<wake_up> told) noexcept;
-    /// Ends a wait. Returns 0 if the description has the lock; ECANCELED if the wait was ended early: then it
-    /// may still have the lock; otherwise an error of kernel_lock::lock. Blocks: for a wait that is ended
-    /// early, until its thread has ended, some ten microseconds.
+    /// Ends a wait. Returns 0 if the description has the lock; ECANCELED if the wait was ended
+    /// early: then it may still have the lock; otherwise an error of kernel_lock::lock. Blocks: for
+    /// a wait that is ended early, until its thread has ended, some ten microseconds.
     [[nodiscard]] int end(wait* one) noexcept;
 
 private:

@@ -214,7 +214,8 @@ void mapped_queue::settle(name first, wake_list& wake) noexcept {
 }
 
 void mapped_queue::encode_granted(std::uint32_t number, wake_list& wake) noexcept {
-    // release: pairs with the acquire of the owner's poll; the previous holder's writes come before.
+    // release: pairs with the acquire of the owner's poll; the previous
+    // holder's writes come before.
     const std::uint32_t before = at_->requests[number].state.exchange(granted, std::memory_order_acq_rel);
     expect(is_waiting(before));
     if (before == asleep) wake.add(number);

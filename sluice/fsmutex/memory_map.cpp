@@ -49,8 +49,8 @@ listed_request::standing standing_of(std::uint32_t state) noexcept {
     return state == mapped::granted ? listed_request::standing::holds : listed_request::standing::waits;
 }
 
-// In a ticket, `place` is the number of the request. `mark` is twice its arrival, and one more once its owner
-// knows that it was granted.
+// In a ticket, `place` is the number of the request. `mark` is twice its arrival, and one more once
+// its owner knows that it was granted.
 
 mapped_queue::request_key key_of(const ticket& mine) noexcept {
     return {.number = static_cast<std::uint32_t>(mine.place), .arrival = mine.mark / 2};
@@ -154,7 +154,8 @@ memory_map::wake_word memory_map::prepare_wake(ticket& mine) noexcept {
 }
 
 void memory_map::look_after_deaths(ticket& mine) noexcept {
-    if (file_->is_cut()) (void)file_->report_damage();  // also where it does not access the missing pages
+    // Also where it does not access the missing pages.
+    if (file_->is_cut()) (void)file_->report_damage();
     (void)file_->reap_dead_instances();
     mapped_queue queue = file_->queue();
     if (not file_->lock()) return;  // polling reports the error

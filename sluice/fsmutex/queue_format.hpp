@@ -27,7 +27,8 @@ inline constexpr std::size_t host_bytes = 20;
 
 /// The header on disk.
 struct header_record {
-    le64 hash[2];                 // SipHash-2-4-128, key zero, of the bytes below and the live pages
+    le64 hash[2];                 // SipHash-2-4-128, key zero, of the bytes
+                                  // below and the live pages
     le64 generation;              //  16  one more with every change
     le64 created_s;               //  24  seconds since 1970
     le64 first_known_good;        // no live slot is before this, except on the live pages
@@ -44,7 +45,8 @@ struct slot_record {
     le64 hash;                // the first half of SipHash-2-4-128, key zero, of the bytes below
     le64 place;               // in a ring: its position, as if the file had no end; else 0
     le64 id;                  // random for each request; its slots share it
-    le64 when_and_count;      //  24  lower 56 bits: microseconds since creation; upper 8: count and flags
+    le64 when_and_count;      //  24  lower 56 bits: microseconds since creation;
+                              //      upper 8: count and flags
     le64 entities[9];         //  32
     le64 owner_or_entity[3];  // head: process id (4 bytes), host (20); continuation: entities
 };
@@ -71,7 +73,8 @@ struct header {
 /// Returns the header in the first page of a file, or std::nullopt if it is torn, has another
 /// version, or is not a header. Allocates: the offsets of live pages.
 [[nodiscard]] std::optional<header> decode_header(bytes_view page);
-/// Encodes a header into a page. Returns the number of bytes used. `live_pages` are at most elders_max.
+/// Encodes a header into a page. Returns the number of bytes used. `live_pages`
+/// are at most elders_max.
 std::size_t encode(const header& from, std::array<std::byte, page_bytes>& page) noexcept;
 
 /// Returns whether all bytes are zero; at most a page.

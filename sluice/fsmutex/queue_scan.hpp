@@ -33,8 +33,8 @@ public:
     /// Records that a conflicting slot stays in the file because its owner is dead.
     void note_remains(const blocking_slot& found) noexcept;
 
-    /// Returns the next conflicting slot, or std::nullopt after the last. Errors: EIO, ENOMEM, EBADMSG (also
-    /// if the file was cut).
+    /// Returns the next conflicting slot, or std::nullopt after the last. Errors: EIO, ENOMEM,
+    /// EBADMSG (also if the file was cut).
     [[nodiscard]] result<std::optional<blocking_slot>> next(queue_file& file,
                                                             std::span<const entity> wanted) noexcept;
     /// Returns, after next() returned `found`, the nearest conflicting slot from there on with the

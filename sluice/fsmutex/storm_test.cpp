@@ -24,7 +24,8 @@ using steady = std::chrono::steady_clock;
 
 constexpr std::size_t workers = 8;
 constexpr std::size_t entities = 6;
-constexpr auto longest_sleep = 16ms;  // the killer stops and continues a process in two sleeps of 8 ms
+// The killer stops and continues a process in two sleeps of 8 ms.
+constexpr auto longest_sleep = 16ms;
 
 // A life of a worker: its slot, and its number among the lives in that slot. Never zero.
 using life = std::uint32_t;
@@ -267,7 +268,8 @@ TEST_P(every_storm, has_no_conflicting_holders_and_no_stuck_process) {
     RecordProperty("kills", static_cast<int>(kills));
     RecordProperty("grants", static_cast<int>(grants()));
     if (tested().reports_deaths and kills > 100) EXPECT_GT(all->reported_deaths.load(), 0);
-    // NFS: a client keeps a removed file that is open under another name, and caches names for 30 s.
+    // NFS: a client keeps a removed file that is open under another name, and
+    // caches names for 30 s.
     if (not tested().leaves_its_file)
         EXPECT_TRUE(eventually([&] { return directory.entry_count() == 0; }, 40s));
 }

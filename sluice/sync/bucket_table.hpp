@@ -60,7 +60,8 @@ public:
     /// not entered, or is also in the set.
     [[nodiscard]] bool relocate(node& from, node& to) noexcept { return relocate_if(from, to, false); }
 
-    // Under the latch; complexity linear in the buckets for wide ranges, entries(), open() and close().
+    // Under the latch; complexity linear in the buckets for wide ranges,
+    // entries(), open() and close().
 
     /// Returns the number of entries in use.
     [[nodiscard]] std::size_t entries() noexcept;
@@ -173,8 +174,8 @@ void bucket_table<Atomics>::release(bucket_table* newest) noexcept {
     }
 }
 
-// Fibonacci hashing (Knuth, vol. 3, 6.4): the highest bits of the product choose the bucket, the next ones
-// are the digest.
+// Fibonacci hashing (Knuth, vol. 3, 6.4): the highest bits of the product choose the bucket, the
+// next ones are the digest.
 template <class Atomics>
 auto bucket_table<Atomics>::place_of(std::uint64_t segment) const noexcept -> place {
     constexpr std::uint64_t golden = 0x9e37'79b9'7f4a'7c15;
@@ -381,8 +382,8 @@ void bucket_table<Atomics>::bring(node& held, set& into) noexcept {
     if (not held.is_in_set()) into.admit(held);
 }
 
-// No range can enter a closed bucket, so the ranges of the set cannot conflict while they are spread. All of
-// them are spread before the first bucket is opened.
+// No range can enter a closed bucket, so the ranges of the set cannot conflict while they are
+// spread. All of them are spread before the first bucket is opened.
 template <class Atomics>
 void bucket_table<Atomics>::open(set& from) noexcept {
     range_lengths lengths;

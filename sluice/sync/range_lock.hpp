@@ -203,7 +203,8 @@ private:
     static constexpr std::uint32_t heat_never = ~std::uint32_t{0};
     // The latch guards the members below.
     basic_small_mutex<Atomics> latch_;
-    std::uint32_t heat_ = 0;                       // grants next to others, minus how often all were released
+    std::uint32_t heat_ = 0;                       // grants next to others, minus how
+                                                   // often all were released
     [[no_unique_address]] fair_set<Atomics> set_;  // the next one uses its padding
     std::uint32_t heat_limit_;
     table* tables_ = nullptr;          // all tables, the newest first

@@ -169,8 +169,8 @@ std::size_t basic_range_lock<Atomics>::bytes_allocated() noexcept {
     return bytes;
 }
 
-// `how` is granted or cancelled. A node may be destroyed as soon as its state has that value, or its request
-// is completed.
+// `how` is granted or cancelled. A node may be destroyed as soon as its state has that value, or
+// its request is completed.
 template <class Atomics>
 void basic_range_lock<Atomics>::tell(ended& over, std::uint32_t how) noexcept {
     while (node* const one = over.pop()) {

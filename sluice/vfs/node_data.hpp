@@ -19,8 +19,9 @@ struct data_access {
 
 /// The data of a file or a stream: a part of a node. Offsets and lengths are in bytes.
 ///
-/// Transfers and changes fail with EBADF before open_data has granted the access they need. `by`, which may
-/// be null, can withdraw a transfer that still waits for a worker. The transfer then fails with ECANCELED.
+/// Transfers and changes fail with EBADF before open_data has granted the access they need. `by`,
+/// which may be null, can withdraw a transfer that still waits for a worker. The transfer then
+/// fails with ECANCELED.
 /// Thread safety, Blocks: as node.
 class node_data {
 public:

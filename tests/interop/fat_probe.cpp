@@ -56,8 +56,9 @@ void put(file_system& into, const sample& what) {
 void fill(file_system& fs) {
     using enum attributes;
     put(fs, {.path = "README.TXT"});
-    put(fs, {.path = "lower.txt", .bytes = 1, .changed = 315'532'800 + 1000});  // 1980, the first there is
-    put(fs, {.path = "lower.TXT2", .bytes = 2, .changed = 4'354'819'198});      // 2107, the last
+    // 1980, the first there is.
+    put(fs, {.path = "lower.txt", .bytes = 1, .changed = 315'532'800 + 1000});
+    put(fs, {.path = "lower.TXT2", .bytes = 2, .changed = 4'354'819'198});  // 2107, the last
     put(fs, {.path = "UPPER.txt", .bytes = 3});
     put(fs, {.path = "other.TXT", .bytes = 4, .bits = read_only});
     put(fs, {.path = "A name of several slots, with commas; and more.text", .bytes = 70'000});

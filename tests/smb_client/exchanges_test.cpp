@@ -1,4 +1,5 @@
-// The client against our server: every dialect and protection, reads and writes of all lengths, errors.
+// The client against our server: every dialect and protection, reads and writes of
+// all lengths, errors.
 
 #include <gtest/gtest.h>
 

@@ -29,8 +29,8 @@ public:
     }
 
     std::function<void()> before_raise;                   // called once
-    std::deque<result<share_mode_lock_byte>> in_the_way;  // the next answers; afterwards there are no
-                                                          // conflicts
+    std::deque<result<share_mode_lock_byte>> in_the_way;  // the next answers; afterwards
+                                                          // there are no conflicts
     unsigned open_for_seals = 0;  // how often it still has a file open when it is sealed
     bool has_locked = false;      // has locked every byte of every file
     unsigned seals = 0;

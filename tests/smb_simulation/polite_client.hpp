@@ -137,7 +137,8 @@ public:
     /// Returns whether the final reply has arrived; sends another request first, so that it would
     /// have.
     [[nodiscard]] bool is_answered(std::uint64_t message_id);
-    /// Returns the message ids of all final replies and notifications so far, in the order of their arrival.
+    /// Returns the message ids of all final replies and notifications so far, in the
+    /// order of their arrival.
     [[nodiscard]] const std::vector<std::uint64_t>& arrivals() const noexcept { return arrivals_; }
     /// Returns the final reply to a request.
     [[nodiscard]] answer answer_to(std::uint64_t message_id);

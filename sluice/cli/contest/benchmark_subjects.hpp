@@ -35,8 +35,8 @@ struct benchmark_subject {
 /// bounds:
 ///   - limit.atomic_append, limit.byte_ranges, limit.lock_files: only the system calls that the
 ///     algorithm requires. Those of atomic_append exclude no other process, so they run alone.
-///   - limit.cross_loop_post: processes in a ring, each of which wakes the next by a futex and goes to
-///     sleep: the minimum for a lock with strict FIFO order and sleeping waiters.
+///   - limit.cross_loop_post: processes in a ring, each of which wakes the next by a futex and goes
+///     to sleep: the minimum for a lock with strict FIFO order and sleeping waiters.
 [[nodiscard]] const std::vector<benchmark_subject>& benchmark_subjects();
 
 // The three parts of that list.

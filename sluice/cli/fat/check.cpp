@@ -38,7 +38,8 @@ fat::boot_source boot_of(const check_arguments& arguments) {
 
 void print(const fat::check_report& report, bool as_json) {
     if (as_json) return fmt::print("{}", json_of(report));
-    // Names come from the image: they must neither control the terminal nor look like a line of the report.
+    // Names come from the image: they must neither control the terminal nor look like
+    // a line of the report.
     fat::check_report shown = report;
     for (fat::problem& each : shown.problems) {
         each.path = terminal_text(each.path);

@@ -27,10 +27,10 @@ struct file_extraction::copy_in_progress {
     const tree_entry& file;
     const copy_target& to;
     fat::item_handle source;
-    std::optional<new_file> target{};  // becomes `to`
-    std::vector<byte_extent>
-        missing{};               // ranges of the file, ascending, not adjacent; at most ranges_listed_max
-    std::uint64_t unlisted = 0;  // further ones
+    std::optional<new_file> target{};    // becomes `to`
+    std::vector<byte_extent> missing{};  // ranges of the file, ascending, not adjacent; at
+                                         // most ranges_listed_max
+    std::uint64_t unlisted = 0;          // further ones
     std::optional<error> read_error{};
     std::optional<error> write_error{};
 

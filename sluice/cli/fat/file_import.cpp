@@ -9,13 +9,14 @@
 namespace sluice::cli {
 namespace {
 
-// Names were checked before anything was written. But if two directories are merged, a file created since may
-// have this name as its short name.
+// Names were checked before anything was written. But if two directories are merged, a file created
+// since may have this name as its short name.
 void refuse_other_name(fat::file_system& system, const std::string& to) {
     const auto present = system.find(to);
     if (not present) return;
     const std::string path = system.path_of(**present);
-    const auto last = [](std::string_view of) { return of.substr(of.rfind('/') + 1); };  // npos + 1 is 0
+    // npos + 1 is 0.
+    const auto last = [](std::string_view of) { return of.substr(of.rfind('/') + 1); };
     if (not equal_ignoring_case(last(path), last(to)))
         fail_fat(fmt::format("/{} is the short name of /{} on the volume", to, path));
 }

@@ -7,8 +7,8 @@
 #include "sluice/cli/fat/image.hpp"
 #include "sluice/cli/fat/progress.hpp"
 
-// Files and directories of the host, written to a volume. All functions leave with the reason if something
-// fails. Block: for both file systems. Thread safety: one thread.
+// Files and directories of the host, written to a volume. All functions leave with the reason if
+// something fails. Block: for both file systems. Thread safety: one thread.
 
 namespace sluice::cli {
 

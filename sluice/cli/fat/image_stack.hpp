@@ -90,8 +90,8 @@ private:
     bool is_known_sound_ = false;
 };
 
-/// Returns why a volume should not be used by its boot sector, with the remedy; std::nullopt if it is sound.
-/// `image`: the name of the image. Allocates: the text.
+/// Returns why a volume should not be used by its boot sector, with the remedy; std::nullopt if it
+/// is sound. `image`: the name of the image. Allocates: the text.
 [[nodiscard]] std::optional<std::string> objection_to(const fat::boot_verdict& verdict,
                                                       const std::string& image);
 

@@ -169,8 +169,9 @@ void put_planner::check_volume(const child& what, const std::string& to) {
                                              to.size(), vfs::limits::path_bytes_max));
     const auto present = system_.find(to);
     if (not present) {
+        // Reported for the directory.
         const bool is_missing = present.error() == std::errc::no_such_file_or_directory or
-                                present.error() == std::errc::not_a_directory;  // reported for the directory
+                                present.error() == std::errc::not_a_directory;
         if (not is_missing) report(what.from, fat_message(present.error(), "/" + to));
         return;
     }

@@ -48,8 +48,8 @@ struct open_directory {
     }
 };
 
-/// A walk through a tree: the directories from its top down to the present one. Each cluster chain is listed
-/// once.
+/// A walk through a tree: the directories from its top down to the present one. Each cluster
+/// chain is listed once.
 class tree_walk {
 public:
     tree_walk(fat::file_system& system, const tree_visitor& visitor) : system_(system), visitor_(visitor) {}

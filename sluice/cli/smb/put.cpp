@@ -267,7 +267,8 @@ private:
         co_return std::uint64_t{0};
     }
 
-    // Sends the bytes; then gives the file its name and its times. `keeps` is set if --resume can continue.
+    // Sends the bytes; then gives the file its name and its times. `keeps` is set if
+    // --resume can continue.
     io::task<copy_error> send(const given_file& file, io::file_handle& source, partial& to,
                               const original& of, bool& keeps) noexcept {
         io::task<transferred<std::uint64_t>> uploading = send_bytes(source, to, of);

@@ -28,8 +28,8 @@ struct power {
     }
 };
 
-// A device whose writes fail once there is no power. Before a barrier it keeps writes to itself, if it is
-// `lazy`.
+// A device whose writes fail once there is no power. Before a barrier it keeps writes to
+// itself, if it is `lazy`.
 class fragile_device final : public device {
 public:
     fragile_device(device& below, power& supply, bool is_lazy) noexcept

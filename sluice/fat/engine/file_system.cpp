@@ -16,7 +16,8 @@ namespace {
 constexpr std::uint64_t root_id = 1;
 constexpr std::size_t contents_max = 1024;            // directories kept in memory
 constexpr std::size_t content_bytes_max = 64U << 20;  // their total size
-constexpr std::uint32_t root_key = 0;                 // key in by_cluster_: no directory begins at cluster 0
+constexpr std::uint32_t root_key = 0;                 // key in by_cluster_: no
+                                                      // directory begins at cluster 0
 
 std::uint32_t key_of(const item& of) noexcept {
     return of.parent == nullptr ? root_key : of.chain.first();

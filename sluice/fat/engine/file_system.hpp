@@ -108,11 +108,12 @@ private:
 ///      becomes part of a chain only for the file that it was allocated to, and gets no link
 ///      before. So if two files of a damaged volume share a cluster, they do not free it twice, and
 ///      neither continues after a cluster that the other has freed.
-///   6. Pinned extents (pin_extents()) are not reallocated before they are unpinned, and extents that were
-///      ever pinned are not reallocated before the host has evicted their pages. So a holder of a
-///      pin, or of pages spliced from it, sees old or new bytes of that file, but never those of
-///      another file.
-/// Thread safety: any thread, all members but the destructor. Blocks: for the device. Allocates: yes.
+///   6. Pinned extents (pin_extents()) are not reallocated before they are unpinned, and extents
+///      that were ever pinned are not reallocated before the host has evicted their pages. So a
+///      holder of a pin, or of pages spliced from it, sees old or new bytes of that file, but never
+///      those of another file.
+/// Thread safety: any thread, all members but the destructor. Blocks: for the
+/// device. Allocates: yes.
 class file_system {
 public:
     /// `on` and `clock` outlive the file system. Errors: EIO if the root cannot be read; those of
@@ -179,7 +180,8 @@ public:
     /// size.
     struct directory_state {
         std::uint32_t first_cluster = 0;  // 0: the root of FAT12 and FAT16
-        bool is_cut_off = false;          // its cluster chain is damaged: names after the damage are missing
+        bool is_cut_off = false;          // its cluster chain is damaged: names after
+                                          // the damage are missing
     };
     [[nodiscard]] result<directory_state> state_of(item& of) noexcept;
 
@@ -235,8 +237,9 @@ public:
                                                const std::function<bool(const piece&)>& visit,
                                                may_wait waits = may_wait::yes) noexcept;
 
-    /// Returns whether pin_extents() can work: the device is (part of) a file of the host, and either it
-    /// is read-only, or clusters are whole pages that can be evicted from the host's memory.
+    /// Returns whether pin_extents() can work: the device is (part of) a file of the
+    /// host, and either it is read-only, or clusters are whole pages that can be evicted
+    /// from the host's memory.
     [[nodiscard]] bool lends() const noexcept { return lends_; }
     /// Pins bytes and returns their location in the file of the host, for transfers that bypass the
     /// engine and its locks: later writes to the file may or may not be visible. Errors: as read;

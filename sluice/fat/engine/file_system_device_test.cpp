@@ -256,7 +256,8 @@ TEST(reading_directory, that_fails_in_the_middle_is_an_error_and_not_an_end) {
         failing_device below(made.image);
         const auto fs = file_system::mount(below, shape, made.clock, {.is_read_only = true}).value();
         const auto directory = fs->find("d").value();
-        below.fail(1, failures, EIO);  // the first call reads the first cluster, the others the table
+        // The first call reads the first cluster, the others the table.
+        below.fail(1, failures, EIO);
         EXPECT_EQ(code(fs->list(*directory, 0)), EIO);
         const auto state = fs->state_of(*directory);
         ASSERT_EQ(code(state), 0);
@@ -306,7 +307,8 @@ protected:
     }
     std::uint64_t allocated() const {
         const auto file = io::file_handle::open({}, directory.path_of("image")).value();
-        (void)file_->barrier(io::barrier_kind::wait_all);  // delayed allocations are not counted yet
+        // Delayed allocations are not counted yet.
+        (void)file_->barrier(io::barrier_kind::wait_all);
         return io::status_of(file, io::stat_fields::allocated).value().allocated_bytes;
     }
 

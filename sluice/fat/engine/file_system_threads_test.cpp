@@ -365,7 +365,8 @@ TEST(file_system_threads, a_thread_that_has_pinned_a_file_never_reads_another) {
             run_list::hint hint;
             for (int i = 0; i < 150; ++i) {
                 auto made = fs->create(name, false, attributes::none).value();
-                (void)fs->write(*made, hint, std::as_bytes(std::span(content)), 0);  // the volume may be full
+                // The volume may be full.
+                (void)fs->write(*made, hint, std::as_bytes(std::span(content)), 0);
                 if (i % 2 == 0) (void)fs->truncate(*made, 5000);
                 wrong += fs->remove(*made) ? 0 : 1;
                 made = {};

@@ -61,7 +61,8 @@ struct item : std::enable_shared_from_this<item> {
     std::uint64_t expected_bytes = 0;
     std::optional<std::chrono::system_clock::time_point> changed;  // last change while in use
     std::optional<std::chrono::system_clock::time_point> written;  // last write, not in `entry` yet
-    std::size_t cuts = 0;    // commits to complete until the chain in the table is as short as `chain`
+    std::size_t cuts = 0;    // commits to complete until the chain in the table
+                             // is as short as `chain`
     bool is_queued = false;  // in file_system::dirty_items_
     std::optional<reservation> reserved;
 

@@ -25,7 +25,8 @@ struct name_entry {
     std::uint32_t first_slot = 0;  // first of its set: the last piece of its long name, or `slot`
     std::uint32_t slot = 0;        // the entry proper
     name_text name{};              // as displayed by a volume (vfs::shown_name)
-    std::string alias{};           // the displayed short name if it differs by more than case; else empty
+    std::string alias{};           // the displayed short name if it differs by more
+                                   // than case; else empty
     mutable name_use use{};
 };
 

@@ -34,7 +34,8 @@ public:
     listing(file_system& system, item_handle directory) noexcept
         : system_(system), directory_(std::move(directory)) {}
 
-    // Continues after the last returned slot, so that concurrent additions and removals are harmless.
+    // Continues after the last returned slot, so that concurrent additions and
+    // removals are harmless.
     [[nodiscard]] result<const vfs::listed_name*> next() noexcept override {
         auto found = system_.list(*directory_, from_);
         if (not found) return failure(found.error());

@@ -34,9 +34,9 @@ struct volume_context {
 
 /// A file or directory of a FAT volume.
 ///
-/// A transfer runs on the loop if it does not have to wait, and otherwise on a thread; but if the file system
-/// can pin extents of its image, the loop's multiplexer reads data that is not in the host's memory. In a
-/// domain whose calls are offloaded, all transfers run on the domain's workers.
+/// A transfer runs on the loop if it does not have to wait, and otherwise on a thread; but if the
+/// file system can pin extents of its image, the loop's multiplexer reads data that is not in the
+/// host's memory. In a domain whose calls are offloaded, all transfers run on the domain's workers.
 /// Thread safety: as vfs::node; immutable, but for atomic members.
 class node final : public vfs::node,
                    public vfs::node_data,

@@ -119,7 +119,8 @@ void volume_change_feed::note_move(const names_seen& before, bool is_directory, 
     const std::scoped_lock guard(mutex_);
     for (held_watch* const each : watches_) {
         const auto path = each->path_from_here(after);
-        const auto seen = std::ranges::find(before, each, &name_seen::by);  // none: the watch is newer
+        // None: the watch is newer.
+        const auto seen = std::ranges::find(before, each, &name_seen::by);
         const bool has_seen = seen != before.end() and seen->name;
         // A watch that covers only one of the names reports an addition or a removal.
         if (has_seen) queue_.add(*each, path ? renamed_old_name : removed, is_directory, *seen->name);

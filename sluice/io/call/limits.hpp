@@ -47,7 +47,8 @@ inline constexpr int crowded_completions_min = 4;
 /// number.
 inline constexpr std::size_t addresses_per_name_max = 64;
 
-/// Different errors that are kept for operations on handles that cannot be attached to a multiplexer.
+/// Different errors that are kept for operations on handles that cannot be
+/// attached to a multiplexer.
 inline constexpr std::size_t refusals_max = 32;
 
 /// Attached handles for which memory is allocated at a time.

@@ -52,7 +52,8 @@ TEST(atomicity_probe, the_largest_atomic_write_is_below_the_first_torn_or_unseen
     EXPECT_EQ(atomicity_series{}.torn_bytes_min(), 0U);
 }
 
-// A file in memory whose calls are atomic, but short: each returns the first half. So no read can be torn.
+// A file in memory whose calls are atomic, but short: each returns the first half. So
+// no read can be torn.
 class half_calls final : public atomicity_calls {
 public:
     std::ptrdiff_t read(int, std::span<std::byte> into, extent_type offset) noexcept override {

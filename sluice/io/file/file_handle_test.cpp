@@ -142,7 +142,8 @@ TEST_P(file_handle_on, directories_fifos_and_sockets_are_refused_without_waiting
 TEST_P(file_handle_on, open_with_no_wait_does_not_wait_for_a_lease_of_another_process) {
     (void)create(directory.anchor(), "file", "x");
     auto holder = file_handle::open(directory.anchor(), "file").value();
-    const auto no_signal = std::signal(SIGIO, SIG_IGN);  // the signal that notifies the holder of the break
+    // The signal that notifies the holder of the break.
+    const auto no_signal = std::signal(SIGIO, SIG_IGN);
     ASSERT_EQ(::fcntl(holder.descriptor(), F_SETLEASE, F_RDLCK), 0);
     const auto open = [&] {
         return file_handle::open(directory.anchor(), "file", mode::write, creation::open_existing,

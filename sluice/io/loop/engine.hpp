@@ -140,7 +140,8 @@ inline void io_multiplexer::woke_up() noexcept {
     if (sharing_ != nullptr) [[unlikely]]
         awake();
     begin_turn();
-    sleeping_.store(false, std::memory_order_relaxed);  // a late wake-up only ends the next sleep early
+    // A late wake-up only ends the next sleep early.
+    sleeping_.store(false, std::memory_order_relaxed);
 }
 
 template <class Serve>

@@ -88,7 +88,8 @@ bool io_multiplexer::begin_on(operation_record& op, std::ptrdiff_t moved) noexce
     if (moved == -EAGAIN) return note_attempt(op, false);
     ENSURE(op.piece_count == 1, "the first call of begin() moves the only piece");
     if (moved > 0) op.transferred = static_cast<std::size_t>(moved);
-    const bool goes_on = moved > 0 or moved == -EINTR or moved == -EOPNOTSUPP;  // attempt() handles these
+    // attempt() handles these.
+    const bool goes_on = moved > 0 or moved == -EINTR or moved == -EOPNOTSUPP;
     if (goes_on) return note_attempt(op, attempt(op));
     op.error_code = static_cast<int>(-moved);
     return note_attempt(op, true);
@@ -179,7 +180,8 @@ bool io_multiplexer::begin_slow_path(operation_record& op) noexcept {
     }
     if (op.kind == operation_kind::external) return begin_external(op);
     if (op.kind == operation_kind::barrier and op.target->is_stream()) {
-        op.at = operation_record::stage::ready;  // nothing to make durable, and so nothing to wait for
+        // Nothing to make durable, and so nothing to wait for.
+        op.at = operation_record::stage::ready;
         return true;
     }
     if (waits_for_readiness(op.kind) and not op.target->is_stream()) {

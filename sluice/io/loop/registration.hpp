@@ -25,7 +25,8 @@ struct registration {
         std::uint16_t in_flight = 0;   // how many at the front of the queue are with the kernel
         bool is_armed = false;         // the back end is notified when it becomes ready
         bool never_speculate = false;  // the file does not support calls that do not wait
-        std::uint8_t pause = 0;        // starts without speculation: doubles with each "would block"
+        std::uint8_t pause = 0;        // starts without speculation: doubles
+                                       // with each "would block"
         std::uint8_t skipped = 0;      // how many of these have passed
         direction which = direction::in;
         registration* owner = nullptr;

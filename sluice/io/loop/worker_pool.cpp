@@ -103,7 +103,8 @@ void worker_pool::work(worker& self) noexcept {
             (void)done_.push(*op);
             told_.work_done();
         }
-        const std::uint32_t now = self.posted.load(std::memory_order_acquire);  // pairs with submit()
+        // Pairs with submit().
+        const std::uint32_t now = self.posted.load(std::memory_order_acquire);
         if (now == seen) {
             self.posted.wait(now, std::memory_order_acquire);
             continue;

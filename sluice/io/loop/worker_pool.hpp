@@ -55,8 +55,10 @@ public:
 private:
     struct worker {
         operation_handoff queue;
-        std::atomic<std::uint32_t> posted{0};  // counts submitted operations; an idle worker waits on it
-        std::size_t load = 0;                  // the loop's count of operations submitted and not returned
+        std::atomic<std::uint32_t> posted{0};  // counts submitted operations; an
+                                               // idle worker waits on it
+        std::size_t load = 0;                  // the loop's count of operations
+                                               // submitted and not returned
         std::atomic<bool> stopping{false};
         std::thread thread;
     };

@@ -69,7 +69,8 @@ private:
         time_point due{};           // when its front may advance
         time_point cancel_due{};    // when the cancel of its front takes effect
         bool is_active = false;     // in `active_`
-        bool is_blocked = false;    // the descriptor returned EAGAIN; poll has not shown otherwise since
+        bool is_blocked = false;    // the descriptor returned EAGAIN; poll has not
+                                    // shown otherwise since
         bool cancel_asked = false;  // for its front
         int error = 0;              // its next operation fails with this
         bool error_stays = false;   // and all later ones
@@ -138,7 +139,7 @@ private:
 };
 
 // --- random choices and events
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 io_multiplexer::duration back_end::some_delay() const noexcept {
     if (options_.delay_max <= duration::zero()) return duration::zero();
@@ -182,7 +183,7 @@ back_end::side& back_end::side_of(const operation_record& op) noexcept {
 }
 
 // --- attaching, submitting, cancelling
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 result<void> back_end::backend_attach(registration& attached) noexcept {
     const std::size_t needed = (attached.slot + 1) * 2;
@@ -278,7 +279,7 @@ bool back_end::backend_attempt(operation_record& op) noexcept {
 }
 
 // --- choosing
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 // The front of a queue becomes known to the kernel; a new one has a delay of its own.
 void back_end::show_front(side& s) noexcept {
@@ -376,7 +377,7 @@ bool back_end::step() noexcept {
 }
 
 // --- advancing
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 void back_end::break_handle(registration& target, int code) noexcept {
     ENSURE(code != 0, "a handle breaks with the error of its operations");
@@ -486,7 +487,7 @@ void back_end::advance_file(operation_record& op) noexcept {
 }
 
 // --- the loop
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 void back_end::pass_time(time_point to) noexcept {
     const duration passed = to - now();

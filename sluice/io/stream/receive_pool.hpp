@@ -81,7 +81,8 @@ private:
     std::optional<unsigned> group_;
     std::unique_ptr<std::byte[]> memory_;
     std::unique_ptr<std::uint32_t[]> next_free_;
-    intrusive_list<buffer_waiter, &buffer_waiter::link> waiting_;  // the streams that wait, oldest first
+    // The streams that wait, oldest first.
+    intrusive_list<buffer_waiter, &buffer_waiter::link> waiting_;
 };
 
 }  // namespace detail
@@ -134,7 +135,8 @@ struct receive_pool_size {
 /// multiplexer. ENSURE checks the buffers. Thread safety: as the multiplexer.
 class receive_pool {
 public:
-    static constexpr std::uint32_t count_max = 32768;  // the capacity of one buffer ring of the kernel
+    // The capacity of one buffer ring of the kernel.
+    static constexpr std::uint32_t count_max = 32768;
 
     /// Errors: EINVAL for no buffers, no bytes, or more than `count_max`; EOPNOTSUPP for a
     /// multiplexer for several threads; ENOMEM. Allocates: all memory of the pool; with io_uring

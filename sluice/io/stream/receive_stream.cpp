@@ -43,7 +43,8 @@ void receiving::go_on() noexcept {
     ENSURE(started_ and is_idle() and not is_paused_ and not ending_,
            "one use at a time, and none after the last value");
     if (refusal_) [[unlikely]] {
-        begin(operation_kind::sleep);  // ends in the next pass, where signal_value() delivers the error
+        // Ends in the next pass, where signal_value() delivers the error.
+        begin(operation_kind::sleep);
     } else if (cancelled_) {
         begin_end();
     } else {

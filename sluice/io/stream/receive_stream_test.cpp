@@ -250,7 +250,8 @@ TEST_P(receive_streams, a_stream_may_be_destroyed_from_done) {
     EXPECT_EQ(stream, nullptr);
 }
 
-// More streams than buffers: the idle ones must not keep buffers from the others, and all get theirs.
+// More streams than buffers: the idle ones must not keep buffers from the
+// others, and all get theirs.
 TEST_P(receive_streams, many_streams_share_few_buffers) {
     constexpr std::size_t count = 64;
     constexpr std::size_t rounds = 20;

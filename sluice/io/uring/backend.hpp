@@ -87,12 +87,14 @@ struct alignas(8) half_state {
     std::uint32_t oldest_arrived = buffer_group::none;
     std::uint32_t newest_arrived = buffer_group::none;
     unsigned receive_group = 0;
-    int multishot_end = 0;      // the errno value that ended it, unless it is in progress
-    bool has_ended = false;     // and no operation has reported it yet
-    bool is_multishot = false;  // it is with the kernel
-    bool is_bursting = false;   // connections come faster than they are taken: use calls until there is none
+    int multishot_end = 0;               // the errno value that ended it, unless it is in progress
+    bool has_ended = false;              // and no operation has reported it yet
+    bool is_multishot = false;           // it is with the kernel
+    bool is_bursting = false;            // connections come faster than they are taken: use
+                                         // calls until there is none
     accept_request* acceptor = nullptr;  // the target of the kernel's accepts
-    msghdr message{};                    // the kernel writes to it when a gathered receive completes
+    msghdr message{};                    // the kernel writes to it when a
+                                         // gathered receive completes
 };
 
 /// The io_uring back end. Streams are in streams.cpp, their multishot receives in receive.cpp,
@@ -281,7 +283,8 @@ private:
     operation_queue files_;                                 // to be submitted to the ring
     operation_queue cancelled_files_;                       // in flight, to be cancelled
     cancel_list cancelled_;                                 // the same of streams
-    std::vector<std::unique_ptr<stream_state[]>> streams_;  // by slot, in chunks: addresses are stable
+    std::vector<std::unique_ptr<stream_state[]>> streams_;  // by slot, in chunks:
+                                                            // addresses are stable
     std::array<std::unique_ptr<buffer_group>, limits::receive_groups_max> groups_;
 
     // For each connection that the kernel has accepted and no operation has taken, by descriptor:

@@ -12,7 +12,8 @@ namespace sluice::io::uring {
 using detail::operation_record;
 namespace {
 
-constexpr std::size_t bytes_per_call_max = 0x7fff'f000;  // MAX_RW_COUNT of Linux; also fits the entry's field
+// MAX_RW_COUNT of Linux; also fits the entry's field.
+constexpr std::size_t bytes_per_call_max = 0x7fff'f000;
 
 // Reads and writes of sockets are submitted to the ring unchanged. All other operations wait for
 // readiness and are then done by a call: our pipes are O_NONBLOCK, for which the ring would return

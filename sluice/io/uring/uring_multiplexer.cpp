@@ -122,7 +122,8 @@ void multiplexer::settle(half_state& state) noexcept {
         take_completions();
     }
     if (ring_.is_refusing()) take_back_refused();
-    // Otherwise, and if the kernel lacks memory to end it, the poll is settled later: closing never waits.
+    // Otherwise, and if the kernel lacks memory to end it, the poll is settled later:
+    // closing never waits.
     state.is_stale = state.is_polling;
 }
 
@@ -173,8 +174,8 @@ bool multiplexer::give_wake_up() noexcept {
     ENSURE(is_enabled_, "requests are given to a ring that has no owner");
     io_uring_sqe* const entry = ring_.next();
     if (entry == nullptr) return false;
-    // Each write to the counter completes it once more; the counter itself is never read, and would take 2^64
-    // wake-ups to fill.
+    // Each write to the counter completes it once more; the counter itself is never read, and would
+    // take 2^64 wake-ups to fill.
     io_uring_prep_poll_multishot(entry, waker_.descriptor(), POLLIN);
     entry->user_data = address(completion_target::loop, nullptr);
     waker_is_armed_ = true;

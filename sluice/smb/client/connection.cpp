@@ -272,7 +272,8 @@ io::task<void> connection::watch() noexcept {
         if (not slept or broken_) co_return;
         const bool is_silent = under_way_ != 0 and heard == last_heard_;
         heard = last_heard_;
-        if (is_silent) low_water_.expect(0);  // a part of a long reply may have arrived, over a slow line
+        // A part of a long reply may have arrived, over a slow line.
+        if (is_silent) low_water_.expect(0);
         silent_steps = is_silent ? silent_steps + 1 : 0;
         if (silent_steps == 2 and awaits_only_async_replies()) tasks_.spawn(send_keepalive());
         if (silent_steps < 4) continue;

@@ -39,8 +39,8 @@ struct connection_options {
     std::string server_name;  ///< as the user wrote it: part of \\name\share and of the NTLM proof
     wire::dialect dialect_min = wire::dialect::smb_2_1;
     wire::dialect dialect_max = wire::dialect::smb_3_1_1;
-    bool signs = true;  ///< signs every request; if false: only requests that must be signed, or all if the
-                        ///< server requires it
+    bool signs = true;  ///< signs every request; if false: only requests that must be signed, or
+                        ///< all if the server requires it
     client::encryption encryption = encryption::as_server_asks;
     /// The planned number of channels of the session, including this one. With AES-GMAC and two or
     /// more channels, it is also the limit: each needs message ids that the session's key has not
@@ -56,16 +56,19 @@ struct connection_options {
 /// The parameters that a connection and its server agreed on in NEGOTIATE.
 struct agreement {
     wire::dialect dialect = wire::dialect::smb_2_0_2;
-    wire::capabilities capabilities = wire::capabilities::none;  ///< the server's capabilities that are used
-    wire::capabilities server_capabilities = wire::capabilities::none;  ///< as announced, for validation
-    wire::security_mode security_mode = wire::security_mode::none;      ///< the server's
+    /// The server's capabilities that are used.
+    wire::capabilities capabilities = wire::capabilities::none;
+    /// As announced, for validation.
+    wire::capabilities server_capabilities = wire::capabilities::none;
+    wire::security_mode security_mode = wire::security_mode::none;  ///< the server's
     wire::guid server_guid{};
     std::uint32_t transact_bytes_max = 0;
     std::uint32_t read_bytes_max = 0;
     std::uint32_t write_bytes_max = 0;
     auth::signing_algorithm signing = auth::signing_algorithm::hmac_sha256;
     std::optional<auth::cipher_algorithm> cipher{};
-    auth::preauth_integrity preauth{};        ///< for 3.1.1; each session setup continues from a copy
+    auth::preauth_integrity preauth{};        ///< for 3.1.1; each session setup
+                                              ///< continues from a copy
     std::vector<std::byte> security_offer{};  ///< the server's first SPNEGO token
     // The client's parameters, for VALIDATE_NEGOTIATE_INFO.
     wire::guid client_guid{};
@@ -98,9 +101,11 @@ struct agreement {
 /// once as many have been in flight.
 ///
 /// Invariants:
-///   1. `credits_` are available for sending. Each granted credit is used for one message id, in order.
-///   2. A request is in `table_` from launch until it is answered. When the connection breaks, all requests
-///      in it end, after the sending and the receiving task have ended and no longer access their memory.
+///   1. `credits_` are available for sending. Each granted credit is used for one
+///      message id, in order.
+///   2. A request is in `table_` from launch until it is answered. When the connection breaks, all
+///      requests in it end, after the sending and the receiving task have ended and no longer
+///      access their memory.
 class connection {
 public:
     /// Negotiates a dialect and its parameters with the server at the other end of `socket`, which

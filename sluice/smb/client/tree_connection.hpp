@@ -16,8 +16,8 @@ using file_status = wire::open_information;
     return wire::has(status.attributes, wire::file_attributes::reparse_point);
 }
 
-/// The part of a connected share that its open files use; tree.hpp has the rest. Thread safety: the loop's
-/// thread. The session outlives it.
+/// The part of a connected share that its open files use; tree.hpp has the rest. Thread safety: the
+/// loop's thread. The session outlives it.
 class tree_connection {
 public:
     tree_connection(const tree_connection&) = delete;

@@ -195,8 +195,8 @@ std::size_t smb_server::sockets_max() const noexcept {
 }
 
 void smb_server::adopt(io::socket_handle socket, const io::socket_address& peer) noexcept {
-    // Here already: a loop that is busy takes its connections later, and their descriptors must not be all
-    // there are.
+    // Here already: a loop that is busy takes its connections later, and their descriptors must
+    // not be all there are.
     if (not context_.connections.take_socket(sockets_max())) {
         context_.rejections.add(limit::connections_without_session, client_address(peer).text());
         return;

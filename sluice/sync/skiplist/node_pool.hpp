@@ -131,7 +131,8 @@ private:
     };
 
     static void leave(stripe& own) noexcept {
-        own.is_taken.store(0, std::memory_order_release);  // pairs with the acquire of the next user
+        // Pairs with the acquire of the next user.
+        own.is_taken.store(0, std::memory_order_release);
     }
 
     // A block, and the number of the node in its first cell.
@@ -205,7 +206,8 @@ private:
     [[nodiscard]] node_number make(bool is_tall) noexcept {
         const std::lock_guard making(latch_);
         const node_number cells = is_tall ? 2 : 1;
-        // A tall node does not reach into the next block, but leaves one cell unused, at most, in each.
+        // A tall node does not reach into the next block, but leaves one cell
+        // unused, at most, in each.
         if (is_tall and (made_ + 1) >> block_bits_ != 0 and std::has_single_bit(made_ + 1)) ++made_;
         ENSURE(made_ <= cells_max - cells, "no more than 2^24 ranges at once");
         const place where = place_of(made_);
@@ -223,7 +225,8 @@ private:
 
     // Read often, written seldom.
     const unsigned height_max_;
-    const unsigned block_bits_;  // block 0 has 2^block_bits_ cells, and each other as many as all before it
+    // Block 0 has 2^block_bits_ cells, and each other as many as all before it.
+    const unsigned block_bits_;
     cell<Atomics>* first_block_ = nullptr;
     std::array<std::unique_ptr<cell<Atomics>[]>, node_number_bits> blocks_;
     atomic<std::size_t> nodes_{0};

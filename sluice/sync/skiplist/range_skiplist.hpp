@@ -36,7 +36,8 @@ namespace sluice::sync::skiplist {
 /// are still the neighbours, and by (1) no other range can conflict. A refusal: the moment the
 /// conflicting node was last seen linked and unmarked. erase(): the mark on the bottom level.
 ///
-/// Complexity: O(log n) expected in the ranges of the set. Thread safety: any thread. Allocates: nothing.
+/// Complexity: O(log n) expected in the ranges of the set. Thread safety: any
+/// thread. Allocates: nothing.
 template <class Atomics, class Steps = sound_steps>
 class range_skiplist {
 public:
@@ -106,12 +107,14 @@ private:
     struct gap {
         node* before;
         std::uint64_t word;
-        std::uint64_t before_last;  // 0 for the head and for an entry point, which conflict with no range
+        // 0 for the head and for an entry point, which conflict with no range.
+        std::uint64_t before_last;
     };
     // The position of a key: on each level, after the last node with a smaller one.
     struct position {
         gap bottom;
-        std::uint64_t behind_first;      // the first byte of the next node, which is unmarked, or the end
+        std::uint64_t behind_first;      // the first byte of the next node, which is
+                                         // unmarked, or the end
         std::array<gap, height_max> on;  // the levels above the bottom
     };
     enum class progress { went_on, stayed, arrived, link_changed };

@@ -56,7 +56,8 @@ private:
 
     basic_skiplist_range_lock<Atomics, Steps>* lock_ = nullptr;
     byte_range where_ = byte_range::none_at(0);
-    typename skiplist::range_skiplist<Atomics, Steps>::entry held_;  // no node if the range is nowhere
+    // No node if the range is nowhere.
+    typename skiplist::range_skiplist<Atomics, Steps>::entry held_;
 };
 
 /// An exclusive lock on the ranges of one resource: no two held ranges overlap. Requests that do

@@ -187,7 +187,8 @@ result<void> host_node::rename_over(const host_place& there, when_taken taken) {
     const bool is_own = other->is_same_inode(*itself) and present_path() == *there.taken;
     if (not is_own) {
         if (taken == when_taken::refuse) return failure(error::with_path(EEXIST, "rename", there.path));
-        // Between two names of one file rename(2) does nothing, where Windows takes the old one away.
+        // Between two names of one file rename(2) does nothing, where Windows
+        // takes the old one away.
         const auto done = other->is_same_inode(*itself)
                               ? io::unlink(held())
                               : io::relink(held(), tree_.root(), *there.taken, io::replace::yes);

@@ -22,9 +22,9 @@ namespace sluice::vfs {
 /// descriptor, so that it is the same file even if its name has changed. A file that was just
 /// created, or opened for its data at once, is held by the descriptor of its data alone.
 ///
-/// Thread safety: as node. Descriptors are set once and published by an atomic pointer. The name and the
-/// key, which may change, are a monitor with its own latch: name_latch_ is held while one of them is read
-/// or set, never during a call of the kernel.
+/// Thread safety: as node. Descriptors are set once and published by an atomic pointer. The name
+/// and the key, which may change, are a monitor with its own latch: name_latch_ is held while one
+/// of them is read or set, never during a call of the kernel.
 class host_node final : public node,
                         public node_data,
                         public node_names,
@@ -94,7 +94,8 @@ public:
 
     /// Returns the descriptor that names it.
     [[nodiscard]] const io::handle& held() const noexcept {
-        return *named_by_.load(std::memory_order_acquire);  // pairs with the release in hold_again()
+        // Pairs with the release in hold_again().
+        return *named_by_.load(std::memory_order_acquire);
     }
     /// Returns the status that the kernel has reported.
     [[nodiscard]] result<metadata> status_from(const io::file_status& found) noexcept;
@@ -128,11 +129,12 @@ private:
                                                                 std::span<std::byte> into,
                                                                 std::uint64_t offset) noexcept;
     [[nodiscard]] result<void> flush() noexcept;
-    // The file for transfers; null if it is not open for them. Thread safety: any number of threads.
+    // The file for transfers; null if it is not open for them. Thread safety:
+    // any number of threads.
     [[nodiscard]] io::file_handle* readable() noexcept;
     [[nodiscard]] io::file_handle* writable() noexcept;
-    // Turns O_NONBLOCK off before the first transfer: with it, a ring returns EAGAIN where it would wait. An
-    // open that transfers nothing does not need the call.
+    // Turns O_NONBLOCK off before the first transfer: with it, a ring returns EAGAIN where it would
+    // wait. An open that transfers nothing does not need the call.
     void end_nonblocking() noexcept;
 
     host_tree& tree_;

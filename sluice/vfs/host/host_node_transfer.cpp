@@ -20,7 +20,8 @@ struct cached_part {
     bool is_all = false;  // as many as asked for, or the file ends there
 };
 
-// Reads the part that needs no wait for a device. Reports no errors: the read of the rest meets them again.
+// Reads the part that needs no wait for a device. Reports no errors: the read of the
+// rest meets them again.
 cached_part read_cached(const io::file_handle& file, std::span<std::byte> into,
                         std::uint64_t offset) noexcept {
     const int flags = file.native().in_memory ? 0 : RWF_NOWAIT;

@@ -48,7 +48,8 @@ public:
 
 private:
     static constexpr std::size_t stripe_count = 16;
-    static constexpr std::size_t entries_per_stripe = 61;  // a prime, so that all bits of the hash are used
+    // A prime, so that all bits of the hash are used.
+    static constexpr std::size_t entries_per_stripe = 61;
     static constexpr std::size_t cache_line_bytes = 64;
     struct entry {
         file_key file{};

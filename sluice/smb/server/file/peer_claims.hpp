@@ -47,8 +47,8 @@ private:
     std::array<std::uint32_t, peer_sign_bits> claims_{};  // by bit
 };
 
-/// A claim to lock bytes, which are shown until it is destroyed. Empty, or of a share_mode_lock_bytes that
-/// outlives it. Move-only.
+/// A claim to lock bytes, which are shown until it is destroyed. Empty, or of a
+/// share_mode_lock_bytes that outlives it. Move-only.
 class peer_claim {
 public:
     peer_claim() noexcept = default;

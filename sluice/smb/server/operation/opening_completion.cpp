@@ -1,4 +1,5 @@
-// The end of a CREATE: an open that has joined its file is prepared, given to its session, and committed.
+// The end of a CREATE: an open that has joined its file is prepared, given to its
+// session, and committed.
 
 #include <algorithm>
 
@@ -45,9 +46,9 @@ io::task<opening::step> opening::complete(create_round& round) noexcept {
     co_return co_await commit();
 }
 
-// A change of the file that has ended since its status was asked for would leave the client with a cache of
-// the status from before. So this asks again, until there is none; after several times, the client may not
-// cache.
+// A change of the file that has ended since its status was asked for would leave the client with a
+// cache of the status from before. So this asks again, until there is none; after several times,
+// the client may not cache.
 io::task<opening::step> opening::commit() noexcept {
     ENSURE(fresh_->file == file_, "an open commits in the file that it has joined");
     for (unsigned asked = 0; asked != limits::open_attempts_max; ++asked) {
@@ -94,7 +95,8 @@ result<share_mode_lock_byte> opening::claim(peer_servers& peers) {
     return file_->peers_among(held, peers).claim(terms_of(wanted()), claim_);
 }
 
-// A server has the sign of the file to itself for microseconds; only a stopped process has it longer.
+// A server has the sign of the file to itself for microseconds; only a stopped
+// process has it longer.
 io::task<opening::step> opening::check_peer_servers(peer_servers& peers) noexcept {
     for (;;) {
         const result<share_mode_lock_byte> in_the_way = claim(peers);
