@@ -6,7 +6,7 @@
 #include <string>
 
 #include "bench/harness/benchmark.hpp"
-#include "sluice/cli/contest/benchmark_subjects.hpp"
+#include "sluice/cli/lock_benchmark/benchmark_subjects.hpp"
 
 namespace sluice::bench {
 namespace {

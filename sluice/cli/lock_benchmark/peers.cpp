@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/cli/contest/benchmark_subjects.hpp"
+#include "sluice/cli/lock_benchmark/benchmark_subjects.hpp"
 
 namespace sluice::lock_benchmark {
 namespace {

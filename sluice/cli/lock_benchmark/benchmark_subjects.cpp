@@ -1,4 +1,4 @@
-#include "sluice/cli/contest/benchmark_subjects.hpp"
+#include "sluice/cli/lock_benchmark/benchmark_subjects.hpp"
 
 #include <cstdlib>
 #include <filesystem>

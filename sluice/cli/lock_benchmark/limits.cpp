@@ -11,7 +11,7 @@
 #include <ctime>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/cli/contest/benchmark_subjects.hpp"
+#include "sluice/cli/lock_benchmark/benchmark_subjects.hpp"
 
 // The system calls that each algorithm requires: no checks, no records, no treatment of dead
 // processes.

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/cli/contest/worker_processes.hpp"
+#include "sluice/cli/lock_benchmark/worker_processes.hpp"
 
 namespace sluice::lock_benchmark {
 
