@@ -40,7 +40,9 @@ protected:
         EXPECT_TRUE(opened) << opened.error().message();
         return *std::move(opened);
     }
-    [[nodiscard]] bool has_boards() const { return not std::filesystem::is_empty(folder / "locks.d"); }
+    [[nodiscard]] bool has_lock_byte_files() const {
+        return not std::filesystem::is_empty(folder / "locks.d");
+    }
 
     std::filesystem::path folder;
 };
@@ -76,7 +78,7 @@ TEST_F(servers_of_one_folder, share_a_file_exactly_as_the_opens_of_one_server_do
                 << "held: access and sharing " << a << ", fresh: " << b;
         }
     }
-    EXPECT_FALSE(has_boards()) << "no board remains of a file that is not open";
+    EXPECT_FALSE(has_lock_byte_files()) << "no lock-byte file remains of a file that is not open";
 }
 
 TEST_F(servers_of_one_folder, share_a_file_among_many_opens_as_one_server_would) {
@@ -113,7 +115,7 @@ TEST_F(servers_of_one_folder, share_a_file_among_many_opens_as_one_server_would)
     }
     EXPECT_GT(granted, 500U);
     opens.clear();
-    EXPECT_FALSE(has_boards());
+    EXPECT_FALSE(has_lock_byte_files());
 }
 
 TEST_F(servers_of_one_folder, refuse_opens_of_files_pending_removal_and_removals_of_files_with_open_streams) {
@@ -145,19 +147,19 @@ TEST_F(servers_of_one_folder, have_exclusive_use_of_a_file_only_while_no_other_s
     const auto at_second = second->file(some_file);
     ASSERT_EQ(at_second->raise(share_mode_lock_byte::has_open, share_mode_lock_byte::none),
               share_mode_lock_byte::none);
-    EXPECT_EQ(at_first->seal().error(), std::errc::device_or_resource_busy);
+    EXPECT_EQ(at_first->claim_exclusively().error(), std::errc::device_or_resource_busy);
     EXPECT_EQ(at_second->raise(share_mode_lock_byte::reads, share_mode_lock_byte::none),
               share_mode_lock_byte::none)
-        << "refused: not sealed";
+        << "refused: not claimed";
     at_second->lower(share_mode_lock_byte::has_open | share_mode_lock_byte::reads);
-    ASSERT_TRUE(at_first->seal());
+    ASSERT_TRUE(at_first->claim_exclusively());
     EXPECT_EQ(at_second->raise(share_mode_lock_byte::has_open, share_mode_lock_byte::none).error(),
               std::errc::resource_unavailable_try_again);
     const auto other = second->file({.volume = 1, .file = 0xabd});
     EXPECT_EQ(other->raise(share_mode_lock_byte::has_open, share_mode_lock_byte::none),
               share_mode_lock_byte::none)
         << "another file";
-    at_first->unseal();
+    at_first->end_exclusive_claim();
     EXPECT_EQ(at_second->raise(share_mode_lock_byte::has_open, share_mode_lock_byte::none),
               share_mode_lock_byte::none);
 }
@@ -193,8 +195,8 @@ TEST_F(servers_of_one_folder, lose_the_opens_and_locks_of_a_killed_server) {
     waitpid(child, nullptr, 0);
     EXPECT_TRUE(claims(at_mine, reads, held));
     EXPECT_TRUE(at_mine.file().is_lockable(sync::byte_range::between({5, 9}), peer_lock::shared));
-    EXPECT_TRUE(at_mine.file().seal());
-    at_mine.file().unseal();
+    EXPECT_TRUE(at_mine.file().claim_exclusively());
+    at_mine.file().end_exclusive_claim();
 }
 
 // Two servers with two opens each, against one table of all four.
@@ -203,9 +205,9 @@ protected:
     locks_of_two_servers() {
         for (std::size_t i = 0; i != 2; ++i) {
             servers_[i] = server();
-            signs_[i] = std::make_unique<share_mode_lock_bytes>(servers_[i]->file(some_file));
-            EXPECT_TRUE(claims(*signs_[i], sharing_of(3 | 7 << 3), claims_[i]));
-            tables_[i].tell(signs_[i]->file());
+            lock_bytes_[i] = std::make_unique<share_mode_lock_bytes>(servers_[i]->file(some_file));
+            EXPECT_TRUE(claims(*lock_bytes_[i], sharing_of(3 | 7 << 3), claims_[i]));
+            tables_[i].tell(lock_bytes_[i]->file());
         }
     }
     ~locks_of_two_servers() override {
@@ -222,7 +224,7 @@ protected:
     void one_turn(seeded_random& random);
 
     std::array<std::unique_ptr<shared_locks>, 2> servers_;
-    std::array<std::unique_ptr<share_mode_lock_bytes>, 2> signs_;
+    std::array<std::unique_ptr<share_mode_lock_bytes>, 2> lock_bytes_;
     std::array<peer_claim, 2> claims_;
     std::array<open, 4> opens_;
     std::array<byte_range_locks, 2> tables_;

@@ -228,9 +228,9 @@ class TwoServers(Peers):
         self.assertEqual(mine.read(0, 10), bytes(10))
 
     @contextlib.contextmanager
-    def somebody_looking_at(self, board):
+    def process_checking(self, lock_byte_file):
         """Starts a process, and stops it while it holds the entity of a file."""
-        command = [self.program, "lock", "--algorithm", "byte_ranges", "--exclusive", board, self.locks, "--",
+        command = [self.program, "lock", "--algorithm", "byte_ranges", "--exclusive", lock_byte_file, self.locks, "--",
                    "sh", "-c", "echo held; read line"]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             self.assertEqual(process.stdout.readline(), "held\n")
@@ -239,9 +239,9 @@ class TwoServers(Peers):
     def test_a_stopped_peer_delays_only_requests_for_the_same_file_and_not_indefinitely(self):
         (self.folder / "other").touch()
         file = self.here.open()
-        board = next(pathlib.Path(f"{self.locks}.d").iterdir()).name
+        lock_byte_file = next(pathlib.Path(f"{self.locks}.d").iterdir()).name
         file.close()
-        with self.somebody_looking_at(board) as let_go:
+        with self.process_checking(lock_byte_file) as let_go:
             self.assert_refused(SHARING_VIOLATION, self.here.open)
             opening = threading.Thread(target=self.here.open, daemon=True)
             opening.start()
@@ -253,7 +253,7 @@ class TwoServers(Peers):
             self.assertFalse(opening.is_alive())
         self.assert_refused(SHARING_VIOLATION, self.there.open, share="")
 
-    def test_closed_files_leave_no_boards(self):
+    def test_closed_files_leave_no_lock_byte_files(self):
         self.here.open().close()
         self.there.open().close()
         self.assertEqual(list(pathlib.Path(f"{self.locks}.d").iterdir()), [])

@@ -95,8 +95,7 @@ result<share_mode_lock_byte> opening::claim(peer_servers& peers) {
     return file_->peers_among(held, peers).claim(terms_of(wanted()), claim_);
 }
 
-// A server has the sign of the file to itself for microseconds; only a stopped
-// process has it longer.
+// A server holds the entity of the file for microseconds; only a stopped process holds it longer.
 io::task<opening::step> opening::check_peer_servers(peer_servers& peers) noexcept {
     for (;;) {
         const result<share_mode_lock_byte> in_the_way = claim(peers);
@@ -116,7 +115,7 @@ io::task<opening::step> opening::check_peer_servers(peer_servers& peers) noexcep
         (void)co_await within_work(std::move(pausing));
     }
     ENSURE(static_cast<bool>(claim_), "a file that no other server denies is claimed");
-    // Another server may have removed it before we had our sign up; from now on none will.
+    // Another server may have removed it before we had our lock bytes; from now on none will.
     const auto status = co_await r_.call(*fresh_, [&] { return asked_status(*fresh_->node); });
     if (status) found_.status = *status;
     co_return status and status->links == 0 ? step::again : step::done;
