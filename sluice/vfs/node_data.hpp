@@ -51,7 +51,7 @@ public:
     /// images) or it is not open. Allocates, Blocks: nothing. Lifetime: the node's.
     [[nodiscard]] virtual io::file_handle* host_file() noexcept { return nullptr; }
     /// Returns whether pin_extents() may succeed: the data are stored in a file of the host.
-    [[nodiscard]] virtual bool lends() noexcept { return host_file() != nullptr; }
+    [[nodiscard]] virtual bool pins_extents() noexcept { return host_file() != nullptr; }
     /// Returns the location of a range in that file, for transfers that bypass the node. They may
     /// see concurrent writes. Errors: EOPNOTSUPP without such a file; E2BIG if it consists of more
     /// than `runs_max` runs; EAGAIN if it would have to wait. Allocates: the result. Complexity:

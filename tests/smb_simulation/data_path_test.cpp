@@ -298,7 +298,7 @@ private:
 };
 
 TEST_F(data_path_of_image, uses_the_page_cache_for_large_reads_run_by_run) {
-    ASSERT_TRUE(system_->lends());
+    ASSERT_TRUE(system_->pins_extents());
     const auto file = system_->find("big").value();
     EXPECT_GE(system_->pin_extents(*file, {.offset = 0, .length = 2 * mib}, 100).value().runs.size(), 10U);
     expect_content(send_read(4097, 2 * mib), 4097, 2 * mib);

@@ -25,7 +25,7 @@ std::uint32_t key_of(const item& of) noexcept {
 
 // If the volume can change, no page may contain two clusters: one may be pinned while the other is
 // written.
-bool can_lend(device& on, const geometry& shape, const mount_options& options) noexcept {
+bool can_pin(device& on, const geometry& shape, const mount_options& options) noexcept {
     if (shape.cluster_count == 0) return false;
     const auto place = on.place_of(shape.data_offset);
     if (not place or options.is_read_only) return place.has_value();
@@ -48,7 +48,7 @@ file_system::file_system(device& on, const geometry& shape, const clock_source& 
       options_(options),
       zone_(options.zone),
       table_(on, shape_),
-      lends_(can_lend(on, shape, options)),
+      pins_extents_(can_pin(on, shape, options)),
       writes_at_once_(on.place_of(shape.data_offset).has_value()) {
     const std::uint32_t first = shape_.type == fat_type::fat32 ? shape_.root_cluster : 0;
     root_ = std::make_shared<item>(root_id, true, cluster_chain(table_, shape_, options_.strategy, first));

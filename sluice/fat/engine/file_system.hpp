@@ -240,7 +240,7 @@ public:
     /// Returns whether pin_extents() can work: the device is (part of) a file of the
     /// host, and either it is read-only, or clusters are whole pages that can be evicted
     /// from the host's memory.
-    [[nodiscard]] bool lends() const noexcept { return lends_; }
+    [[nodiscard]] bool pins_extents() const noexcept { return pins_extents_; }
     /// Pins bytes and returns their location in the file of the host, for transfers that bypass the
     /// engine and its locks: later writes to the file may or may not be visible. Errors: as read;
     /// EOPNOTSUPP if extents cannot be pinned; E2BIG if there are more than `runs_max` runs.
@@ -366,9 +366,9 @@ private:
     [[nodiscard]] byte_extent on_device(cluster_extent what) const noexcept;
     void discard(std::vector<cluster_extent>& freed) noexcept;
     void make_available(std::vector<cluster_extent> freed, std::uint64_t asked) noexcept;
-    void ask_for_loans() noexcept;
-    [[nodiscard]] std::shared_ptr<extent_pin_table> loans();
-    [[nodiscard]] std::shared_ptr<extent_pin_table> loans_so_far() noexcept;
+    void recheck_pinned() noexcept;
+    [[nodiscard]] std::shared_ptr<extent_pin_table> pin_table();
+    [[nodiscard]] std::shared_ptr<extent_pin_table> pin_table_so_far() noexcept;
     [[nodiscard]] bool has_changes() noexcept;
 
     device& device_;
@@ -378,14 +378,14 @@ private:
     const remembered_zone zone_;
     allocation_table table_;
     bool was_dirty_ = false;
-    const bool lends_;
+    const bool pins_extents_;
     const bool writes_at_once_;  // into the memory of the host, without waiting for the disk
 
     std::mutex allocator_made_;
     std::atomic<allocator*> clusters_{nullptr};
     std::unique_ptr<allocator> own_clusters_;
-    std::mutex loans_made_;
-    std::shared_ptr<extent_pin_table> loans_;  // null: no extent has been pinned
+    std::mutex pin_table_made_;
+    std::shared_ptr<extent_pin_table> pin_table_;  // null: no extent has been pinned
 
     std::mutex changes_;
     std::mutex names_;  // guards the members below, and names and contents of items
@@ -400,7 +400,7 @@ private:
     bool is_marked_ = false;
     std::deque<given_up> unfinished_;  // of this commit, and of failed ones
     std::vector<cluster_extent>
-        lent_;  // free on the disk, but pinned, or in the host's memory, when last checked
+        pinned_;  // free on the disk, but pinned, or in the host's memory, when last checked
 
     std::mutex queue_;  // guards the members below
     std::vector<item_ptr> dirty_items_;

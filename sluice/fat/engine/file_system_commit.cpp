@@ -160,17 +160,17 @@ void file_system::discard(std::vector<cluster_extent>& freed) noexcept {
 // (invariant 6), which a later commit checks again. `asked` is the number of clusters that were
 // released with them.
 void file_system::make_available(std::vector<cluster_extent> freed, std::uint64_t asked) noexcept {
-    const std::shared_ptr<extent_pin_table> book = loans_so_far();
+    const std::shared_ptr<extent_pin_table> pins = pin_table_so_far();
     std::vector<cluster_extent> available;
     std::vector<cluster_extent> forgotten;
     for (const cluster_extent& each : merged(std::move(freed))) {
-        if (book == nullptr or not book->was_lent(each)) {
+        if (pins == nullptr or not pins->was_pinned(each)) {
             available.push_back(each);
-        } else if (not book->is_lent(each) and device_.discard(on_device(each))) {
+        } else if (not pins->is_pinned(each) and device_.discard(on_device(each))) {
             forgotten.push_back(each);
         } else {
             ENSURE(asked >= each.length, "freed clusters are part of the released ones");
-            lent_.push_back(each);
+            pinned_.push_back(each);
             asked -= each.length;
         }
     }
@@ -180,12 +180,12 @@ void file_system::make_available(std::vector<cluster_extent> freed, std::uint64_
     if (asked != 0) clusters_.load()->reuse(available, asked);
 }
 
-void file_system::ask_for_loans() noexcept {
-    if (lent_.empty()) return;
-    auto asked = std::exchange(lent_, {});
+void file_system::recheck_pinned() noexcept {
+    if (pinned_.empty()) return;
+    auto asked = std::exchange(pinned_, {});
     const std::uint64_t count = clusters_in(asked);
     make_available(std::move(asked), count);
-    ENSURE(clusters_in(lent_) <= count, "extents that stay pinned were pinned before");
+    ENSURE(clusters_in(pinned_) <= count, "extents that stay pinned were pinned before");
 }
 
 result<void> file_system::free_given_up(given_up& what) noexcept {
@@ -244,7 +244,7 @@ result<void> file_system::commit_locked() noexcept {
 
 result<void> file_system::write_changes() noexcept {
     ENSURE(not options_.is_read_only, "a read-only volume has no changes");
-    ask_for_loans();
+    recheck_pinned();
     if (not has_changes()) {
         given_up left = take_given_up();
         if (left.rest.empty()) return wait_for_disk();

@@ -413,24 +413,24 @@ result<void> file_system::for_each_extent(item& of, byte_extent where,
     return {};
 }
 
-std::shared_ptr<extent_pin_table> file_system::loans() {
-    const std::scoped_lock guard(loans_made_);
-    if (loans_ == nullptr) loans_ = std::make_shared<extent_pin_table>(shape_.last_cluster());
-    return loans_;
+std::shared_ptr<extent_pin_table> file_system::pin_table() {
+    const std::scoped_lock guard(pin_table_made_);
+    if (pin_table_ == nullptr) pin_table_ = std::make_shared<extent_pin_table>(shape_.last_cluster());
+    return pin_table_;
 }
 
-std::shared_ptr<extent_pin_table> file_system::loans_so_far() noexcept {
-    const std::scoped_lock guard(loans_made_);
-    return loans_;
+std::shared_ptr<extent_pin_table> file_system::pin_table_so_far() noexcept {
+    const std::scoped_lock guard(pin_table_made_);
+    return pin_table_;
 }
 
 // Adds the pins while the ranges are locked. A truncation comes later, and frees the clusters even
 // later.
 result<vfs::host_runs> file_system::pin_extents(item& of, byte_extent where, std::size_t runs_max,
                                                 may_wait waits) noexcept {
-    if (not lends_) return failure({EOPNOTSUPP, "lend"});
+    if (not pins_extents_) return failure({EOPNOTSUPP, "pin extents"});
     vfs::host_runs made;
-    const auto noted = options_.is_read_only ? nullptr : std::make_shared<extent_pin>(loans());
+    const auto noted = options_.is_read_only ? nullptr : std::make_shared<extent_pin>(pin_table());
     bool fits = true;
     const auto done = for_each_extent(
         of, where,
@@ -448,7 +448,7 @@ result<vfs::host_runs> file_system::pin_extents(item& of, byte_extent where, std
         },
         waits);
     if (not done) return failure(done.error());
-    if (not fits) return failure({E2BIG, "lend"});
+    if (not fits) return failure({E2BIG, "pin extents"});
     made.kept = noted;
     return made;
 }

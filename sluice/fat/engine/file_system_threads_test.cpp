@@ -351,7 +351,7 @@ TEST(file_system_threads, a_thread_that_has_pinned_a_file_never_reads_another) {
             .value();
     const simulated_clock clock;
     const auto fs = file_system::mount(device, read_geometry(device).value(), clock).value();
-    ASSERT_TRUE(fs->lends());
+    ASSERT_TRUE(fs->pins_extents());
     put(*fs, "ballast", std::string(19U << 20, '.'));
     std::atomic<int> wrong{0};
     std::atomic<int> looked{0};
@@ -380,12 +380,12 @@ TEST(file_system_threads, a_thread_that_has_pinned_a_file_never_reads_another) {
             while (not is_over) {
                 auto file = fs->find(std::string(1, letter));
                 if (not file) continue;
-                const auto lent = fs->pin_extents(**file, {.offset = 0, .length = file_bytes}, 100);
+                const auto pinned = fs->pin_extents(**file, {.offset = 0, .length = file_bytes}, 100);
                 *file = {};  // its clusters are freed, except pinned ones
-                if (not lent) continue;
+                if (not pinned) continue;
                 for (const int until = turns + 9; turns < until and not is_over;)
                     std::this_thread::yield();
-                for (const vfs::host_run& run : lent->runs) {
+                for (const vfs::host_run& run : pinned->runs) {
                     if (not run.place) continue;
                     const auto part = std::as_writable_bytes(std::span(seen)).first(run.length);
                     wrong += device.read_at(*run.place, part) ? 0 : 1;

@@ -118,11 +118,11 @@ io::task<result<std::size_t>> node::co_read(std::span<std::byte> into, std::uint
     if (got or got.error() != std::errc::resource_unavailable_try_again) co_return got;
     // Reads directly from the image: as many concurrent reads as the loop's multiplexer can have in
     // flight.
-    if (system_.lends()) {
-        const auto lent =
+    if (system_.pins_extents()) {
+        const auto pinned =
             system_.pin_extents(*item_, {.offset = offset, .length = into.size()}, any_number, may_wait::no);
-        if (lent) {
-            io::task<result<std::size_t>> reading = read_lent(*lent, into);
+        if (pinned) {
+            io::task<result<std::size_t>> reading = read_pinned(*pinned, into);
             co_return co_await std::move(reading);
         }
     }
@@ -130,8 +130,8 @@ io::task<result<std::size_t>> node::co_read(std::span<std::byte> into, std::uint
     co_return co_await std::move(reading);
 }
 
-io::task<result<std::size_t>> node::read_lent(const vfs::host_runs& from,
-                                              std::span<std::byte> into) const noexcept {
+io::task<result<std::size_t>> node::read_pinned(const vfs::host_runs& from,
+                                                std::span<std::byte> into) const noexcept {
     std::optional<vfs::loop_bound_file> file;
     if (from.file != nullptr) file.emplace(*from.file, vfs::loop_here(around_.loops));
     if (file and not file->attached()) co_return failure(file->attached().error());

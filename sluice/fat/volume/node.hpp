@@ -73,7 +73,7 @@ public:
 
     [[nodiscard]] bool transfers_at_once() const noexcept override { return true; }
     [[nodiscard]] result<void> open_data(vfs::data_access wanted) noexcept override;
-    [[nodiscard]] bool lends() noexcept override { return system_.lends(); }
+    [[nodiscard]] bool pins_extents() noexcept override { return system_.pins_extents(); }
     [[nodiscard]] result<vfs::host_runs> pin_extents(io::extent_pair range,
                                                      std::size_t runs_max) noexcept override;
     [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
@@ -99,8 +99,8 @@ private:
         return failure({EOPNOTSUPP, operation});
     }
     [[nodiscard]] result<void> may_use(bool is_granted) const noexcept;
-    [[nodiscard]] io::task<result<std::size_t>> read_lent(const vfs::host_runs& from,
-                                                          std::span<std::byte> into) const noexcept;
+    [[nodiscard]] io::task<result<std::size_t>> read_pinned(const vfs::host_runs& from,
+                                                            std::span<std::byte> into) const noexcept;
     [[nodiscard]] result<void> write_at_once(std::span<const std::byte> from, std::uint64_t offset) noexcept;
     template <class Call>
     [[nodiscard]] io::task<std::invoke_result_t<Call&>> on_thread(Call call,

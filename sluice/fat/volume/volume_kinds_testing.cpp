@@ -34,7 +34,7 @@ private:
     std::unique_ptr<fat::volume> made_;
 };
 
-// In a file, so that reads bypass the engine (file_system::lend).
+// In a file, so that reads bypass the engine (file_system::pin_extents).
 class fat_in_file final : public tested_volume {
 public:
     explicit fat_in_file(io::io_multiplexer& multiplexer)
@@ -47,7 +47,7 @@ public:
         const auto shape = fat::read_geometry(*device_).value();
         auto mounted =
             fat::file_system::mount(*device_, shape, clock_, {.zone = fat::time_zone::utc()}).value();
-        EXPECT_TRUE(mounted->lends());
+        EXPECT_TRUE(mounted->pins_extents());
         made_ = std::make_unique<fat::volume>(multiplexer, std::move(mounted), 1U);
     }
     ~fat_in_file() override {

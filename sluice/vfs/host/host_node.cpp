@@ -235,7 +235,7 @@ result<std::string> host_node::read_link() noexcept {
         io::native_handle{.descriptor = held().descriptor(), .kind = io::handle_kind::symlink});
     std::array<char, io::limits::path_bytes_max> storage;
     const auto target = itself.target(storage);
-    (void)itself.release();  // lent
+    (void)itself.release();  // the descriptor is that of the node
     if (not target) return failure(target.error());
     return std::string(*target);
 }
