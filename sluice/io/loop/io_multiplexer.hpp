@@ -205,11 +205,11 @@ public:
     }
 
     /// Zero-copy sends (uring_options), and how many of them were copied after all. Any thread.
-    struct uncopied_sends {
+    struct zero_copy_counts {
         std::uint64_t sends = 0;
         std::uint64_t copied = 0;
     };
-    [[nodiscard]] virtual uncopied_sends zero_copy_sends() const noexcept { return {}; }
+    [[nodiscard]] virtual zero_copy_counts zero_copy_sends() const noexcept { return {}; }
 
     /// Returns whether the calling thread owns this or, of several, runs it. Any thread.
     [[nodiscard]] bool is_owner() const noexcept {

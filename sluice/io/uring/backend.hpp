@@ -78,7 +78,7 @@ struct alignas(8) half_state {
     bool polls_only = false;       // O_NONBLOCK: the ring would return EAGAIN instead of waiting
     bool has_cancelled = false;    // an operation of the transfer must end early
     bool never_zero_copy = false;  // without success, or impossible, on this socket
-    bool was_uncopied = false;     // once at least
+    bool was_zero_copy = false;    // once at least
     std::uint8_t copied_in_a_row = 0;
     std::uint32_t kept_by_kernel = 0;  // sends whose memory it still reads
     list_hook<half_state> cancel_link;
@@ -146,9 +146,9 @@ private:
     void backend_wake() noexcept override;
     result<void> backend_recall() noexcept override;
     result<void> backend_renew() noexcept override;
-    [[nodiscard]] uncopied_sends zero_copy_sends() const noexcept override {
-        return {.sends = uncopied_.sends.load(std::memory_order_relaxed),
-                .copied = uncopied_.copied.load(std::memory_order_relaxed)};
+    [[nodiscard]] zero_copy_counts zero_copy_sends() const noexcept override {
+        return {.sends = zero_copy_.sends.load(std::memory_order_relaxed),
+                .copied = zero_copy_.copied.load(std::memory_order_relaxed)};
     }
     [[nodiscard]] bool may_speculate(const detail::operation_record& op) const noexcept override {
         return not wants_zero_copy(op);
@@ -279,7 +279,7 @@ private:
     struct {
         std::atomic<std::uint64_t> sends{0};
         std::atomic<std::uint64_t> copied{0};
-    } uncopied_;
+    } zero_copy_;
     operation_queue files_;                                 // to be submitted to the ring
     operation_queue cancelled_files_;                       // in flight, to be cancelled
     cancel_list cancelled_;                                 // the same of streams

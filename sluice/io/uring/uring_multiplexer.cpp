@@ -80,7 +80,7 @@ result<void> multiplexer::backend_attach(registration& attached) noexcept {
         state.is_unready = state.polls_only = state.never_zero_copy = false;
         state.acceptor = nullptr;
         state.tells_more = tells_more;
-        state.was_uncopied = false;
+        state.was_zero_copy = false;
         state.copied_in_a_row = 0;
         state.kept_by_kernel = 0;
         attached.halves[i].backend = &state;
