@@ -35,7 +35,7 @@ struct registration {
 
         // Atomic because one of several threads may find it out without the lock. relaxed: it
         // orders no other access.
-        void give_up_speculation() noexcept {
+        void stop_speculation() noexcept {
             std::atomic_ref(never_speculate).store(true, std::memory_order_relaxed);
         }
         [[nodiscard]] bool may_speculate() noexcept {

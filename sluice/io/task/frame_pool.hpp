@@ -75,7 +75,7 @@ public:
     /// For promise types: returns a frame from `pool` (null: the heap), or frees it, from any
     /// thread. Never null: a program out of memory stops.
     [[nodiscard]] static void* take_frame(frame_pool* pool, std::size_t bytes) noexcept;
-    static void give_back_frame(void* frame, std::size_t bytes) noexcept;
+    static void release_frame(void* frame, std::size_t bytes) noexcept;
 
 private:
     struct block {
@@ -132,7 +132,7 @@ public:
         return frame_pool::take_frame(&pool, bytes);
     }
     static void operator delete(void* frame, std::size_t bytes) noexcept {
-        frame_pool::give_back_frame(frame, bytes);
+        frame_pool::release_frame(frame, bytes);
     }
 
 protected:
