@@ -83,7 +83,7 @@ protected:
         ASSERT_TRUE(run_until([&] { return came.dones != 0; }));
         EXPECT_EQ(came.dones, 1);
         EXPECT_EQ(multiplexer->pending(), 0U);
-        EXPECT_EQ(pool->lent(), came.kept.size());
+        EXPECT_EQ(pool->in_use(), came.kept.size());
     }
 
     std::optional<receive_pool> pool;
@@ -99,7 +99,7 @@ TEST_P(receive_streams, delivers_all_bytes_until_the_end_of_file) {
     linger();
     say(" two");
     ASSERT_TRUE(run_until([&] { return came.text == "one two"; }));
-    EXPECT_EQ(pool->lent(), 0U);
+    EXPECT_EQ(pool->in_use(), 0U);
     hang_up();
     expect_done();
     EXPECT_EQ(came.ends, 1);
@@ -147,7 +147,7 @@ TEST_P(receive_streams, without_a_free_buffer_it_pauses_and_resumes) {
     EXPECT_EQ(came.text, "aaaabbbbccccdddde");
     EXPECT_EQ(came.ends, 1);
     came.kept.clear();
-    EXPECT_EQ(pool->lent(), 0U);
+    EXPECT_EQ(pool->in_use(), 0U);
 }
 
 TEST_P(receive_streams, cancelled_while_idle_it_ends_and_loses_nothing) {
@@ -292,7 +292,7 @@ TEST_P(receive_streams, many_streams_share_few_buffers) {
         EXPECT_EQ(each->came.ends, 1);
         ASSERT_TRUE(each->pair.server.close().has_value());
     }
-    EXPECT_EQ(pool->lent(), 0U);
+    EXPECT_EQ(pool->in_use(), 0U);
 }
 
 TEST_P(receive_streams, pools_beyond_the_kernels_number_of_groups_are_read_into) {
@@ -305,7 +305,7 @@ TEST_P(receive_streams, pools_beyond_the_kernels_number_of_groups_are_read_into)
     stream_state stream(pair.server, *pool, collector{&came});
     stream.start();
     linger();
-    EXPECT_EQ(pool->lent(), 0U) << "an idle stream holds no buffer";
+    EXPECT_EQ(pool->in_use(), 0U) << "an idle stream holds no buffer";
     say("aaaabbbbcc");
     ASSERT_TRUE(run_until([&] { return came.kept.size() == 2; }));
     linger();
