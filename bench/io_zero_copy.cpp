@@ -125,7 +125,7 @@ int main(int argc, char** argv) {
                   .operations = (512U << 20) / size.bytes,
                   .cpu = cpu_clock::thread})
             .subject("limit", [size](run& repeat) { send(repeat, size.bytes, {}); })
-            .subject("sluice.uncopied", [size](run& repeat) {
+            .subject("sluice.zero_copy", [size](run& repeat) {
                 send(repeat, size.bytes, {.zero_copy_send_bytes_min = size.bytes});
             });
     }

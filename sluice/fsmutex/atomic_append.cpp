@@ -117,7 +117,7 @@ public:
 
     [[nodiscard]] result<lane*> take() noexcept {
         {
-            const std::lock_guard holding(latch_);
+            const std::lock_guard holding(mutex_);
             if (idle_ != nullptr) {
                 lane* const taken = idle_.release();
                 idle_ = std::move(taken->next_idle);
@@ -143,7 +143,7 @@ public:
         used.has_locks_of_others = false;
         used.slots = 0;
         used.scan.end();
-        const std::lock_guard holding(latch_);
+        const std::lock_guard holding(mutex_);
         used.next_idle = std::move(idle_);
         idle_.reset(&used);
     }
@@ -153,7 +153,7 @@ public:
 private:
     descriptor_pool descriptors_;
     random_source& chance_;
-    sync::basic_small_mutex<sync::real_atomics> latch_;
+    sync::basic_small_mutex<sync::real_atomics> mutex_;
     std::unique_ptr<lane> idle_;
     slot head_;
 };

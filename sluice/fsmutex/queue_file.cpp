@@ -279,7 +279,7 @@ void queue_file::note_dead_before(std::uint64_t place) noexcept {
 }
 
 std::shared_ptr<const queue_view> queue_file::view() noexcept {
-    const std::lock_guard holding(latch_);
+    const std::lock_guard holding(mutex_);
     return view_;
 }
 
@@ -317,7 +317,7 @@ result<std::shared_ptr<const queue_view>> queue_file::refreshed_view() noexcept 
     if (not*now or (*now)->generation <= before->generation) return before;
     auto fresh = view_of(**now);
     if (not fresh) return failure(fresh.error());
-    const std::lock_guard holding(latch_);
+    const std::lock_guard holding(mutex_);
     if (view_->generation < (*fresh)->generation) view_ = *fresh;
     return view_;
 }

@@ -12,7 +12,7 @@ namespace sluice::sync {
 
 template <class Atomics>
 void basic_range_lock<Atomics>::begin_holding() noexcept {
-    latch_.lock();
+    mutex_.lock();
     std::uint64_t word = word_.load(std::memory_order_relaxed);
     while (word != in_set and table_of(word) == nullptr) {
         // acquire: pairs with the release of take_the_word(), for the node, and of unlock().
@@ -31,7 +31,7 @@ void basic_range_lock<Atomics>::end_holding() noexcept {
         // release: pairs with the acquire of take_the_word().
         word_.store(idle, std::memory_order_release);
     }
-    latch_.unlock();
+    mutex_.unlock();
 }
 
 // Returns whether the range is held.

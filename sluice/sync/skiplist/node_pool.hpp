@@ -28,9 +28,9 @@ namespace sluice::sync::skiplist {
 ///      outdated ones;
 ///   3. nodes are created only when the shared stack of their size was empty, so of each size there
 ///      are never more than were with users at once, plus, of low ones, `idle_max` in stripes.
-/// Thread safety: any thread. Lock-free, except for creating nodes, which takes a latch. Allocates:
-/// the first block on construction; afterwards as much as there is, whenever that is used up, so
-/// rarely, and never again once there are as many nodes as are used at once.
+/// Thread safety: any thread. Lock-free, except for creating nodes, which acquires a mutex.
+/// Allocates: the first block on construction; afterwards as much as there is, whenever that is
+/// used up, so rarely, and never again once there are as many nodes as are used at once.
 template <class Atomics>
 class node_pool {
 public:
@@ -204,7 +204,7 @@ private:
 
     // Creates a node after the existing ones.
     [[nodiscard]] node_number make(bool is_tall) noexcept {
-        const std::lock_guard making(latch_);
+        const std::lock_guard making(mutex_);
         const node_number cells = is_tall ? 2 : 1;
         // A tall node does not reach into the next block, but leaves one cell
         // unused, at most, in each.
@@ -231,7 +231,7 @@ private:
     std::array<std::unique_ptr<cell<Atomics>[]>, node_number_bits> blocks_;
     atomic<std::size_t> nodes_{0};
 
-    alignas(64) basic_small_mutex<Atomics> latch_;  // for the members below, and for blocks_
+    alignas(64) basic_small_mutex<Atomics> mutex_;  // for the members below, and for blocks_
     node_number made_ = end_cells;                  // the next cell to use
 
     std::array<stack, 2> free_;  // ordinary ones and tall ones

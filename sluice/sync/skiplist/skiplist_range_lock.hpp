@@ -61,7 +61,7 @@ private:
 };
 
 /// An exclusive lock on the ranges of one resource: no two held ranges overlap. Requests that do
-/// not overlap neither wait for one another nor share a latch: the ranges are the nodes of a
+/// not overlap neither wait for one another nor share a mutex: the ranges are the nodes of a
 /// lock-free skip list (invariants: skiplist/range_skiplist.hpp; description:
 /// docs/algorithms/skiplist_range_lock.md).
 ///

@@ -132,14 +132,14 @@ result<metadata> host_node::status_from(const io::file_status& found) noexcept {
 }
 
 metadata host_node::status_from(const io::file_status& found, const private_attributes& own) const noexcept {
-    const std::scoped_lock guard(name_latch_);
+    const std::scoped_lock guard(name_mutex_);
     metadata shown = metadata_of(found, own.metadata, last_component(path_), tree_.dots());
     shown.has_security = own.has_security;
     return shown;
 }
 
 void host_node::go_by(std::string_view path) {
-    const std::scoped_lock guard(name_latch_);
+    const std::scoped_lock guard(name_mutex_);
     path_ = path;
 }
 
@@ -257,7 +257,7 @@ result<void> host_node::hold_again(const std::string& where) {
     granted_.revoke();  // to what was held
     asked_by_.store(nullptr, std::memory_order_relaxed);
     kind_.store(kind_of(status->type), std::memory_order_relaxed);
-    const std::scoped_lock guard(name_latch_);
+    const std::scoped_lock guard(name_mutex_);
     key_ = key_of(*status);
     path_ = where;
     return {};

@@ -23,7 +23,7 @@ namespace sluice::vfs {
 /// created, or opened for its data at once, is held by the descriptor of its data alone.
 ///
 /// Thread safety: as node. Descriptors are set once and published by an atomic pointer. The name
-/// and the key, which may change, are a monitor with its own latch: name_latch_ is held while one
+/// and the key, which may change, are a monitor with its own mutex: name_mutex_ is held while one
 /// of them is read or set, never during a call of the kernel.
 class host_node final : public node,
                         public node_data,
@@ -42,7 +42,7 @@ public:
 
     [[nodiscard]] node_kind kind() const noexcept override { return kind_.load(std::memory_order_relaxed); }
     [[nodiscard]] file_key key() const noexcept override {
-        const std::scoped_lock guard(name_latch_);
+        const std::scoped_lock guard(name_mutex_);
         return key_;
     }
     [[nodiscard]] std::string path() const override;
@@ -104,7 +104,7 @@ public:
                                        const private_attributes& own) const noexcept;
     /// The host's path, as last known.
     [[nodiscard]] std::string known_path() const {
-        const std::scoped_lock guard(name_latch_);
+        const std::scoped_lock guard(name_mutex_);
         return std::string(path_);
     }
 
@@ -150,7 +150,7 @@ private:
     std::atomic<const io::handle*> asked_by_ = nullptr;          // one that is open for data
     std::atomic<const io::file_handle*> nonblocking_ = nullptr;  // the one with O_NONBLOCK on
 
-    mutable sync::basic_small_mutex<sync::real_atomics> name_latch_;  // guards what follows
+    mutable sync::basic_small_mutex<sync::real_atomics> name_mutex_;  // guards what follows
     file_key key_;
     std::pmr::string path_;  // the host's, as last known
 };

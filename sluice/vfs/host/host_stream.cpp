@@ -32,7 +32,7 @@ std::string attribute_of(std::string_view stream) {
 /// After the stream is removed, or renamed by another node without follow_stream_name(), calls fail
 /// with ENOENT and do not create it again.
 /// Thread safety: as node. Immutable, but for access (atomic), and name and key, guarded by a
-/// latch that is held while one of them is read or set.
+/// mutex that is held while one of them is read or set.
 class host_stream final : public node, public node_data, public node_names, public node_attached {
 public:
     host_stream(host_tree& tree, io::handle file, file_key key, std::string path, std::string name)
@@ -47,13 +47,13 @@ public:
 
     [[nodiscard]] node_kind kind() const noexcept override { return node_kind::file; }
     [[nodiscard]] file_key key() const noexcept override {
-        const std::scoped_lock guard(name_latch_);
+        const std::scoped_lock guard(name_mutex_);
         return key_;
     }
     [[nodiscard]] std::string path() const override;
     [[nodiscard]] std::string location() const override { return link_of(file_); }
     [[nodiscard]] std::string stream_name() const override {
-        const std::scoped_lock guard(name_latch_);
+        const std::scoped_lock guard(name_mutex_);
         return name_;
     }
     [[nodiscard]] result<metadata> status() noexcept override;
@@ -104,7 +104,7 @@ private:
         return load_attribute(file_, attribute());
     }
     [[nodiscard]] std::string attribute() const {
-        const std::scoped_lock guard(name_latch_);
+        const std::scoped_lock guard(name_mutex_);
         return attribute_of(name_);
     }
     [[nodiscard]] result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset) const;
@@ -124,7 +124,7 @@ private:
     const io::handle file_;
     const std::string path_;
     granted_access granted_;
-    mutable sync::basic_small_mutex<sync::real_atomics> name_latch_;  // guards what follows
+    mutable sync::basic_small_mutex<sync::real_atomics> name_mutex_;  // guards what follows
     file_key key_;
     std::string name_;
 };
@@ -308,7 +308,7 @@ result<void> host_stream::rename(std::string_view name, when_taken taken) noexce
 }
 
 void host_stream::follow_stream_name(std::string_view name) noexcept {
-    const std::scoped_lock guard(name_latch_);
+    const std::scoped_lock guard(name_mutex_);
     name_ = name;
     key_.stream = stream_number(name_);
 }
