@@ -14,7 +14,7 @@
 namespace sluice::cli {
 namespace {
 
-struct look_arguments {
+struct inspect_arguments {
     image_options how;
     std::string image;
     bool is_long = false;
@@ -37,7 +37,7 @@ std::string time_text(fat::time_point when) {
     return local_time_text("%Y-%m-%d %H:%M", std::chrono::system_clock::to_time_t(when));
 }
 
-void run_ls(const look_arguments& arguments) {
+void run_ls(const inspect_arguments& arguments) {
     const image_name name = parse_image(arguments.image);
     mounted_image mounted(name, image_use::read, arguments.how);
     fat::file_system& system = mounted.system();
@@ -71,7 +71,7 @@ void read_all(fat::file_system& system, fat::item& file, const std::string& path
     }
 }
 
-void run_cat(const look_arguments& arguments) {
+void run_cat(const inspect_arguments& arguments) {
     const image_name name = parse_image(arguments.image);
     mounted_image mounted(name, image_use::read, arguments.how);
     const fat::item_handle file = find_or_fail(mounted.system(), name.path);
@@ -131,7 +131,7 @@ void print_counters(fat::file_system& system, const image_name& name, const std:
     fmt::print("loads     {} windows of the FAT\n", system.counters().loads.load());
 }
 
-void run_stat(const look_arguments& arguments) {
+void run_stat(const inspect_arguments& arguments) {
     const image_name name = parse_image(arguments.image);
     mounted_image mounted(name, image_use::read, arguments.how, strategy_of(arguments.strategy));
     if (name.path.empty())
@@ -158,7 +158,7 @@ void print_runs_below(fat::file_system& system, const std::string& path) {
     skipped.leave_if_any();
 }
 
-void run_map(const look_arguments& arguments) {
+void run_map(const inspect_arguments& arguments) {
     const image_name name = parse_image(arguments.image);
     mounted_image mounted(name, image_use::read, arguments.how);
     fat::file_system& system = mounted.system();
@@ -182,7 +182,7 @@ void run_map(const look_arguments& arguments) {
 
 void add_fat_look(command_syntax fat) {
     const auto add = [&](const char* name, const char* what, auto run) {
-        const auto arguments = std::make_shared<look_arguments>();
+        const auto arguments = std::make_shared<inspect_arguments>();
         const command_syntax command = fat.add_subcommand(name, what);
         add_image_options(command, arguments->how);
         command

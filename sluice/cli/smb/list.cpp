@@ -16,7 +16,7 @@ namespace {
 using namespace smb::client;  // NOLINT: the names of one component
 using smb::wire::file_attributes;
 
-struct look_arguments {
+struct list_arguments {
     remote_options remote;
     std::string url;
     bool is_long = false;
@@ -45,7 +45,7 @@ void print(const remote_entry& entry, std::size_t prefix, bool is_long) {
                local_time_text("%Y-%m-%d %H:%M", seconds), text);
 }
 
-void run_ls(const look_arguments& arguments) {
+void run_ls(const list_arguments& arguments) {
     remote_share share("ls", arguments.url, arguments.remote);
     const std::string& path = share.url().path;
     const auto status = share.run(share.tree().status(path));
@@ -93,7 +93,7 @@ io::task<transferred<std::uint64_t>> show(remote_share& share, const std::string
     co_return end;
 }
 
-void run_cat(const look_arguments& arguments) {
+void run_cat(const list_arguments& arguments) {
     remote_share share("cat", arguments.url, arguments.remote);
     const auto shown = share.run(show(share, share.url().path));
     if (not shown) share.fail(share.url().path, shown.error().message());
@@ -104,7 +104,7 @@ void run_cat(const look_arguments& arguments) {
 }  // namespace
 
 void add_ls(command_syntax app) {
-    const auto arguments = std::make_shared<look_arguments>();
+    const auto arguments = std::make_shared<list_arguments>();
     const command_syntax ls = app.add_subcommand("ls", "list a directory on an SMB server")
                                   .group("Client")
                                   .example("sluice ls -l smb://alice@server/photos");
@@ -116,7 +116,7 @@ void add_ls(command_syntax app) {
 }
 
 void add_cat(command_syntax app) {
-    const auto arguments = std::make_shared<look_arguments>();
+    const auto arguments = std::make_shared<list_arguments>();
     const command_syntax cat = app.add_subcommand("cat", "write a file from an SMB server to standard output")
                                    .group("Client")
                                    .example("sluice cat smb://alice@server/logs/today | tail");
