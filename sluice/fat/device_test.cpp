@@ -2,7 +2,7 @@
 
 #include "sluice/fat/device/file_device.hpp"
 #include "sluice/fat/device/memory_device.hpp"
-#include "sluice/fat/device/part_device.hpp"
+#include "sluice/fat/device/partition_device.hpp"
 #include "sluice/fat/device/recording_device.hpp"
 #include "sluice/io/path/volume_test.hpp"
 
@@ -91,12 +91,12 @@ TEST(device, over_a_truncated_file_reports_an_error_for_the_missing_bytes) {
 TEST(device, over_a_part_of_another_cannot_access_bytes_outside_the_part) {
     memory_device memory(30);
     ASSERT_TRUE(memory.write_at(0, bytes_from(std::string(30, '.'))));
-    part_device part = part_device::of(memory, {.offset = 10, .length = 10}).value();
+    partition_device part = partition_device::of(memory, {.offset = 10, .length = 10}).value();
     expect_device_of_ten_bytes(part);
     EXPECT_EQ(read_text(memory, 0, 10), "..........");
     EXPECT_EQ(read_text(memory, 20, 10), "..........");
-    EXPECT_FALSE(part_device::of(memory, {.offset = 25, .length = 6}));
-    EXPECT_FALSE(part_device::of(memory, {.offset = 31, .length = ~0ULL}));
+    EXPECT_FALSE(partition_device::of(memory, {.offset = 25, .length = 6}));
+    EXPECT_FALSE(partition_device::of(memory, {.offset = 31, .length = ~0ULL}));
 }
 
 TEST(device, that_records_can_rebuild_the_image_as_of_every_event) {

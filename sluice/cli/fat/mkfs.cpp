@@ -109,7 +109,7 @@ void run_mkfs(const mkfs_arguments& arguments) {
         image.emplace(open_sized(arguments, name.file));
     }
     const byte_extent where = place_in(*image, name);
-    fat::part_device volume = value_or_fail(fat::part_device::of(*image, where), name.file);
+    fat::partition_device volume = value_or_fail(fat::partition_device::of(*image, where), name.file);
     options.hidden_bytes = where.offset;
     const fat::format_plan plan = plan_or_fail(arguments, volume.size_bytes(), options);
     succeed_or_fail(fat::format(volume, plan), arguments.image);

@@ -7,7 +7,7 @@
 #include "sluice/fat/check/check.hpp"
 #include "sluice/fat/check/image_testing.hpp"
 #include "sluice/fat/device/file_device.hpp"
-#include "sluice/fat/device/part_device.hpp"
+#include "sluice/fat/device/partition_device.hpp"
 #include "sluice/fat/engine/extent_pin_table.hpp"
 #include "sluice/io/file/page_cache.hpp"
 #include "sluice/io/path/volume_test.hpp"

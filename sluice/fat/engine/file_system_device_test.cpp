@@ -6,7 +6,7 @@
 #include "sluice/fat/check/check.hpp"
 #include "sluice/fat/check/image_testing.hpp"
 #include "sluice/fat/device/file_device.hpp"
-#include "sluice/fat/device/part_device.hpp"
+#include "sluice/fat/device/partition_device.hpp"
 #include "sluice/io/path/file_status.hpp"
 #include "sluice/io/path/volume_test.hpp"
 
@@ -299,7 +299,7 @@ protected:
         file_.emplace(
             file_device::over(io::file_handle::open({}, directory.path_of("image"), io::mode::write).value())
                 .value());
-        part_.emplace(part_device::of(*file_, {.offset = partition_at, .length = image.size()}).value());
+        part_.emplace(partition_device::of(*file_, {.offset = partition_at, .length = image.size()}).value());
     }
     std::unique_ptr<file_system> mounted(bool discards) {
         return file_system::mount(*part_, read_geometry(*part_).value(), clock_, {.discards = discards})
@@ -314,7 +314,7 @@ protected:
 
     const simulated_clock clock_;
     mutable std::optional<file_device> file_;
-    std::optional<part_device> part_;
+    std::optional<partition_device> part_;
 };
 SLUICE_ON_EACH_VOLUME(discarding);
 
