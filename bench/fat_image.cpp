@@ -104,12 +104,12 @@ mounted_fat::mounted_fat(const fat_image& image, fat::lookup_strategy strategy)
           fat::file_system::mount(device_, image.shape(), clock_, {.strategy = strategy, .discards = false})
               .value()) {}
 
-fat::item_handle mounted_fat::make(const std::string& path) const {
+fat::inode_handle mounted_fat::make(const std::string& path) const {
     return system_->create(path, false, fat::attributes::archive).value();
 }
 
-fat::item_handle mounted_fat::put(const std::string& path, std::uint64_t bytes,
-                                  std::size_t request_bytes) const {
+fat::inode_handle mounted_fat::put(const std::string& path, std::uint64_t bytes,
+                                   std::size_t request_bytes) const {
     auto file = make(path);
     fat::run_list::hint hint;
     const std::span<const std::byte> block = transfer_buffer();

@@ -142,7 +142,7 @@ void read_in_turns(turns& subjects, sequential_stage& on) {
         });
     };
     std::uint64_t our_at = 0;
-    fat::item_handle file;
+    fat::inode_handle file;
     fat::run_list::hint hint;
     const auto ours = [&](std::uint64_t) {
         if (our_at == 0) {

@@ -94,7 +94,7 @@ std::string hex(std::string_view text) {
     return digits.empty() ? "-" : digits;
 }
 
-std::uint64_t digest(file_system& of, item& file, std::uint64_t bytes) {
+std::uint64_t digest(file_system& of, inode& file, std::uint64_t bytes) {
     std::uint64_t sum = 14695981039346656037U;  // FNV-1a
     std::string content(bytes, '\0');
     run_list::hint hint;
@@ -108,7 +108,7 @@ std::uint64_t digest(file_system& of, item& file, std::uint64_t bytes) {
 // of the content.
 std::string line_of(file_system& fs, const std::string& path, const std::string& short_name) {
     const auto held = fs.find(path).value();
-    const item_status status = fs.status(*held);
+    const inode_status status = fs.status(*held);
     const auto milliseconds = [](time_point time) {
         return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
     };

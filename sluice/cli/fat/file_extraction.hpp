@@ -49,7 +49,7 @@ public:
 private:
     struct copy_in_progress;
 
-    [[nodiscard]] result<void> find_pieces(const tree_entry& file, fat::item& source);
+    [[nodiscard]] result<void> find_pieces(const tree_entry& file, fat::inode& source);
     [[nodiscard]] bool read_small(const tree_entry& file);
     void copy_content(copy_in_progress& copy, new_file::form form);
     [[nodiscard]] static result<void> make_target(copy_in_progress& copy, new_file::form form, bool is_read);

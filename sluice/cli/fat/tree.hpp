@@ -13,7 +13,7 @@ namespace sluice::cli {
 /// A file or directory of a volume, for listings and copies.
 struct tree_entry {
     std::string path;  // on the volume, without the first slash
-    fat::item_status status;
+    fat::inode_status status;
 };
 
 /// The reason why an object was not read or copied.
@@ -77,10 +77,10 @@ void for_each_below(fat::file_system& system, const std::string& path, const tre
 [[nodiscard]] std::vector<tree_entry> tree_of(fat::file_system& system, const std::string& path,
                                               unreadable_objects& skipped);
 
-[[nodiscard]] fat::item_handle find_or_fail(fat::file_system& system, const std::string& path);
+[[nodiscard]] fat::inode_handle find_or_fail(fat::file_system& system, const std::string& path);
 
 /// Returns the number of contiguous runs of a file. Errors: EIO for a damaged chain.
-[[nodiscard]] result<std::uint64_t> runs_of(fat::file_system& system, fat::item& file);
+[[nodiscard]] result<std::uint64_t> runs_of(fat::file_system& system, fat::inode& file);
 
 /// Returns the lookup strategy of option --strategy.
 [[nodiscard]] fat::lookup_strategy strategy_of(const std::string& name);

@@ -11,7 +11,7 @@ namespace {
 
 // Above these limits a commit is due.
 constexpr std::uint64_t table_bytes_max = 16U << 20;
-constexpr std::size_t queued_items_max = 4096;
+constexpr std::size_t queued_inodes_max = 4096;
 // Number of extents that a commit discards, the largest first: a deleted file in very many
 // fragments does not delay it.
 constexpr std::size_t discards_max = 1024;
@@ -36,13 +36,13 @@ std::vector<cluster_extent> merged(std::vector<cluster_extent> pieces) {
 bool file_system::is_commit_due() noexcept {
     if (table_.dirty_bytes() > table_bytes_max or device_.wants_batch_end()) return true;
     const std::scoped_lock guard(queue_);
-    return dirty_items_.size() > queued_items_max;
+    return dirty_inodes_.size() > queued_inodes_max;
 }
 
 bool file_system::has_changes() noexcept {
     if (table_.is_dirty() or not dirty_directories_.empty() or not unfinished_.empty()) return true;
     const std::scoped_lock guard(queue_);
-    return not dirty_items_.empty() or not cuts_.empty();
+    return not dirty_inodes_.empty() or not cuts_.empty();
 }
 
 template <class Wait>
@@ -67,16 +67,16 @@ result<void> file_system::flush_table() noexcept {
     return while_others_look([&] { return table_.flush(options_.mode != write_mode::fast); });
 }
 
-// Requires the item's mutex. A write only records its time, because there are many writes for each
+// Requires the inode's mutex. A write only records its time, because there are many writes for each
 // read of the time.
-void file_system::stamp(directory_entry& raw, const item& of) const noexcept {
+void file_system::stamp(directory_entry& raw, const inode& of) const noexcept {
     if (not of.written) return;
     const packed_time packed = pack(*of.written, options_.zone);
     raw.modified_date = le16(packed.date);
     raw.modified_time = le16(packed.time);
 }
 
-directory_entry file_system::entry_of(item& of) noexcept {
+directory_entry file_system::entry_of(inode& of) noexcept {
     const std::unique_lock guard(of.mutex);
     stamp(of.entry, of);
     of.written.reset();
@@ -90,15 +90,15 @@ directory_entry file_system::entry_of(item& of) noexcept {
 }
 
 void file_system::write_entries() {
-    std::vector<item_ptr> changed;
+    std::vector<inode_ptr> changed;
     {
         const std::scoped_lock guard(queue_);
-        changed.swap(dirty_items_);
+        changed.swap(dirty_inodes_);
     }
-    for (const item_ptr& each : changed) {
+    for (const inode_ptr& each : changed) {
         {
             const std::unique_lock guard(each->mutex);
-            ENSURE(each->is_queued, "queued items are marked as queued");
+            ENSURE(each->is_queued, "queued inodes are marked as queued");
             each->is_queued = false;
         }
         if (each->is_removed or each->parent == nullptr) continue;
@@ -114,7 +114,7 @@ void file_system::write_entries() {
 
 result<void> file_system::write_directories(bool is_removing) noexcept {
     ENSURE(is_marked_, "a volume is marked dirty before it is changed");
-    for (const item_ptr& each : dirty_directories_) {
+    for (const inode_ptr& each : dirty_directories_) {
         if (each->content == nullptr) continue;
         if (is_removing) each->content->apply_removals();
         if (not each->content->is_dirty()) continue;
@@ -126,7 +126,7 @@ result<void> file_system::write_directories(bool is_removing) noexcept {
 
 // Keeps a directory that was loaded while the disk was busy and that has removals.
 void file_system::forget_written_directories() {
-    std::erase_if(dirty_directories_, [](const item_ptr& each) {
+    std::erase_if(dirty_directories_, [](const inode_ptr& each) {
         return each->content == nullptr or not(each->content->is_dirty() or each->content->has_removals());
     });
 }
@@ -261,7 +261,7 @@ result<void> file_system::write_changes() noexcept {
         if (const auto done = order(); not done) return done;
     if (const auto done = write_directories(false); not done) return done;
     if (const auto done = order(); not done) return done;
-    const bool has_removals = std::ranges::any_of(dirty_directories_, [](const item_ptr& each) {
+    const bool has_removals = std::ranges::any_of(dirty_directories_, [](const inode_ptr& each) {
         return each->content != nullptr and each->content->has_removals();
     });
     if (has_removals) {

@@ -173,7 +173,7 @@ TEST(file_system_threads, transfers_and_status_do_not_wait_for_the_disk_of_a_com
 }
 
 // Makes changes for a commit: a new file, a removed one, and one whose name crosses sectors.
-void make_changes(file_system& fs, const std::string& fresh, item_handle& gone) {
+void make_changes(file_system& fs, const std::string& fresh, inode_handle& gone) {
     put(fs, fresh, std::string(10'000, 'b'));
     put(fs, std::string(250, 'l') + fresh, std::string(10'000, 'b'));
     put(fs, "gone", std::string(10'000, 'c'));
@@ -198,7 +198,7 @@ void look_beside(const std::function<int(file_system&)>& work, int barriers_min)
     for (int before = 1, after = 0; at < before - after; ++at) {
         const auto fs = file_system::mount(slow, read_geometry(image).value(), clock).value();
         const std::string fresh = "new " + std::to_string(at);
-        item_handle gone;
+        inode_handle gone;
         make_changes(*fs, fresh, gone);
         after = slow.barriers();
         slow.shut(at);

@@ -12,12 +12,12 @@
 
 namespace sluice::fat {
 
-struct item;
+struct inode;
 
 /// The data that a file system attaches to a name; a directory only stores it.
 struct name_use {
-    std::uint64_t id = 0;        // own id; 0: the id of its location
-    std::weak_ptr<item> held{};  // the item in use under that name
+    std::uint64_t id = 0;         // own id; 0: the id of its location
+    std::weak_ptr<inode> held{};  // the inode in use under that name
 };
 
 /// The location of a name, and its displayed form.

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sluice/fat/engine/file_system.hpp"
-#include "sluice/fat/volume/item_holder.hpp"
+#include "sluice/fat/volume/inode_holder.hpp"
 #include "sluice/fat/volume/volume_change_feed.hpp"
 #include "sluice/io/task/call_threads.hpp"
 #include "sluice/vfs/buffered_write_hint.hpp"
@@ -42,33 +42,33 @@ class node final : public vfs::node,
                    public vfs::node_data,
                    public vfs::node_names,
                    public vfs::node_children,
-                   public item_holder {
+                   public inode_holder {
 public:
     /// `around` outlives the node.
-    node(volume_context& around, item_handle what) noexcept
+    node(volume_context& around, inode_handle what) noexcept
         : vfs::node(around.owner->domain()),
           around_(around),
           system_(*around.system),
-          item_(std::move(what)) {}
+          inode_(std::move(what)) {}
 
-    [[nodiscard]] item& held() const noexcept override { return *item_; }
+    [[nodiscard]] inode& held() const noexcept override { return *inode_; }
 
     [[nodiscard]] vfs::node_kind kind() const noexcept override {
-        return item_->is_directory ? vfs::node_kind::directory : vfs::node_kind::file;
+        return inode_->is_directory ? vfs::node_kind::directory : vfs::node_kind::file;
     }
     [[nodiscard]] vfs::file_key key() const noexcept override {
-        return {.image = around_.number, .volume = system_.shape().serial, .file = item_->id, .stream = 0};
+        return {.image = around_.number, .volume = system_.shape().serial, .file = inode_->id, .stream = 0};
     }
-    [[nodiscard]] std::string path() const override { return system_.path_of(*item_); }
+    [[nodiscard]] std::string path() const override { return system_.path_of(*inode_); }
 
     [[nodiscard]] result<vfs::metadata> status() noexcept override;
     [[nodiscard]] result<void> change(const vfs::metadata_change& wanted) noexcept override;
     [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override;
-    [[nodiscard]] vfs::node_data* data() noexcept override { return item_->is_directory ? nullptr : this; }
+    [[nodiscard]] vfs::node_data* data() noexcept override { return inode_->is_directory ? nullptr : this; }
     [[nodiscard]] vfs::node_names* names() noexcept override { return this; }
     [[nodiscard]] vfs::node_attached* attached() noexcept override { return nullptr; }
     [[nodiscard]] vfs::node_children* children() noexcept override {
-        return item_->is_directory ? this : nullptr;
+        return inode_->is_directory ? this : nullptr;
     }
 
     [[nodiscard]] bool transfers_at_once() const noexcept override { return true; }
@@ -109,7 +109,7 @@ private:
 
     volume_context& around_;
     file_system& system_;
-    item_handle item_;
+    inode_handle inode_;
     vfs::granted_access granted_;
 };
 

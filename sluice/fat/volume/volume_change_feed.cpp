@@ -4,7 +4,7 @@
 #include <array>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/fat/volume/item_holder.hpp"
+#include "sluice/fat/volume/inode_holder.hpp"
 #include "sluice/io/task/awaitable.hpp"
 #include "sluice/vfs/limits.hpp"
 
@@ -22,7 +22,7 @@ deadline commit_time() noexcept {
 
 class volume_change_feed::held_watch final : public vfs::queued_watch {
 public:
-    held_watch(volume_change_feed& feed, item_ptr directory, bool recursive,
+    held_watch(volume_change_feed& feed, inode_ptr directory, bool recursive,
                vfs::change_listener& listener) noexcept
         : queued_watch(listener), feed_(feed), directory_(std::move(directory)), is_recursive_(recursive) {}
     ~held_watch() override { feed_.forget(*this); }
@@ -36,11 +36,11 @@ public:
         if (not is_recursive_ and rest.find('/') != rest.npos) return std::nullopt;
         return rest;
     }
-    [[nodiscard]] const item* directory() const noexcept { return directory_.get(); }
+    [[nodiscard]] const inode* directory() const noexcept { return directory_.get(); }
 
 private:
     volume_change_feed& feed_;
-    item_ptr directory_;
+    inode_ptr directory_;
     bool is_recursive_;
 };
 
@@ -59,7 +59,7 @@ volume_change_feed::~volume_change_feed() {
 
 result<std::unique_ptr<vfs::change_watch>> volume_change_feed::watch(
     vfs::node& directory, bool recursive, vfs::change_listener& listener) noexcept {
-    item* const watched = item_of(directory);
+    inode* const watched = inode_of(directory);
     if (watched == nullptr or not watched->is_directory) return failure({ENOTDIR, "watch"});
     const std::scoped_lock locked(mutex_);
     if (watches_.size() == vfs::limits::watched_directories_max) return failure({ENOSPC, "watch"});
@@ -85,7 +85,7 @@ void volume_change_feed::note(vfs::change_kind what, bool is_directory, const st
 }
 
 // The path is determined later, outside of the write.
-void volume_change_feed::note_written(item& which) {
+void volume_change_feed::note_written(inode& which) {
     {
         const std::scoped_lock guard(written_mutex_);
         if (notes_written_) written_.insert(which.shared_from_this());
@@ -96,12 +96,12 @@ void volume_change_feed::note_written(item& which) {
 // Reports writes before other changes, so that a write is reported before later changes of the
 // file.
 void volume_change_feed::note_what_was_written() {
-    std::set<item_ptr> written;
+    std::set<inode_ptr> written;
     {
         const std::scoped_lock guard(written_mutex_);
         written.swap(written_);
     }
-    for (const item_ptr& each : written)
+    for (const inode_ptr& each : written)
         if (not each->is_removed) notify_watches(vfs::change_kind::modified, false, system_.path_of(*each));
 }
 
@@ -129,7 +129,7 @@ void volume_change_feed::note_move(const names_seen& before, bool is_directory, 
     ring();
 }
 
-void volume_change_feed::note_end(const item& directory) {
+void volume_change_feed::note_end(const inode& directory) {
     const std::scoped_lock guard(mutex_);
     for (held_watch* const each : watches_)
         if (each->directory() == &directory) queue_.add_end(*each);

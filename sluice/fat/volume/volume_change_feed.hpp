@@ -37,8 +37,8 @@ public:
         return not watches_.empty();
     }
     /// Records a change of a file's content.
-    void note_written(item& which);
-    /// Records a change of the item at a path. The path is used only if is_watched().
+    void note_written(inode& which);
+    /// Records a change of the inode at a path. The path is used only if is_watched().
     void note(vfs::change_kind what, bool is_directory, const std::string& path);
     /// The name of a path relative to each watch that covers it. A rename gets the names before,
     /// and passes them to note_move() after the move.
@@ -50,7 +50,7 @@ public:
     [[nodiscard]] names_seen names_of(const std::string& path);
     void note_move(const names_seen& before, bool is_directory, const std::string& after);
     /// Ends the watches of a directory that has been removed.
-    void note_end(const item& directory);
+    void note_end(const inode& directory);
 
 private:
     class held_watch;
@@ -73,7 +73,7 @@ private:
     std::atomic<bool> has_rung_ = false;
 
     std::mutex written_mutex_;  // guards the members below
-    std::set<item_ptr> written_;
+    std::set<inode_ptr> written_;
     bool notes_written_ = false;  // there are watches
 
     // Used only by co_changed() and tell():
