@@ -118,7 +118,7 @@ public:
 
 private:
     [[nodiscard]] result<std::unique_ptr<shared_fs_mutex>> open() {
-        return memory_map::open({}, path_, {.clock = &clock_, .random = &chance_});
+        return memory_map::open({}, path_, {.clock = &clock_, .random = &random_});
     }
     // A few entities with small numbers; sometimes more than a record holds.
     [[nodiscard]] static std::vector<entity> wanted(std::uint16_t where) {
@@ -200,7 +200,7 @@ private:
     std::string path_;
     std::unique_ptr<io::io_multiplexer> loop_ = io::make_simulated_multiplexer({}).value();
     hasty_clock clock_;
-    seeded_random chance_{1};
+    seeded_random random_{1};
     bool was_attacked_ = false;
     unsigned busy_ = 0;
     std::array<user, users> users_;

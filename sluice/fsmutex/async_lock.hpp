@@ -58,7 +58,8 @@ private:
     shared_fs_mutex* mutex_;
     entity_set wanted_;
     fs_mutex_guard held_;
-    std::shared_ptr<wake_up> told_;  // while a thread of the mutex, or another request, may wake us
+    // While a thread of the mutex, or another request, may wake us.
+    std::shared_ptr<wake_up> waker_;
     bool is_granted_;
     clock_source::steady_time end_;
     std::uint64_t pauses_ = 0;

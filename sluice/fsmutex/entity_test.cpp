@@ -41,8 +41,8 @@ TEST(an_entity, is_the_same_for_the_same_name_in_every_release) {
 }
 
 TEST(an_entity, if_random_differs_from_the_next) {
-    predictable_secrets_for_simulation chance(1);
-    EXPECT_NE(entity::random(chance).number(), entity::random(chance).number());
+    predictable_secrets_for_simulation random(1);
+    EXPECT_NE(entity::random(random).number(), entity::random(random).number());
 }
 
 TEST(an_entity_set, is_sorted_without_repetitions_and_takes_the_stronger_mode) {

@@ -390,11 +390,11 @@ void lock_files::wait(std::span<const entity>, ticket& mine, steady_time end) no
 }
 
 bool lock_files::begin_wait(std::span<const entity>, ticket& mine,
-                            const std::shared_ptr<wake_up>& told) noexcept {
+                            const std::shared_ptr<wake_up>& waker) noexcept {
     auto& mine_files = *static_cast<files*>(mine.state);
     const int contended = mine_files.contended.number();
     if (folder_->is_shared_by_hosts or contended < 0) return false;
-    mine_files.waiting = threads_.begin(contended, owner_byte, kernel_lock::kind::shared, told);
+    mine_files.waiting = threads_.begin(contended, owner_byte, kernel_lock::kind::shared, waker);
     return mine_files.waiting != nullptr;
 }
 

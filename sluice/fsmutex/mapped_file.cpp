@@ -13,8 +13,8 @@
 #include <new>
 #include <span>
 
+#include "sluice/fsmutex/cpu_relax.hpp"
 #include "sluice/fsmutex/kernel_lock.hpp"
-#include "sluice/fsmutex/relax.hpp"
 #include "sluice/io/call/checked_moved.hpp"
 #include "sluice/io/path/fs_location.hpp"
 #include "sluice/io/path/volume_status.hpp"
@@ -321,7 +321,7 @@ result<void> mapped_file::lock_slow_path() noexcept {
             return {};
         if (seen == 0) continue;
         if (++spin < latch_spins) {
-            relax();
+            cpu_relax();
             continue;
         }
         if (is_damaged()) return report_damage();

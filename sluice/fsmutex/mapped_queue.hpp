@@ -290,7 +290,7 @@ private:
     void grant(name one) noexcept;
     void dequeue(name leaving, wake_list& wake) noexcept;
     void settle(name first, wake_list& wake) noexcept;
-    void encode_granted(std::uint32_t number, wake_list& wake) noexcept;
+    void mark_granted(std::uint32_t number, wake_list& wake) noexcept;
     void wake_waiter(std::uint32_t number, wake_list& wake) noexcept;
     void wake_successor(name behind, wake_list& wake) noexcept;
     void wake_follower(const record& leaving, wake_list& wake) noexcept;

@@ -174,7 +174,7 @@ public:
     /// nanoseconds per slot.
     static constexpr std::uint64_t punch_bytes = 1U << 20;
     /// A page with a live slot this far before the end is a live page.
-    static constexpr std::uint64_t elder_distance = 16 * queue_format::page_bytes;
+    static constexpr std::uint64_t live_page_distance = 16 * queue_format::page_bytes;
 
 private:
     queue_file(io::file_handle opened, const dependencies& from) noexcept;

@@ -20,7 +20,7 @@ inline constexpr std::size_t slot_bytes = 128;
 inline constexpr std::size_t page_bytes = 4096;
 inline constexpr std::size_t slots_per_page = page_bytes / slot_bytes;
 inline constexpr std::size_t header_bytes = 128;
-inline constexpr std::size_t elders_max = (page_bytes - header_bytes) / 8 - 1;
+inline constexpr std::size_t live_pages_max = (page_bytes - header_bytes) / 8 - 1;
 inline constexpr std::size_t head_entities_max = 9;
 inline constexpr std::size_t continuation_entities_max = 12;
 inline constexpr std::size_t host_bytes = 20;
@@ -34,7 +34,7 @@ struct header_record {
     le64 first_known_good;        // no live slot is before this, except on the live pages
     le64 first_after_hole_punch;  // before this the file is a hole, except for the live pages
     le64 version;                 //  48
-    le32 elder_count;             //  56
+    le32 live_page_count;         //  56
     le32 ring_pages;              //  60  0: every slot has bytes of its own
     le64 reserved[8];             //  64
 };
@@ -65,7 +65,7 @@ struct header {
     std::uint64_t first_known_good = page_bytes;
     std::uint64_t first_after_hole_punch = page_bytes;
     std::uint32_t ring_pages = 0;
-    std::vector<std::uint64_t> live_pages{};  // offsets of pages, ascending, at most elders_max
+    std::vector<std::uint64_t> live_pages{};  // offsets of pages, ascending, at most live_pages_max
 
     [[nodiscard]] friend bool operator==(const header&, const header&) = default;
 };
@@ -74,7 +74,7 @@ struct header {
 /// version, or is not a header. Allocates: the offsets of live pages.
 [[nodiscard]] std::optional<header> decode_header(bytes_view page);
 /// Encodes a header into a page. Returns the number of bytes used. `live_pages`
-/// are at most elders_max.
+/// are at most live_pages_max.
 std::size_t encode(const header& from, std::array<std::byte, page_bytes>& page) noexcept;
 
 /// Returns whether all bytes are zero; at most a page.

@@ -74,7 +74,7 @@ private:
     std::uint64_t lowest_live_ = 0;  // among the slots passed
     std::uint64_t cursor_ = 0;       // all from here to the position is passed
     bool is_refreshed_ = false;
-    std::size_t elder_ = 0;           // the next one, counted in slots
+    std::size_t live_page_ = 0;       // the next one, counted in slots
     std::uint64_t chunk_begin_ = 0;   // read and not passed: from here to the cursor
     std::uint64_t chunk_offset_ = 0;  // the offset of its first byte
     std::size_t chunk_read_ = 0;

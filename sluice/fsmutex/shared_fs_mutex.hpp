@@ -208,7 +208,7 @@ private:
     /// Sleeps until it is worth polling again, at most until `end`
     /// (time_point::max(): without end).
     virtual void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept = 0;
-    /// Begins a wait without a thread: `told` is woken, once, when it is worth polling again.
+    /// Begins a wait without a thread: `waker` is woken, once, when it is worth polling again.
     /// Returns false if the algorithm, the volume, or a lack of threads does not permit that; then
     /// nothing has begun, and prepare_wake() applies.
     [[nodiscard]] virtual bool begin_wait(std::span<const entity>, ticket&,
