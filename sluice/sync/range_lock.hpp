@@ -169,8 +169,8 @@ private:
     [[nodiscard]] bool take(node& fresh, deadline until) noexcept;
     [[nodiscard]] bool wait(node& waiting, time_point until) noexcept;
     [[nodiscard]] bool cancel(node& waiting) noexcept;
-    static void encode_granted(ended& over) noexcept { tell(over, node::granted); }
-    static void tell(ended& over, std::uint32_t how) noexcept;
+    static void notify_granted(ended& over) noexcept { notify(over, node::granted); }
+    static void notify(ended& over, std::uint32_t how) noexcept;
     [[nodiscard]] static bool settle(node& waiting) noexcept;
     [[nodiscard]] static time_point end_of(deadline until) noexcept;
     void begin_holding() noexcept;

@@ -54,7 +54,7 @@ public:
     struct entry {
         typename pool_type::taken own;
         node* before = nullptr;
-        std::uint32_t before_bell = 0;  // the state word of `before`, and its link, at that time
+        std::uint32_t before_state = 0;  // the state word of `before`, and its link, at that time
         std::uint64_t before_word = 0;
     };
     /// A conflicting node, and its state word while its range was in the set.
@@ -372,7 +372,7 @@ auto range_skiplist<Atomics, Steps>::link_in(entry& fresh, const byte_range& whe
         for (unsigned level = 1; level != height; ++level)
             point(own.at(level), at.on[level].word);
         fresh.before = at.bottom.before;
-        fresh.before_bell = fresh.before->state_word.load(std::memory_order_relaxed);
+        fresh.before_state = fresh.before->state_word.load(std::memory_order_relaxed);
         if (lead(fresh.before->at(0), at.bottom.word, fresh.own.number)) break;
     }
     fresh.before_word = at.bottom.word;
@@ -445,7 +445,7 @@ bool range_skiplist<Atomics, Steps>::take_down(const typename pool_type::taken& 
     if (not own.at(0).compare_exchange_strong(word, word | Steps::mark, std::memory_order_acq_rel,
                                               std::memory_order_relaxed))
         return false;
-    own.state_word.store(bits::rung(state_word), std::memory_order_release);  // after the mark
+    own.state_word.store(bits::signalled(state_word), std::memory_order_release);  // after the mark
     unlink({.own = old});
     nodes_.give(old);
     return true;
@@ -469,7 +469,7 @@ template <class Atomics, class Steps>
     // The state word has not changed after this was read, so it is the same range, and was in the
     // set. The state word alone would wrap after 2^30 ranges.
     if (not bits::is_same_range(leaving.before->state_word.load(std::memory_order_relaxed),
-                                leaving.before_bell))
+                                leaving.before_state))
         return false;
     if (Steps::is_marked(word) or not Steps::is_soon_after(leaving.before_word, word)) return false;
     if (Steps::next(word) == leaving.own.number)

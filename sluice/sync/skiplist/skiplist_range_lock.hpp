@@ -196,7 +196,7 @@ void basic_skiplist_range_lock<Atomics, Steps>::unlock(const typename list::entr
         const std::uint32_t before = state_word.load(std::memory_order_seq_cst);
         // Overwrites a bit that was set since: the thread that set it sees the mark. release: after
         // the mark.
-        state_word.store(bits::rung(before), std::memory_order_release);
+        state_word.store(bits::signalled(before), std::memory_order_release);
         if ((before & bits::asleep) != 0) Atomics::wake_all(state_word);
     });
     nodes_.give(held.own);
