@@ -118,7 +118,7 @@ public:
         io::task<bool> close_task = close();
         co_return co_await std::move(close_task);
     }
-    void hang_up() { EXPECT_TRUE(socket_.close()); }
+    void close_connection() { EXPECT_TRUE(socket_.close()); }
 
 private:
     [[nodiscard]] wire::create_args for_everything() const {
@@ -191,7 +191,7 @@ protected:
     }
     ~allocations() override {
         if (loop_ == nullptr) return;
-        client_->hang_up();
+        client_->close_connection();
         server_->stop();
         io::sync_wait(*loop_, server_->done());
         std::filesystem::remove_all(folder_);

@@ -71,7 +71,7 @@ TEST_F(break_of_an_oplock, follows_the_reply_that_returns_it_to_its_client) {
     caching.contexts.durable = true;
     auto again = polite_client::for_everything();
     again.contexts.durable_reconnect = first_->create("f", caching).file;
-    first_->hang_up();
+    first_->close_connection();
     polite_client back(where_);
     ASSERT_EQ(back.log_on("u", "p"), nt_status::success);
     ASSERT_EQ(back.connect_tree("files"), nt_status::success);

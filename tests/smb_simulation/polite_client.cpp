@@ -46,7 +46,7 @@ polite_client::polite_client(world& where, std::vector<wire::signing_algorithm> 
 }
 
 polite_client::~polite_client() {
-    if (socket_.is_valid()) hang_up();
+    if (socket_.is_valid()) close_connection();
     world_.run();
     EXPECT_EQ(complaint(), "");
 }

@@ -40,7 +40,7 @@ public:
     /// Closes the connection, and runs the simulation until nothing is pending.
     ~polite_client();
     /// Closes the connection while all other clients continue.
-    void hang_up() { EXPECT_TRUE(socket_.close()); }
+    void close_connection() { EXPECT_TRUE(socket_.close()); }
     /// Sends nothing more, but continues to read.
     void fall_silent() { EXPECT_TRUE(socket_.shutdown(io::direction::out)); }
 

@@ -353,7 +353,7 @@ TEST_F(removed_user, loses_durable_opens_with_and_without_a_connection) {
     how.contexts.durable = true;
     const auto kept = client().create("a", how);
     ASSERT_TRUE(kept.contexts.durable);
-    client().hang_up();
+    client().close_connection();
     where_.clock.advance(std::chrono::seconds(1));
 
     polite_client back(where_);

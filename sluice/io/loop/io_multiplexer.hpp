@@ -444,7 +444,7 @@ protected:
 
     /// For a back end that submits many operations in one system call. While many operations
     /// complete in one pass (limits.hpp), those on sockets that receivers start are only queued.
-    void batch_crowds() noexcept { batches_crowds_ = true; }
+    void batch_starts() noexcept { batches_starts_ = true; }
 
     /// Enables several threads; a back end that implements backend_flush() calls it first.
     /// Errors: ENOMEM. Allocates: its lock.
@@ -573,11 +573,11 @@ private:
     std::unique_ptr<sharing, free_sharing> sharing_;  // null: for one thread
     initiation initiation_ = initiation::automatic;
     bool signalling_ = false;
-    bool batches_crowds_ = false;
+    bool batches_starts_ = false;
     bool refuses_all_ = false;
     bool asks_before_speculating_ = false;
-    bool is_crowded_ = false;  // the running receivers belong to one of many completions
-    int finished_ = 0;         // operations finished since the last receiver ran
+    bool is_batching_ = false;  // the running receivers belong to one of many completions
+    int finished_ = 0;          // operations finished since the last receiver ran
     int inline_left_;
     int direct_left_ = 0;  // signals that this pass of complete() may still give in the back end
     int passes_without_backend_ = 0;

@@ -104,7 +104,7 @@ bool io_multiplexer::signal(operation_record& op) noexcept {
     ENSURE(not signalling_, "timeout_io must not be called from a receiver");
     int count = 0;
     max = std::min(max, limits::completions_per_pass_max);
-    is_crowded_ = batches_crowds_ and finished_ >= limits::crowded_completions_min;
+    is_batching_ = batches_starts_ and finished_ >= limits::batching_completions_min;
     finished_ = 0;
     while (count < max) {
         operation_record* const op = ready_.pop_front();
@@ -116,7 +116,7 @@ bool io_multiplexer::signal(operation_record& op) noexcept {
         // polls, and never renews its budget, advances as well.
         if (inline_left_ <= 0) break;
     }
-    is_crowded_ = false;
+    is_batching_ = false;
     return count;
 }
 

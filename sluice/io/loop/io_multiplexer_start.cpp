@@ -21,7 +21,7 @@ bool io_multiplexer::wants_attempt(const operation_record& op, initiation how) n
     if (not half.queue.empty() or not half.may_speculate()) return false;
     if (asks_before_speculating_ and not may_speculate(op)) return false;
     if (how == initiation::speculative) return true;
-    if (is_crowded_ and op.target->native.kind == handle_kind::socket) return false;
+    if (is_batching_ and op.target->native.kind == handle_kind::socket) return false;
     if (half.skipped >= half.pause) [[likely]]
         return true;
     ++half.skipped;
@@ -42,7 +42,7 @@ bool io_multiplexer::is_usual(const operation_record& op, const registration::ha
                               initiation how) const noexcept {
     const auto word = [](auto of) { return static_cast<unsigned>(of); };
     const unsigned unusual = word(how) | word(initiation_) | word(asks_before_speculating_) |
-                             word(is_crowded_) | word(half.never_speculate) | half.pause |
+                             word(is_batching_) | word(half.never_speculate) | half.pause |
                              word(not half.queue.empty()) | word(not half.call.is_known()) |
                              word(op.kind > operation_kind::write) | (op.piece_count ^ 1U);
     static_assert(word(initiation::automatic) == 0);

@@ -34,7 +34,7 @@ public:
 
     /// Errors: EAGAIN if a thread cannot be started, ENOMEM.
     [[nodiscard]] static result<std::unique_ptr<worker_pool>> create(std::size_t threads,
-                                                                     listener& told) noexcept;
+                                                                     listener& notified) noexcept;
     worker_pool(const worker_pool&) = delete;
     worker_pool& operator=(const worker_pool&) = delete;
     /// Waits for the operations in progress; none may be queued.
@@ -63,10 +63,10 @@ private:
         std::thread thread;
     };
 
-    explicit worker_pool(listener& told) noexcept : told_(told) {}
+    explicit worker_pool(listener& notified) noexcept : notified_(notified) {}
     void work(worker& self) noexcept;
 
-    listener& told_;
+    listener& notified_;
     operation_handoff done_;
     std::vector<std::unique_ptr<worker>> workers_;
 };

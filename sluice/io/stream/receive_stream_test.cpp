@@ -72,7 +72,7 @@ protected:
     void say(std::string_view s) const {
         ASSERT_EQ(::send(pair.client.native().descriptor, s.data(), s.size(), 0), ssize_t(s.size()));
     }
-    void hang_up() { ASSERT_TRUE(pair.client.shutdown(direction::out).has_value()); }
+    void close_connection() { ASSERT_TRUE(pair.client.shutdown(direction::out).has_value()); }
     // Runs until there are no more events.
     void linger() {
         int passes = 0;
@@ -100,7 +100,7 @@ TEST_P(receive_streams, delivers_all_bytes_until_the_end_of_file) {
     say(" two");
     ASSERT_TRUE(run_until([&] { return came.text == "one two"; }));
     EXPECT_EQ(pool->in_use(), 0U);
-    hang_up();
+    close_connection();
     expect_done();
     EXPECT_EQ(came.ends, 1);
     EXPECT_EQ(came.code, 0);
@@ -118,7 +118,7 @@ TEST_P(receive_streams, bytes_are_exact_and_in_order_whatever_the_sizes) {
         if (moved > 0) sent += static_cast<std::size_t>(moved);
         if (moved < 0 or random() % 3 == 0) (void)multiplexer->try_run();
     }
-    hang_up();
+    close_connection();
     expect_done();
     EXPECT_EQ(came.ends, 1);
     EXPECT_TRUE(came.text == string_of(all));
@@ -129,7 +129,7 @@ TEST_P(receive_streams, without_a_free_buffer_it_pauses_and_resumes) {
     stream_state stream(pair.server, make_pool(2, 4), collector{&came});
     stream.start();
     say("aaaabbbbccccdddde");
-    hang_up();
+    close_connection();
     ASSERT_TRUE(run_until([&] { return came.kept.size() == 2; }));
     linger();
     EXPECT_EQ(came.text, "aaaabbbb");
@@ -187,7 +187,7 @@ TEST_P(receive_streams, cancelled_at_any_moment_it_leaves_the_rest_to_the_next) 
     came = {};
     stream_state stream(pair.server, *pool, collector{&came});
     stream.start();
-    hang_up();
+    close_connection();
     expect_done();
     EXPECT_TRUE(text + came.text == string_of(all));
 }
@@ -222,7 +222,7 @@ TEST_P(receive_streams, cancelled_by_its_receiver_and_started_again_it_continues
     };
     stream.start();
     say("aaaabbbbccccdddd");
-    hang_up();
+    close_connection();
     expect_done();
     EXPECT_EQ(came.text, "aaaabbbbccccdddd");
     EXPECT_GE(rounds, 1);
@@ -245,7 +245,7 @@ TEST_P(receive_streams, a_stream_may_be_destroyed_from_done) {
     auto stream = std::make_unique<stream_state>(pair.server, *pool, collector{&came});
     came.on_done = [&] { stream.reset(); };
     stream->start();
-    hang_up();
+    close_connection();
     expect_done();
     EXPECT_EQ(stream, nullptr);
 }

@@ -25,14 +25,14 @@ enum class completion_target : std::uint64_t {
     receive,    // a half_state: its multishot receive
     accept,     // a half_state: its multishot accept
 };
-inline constexpr std::uint64_t addressee_mask = 7;
+inline constexpr std::uint64_t completion_target_mask = 7;
 
 [[nodiscard]] inline std::uint64_t address(completion_target sort, const void* of) noexcept {
     return reinterpret_cast<std::uintptr_t>(of) | static_cast<std::uint64_t>(sort);
 }
 
 [[nodiscard]] inline void* addressed(std::uint64_t user_data) noexcept {
-    return reinterpret_cast<void*>(user_data & ~addressee_mask);  // NOLINT: made by address()
+    return reinterpret_cast<void*>(user_data & ~completion_target_mask);  // NOLINT: of address()
 }
 
 /// Frees memory shared with the kernel.
@@ -111,7 +111,7 @@ struct alignas(8) half_state {
 class multiplexer final : public io_multiplexer {
 public:
     explicit multiplexer(const uring_options& options) noexcept : options_(options) {
-        batch_crowds();
+        batch_starts();
         if (options.threads == run_by::several)
             options_.zero_copy_send_bytes_min = std::numeric_limits<std::size_t>::max();
         if (options_.zero_copy_send_bytes_min != std::numeric_limits<std::size_t>::max())

@@ -46,7 +46,7 @@ void multiplexer::take_back_refused() noexcept {
 bool multiplexer::take_back(std::uint64_t user_data) noexcept {
     constexpr int interrupted = -EINTR;
     void* const whose = addressed(user_data);
-    switch (static_cast<completion_target>(user_data & addressee_mask)) {
+    switch (static_cast<completion_target>(user_data & completion_target_mask)) {
         case completion_target::nobody:  // cancellations stay in the queue: no entry of
                                          // theirs names an operation
             break;

@@ -256,7 +256,7 @@ void multiplexer::take_completions() noexcept {
             // These two are handled without the switch: many completions of a file may come at
             // once, each of little work, and a transfer follows the call that has waited for it,
             // where an indirect jump is mispredicted.
-            const auto whom = static_cast<completion_target>(user_data & addressee_mask);
+            const auto whom = static_cast<completion_target>(user_data & completion_target_mask);
             if (whom == completion_target::file) {
                 on_file(*static_cast<operation_record*>(addressed(user_data)), outcome);
             } else if (whom == completion_target::transfer) {
@@ -270,7 +270,7 @@ void multiplexer::take_completions() noexcept {
 
 void multiplexer::on_completion(std::uint64_t user_data, int outcome, unsigned flags) noexcept {
     void* const whose = addressed(user_data);
-    switch (static_cast<completion_target>(user_data & addressee_mask)) {
+    switch (static_cast<completion_target>(user_data & completion_target_mask)) {
         case completion_target::nobody:
             break;
         case completion_target::loop:
