@@ -317,9 +317,9 @@ struct users_result {
     const serve_options& options) {
     if (options.advertise.empty())
         return [listening = addresses_for(options, usual_port)] { return own_interfaces(listening); };
-    auto told = parse_advertised(options.advertise);
-    if (not told) fail(told.error());
-    return [always = *std::move(told)] { return always; };
+    auto advertised = parse_advertised(options.advertise);
+    if (not advertised) fail(advertised.error());
+    return [always = *std::move(advertised)] { return always; };
 }
 
 // Binds the given addresses. Without a port, binds the default port if permitted.

@@ -49,8 +49,8 @@ volume_change_feed::volume_change_feed(io::io_multiplexer& multiplexer, file_sys
     : loop_(multiplexer), system_(of), threads_(threads), commits_(multiplexer) {
     auto made = io::pipe_handle::anonymous();
     if (not made or not made->reader.set_multiplexer(&multiplexer)) return;
-    bell_ = *std::move(made);
-    has_bell_ = true;
+    wake_pipe_ = *std::move(made);
+    has_wake_pipe_ = true;
 }
 
 volume_change_feed::~volume_change_feed() {
@@ -137,10 +137,10 @@ void volume_change_feed::note_end(const inode& directory) {
 }
 
 void volume_change_feed::ring() noexcept {
-    if (not has_bell_ or has_rung_.exchange(true)) return;
+    if (not has_wake_pipe_ or is_signalled_.exchange(true)) return;
     const std::array<std::byte, 1> one{};
     // If the pipe is full, the reader wakes up as well.
-    (void)bell_.writer.try_write(io::io_request<io::const_bytes_type>{.buffers = one});
+    (void)wake_pipe_.writer.try_write(io::io_request<io::const_bytes_type>{.buffers = one});
 }
 
 void volume_change_feed::forget(held_watch& which) noexcept {
@@ -173,14 +173,14 @@ io::task<bool> volume_change_feed::co_poll() noexcept {
 }
 
 io::task<bool> volume_change_feed::co_changed() noexcept {
-    if (not has_bell_) {
+    if (not has_wake_pipe_) {
         io::task<bool> polling = co_poll();
         co_return co_await std::move(polling);
     }
-    std::array<std::byte, 16> rung;
-    const io::io_request<io::bytes_type> request{.buffers = rung};
+    std::array<std::byte, 16> signals;
+    const io::io_request<io::bytes_type> request{.buffers = signals};
     for (;;) {
-        const auto woken = co_await io::co_read(bell_.reader, request, commits_at_);
+        const auto woken = co_await io::co_read(wake_pipe_.reader, request, commits_at_);
         if (woken) co_return true;
         if (woken.error() != std::errc::timed_out) {
             co_await commits_.join();
@@ -203,7 +203,7 @@ void volume_change_feed::tell() noexcept {
         commits_at_ = deadline();
         return;
     }
-    has_rung_ = false;
+    is_signalled_ = false;
     const std::scoped_lock guard(mutex_);
     note_what_was_written();
     queue_.deliver_all();

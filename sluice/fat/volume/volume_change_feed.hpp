@@ -68,9 +68,9 @@ private:
     io::call_threads* threads_;
     // A byte in this pipe wakes co_changed(). If no descriptors were available when the volume was
     // opened, there is no pipe, and co_changed() polls.
-    io::pipe_handle::pair bell_;
-    bool has_bell_ = false;
-    std::atomic<bool> has_rung_ = false;
+    io::pipe_handle::pair wake_pipe_;
+    bool has_wake_pipe_ = false;
+    std::atomic<bool> is_signalled_ = false;
 
     std::mutex written_mutex_;  // guards the members below
     std::set<inode_ptr> written_;

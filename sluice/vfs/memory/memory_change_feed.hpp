@@ -47,7 +47,7 @@ private:
     void forget(held_watch& which) noexcept;
 
     std::recursive_mutex& mutex_;
-    io::pipe_handle::pair bell_;  // a byte in it wakes co_changed()
+    io::pipe_handle::pair wake_pipe_;  // a byte in it wakes co_changed()
     std::vector<held_watch*> watches_;
     change_queue queue_;
 };
