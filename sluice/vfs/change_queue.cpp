@@ -9,7 +9,7 @@ io::task<void> change_feed::run() noexcept {
         io::task<bool> waiting = co_changed();
         const bool goes_on = co_await std::move(waiting);
         if (not goes_on) co_return;
-        tell();
+        deliver();
     }
 }
 

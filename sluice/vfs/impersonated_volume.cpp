@@ -220,7 +220,7 @@ public:
     [[nodiscard]] io::task<bool> co_changed() noexcept override {
         return owner_.behind_.changes()->co_changed();
     }
-    void tell() noexcept override { owner_.behind_.changes()->tell(); }
+    void deliver() noexcept override { owner_.behind_.changes()->deliver(); }
 
 private:
     const impersonated_volume& owner_;

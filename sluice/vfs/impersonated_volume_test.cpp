@@ -161,7 +161,7 @@ protected:
     /// Returns the paths that were reported since the last call.
     std::vector<std::string> news() {
         EXPECT_TRUE(io::sync_wait(*multiplexer, behind->changes()->co_changed()));
-        behind->changes()->tell();
+        behind->changes()->deliver();
         return std::exchange(seen.paths, {});
     }
 

@@ -196,7 +196,7 @@ io::task<bool> volume_change_feed::co_changed() noexcept {
     }
 }
 
-void volume_change_feed::tell() noexcept {
+void volume_change_feed::deliver() noexcept {
     if (commits_now_) {
         (void)system_.commit();  // as in commit_in_background()
         commits_now_ = false;

@@ -30,7 +30,7 @@ public:
     [[nodiscard]] result<std::unique_ptr<vfs::change_watch>> watch(
         vfs::node& directory, bool recursive, vfs::change_listener& listener) noexcept override;
     [[nodiscard]] io::task<bool> co_changed() noexcept override;
-    void tell() noexcept override;
+    void deliver() noexcept override;
 
     [[nodiscard]] bool is_watched() const noexcept {
         const std::scoped_lock guard(mutex_);
@@ -76,7 +76,7 @@ private:
     std::set<inode_ptr> written_;
     bool notes_written_ = false;  // there are watches
 
-    // Used only by co_changed() and tell():
+    // Used only by co_changed() and deliver():
     deadline commits_at_;  // none: no change since the last commit
     bool commits_now_ = false;
     io::task_group commits_;  // in progress on a thread; at most one

@@ -101,8 +101,8 @@ io::task<void> smb_server::run_changes(std::shared_ptr<volume_feed> of) noexcept
 
 io::task<void> smb_server::deliver_changes(vfs::volume& of) noexcept {
     vfs::change_feed& feed = *of.changes();
-    const auto tell = [&feed] {
-        feed.tell();
+    const auto deliver = [&feed] {
+        feed.deliver();
         return true;
     };
     for (;;) {
@@ -111,7 +111,7 @@ io::task<void> smb_server::deliver_changes(vfs::volume& of) noexcept {
         if (not goes_on) co_return;
         ENSURE(context_.loop().is_owner(), "changes are delivered on the first loop");
         loop_activity::begin(std::nullopt);
-        (void)co_await within_work(of.domain().run(context_.loop(), tell, vfs::waits_for_calls::yes));
+        (void)co_await within_work(of.domain().run(context_.loop(), deliver, vfs::waits_for_calls::yes));
     }
 }
 

@@ -256,7 +256,7 @@ io::task<bool> host_change_feed::co_changed() noexcept {
     co_return true;
 }
 
-void host_change_feed::tell() noexcept {
+void host_change_feed::deliver() noexcept {
     const std::scoped_lock guard(mutex_);
     dispatch();
     queue_.deliver_all();

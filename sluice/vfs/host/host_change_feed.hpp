@@ -30,8 +30,8 @@ namespace sluice::vfs {
 /// directory: the kernel does not report the removal before.
 ///
 /// Monitor. Thread safety: as change_feed; `events_`, and reading the kernel's queue, are
-/// co_changed()'s and tell()'s. A recursive watch looks through its directories with the mutex
-/// held: tell() waits for that, so it is a call of the domain, like the beginning and end of a
+/// co_changed()'s and deliver()'s. A recursive watch looks through its directories with the mutex
+/// held: deliver() waits for that, so it is a call of the domain, like the beginning and end of a
 /// watch. co_changed() never takes the mutex, because a call that does not end may hold it: the
 /// kernel's queue is open before. Invariants:
 ///   1. `places_` has every place, by the kernel's number; a number is watched as
@@ -53,7 +53,7 @@ public:
                                                                  bool recursive,
                                                                  change_listener& listener) noexcept override;
     [[nodiscard]] io::task<bool> co_changed() noexcept override;
-    void tell() noexcept override;
+    void deliver() noexcept override;
 
 private:
     class held_watch;

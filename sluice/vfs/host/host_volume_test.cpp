@@ -371,7 +371,7 @@ TEST_F(host_volume_test, a_feed_delivers_changes_before_it_has_read_all_of_many)
     int deliveries = 0;
     while (seen.changes < many_changes and seen.overflows == 0) {
         EXPECT_TRUE(io::sync_wait(*multiplexer, opened->changes()->co_changed()));
-        opened->changes()->tell();
+        opened->changes()->deliver();
         ++deliveries;
     }
     EXPECT_GT(deliveries, 1);
@@ -410,7 +410,7 @@ TEST_F(host_volume_test, a_watch_has_no_more_directories_than_its_listener_allow
 
     const auto hear = [&] {
         EXPECT_TRUE(io::sync_wait(*multiplexer, opened->changes()->co_changed()));
-        opened->changes()->tell();
+        opened->changes()->deliver();
     };
     fs::create_directory(path_of("c/beyond"));
     hear();
