@@ -148,7 +148,7 @@ io::task<outcome<void>> load_generator::connect(lane& one) noexcept {
         if (one.channels.size() != how_.channels)
             co_return failed(client_error::of_policy("bind", "fewer channels are available than requested"));
     } else {
-        io::task<outcome<owned<connection>>> dialling = dial(like.world(), at_.addresses, like.options());
+        io::task<outcome<owned<connection>>> dialling = dial(like.deps(), at_.addresses, like.options());
         auto dialled = co_await std::move(dialling);
         if (not dialled) co_return failed(dialled.error());
         one.own.push_back(dialled->release());
@@ -173,8 +173,7 @@ io::task<outcome<void>> load_generator::bind_channels(lane& one) noexcept {
     while (one.channels.size() != how_.channels) {
         connection_options options = first.options();
         options.client_guid = first.agreed().client_guid;
-        io::task<outcome<owned<connection>>> dialling =
-            dial(first.world(), at_.addresses, std::move(options));
+        io::task<outcome<owned<connection>>> dialling = dial(first.deps(), at_.addresses, std::move(options));
         auto dialled = co_await std::move(dialling);
         if (not dialled) co_return failed(dialled.error());
         one.own.push_back(dialled->release());
@@ -390,7 +389,7 @@ io::task<outcome<std::uint64_t>> load_generator::look(worker& who) noexcept {
 
 io::task<outcome<std::uint64_t>> load_generator::log_on_once() noexcept {
     connection& like = at_.first->of().first();
-    io::task<outcome<owned<connection>>> dialling = dial(like.world(), at_.addresses, like.options());
+    io::task<outcome<owned<connection>>> dialling = dial(like.deps(), at_.addresses, like.options());
     auto dialled = co_await std::move(dialling);
     if (not dialled) co_return failed(dialled.error());
     const std::unique_ptr<connection> over = dialled->release();

@@ -111,7 +111,7 @@ public:
     /// Negotiates a dialect and its parameters with the server at the other end of `socket`, which
     /// is attached to the loop. Errors: `policy` if the server does not support the required
     /// features; `status`, `io`, `protocol`.
-    [[nodiscard]] static io::task<outcome<owned<connection>>> open(dependencies world,
+    [[nodiscard]] static io::task<outcome<owned<connection>>> open(dependencies deps,
                                                                    io::socket_handle socket,
                                                                    connection_options options) noexcept;
 
@@ -121,7 +121,7 @@ public:
 
     [[nodiscard]] const agreement& agreed() const noexcept { return agreed_; }
     [[nodiscard]] const connection_options& options() const noexcept { return options_; }
-    [[nodiscard]] const dependencies& world() const noexcept { return world_; }
+    [[nodiscard]] const dependencies& deps() const noexcept { return deps_; }
 
     /// Returns the largest length of one READ or WRITE that both sides allow and the credits can
     /// pay for.
@@ -169,7 +169,7 @@ public:
     [[nodiscard]] io::task<void> close() noexcept;
 
     /// Returns the number of requests that wait for their replies.
-    [[nodiscard]] std::size_t under_way() const noexcept { return under_way_; }
+    [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_; }
     /// Returns the number of message ids that are available now.
     [[nodiscard]] std::uint32_t credits() const noexcept { return credits_; }
 
@@ -191,7 +191,7 @@ private:
         connection& of_;
     };
 
-    connection(dependencies world, io::socket_handle socket, connection_options options) noexcept;
+    connection(dependencies deps, io::socket_handle socket, connection_options options) noexcept;
 
     // connection.cpp
     [[nodiscard]] io::task<outcome<reply>> perform(wire::command code, pool_buffer memory,
@@ -201,7 +201,7 @@ private:
     [[nodiscard]] std::uint32_t payable_bytes() const noexcept;
     void grant(std::uint16_t credits) noexcept;
     void serve_credit_waits() noexcept;
-    void call_attendant() noexcept;
+    void post_deferred_work() noexcept;
     void attend() noexcept;
     void finish() noexcept;
     [[nodiscard]] exchange* find(std::uint64_t message_id) noexcept;
@@ -242,15 +242,15 @@ private:
     void answer(exchange& one, const reply& with) noexcept;
     [[nodiscard]] std::size_t frame_bytes_max() const noexcept;
 
-    dependencies world_;
+    dependencies deps_;
     connection_options options_;
     agreement agreed_;
     io::socket_handle socket_;
     io::receive_low_water low_water_{socket_};
     buffer_pool memory_{limits::kept_bytes_max};
     io::task_group tasks_;
-    deferred_work attendant_{*this};
-    bool attendant_called_ = false;
+    deferred_work deferred_work_{*this};
+    bool is_work_posted_ = false;
     channel_security security_;
     auth::preauth_integrity* hashes_next_ = nullptr;
 
@@ -261,9 +261,9 @@ private:
     std::uint64_t next_message_id_ = 0;
     std::uint64_t skipped_from_ = 0;
     std::uint32_t skipped_ = 0;
-    std::size_t under_way_ = 0;
+    std::size_t in_flight_ = 0;
     std::size_t direct_readers_ = 0;  // large READs among them
-    std::size_t async_under_way_ = 0;
+    std::size_t async_in_flight_ = 0;
     std::array<table_bucket, table_size> table_;
     intrusive_list<credit_wait, &credit_wait::link_> credit_waits_;
 
