@@ -138,7 +138,7 @@ protected:
     const std::vector<std::byte> data_ = pattern(5 << 20);
     rig world_;
     std::optional<logged_on> client_;
-    std::optional<owned<remote_file>> file_;
+    std::optional<not_null_ptr<remote_file>> file_;
 };
 INSTANTIATE_TEST_SUITE_P(to_a_client, large_file, testing::Bool(),
                          [](const auto& which) { return which.param ? "that_signs" : "that_does_not_sign"; });

@@ -88,7 +88,7 @@ private:
         const open_options how{.shares = smb::wire::share_access::read | smb::wire::share_access::write |
                                          smb::wire::share_access::remove,
                                .options = smb::wire::create_options::non_directory_file};
-        io::task<outcome<owned<remote_file>>> opening = share_.tree().open(file.from.path, how);
+        io::task<outcome<not_null_ptr<remote_file>>> opening = share_.tree().open(file.from.path, how);
         const auto remote = co_await std::move(opening);
         if (not remote) co_return remote.error().message();
         const auto directory = io::path_handle::open(directory_of(file.to));

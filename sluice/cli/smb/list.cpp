@@ -74,7 +74,7 @@ io::task<transferred<std::uint64_t>> show(remote_share& share, const std::string
     const open_options how{.shares = smb::wire::share_access::read | smb::wire::share_access::write |
                                      smb::wire::share_access::remove,
                            .options = smb::wire::create_options::non_directory_file};
-    io::task<outcome<owned<remote_file>>> opening = share.tree().open(path, how);
+    io::task<outcome<not_null_ptr<remote_file>>> opening = share.tree().open(path, how);
     const auto remote = co_await std::move(opening);
     if (not remote) co_return std::unexpected(transfer_error{.remote = remote.error(), .local = {}});
     const byte_taker take = [](bytes_view bytes, std::uint64_t) -> result<void> {

@@ -148,16 +148,17 @@ io::task<outcome<void>> load_generator::connect(lane& one) noexcept {
         if (one.channels.size() != how_.channels)
             co_return failed(client_error::of_policy("bind", "fewer channels are available than requested"));
     } else {
-        io::task<outcome<owned<connection>>> dialling = dial(like.deps(), at_.addresses, like.options());
+        io::task<outcome<not_null_ptr<connection>>> dialling =
+            dial(like.deps(), at_.addresses, like.options());
         auto dialled = co_await std::move(dialling);
         if (not dialled) co_return failed(dialled.error());
         one.own.push_back(dialled->release());
         const smb::auth::credentials who = copy_of(at_.who);
-        io::task<outcome<owned<session>>> logging_on = session::log_on(*one.own.front(), who);
+        io::task<outcome<not_null_ptr<session>>> logging_on = session::log_on(*one.own.front(), who);
         auto logged_on = co_await std::move(logging_on);
         if (not logged_on) co_return failed(logged_on.error());
         one.own_session = logged_on->release();
-        io::task<outcome<owned<tree>>> joining = tree::connect(*one.own_session, at_.share);
+        io::task<outcome<not_null_ptr<tree>>> joining = tree::connect(*one.own_session, at_.share);
         auto joined = co_await std::move(joining);
         if (not joined) co_return failed(joined.error());
         one.own_tree = joined->release();
@@ -173,7 +174,8 @@ io::task<outcome<void>> load_generator::bind_channels(lane& one) noexcept {
     while (one.channels.size() != how_.channels) {
         connection_options options = first.options();
         options.client_guid = first.agreed().client_guid;
-        io::task<outcome<owned<connection>>> dialling = dial(first.deps(), at_.addresses, std::move(options));
+        io::task<outcome<not_null_ptr<connection>>> dialling =
+            dial(first.deps(), at_.addresses, std::move(options));
         auto dialled = co_await std::move(dialling);
         if (not dialled) co_return failed(dialled.error());
         one.own.push_back(dialled->release());
@@ -188,7 +190,7 @@ io::task<outcome<void>> load_generator::bind_channels(lane& one) noexcept {
 
 // Writes the whole large file, so that reads return data and writes do not change the size.
 io::task<outcome<void>> load_generator::fill(lane& one) noexcept {
-    io::task<outcome<owned<remote_file>>> opening =
+    io::task<outcome<not_null_ptr<remote_file>>> opening =
         one.share->open(one.folder + "/big", for_data(create_disposition::open_if));
     auto opened = co_await std::move(opening);
     if (not opened) co_return failed(opened.error());
@@ -213,7 +215,7 @@ io::task<outcome<void>> load_generator::put_missing(lane& one) noexcept {
     const bool needs_all = counts_files() or how_.kind == load_kind::list;
     const unsigned count = needs_all ? how_.files : 1;
     for (unsigned number = 0; number != count; ++number) {
-        io::task<outcome<owned<remote_file>>> opening =
+        io::task<outcome<not_null_ptr<remote_file>>> opening =
             one.share->open(small_name(one, number), for_data(create_disposition::open_if));
         auto opened = co_await std::move(opening);
         if (not opened) co_return failed(opened.error());
@@ -336,7 +338,7 @@ io::task<outcome<std::uint64_t>> load_generator::with_small_file(worker& who) no
                            ? fmt::format("{}/new{}", who.in->folder, who.in->next++)
                            : small_name(*who.in, who.item);
     const open_options how = for_data(makes ? create_disposition::overwrite_if : create_disposition::open);
-    io::task<outcome<owned<remote_file>>> opening = who.in->share->open(std::move(name), how);
+    io::task<outcome<not_null_ptr<remote_file>>> opening = who.in->share->open(std::move(name), how);
     auto opened = co_await std::move(opening);
     if (not opened) co_return failed(opened.error());
     const std::unique_ptr<remote_file> file = opened->release();
@@ -373,7 +375,7 @@ io::task<outcome<std::uint64_t>> load_generator::look(worker& who) noexcept {
         if (not listed) co_return failed(listed.error());
         co_return std::uint64_t{0};
     }
-    io::task<outcome<owned<remote_file>>> opening = who.in->share->open(
+    io::task<outcome<not_null_ptr<remote_file>>> opening = who.in->share->open(
         small_name(*who.in, 0), {.shares = smb::wire::share_access::read | smb::wire::share_access::write});
     auto opened = co_await std::move(opening);
     if (not opened) co_return failed(opened.error());
@@ -389,12 +391,12 @@ io::task<outcome<std::uint64_t>> load_generator::look(worker& who) noexcept {
 
 io::task<outcome<std::uint64_t>> load_generator::log_on_once() noexcept {
     connection& like = at_.first->of().first();
-    io::task<outcome<owned<connection>>> dialling = dial(like.deps(), at_.addresses, like.options());
+    io::task<outcome<not_null_ptr<connection>>> dialling = dial(like.deps(), at_.addresses, like.options());
     auto dialled = co_await std::move(dialling);
     if (not dialled) co_return failed(dialled.error());
     const std::unique_ptr<connection> over = dialled->release();
     const smb::auth::credentials who = copy_of(at_.who);
-    io::task<outcome<owned<session>>> logging_on = session::log_on(*over, who);
+    io::task<outcome<not_null_ptr<session>>> logging_on = session::log_on(*over, who);
     auto logged_on = co_await std::move(logging_on);
     outcome<std::uint64_t> ended = std::uint64_t{0};
     if (logged_on) {

@@ -171,7 +171,7 @@ private:
         auto usual = co_await std::move(opening);
         if (usual or usual.error().is_of_connection()) co_return std::move(usual);
         const std::string name = joined_path(directory, names_.fresh_name());
-        io::task<outcome<owned<remote_file>>> creating =
+        io::task<outcome<not_null_ptr<remote_file>>> creating =
             share_.tree().open(name, exclusively(smb::wire::create_disposition::create));
         auto created = co_await std::move(creating);
         if (not created) co_return failed(created.error());
@@ -182,13 +182,13 @@ private:
     // it.
     io::task<outcome<partial>> open_usual(std::string name, const original& of) noexcept {
         for (unsigned i = 0;; ++i) {
-            io::task<outcome<owned<remote_file>>> creating =
+            io::task<outcome<not_null_ptr<remote_file>>> creating =
                 share_.tree().open(name, exclusively(smb::wire::create_disposition::create));
             auto created = co_await std::move(creating);
             if (created) co_return partial{.file = created->release(), .is_marked = true};
             const bool exists = created.error().status() == nt_status::object_name_collision;
             if (not exists or i + 1 == open_attempts_max) co_return failed(created.error());
-            io::task<outcome<owned<remote_file>>> opening = open_released(name);
+            io::task<outcome<not_null_ptr<remote_file>>> opening = open_released(name);
             auto opened = co_await std::move(opening);
             if (not opened and opened.error().status() == nt_status::object_name_not_found) continue;
             if (not opened) co_return failed(opened.error());
@@ -210,11 +210,11 @@ private:
 
     // Opens a leftover. With --resume, waits while the server still has it open for a lost
     // connection.
-    io::task<outcome<owned<remote_file>>> open_released(std::string name) noexcept {
+    io::task<outcome<not_null_ptr<remote_file>>> open_released(std::string name) noexcept {
         auto pause = release_pause_min;
         auto waited = std::chrono::milliseconds(0);
         for (;;) {
-            io::task<outcome<owned<remote_file>>> opening =
+            io::task<outcome<not_null_ptr<remote_file>>> opening =
                 share_.tree().open(name, exclusively(smb::wire::create_disposition::open));
             auto opened = co_await std::move(opening);
             const bool is_held = not opened and opened.error().status() == nt_status::sharing_violation;

@@ -21,8 +21,8 @@ connection::~connection() {
     ENSURE(tasks_.size() == 0 and not is_work_posted_, "connection destroyed before close()");
 }
 
-io::task<outcome<owned<connection>>> connection::open(dependencies deps, io::socket_handle socket,
-                                                      connection_options options) noexcept {
+io::task<outcome<not_null_ptr<connection>>> connection::open(dependencies deps, io::socket_handle socket,
+                                                             connection_options options) noexcept {
     std::unique_ptr<connection> fresh(new connection(deps, std::move(socket), std::move(options)));
     fresh->running_ = 2;
     fresh->tasks_.spawn(fresh->send_all());
@@ -30,7 +30,7 @@ io::task<outcome<owned<connection>>> connection::open(dependencies deps, io::soc
     fresh->tasks_.spawn(fresh->watch());
     io::task<outcome<void>> agreeing = fresh->negotiate();
     const outcome<void> agreed = co_await std::move(agreeing);
-    if (agreed) co_return owned(std::move(fresh));
+    if (agreed) co_return not_null_ptr(std::move(fresh));
     io::task<void> close_task = io::uncancelled(fresh->close());
     co_await std::move(close_task);
     co_return failed(agreed.error());

@@ -16,7 +16,7 @@
 #include "sluice/smb/client/channel_security.hpp"
 #include "sluice/smb/client/exchange.hpp"
 #include "sluice/smb/client/limits.hpp"
-#include "sluice/smb/client/owned.hpp"
+#include "sluice/smb/client/not_null_ptr.hpp"
 #include "sluice/smb/wire/message/frame.hpp"
 #include "sluice/smb/wire/message/negotiate.hpp"
 
@@ -111,9 +111,8 @@ public:
     /// Negotiates a dialect and its parameters with the server at the other end of `socket`, which
     /// is attached to the loop. Errors: `policy` if the server does not support the required
     /// features; `status`, `io`, `protocol`.
-    [[nodiscard]] static io::task<outcome<owned<connection>>> open(dependencies deps,
-                                                                   io::socket_handle socket,
-                                                                   connection_options options) noexcept;
+    [[nodiscard]] static io::task<outcome<not_null_ptr<connection>>> open(
+        dependencies deps, io::socket_handle socket, connection_options options) noexcept;
 
     connection(const connection&) = delete;
     connection& operator=(const connection&) = delete;

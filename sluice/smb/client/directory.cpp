@@ -81,7 +81,7 @@ io::task<outcome<std::vector<directory_entry>>> list(tree& in, std::string path)
         .access = wire::access_mask::list_directory | wire::access_mask::read_attributes,
         .shares = wire::share_access::read | wire::share_access::write | wire::share_access::remove,
         .options = wire::create_options::directory_file};
-    io::task<outcome<owned<remote_file>>> opening = in.open(std::move(path), how);
+    io::task<outcome<not_null_ptr<remote_file>>> opening = in.open(std::move(path), how);
     const auto folder = co_await std::move(opening);
     if (not folder) co_return failed(folder.error());
     io::task<outcome<std::vector<directory_entry>>> listing = list(**folder);

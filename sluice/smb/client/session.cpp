@@ -29,7 +29,8 @@ constexpr const char* step = "log on";
 
 }  // namespace
 
-io::task<outcome<owned<session>>> session::log_on(connection& first, const auth::credentials& who) noexcept {
+io::task<outcome<not_null_ptr<session>>> session::log_on(connection& first,
+                                                         const auth::credentials& who) noexcept {
     std::unique_ptr<session> fresh(new session(first));
     first.secure({});
     io::task<outcome<set_up>> exchanging = fresh->exchange_tokens(first, who, false);
@@ -40,7 +41,7 @@ io::task<outcome<owned<session>>> session::log_on(connection& first, const auth:
         first.break_soon(taken.error());
         co_return failed(taken.error());
     }
-    co_return owned(std::move(fresh));
+    co_return not_null_ptr(std::move(fresh));
 }
 
 // Exchanges the tokens of a setup. The last reply is in the connection's memory, so the caller

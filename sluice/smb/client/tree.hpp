@@ -31,11 +31,13 @@ class tree final : public tree_connection {
 public:
     /// Connects to \\server\share. With 3.0 and 3.0.2 it also validates NEGOTIATE. Errors: `status`
     /// (`bad_network_name`, `access_denied`), `policy` if the share does not contain files.
-    [[nodiscard]] static io::task<outcome<owned<tree>>> connect(session& in, std::string_view share) noexcept;
+    [[nodiscard]] static io::task<outcome<not_null_ptr<tree>>> connect(session& in,
+                                                                       std::string_view share) noexcept;
 
     /// Opens or creates a file or directory. Errors: `status`; `policy` for a name that is not
     /// UTF-8 or too long.
-    [[nodiscard]] io::task<outcome<owned<remote_file>>> open(std::string path, open_options how) noexcept;
+    [[nodiscard]] io::task<outcome<not_null_ptr<remote_file>>> open(std::string path,
+                                                                    open_options how) noexcept;
 
     /// Returns the status of a file by opening it without access. Errors: as open().
     [[nodiscard]] io::task<outcome<file_status>> status(std::string path) noexcept;
