@@ -45,7 +45,7 @@ private:
 /// subject pays for them; so mounts discard nothing.
 class fat_image {
 public:
-    fat_image(std::uint64_t bytes, const fat::format_options& how, const char* folder = "/dev/shm");
+    fat_image(std::uint64_t bytes, const fat::format_options& how, const char* directory = "/dev/shm");
 
     [[nodiscard]] int descriptor() const noexcept { return file_.descriptor(); }
     /// Returns a path for other programs, valid while this object exists.

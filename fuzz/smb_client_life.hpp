@@ -55,8 +55,8 @@ private:
         count(co_await std::move(asking));
         auto with_files = use_file(in);
         co_await std::move(with_files);
-        auto with_folders = use_folder(in);
-        co_await std::move(with_folders);
+        auto with_directories = use_directory(in);
+        co_await std::move(with_directories);
         auto leaving = in.disconnect();
         co_await std::move(leaving);
         auto logging_off = (*logged_on)->log_off();
@@ -94,8 +94,8 @@ private:
         count(co_await std::move(close_task));
     }
 
-    io::task<void> use_folder(tree& in) {
-        auto making = in.make_folder("d");
+    io::task<void> use_directory(tree& in) {
+        auto making = in.create_directory("d");
         count(co_await std::move(making));
         auto renaming = in.rename("f", "d/g", true);
         count(co_await std::move(renaming));

@@ -82,9 +82,9 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "usage: %s fuzz/seeds\n", argv[0]);
         return 2;
     }
-    const std::filesystem::path folder = std::filesystem::path(argv[1]) / "smb_client";
-    std::filesystem::create_directories(folder);
+    const std::filesystem::path directory = std::filesystem::path(argv[1]) / "smb_client";
+    std::filesystem::create_directories(directory);
     for (std::uint8_t choice = 0; choice != 4; ++choice)
-        std::ofstream(folder / ("dialect_" + std::to_string(choice)), std::ios::binary) << record(choice);
+        std::ofstream(directory / ("dialect_" + std::to_string(choice)), std::ios::binary) << record(choice);
     return 0;
 }

@@ -189,10 +189,10 @@ private:
 result<std::unique_ptr<shared_locks>> shared_locks::open(const std::string& path) {
     auto entities = fsmutex::byte_ranges::open({}, path);
     if (not entities) return failure(entities.error());
-    const std::string folder = path + ".d";
-    const auto made = io::directory_handle::open({}, folder, io::mode::none, io::creation::if_needed);
+    const std::string directory = path + ".d";
+    const auto made = io::directory_handle::open({}, directory, io::mode::none, io::creation::if_needed);
     if (not made) return failure(made.error());
-    auto lock_byte_files = io::path_handle::open(folder);
+    auto lock_byte_files = io::path_handle::open(directory);
     if (not lock_byte_files) return failure(lock_byte_files.error());
     return std::unique_ptr<shared_locks>(new shared_locks(*std::move(entities), *std::move(lock_byte_files)));
 }

@@ -27,24 +27,24 @@ using smb::wire::operator|;
 
 constexpr vfs::file_key some_file{.volume = 1, .file = 0xabc};
 
-class servers_of_one_folder : public testing::Test {
+class servers_of_one_directory : public testing::Test {
 protected:
-    servers_of_one_folder() {
+    servers_of_one_directory() {
         std::string pattern = (std::filesystem::temp_directory_path() / "sluice-peers-XXXXXX").string();
-        folder = mkdtemp(pattern.data());
+        directory = mkdtemp(pattern.data());
     }
-    ~servers_of_one_folder() override { std::filesystem::remove_all(folder); }
+    ~servers_of_one_directory() override { std::filesystem::remove_all(directory); }
 
     [[nodiscard]] std::unique_ptr<shared_locks> server() const {
-        auto opened = shared_locks::open((folder / "locks").string());
+        auto opened = shared_locks::open((directory / "locks").string());
         EXPECT_TRUE(opened) << opened.error().message();
         return *std::move(opened);
     }
     [[nodiscard]] bool has_lock_byte_files() const {
-        return not std::filesystem::is_empty(folder / "locks.d");
+        return not std::filesystem::is_empty(directory / "locks.d");
     }
 
-    std::filesystem::path folder;
+    std::filesystem::path directory;
 };
 
 [[nodiscard]] sharing sharing_of(unsigned bits) {
@@ -64,7 +64,7 @@ protected:
     return static_cast<bool>(into);
 }
 
-TEST_F(servers_of_one_folder, share_a_file_exactly_as_the_opens_of_one_server_do) {
+TEST_F(servers_of_one_directory, share_a_file_exactly_as_the_opens_of_one_server_do) {
     const auto first = server();
     const auto second = server();
     share_mode_lock_bytes at_first(first->file(some_file));
@@ -81,7 +81,7 @@ TEST_F(servers_of_one_folder, share_a_file_exactly_as_the_opens_of_one_server_do
     EXPECT_FALSE(has_lock_byte_files()) << "no lock-byte file remains of a file that is not open";
 }
 
-TEST_F(servers_of_one_folder, share_a_file_among_many_opens_as_one_server_would) {
+TEST_F(servers_of_one_directory, share_a_file_among_many_opens_as_one_server_would) {
     struct held_open {
         std::size_t server;
         sharing how;
@@ -118,7 +118,8 @@ TEST_F(servers_of_one_folder, share_a_file_among_many_opens_as_one_server_would)
     EXPECT_FALSE(has_lock_byte_files());
 }
 
-TEST_F(servers_of_one_folder, refuse_opens_of_files_pending_removal_and_removals_of_files_with_open_streams) {
+TEST_F(servers_of_one_directory,
+       refuse_opens_of_files_pending_removal_and_removals_of_files_with_open_streams) {
     const auto first = server();
     const auto second = server();
     share_mode_lock_bytes at_first(first->file(some_file));
@@ -140,7 +141,7 @@ TEST_F(servers_of_one_folder, refuse_opens_of_files_pending_removal_and_removals
     EXPECT_EQ(at_first.claim(terms_of_file(reads), late), share_mode_lock_byte::none);
 }
 
-TEST_F(servers_of_one_folder, have_exclusive_use_of_a_file_only_while_no_other_server_has_it_open) {
+TEST_F(servers_of_one_directory, have_exclusive_use_of_a_file_only_while_no_other_server_has_it_open) {
     const auto first = server();
     const auto second = server();
     const auto at_first = first->file(some_file);
@@ -164,7 +165,7 @@ TEST_F(servers_of_one_folder, have_exclusive_use_of_a_file_only_while_no_other_s
               share_mode_lock_byte::none);
 }
 
-TEST_F(servers_of_one_folder, lose_the_opens_and_locks_of_a_killed_server) {
+TEST_F(servers_of_one_directory, lose_the_opens_and_locks_of_a_killed_server) {
     const auto mine = server();
     share_mode_lock_bytes at_mine(mine->file(some_file));
     int ready[2];
@@ -200,7 +201,7 @@ TEST_F(servers_of_one_folder, lose_the_opens_and_locks_of_a_killed_server) {
 }
 
 // Two servers with two opens each, against one table of all four.
-class locks_of_two_servers : public servers_of_one_folder {
+class locks_of_two_servers : public servers_of_one_directory {
 protected:
     locks_of_two_servers() {
         for (std::size_t i = 0; i != 2; ++i) {

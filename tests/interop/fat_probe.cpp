@@ -126,13 +126,13 @@ std::string line_of(file_system& fs, const std::string& path, const std::string&
 
 std::string listing_of(file_system& fs, const std::string& path) {
     std::string all;
-    const auto folder = fs.find(path).value();
+    const auto directory = fs.find(path).value();
     for (std::uint32_t slot = 0;;) {
-        const auto next = fs.list(*folder, slot).value();
+        const auto next = fs.list(*directory, slot).value();
         if (not next) return all;
         slot = next->slot + 1;
         const std::string full = path.empty() ? next->name : path + '/' + next->name;
-        const name_entry& entry = *folder->content->at(next->slot);
+        const name_entry& entry = *directory->content->at(next->slot);
         all += line_of(fs, full, entry.alias.empty() ? fold(entry.name) : entry.alias);
         if (next->status.is_directory) all += listing_of(fs, full);
     }

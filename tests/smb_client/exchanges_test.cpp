@@ -210,8 +210,8 @@ TEST(client, creates_lists_renames_and_removes) {
     logged_on client(world);
     ASSERT_FALSE(client.error);
     tree& share = *client.tree;
-    ASSERT_TRUE(world.wait_for(share.make_folder("a")));
-    const auto again = world.wait_for(share.make_folder("a"));
+    ASSERT_TRUE(world.wait_for(share.create_directory("a")));
+    const auto again = world.wait_for(share.create_directory("a"));
     ASSERT_FALSE(again);
     EXPECT_EQ(again.error().status(), nt_status::object_name_collision);
     std::vector<std::string> names;
@@ -243,7 +243,7 @@ TEST(client, creates_lists_renames_and_removes) {
     const auto status = world.wait_for(share.status("b"));
     ASSERT_TRUE(status);
     EXPECT_EQ(status->end_of_file_bytes, 3U);
-    EXPECT_FALSE(is_folder(*status));
+    EXPECT_FALSE(is_directory(*status));
 }
 
 TEST(client, sets_sizes_and_times) {

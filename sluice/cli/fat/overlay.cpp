@@ -21,10 +21,10 @@ struct overlay_arguments {
 };
 
 // Names are durable only when their directory is.
-void sync_folder_of(const std::string& path) {
-    const fs::path folder = fs::absolute(path).parent_path();
-    auto opened = value_or_fail(io::directory_handle::open({}, folder.string()), folder.string());
-    succeed_or_fail(opened.barrier(), folder.string());
+void sync_directory_of(const std::string& path) {
+    const fs::path directory = fs::absolute(path).parent_path();
+    auto opened = value_or_fail(io::directory_handle::open({}, directory.string()), directory.string());
+    succeed_or_fail(opened.barrier(), directory.string());
 }
 
 void write_marker(const std::string& image, const std::string& overlay) {
@@ -37,11 +37,11 @@ void write_marker(const std::string& image, const std::string& overlay) {
     if (not written) fail_fat(fat_message(written.error(), path));
     const auto durable = file.barrier(io::barrier_kind::wait_all);
     if (not durable) fail_fat(fat_message(durable.error(), path));
-    sync_folder_of(path);
+    sync_directory_of(path);
 }
 
 void remove_marker(const std::string& image) {
-    if (fs::remove(commit_marker_of(image))) sync_folder_of(image);
+    if (fs::remove(commit_marker_of(image))) sync_directory_of(image);
 }
 
 std::unique_ptr<overlay_file> open_overlay(const overlay_arguments& arguments, fat::device& image,

@@ -13,7 +13,7 @@ namespace sluice::lock_benchmark {
 /// The place of a process: a directory of the benchmark, its number among all processes, and the
 /// numbers to lock.
 struct standing {
-    std::string folder;
+    std::string directory;
     unsigned process = 0;
     unsigned processes = 1;
     std::vector<std::uint64_t> numbers;  // ascending
@@ -59,11 +59,11 @@ struct outcome {
 
 [[nodiscard]] bool takes_part(const benchmark_subject& who, const cell& where) noexcept;
 
-/// The processes of one cell, ready to start, in a new directory inside `folder`, which the
+/// The processes of one cell, ready to start, in a new directory inside `directory`, which the
 /// destructor removes. Errors: ends the program if it cannot be created.
 class round {
 public:
-    round(const benchmark_subject& who, const cell& where, const std::string& folder);
+    round(const benchmark_subject& who, const cell& where, const std::string& directory);
     round(const round&) = delete;
     round& operator=(const round&) = delete;
     ~round();
@@ -74,7 +74,7 @@ public:
     [[nodiscard]] outcome end();
 
 private:
-    std::string folder_;
+    std::string directory_;
     worker_processes workers_;
 };
 

@@ -25,7 +25,7 @@ struct list_arguments {
 
 [[nodiscard]] std::string attribute_text(const file_status& status) {
     std::string text = "-----";
-    if (is_folder(status)) text[0] = 'd';
+    if (is_directory(status)) text[0] = 'd';
     if (is_link(status)) text[0] = 'l';
     if (has(status.attributes, file_attributes::read_only)) text[1] = 'r';
     if (has(status.attributes, file_attributes::hidden)) text[2] = 'h';
@@ -35,7 +35,8 @@ struct list_arguments {
 }
 
 void print(const remote_entry& entry, std::size_t prefix, bool is_long) {
-    const std::string text = terminal_text(entry.path.substr(prefix)) + (is_folder(entry.status) ? "/" : "");
+    const std::string text =
+        terminal_text(entry.path.substr(prefix)) + (is_directory(entry.status) ? "/" : "");
     if (not is_long) {
         fmt::print("{}\n", text);
         return;
@@ -50,7 +51,7 @@ void run_ls(const list_arguments& arguments) {
     const std::string& path = share.url().path;
     const auto status = share.run(share.tree().status(path));
     if (not status) share.fail(path, status.error().message());
-    if (not is_folder(*status)) {
+    if (not is_directory(*status)) {
         const std::size_t slash = path.rfind('/');
         return print({.path = path, .status = *status}, slash + 1, arguments.is_long);
     }

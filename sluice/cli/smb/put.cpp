@@ -333,9 +333,9 @@ private:
     return std::string(vfs::shown_name(name, storage));
 }
 
-void make_folder(remote_share& share, const std::string& path) {
+void create_directory(remote_share& share, const std::string& path) {
     if (path.empty()) return;
-    const auto made = share.run(share.tree().make_folder(path));
+    const auto made = share.run(share.tree().create_directory(path));
     if (not made and made.error().status() != nt_status::object_name_collision)
         share.fail(path, made.error().message());
 }
@@ -349,7 +349,7 @@ public:
         std::error_code why;
         const fs::file_status status = fs::status(from, why);
         if (not fs::exists(status)) share_.fail(to, from.string() + ": No such file or directory");
-        if (fs::is_directory(status)) return add_folder(from, to);
+        if (fs::is_directory(status)) return add_directory(from, to);
         add_file(from, to);
     }
 
@@ -367,16 +367,16 @@ private:
             .push_back({.from = from, .to = to, .bytes = bytes, .may_replace = is_first});
     }
 
-    void add_folder(const fs::path& from, const std::string& to) {
+    void add_directory(const fs::path& from, const std::string& to) {
         if (not is_recursive_)
             share_.fail(to, from.string() + ": is a directory; use -r to copy directories recursively");
-        make_folder(share_, to);
+        create_directory(share_, to);
         for (const auto& each : fs::directory_iterator(from)) {
             const std::string below = joined_path(to, shown(each.path().filename().string()));
             if (each.is_symlink() or not(each.is_directory() or each.is_regular_file()))
                 share_.complain(below, each.path().string() + ": skipped: neither a file nor a directory");
             else if (each.is_directory())
-                add_folder(each.path(), below);
+                add_directory(each.path(), below);
             else if (partial_names::is_one(each.path().filename().string()))
                 share_.complain(below,
                                 each.path().string() + ": skipped: the partial file of an interrupted copy");
@@ -408,7 +408,7 @@ void run_put(const put_arguments& arguments) {
     const std::string& path = share.url().path;
     const auto there = share.run(share.tree().status(path));
     if (not there and there.error().is_of_connection()) share.fail(path, there.error().message());
-    const bool is_into = there and is_folder(*there);
+    const bool is_into = there and is_directory(*there);
     if (arguments.operands.size() > 2 and not is_into)
         share.fail(path, "not a directory; several sources require a directory as the target");
     gathering gathered(share, arguments.how.is_recursive);

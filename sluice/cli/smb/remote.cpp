@@ -71,8 +71,8 @@ void fail_remote(const char* command, const std::string& why) {
     leave(exit_code::failure);
 }
 
-std::string joined_path(const std::string& folder, const std::string& name) {
-    return folder.empty() ? name : folder + "/" + name;
+std::string joined_path(const std::string& directory, const std::string& name) {
+    return directory.empty() ? name : directory + "/" + name;
 }
 
 remote_share::remote_share(const char* command, const std::string& url, const remote_options& options)

@@ -209,7 +209,7 @@ io::task<outcome<file_status>> tree::status(std::string path) noexcept {
     co_return co_await std::move(touching);
 }
 
-io::task<outcome<void>> tree::make_folder(std::string path) noexcept {
+io::task<outcome<void>> tree::create_directory(std::string path) noexcept {
     const open_options how{.access = wire::access_mask::read_attributes,
                            .shares = everybody,
                            .disposition = wire::create_disposition::create,
@@ -220,12 +220,12 @@ io::task<outcome<void>> tree::make_folder(std::string path) noexcept {
     co_return outcome<void>{};
 }
 
-io::task<outcome<void>> tree::remove(std::string path, bool is_of_folder) noexcept {
+io::task<outcome<void>> tree::remove(std::string path, bool is_of_directory) noexcept {
     const open_options how{.access = wire::access_mask::delete_object | wire::access_mask::read_attributes,
                            .shares = everybody,
                            .options = wire::create_options::open_reparse_point |
-                                      (is_of_folder ? wire::create_options::directory_file
-                                                    : wire::create_options::non_directory_file)};
+                                      (is_of_directory ? wire::create_options::directory_file
+                                                       : wire::create_options::non_directory_file)};
     io::task<outcome<not_null_ptr<remote_file>>> opening = open(std::move(path), how);
     const auto opened = co_await std::move(opening);
     if (not opened) co_return failed(opened.error());

@@ -43,11 +43,11 @@ public:
     [[nodiscard]] io::task<outcome<file_status>> status(std::string path) noexcept;
 
     /// Creates a directory. Errors: as open(): `object_name_collision` if the name exists.
-    [[nodiscard]] io::task<outcome<void>> make_folder(std::string path) noexcept;
+    [[nodiscard]] io::task<outcome<void>> create_directory(std::string path) noexcept;
 
     /// Removes a file or an empty directory. For a link, removes the link, not its target. Errors:
     /// as open(); `directory_not_empty`; `cannot_delete` if it is read-only.
-    [[nodiscard]] io::task<outcome<void>> remove(std::string path, bool is_of_folder) noexcept;
+    [[nodiscard]] io::task<outcome<void>> remove(std::string path, bool is_of_directory) noexcept;
 
     /// Renames a file or directory within the share. Errors: as open(); `object_name_collision`
     /// unless `replaces`.

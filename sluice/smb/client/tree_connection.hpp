@@ -9,7 +9,7 @@ namespace sluice::smb::client {
 /// The attributes, sizes and times that a server returns when it opens or closes a file.
 using file_status = wire::open_information;
 
-[[nodiscard]] inline bool is_folder(const file_status& status) noexcept {
+[[nodiscard]] inline bool is_directory(const file_status& status) noexcept {
     return wire::has(status.attributes, wire::file_attributes::directory);
 }
 [[nodiscard]] inline bool is_link(const file_status& status) noexcept {

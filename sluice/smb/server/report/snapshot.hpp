@@ -64,7 +64,7 @@ struct loop_status {
 
 struct share_status {
     std::string name;
-    std::string source;  // the folder or image
+    std::string source;  // the directory or image
     bool is_read_only = false;
     bool requires_encryption = false;
     bool is_hidden = false;
