@@ -240,7 +240,7 @@ def bench_loads(options, local):
             ("open", remove, ()), ("create", nothing, ()), ("random-read", remove, ("--file-size", "64MB")),
             ("random-write", nothing, ("--file-size", "64MB")), ("echo", remove, ()),
             ("log-on", nothing, ("--depth", "1"))):  # with more at once Samba 4.17 leaves some unanswered for a minute
-        unit = {"put": "file", "get": "file", "delete": "file", "log-on": "log-on", "echo": "echo", "list": "listing"}
+        unit = {"put": "file", "get": "file", "delete": "file", "log-on": "logon", "echo": "echo", "list": "listing"}
         for name, depth in (("", ()), ("_busy", ("--depth", str(BUSY_DEPTH)))):
             if name and workload in ("list", "log-on"):
                 continue  # long enough to keep any server busy; one at a time
@@ -300,13 +300,13 @@ def single_operations(options, local):
             run_smbclient(server, "quit", local)
         return LOG_ONS
 
-    yield Workload("log_on", "us/log-on", 1_000_000, nothing, log_on)
+    yield Workload("log_on", "us/logon", 1_000_000, nothing, log_on)
     if not shutil.which("smbtorture"):
         print("smb: smbtorture is not installed (Debian package samba-testsuite): skipping echo and open_close", file=sys.stderr)
         return
     known = subprocess.run(["smbtorture", "--list"], capture_output=True, text=True, check=False).stdout
     for name, benchmark, unit in (("echo", "echo", "us/echo"), ("open_close", "path-contention-shared", "us/open"),
-                                  ("torture_read_4k", "read", "us/read"), ("torture_log_on", "session-setup", "us/log-on")):
+                                  ("torture_read_4k", "read", "us/read"), ("torture_log_on", "session-setup", "us/logon")):
         if f"smb2.bench.{benchmark}" not in known:
             print(f"smb: smbtorture is too old for bench.{benchmark}: skipping {name}", file=sys.stderr)
             continue

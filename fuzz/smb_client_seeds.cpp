@@ -38,9 +38,9 @@ private:
             return;
         }
         std::string body(reinterpret_cast<const char*>(message.body().data()), message.body().size());
-        const bool ends_log_on = header.command == smb::wire::command::session_setup and
-                                 header.status == smb::wire::nt_status::success;
-        if (ends_log_on) body[session_flags_offset - smb::wire::header_bytes] = 1;
+        const bool ends_logon = header.command == smb::wire::command::session_setup and
+                                header.status == smb::wire::nt_status::success;
+        if (ends_logon) body[session_flags_offset - smb::wire::header_bytes] = 1;
         std::size_t zeros = 0;
         while (body.size() > 100 and body.find_first_not_of('\7', body.size() - 100) == std::string::npos) {
             body.resize(body.size() - 100);  // data that was read: its content does not matter

@@ -394,8 +394,8 @@ auth::credentials credentials_of(unsigned user, const client::logon& as) {
 }  // namespace
 
 // Sends one token. Returns whether the server has answered with another, or with success.
-bool client::step_log_on(const envelope& how, const logon& as, bytes_view token,
-                         auth::preauth_integrity& preauth) {
+bool client::step_logon(const envelope& how, const logon& as, bytes_view token,
+                        auth::preauth_integrity& preauth) {
     wire_end& at = wires_[how.connection];
     at.said.reset();
     wire::session_setup_args args{.security_blob = token};
@@ -429,7 +429,7 @@ void client::log_on(const envelope& how, const logon& as) {
         if (next == nullptr) return;
         if (steps == 1 and as.stops_halfway) return;
         if (steps == 0 and as.changes_user) who = credentials_of(as.user + 1, as);
-        if (not step_log_on(how, as, next->token, preauth)) return;
+        if (not step_logon(how, as, next->token, preauth)) return;
         at.session_id = at.said->session_id;
         token = at.said->token;
     }

@@ -176,8 +176,8 @@ private:
     void take_notification(const smb::wire::message_view& message);
     void take_negotiate(wire_end& at, const smb::wire::message_view& message);
     [[nodiscard]] session* find_session(std::uint64_t id);
-    [[nodiscard]] bool step_log_on(const envelope& how, const logon& as, bytes_view token,
-                                   smb::auth::preauth_integrity& preauth);
+    [[nodiscard]] bool step_logon(const envelope& how, const logon& as, bytes_view token,
+                                  smb::auth::preauth_integrity& preauth);
     void establish(const envelope& how, const logon& as, const smb::auth::session_key& key,
                    const smb::auth::preauth_integrity& preauth);
     void count_request(const smb::wire::header& header);

@@ -47,7 +47,7 @@ public:
     /// Sets up a session, or authenticates the present one again. Without a user: anonymously.
     smb::wire::nt_status log_on(std::string_view user, std::string_view password);
     /// Sends only the first token of an authentication. Afterwards the session id is known.
-    smb::wire::nt_status begin_log_on();
+    smb::wire::nt_status begin_logon();
     /// Starts a session and leaves it unfinished. Returns the status of the reply.
     smb::wire::nt_status begin_session();
     /// Sends the proof of a password without waiting for the reply. Returns the message id.

@@ -52,7 +52,7 @@ io::task<outcome<session::set_up>> session::exchange_tokens(connection& over, co
     const bool hashes = over.agreed().dialect >= dialect::smb_3_1_1;
     set_up made{.key = {}, .flags = {}, .preauth = over.agreed().preauth, .last = {}};
     std::vector<std::byte> token = over.agreed().security_offer;
-    for (unsigned round = 0; round != limits::log_on_rounds_max; ++round) {
+    for (unsigned round = 0; round != limits::logon_rounds_max; ++round) {
         auto next = initiator.step(token);
         if (auto* const refused = std::get_if<auth::step_refused>(&next))
             co_return failed(client_error::of_protocol(step, refused->reason));
