@@ -38,6 +38,19 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertIn("Exit status: 0 success, 1 failure", done.stdout)
 
+    def test_help_of_check_and_repair_documents_the_status_of_a_damaged_volume(self):
+        for command in (["fat"], ["fat", "check"], ["fat", "repair"]):
+            self.assertTrue(sluice(*command, "--help").stdout.endswith(", 2 invalid usage, 4 volume damaged.\n"))
+        self.assertTrue(sluice("fat", "mkfs", "--help").stdout.endswith(", 2 invalid usage.\n"))
+
+    def test_help_states_where_the_serial_number_comes_from_and_what_becomes_of_an_overlay(self):
+        for command, text in (("mkfs", "[default: $SOURCE_DATE_EPOCH, or random]"),
+                              ("build", "[default: $SOURCE_DATE_EPOCH, or time of newest file]"),
+                              ("check", "check IMAGE with the changes in FILE"), ("commit", "overlay to apply"),
+                              ("discard", "overlay to remove"), ("rebind", "overlay to update")):
+            with self.subTest(command=command):
+                self.assertIn(text, " ".join(sluice("fat", command, "--help").stdout.split()))
+
     def test_without_arguments_it_prints_its_help(self):
         done = sluice()
         self.assertEqual(done.returncode, 0)

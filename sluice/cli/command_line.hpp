@@ -107,6 +107,8 @@ public:
     command_syntax usage(const char* operands) const;
     /// Adds a line of examples to the help.
     command_syntax example(const char* line) const;
+    /// Adds an exit status that only this command has to its help: "4 volume damaged".
+    command_syntax further_status(const char* what) const;
 
     /// Sets the function that runs when the command line names this command and is valid. It may
     /// call leave().

@@ -25,7 +25,7 @@ struct format_arguments {
 };
 
 /// Adds the options to a command.
-void add_format_options(command_syntax command, format_arguments& arguments);
+void add_format_options(command_syntax command, format_arguments& arguments, const char* serial_help);
 
 /// Returns a size on the command line in bytes.
 [[nodiscard]] std::uint64_t size_of(const std::string& text);

@@ -180,7 +180,7 @@ void run_map(const inspect_arguments& arguments) {
 
 }  // namespace
 
-void add_fat_look(command_syntax fat) {
+void add_fat_inspect(command_syntax fat) {
     const auto add = [&](const char* name, const char* what, auto run) {
         const auto arguments = std::make_shared<inspect_arguments>();
         const command_syntax command = fat.add_subcommand(name, what);

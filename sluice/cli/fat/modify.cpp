@@ -127,7 +127,7 @@ void run_defrag(const change_arguments& arguments) {
 
 }  // namespace
 
-void add_fat_change(command_syntax fat) {
+void add_fat_modify(command_syntax fat) {
     const auto add = [&](const char* name, const char* what, auto run) {
         const auto arguments = std::make_shared<change_arguments>();
         const command_syntax command = fat.add_subcommand(name, what);
