@@ -71,7 +71,7 @@ function(sluice_component name)
     endif()
   endforeach()
   set_target_properties(sluice_${name} PROPERTIES
-    SLUICE_FOLDER "${CMAKE_CURRENT_SOURCE_DIR}" SLUICE_INTERNAL "${arg_INTERNAL}")
+    SLUICE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" SLUICE_INTERNAL "${arg_INTERNAL}")
   set_property(GLOBAL APPEND PROPERTY SLUICE_COMPONENTS_BUILT ${name})
 endfunction()
 

@@ -1,5 +1,5 @@
-// Records and names by which streams are stored: sluice's own in a stream store, and Samba's. An accepted
-// record is encoded to the same bytes, but for those that are not used.
+// Records and names by which streams are stored: sluice's own in a stream store, and Samba's. An
+// accepted record is encoded to the same bytes, but for those that are not used.
 
 #include <algorithm>
 #include <cstdint>

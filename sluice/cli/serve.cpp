@@ -118,14 +118,14 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
         return images.open({.name = path, .options = share.image, .is_written = is_written(options, share)});
     if (share.image != image_options{})
         return std::unexpected(path + ": not a disk image, which is required for" + text_of(share.image));
-    auto folder = vfs::host_volume::open(loop, path,
-                                         {.read_only = read_only,
-                                          .streams_root = streams_root_of(options.shares, share),
-                                          .domains = &domains.table(),
-                                          .offload_always = share.offloads or options.offload});
-    if (not folder) return std::unexpected(folder.error().message());
-    domains.add(share.name, **folder);
-    return *std::move(folder);
+    auto directory = vfs::host_volume::open(loop, path,
+                                            {.read_only = read_only,
+                                             .streams_root = streams_root_of(options.shares, share),
+                                             .domains = &domains.table(),
+                                             .offload_always = share.offloads or options.offload});
+    if (not directory) return std::unexpected(directory.error().message());
+    domains.add(share.name, **directory);
+    return *std::move(directory);
 }
 
 // The configuration of a share, without the volume.
@@ -326,9 +326,9 @@ struct users_result {
     const serve_options& options) {
     if (options.advertise.empty())
         return [listening = addresses_for(options, usual_port)] { return own_interfaces(listening); };
-    auto told = parse_advertised(options.advertise);
-    if (not told) fail(told.error());
-    return [always = *std::move(told)] { return always; };
+    auto advertised = parse_advertised(options.advertise);
+    if (not advertised) fail(advertised.error());
+    return [always = *std::move(advertised)] { return always; };
 }
 
 // Binds the given addresses. Without a port, binds the default port if permitted.
@@ -461,8 +461,8 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
     std::_Exit(1);
 }
 
-// Workers may still close files, which uses the volumes and posts to the loop. If they do not end, the
-// deadline ends the process.
+// Workers may still close files, which uses the volumes and posts to the loop. If they do not end,
+// the deadline ends the process.
 void wait_for_workers(const share_domains& domains, io::io_multiplexer& loop, stop_deadline& deadline) {
     deadline.begin();
     while (domains.are_busy())

@@ -9,9 +9,9 @@
 
 namespace sluice::cli {
 
-/// Returns the outermost directory among the shares that contains this one and is written, so that all of
-/// them find the large streams of a file in one store (docs/formats/streams.md). Empty if there is none.
-/// Allocates: paths. Blocks: for the file systems.
+/// Returns the outermost directory among the shares that contains this one and is written, so that
+/// all of them find the large streams of a file in one store (docs/formats/streams.md). Empty if
+/// there is none. Allocates: paths. Blocks: for the file systems.
 [[nodiscard]] std::string streams_root_of(std::span<const share_options> shares, const share_options& share);
 
 /// Writes a warning for each share that cannot store all named streams.

@@ -43,9 +43,9 @@ public:
         const account_identity& who_;
     };
 
-    /// While this exists, the calling thread has the process's identity, also within a `use`: for files that
-    /// belong to the server, such as those of a stream store. Outside of a `use` it does nothing. A failure
-    /// stops the program, as in `use`.
+    /// While this exists, the calling thread has the process's identity, also within a `use`: for
+    /// files that belong to the server, such as those of a stream store. Outside of a `use` it does
+    /// nothing. A failure stops the program, as in `use`.
     class pause {
     public:
         pause() noexcept;

@@ -73,7 +73,7 @@ public:
         return behind_->co_flush(by);
     }
     [[nodiscard]] io::file_handle* host_file() noexcept override { return behind_->data()->host_file(); }
-    [[nodiscard]] bool lends() noexcept override { return behind_->data()->lends(); }
+    [[nodiscard]] bool pins_extents() noexcept override { return behind_->data()->pins_extents(); }
     [[nodiscard]] result<host_runs> pin_extents(io::extent_pair range,
                                                 std::size_t runs_max) noexcept override {
         return behind_->data()->pin_extents(range, runs_max);
@@ -169,9 +169,9 @@ private:
         return call();
     }
 
-    // Writes with a plain call on one thread, to `file` or, if it is null, to the node. A write that the
-    // kernel or another thread completes would have the server's identity: it would bypass the quota, and a
-    // program would keep its set-user-id bit.
+    // Writes with a plain call on one thread, to `file` or, if it is null, to the node. A write
+    // that the kernel or another thread completes would have the server's identity: it would bypass
+    // the quota, and a program would keep its set-user-id bit.
     [[nodiscard]] io::task<result<void>> co_write_as_account(io::file_handle* file,
                                                              std::span<const std::byte> from,
                                                              std::uint64_t offset,
@@ -232,7 +232,7 @@ public:
     [[nodiscard]] io::task<bool> co_changed() noexcept override {
         return owner_.behind_.changes()->co_changed();
     }
-    void tell() noexcept override { owner_.behind_.changes()->tell(); }
+    void deliver() noexcept override { owner_.behind_.changes()->deliver(); }
 
 private:
     const impersonated_volume& owner_;

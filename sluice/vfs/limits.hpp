@@ -31,8 +31,8 @@ inline constexpr std::size_t listing_storage_bytes = 32U << 10;
 /// 4000 bytes for all attributes of a file together.
 inline constexpr std::size_t attribute_bytes_max = 64U << 10;
 
-/// The largest stream that is stored in an attribute of its file. It leaves space on ext4 for the other
-/// attributes, and most streams are far smaller.
+/// The largest stream that is stored in an attribute of its file. It leaves space on ext4 for the
+/// other attributes, and most streams are far smaller.
 inline constexpr std::size_t inline_stream_bytes_max = 2048;
 
 /// The number of attempts to read an attribute that grows between the calls for its size and for

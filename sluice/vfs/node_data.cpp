@@ -6,7 +6,7 @@ namespace sluice::vfs {
 
 result<host_runs> node_data::pin_extents(io::extent_pair range, std::size_t runs_max) noexcept {
     io::file_handle* const file = host_file();
-    if (file == nullptr) return failure({EOPNOTSUPP, "lend"});
+    if (file == nullptr) return failure({EOPNOTSUPP, "pin extents"});
     return runs_of(*file, range, runs_max);
 }
 
@@ -18,11 +18,11 @@ result<host_runs> node_data::runs_of(io::file_handle& file, io::extent_pair rang
                                      std::size_t runs_max) noexcept {
     const auto size = file.maximum_extent();
     if (not size) return failure(size.error());
-    host_runs lent{.file = &file};
-    if (range.length == 0 or range.offset >= *size) return lent;
-    if (runs_max == 0) return failure({E2BIG, "lend"});
-    lent.runs.push_back({.place = range.offset, .length = std::min(range.length, *size - range.offset)});
-    return lent;
+    host_runs pinned{.file = &file};
+    if (range.length == 0 or range.offset >= *size) return pinned;
+    if (runs_max == 0) return failure({E2BIG, "pin extents"});
+    pinned.runs.push_back({.place = range.offset, .length = std::min(range.length, *size - range.offset)});
+    return pinned;
 }
 
 }  // namespace sluice::vfs

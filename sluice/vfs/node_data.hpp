@@ -19,17 +19,19 @@ struct data_access {
 
 /// The data of a file or a stream: a part of a node. Offsets and lengths are in bytes.
 ///
-/// Transfers and changes fail with EBADF before open_data has granted the access they need. `by`, which may
-/// be null, can withdraw a transfer that still waits for a worker. The transfer then fails with ECANCELED.
+/// Transfers and changes fail with EBADF before open_data has granted the access they need. `by`,
+/// which may be null, can withdraw a transfer that still waits for a worker. The transfer then
+/// fails with ECANCELED.
 /// Thread safety, Blocks: as node.
 class node_data {
 public:
     node_data(const node_data&) = delete;
     node_data& operator=(const node_data&) = delete;
 
-    /// Returns whether co_read, co_write and node::co_flush may run concurrently. A small stream returns
-    /// false, because its writes read, change and write all of it. The caller then serialises them
-    /// for one file. Once it is true, it stays true. Any thread. Allocates, Blocks: nothing.
+    /// Returns whether co_read, co_write and node::co_flush may run concurrently. A small stream
+    /// returns false, because its writes read, change and write all of it. The caller then
+    /// serialises them for one file. Once it is true, it stays true. Any thread. Allocates, Blocks:
+    /// nothing.
     [[nodiscard]] virtual bool transfers_at_once() const noexcept { return false; }
 
     /// Makes data accessible. A repeated call can add access. Errors: EACCES, EPERM, EROFS,
@@ -46,8 +48,9 @@ public:
                                                           std::uint64_t offset,
                                                           io::call_withdrawal* by = nullptr) noexcept = 0;
 
-    /// Writes as co_write, but on the calling thread, with its identity: for a caller that acts for an
-    /// account. By default EOPNOTSUPP, where is_written_here() is false. Blocks: for the file system.
+    /// Writes as co_write, but on the calling thread, with its identity: for a caller that acts for
+    /// an account. By default EOPNOTSUPP, where is_written_here() is false. Blocks: for the file
+    /// system.
     [[nodiscard]] virtual result<void> write_here(std::span<const std::byte> from,
                                                   std::uint64_t offset) noexcept;
     [[nodiscard]] virtual bool is_written_here() const noexcept { return false; }
@@ -56,7 +59,7 @@ public:
     /// images) or it is not open. Allocates, Blocks: nothing. Lifetime: the node's.
     [[nodiscard]] virtual io::file_handle* host_file() noexcept { return nullptr; }
     /// Returns whether pin_extents() may succeed: the data are stored in a file of the host.
-    [[nodiscard]] virtual bool lends() noexcept { return host_file() != nullptr; }
+    [[nodiscard]] virtual bool pins_extents() noexcept { return host_file() != nullptr; }
     /// Returns the location of a range in that file, for transfers that bypass the node. They may
     /// see concurrent writes. Errors: EOPNOTSUPP without such a file; E2BIG if it consists of more
     /// than `runs_max` runs; EAGAIN if it would have to wait. Allocates: the result. Complexity:

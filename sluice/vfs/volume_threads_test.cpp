@@ -176,7 +176,8 @@ TEST_P(volumes_by_threads, a_stream_that_grows_is_read_queried_and_opened_by_all
     EXPECT_EQ(problems, 0);
 }
 
-// Changes of one file are serialised, but those of two of its streams are not, nor those of two servers.
+// Changes of one file are serialised, but those of two of its streams are not, nor those of two
+// servers.
 TEST_P(volumes_by_threads, several_streams_of_one_file_grow_at_once) {
     SLUICE_NEEDS(has_streams);
     const node_ptr file = make_file("file");
@@ -251,7 +252,7 @@ TEST_P(volumes_by_threads, watches_begin_and_end_on_any_thread_while_changes_are
     });
     while (not is_done or kept.told < threads * rounds) {
         if (not io::sync_wait(*multiplexer_, on().changes()->co_changed())) break;
-        on().changes()->tell();
+        on().changes()->deliver();
     }
     others.join();
     EXPECT_EQ(problems, 0);

@@ -51,7 +51,6 @@ void report(const std::string& line) {
 }
 
 // --- import
-// ---------------------------------------------------------------------------------------------------
 
 struct import_arguments {
     std::string directory;
@@ -92,7 +91,6 @@ struct import_arguments {
 }
 
 // --- check
-// ----------------------------------------------------------------------------------------------------
 
 struct check_arguments {
     std::string directory;

@@ -19,17 +19,17 @@ LARGE = os.urandom(3000)
 
 class Streams(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.share = self.folder / "share"
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        self.share = self.directory / "share"
         self.share.mkdir()
         self.file = self.share / "file"
         self.file.write_text("content")
         try:
             os.setxattr(self.file, "user.test", b"")
         except OSError as why:
-            self.skipTest(f"no extended attributes in {self.folder}: {why}")
+            self.skipTest(f"no extended attributes in {self.directory}: {why}")
 
     def sluice(self, *arguments, code=0, **environment):
         done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=120,
@@ -77,7 +77,7 @@ class Streams(unittest.TestCase):
         self.assertEqual(self.stored(), [])
 
     def test_errors_name_the_directory(self):
-        self.assertIn("missing", self.sluice("streams", "check", self.folder / "missing", code=1))
+        self.assertIn("missing", self.sluice("streams", "check", self.directory / "missing", code=1))
         (self.share / ".sluice-streams").symlink_to("elsewhere")
         self.assertIn(".sluice-streams: Permission denied", self.sluice("streams", "check", self.share, code=1))
         self.sluice("streams", code=2)
@@ -86,7 +86,7 @@ class Streams(unittest.TestCase):
     def test_clients_do_not_see_where_large_streams_are(self):
         self.import_large_stream()
         self.assertEqual(stat.S_IMODE((self.share / ".sluice-streams").stat().st_mode), 0o1700)
-        users = self.folder / "users"
+        users = self.directory / "users"
         subprocess.run([PROGRAM, "user", "--users-file", users, "add", "bob"], input="secret", text=True, check=True,
                        capture_output=True)
         with running_server(self, PROGRAM, self.share, users) as (port, _):
@@ -102,7 +102,7 @@ class Streams(unittest.TestCase):
     def test_the_server_warns_if_large_streams_are_not_available(self):
         (self.share / ".sluice-streams").mkdir(mode=0o770)
         os.chmod(self.share / ".sluice-streams", 0o770)
-        users = self.folder / "users"
+        users = self.directory / "users"
         subprocess.run([PROGRAM, "user", "--users-file", users, "add", "bob"], input="secret", text=True, check=True,
                        capture_output=True)
         process = subprocess.Popen([PROGRAM, "serve", f"files={self.share}", "--listen", "127.0.0.1", "--port", "0",

@@ -6,7 +6,8 @@
 #include "sluice/vfs/host/stream_record.hpp"
 #include "sluice/vfs/node_attached.hpp"
 
-// Internal to the host volume: extended attributes as streams, EAs and security descriptors of an open file.
+// Internal to the host volume: extended attributes as streams, EAs and security
+// descriptors of an open file.
 
 namespace sluice::vfs {
 
@@ -35,7 +36,8 @@ struct found_small_stream {
     std::string attribute{};
     bool has_reference = false;  // known if there is none
 };
-/// Errors: ENAMETOOLONG, EIO; EOPNOTSUPP. Complexity: linear in the attributes, unless the case is the same.
+/// Errors: ENAMETOOLONG, EIO; EOPNOTSUPP. Complexity: linear in the attributes, unless the case is
+/// the same.
 [[nodiscard]] result<found_small_stream> find_small_stream(const io::handle& open, std::string_view name);
 [[nodiscard]] result<std::vector<extended_attribute>> list_extended_attributes(const io::handle& open);
 [[nodiscard]] result<void> change_extended_attribute(const io::handle& open, std::string_view name,

@@ -115,12 +115,12 @@ host_stream::host_stream(host_tree& tree, io::handle file, file_key key, std::st
 }
 
 file_key host_stream::key() const noexcept {
-    const std::scoped_lock guard(name_latch_);
+    const std::scoped_lock guard(name_mutex_);
     return key_;
 }
 
 std::string host_stream::stream_name() const {
-    const std::scoped_lock guard(name_latch_);
+    const std::scoped_lock guard(name_mutex_);
     return name_;
 }
 
@@ -132,9 +132,9 @@ std::string host_stream::path() const {
     return shown_path(tree_.present_path(file_, domain().may_call_here()).value_or(path_));
 }
 
-// As for a file, an account's rights are checked when the data is opened, because later transfers may not
-// have its identity, and the store never has it. By the system call itself: where the kernel lacks it, the
-// function of the C library checks another identity.
+// As for a file, an account's rights are checked when the data is opened, because later transfers
+// may not have its identity, and the store never has it. By the system call itself: where the
+// kernel lacks it, the function of the C library checks another identity.
 result<void> host_stream::may_use(data_access wanted) const noexcept {
     const int rights = (wanted.read ? R_OK : 0) | (wanted.write ? W_OK : 0);
     if (not account_identity::is_in_use() or rights == 0) return {};
@@ -148,7 +148,6 @@ result<void> host_stream::may_change_streams() const noexcept {
 }
 
 // --- names
-// ----------------------------------------------------------------------------------------------------
 
 result<void> host_stream::rename(std::string_view name, when_taken taken) noexcept {
     if (const auto may = may_change_streams(); not may) return may;
@@ -177,8 +176,9 @@ result<void> host_stream::rename(std::string_view name, when_taken taken) noexce
     return rename_large(name, replaced);
 }
 
-// The new attribute comes first, so that nothing is lost if there is no space. It is the stream of that name
-// from then on; if the replaced one has this very name, the file system exchanges the value in one step.
+// The new attribute comes first, so that nothing is lost if there is no space. It is the stream of
+// that name from then on; if the replaced one has this very name, the file system exchanges the
+// value in one step.
 result<void> host_stream::rename_small(std::string_view name, std::span<const std::byte> bytes,
                                        const replaced_stream& replaced) {
     const std::string wanted = attribute_of(name);
@@ -191,7 +191,8 @@ result<void> host_stream::rename_small(std::string_view name, std::span<const st
         if (const auto gone = io::remove_xattr(file_, attribute_of(replaced.name)); not gone)
             return refuse(gone.error());
     }
-    // Files of these names, replaced or left over from a crash, would be streams without the attributes.
+    // Files of these names, replaced or left over from a crash, would be streams without the
+    // attributes.
     for (const std::string_view each : {std::string_view(replaced.name), name})
         if (const auto gone = remove_large(each); not gone) return refuse(gone.error());
     const std::string before = stream_name();
@@ -208,7 +209,8 @@ result<void> host_stream::rename_large(std::string_view name, const replaced_str
     if (not replaced.name.empty() and not replaced.is_large) {
         if (const auto gone = io::remove_xattr(file_, attribute_of(replaced.name)); not gone) return gone;
     }
-    // By way of the replaced one's name, so that there are never two names that differ in case only.
+    // By way of the replaced one's name, so that there are never two names that differ in case
+    // only.
     std::string before = stream_name();
     if (replaced.is_large and replaced.name != name) {
         if (const auto done = directory->rename(before, replaced.name); not done) return done;
@@ -221,7 +223,7 @@ result<void> host_stream::rename_large(std::string_view name, const replaced_str
 }
 
 void host_stream::follow_stream_name(std::string_view name) noexcept {
-    const std::scoped_lock guard(name_latch_);
+    const std::scoped_lock guard(name_mutex_);
     name_ = name;
     key_.stream = stream_number(name_);
 }
@@ -259,7 +261,6 @@ result<void> host_stream::remove() noexcept {
 }
 
 // --- properties of its file
-// -----------------------------------------------------------------------------------
 
 result<std::vector<extended_attribute>> host_stream::extended_attributes() noexcept {
     return list_extended_attributes(file_);

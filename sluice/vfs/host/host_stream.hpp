@@ -23,23 +23,26 @@ namespace sluice::vfs {
 [[nodiscard]] result<std::vector<stream_info>> list_host_streams(const host_tree& tree,
                                                                  const io::handle& file);
 
-/// A named stream. A small one is an extended attribute of the file, which every call reads whole, changes
-/// and writes whole. A large one is a file in a stream store. It becomes large when it grows, and never small
-/// again. docs/formats/streams.md has the layout, and
+/// A named stream. A small one is an extended attribute of the file, which every call reads whole,
+/// changes and writes whole. A large one is a file in a stream store. It becomes large when it
+/// grows, and never small again. docs/formats/streams.md has the layout, and
 /// docs/decisions/0023-streams-outside-extended-attributes.md the order of the steps.
 ///
-/// Changes of a small stream are serialised by the caller, for all nodes of the file; readers see one version
-/// of it. A large one is used like a file: concurrently, until its last node is destroyed, even if it was
-/// removed. After a small stream is removed, or renamed by another node without follow_stream_name(), calls
-/// fail with ENOENT and do not create it again.
+/// Changes of a small stream are serialised by the caller, for all nodes of the file; readers see
+/// one version of it. A large one is used like a file: concurrently, until its last node is
+/// destroyed, even if it was removed. After a small stream is removed, or renamed by another node
+/// without follow_stream_name(), calls fail with ENOENT and do not create it again.
 ///
 /// Invariants:
-///   1. If the attribute exists, it is the stream; a file of the same name is a leftover of a crash.
-///   2. `large_` is open if and only if `opened_` is set, which is set once. Then there is no attribute.
-///   3. A file that refers to streams of another, because it is a copy, has no stream that is kept open.
-/// Thread safety: as node. Immutable, but for `granted_`, `opened_` and `touched_` (atomic), `large_`
-/// (written before `opened_` is set), and name and key, guarded by a latch that is held while they or
-/// `opened_` are set.
+///   1. If the attribute exists, it is the stream; a file of the same name is a leftover of a
+///      crash.
+///   2. `large_` is open if and only if `opened_` is set, which is set once. Then there is no
+///      attribute.
+///   3. A file that refers to streams of another, because it is a copy, has no stream that is kept
+///      open.
+/// Thread safety: as node. Immutable, but for `granted_`, `opened_` and `touched_` (atomic),
+/// `large_` (written before `opened_` is set), and name and key, guarded by a mutex that is held
+/// while they or `opened_` are set.
 class host_stream final : public node, public node_data, public node_names, public node_attached {
 public:
     host_stream(host_tree& tree, io::handle file, file_key key, std::string path, std::string name);
@@ -66,7 +69,7 @@ public:
     [[nodiscard]] result<void> write_here(std::span<const std::byte> from,
                                           std::uint64_t offset) noexcept override;
     [[nodiscard]] bool is_written_here() const noexcept override { return true; }
-    [[nodiscard]] bool lends() noexcept override { return granted_.can_read() and large() != nullptr; }
+    [[nodiscard]] bool pins_extents() noexcept override { return granted_.can_read() and large() != nullptr; }
     [[nodiscard]] result<host_runs> pin_extents(io::extent_pair range,
                                                 std::size_t runs_max) noexcept override;
     [[nodiscard]] result<void> truncate(std::uint64_t size_bytes) noexcept override;
@@ -89,7 +92,8 @@ public:
     [[nodiscard]] result<std::vector<std::byte>> security() noexcept override;
     [[nodiscard]] result<void> set_security(std::span<const std::byte> descriptor) noexcept override;
 
-    /// Keeps the large stream open that was found in this directory. For a new node. Errors: ENOENT; EMFILE.
+    /// Keeps the large stream open that was found in this directory. For a new node. Errors:
+    /// ENOENT; EMFILE.
     [[nodiscard]] result<void> open_found(const stream_directory& in);
 
 private:
@@ -166,8 +170,9 @@ private:
     granted_access granted_;
     io::file_handle large_;
     std::atomic<io::file_handle*> opened_ = nullptr;  // null, or &large_
-    std::atomic<std::int64_t> touched_ = 0;           // when touch() has set the time, in ticks of the kernel
-    mutable sync::basic_small_mutex<sync::real_atomics> name_latch_;  // guards what follows
+    // When touch() has set the time, in ticks of the kernel.
+    std::atomic<std::int64_t> touched_ = 0;
+    mutable sync::basic_small_mutex<sync::real_atomics> name_mutex_;  // guards what follows
     file_key key_;
     std::string name_;
 };

@@ -14,7 +14,8 @@
 #include "sluice/vfs/host/host_transfer.hpp"
 #include "sluice/vfs/path.hpp"
 
-// The data of streams: small ones in attributes, large ones in files, and the step from one to the other.
+// The data of streams: small ones in attributes, large ones in files, and the step from one to the
+// other.
 
 namespace sluice::vfs {
 namespace {
@@ -40,7 +41,6 @@ std::int64_t tick_of_kernel() noexcept {
 }  // namespace
 
 // --- small or large
-// -----------------------------------------------------------------------------------------------
 
 result<std::vector<std::byte>> host_stream::content() const {
     if (large() != nullptr) return failure({ENOENT, "read stream"});
@@ -48,7 +48,7 @@ result<std::vector<std::byte>> host_stream::content() const {
 }
 
 host_stream::large_file host_stream::keep(io::file_handle opened) noexcept {
-    const std::scoped_lock guard(name_latch_);
+    const std::scoped_lock guard(name_mutex_);
     // Several threads may find the stream at once; `opened` is closed by the later ones.
     if (large() == nullptr) {
         large_ = std::move(opened);
@@ -57,7 +57,8 @@ host_stream::large_file host_stream::keep(io::file_handle opened) noexcept {
     return large_file(large_);
 }
 
-// For writing, too, even if only reading is granted: the node is asked for both, and `granted_` decides.
+// For writing, too, even if only reading is granted: the node is asked for both, and `granted_`
+// decides.
 result<io::file_handle> host_stream::open_in(const stream_directory& directory) const {
     const std::string name = stream_name();
     if (not tree_.options.read_only and directory.is_own()) {
@@ -114,8 +115,9 @@ result<host_stream::large_file> host_stream::make_large() {
     return moved;
 }
 
-// The attribute remains the stream until it is removed, which is one step. Before that, its content must be
-// durable in the file: it may be old, and a crash must not lose it. An empty one has nothing to lose.
+// The attribute remains the stream until it is removed, which is one step. Before that, its content
+// must be durable in the file: it may be old, and a crash must not lose it. An empty one has
+// nothing to lose.
 result<host_stream::large_file> host_stream::move_out(const stream_directory& to, const std::string& name,
                                                       std::span<const std::byte> bytes) {
     auto file = to.create(name, stream_directory::existing::empty);
@@ -135,7 +137,6 @@ result<host_stream::large_file> host_stream::move_out(const stream_directory& to
 }
 
 // --- status
-// ---------------------------------------------------------------------------------------------------
 
 result<metadata> host_stream::status() noexcept {
     const auto status = io::status_of(file_, node_fields);
@@ -202,7 +203,8 @@ result<void> host_stream::open_data(data_access wanted) noexcept {
 
 void host_stream::touch() noexcept {
     const std::int64_t now = tick_of_kernel();
-    if (touched_.exchange(now, std::memory_order_relaxed) == now) return;  // the time would be the same
+    // The time would be the same.
+    if (touched_.exchange(now, std::memory_order_relaxed) == now) return;
     if (::utimensat(file_.descriptor(), "", nullptr, AT_EMPTY_PATH) == 0) return;
     // Before Linux 5.8. Best effort: the stream has changed, whatever the time of its file says.
     (void)::utimensat(AT_FDCWD, io::descriptor_path(file_.descriptor()).c_str(), nullptr, 0);
@@ -236,7 +238,6 @@ result<void> host_stream::flush() {
 }
 
 // --- transfers
-// ------------------------------------------------------------------------------------------------
 
 io::task<result<std::size_t>> host_stream::co_read(std::span<std::byte> into, std::uint64_t offset,
                                                    io::call_withdrawal* by) noexcept {
@@ -310,12 +311,11 @@ result<void> host_stream::write_large(io::file_handle& file, std::span<const std
 
 result<host_runs> host_stream::pin_extents(io::extent_pair range, std::size_t runs_max) noexcept {
     io::file_handle* const file = large();
-    if (file == nullptr or not granted_.can_read()) return failure({EOPNOTSUPP, "lend"});
+    if (file == nullptr or not granted_.can_read()) return failure({EOPNOTSUPP, "pin extents"});
     return runs_of(*file, range, runs_max);
 }
 
 // --- other calls for data
-// --------------------------------------------------------------------------------------
 
 result<void> host_stream::truncate(std::uint64_t size_bytes) noexcept {
     if (not granted_.can_write()) return failure({EBADF, "truncate stream"});

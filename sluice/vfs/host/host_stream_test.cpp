@@ -18,7 +18,7 @@ using host_streams = stream_test;
 TEST_F(host_streams, stay_attributes_as_long_as_they_are_small) {
     put("f", "small", std::string(2048, 's'));
     EXPECT_THAT(stored(), IsEmpty());
-    EXPECT_FALSE(folder.exists(".sluice-streams"));
+    EXPECT_FALSE(scratch.exists(".sluice-streams"));
     EXPECT_EQ(content("f", "small"), std::string(2048, 's'));
 }
 
@@ -94,13 +94,13 @@ TEST_F(host_streams, can_be_many_although_attributes_have_little_room) {
 
 TEST_F(host_streams, are_pinned_in_their_file_once_they_are_large) {
     const auto one = put("f", "s", "small");
-    EXPECT_FALSE(one->data()->lends());
+    EXPECT_FALSE(one->data()->pins_extents());
     EXPECT_EQ(code(one->data()->pin_extents({.offset = 0, .length = 5}, 1)), EOPNOTSUPP);
     ASSERT_EQ(code(write(*one, large)), 0);
-    EXPECT_TRUE(one->data()->lends());
-    const auto lent = one->data()->pin_extents({.offset = 9000, .length = 5000}, 1).value();
-    ASSERT_EQ(lent.runs.size(), 1U);
-    EXPECT_EQ(lent.runs[0].length, 1000U);
+    EXPECT_TRUE(one->data()->pins_extents());
+    const auto pinned = one->data()->pin_extents({.offset = 9000, .length = 5000}, 1).value();
+    ASSERT_EQ(pinned.runs.size(), 1U);
+    EXPECT_EQ(pinned.runs[0].length, 1000U);
 }
 
 TEST_F(host_streams, have_holes_of_their_own_if_they_are_sparse) {
@@ -152,7 +152,6 @@ TEST_F(host_streams, cannot_be_longer_than_any_file) {
 }
 
 // --- names
-// ----------------------------------------------------------------------------------------------------
 
 TEST_F(host_streams, are_removed_one_by_one) {
     put("f", "one", large);
@@ -227,15 +226,14 @@ TEST_F(host_streams, survive_operations_that_fail_for_lack_of_space) {
 }
 
 // --- their file
-// -----------------------------------------------------------------------------------------------
 
 TEST_F(host_streams, follow_their_file_through_renames_by_any_program) {
     ASSERT_EQ(code(volume->create("d", {.kind = node_kind::directory})), 0);
     put("f", "s", large);
     ASSERT_EQ(code(at("f")->names()->rename("d/g", when_taken::refuse)), 0);
     EXPECT_EQ(content("d/g", "s"), large);
-    fs::rename(folder.path_of("d"), folder.path_of("e"));
-    fs::rename(folder.path_of("e/g"), folder.path_of("h"));
+    fs::rename(scratch.path_of("d"), scratch.path_of("e"));
+    fs::rename(scratch.path_of("e/g"), scratch.path_of("h"));
     reopen();
     EXPECT_EQ(content("h", "s"), large);
 }
@@ -254,13 +252,13 @@ TEST_F(host_streams, go_with_a_removed_or_replaced_file) {
     ASSERT_EQ(code(at("f")->names()->remove()), 0);
     EXPECT_THAT(stored(), IsEmpty());
 
-    folder.write("old", "");
-    folder.write("new", "");
+    scratch.write("old", "");
+    scratch.write("new", "");
     put("old", "of old", large);
     put("new", "of new", large);
     ASSERT_EQ(code(at("new")->names()->rename("OLD", when_taken::replace)), 0);
     EXPECT_THAT(stored(), ElementsAre("=of new"));
-    folder.write("linked", "");
+    scratch.write("linked", "");
     ASSERT_EQ(code(at("linked")->names()->link("old", when_taken::replace)), 0);
     EXPECT_THAT(stored(), IsEmpty());
 
@@ -273,9 +271,9 @@ TEST_F(host_streams, go_with_a_removed_or_replaced_file) {
 TEST_F(host_streams, belong_to_a_copied_file_after_its_first_change) {
     put("f", "s", large);
     put("f", "other", large);
-    const auto reference = io::file_handle::open({}, folder.path_of("f")).value();
-    folder.write("copy", "");
-    const auto copy = io::file_handle::open({}, folder.path_of("copy"), io::mode::write).value();
+    const auto reference = io::file_handle::open({}, scratch.path_of("f")).value();
+    scratch.write("copy", "");
+    const auto copy = io::file_handle::open({}, scratch.path_of("copy"), io::mode::write).value();
     ASSERT_TRUE(store_stream_record(copy, load_stream_record(reference).value().value(),
                                     record_storing::only_if_none));
     EXPECT_EQ(content("copy", "s"), large);
@@ -293,9 +291,9 @@ TEST_F(host_streams, belong_to_a_copied_file_after_its_first_change) {
 
 TEST_F(host_streams, stay_when_a_copy_of_their_file_is_removed) {
     put("f", "s", large);
-    folder.write("copy", "");
-    const auto original = io::file_handle::open({}, folder.path_of("f")).value();
-    const auto copy = io::file_handle::open({}, folder.path_of("copy"), io::mode::write).value();
+    scratch.write("copy", "");
+    const auto original = io::file_handle::open({}, scratch.path_of("f")).value();
+    const auto copy = io::file_handle::open({}, scratch.path_of("copy"), io::mode::write).value();
     ASSERT_TRUE(store_stream_record(copy, load_stream_record(original).value().value(),
                                     record_storing::only_if_none));
     ASSERT_EQ(code(at("copy")->names()->remove()), 0);
@@ -305,15 +303,15 @@ TEST_F(host_streams, stay_when_a_copy_of_their_file_is_removed) {
 TEST_F(host_streams, are_not_read_by_a_forged_reference_of_another_owner) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can create files of several owners";
     put("f", "secret", large);
-    const auto original = io::file_handle::open({}, folder.path_of("f")).value();
+    const auto original = io::file_handle::open({}, scratch.path_of("f")).value();
     stream_record forged = load_stream_record(original).value().value();
-    folder.write("forged", "");
-    ASSERT_EQ(::chown(folder.path_of("forged").c_str(), 12345, 12345), 0);
+    scratch.write("forged", "");
+    ASSERT_EQ(::chown(scratch.path_of("forged").c_str(), 12345, 12345), 0);
     struct stat status{};
-    ASSERT_EQ(::stat(folder.path_of("forged").c_str(), &status), 0);
+    ASSERT_EQ(::stat(scratch.path_of("forged").c_str(), &status), 0);
     forged.inode = status.st_ino;
     forged.owner = 12345;
-    const auto file = io::file_handle::open({}, folder.path_of("forged"), io::mode::write).value();
+    const auto file = io::file_handle::open({}, scratch.path_of("forged"), io::mode::write).value();
     ASSERT_TRUE(store_stream_record(file, forged, record_storing::only_if_none));
     EXPECT_EQ(content("forged", "secret"), "error " + std::to_string(ENOENT));
     EXPECT_THAT(streams("forged"), IsEmpty());
@@ -324,13 +322,12 @@ TEST_F(host_streams, are_not_read_by_a_forged_reference_of_another_owner) {
 }
 
 // --- leftovers
-// ------------------------------------------------------------------------------------------------
 
 TEST_F(host_streams, are_the_attributes_even_if_a_crash_has_left_files_of_the_same_name) {
     put("f", "other", large);
     put("f", "s", "attribute");
     const auto leftover = directory_of("f") / "=s";
-    const auto leave = [&] { folder.write(fs::relative(leftover, folder.path()).string(), "leftover"); };
+    const auto leave = [&] { scratch.write(fs::relative(leftover, scratch.path()).string(), "leftover"); };
     leave();
     EXPECT_EQ(content("f", "s"), "attribute");
     EXPECT_THAT(streams("f"), ElementsAre("other 10000", "s 9"));

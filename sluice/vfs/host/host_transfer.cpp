@@ -18,7 +18,8 @@ struct cached_part {
     bool is_all = false;  // as many as asked for, or the file ends there
 };
 
-// Reads the part that needs no wait for a device. Reports no errors: the read of the rest meets them again.
+// Reads the part that needs no wait for a device. Reports no errors: the read of the rest meets
+// them again.
 cached_part read_cached(const io::file_handle& file, std::span<std::byte> into,
                         std::uint64_t offset) noexcept {
     const int flags = file.native().in_memory ? 0 : RWF_NOWAIT;
@@ -64,10 +65,10 @@ result<std::uint64_t> share_blocks(const io::file_handle& from, const io::file_h
 
 io::task<result<std::size_t>> co_read_by_ring(host_tree& tree, io::file_handle& file,
                                               std::span<std::byte> into, std::uint64_t offset) noexcept {
-    loop_bound_file lent(file, tree.multiplexer_here());
-    if (not lent.attached()) co_return failure(lent.attached().error());
+    loop_bound_file bound(file, tree.multiplexer_here());
+    if (not bound.attached()) co_return failure(bound.attached().error());
     const io::io_request<io::bytes_type> request{.buffers = into, .offset = offset};
-    const auto read = co_await io::co_read(lent.file(), request);
+    const auto read = co_await io::co_read(bound.file(), request);
     if (not read) co_return failure(read.error());
     co_return read->size();
 }

@@ -8,16 +8,16 @@
 
 namespace sluice::vfs {
 
-/// A file, which is null if it is not open for the transfer, and the volume and domain in whose calls it is
-/// used. All outlive the transfer.
+/// A file, which is null if it is not open for the transfer, and the volume and domain in whose
+/// calls it is used. All outlive the transfer.
 struct transferred_file {
     host_tree& tree;
     fs_domain& domain;
     io::file_handle* file;
 };
 
-/// Reads as node_data::co_read: the cached part at once, the rest on the ring or on a worker. Errors: EBADF
-/// without a file.
+/// Reads as node_data::co_read: the cached part at once, the rest on the ring or on a worker.
+/// Errors: EBADF without a file.
 [[nodiscard]] io::task<result<std::size_t>> co_read_file(transferred_file from, std::span<std::byte> into,
                                                          std::uint64_t offset,
                                                          io::call_withdrawal* by) noexcept;
@@ -25,13 +25,13 @@ struct transferred_file {
 /// Reads as much as there is. Errors: those of the file. Blocks: for the device.
 [[nodiscard]] result<std::size_t> read_waiting(io::file_handle& file, std::span<std::byte> into,
                                                std::uint64_t offset) noexcept;
-/// Writes everything. Errors: EBADF without a file; those of the file; EIO if it takes nothing. Blocks: for
-/// the device.
+/// Writes everything. Errors: EBADF without a file; those of the file; EIO if it takes nothing.
+/// Blocks: for the device.
 [[nodiscard]] result<void> write_waiting(io::file_handle* file, std::span<const std::byte> from,
                                          std::uint64_t offset) noexcept;
 
-/// Carries out a call that writes `bytes` bytes, on the loop if such writes are prompt, otherwise on a
-/// worker. Lifetime: the objects that the call refers to outlive the task. Suspends.
+/// Carries out a call that writes `bytes` bytes, on the loop if such writes are prompt, otherwise
+/// on a worker. Lifetime: the objects that the call refers to outlive the task. Suspends.
 template <std::invocable Call>
 [[nodiscard]] io::task<result<void>> co_write_by(host_tree& tree, fs_domain& domain, std::size_t bytes,
                                                  io::call_withdrawal* by, Call call) noexcept {

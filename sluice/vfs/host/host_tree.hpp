@@ -24,7 +24,8 @@ inline constexpr io::stat_fields node_fields =
 
 /// The place for a new name, and the existing name there, ignoring case.
 struct host_place {
-    std::string path;                    // the directory in the host's spelling, the name as requested
+    std::string path;                    // the directory in the host's spelling,
+                                         // the name as requested
     std::optional<std::string> taken{};  // the existing name that conflicts, with its path
 };
 
@@ -117,8 +118,8 @@ public:
     [[nodiscard]] const io::path_handle& root() const noexcept {
         return may_cross() ? root_ : one_mount_root_;
     }
-    /// Returns the directory in which new streams of files on the root's file system are stored: the root, or
-    /// an outer one. Confined to that file system, and without symbolic links.
+    /// Returns the directory in which new streams of files on the root's file system are stored:
+    /// the root, or an outer one. Confined to that file system, and without symbolic links.
     [[nodiscard]] const io::path_handle& store_base() const noexcept { return store_base_; }
     [[nodiscard]] bool has_outer_store() const noexcept { return has_outer_store_; }
     /// Sets them from the options, before the first lookup. Errors: as io::path_handle::open.

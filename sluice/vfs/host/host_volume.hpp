@@ -17,16 +17,16 @@ class host_change_feed;
 ///
 /// Names: an exact match is found by one system call. Only a miss uses an index (name_index.hpp).
 /// Names that Windows does not allow are mapped (host_name.hpp). Metadata that Windows stores and
-/// Unix does not is in extended attributes (docs/formats/host_metadata.md), and large streams are in files
-/// that no path leads to (docs/formats/streams.md). On a file system without extended attributes there are
-/// no streams, EAs, security descriptors and DOS attributes.
+/// Unix does not is in extended attributes (docs/formats/host_metadata.md), and large streams are
+/// in files that no path leads to (docs/formats/streams.md). On a file system without extended
+/// attributes there are no streams, EAs, security descriptors and DOS attributes.
 ///
 /// The read_only attribute is only stored and reported. It does not change permission bits, so that
 /// a client cannot lock out a local user. Without stored metadata, a file without any write
 /// permission is reported as read_only.
 ///
-/// Outlives its nodes, listings and watches. Thread safety: as volume; files and large streams allow
-/// concurrent transfers, small streams do not.
+/// Outlives its nodes, listings and watches. Thread safety: as volume; files and large streams
+/// allow concurrent transfers, small streams do not.
 class host_volume final : public volume {
 public:
     /// Errors: as io::path_handle::open; ENOTDIR; ENOSYS on a kernel before 5.6.
@@ -54,8 +54,9 @@ public:
     /// watches are limited by limits::watched_directories_max and by fs.inotify.max_user_watches.
     [[nodiscard]] change_feed* changes() noexcept override;
 
-    /// Returns the reason why streams that do not fit into attributes cannot be used, as found when the
-    /// volume was opened; std::nullopt if there is none, or if the volume has no streams at all.
+    /// Returns the reason why streams that do not fit into attributes cannot be used, as found when
+    /// the volume was opened; std::nullopt if there is none, or if the volume has no streams at
+    /// all.
     [[nodiscard]] const std::optional<error>& stream_problem() const noexcept { return stream_problem_; }
 
     /// Returns the state of the volume, for the tools of this directory.

@@ -23,10 +23,10 @@ struct walk_errors {
     std::string first{};            // the path of one of them
 };
 
-/// Calls `visit(walked_entry)` for each file and directory beneath the root of a volume, and on its file
-/// system, except stream stores; for those, `skip(path of the directory)`. Symbolic links are not followed.
-/// A file that is renamed during the walk may be missed, or visited twice. Allocates: paths. Blocks: for the
-/// file system.
+/// Calls `visit(walked_entry)` for each file and directory beneath the root of a volume, and on its
+/// file system, except stream stores; for those, `skip(path of the directory)`. Symbolic links are
+/// not followed. A file that is renamed during the walk may be missed, or visited twice. Allocates:
+/// paths. Blocks: for the file system.
 template <class Visit, class Skip>
 walk_errors walk(const host_tree& tree, Visit visit, Skip skip) {
     walk_errors errors;

@@ -108,7 +108,6 @@ void samba_import::count(const source_file& file, std::string_view stream, const
 }
 
 // --- streams_xattr
-// --------------------------------------------------------------------------------------------
 
 void samba_import::import_attributes(const source_file& file) {
     std::vector<char> storage(limits::attribute_bytes_max);
@@ -154,7 +153,6 @@ result<samba_import::outcome> samba_import::import_attribute(const source_file& 
 }
 
 // --- streams_depot
-// --------------------------------------------------------------------------------------------
 
 void samba_import::import_depot(const source_file& file, depot_directory& from) {
     from.is_used = true;
@@ -195,7 +193,6 @@ result<samba_import::outcome> samba_import::import_depot_file(const source_file&
 }
 
 // --- both
-// -----------------------------------------------------------------------------------------------------
 
 result<samba_import::outcome> samba_import::import_stream(const source_file& file, std::string_view stream,
                                                           std::uint64_t bytes, const reader& read) {

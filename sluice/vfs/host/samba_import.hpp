@@ -11,9 +11,11 @@
 namespace sluice::vfs {
 
 struct samba_import_options {
-    std::string depot{};           // the directory of streams_depot; empty: there is none
-    bool any_device = false;       // the number of the file system may have changed since Samba used it
-    bool needs_mark = true;        // only files with the attribute by which Samba marks its streams as valid
+    std::string depot{};  // the directory of streams_depot; empty: there is none
+    // The number of the file system may have changed since Samba used it.
+    bool any_device = false;
+    // Only files with the attribute by which Samba marks its streams as valid.
+    bool needs_mark = true;
     bool removes_sources = false;  // Samba's streams, after they are durable
 };
 
@@ -22,19 +24,21 @@ struct samba_import_result {
     std::uint64_t present = 0;    // with the same content already
     std::uint64_t conflicts = 0;  // with other content: not changed
     std::uint64_t failed = 0;
-    std::uint64_t unmatched = 0;  // directories of the depot whose file was not found, or is not marked
+    // Directories of the depot whose file was not found, or is not marked.
+    std::uint64_t unmatched = 0;
     std::uint64_t unreadable = 0;
 };
 
 /// Imports Samba's named streams into a volume: those in attributes (streams_xattr), and those in a
-/// directory (streams_depot). It can be repeated, also after it was interrupted: a stream that exists with
-/// the same content is not written again. No server uses the volume at the same time.
+/// directory (streams_depot). It can be repeated, also after it was interrupted: a stream that
+/// exists with the same content is not written again. No server uses the volume at the same time.
 ///
-/// Thread safety: one thread, which runs the loop of the volume. Blocks: for the file system. Allocates: one
-/// stream in attributes, and the names in the depot.
+/// Thread safety: one thread, which runs the loop of the volume. Blocks: for the file system.
+/// Allocates: one stream in attributes, and the names in the depot.
 class samba_import {
 public:
-    /// `report` gets a line for each stream that cannot be imported. The volume and the loop outlive it.
+    /// `report` gets a line for each stream that cannot be imported. The volume and the loop
+    /// outlive it.
     samba_import(host_volume& volume, io::io_multiplexer& loop, const samba_import_options& options,
                  std::function<void(const std::string&)> report);
 

@@ -59,16 +59,16 @@ protected:
         return done.value_or(samba_import_result{});
     }
     void set_attribute(const std::string& file, const std::string& name, std::string_view value) const {
-        ASSERT_EQ(::setxattr(folder.path_of(file).c_str(), name.c_str(), value.data(), value.size(), 0), 0);
+        ASSERT_EQ(::setxattr(scratch.path_of(file).c_str(), name.c_str(), value.data(), value.size(), 0), 0);
     }
     [[nodiscard]] bool has_attribute(const std::string& file, const std::string& name) const {
-        return io::xattr_bytes(io::file_handle::open({}, folder.path_of(file)).value(), name).has_value();
+        return io::xattr_bytes(io::file_handle::open({}, scratch.path_of(file)).value(), name).has_value();
     }
     // The directory of a depot in which Samba stores the streams of a file, as the module names it.
     [[nodiscard]] std::string depot_directory_of(const std::string& file,
                                                  std::uint64_t device_offset = 0) const {
         struct stat status{};
-        EXPECT_EQ(::stat(folder.path_of(file).c_str(), &status), 0);
+        EXPECT_EQ(::stat(scratch.path_of(file).c_str(), &status), 0);
         std::string name;
         for (std::uint64_t number : {static_cast<std::uint64_t>(status.st_dev) + device_offset,
                                      static_cast<std::uint64_t>(status.st_ino)})
@@ -80,15 +80,15 @@ protected:
         return ".streams/3A/07/" + name;
     }
     void put_in_depot(const std::string& directory, const std::string& name, const std::string& text) const {
-        fs::create_directories(folder.path_of(directory));
-        folder.write(directory + '/' + name, text);
+        fs::create_directories(scratch.path_of(directory));
+        scratch.write(directory + '/' + name, text);
     }
 
     std::vector<std::string> lines;
 };
 
 TEST_F(samba_import_test, imports_streams_in_attributes_of_files_and_directories) {
-    fs::create_directories(folder.path_of("d/e"));
+    fs::create_directories(scratch.path_of("d/e"));
     set_attribute("f", "user.DosStream.Zone.Identifier:$DATA", std::string_view("[ZoneTransfer]\0", 15));
     set_attribute("d/e", "user.DosStream.AFP_AfpInfo:$DATA", std::string_view("info\0", 5));
     set_attribute("f", "user.DosStream.empty:$DATA", std::string_view("\0", 1));
@@ -144,7 +144,7 @@ TEST_F(samba_import_test, imports_streams_of_any_size_from_a_depot) {
     put_in_depot(directory, ":small:$DATA", "small");
     put_in_depot(directory, "not a stream", "x");
     put_in_depot(".streams/00/00/00000000000000000000000000000000", ":s:$DATA", "of no file");
-    const samba_import_options options{.depot = folder.path_of(".streams")};
+    const samba_import_options options{.depot = scratch.path_of(".streams")};
     const auto unmarked = import(options);
     EXPECT_EQ(unmarked.imported, 0U) << "the inode may be another file's by now";
     EXPECT_EQ(unmarked.unmatched, 2U);
@@ -158,17 +158,17 @@ TEST_F(samba_import_test, imports_streams_of_any_size_from_a_depot) {
     auto removing = options;
     removing.removes_sources = true;
     EXPECT_EQ(import(removing).present, 2U);
-    EXPECT_TRUE(folder.exists(directory + "/not a stream"));
-    fs::remove(folder.path_of(directory + "/not a stream"));
+    EXPECT_TRUE(scratch.exists(directory + "/not a stream"));
+    fs::remove(scratch.path_of(directory + "/not a stream"));
     EXPECT_EQ(import(removing).imported, 0U);
-    EXPECT_FALSE(folder.exists(".streams/3A"));
+    EXPECT_FALSE(scratch.exists(".streams/3A"));
     EXPECT_FALSE(has_attribute("f", "user.SAMBA_STREAMS"));
     EXPECT_EQ(stream("f", "AFP_Resource")->status().value().size_bytes, huge.size());
 }
 
 TEST_F(samba_import_test, ignores_the_device_and_the_mark_only_on_request) {
     put_in_depot(depot_directory_of("f", 1), ":s:$DATA", "content");
-    samba_import_options options{.depot = folder.path_of(".streams"), .needs_mark = false};
+    samba_import_options options{.depot = scratch.path_of(".streams"), .needs_mark = false};
     EXPECT_EQ(import(options).imported, 0U);
     options.any_device = true;
     EXPECT_EQ(import(options).imported, 1U);
@@ -176,7 +176,7 @@ TEST_F(samba_import_test, ignores_the_device_and_the_mark_only_on_request) {
 }
 
 TEST_F(samba_import_test, fails_if_the_depot_does_not_exist) {
-    samba_import importing(*volume, *multiplexer, {.depot = folder.path_of("missing")}, [](const auto&) {});
+    samba_import importing(*volume, *multiplexer, {.depot = scratch.path_of("missing")}, [](const auto&) {});
     EXPECT_EQ(code(importing.run()), ENOENT);
 }
 

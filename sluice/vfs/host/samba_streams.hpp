@@ -11,8 +11,9 @@
 
 namespace sluice::vfs {
 
-/// Returns the name of the stream that an attribute of streams_xattr contains ("user.DosStream.NAME:$DATA");
-/// std::nullopt for other attributes. The type can be absent (`store_stream_type = no`).
+/// Returns the name of the stream that an attribute of streams_xattr contains
+/// ("user.DosStream.NAME:$DATA"); std::nullopt for other attributes. The type can be absent
+/// (`store_stream_type = no`).
 [[nodiscard]] std::optional<std::string_view> samba_stream_of_attribute(std::string_view attribute) noexcept;
 
 /// The value of such an attribute. Its last byte is the number of further attributes, usually 0.
@@ -30,9 +31,11 @@ struct samba_depot_file {
     std::uint64_t device = 0;
     std::uint64_t inode = 0;
 };
-/// Decodes the name of such a directory: 32 hexadecimal digits. Returns std::nullopt for other names.
+/// Decodes the name of such a directory: 32 hexadecimal digits. Returns std::nullopt for other
+/// names.
 [[nodiscard]] std::optional<samba_depot_file> decode_samba_depot_name(std::string_view name) noexcept;
-/// Returns the name of the stream in a file of such a directory (":NAME:$DATA"); std::nullopt for others.
+/// Returns the name of the stream in a file of such a directory (":NAME:$DATA"); std::nullopt for
+/// others.
 [[nodiscard]] std::optional<std::string_view> samba_stream_of_depot_file(std::string_view name) noexcept;
 
 }  // namespace sluice::vfs

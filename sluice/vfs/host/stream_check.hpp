@@ -23,10 +23,11 @@ struct stream_check_result {
     std::uint64_t referring_files = 0;
     std::uint64_t directories = 0;  // in the store of the root
     std::uint64_t unreferenced = 0;
-    std::uint64_t lost = 0;     // moved to `lost` by an earlier repair, and without a reference
-    std::uint64_t copies = 0;   // files that refer to the streams of another, or were restored
-    std::uint64_t nested = 0;   // files whose streams are in another store than that of the root
-    std::uint64_t foreign = 0;  // files that refer to streams of another owner: not a problem of the store
+    std::uint64_t lost = 0;    // moved to `lost` by an earlier repair, and without a reference
+    std::uint64_t copies = 0;  // files that refer to the streams of another, or were restored
+    std::uint64_t nested = 0;  // files whose streams are in another store than that of the root
+    // Files that refer to streams of another owner: not a problem of the store.
+    std::uint64_t foreign = 0;
     std::uint64_t repaired = 0;
     std::uint64_t failed = 0;        // repairs
     std::uint64_t unreadable = 0;    // directories that could not be searched
@@ -37,7 +38,8 @@ struct stream_check_result {
 /// Compares the references of all files of a volume with its store, and repairs the differences
 /// (docs/formats/streams.md, Removal). Other programs and servers may use both at the same time.
 ///
-/// Thread safety: one thread. Blocks: for the file system. Allocates: for each file with a reference.
+/// Thread safety: one thread. Blocks: for the file system. Allocates: for each file with a
+/// reference.
 class stream_check {
 public:
     /// `report` gets a line for each problem. The volume and it outlive the check.

@@ -27,9 +27,9 @@ protected:
 
     // Gives a file the reference of another, as a copy with attributes does.
     void copy_reference(const std::string& from, const std::string& to) const {
-        const auto original = io::file_handle::open({}, folder.path_of(from)).value();
-        folder.write(to, "");
-        const auto copy = io::file_handle::open({}, folder.path_of(to), io::mode::write).value();
+        const auto original = io::file_handle::open({}, scratch.path_of(from)).value();
+        scratch.write(to, "");
+        const auto copy = io::file_handle::open({}, scratch.path_of(to), io::mode::write).value();
         ASSERT_TRUE(
             store_stream_record(copy, load_stream_record(original).value().value(), record_storing::replace));
     }
@@ -54,7 +54,7 @@ TEST_F(stream_checks, find_no_problem_without_a_store_or_in_a_consistent_one) {
 TEST_F(stream_checks, move_streams_of_files_that_other_programs_removed_and_later_remove_them) {
     put("f", "s", large);
     const fs::path directory = directory_of("f");
-    fs::remove(folder.path_of("f"));
+    fs::remove(scratch.path_of("f"));
     EXPECT_EQ(check().unreferenced, 1U);
     EXPECT_THAT(lines, ElementsAre(HasSubstr("without a file")));
     EXPECT_TRUE(fs::exists(directory)) << "only a repair changes anything";
@@ -75,9 +75,9 @@ TEST_F(stream_checks, move_streams_of_files_that_other_programs_removed_and_late
 TEST_F(stream_checks, complete_a_removal_that_was_interrupted) {
     put("f", "s", large);
     const fs::path directory = directory_of("f");
-    fs::remove(folder.path_of("f"));
+    fs::remove(scratch.path_of("f"));
     ASSERT_EQ(check(repair).repaired, 1U);
-    const fs::path lost = folder.path_of(".sluice-streams/lost");
+    const fs::path lost = scratch.path_of(".sluice-streams/lost");
     fs::rename(lost / directory.filename(), lost / (directory.filename().string() + ".removed"));
     EXPECT_EQ(check({.repairs = true, .now = time_point(std::chrono::days(100'000))}).repaired, 1U);
     EXPECT_TRUE(fs::is_empty(lost));
@@ -85,9 +85,9 @@ TEST_F(stream_checks, complete_a_removal_that_was_interrupted) {
 
 TEST_F(stream_checks, leave_streams_whose_file_is_back) {
     put("f", "s", large);
-    fs::rename(folder.path_of("f"), fs::path(folder.path()).parent_path() / "sluice-streams-away");
+    fs::rename(scratch.path_of("f"), fs::path(scratch.path()).parent_path() / "sluice-streams-away");
     EXPECT_EQ(check(repair).repaired, 1U);
-    fs::rename(fs::path(folder.path()).parent_path() / "sluice-streams-away", folder.path_of("f"));
+    fs::rename(fs::path(scratch.path()).parent_path() / "sluice-streams-away", scratch.path_of("f"));
     EXPECT_EQ(check({.repairs = true, .now = time_point(std::chrono::days(100'000))}).problems(), 0U);
     EXPECT_EQ(content("f", "s"), large);
 }
@@ -98,7 +98,7 @@ TEST_F(stream_checks, give_a_restored_file_its_streams_without_a_copy) {
     const fs::path directory = directory_of("f");
     struct stat before{};
     ASSERT_EQ(::stat((directory / "=s").c_str(), &before), 0);
-    fs::remove(folder.path_of("f"));
+    fs::remove(scratch.path_of("f"));
     const auto found = check(repair);
     EXPECT_EQ(found.copies, 1U);
     EXPECT_EQ(found.repaired, 1U);
@@ -125,10 +125,10 @@ TEST_F(stream_checks, separate_the_streams_of_copies) {
 }
 
 TEST_F(stream_checks, move_nested_stores_to_the_root) {
-    fs::create_directory(folder.path_of("inner"));
-    folder.write("inner/g", "");
+    fs::create_directory(scratch.path_of("inner"));
+    scratch.write("inner/g", "");
     {
-        const auto inner = host_volume::open(*multiplexer, folder.path_of("inner")).value();
+        const auto inner = host_volume::open(*multiplexer, scratch.path_of("inner")).value();
         const auto file = inner->find("g", follow_links::yes).value();
         const auto one = file->attached()->open_stream({.name = "s", .create = true}).value();
         ASSERT_EQ(code(one->data()->open_data(both)), 0);
@@ -145,22 +145,22 @@ TEST_F(stream_checks, move_nested_stores_to_the_root) {
 TEST_F(stream_checks, move_nothing_if_a_directory_cannot_be_searched) {
     if (::geteuid() == 0) GTEST_SKIP() << "root may search every directory";
     put("f", "s", large);
-    fs::remove(folder.path_of("f"));
-    fs::create_directory(folder.path_of("closed"));
-    ASSERT_EQ(::chmod(folder.path_of("closed").c_str(), 0), 0);
+    fs::remove(scratch.path_of("f"));
+    fs::create_directory(scratch.path_of("closed"));
+    ASSERT_EQ(::chmod(scratch.path_of("closed").c_str(), 0), 0);
     const auto found = check(repair);
     EXPECT_EQ(found.unreadable, 1U);
     EXPECT_EQ(found.first_unreadable, "closed");
     EXPECT_EQ(found.repaired, 0U);
     EXPECT_EQ(found.failed, 1U);
-    ASSERT_EQ(::chmod(folder.path_of("closed").c_str(), 0700), 0);
+    ASSERT_EQ(::chmod(scratch.path_of("closed").c_str(), 0700), 0);
 }
 
 TEST_F(stream_checks, report_references_to_streams_of_another_owner) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can create files of several owners";
     put("f", "s", large);
     copy_reference("f", "forged");
-    ASSERT_EQ(::chown(folder.path_of("forged").c_str(), 12345, 12345), 0);
+    ASSERT_EQ(::chown(scratch.path_of("forged").c_str(), 12345, 12345), 0);
     const auto found = check(repair);
     EXPECT_EQ(found.foreign, 1U);
     EXPECT_EQ(found.repaired, 0U);

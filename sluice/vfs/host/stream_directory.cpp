@@ -100,7 +100,8 @@ result<io::file_handle> stream_directory::create(std::string_view stream, existi
     const as_process now;
     auto made = open_file(stream, O_RDWR | O_CREAT | (found == existing::refuse ? O_EXCL : O_TRUNC));
     if (not made) return made;
-    // Without the right to, the files of the server's account are charged to it, like all that it creates.
+    // Without the right to, the files of the server's account are charged to it, like all that it
+    // creates.
     if (::fchown(made->descriptor(), file_.user_id, file_.group_id) != 0 and errno != EPERM and
         errno != EINVAL)
         return failure(error::last("set owner of stream", made->descriptor()));

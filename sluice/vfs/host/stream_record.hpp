@@ -11,8 +11,8 @@
 #include "sluice/base/random.hpp"
 #include "sluice/io/call/handle.hpp"
 
-// The attribute that connects a file with its large streams, and marks the objects of a stream store:
-// docs/formats/streams.md.
+// The attribute that connects a file with its large streams, and marks the objects of a stream
+// store: docs/formats/streams.md.
 
 namespace sluice::vfs {
 
@@ -56,14 +56,14 @@ inline constexpr std::size_t stream_record_bytes = 32;
 /// Returns std::nullopt for another length, version or kind.
 [[nodiscard]] std::optional<stream_record> decode_stream_record(bytes_view bytes) noexcept;
 
-/// Returns the record of an open file; std::nullopt if it has none, cannot have any, or has one that is not
-/// valid. Errors: EACCES, EIO. Allocates: nothing. Blocks: for the file system.
+/// Returns the record of an open file; std::nullopt if it has none, cannot have any, or has one
+/// that is not valid. Errors: EACCES, EIO. Allocates: nothing. Blocks: for the file system.
 [[nodiscard]] result<std::optional<stream_record>> load_stream_record(const io::handle& open) noexcept;
 
 enum class record_storing : std::uint8_t { only_if_none, replace };
 
-/// Errors: EEXIST with only_if_none; ENOSPC, also if the attribute does not fit; EACCES, EPERM, EROFS.
-/// Blocks: for the file system.
+/// Errors: EEXIST with only_if_none; ENOSPC, also if the attribute does not fit; EACCES, EPERM,
+/// EROFS. Blocks: for the file system.
 [[nodiscard]] result<void> store_stream_record(const io::handle& open, const stream_record& what,
                                                record_storing how) noexcept;
 

@@ -1,5 +1,6 @@
-// A process that changes streams is killed before each of its system calls, one after the other. Whatever it
-// has done by then, the next process finds each stream as it was before the change or as it is after it.
+// A process that changes streams is killed before each of its system calls, one after the other.
+// Whatever it has done by then, the next process finds each stream as it was before the change or
+// as it is after it.
 
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -56,8 +57,8 @@ protected:
         return ending::killed;
     }
 
-    // `prepare` creates the state before the change, and `judge` examines the one after a kill. Then the
-    // change is repeated, which must succeed, and `judge_end` examines the result.
+    // `prepare` creates the state before the change, and `judge` examines the one after a kill.
+    // Then the change is repeated, which must succeed, and `judge_end` examines the result.
     struct scenario {
         action prepare;
         action change;
@@ -69,10 +70,10 @@ protected:
         for (unsigned calls = 0;; ++calls) {
             SCOPED_TRACE("killed at call " + std::to_string(calls));
             volume.reset();
-            fs::remove_all(folder.path_of(".sluice-streams"));
-            fs::remove(folder.path_of("f"));
-            fs::remove(folder.path_of("g"));
-            folder.write("f", "main");
+            fs::remove_all(scratch.path_of(".sluice-streams"));
+            fs::remove(scratch.path_of("f"));
+            fs::remove(scratch.path_of("g"));
+            scratch.write("f", "main");
             reopen();
             what.prepare();
             const ending ended = run(what.change, calls);
@@ -88,14 +89,16 @@ protected:
         }
         EXPECT_GE(killed, 10U) << "the process has made fewer calls than expected";
     }
-    // As write() and put(), but on this thread: another one would not be stopped, nor exist in a child.
+    // As write() and put(), but on this thread: another one would not be stopped, nor exist in a
+    // child.
     [[nodiscard]] static result<void> write_now(node& to, std::string_view text, std::uint64_t offset = 0) {
         return to.data()->write_here(std::as_bytes(std::span(text)), offset);
     }
     void put_now(std::string_view path, std::string_view name, std::string_view text) {
         EXPECT_EQ(code(write_now(*stream(path, name), text)), 0) << name;
     }
-    // Removes everything that interrupted changes have left, and returns the names of the files in the store.
+    // Removes everything that interrupted changes have left, and returns the names of the files in
+    // the store.
     std::vector<std::string> stored_after_repair() {
         for (int i = 0; i != 2; ++i) {
             stream_check check(*volume, {.repairs = true, .now = time_point(std::chrono::days(100'000))},
@@ -184,7 +187,7 @@ TEST_F(stream_steps, leave_at_most_streams_that_a_repair_finds_when_a_file_is_re
                  },
              .judge =
                  [&] {
-                     if (folder.exists("f")) EXPECT_EQ(content("f", "s"), large);
+                     if (scratch.exists("f")) EXPECT_EQ(content("f", "s"), large);
                  },
              .judge_end = [&] { EXPECT_THAT(stored_after_repair(), IsEmpty()); }});
 }
@@ -192,7 +195,7 @@ TEST_F(stream_steps, leave_at_most_streams_that_a_repair_finds_when_a_file_is_re
 TEST_F(stream_steps, keep_the_streams_of_a_file_that_replaces_another) {
     run_all({.prepare =
                  [&] {
-                     folder.write("g", "");
+                     scratch.write("g", "");
                      put_now("f", "of f", large);
                      put_now("g", "of g", large);
                  },
@@ -203,8 +206,8 @@ TEST_F(stream_steps, keep_the_streams_of_a_file_that_replaces_another) {
                  },
              .judge =
                  [&] {
-                     EXPECT_EQ(content(folder.exists("g") ? "g" : "f", "of g"), large);
-                     if (folder.exists("g")) EXPECT_EQ(content("f", "of f"), large);
+                     EXPECT_EQ(content(scratch.exists("g") ? "g" : "f", "of g"), large);
+                     if (scratch.exists("g")) EXPECT_EQ(content("f", "of f"), large);
                  },
              .judge_end =
                  [&] {
@@ -217,10 +220,10 @@ TEST_F(stream_steps, change_no_original_when_a_copy_is_changed_first) {
     run_all({.prepare =
                  [&] {
                      put_now("f", "s", large);
-                     folder.write("g", "");
-                     const auto file = io::file_handle::open({}, folder.path_of("f")).value();
+                     scratch.write("g", "");
+                     const auto file = io::file_handle::open({}, scratch.path_of("f")).value();
                      const auto copy =
-                         io::file_handle::open({}, folder.path_of("g"), io::mode::write).value();
+                         io::file_handle::open({}, scratch.path_of("g"), io::mode::write).value();
                      ASSERT_TRUE(store_stream_record(copy, load_stream_record(file).value().value(),
                                                      record_storing::only_if_none));
                  },

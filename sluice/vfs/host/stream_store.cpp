@@ -51,8 +51,8 @@ result<io::path_handle> open_store(const io::path_handle& base) noexcept {
     return store;
 }
 
-// Creates a directory of a store, with its mark, or opens it. A crash may have left one without a mark: it is
-// marked now, because nothing is put into an unmarked one.
+// Creates a directory of a store, with its mark, or opens it. A crash may have left one without a
+// mark: it is marked now, because nothing is put into an unmarked one.
 result<io::directory_handle> make_directory(const io::path_handle& base, std::string_view name,
                                             const stream_record& mark) noexcept {
     auto made = io::directory_handle::open(base, name, io::mode::read, io::creation::if_needed,
@@ -126,7 +126,6 @@ bool stream_store::is_in_memory(const stream_file& facts) const noexcept {
 }
 
 // --- lookup
-// ---------------------------------------------------------------------------------------------------
 
 result<std::optional<stream_directory>> stream_store::find_in(const io::path_handle& base,
                                                               const stream_file& facts,
@@ -149,8 +148,8 @@ result<std::optional<stream_directory>> stream_store::find_in(const io::path_han
     return stream_directory(std::move(**found), **mark, facts, is_in_memory(facts));
 }
 
-// The directories between the root and the file, the root's first; not the root itself, unless that is not
-// the base of the store.
+// The directories between the root and the file, the root's first; not the root itself, unless that
+// is not the base of the store.
 std::vector<std::string> stream_store::directories_of(const io::handle& file) const {
     std::vector<std::string> found;
     const auto path = tree_.present_path(file);
@@ -189,15 +188,14 @@ result<std::optional<stream_directory>> stream_store::find(const io::handle& fil
     if (not facts) return failure(facts.error());
     auto found = find(file, *facts, (*record)->id);
     if (not found or not*found) return found;
-    // A file that refers to streams of another must have the same owner: a user who knows the reference
-    // cannot read them by a file of their own.
+    // A file that refers to streams of another must have the same owner: a user who knows the
+    // reference cannot read them by a file of their own.
     const bool may_use = (*found)->is_own() or (*found)->mark().owner == facts->user_id;
     if (not may_use) return std::nullopt;
     return found;
 }
 
 // --- creation
-// -------------------------------------------------------------------------------------------------
 
 // The directory in which the store for new streams of a file is: the topmost on its file system.
 result<io::path_handle> stream_store::base_of(const io::handle& file, const stream_file& facts) const {
@@ -250,7 +248,8 @@ result<stream_directory> stream_store::separate(const io::handle& file, const st
         fresh->remove_all();
         return failure(why);
     };
-    // One at a time, in all servers. A lock of the whole store suffices, because copied files are rare.
+    // One at a time, in all servers. A lock of the whole store suffices, because copied files are
+    // rare.
     std::optional<io::directory_handle> locked;
     {
         const as_process now;
@@ -315,7 +314,6 @@ result<stream_directory> stream_store::find_or_create(const io::handle& file) co
 }
 
 // --- removal
-// --------------------------------------------------------------------------------------------------
 
 bool stream_store::remove_empty(const io::path_handle& directory) noexcept {
     const as_process now;

@@ -13,7 +13,8 @@
 #include "sluice/vfs/node_attached.hpp"
 #include "sluice/vfs/node_data.hpp"
 
-// Internal to the host volume: the files in which large streams are stored (docs/formats/streams.md).
+// Internal to the host volume: the files in which large streams are stored
+// (docs/formats/streams.md).
 
 namespace sluice::vfs {
 
@@ -32,8 +33,8 @@ struct stream_file {
 
 /// The directory of one file's large streams, open. Its calls have the identity of the process.
 ///
-/// Thread safety: one thread. Errors of every call: EIO, EACCES; of changes: ENOSPC, EDQUOT, EROFS. Blocks:
-/// for the file system. Allocates: names.
+/// Thread safety: one thread. Errors of every call: EIO, EACCES; of changes: ENOSPC, EDQUOT, EROFS.
+/// Blocks: for the file system. Allocates: names.
 class stream_directory {
 public:
     /// The open directories that lead to it.
@@ -53,8 +54,8 @@ public:
           file_(file),
           is_in_memory_(is_in_memory) {}
 
-    /// Returns whether the streams were made for this file. Otherwise it is a copy of theirs, and must not
-    /// change them.
+    /// Returns whether the streams were made for this file. Otherwise it is a copy of theirs, and
+    /// must not change them.
     [[nodiscard]] bool is_own() const noexcept { return mark_.inode == file_.inode; }
     [[nodiscard]] const stream_record& mark() const noexcept { return mark_; }
     /// Returns the open directories that lead to it.
@@ -65,23 +66,24 @@ public:
 
     /// Returns the streams, in no order. Complexity: linear in them.
     [[nodiscard]] result<std::vector<stream_info>> list() const;
-    /// Returns the name of a stream as it was created, for one that ignores case; std::nullopt if there is
-    /// none. Complexity: linear in the streams, unless the case is the same.
+    /// Returns the name of a stream as it was created, for one that ignores case; std::nullopt if
+    /// there is none. Complexity: linear in the streams, unless the case is the same.
     [[nodiscard]] result<std::optional<std::string>> find(std::string_view stream) const;
-    /// Opens a stream, by exactly this name: for writing too if the file system permits that. Errors: ENOENT.
+    /// Opens a stream, by exactly this name: for writing too if the file system permits that.
+    /// Errors: ENOENT.
     [[nodiscard]] result<io::file_handle> open(std::string_view stream, data_access wanted) const;
 
     enum class existing : bool { refuse, empty };
-    /// Creates a stream, with the owner of the file, or empties an existing one. Errors: EEXIST; ENOENT if
-    /// this directory was removed.
+    /// Creates a stream, with the owner of the file, or empties an existing one. Errors: EEXIST;
+    /// ENOENT if this directory was removed.
     [[nodiscard]] result<io::file_handle> create(std::string_view stream, existing found) const;
     /// Renames a stream; replaces another one. Errors: ENOENT.
     [[nodiscard]] result<void> rename(std::string_view stream, std::string_view to) const;
     /// Errors: ENOENT.
     [[nodiscard]] result<void> remove(std::string_view stream) const;
 
-    /// Excludes other holders of this lock, in this process and others, until this object is destroyed. Does
-    /// nothing on file systems without such locks. Blocks: for them.
+    /// Excludes other holders of this lock, in this process and others, until this object is
+    /// destroyed. Does nothing on file systems without such locks. Blocks: for them.
     void lock() const noexcept;
     /// Makes the names of the streams, of the directory and of those above it durable.
     [[nodiscard]] result<void> barrier() const;
@@ -105,28 +107,29 @@ private:
     bool is_in_memory_;
 };
 
-/// The stores of a volume: where the large streams of its files are. Has no state but the volume's, so an
-/// object is created for each call.
+/// The stores of a volume: where the large streams of its files are. Has no state but the volume's,
+/// so an object is created for each call.
 ///
-/// The attributes of files are read and written with the identity of the thread, so that the kernel checks
-/// its rights to the file; everything in a store with that of the process.
-/// Thread safety: as host_tree. Errors of every call: EACCES, also if a store belongs to another account;
-/// EIO. Blocks: for the file system. Allocates: names.
+/// The attributes of files are read and written with the identity of the thread, so that the kernel
+/// checks its rights to the file; everything in a store with that of the process. Thread safety: as
+/// host_tree. Errors of every call: EACCES, also if a store belongs to another account; EIO.
+/// Blocks: for the file system. Allocates: names.
 class stream_store {
 public:
     explicit stream_store(const host_tree& tree) noexcept : tree_(tree) {}
 
     /// Finds the directory of a file's streams; std::nullopt if it has none.
     [[nodiscard]] result<std::optional<stream_directory>> find(const io::handle& file) const;
-    /// The same for a caller that may change the streams: creates the directory if there is none, and one
-    /// with copies if the file is a copy of another. Errors: ENOSPC, also if the attribute does not fit;
-    /// EPERM, EROFS, EOPNOTSUPP. Complexity: for a copy, linear in its large streams.
+    /// The same for a caller that may change the streams: creates the directory if there is none,
+    /// and one with copies if the file is a copy of another. Errors: ENOSPC, also if the attribute
+    /// does not fit; EPERM, EROFS, EOPNOTSUPP. Complexity: for a copy, linear in its large streams.
     [[nodiscard]] result<stream_directory> find_or_create(const io::handle& file) const;
 
-    /// Removes the store in an open directory if no stream is in it. Returns whether one was removed.
+    /// Removes the store in an open directory if no stream is in it. Returns whether one was
+    /// removed.
     [[nodiscard]] static bool remove_empty(const io::path_handle& directory) noexcept;
-    /// Returns the reason why streams cannot be stored outside of attributes: the store in the volume's root
-    /// is not usable, or cannot be created. std::nullopt if there is none.
+    /// Returns the reason why streams cannot be stored outside of attributes: the store in the
+    /// volume's root is not usable, or cannot be created. std::nullopt if there is none.
     [[nodiscard]] std::optional<error> problem() const;
 
     // For the tools that check and repair a store:
@@ -137,8 +140,8 @@ public:
     [[nodiscard]] result<std::optional<stream_directory>> find(const io::handle& file,
                                                                const stream_file& facts,
                                                                const stream_id& id) const;
-    /// Gives a copied file a directory of its own, with copies of the streams of `other`, which may be null.
-    /// `replaced` is the file's present record. Errors: also EAGAIN if it has changed.
+    /// Gives a copied file a directory of its own, with copies of the streams of `other`, which may
+    /// be null. `replaced` is the file's present record. Errors: also EAGAIN if it has changed.
     [[nodiscard]] result<stream_directory> separate(const io::handle& file, const stream_file& facts,
                                                     const stream_record& replaced,
                                                     const stream_directory* other) const;
@@ -163,8 +166,8 @@ private:
 /// Thread safety: one thread. Lifetime: the file outlives it. Blocks: for the file system, in both.
 class outlived_streams {
 public:
-    /// Finds them; a file without the attribute costs one call. Reports no errors: streams that are not found
-    /// now are found by `sluice streams check`.
+    /// Finds them; a file without the attribute costs one call. Reports no errors: streams that are
+    /// not found now are found by `sluice streams check`.
     outlived_streams(const host_tree& tree, const io::handle& file) noexcept;
     outlived_streams(const outlived_streams&) = delete;
     outlived_streams& operator=(const outlived_streams&) = delete;

@@ -15,12 +15,14 @@ namespace sluice::vfs {
 
 inline constexpr std::string_view stream_store_name = ".sluice-streams";
 
-/// Returns whether a name of the host is that of a store, compared like the index of names compares.
+/// Returns whether a name of the host is that of a store, compared like the index of names
+/// compares.
 [[nodiscard]] bool is_stream_store(std::string_view host_name) noexcept;
 /// The same for any component of a host's path.
 [[nodiscard]] bool leads_into_stream_store(std::string_view host_path) noexcept;
-/// Returns whether an open file is an object of a store, whatever path has led to it. `status` has its type
-/// and permissions. Blocks: for the file system, if the permissions are those of such an object.
+/// Returns whether an open file is an object of a store, whatever path has led to it. `status` has
+/// its type and permissions. Blocks: for the file system, if the permissions are those of such an
+/// object.
 [[nodiscard]] bool is_in_stream_store(const io::handle& open, const io::file_status& status) noexcept;
 
 /// The permissions of the objects in a store. The sticky bit has no effect on them. It makes them
@@ -36,12 +38,12 @@ inline constexpr char stream_name_prefix = '=';
     return id.text().substr(0, 2);
 }
 
-/// Waits for a lock of a directory, which ends when it is closed. Does nothing on file systems without
-/// such locks.
+/// Waits for a lock of a directory, which ends when it is closed. Does nothing on file systems
+/// without such locks.
 void lock_streams(const io::directory_handle& directory) noexcept;
 
-/// Calls `sink(entry)` for each entry of a directory that is open for listing, at its start. Returns the
-/// error that has ended the listing.
+/// Calls `sink(entry)` for each entry of a directory that is open for listing, at its start.
+/// Returns the error that has ended the listing.
 template <class Sink>
 result<void> for_each_entry(const io::directory_handle& listed, io::stat_fields wanted, Sink sink) {
     std::vector<io::directory_entry> entries(limits::listed_names_per_batch);

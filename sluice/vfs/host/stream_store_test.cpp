@@ -55,14 +55,15 @@ protected:
 TEST_F(stream_store_test, has_the_documented_layout) {
     put("f", "Stream", large);
     const fs::path directory = directory_of("f");
-    EXPECT_EQ(bits(folder.path_of(".sluice-streams")), 01700U);
+    EXPECT_EQ(bits(scratch.path_of(".sluice-streams")), 01700U);
     EXPECT_EQ(bits(directory.parent_path()), 01700U);
     EXPECT_EQ(bits(directory), 01700U);
     EXPECT_EQ(bits(directory / "=Stream"), 01600U);
     EXPECT_EQ(fs::file_size(directory / "=Stream"), large.size());
     struct stat of_file{};
-    ASSERT_EQ(::stat(folder.path_of("f").c_str(), &of_file), 0);
-    const auto reference = load_stream_record(io::file_handle::open({}, folder.path_of("f")).value()).value();
+    ASSERT_EQ(::stat(scratch.path_of("f").c_str(), &of_file), 0);
+    const auto reference =
+        load_stream_record(io::file_handle::open({}, scratch.path_of("f")).value()).value();
     EXPECT_EQ(reference->kind, stream_record_kind::reference);
     EXPECT_EQ(reference->inode, of_file.st_ino);
     EXPECT_EQ(reference->owner, of_file.st_uid);
@@ -71,7 +72,7 @@ TEST_F(stream_store_test, has_the_documented_layout) {
     EXPECT_EQ(load_stream_record(io::directory_handle::open({}, directory.string()).value()).value(), mark);
     const auto stored = io::file_handle::open({}, (directory / "=Stream").string()).value();
     EXPECT_EQ(load_stream_record(stored).value(), mark);
-    EXPECT_EQ(code(io::xattr_bytes(io::file_handle::open({}, folder.path_of("f")).value(),
+    EXPECT_EQ(code(io::xattr_bytes(io::file_handle::open({}, scratch.path_of("f")).value(),
                                    "user.sluice.stream.Stream")),
               ENODATA)
         << "the attribute would be the stream";
@@ -79,7 +80,7 @@ TEST_F(stream_store_test, has_the_documented_layout) {
 
 TEST_F(stream_store_test, is_not_found_created_or_replaced_under_any_spelling) {
     put("f", "s", large);
-    const std::string inside = fs::relative(directory_of("f"), folder.path()).string();
+    const std::string inside = fs::relative(directory_of("f"), scratch.path()).string();
     for (const std::string name : {".sluice-streams", ".SLUICE-STREAMS", "\xef\x80\xa9sluice-streams"}) {
         EXPECT_EQ(find(name), ENOENT) << name;
         EXPECT_EQ(find(name + "/lost"), ENOENT) << name;
@@ -106,10 +107,10 @@ TEST_F(stream_store_test, is_not_listed) {
 TEST_F(stream_store_test, is_not_reached_by_links_whatever_they_are_called) {
     put("f", "s", large);
     const fs::path directory = directory_of("f");
-    fs::create_symlink(".sluice-streams", folder.path_of("store"));
-    fs::create_symlink(fs::relative(directory, folder.path()), folder.path_of("directory"));
-    fs::create_symlink(fs::relative(directory / "=s", folder.path()), folder.path_of("stream"));
-    fs::create_hard_link(directory / "=s", folder.path_of("hard"));
+    fs::create_symlink(".sluice-streams", scratch.path_of("store"));
+    fs::create_symlink(fs::relative(directory, scratch.path()), scratch.path_of("directory"));
+    fs::create_symlink(fs::relative(directory / "=s", scratch.path()), scratch.path_of("stream"));
+    fs::create_hard_link(directory / "=s", scratch.path_of("hard"));
     const std::string inside = directory.parent_path().filename().string();
     for (const std::string& path :
          {std::string("store"), "store/" + inside, std::string("directory"), std::string("directory/=s"),
@@ -130,10 +131,10 @@ TEST_F(stream_store_test, is_not_reached_by_links_whatever_they_are_called) {
 }
 
 TEST_F(stream_store_test, does_not_hide_files_that_only_look_like_its_own) {
-    folder.write("sticky", "x");
-    ASSERT_EQ(::chmod(folder.path_of("sticky").c_str(), 01600), 0);
-    fs::create_directory(folder.path_of("d"));
-    ASSERT_EQ(::chmod(folder.path_of("d").c_str(), 01700), 0);
+    scratch.write("sticky", "x");
+    ASSERT_EQ(::chmod(scratch.path_of("sticky").c_str(), 01600), 0);
+    fs::create_directory(scratch.path_of("d"));
+    ASSERT_EQ(::chmod(scratch.path_of("d").c_str(), 01700), 0);
     put("sticky", "s", large);
     put("d", "s", large);
     EXPECT_EQ(content("sticky", "s"), large);
@@ -182,14 +183,14 @@ TEST_F(stream_store_test, that_another_user_could_have_prepared_is_not_used) {
         EXPECT_EQ(content("f", "small"), "content");
         EXPECT_EQ(code(write(*one, "content")), 0) << "small streams do not need it";
     };
-    const fs::path store = folder.path_of(".sluice-streams");
-    fs::create_directory(folder.path_of("elsewhere"));
-    ASSERT_EQ(::chmod(folder.path_of("elsewhere").c_str(), 0700), 0);
+    const fs::path store = scratch.path_of(".sluice-streams");
+    fs::create_directory(scratch.path_of("elsewhere"));
+    ASSERT_EQ(::chmod(scratch.path_of("elsewhere").c_str(), 0700), 0);
     fs::create_symlink("elsewhere", store);
     refuse("a symbolic link");
-    EXPECT_TRUE(fs::is_empty(folder.path_of("elsewhere")));
+    EXPECT_TRUE(fs::is_empty(scratch.path_of("elsewhere")));
     fs::remove(store);
-    folder.write(".sluice-streams", "");
+    scratch.write(".sluice-streams", "");
     refuse("a file");
     fs::remove(store);
     fs::create_directory(store);
@@ -208,10 +209,10 @@ TEST_F(stream_store_test, that_another_user_could_have_prepared_is_not_used) {
 }
 
 TEST_F(stream_store_test, is_shared_by_an_outer_volume_and_those_in_it) {
-    fs::create_directory(folder.path_of("inner"));
-    folder.write("inner/g", "");
+    fs::create_directory(scratch.path_of("inner"));
+    scratch.write("inner/g", "");
     const auto inner =
-        host_volume::open(*multiplexer, folder.path_of("inner"), {.streams_root = folder.path()}).value();
+        host_volume::open(*multiplexer, scratch.path_of("inner"), {.streams_root = scratch.path()}).value();
     const auto of_inner = [&](std::string_view name, bool creates) {
         auto opened = inner->find("g", follow_links::yes)
                           .value()
@@ -221,7 +222,7 @@ TEST_F(stream_store_test, is_shared_by_an_outer_volume_and_those_in_it) {
         return opened;
     };
     ASSERT_EQ(code(write(**of_inner("s", true), large)), 0);
-    EXPECT_FALSE(folder.exists("inner/.sluice-streams"));
+    EXPECT_FALSE(scratch.exists("inner/.sluice-streams"));
     EXPECT_EQ(content("inner/g", "s"), large);
     ASSERT_EQ(code(at("inner/g")->names()->rename("moved", when_taken::refuse)), 0);
     EXPECT_EQ(content("moved", "s"), large);
@@ -230,16 +231,16 @@ TEST_F(stream_store_test, is_shared_by_an_outer_volume_and_those_in_it) {
 }
 
 TEST_F(stream_store_test, in_a_nested_volume_is_found_and_removed_with_its_directory) {
-    fs::create_directory(folder.path_of("inner"));
-    folder.write("inner/g", "");
+    fs::create_directory(scratch.path_of("inner"));
+    scratch.write("inner/g", "");
     {
-        const auto inner = host_volume::open(*multiplexer, folder.path_of("inner")).value();
+        const auto inner = host_volume::open(*multiplexer, scratch.path_of("inner")).value();
         const auto file = inner->find("g", follow_links::yes).value();
         const auto one = file->attached()->open_stream({.name = "s", .create = true}).value();
         ASSERT_EQ(code(one->data()->open_data(both)), 0);
         ASSERT_EQ(code(write(*one, large)), 0);
     }
-    EXPECT_TRUE(folder.exists("inner/.sluice-streams"));
+    EXPECT_TRUE(scratch.exists("inner/.sluice-streams"));
     EXPECT_EQ(content("inner/g", "s"), large);
     EXPECT_THAT(names("inner"), ElementsAre("g"));
     EXPECT_EQ(code(at("inner")->names()->remove()), ENOTEMPTY);
@@ -250,7 +251,7 @@ TEST_F(stream_store_test, in_a_nested_volume_is_found_and_removed_with_its_direc
 
 TEST_F(stream_store_test, is_private_also_if_files_belong_to_other_users) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can create files of several owners";
-    ASSERT_EQ(::chown(folder.path_of("f").c_str(), 12345, 54321), 0);
+    ASSERT_EQ(::chown(scratch.path_of("f").c_str(), 12345, 54321), 0);
     put("f", "s", large);
     struct stat status{};
     ASSERT_EQ(::stat((directory_of("f") / "=s").c_str(), &status), 0);
@@ -263,8 +264,8 @@ TEST_F(stream_store_test, is_private_also_if_files_belong_to_other_users) {
 TEST_F(stream_store_test, moves_streams_back_that_were_taken_for_lost) {
     put("f", "s", large);
     const fs::path directory = directory_of("f");
-    fs::create_directory(folder.path_of(".sluice-streams/lost"));
-    fs::rename(directory, folder.path_of(".sluice-streams/lost/" + directory.filename().string()));
+    fs::create_directory(scratch.path_of(".sluice-streams/lost"));
+    fs::rename(directory, scratch.path_of(".sluice-streams/lost/" + directory.filename().string()));
     reopen({.read_only = true});
     EXPECT_EQ(content("f", "s"), large);
     EXPECT_FALSE(fs::exists(directory)) << "a read-only volume changes nothing";

@@ -27,22 +27,22 @@ int code(const result<T>& of) noexcept {
     return of ? 0 : of.error().code();
 }
 
-/// A directory on the file system of the working directory, which on most machines has little room for
-/// attributes, and its volume.
+/// A directory on the file system of the working directory, which on most machines has little room
+/// for attributes, and its volume.
 class stream_test : public testing::Test {
 protected:
     static constexpr data_access both{.read = true, .write = true};
 
     explicit stream_test(const std::string& parent = std::filesystem::current_path().string())
-        : folder(parent) {}
+        : scratch(parent) {}
     void SetUp() override {
-        folder.write("f", "main");
+        scratch.write("f", "main");
         if (not volume->features().has_streams) GTEST_SKIP() << "no extended attributes on this file system";
     }
 
     void reopen(const host_volume_options& options = {}) {
         volume.reset();
-        volume = host_volume::open(*multiplexer, folder.path(), options).value();
+        volume = host_volume::open(*multiplexer, scratch.path(), options).value();
     }
     [[nodiscard]] node_ptr at(std::string_view path) {
         auto found = volume->find(path, follow_links::yes);
@@ -95,7 +95,7 @@ protected:
     /// Returns the files in the stores of the directory, without their directories, sorted.
     [[nodiscard]] std::vector<std::string> stored() const {
         std::vector<std::string> found;
-        for (const auto& each : std::filesystem::recursive_directory_iterator(folder.path()))
+        for (const auto& each : std::filesystem::recursive_directory_iterator(scratch.path()))
             if (each.is_regular_file() and each.path().filename().string().starts_with('='))
                 found.push_back(each.path().filename().string());
         std::ranges::sort(found);
@@ -103,16 +103,16 @@ protected:
     }
     /// Returns the directory in which the large streams of a file are.
     [[nodiscard]] std::filesystem::path directory_of(const std::string& name) const {
-        const auto file = io::file_handle::open({}, folder.path_of(name)).value();
+        const auto file = io::file_handle::open({}, scratch.path_of(name)).value();
         const auto record = load_stream_record(file).value();
         if (not record) return {};
         const std::string id = record->id.text();
-        return std::filesystem::path(folder.path()) / ".sluice-streams" / id.substr(0, 2) / id;
+        return std::filesystem::path(scratch.path()) / ".sluice-streams" / id.substr(0, 2) / id;
     }
 
-    io::test_directory folder;
+    io::test_directory scratch;
     std::unique_ptr<io::io_multiplexer> multiplexer = io::make_epoll_multiplexer().value();
-    std::unique_ptr<host_volume> volume = host_volume::open(*multiplexer, folder.path()).value();
+    std::unique_ptr<host_volume> volume = host_volume::open(*multiplexer, scratch.path()).value();
     const std::string large = std::string(10'000, 'L');
 };
 

@@ -23,6 +23,16 @@ TEST_F(close_command, reports_the_last_status_of_the_file_if_asked) {
     EXPECT_EQ(reply.information.end_of_file_bytes, 4U);
 }
 
+TEST_F(close_command, reports_no_status_of_a_file_that_it_has_removed) {
+    const wire::file_id file = open_for(wire::file_all_access);
+    ASSERT_EQ(set_information(file, wire::file_information_class::disposition,
+                              wire::disposition_information{.delete_on_close = true}),
+              nt_status::success);
+    const wire::close_reply reply = ask_and_close(file);
+    EXPECT_EQ(reply.flags, wire::close_flags::none);
+    EXPECT_EQ(reply.information.created, wire::close_reply{}.information.created);
+}
+
 TEST_F(close_command, reports_no_status_unless_asked) {
     const auto said =
         client().call(command::close, wire::close_args{.file = open_for(wire::file_all_access)});

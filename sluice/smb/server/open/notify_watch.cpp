@@ -18,7 +18,8 @@ namespace {
 static_assert(vfs::limits::watched_directories_max >= limits::watches_max);
 
 // Returns the filters that a change passes. The system does not report which attribute was changed,
-// so any of them may have been. A change of a stream is one of an attribute, too: it changes the times.
+// so any of them may have been. A change of a stream is one of an attribute, too: it changes the
+// times.
 [[nodiscard]] completion_filter filters_passed(const vfs::change& what) noexcept {
     switch (what.kind) {
         case vfs::change_kind::modified:
