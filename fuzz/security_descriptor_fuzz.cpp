@@ -33,12 +33,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const bytes_view input(reinterpret_cast<const std::byte*>(data), size);
     auto descriptor = decode_security_descriptor(input);
     if (!descriptor) return 0;
-    // Parts may share bytes in the input; encoded, each has its own bytes.
-    std::vector<std::byte> room(2 * size + 1024);
+    // Parts may share bytes in the input; encoded, each has its own bytes, and that may be too many.
+    std::vector<std::byte> room(encoded_bytes(*descriptor));
     byte_writer writer{mutable_bytes(room)};
-    ENSURE(encode(writer, *descriptor).has_value());
+    const auto written = encode(writer, *descriptor);
+    ENSURE(written.has_value() == (room.size() <= security_descriptor_bytes_max));
+    if (!written) return 0;
     const auto bytes = writer.finish();
-    ENSURE(bytes.has_value());
+    ENSURE(bytes.has_value() and bytes->size() == room.size());
     const auto again = decode_security_descriptor(*bytes);
     ENSURE(again.has_value() and *again == *descriptor);
     for (const auto* who : {&descriptor->owner, &descriptor->group})

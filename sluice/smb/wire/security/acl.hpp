@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -51,6 +52,9 @@ struct acl {
 
     [[nodiscard]] friend bool operator==(const acl&, const acl&) noexcept = default;
 };
+
+/// Returns the length of the list on the wire. Complexity: O(entries).
+[[nodiscard]] std::size_t encoded_bytes(const acl& list) noexcept;
 
 /// Errors: `too_long` for an entry or a list beyond the 64 KiB that its length field can represent.
 [[nodiscard]] decoded<void> encode(byte_writer& writer, const acl& list) noexcept;
