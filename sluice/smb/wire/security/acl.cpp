@@ -70,7 +70,7 @@ decoded<ace> take_ace(byte_reader& reader) noexcept {
 
 int rank(const ace& entry) noexcept {
     if (has(entry.flags, ace_flags::inherited)) return 2;
-    return entry.type == ace_type::deny ? 0 : 1;
+    return entry.denies() ? 0 : 1;
 }
 
 }  // namespace

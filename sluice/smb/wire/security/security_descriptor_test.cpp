@@ -26,7 +26,7 @@ sid random_sid(field_source& from) {
 acl random_acl(field_source& from) {
     acl list{.revision = static_cast<std::uint8_t>(from.yes() ? 2 : 4)};
     for (std::size_t left = from.below(5); left != 0; --left) {
-        ace entry{.type = ace_type(from.below(6)), .flags = ace_flags(from.u8())};
+        ace entry{.type = ace_type(from.below(20)), .flags = ace_flags(from.u8())};
         if (entry.understood()) {
             entry.rights = access_mask(from.u32());
             entry.who = random_sid(from);
@@ -190,7 +190,7 @@ TEST(security_descriptor, of_more_than_64_KiB_is_neither_written_nor_accepted) {
 
 TEST(security_descriptor, a_list_too_long_for_its_length_field_is_not_written) {
     acl list;
-    list.entries.push_back({.type = ace_type(9), .rest = std::vector<std::byte>(65520)});
+    list.entries.push_back({.type = ace_type(17), .rest = std::vector<std::byte>(65520)});
     std::vector<std::byte> room(70000);
     byte_writer writer{mutable_bytes(room)};
     EXPECT_TRUE(encode(writer, list).has_value());
@@ -240,6 +240,25 @@ TEST(access_check, the_owner_reads_and_changes_the_list_unless_owner_rights_forb
                   .denied,
               access_mask::write_dac);
     EXPECT_FALSE(access_check(with_entries({}), std::vector<sid>{other_user}, implied).allowed());
+}
+
+TEST(access_check, entries_with_a_condition_deny_and_do_not_grant) {
+    const std::vector<sid> token = {other_user, sid_everyone};
+    const auto with_condition = [](ace entry, ace_type type) {
+        entry.type = type;
+        entry.rest.assign(8, std::byte{0x61});
+        return entry;
+    };
+    const ace read = allow(sid_everyone, access_mask::read_data);
+    EXPECT_FALSE(access_check(with_entries({with_condition(read, ace_type::allow_callback)}), token,
+                              access_mask::read_data)
+                     .allowed());
+    EXPECT_FALSE(access_check(with_entries({with_condition(read, ace_type::deny_callback), read}), token,
+                              access_mask::read_data)
+                     .allowed());
+    EXPECT_TRUE(access_check(with_entries({with_condition(read, ace_type::audit_callback), read}), token,
+                             access_mask::read_data)
+                    .allowed());
 }
 
 TEST(access_check, generic_rights_equal_the_rights_they_comprise) {
