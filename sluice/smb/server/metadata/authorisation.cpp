@@ -1,13 +1,16 @@
 #include "sluice/smb/server/metadata/authorisation.hpp"
 
 #include "sluice/smb/server/metadata/default_security.hpp"
+#include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/metadata/user_sids.hpp"
 #include "sluice/smb/wire/security/access_check.hpp"
+#include "sluice/smb/wire/security/inheritance.hpp"
 #include "sluice/vfs/node_attached.hpp"
 
 namespace sluice::smb::server {
 
 using wire::access_mask;
+using wire::nt_status;
 using wire::security_descriptor;
 
 namespace {
@@ -110,34 +113,32 @@ void explain_refusal(refusal_log& log, const accessor& by, std::string_view path
 
 result<std::optional<security_descriptor>> security_for_new(const accessor& by,
                                                             const vfs::found_node& directory,
-                                                            const vfs::node& made,
+                                                            bool makes_directory,
                                                             const std::optional<security_descriptor>& given) {
     const auto above = stored_security(by, *directory.node, directory.status);
     if (not above) return failure(above.error());
     if (not*above and not given) return std::nullopt;
-    const file_creator creator{.owner = sid_of(by.user),
-                               .group = wire::sid_of_unix_group(directory.status.group_id)};
-    const bool makes_directory = made.kind() == vfs::node_kind::directory;
-    security_descriptor fresh =
-        inherited_security(*above ? **above : security_descriptor{}, creator, makes_directory);
-    if (not given) return fresh;
-    wire::security_information parts = wire::security_information::owner | wire::security_information::group;
-    if (wire::has(given->control, wire::descriptor_control::dacl_present))
-        parts |= wire::security_information::dacl;
-    if (wire::has(given->control, wire::descriptor_control::sacl_present))
-        parts |= wire::security_information::sacl;
-    return merged(fresh, *given, parts);
+    wire::object_creator creator{.owner = sid_of(by.user),
+                                 .group = wire::sid_of_unix_group(directory.status.group_id)};
+    for (const wire::sid& who : {creator.owner, wire::sid_local_system})
+        creator.default_dacl.entries.push_back({.rights = wire::file_all_access, .who = who});
+    const wire::new_object object{.parent = *above ? &**above : nullptr,
+                                  .given = given ? &*given : nullptr,
+                                  .is_container = makes_directory};
+    return wire::descriptor_of_new(object, creator);
 }
 
-result<void> store_security(vfs::node& file, const security_descriptor& descriptor) {
-    std::vector<std::byte> room(wire::security_descriptor_bytes_max);
+nt_status store_security(vfs::node& file, const security_descriptor& descriptor) {
+    std::vector<std::byte> room(wire::encoded_bytes(descriptor));
     byte_writer writer(room);
-    if (not wire::encode(writer, descriptor)) return failure({EINVAL, "encode security descriptor"});
+    if (not wire::encode(writer, descriptor)) return nt_status::invalid_security_descr;
     const auto written = writer.finish();
-    if (not written) return failure({EINVAL, "encode security descriptor"});
+    ENSURE(written.has_value() and written->size() == room.size(),
+           "a descriptor is as long as it was computed to be");
     const auto attached = vfs::attached_of(file);
-    if (not attached) return failure(attached.error());
-    return (*attached)->set_security(written->span());
+    if (not attached) return status_of(attached.error());
+    const result<void> stored = (*attached)->set_security(written->span());
+    return stored ? nt_status::success : status_of(stored.error());
 }
 
 }  // namespace sluice::smb::server
