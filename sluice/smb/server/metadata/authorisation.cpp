@@ -101,14 +101,21 @@ access_mask rights_to(const accessor& by, vfs::node& file, const vfs::metadata& 
 }
 
 void explain_refusal(refusal_log& log, const accessor& by, std::string_view path, access_mask wanted) {
+    const share_configuration& rules = by.tree.target->configuration();
+    refusal why{.user = by.user.name,
+                .share = rules.name,
+                .path = path,
+                .rule = "the file's permissions do not allow it",
+                .remedy = "change the permissions, on the host or as the file's owner"};
     const bool is_share = not wire::has(by.tree.access_max, without(wanted, access_mask::maximum_allowed));
-    log.explain(
-        {.user = by.user.name,
-         .share = by.tree.target->configuration().name,
-         .path = path,
-         .rule = is_share ? "the share is served for reading only" : "the file's permissions do not allow it",
-         .remedy = is_share ? "serve the share for writing"
-                            : "change the permissions, on the host or as the file's owner"});
+    if (is_share and (rules.is_read_only or by.tree.volume().features().is_read_only)) {
+        why.rule = "the share is served for reading only";
+        why.remedy = "serve the share for writing";
+    } else if (is_share) {
+        why.rule = "the share permits this user only to read";
+        why.remedy = "remove the user from the share's list of read-only users";
+    }
+    log.explain(why);
 }
 
 result<std::optional<security_descriptor>> security_for_new(const accessor& by,
