@@ -135,6 +135,7 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
     configuration.source = share.path + text_of(share.image);
     configuration.is_read_only = read_only;
     configuration.is_hidden = share.hidden or share.name.ends_with('$');
+    configuration.hides_unreadable = share.hide_unreadable;
     configuration.users = share.users;
     configuration.read_only_users = share.read_only_users;
     if (share.encrypt) configuration.encryption = smb::server::protection::required;
@@ -186,9 +187,11 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
         if (const auto chosen = signing_algorithms_of(options.signing_algorithms); not chosen)
             return std::unexpected(chosen.error());
     name_shares(options.shares);
-    for (share_options& share : options.shares)
+    for (share_options& share : options.shares) {
+        share.hide_unreadable = share.hide_unreadable or options.hide_unreadable;
         share.read_only_users.insert(share.read_only_users.end(), options.read_only_users.begin(),
                                      options.read_only_users.end());
+    }
     return options;
 }
 

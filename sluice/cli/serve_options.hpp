@@ -18,6 +18,7 @@ struct share_options {
     bool read_only = false;
     bool encrypt = false;
     bool hidden = false;
+    bool hide_unreadable = false;
     bool offloads = false;  // no call of its file system runs on an event loop
     std::vector<std::string> users;
     std::vector<std::string> read_only_users;
@@ -43,6 +44,7 @@ struct serve_options {
     std::string metrics;        // [ADDRESS:]PORT; empty: none
     bool read_only = false;
     std::vector<std::string> read_only_users;  // in addition to those that a share names
+    bool hide_unreadable = false;
     bool encrypt = false;
     bool no_signing = false;
     std::vector<std::string> signing_algorithms;  // names or comma lists; none: the server's default

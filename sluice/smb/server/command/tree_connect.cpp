@@ -87,6 +87,13 @@ namespace {
     return wire::file_generic_read | wire::file_generic_execute;
 }
 
+[[nodiscard]] wire::share_flags flags_of(const share_configuration& rules) noexcept {
+    wire::share_flags flags = wire::share_flags::manual_caching;
+    if (rules.encryption == protection::required) flags |= wire::share_flags::encrypt_data;
+    if (rules.hides_unreadable) flags |= wire::share_flags::access_based_directory_enum;
+    return flags;
+}
+
 }  // namespace
 
 io::task<nt_status> serve_tree_connect(request& r) {
@@ -125,8 +132,7 @@ io::task<nt_status> serve_tree_connect(request& r) {
     }
     encode(*body, wire::tree_connect_reply{
                       .type = wanted->is_pipes() ? wire::share_type::pipe : wire::share_type::disk,
-                      .flags = fresh->requires_encryption ? wire::share_flags::encrypt_data
-                                                          : wire::share_flags::manual_caching,
+                      .flags = flags_of(wanted->configuration()),
                       .maximal_access = fresh->access_max});
     r.compound().tree_id = fresh->id;
     r.tree = std::move(fresh);

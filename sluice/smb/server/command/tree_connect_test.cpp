@@ -32,6 +32,10 @@ void add_shares(server::server_configuration& rules) {
     other.users.clear();
     other.encryption = server::protection::required;
     rules.shares.push_back(other);
+    other.name = "access_based";
+    other.encryption = server::protection::offered;
+    other.hides_unreadable = true;
+    rules.shares.push_back(other);
 }
 
 class tree_connect_command : public command_test {
@@ -57,6 +61,11 @@ TEST_F(tree_connect_command, reports_the_kind_of_the_share_and_the_rights_to_it)
     EXPECT_EQ(reply_to("\\\\server\\files").maximal_access, wire::file_all_access);
     EXPECT_EQ(reply_to("\\\\server\\IPC$").type, wire::share_type::pipe);
     EXPECT_EQ(reply_to("\\\\server\\read_only").maximal_access, only_read);
+}
+
+TEST_F(tree_connect_command, reports_that_a_share_hides_unreadable_files) {
+    EXPECT_EQ(reply_to("\\\\server\\files").flags, wire::share_flags::manual_caching);
+    EXPECT_EQ(reply_to("\\\\server\\access_based").flags, wire::share_flags::access_based_directory_enum);
 }
 
 TEST_F(tree_connect_command, limits_the_rights_of_users_that_may_only_read) {

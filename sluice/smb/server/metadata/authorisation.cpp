@@ -23,6 +23,15 @@ namespace {
     return file.status().value_or(vfs::metadata{.user_id = ~0U, .group_id = ~0U});
 }
 
+// Returns std::nullopt for no bytes, which is how a volume says that none is stored.
+[[nodiscard]] result<std::optional<security_descriptor>> decoded_security(
+    const std::vector<std::byte>& stored) {
+    if (stored.empty()) return std::nullopt;
+    auto decoded = wire::decode_security_descriptor(std::span<const std::byte>(stored));
+    if (not decoded) return failure({EIO, "decode security descriptor"});
+    return *std::move(decoded);
+}
+
 // Returns the stored descriptor; std::nullopt if there is none, or the volume keeps none.
 [[nodiscard]] result<std::optional<security_descriptor>> stored_security(const accessor& by, vfs::node& file,
                                                                          const vfs::metadata& status) {
@@ -31,10 +40,7 @@ namespace {
     if (not attached) return failure(attached.error());
     const result<std::vector<std::byte>> stored = (*attached)->security_as_of(status);
     if (not stored) return failure(stored.error());
-    if (stored->empty()) return std::nullopt;
-    auto decoded = wire::decode_security_descriptor(std::span<const std::byte>(*stored));
-    if (not decoded) return failure({EIO, "decode security descriptor"});
-    return *std::move(decoded);
+    return decoded_security(*stored);
 }
 
 [[nodiscard]] security_descriptor default_for(const accessor& by, const vfs::metadata& status) {
@@ -98,6 +104,18 @@ access_mask rights_to(const accessor& by, vfs::node& file, const vfs::metadata& 
     constexpr access_mask from_above = access_mask::delete_object | access_mask::read_attributes;
     if (not wire::has(rights, from_above)) rights |= granted_by_directory(by, file);
     return rights & by.tree.access_max;
+}
+
+bool is_shown_to(const accessor& by, const vfs::metadata& status,
+                 const result<std::vector<std::byte>>& stored) noexcept {
+    ENSURE(wire::has(by.tree.access_max, wire::file_generic_read), "each user of a share may read it");
+    const bool keeps_none = not stored and stored.error() == std::errc::operation_not_supported;
+    if (not stored and not keeps_none) return false;
+    result<std::optional<security_descriptor>> own = std::nullopt;
+    if (stored) own = decoded_security(*stored);
+    if (not own) return false;
+    const access_mask rights = *own ? granted_by(by, **own) : granted_by_default(by, status);
+    return wire::has(rights, wire::file_generic_read);
 }
 
 void explain_refusal(refusal_log& log, const accessor& by, std::string_view path, access_mask wanted) {

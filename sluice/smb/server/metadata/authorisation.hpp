@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "sluice/smb/server/report/refusal_log.hpp"
 #include "sluice/smb/server/session/accessor.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
@@ -24,6 +26,13 @@ namespace sluice::smb::server {
 /// The same, with a status that the caller has just requested.
 [[nodiscard]] wire::access_mask rights_to(const accessor& by, vfs::node& file,
                                           const vfs::metadata& status) noexcept;
+
+/// Returns whether access-based enumeration shows a listed file to the user of a request: whether its own
+/// descriptor grants all of FILE_GENERIC_READ, without the rights that its directory brings ([MS-SMB2]
+/// 3.3.5.18). `stored` is the outcome of directory_listing::security. A file whose descriptor cannot be read
+/// is not shown. Blocks: nothing.
+[[nodiscard]] bool is_shown_to(const accessor& by, const vfs::metadata& status,
+                               const result<std::vector<std::byte>>& stored) noexcept;
 
 /// Reports to the administrator which rule denies `wanted`: the share's, or the file's.
 void explain_refusal(refusal_log& log, const accessor& by, std::string_view path, wire::access_mask wanted);
