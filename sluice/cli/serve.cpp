@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 
 #include "sluice/base/case_fold.hpp"
@@ -134,7 +135,9 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
     configuration.source = share.path + text_of(share.image);
     configuration.is_read_only = read_only;
     configuration.is_hidden = share.hidden or share.name.ends_with('$');
+    configuration.hides_unreadable = share.hide_unreadable;
     configuration.users = share.users;
+    configuration.read_only_users = share.read_only_users;
     if (share.encrypt) configuration.encryption = smb::server::protection::required;
     return configuration;
 }
@@ -184,6 +187,11 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
         if (const auto chosen = signing_algorithms_of(options.signing_algorithms); not chosen)
             return std::unexpected(chosen.error());
     name_shares(options.shares);
+    for (share_options& share : options.shares) {
+        share.hide_unreadable = share.hide_unreadable or options.hide_unreadable;
+        share.read_only_users.insert(share.read_only_users.end(), options.read_only_users.begin(),
+                                     options.read_only_users.end());
+    }
     return options;
 }
 
@@ -208,13 +216,18 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
 
 // A misspelled name would only show when its user is refused.
 void report_unknown_users(const serve_options& options, user_database& users, smb::server::event_log& log) {
-    for (const share_options& share : options.shares)
-        for (const std::string& name : share.users)
+    for (const share_options& share : options.shares) {
+        std::vector<std::string> named = share.users;
+        std::ranges::copy_if(share.read_only_users, std::back_inserter(named), [](std::string_view name) {
+            return not equal_ignoring_case(name, std::string_view("guest"));
+        });
+        for (const std::string& name : named)
             if (not users.find(name, {}))
                 log.write(smb::server::event_severity::warning, "a share names an unknown user",
                           {{"share", share.name.empty() ? share.path : share.name},
                            {"user", name},
                            {"hint", "check the spelling; 'sluice user list' lists all users"}});
+    }
 }
 
 // Carries out SIGHUP: reads users and shares from the files again. If a file has an error, the

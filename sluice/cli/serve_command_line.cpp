@@ -32,6 +32,16 @@ void add_access_options(command_syntax command, serve_options& options) {
         .value_name("FILE")
         .group(heading);
     command.add_flag("--read-only", options.read_only, "reject all changes").group(heading);
+    command
+        .add_option("--read-only-user", options.read_only_users,
+                    "reject changes by this user; 'guest' means anonymous users (repeatable)")
+        .one_value_each_time()
+        .value_name("NAME")
+        .group(heading);
+    command
+        .add_flag("--hide-unreadable", options.hide_unreadable,
+                  "omit files from listings that the user may not read (access-based enumeration)")
+        .group(heading);
     command.add_flag("--guest", options.guest, "accept anonymous logons, unsigned and unencrypted")
         .group(heading);
     command

@@ -69,7 +69,9 @@ private:
     reader.take("read-only", share.read_only);
     reader.take("encrypt", share.encrypt);
     reader.take("hidden", share.hidden);
+    reader.take("hide-unreadable", share.hide_unreadable);
     reader.take("user", share.users);
+    reader.take("read-only-user", share.read_only_users);
     reader.take("offload", share.offloads);
     reader.take("overlay", share.image.overlay);
     reader.take("journal", share.image.journal);
@@ -105,6 +107,8 @@ void read_signing_algorithms(table_reader& reader, serve_options& options) {
     reader.take("status-socket", options.status_socket);
     reader.take("metrics", options.metrics);
     reader.take("read-only", options.read_only);
+    reader.take("read-only-user", options.read_only_users);
+    reader.take("hide-unreadable", options.hide_unreadable);
     reader.take("offload", options.offload);
     reader.take("encrypt", options.encrypt);
     reader.take("no-signing", options.no_signing);

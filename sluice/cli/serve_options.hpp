@@ -18,8 +18,10 @@ struct share_options {
     bool read_only = false;
     bool encrypt = false;
     bool hidden = false;
+    bool hide_unreadable = false;
     bool offloads = false;  // no call of its file system runs on an event loop
     std::vector<std::string> users;
+    std::vector<std::string> read_only_users;
     image_options image;  // for disk images only
 };
 
@@ -41,6 +43,8 @@ struct serve_options {
     std::string status_socket;  // empty: in the runtime directory of the account
     std::string metrics;        // [ADDRESS:]PORT; empty: none
     bool read_only = false;
+    std::vector<std::string> read_only_users;  // in addition to those that a share names
+    bool hide_unreadable = false;
     bool encrypt = false;
     bool no_signing = false;
     // Names or comma lists; none: the server's default.

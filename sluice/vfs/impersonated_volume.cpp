@@ -19,6 +19,10 @@ public:
         const as_account now(*who_);
         return behind_->next();
     }
+    [[nodiscard]] result<std::vector<std::byte>> security() noexcept override {
+        const as_account now(*who_);
+        return behind_->security();
+    }
 
 private:
     account_ptr who_;

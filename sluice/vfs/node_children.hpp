@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cerrno>
+#include <cstddef>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "sluice/vfs/discardable.hpp"
 #include "sluice/vfs/node.hpp"
@@ -26,6 +28,14 @@ public:
     /// Returns the next name; null at the end. A symbolic link has the status of its target.
     /// Errors: EIO and those of the file system. Blocks: for the file system.
     [[nodiscard]] virtual result<const listed_name*> next() noexcept = 0;
+
+    /// Returns the stored security descriptor of the name that next() returned last, as
+    /// node_attached::security; that of the target for a symbolic link that leads somewhere. Needs fewer
+    /// calls than to find the node. By default EOPNOTSUPP. Errors: EOPNOTSUPP; ENOENT if the name was
+    /// removed; EACCES; EIO. Blocks: for the file system. Allocates: the result.
+    [[nodiscard]] virtual result<std::vector<std::byte>> security() noexcept {
+        return failure({EOPNOTSUPP, "get security"});
+    }
 
 protected:
     directory_listing() = default;

@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "sluice/vfs/volume_testing.hpp"
 
@@ -286,6 +289,28 @@ TEST_P(volume_data, the_security_descriptor_is_stored_unchanged) {
     EXPECT_THAT(file->attached()->streams().value(), IsEmpty());
     ASSERT_EQ(code(file->attached()->set_security({})), 0);
     EXPECT_THAT(file->attached()->security().value(), IsEmpty());
+}
+
+TEST_P(volume_data, a_listing_has_the_security_descriptors_of_its_names) {
+    SLUICE_NEEDS(has_security);
+    SLUICE_NEEDS(has_symlinks);
+    const std::vector<std::byte> longer(3000, std::byte{7});
+    ASSERT_EQ(code(make_file("f")->attached()->set_security(bytes("\x01\x02"))), 0);
+    ASSERT_EQ(code(make_directory("d")->attached()->set_security(longer)), 0);
+    make_file("without");
+    make_link("link", "f");
+    make_link("nowhere", "missing");
+    const auto root = at("");
+    const auto listing = root->children()->list().value();
+    std::map<std::string, std::vector<std::byte>> found;
+    while (const listed_name* next = listing->next().value())
+        found[std::string(next->name)] = listing->security().value();
+    const std::map<std::string, std::vector<std::byte>> wanted{{"f", bytes("\x01\x02")},
+                                                               {"d", longer},
+                                                               {"without", {}},
+                                                               {"link", bytes("\x01\x02")},
+                                                               {"nowhere", {}}};
+    EXPECT_EQ(found, wanted);
 }
 
 TEST_P(volume_data, a_volume_reports_its_free_space) {

@@ -1,11 +1,15 @@
 #include "sluice/vfs/host/host_listing.hpp"
 
 #include "sluice/io/path/xattr.hpp"
+#include "sluice/vfs/host/host_attributes.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::vfs {
 namespace {
+
+// Enough for the descriptors that Windows writes for most files.
+constexpr std::size_t usual_security_bytes = 1024;
 
 class host_listing final : public directory_listing {
 public:
@@ -13,11 +17,14 @@ public:
         : tree_(tree), directory_(std::move(directory)) {}
 
     [[nodiscard]] result<const listed_name*> next() noexcept override;
+    [[nodiscard]] result<std::vector<std::byte>> security() noexcept override;
 
 private:
     [[nodiscard]] result<bool> fetch() noexcept;
     [[nodiscard]] bool describe(const io::directory_entry& entry);
+    [[nodiscard]] result<io::handle> open_target(std::string_view name) noexcept;
     void follow(std::string_view name);
+    [[nodiscard]] result<std::vector<std::byte>> security_at(const char* name) noexcept;
     [[nodiscard]] std::optional<stored_metadata> stored_of(std::string_view name) noexcept;
 
     host_tree& tree_;
@@ -26,6 +33,7 @@ private:
     std::array<char, limits::listing_storage_bytes> storage_;
     std::span<io::directory_entry> batch_;
     std::uint64_t position_ = 0;
+    io::directory_entry entry_{};  // to which current_ refers
     std::string shown_;
     listed_name current_;
 };
@@ -37,9 +45,9 @@ result<const listed_name*> host_listing::next() noexcept {
             if (not more) return failure(more.error());
             if (not*more) return nullptr;
         }
-        const io::directory_entry entry = batch_.front();
+        entry_ = batch_.front();
         batch_ = batch_.subspan(1);
-        if (describe(entry)) return &current_;
+        if (describe(entry_)) return &current_;
     }
 }
 
@@ -65,10 +73,14 @@ bool host_listing::describe(const io::directory_entry& entry) {
 }
 
 // Links are rare, so an open per link and a query for the path of this directory are acceptable.
-void host_listing::follow(std::string_view name) {
+result<io::handle> host_listing::open_target(std::string_view name) noexcept {
     const auto here = tree_.present_path(directory_);
-    const auto target = here ? tree_.open_exactly(join_path(*here, name), follow_links::yes)
-                             : result<io::handle>(failure({ENOENT, "follow", directory_.descriptor()}));
+    if (not here) return failure({ENOENT, "follow", directory_.descriptor()});
+    return tree_.open_exactly(join_path(*here, name), follow_links::yes);
+}
+
+void host_listing::follow(std::string_view name) {
+    const auto target = open_target(name);
     const auto status = target ? io::status_of(*target, node_fields) : failure(target.error());
     if (not status) {
         current_.leads_nowhere = true;
@@ -87,6 +99,40 @@ std::optional<stored_metadata> host_listing::stored_of(std::string_view name) no
     const auto value = io::fetch_xattr_at(directory_, name.data(), metadata_attribute, storage);
     if (not value) return std::nullopt;
     return decode_stored_metadata(*value);
+}
+
+result<std::vector<std::byte>> host_listing::security() noexcept {
+    if (not tree_.keeps_attributes) return failure({EOPNOTSUPP, "get security"});
+    ENSURE(not entry_.name.empty(), "no name was returned");
+    switch (entry_.type) {
+        case io::file_type::regular:
+        case io::file_type::directory:
+            return security_at(entry_.name.data());
+        case io::file_type::symlink: {
+            if (current_.leads_nowhere) break;
+            const auto target = open_target(entry_.name);
+            if (not target) return failure(target.error());
+            return load_security(*target);
+        }
+        default:
+            break;
+    }
+    return std::vector<std::byte>{};
+}
+
+// By name, as stored_of().
+result<std::vector<std::byte>> host_listing::security_at(const char* name) noexcept {
+    std::array<std::byte, usual_security_bytes> usual;
+    std::vector<std::byte> longer;
+    auto value = io::fetch_xattr_at(directory_, name, security_attribute, usual);
+    if (not value and value.error().code() == ERANGE) {
+        longer.resize(limits::attribute_bytes_max);
+        value = io::fetch_xattr_at(directory_, name, security_attribute, longer);
+    }
+    if (value) return std::vector<std::byte>(value->begin(), value->end());
+    const int code = value.error().code();
+    if (code == ENODATA or code == EPERM) return std::vector<std::byte>{};
+    return failure(value.error());
 }
 
 }  // namespace

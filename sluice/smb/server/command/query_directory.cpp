@@ -1,6 +1,8 @@
 #include "sluice/smb/wire/file/query_directory.hpp"
 
 #include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/core/loop_wait.hpp"
+#include "sluice/smb/server/metadata/authorisation.hpp"
 #include "sluice/smb/server/metadata/description.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/change_turn.hpp"
@@ -44,7 +46,8 @@ struct scan_request {
     bool is_single = false;  // one name at most
     wire::directory_entry_writer& list;
     set_change_times& times;
-    std::uint64_t image = 0;  // the directory's file_key::image
+    std::uint64_t image = 0;             // the directory's file_key::image
+    const accessor* shown_to = nullptr;  // whose unreadable names are omitted; null: all are shown
 };
 
 [[nodiscard]] std::expected<std::string, nt_status> pattern_of(const wire::query_directory_args& args) {
@@ -76,14 +79,26 @@ struct scan_request {
     return entry;
 }
 
-// Names that do not fit any more stay in the scan for the next query.
+[[nodiscard]] bool is_shown(directory_scan& scan, const vfs::listed_name& name, const accessor& to) {
+    if (name.name == "." or name.name == "..") return true;
+    return is_shown_to(to, name.status, scan.security());
+}
+
+// Names that do not fit any more stay in the scan for the next query. Returns PENDING if the call has to end
+// before a name is found that is shown.
 [[nodiscard]] nt_status fill(directory_scan& scan, const scan_request& asked) {
     wire::directory_entry_writer& list = asked.list;
+    unsigned hidden = 0;
     for (;;) {
         const result<const vfs::listed_name*> next = scan.peek();
         // Entries found before an error are returned first.
         if (not next) return list.count() != 0 ? nt_status::success : status_of(next.error());
         if (*next == nullptr) break;
+        if (asked.shown_to != nullptr and not is_shown(scan, **next, *asked.shown_to)) {
+            scan.skip();
+            if (++hidden != limits::hidden_names_per_call_max) continue;
+            return list.count() != 0 ? nt_status::success : nt_status::pending;
+        }
         const wire::entry_outcome outcome = list.put(entry_of(**next, asked.times, asked.image));
         if (outcome == wire::entry_outcome::no_room) {
             if (list.count() == 0) return nt_status::buffer_overflow;
@@ -104,6 +119,21 @@ struct scan_request {
     return status == nt_status::no_more_files and is_first ? nt_status::no_such_file : status;
 }
 
+// Continues a query whose names so far are all hidden. Other requests of the loop are served in between.
+[[nodiscard, gnu::noinline]] io::task<nt_status> search_further(request& r, directory_scan& scan,
+                                                                scan_request& asked) noexcept {
+    ENSURE(asked.shown_to != nullptr and asked.list.count() == 0, "only hidden names do not fill a list");
+    asked.restarts = false;
+    nt_status status = nt_status::pending;
+    while (status == nt_status::pending) {
+        io::task<void> others = next_turn(r.loop());
+        co_await within_work(std::move(others));
+        if (r.interrupted()) co_return *r.interrupted();
+        status = co_await r.call(*scan.domain, [&] { return continue_scan(scan, asked); });
+    }
+    co_return status;
+}
+
 }  // namespace
 
 io::task<nt_status> serve_query_directory(request& r) {
@@ -117,13 +147,15 @@ io::task<nt_status> serve_query_directory(request& r) {
     pool_buffer room = r.answer.buffers().take(args->output_bytes_max);
     if (not room) co_return nt_status::insufficient_resources;
     wire::directory_entry_writer list(room.bytes(), form_of(*args));
-    const scan_request asked{.pattern = *std::move(pattern),
-                             .restarts = wire::has_any(args->flags, query_directory_flags::restart_scans |
-                                                                        query_directory_flags::reopen),
-                             .is_single = wire::has(args->flags, query_directory_flags::return_single_entry),
-                             .list = list,
-                             .times = r.host().files.change_times,
-                             .image = of->file->image};
+    const accessor by = r.accessor();
+    scan_request asked{.pattern = *std::move(pattern),
+                       .restarts = wire::has_any(
+                           args->flags, query_directory_flags::restart_scans | query_directory_flags::reopen),
+                       .is_single = wire::has(args->flags, query_directory_flags::return_single_entry),
+                       .list = list,
+                       .times = r.host().files.change_times,
+                       .image = of->file->image,
+                       .shown_to = r.tree->target->configuration().hides_unreadable ? &by : nullptr};
     const std::shared_ptr<directory_scan> scan = of->scan(r.tree->volume());
     if (scan == nullptr) co_return nt_status::file_closed;
     change_turn turn(r, scan->turn);
@@ -138,6 +170,10 @@ io::task<nt_status> serve_query_directory(request& r) {
     if (status == crosses_mount and beyond != nullptr) {
         scan->domain = beyond;  // from now on: the listing may ask a mounted file system
         status = co_await r.call(*beyond, call);
+    }
+    if (status == nt_status::pending) {
+        io::task<nt_status> searching = search_further(r, *scan, asked);
+        status = co_await std::move(searching);
     }
     if (status != nt_status::success) co_return status;
 

@@ -244,7 +244,7 @@ io::task<nt_status> change_security(request& r, open& one, const wire::set_info_
     if (not wire::has_any(parts, owner | group | dacl | sacl)) co_return nt_status::success;
     co_return co_await call_in_turn(r, one, [&] {
         const wire::security_descriptor before = security_of(r.accessor(), *one.node);
-        return status_of(store_security(*one.node, merged(before, *given, parts)));
+        return store_security(*one.node, merged(before, *given, parts));
     });
 }
 

@@ -79,8 +79,10 @@ inline constexpr std::size_t queued_change_bytes_max = 16U << 20;
 /// Changes queued for a watched directory; beyond, its client must list the directory.
 inline constexpr std::size_t notify_changes_max = 1024;
 
-/// Failed logons of an address without delay, and the longest pause before each further
-/// check of a password.
+/// Names that one call of a query of a directory hides from a client; then the loop serves others.
+inline constexpr unsigned hidden_names_per_call_max = 256;
+
+/// Failed logons of an address without delay, and the longest pause before each further check of a password.
 inline constexpr unsigned logon_failures_free = 5;
 /// The same for an IPv6 network of 64 bits, in which every host may have many addresses.
 inline constexpr unsigned logon_failures_free_per_network = 64;

@@ -42,23 +42,30 @@ void find_directory(const accessor& by, std::string_view path, lookup_result& fo
 // --- creation
 // -------------------------------------------------------------------------------------------------
 
-[[nodiscard]] nt_status secure(const accessor& by, const wire::create_args& args,
-                               const vfs::found_node& directory, created_node& made) {
+using given_security = std::optional<wire::security_descriptor>;
+
+// The descriptor that a CREATE gives. To set an audit list takes a privilege that no user has here; without
+// it, the list is inherited.
+[[nodiscard]] std::expected<given_security, nt_status> security_in(const wire::create_args& args) {
+    const auto& bytes = args.contexts.security_descriptor;
+    if (not bytes) return std::nullopt;
+    auto decoded = wire::decode_security_descriptor(*bytes);
+    if (not decoded) return std::unexpected(nt_status::invalid_security_descr);
+    if (decoded->sacl) return std::unexpected(nt_status::privilege_not_held);
+    decoded->control = wire::without(decoded->control, wire::descriptor_control::sacl_present |
+                                                           wire::descriptor_control::sacl_defaulted |
+                                                           wire::descriptor_control::sacl_protected);
+    return *std::move(decoded);
+}
+
+[[nodiscard]] nt_status secure(const accessor& by, const given_security& given, const creation& wanted,
+                               created_node& made) {
     if (not by.tree.volume().features().has_security) return nt_status::success;
-    std::optional<wire::security_descriptor> given;
-    if (const auto& bytes = args.contexts.security_descriptor) {
-        auto decoded = wire::decode_security_descriptor(*bytes);
-        if (not decoded) return nt_status::invalid_security_descr;
-        given = *std::move(decoded);
-    }
-    const auto wanted = security_for_new(by, directory, *made.node, given);
-    if (not wanted) return status_of(wanted.error());
-    if (not*wanted) return nt_status::success;
+    const auto begins_with = security_for_new(by, *wanted.directory, wanted.is_directory, given);
+    if (not begins_with) return status_of(begins_with.error());
+    if (not*begins_with) return nt_status::success;
     made.status.reset();
-    const result<void> stored = store_security(*made.node, **wanted);
-    if (stored) return nt_status::success;
-    return stored.error() == std::errc::invalid_argument ? nt_status::invalid_security_descr
-                                                         : status_of(stored.error());
+    return store_security(*made.node, **begins_with);
 }
 
 [[nodiscard]] nt_status add_attributes(const accessor& by, const wire::create_args& args,
@@ -90,8 +97,8 @@ void find_directory(const accessor& by, std::string_view path, lookup_result& fo
 
 // Gives a new file its security descriptor and EAs; if that fails, it is not created.
 [[nodiscard]] nt_status furnish(const accessor& by, const wire::create_args& args, const creation& wanted,
-                                created_node& made) {
-    nt_status status = secure(by, args, *wanted.directory, made);
+                                const given_security& given, created_node& made) {
+    nt_status status = secure(by, given, wanted, made);
     if (status == nt_status::success) status = add_attributes(by, args, made);
     return status;
 }
@@ -187,10 +194,12 @@ std::expected<created_node, nt_status> create_node(const accessor& by, const wir
     created_node made;
     vfs::node_ptr file;  // the file of a stream, if both are new
     if (wanted.directory != nullptr) {
+        const auto given = security_in(args);
+        if (not given) return std::unexpected(given.error());
         auto fresh = create_file(by, args, wanted);
         if (not fresh) return std::unexpected(status_of(fresh.error()));
         made = {.node = std::move(fresh->node), .status = fresh->status};
-        nt_status status = furnish(by, args, wanted, made);
+        nt_status status = furnish(by, args, wanted, *given, made);
         if (status == nt_status::success and not wanted.stream.empty()) {
             file = std::move(made.node);
             status = create_stream(*file, wanted.stream, made);

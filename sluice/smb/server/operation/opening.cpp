@@ -79,6 +79,8 @@ void opening::discard_found() noexcept {
 // -------------------------------------------------------------------------------------------------
 
 io::task<nt_status> opening::run() noexcept {
+    status_ = check_share();
+    if (status_ != nt_status::success) co_return status_;
     unsigned attempts = 0;
     unsigned waits = 0;
     while (attempts != limits::open_attempts_max and waits != limits::caching_waits_max) {
@@ -358,8 +360,8 @@ io::task<opening::step> opening::create(create_round& round) noexcept {
 void opening::grant_to_creator() noexcept {
     granted_ = wire::mapped_for_files(args_.desired_access);
     if (wire::has(granted_, access_mask::maximum_allowed))
-        granted_ = without(granted_, access_mask::maximum_allowed) | wire::file_all_access;
-    granted_ &= r_.tree->access_max;
+        granted_ = without(granted_, access_mask::maximum_allowed) | r_.tree->access_max;
+    ENSURE(wire::has(r_.tree->access_max, granted_), "an open is granted what its tree allows");
 }
 
 // The key of a new file may still be that of a file whose removal has just ended: then it waits for

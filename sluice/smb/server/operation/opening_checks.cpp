@@ -12,6 +12,17 @@ using wire::create_disposition;
 using wire::create_options;
 using wire::nt_status;
 
+// No file grants what the share does not, so that nothing is looked up ([MS-SMB2] 3.3.5.9).
+nt_status opening::check_share() noexcept {
+    ENSURE(fresh_ == nullptr and found_.node == nullptr, "the share is checked before the first round");
+    const access_mask most = r_.tree->access_max;
+    access_mask wanted = without(wire::mapped_for_files(args_.desired_access), access_mask::maximum_allowed);
+    if (wants(create_options::delete_on_close)) wanted |= access_mask::delete_object;
+    if (wire::has(most, wanted)) return nt_status::success;
+    explain(wanted);
+    return nt_status::access_denied;
+}
+
 nt_status opening::check_existing() noexcept {
     ENSURE(found_.node != nullptr, "a file that exists has a node");
     const auto file = r_.host().files.find(found_.node->key());

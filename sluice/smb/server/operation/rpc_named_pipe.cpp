@@ -28,10 +28,13 @@ public:
             if (one->is_withdrawn() or told.is_hidden) continue;
             // Clients hide names that end in a dollar sign; this server reports which of its shares
             // are hidden.
-            listed.push_back({.name = told.name,
-                              .comment = one->is_pipes() ? "Pipes of the server" : told.comment,
-                              .type = one->is_pipes() ? wire::rpc_share::ipc | wire::rpc_share::special
-                                                      : wire::rpc_share::disk_tree});
+            wire::rpc_share shown{.name = told.name,
+                                  .comment = one->is_pipes() ? "Pipes of the server" : told.comment,
+                                  .type = one->is_pipes() ? wire::rpc_share::ipc | wire::rpc_share::special
+                                                          : wire::rpc_share::disk_tree};
+            if (told.hides_unreadable) shown.flags |= wire::rpc_share::access_based_directory_enum;
+            if (told.encryption == protection::required) shown.flags |= wire::rpc_share::encrypt_data;
+            listed.push_back(std::move(shown));
         }
         return listed;
     }

@@ -28,16 +28,19 @@ struct share_configuration {
     std::shared_ptr<vfs::volume> volume;  // of several shares, and after a reload, if
                                           // it is the same image
     bool is_read_only = false;
-    bool is_hidden = false;  // not in lists
+    bool is_hidden = false;         // not in lists
+    bool hides_unreadable = false;  // listings omit what their user may not read (access-based enumeration)
     protection encryption = protection::offered;
-    std::vector<std::string> users;  // that may connect; empty: all that can log on
+    std::vector<std::string> users;            // that may connect; empty: all that can log on
+    std::vector<std::string> read_only_users;  // that may change nothing; "guest" are all guests
 
     /// Returns whether `other` serves the same thing in the same way, so that a reload can leave it
     /// as it is.
     [[nodiscard]] bool is_same_as(const share_configuration& other) const {
         return name == other.name and comment == other.comment and source == other.source and
                is_read_only == other.is_read_only and is_hidden == other.is_hidden and
-               encryption == other.encryption and users == other.users;
+               hides_unreadable == other.hides_unreadable and encryption == other.encryption and
+               users == other.users and read_only_users == other.read_only_users;
     }
 };
 
