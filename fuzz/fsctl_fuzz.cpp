@@ -42,6 +42,8 @@ void reparse(bytes_view input) {
     ENSURE(decode_reparse_point(*writer.finish()) == point);
 }
 
+constexpr unsigned selectors = 21;  // 15: reparse points
+
 void decode_one(unsigned which, bytes_view input) {
     switch (which) {
         case 0:
@@ -85,6 +87,8 @@ void decode_one(unsigned which, bytes_view input) {
             return round_trip(input, decode_object_id, write);
         case 19:
             return round_trip(input, decode_pipe_peek_state, write);
+        case 20:
+            return round_trip(input, decode_mark_handle_request, write);
         default:
             return reparse(input);
     }
@@ -94,6 +98,6 @@ void decode_one(unsigned which, bytes_view input) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (size == 0) return 0;
-    decode_one(data[0] % 20, bytes_view(reinterpret_cast<const std::byte*>(data + 1), size - 1));
+    decode_one(data[0] % selectors, bytes_view(reinterpret_cast<const std::byte*>(data + 1), size - 1));
     return 0;
 }

@@ -171,6 +171,8 @@
     X(invalid_token, INVALID_TOKEN, 0xc0000465) \
     X(server_unavailable, SERVER_UNAVAILABLE, 0xc0000466) \
     X(file_not_available, FILE_NOT_AVAILABLE, 0xc0000467) \
+    X(not_redundant_storage, NOT_REDUNDANT_STORAGE, 0xc0000479) \
+    X(directory_not_supported, DIRECTORY_NOT_SUPPORTED, 0xc000047c) \
     X(share_unavailable, SHARE_UNAVAILABLE, 0xc0000480) \
     X(reparse_point_encountered, REPARSE_POINT_ENCOUNTERED, 0xc000050b) \
     X(disk_quota_exceeded, DISK_QUOTA_EXCEEDED, 0xc0000802) \

@@ -14,6 +14,8 @@ enum class control_code : std::uint32_t {
     delete_reparse_point = 0x000900ac,
     file_level_trim = 0x00098208,
     create_or_get_object_id = 0x000900c0,
+    mark_handle = 0x000900fc,
+    refs_stream_snapshot_management = 0x00090440,
     set_sparse = 0x000900c4,
     set_zero_data = 0x000980c8,
     query_allocated_ranges = 0x000940cf,

@@ -47,6 +47,19 @@ void encode(byte_writer& writer, const object_id& identifier) noexcept;
 inline constexpr std::size_t no_snapshots_bytes = 16;
 void encode_no_snapshots(byte_writer& writer) noexcept;
 
+/// MARK_HANDLE, [MS-FSCC] 2.3: which copy of the data the handle reads, on redundant storage.
+struct mark_handle_request {
+    static constexpr std::uint32_t read_copy = 0x80;
+    static constexpr std::uint32_t not_read_copy = 0x100;
+
+    std::uint32_t copy_number = 0;
+    std::uint32_t handle_info = 0;
+    [[nodiscard]] friend bool operator==(const mark_handle_request&,
+                                         const mark_handle_request&) noexcept = default;
+};
+void encode(byte_writer& writer, const mark_handle_request& request) noexcept;
+[[nodiscard]] decoded<mark_handle_request> decode_mark_handle_request(bytes_view bytes) noexcept;
+
 /// FSCTL_PIPE_PEEK reply, [MS-FSCC] 2.3, before the peeked bytes.
 struct pipe_peek_state {
     std::uint32_t state = 3;  ///< connected, as in pipe_local_information

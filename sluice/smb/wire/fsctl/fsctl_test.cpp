@@ -1,5 +1,3 @@
-#include "sluice/smb/wire/fsctl/fsctl.hpp"
-
 #include <gtest/gtest.h>
 
 #include "sluice/smb/wire/fscc/fscc_testing.hpp"
@@ -39,6 +37,7 @@ TEST(fsctl_attributes, every_payload_round_trips) {
             decode_object_id, 0, 64);
         expect_round_trip(pipe_peek_state{from.u32(), from.u32(), from.u32(), from.u32()},
                           decode_pipe_peek_state, 0, 16);
+        expect_round_trip(mark_handle_request{from.u32(), from.u32()}, decode_mark_handle_request, 0, 24);
     }
 }
 

@@ -60,6 +60,8 @@ using control_handler = io::task<wire::nt_status> (*)(control& c);
 [[nodiscard]] io::task<wire::nt_status> set_compression(control& c);
 [[nodiscard]] io::task<wire::nt_status> get_object_id(control& c);
 [[nodiscard]] io::task<wire::nt_status> enumerate_snapshots(control& c);
+[[nodiscard]] io::task<wire::nt_status> manage_stream_snapshots(control& c);
+[[nodiscard]] io::task<wire::nt_status> mark_handle(control& c);               // [MS-FSA] 2.1.5.10.19
 // ioctl_reparse.cpp: symbolic links.
 [[nodiscard]] io::task<wire::nt_status> get_reparse_point(control& c);
 [[nodiscard]] io::task<wire::nt_status> set_reparse_point(control& c);

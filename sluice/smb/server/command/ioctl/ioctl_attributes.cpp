@@ -54,4 +54,22 @@ io::task<nt_status> enumerate_snapshots(control& c) {
     co_return nt_status::success;
 }
 
+// No volume keeps snapshots of streams.
+io::task<nt_status> manage_stream_snapshots(control& /*c*/) {
+    co_return nt_status::not_supported;
+}
+
+// A mark selects one of several copies of the data. Volumes here have one.
+io::task<nt_status> mark_handle(control& c) {
+    const auto asked = wire::decode_mark_handle_request(c.args.input);
+    if (not asked) co_return nt_status::buffer_too_small;
+    if (c.file->is_directory()) co_return nt_status::directory_not_supported;
+    const bool reads_copy = asked->handle_info == wire::mark_handle_request::read_copy;
+    if (not reads_copy and asked->handle_info != wire::mark_handle_request::not_read_copy)
+        co_return nt_status::invalid_parameter;
+    if (not wire::has(c.file->create_options, wire::create_options::no_intermediate_buffering))
+        co_return nt_status::invalid_parameter;
+    co_return reads_copy ? nt_status::not_redundant_storage : nt_status::success;
+}
+
 }  // namespace sluice::smb::server

@@ -44,6 +44,12 @@ TEST_F(attribute_controls, report_no_snapshots) {
     EXPECT_EQ(output_of_control(said).size(), wire::no_snapshots_bytes);
 }
 
+TEST_F(attribute_controls, keep_no_snapshots_of_streams) {
+    EXPECT_EQ(
+        control(control_code::refs_stream_snapshot_management, open_for(wire::file_all_access)).status(),
+        nt_status::not_supported);
+}
+
 TEST_F(attribute_controls, refuse_output_without_room) {
     const wire::file_id file = open_for(wire::file_all_access);
     EXPECT_EQ(control(control_code::get_compression, file, {}, 1).status(), nt_status::buffer_too_small);
@@ -51,6 +57,40 @@ TEST_F(attribute_controls, refuse_output_without_room) {
               nt_status::buffer_too_small);
     EXPECT_EQ(control(control_code::srv_enumerate_snapshots, file, {}, 15).status(),
               nt_status::invalid_parameter);
+}
+
+class marked_handles : public attribute_controls {
+protected:
+    wire::file_id open_unbuffered(std::string_view name = "f") {
+        auto how = polite_client::for_everything();
+        how.options = wire::create_options::no_intermediate_buffering;
+        return client().create(name, how).file;
+    }
+    nt_status mark(const wire::file_id& file, std::uint32_t handle_info) {
+        std::array<std::byte, 24> room{};
+        byte_writer writer(room);
+        encode(writer, wire::mark_handle_request{.copy_number = 0, .handle_info = handle_info});
+        return control(control_code::mark_handle, file, *writer.finish(), 0).status();
+    }
+    static constexpr std::uint32_t read_copy = wire::mark_handle_request::read_copy;
+    static constexpr std::uint32_t not_read_copy = wire::mark_handle_request::not_read_copy;
+};
+
+TEST_F(marked_handles, read_the_only_copy_of_the_data) {
+    EXPECT_EQ(mark(open_unbuffered(), not_read_copy), nt_status::success);
+    EXPECT_EQ(mark(open_unbuffered(), read_copy), nt_status::not_redundant_storage);
+}
+
+TEST_F(marked_handles, are_of_files_that_are_opened_without_buffering) {
+    EXPECT_EQ(mark(open_for(wire::file_all_access), not_read_copy), nt_status::invalid_parameter);
+    EXPECT_EQ(mark(open_directory(), not_read_copy), nt_status::directory_not_supported);
+}
+
+TEST_F(marked_handles, have_exactly_one_mark) {
+    for (const std::uint32_t marks : {0U, read_copy | not_read_copy, 1U})
+        EXPECT_EQ(mark(open_unbuffered(), marks), nt_status::invalid_parameter) << marks;
+    EXPECT_EQ(control(control_code::mark_handle, open_unbuffered(), {}, 0).status(),
+              nt_status::buffer_too_small);
 }
 
 }  // namespace
