@@ -1,4 +1,5 @@
 #include "sluice/smb/server/command/file_information.hpp"
+#include "sluice/smb/server/metadata/description.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/wire/fscc/fscc_filesystem_information.hpp"
@@ -31,7 +32,8 @@ template <class Information>
 }
 
 [[nodiscard]] filesystem_attributes attributes_of(const vfs::volume_features& features) noexcept {
-    auto found = filesystem_attributes::case_preserved_names | filesystem_attributes::unicode_on_disk;
+    auto found = filesystem_attributes::case_preserved_names | filesystem_attributes::unicode_on_disk |
+                 filesystem_attributes::object_ids;
     const auto add = [&](bool has, filesystem_attributes what) {
         if (has) found |= what;
     };
@@ -68,13 +70,6 @@ template <class Information>
                                                .physical_bytes_for_atomicity = space.block_bytes,
                                                .physical_bytes_for_performance = space.block_bytes,
                                                .effective_physical_bytes_for_atomicity = space.block_bytes});
-}
-
-[[nodiscard]] wire::fs_object_id_information object_id_of(const vfs::volume& volume) noexcept {
-    wire::fs_object_id_information made;
-    const le64 serial(volume.identity().serial);
-    std::memcpy(&made.object_id, &serial, sizeof(serial));
-    return made;
 }
 
 }  // namespace
@@ -121,7 +116,7 @@ answer volume_information(const request& r, const wire::query_info_args& args, c
         case wire::filesystem_information_class::control:
             return told(room, wire::fs_control_information{});
         case wire::filesystem_information_class::object_id:
-            return told(room, object_id_of(volume));
+            return told(room, wire::fs_object_id_information{.object_id = object_id_of(volume.identity())});
         case wire::filesystem_information_class::sector_size:
             return sectors_of(*known, room);
         default:

@@ -43,6 +43,7 @@ constexpr std::array rules{
     control_rule{control_code::file_level_trim, trim_file},
     control_rule{control_code::get_compression, get_compression},
     control_rule{control_code::set_compression, set_compression},
+    control_rule{control_code::get_object_id, get_object_id},
     control_rule{control_code::create_or_get_object_id, get_object_id},
     control_rule{control_code::srv_enumerate_snapshots, enumerate_snapshots},
     control_rule{control_code::refs_stream_snapshot_management, manage_stream_snapshots},

@@ -1,6 +1,7 @@
 // Properties of a file that only controls tell and set.
 
 #include "sluice/smb/server/command/ioctl/ioctl.hpp"
+#include "sluice/smb/server/metadata/description.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_attributes.hpp"
@@ -28,19 +29,16 @@ io::task<nt_status> set_compression(control& c) {
                                                                : nt_status::not_supported;
 }
 
-// The file's number serves as the identifier: it also lasts as long as the file.
+// Every file has an identifier, so that one control is like the other. No volume is of a domain.
 io::task<nt_status> get_object_id(control& c) {
     constexpr std::size_t reply_bytes = 64;
-    if (c.args.output_bytes_max < reply_bytes) co_return nt_status::buffer_too_small;
+    if (c.args.output_bytes_max < reply_bytes) co_return nt_status::invalid_parameter;
     const auto status = co_await c.r.call(*c.file, [&] { return asked_status(*c.file->node); });
     if (not status) co_return status.error();
     byte_writer* const output = c.begin_output(reply_bytes);
     if (output == nullptr) co_return nt_status::insufficient_resources;
-    const std::array<le64, 2> numbers{le64(status->id), le64(status->volume)};
-    wire::object_id known;
-    static_assert(sizeof numbers == sizeof known.id);
-    std::memcpy(&known.id, numbers.data(), sizeof numbers);
-    known.birth_volume_object_and_domain[1] = known.id;
+    wire::object_id known{.id = object_id_of(*status)};
+    known.birth_volume_object_and_domain = {object_id_of(c.r.tree->volume().identity()), known.id, {}};
     encode(*output, known);
     co_return nt_status::success;
 }

@@ -38,6 +38,19 @@ TEST_F(attribute_controls, give_each_file_an_identifier_that_stays) {
     EXPECT_NE(identifier("b"), first);
 }
 
+TEST_F(attribute_controls, return_the_identifier_with_those_of_its_birth_and_without_a_domain) {
+    const wire::file_id file = open_for(wire::file_all_access);
+    const auto said = control(control_code::get_object_id, file);
+    const wire::object_id known = wire::decode_object_id(output_of_control(said)).value();
+    const auto& [volume, birth, domain] = known.birth_volume_object_and_domain;
+    EXPECT_NE(known.id, wire::guid{});
+    EXPECT_NE(volume, wire::guid{});
+    EXPECT_EQ(birth, known.id);
+    EXPECT_EQ(domain, wire::guid{});
+    const auto again = control(control_code::create_or_get_object_id, file);
+    EXPECT_EQ(wire::decode_object_id(output_of_control(again)).value(), known);
+}
+
 TEST_F(attribute_controls, report_no_snapshots) {
     const auto said = control(control_code::srv_enumerate_snapshots, open_for(wire::file_all_access), {}, 16);
     ASSERT_EQ(said.status(), nt_status::success);
@@ -54,7 +67,8 @@ TEST_F(attribute_controls, refuse_output_without_room) {
     const wire::file_id file = open_for(wire::file_all_access);
     EXPECT_EQ(control(control_code::get_compression, file, {}, 1).status(), nt_status::buffer_too_small);
     EXPECT_EQ(control(control_code::create_or_get_object_id, file, {}, 63).status(),
-              nt_status::buffer_too_small);
+              nt_status::invalid_parameter);
+    EXPECT_EQ(control(control_code::get_object_id, file, {}, 63).status(), nt_status::invalid_parameter);
     EXPECT_EQ(control(control_code::srv_enumerate_snapshots, file, {}, 15).status(),
               nt_status::invalid_parameter);
 }
