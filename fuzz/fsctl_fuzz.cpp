@@ -10,6 +10,7 @@
 #include "sluice/smb/wire/fsctl/fsctl_copy.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_range.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_session.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_volume.hpp"
 
 namespace {
 
@@ -42,7 +43,7 @@ void reparse(bytes_view input) {
     ENSURE(decode_reparse_point(*writer.finish()) == point);
 }
 
-constexpr unsigned selectors = 21;  // 15: reparse points
+constexpr unsigned selectors = 24;  // 15: reparse points
 
 void decode_one(unsigned which, bytes_view input) {
     switch (which) {
@@ -89,6 +90,12 @@ void decode_one(unsigned which, bytes_view input) {
             return round_trip(input, decode_pipe_peek_state, write);
         case 20:
             return round_trip(input, decode_mark_handle_request, write);
+        case 21:
+            return round_trip(input, decode_ntfs_volume_data, write);
+        case 22:
+            return round_trip(input, decode_read_usn_request, write);
+        case 23:
+            return round_trip(input, decode_usn_record, write);
         default:
             return reparse(input);
     }

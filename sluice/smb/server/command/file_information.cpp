@@ -233,10 +233,7 @@ template <class Writer>
 }
 
 [[nodiscard]] wire::id_information id_of(const request& r, const vfs::metadata& status) noexcept {
-    wire::id_information made{.volume_serial = r.tree->volume().identity().serial};
-    const le64 number(status.id);
-    std::memcpy(made.file_number.data(), &number, sizeof(number));
-    return made;
+    return {.volume_serial = r.tree->volume().identity().serial, .file_number = wide_file_number(status.id)};
 }
 
 [[nodiscard]] access_mask needed_for(file_information_class what) noexcept {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "sluice/smb/server/command/file_information.hpp"
 #include "sluice/smb/server/metadata/description.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
@@ -49,6 +51,7 @@ template <class Information>
 }
 
 [[nodiscard]] answer size_of(const vfs::volume_space& space, bool is_full, mutable_bytes room) {
+    ENSURE(space.block_bytes >= space.sector_bytes, "a block consists of sectors");
     const std::uint64_t unit = space.block_bytes;
     const std::uint32_t sectors = space.block_bytes / space.sector_bytes;
     if (is_full)
@@ -80,8 +83,10 @@ std::expected<volume_facts, nt_status> ask_volume(vfs::volume& volume,
     const bool needs_space =
         what == what_kind::size or what == what_kind::full_size or what == what_kind::sector_size;
     if (not needs_space) return volume_facts{};
-    const result<vfs::volume_space> space = volume.space();
+    result<vfs::volume_space> space = volume.space();
     if (not space) return std::unexpected(status_of(space.error()));
+    // A file system in user space may report any size, also 0.
+    space->block_bytes = std::max(space->block_bytes, space->sector_bytes);
     return *space;
 }
 

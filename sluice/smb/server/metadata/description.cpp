@@ -37,6 +37,13 @@ vfs::dos_attributes dos_attributes_of(file_attributes wanted) noexcept {
     return static_cast<vfs::dos_attributes>(kept);
 }
 
+wire::file_number_128 wide_file_number(std::uint64_t number) noexcept {
+    wire::file_number_128 wide{};
+    const le64 low(number);
+    std::memcpy(wide.data(), &low, sizeof low);
+    return wide;
+}
+
 // The number of a file, which may be 0, is unique in its file system only.
 wire::guid object_id_of(const vfs::metadata& file) noexcept {
     constexpr std::uint64_t never_empty = 1ULL << 63;

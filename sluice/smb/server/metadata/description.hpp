@@ -2,6 +2,7 @@
 
 #include "sluice/smb/wire/create/open_information.hpp"
 #include "sluice/smb/wire/fscc/file_attributes.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_scalars.hpp"
 #include "sluice/smb/wire/guid.hpp"
 #include "sluice/vfs/volume.hpp"
 
@@ -13,6 +14,9 @@ namespace sluice::smb::server {
 [[nodiscard]] wire::file_attributes attributes_of(const vfs::metadata& status) noexcept;
 /// Returns the part of the attributes a client wants that a volume can store.
 [[nodiscard]] vfs::dos_attributes dos_attributes_of(wire::file_attributes wanted) noexcept;
+
+/// Returns the number of a file as a client sees it where numbers have 128 bits.
+[[nodiscard]] wire::file_number_128 wide_file_number(std::uint64_t number) noexcept;
 
 /// Returns the object ID of a file or of a volume ([MS-FSCC] 2.1). It is never empty, and lasts as long as
 /// the file or the volume.

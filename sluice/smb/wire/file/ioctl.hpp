@@ -13,6 +13,8 @@ enum class control_code : std::uint32_t {
     get_reparse_point = 0x000900a8,
     delete_reparse_point = 0x000900ac,
     file_level_trim = 0x00098208,
+    get_ntfs_volume_data = 0x00090064,
+    read_file_usn_data = 0x000900eb,
     get_object_id = 0x0009009c,
     create_or_get_object_id = 0x000900c0,
     mark_handle = 0x000900fc,

@@ -1,11 +1,14 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "sluice/smb/wire/fscc/fscc_testing.hpp"
 #include "sluice/smb/wire/fscc/reparse_point.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_attributes.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_copy.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_range.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_session.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_volume.hpp"
 
 namespace sluice::smb::wire {
 namespace {
@@ -167,6 +170,51 @@ TEST(fsctl_session, interfaces_of_both_families_round_trip_and_others_are_skippe
     bytes[24] = std::byte{99};
     interfaces.erase(interfaces.begin());
     EXPECT_EQ(decode_network_interfaces(bytes), interfaces);
+}
+
+TEST(fsctl_volume, requests_and_replies_round_trip) {
+    field_source from(7);
+    for (int round = 0; round < 30; ++round) {
+        expect_round_trip(
+            ntfs_volume_data{from.u64(), from.u64(), from.u64(), from.u64(), from.u32(), from.u32()},
+            decode_ntfs_volume_data, 0, 96);
+        const auto versions = std::minmax({from.u16(), from.u16()});
+        const read_usn_request request{versions.first, versions.second};
+        const auto bytes = written([&](byte_writer& writer) { encode(writer, request); });
+        EXPECT_EQ(decode_read_usn_request(bytes), request);
+        EXPECT_EQ(decode_read_usn_request(*bytes_view(bytes).first(3)).error(), decode_error::truncated);
+        usn_record record{.is_version_3 = from.yes(),
+                          .file = {},
+                          .directory = {},
+                          .attributes = file_attributes(from.u32()),
+                          .name = from.name()};
+        std::ranges::copy(from.bytes<8>(), record.file.begin());
+        std::ranges::copy(from.bytes<8>(), record.directory.begin());
+        if (record.is_version_3) record.file.back() = std::byte{7};
+        const auto encoded =
+            written([&](byte_writer& writer) { ASSERT_TRUE(encode(writer, record).has_value()); });
+        EXPECT_EQ(encoded.size(), usn_record_bytes(record));
+        EXPECT_EQ(encoded.size() % 8, 0u);
+        EXPECT_EQ(decode_usn_record(encoded), record);
+        EXPECT_EQ(decode_usn_record(*bytes_view(encoded).first(encoded.size() - 1)).error(),
+                  decode_error::truncated);
+    }
+}
+
+TEST(fsctl_volume, clients_that_send_no_versions_understand_the_second) {
+    EXPECT_EQ(decode_read_usn_request({}), (read_usn_request{.version_min = 2, .version_max = 2}));
+    const auto bytes = written([](byte_writer& writer) { encode(writer, read_usn_request{3, 2}); });
+    EXPECT_EQ(decode_read_usn_request(bytes).error(), decode_error::bad_value);
+}
+
+TEST(fsctl_volume, records_of_other_versions_and_with_names_outside_are_rejected) {
+    const usn_record record{.is_version_3 = false, .name = "ab"};
+    auto bytes = written([&](byte_writer& writer) { ASSERT_TRUE(encode(writer, record).has_value()); });
+    auto other = bytes;
+    other[4] = std::byte{4};
+    EXPECT_EQ(decode_usn_record(other).error(), decode_error::bad_value);
+    bytes[58] = std::byte{0xff};
+    EXPECT_EQ(decode_usn_record(bytes).error(), decode_error::range_outside_message);
 }
 
 TEST(reparse_point, points_of_every_kind_round_trip) {

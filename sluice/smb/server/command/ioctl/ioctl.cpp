@@ -45,6 +45,8 @@ constexpr std::array rules{
     control_rule{control_code::set_compression, set_compression},
     control_rule{control_code::get_object_id, get_object_id},
     control_rule{control_code::create_or_get_object_id, get_object_id},
+    control_rule{control_code::get_ntfs_volume_data, get_ntfs_volume_data},
+    control_rule{control_code::read_file_usn_data, read_file_usn_data},
     control_rule{control_code::srv_enumerate_snapshots, enumerate_snapshots},
     control_rule{control_code::refs_stream_snapshot_management, manage_stream_snapshots},
     control_rule{control_code::mark_handle, mark_handle},

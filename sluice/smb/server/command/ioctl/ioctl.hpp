@@ -62,6 +62,9 @@ using control_handler = io::task<wire::nt_status> (*)(control& c);
 [[nodiscard]] io::task<wire::nt_status> enumerate_snapshots(control& c);
 [[nodiscard]] io::task<wire::nt_status> manage_stream_snapshots(control& c);
 [[nodiscard]] io::task<wire::nt_status> mark_handle(control& c);               // [MS-FSA] 2.1.5.10.19
+// ioctl_volume.cpp: the volume, and the file as one of it.
+[[nodiscard]] io::task<wire::nt_status> get_ntfs_volume_data(control& c);
+[[nodiscard]] io::task<wire::nt_status> read_file_usn_data(control& c);
 // ioctl_reparse.cpp: symbolic links.
 [[nodiscard]] io::task<wire::nt_status> get_reparse_point(control& c);
 [[nodiscard]] io::task<wire::nt_status> set_reparse_point(control& c);
