@@ -43,7 +43,7 @@ void reparse(bytes_view input) {
     ENSURE(decode_reparse_point(*writer.finish()) == point);
 }
 
-constexpr unsigned selectors = 24;  // 15: reparse points
+constexpr unsigned selectors = 25;  // 15: reparse points
 
 void decode_one(unsigned which, bytes_view input) {
     switch (which) {
@@ -96,6 +96,10 @@ void decode_one(unsigned which, bytes_view input) {
             return round_trip(input, decode_read_usn_request, write);
         case 23:
             return round_trip(input, decode_usn_record, write);
+        case 24:
+            return round_trip(input, decode_file_regions, [](byte_writer& writer, const auto& regions) {
+                encode_file_regions(writer, regions, 0);
+            });
         default:
             return reparse(input);
     }

@@ -103,8 +103,9 @@ TEST(fsctl_range, ranges_round_trip) {
               decode_error::truncated);
     const auto regions = written(
         [&](byte_writer& writer) { encode_file_regions(writer, {{.range = ranges[0], .usage = 1}}, 5); });
-    EXPECT_EQ(regions.size(), 40u);
-    EXPECT_EQ(decode_file_region_request(*bytes_view(regions).from(16))->range, ranges[0]);
+    EXPECT_EQ(regions.size(), file_regions_bytes(1));
+    EXPECT_EQ(decode_file_regions(regions)->at(0).range, ranges[0]);
+    EXPECT_EQ(decode_file_regions(*bytes_view(regions).first(39)).error(), decode_error::truncated);
     EXPECT_TRUE(
         decode_file_region_request(*bytes_view(regions).slice({.offset = 16, .length = 20})).has_value());
 }
@@ -121,6 +122,19 @@ TEST(fsctl_range, ranges_that_end_beyond_63_bits_or_before_they_begin_are_reject
     EXPECT_TRUE(decode_allocated_range(pair(0, (1ULL << 63) - 1)).has_value());
     EXPECT_EQ(decode_set_zero_data(pair(2, 1)).error(), decode_error::bad_value);
     EXPECT_EQ(decode_set_zero_data(pair(0, 1ULL << 63)).error(), decode_error::bad_value);
+}
+
+TEST(fsctl_range, trims_with_a_key_are_rejected) {
+    auto trim = written([](byte_writer& writer) { encode_file_level_trim(writer, {{.length = 1}}); });
+    trim[0] = std::byte{1};
+    EXPECT_EQ(decode_file_level_trim(trim).error(), decode_error::bad_value);
+}
+
+TEST(fsctl_range, regions_without_a_buffer_are_those_of_the_whole_file) {
+    const auto whole = decode_file_region_request({});
+    ASSERT_TRUE(whole.has_value());
+    EXPECT_EQ(whole->range, (file_range{.offset = 0, .length = (1ULL << 63) - 1}));
+    EXPECT_EQ(whole->usage, file_region_request::valid_cached_data);
 }
 
 TEST(fsctl_range, sparse_without_a_buffer_means_yes) {

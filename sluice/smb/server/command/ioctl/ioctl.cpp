@@ -40,6 +40,7 @@ constexpr std::array rules{
     control_rule{control_code::set_sparse, set_sparse},
     control_rule{control_code::set_zero_data, set_zero_data},
     control_rule{control_code::query_allocated_ranges, query_allocated_ranges},
+    control_rule{control_code::query_file_regions, query_file_regions},
     control_rule{control_code::file_level_trim, trim_file},
     control_rule{control_code::get_compression, get_compression},
     control_rule{control_code::set_compression, set_compression},

@@ -54,6 +54,7 @@ using control_handler = io::task<wire::nt_status> (*)(control& c);
 [[nodiscard]] io::task<wire::nt_status> set_sparse(control& c);
 [[nodiscard]] io::task<wire::nt_status> set_zero_data(control& c);
 [[nodiscard]] io::task<wire::nt_status> query_allocated_ranges(control& c);
+[[nodiscard]] io::task<wire::nt_status> query_file_regions(control& c);        // [MS-FSA] 2.1.5.10.24
 [[nodiscard]] io::task<wire::nt_status> trim_file(control& c);
 // ioctl_attributes.cpp: properties of a file.
 [[nodiscard]] io::task<wire::nt_status> get_compression(control& c);
