@@ -47,6 +47,7 @@ template <class Information>
     add(features.has_symlinks, filesystem_attributes::reparse_points);
     add(features.has_sparse_files, filesystem_attributes::sparse_files);
     add(features.has_block_sharing, filesystem_attributes::block_refcounting);
+    add(features.has_compression, filesystem_attributes::file_compression);
     return found;
 }
 

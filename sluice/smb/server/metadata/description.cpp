@@ -28,6 +28,7 @@ file_attributes attributes_of(const vfs::metadata& status) noexcept {
     if (status.kind == vfs::node_kind::directory) attributes |= file_attributes::directory;
     if (status.kind == vfs::node_kind::symlink) attributes |= file_attributes::reparse_point;
     if (status.is_sparse) attributes |= file_attributes::sparse_file;
+    if (status.is_compressed) attributes |= file_attributes::compressed;
     return attributes == file_attributes::none ? file_attributes::normal : attributes;
 }
 

@@ -87,10 +87,20 @@ void find_directory(const accessor& by, std::string_view path, lookup_result& fo
     return done ? nt_status::success : status_of(done.error());
 }
 
+// A new name inherits the compression of its directory, unless the client does not want that.
+[[nodiscard]] nt_status choose_compression(const wire::create_args& args, created_node& made) {
+    const bool inherits = not wire::has(args.options, wire::create_options::no_compression);
+    if (inherits or not made.status or not made.status->is_compressed) return nt_status::success;
+    made.status.reset();
+    const result<void> changed = made.node->change({.is_compressed = false});
+    return changed ? nt_status::success : status_of(changed.error());
+}
+
 // Gives a new file its security descriptor and EAs; if that fails, it is not created.
 [[nodiscard]] nt_status furnish(const accessor& by, const wire::create_args& args, const creation& wanted,
                                 created_node& made) {
-    nt_status status = secure(by, args, *wanted.directory, made);
+    nt_status status = choose_compression(args, made);
+    if (status == nt_status::success) status = secure(by, args, *wanted.directory, made);
     if (status == nt_status::success) status = add_attributes(by, args, made);
     return status;
 }

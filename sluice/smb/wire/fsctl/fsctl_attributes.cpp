@@ -57,6 +57,8 @@ void encode(byte_writer& writer, const compression_state& state) noexcept {
 decoded<compression_state> decode_compression_state(bytes_view bytes) noexcept {
     const auto format = bytes.take<le16>();
     if (!format) return truncated;
+    constexpr auto largest = static_cast<std::uint16_t>(compression_format::lznt1);
+    if (format->value() > largest) return std::unexpected(decode_error::bad_value);
     return compression_state{compression_format(format->value())};
 }
 

@@ -8,8 +8,8 @@
 #include "sluice/smb/wire/fscc/fscc_file_metadata.hpp"
 #include "sluice/smb/wire/guid.hpp"
 
-// Controls that read and set properties of a file. encode() and decode() as in fscc_file_metadata.hpp; every
-// decoder fails with `truncated` only.
+// Controls that read and set properties of a file. encode() and decode() as in fscc_file_metadata.hpp; a
+// decoder without a comment fails with `truncated` only.
 
 namespace sluice::smb::wire {
 
@@ -20,6 +20,7 @@ struct compression_state {
                                          const compression_state&) noexcept = default;
 };
 void encode(byte_writer& writer, const compression_state& state) noexcept;
+/// Errors: also `bad_value` for a format without an enumerator.
 [[nodiscard]] decoded<compression_state> decode_compression_state(bytes_view bytes) noexcept;
 
 /// GET_INTEGRITY_INFORMATION reply, [MS-FSCC] 2.3. Algorithm 0 means "no checksums".

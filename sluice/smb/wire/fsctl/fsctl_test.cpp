@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
 #include "sluice/smb/wire/fscc/fscc_testing.hpp"
 #include "sluice/smb/wire/fscc/reparse_point.hpp"
@@ -31,7 +32,8 @@ duplicate_extents_request random_extents(field_source& from) {
 TEST(fsctl_attributes, every_payload_round_trips) {
     field_source from(6);
     for (int round = 0; round < 30; ++round) {
-        expect_round_trip(compression_state{compression_format(from.u16())}, decode_compression_state, 0, 2);
+        expect_round_trip(compression_state{compression_format(from.below(3))}, decode_compression_state, 0,
+                          2);
         expect_round_trip(integrity_state{from.u16(), from.u32(), from.u32(), from.u32()},
                           decode_integrity_state, 0, 16);
         expect_round_trip(
@@ -42,6 +44,11 @@ TEST(fsctl_attributes, every_payload_round_trips) {
                           decode_pipe_peek_state, 0, 16);
         expect_round_trip(mark_handle_request{from.u32(), from.u32()}, decode_mark_handle_request, 0, 24);
     }
+}
+
+TEST(fsctl_attributes, unknown_formats_of_compression_are_rejected) {
+    const std::array<std::byte, 2> unknown{std::byte{3}, std::byte{}};
+    EXPECT_EQ(decode_compression_state(unknown).error(), decode_error::bad_value);
 }
 
 TEST(fsctl_copy, requests_and_replies_round_trip) {

@@ -3,6 +3,7 @@
 #include "sluice/smb/server/command/ioctl/ioctl.hpp"
 #include "sluice/smb/server/metadata/description.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/smb/server/net/change_turn.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_attributes.hpp"
 
@@ -11,13 +12,17 @@ namespace sluice::smb::server {
 using wire::access_mask;
 using wire::nt_status;
 
-// Whatever the file system below compresses, it does unseen.
+// The file system chooses how it compresses. For clients, there is one format.
 io::task<nt_status> get_compression(control& c) {
     constexpr std::size_t reply_bytes = 2;
-    if (c.args.output_bytes_max < reply_bytes) co_return nt_status::buffer_too_small;
+    if (c.args.output_bytes_max < reply_bytes) co_return nt_status::invalid_parameter;
+    const auto status = co_await c.r.call(*c.file, [&] { return asked_status(*c.file->node); });
+    if (not status) co_return status.error();
     byte_writer* const output = c.begin_output(reply_bytes);
     if (output == nullptr) co_return nt_status::insufficient_resources;
-    encode(*output, wire::compression_state{});
+    using wire::compression_format;
+    encode(*output, wire::compression_state{status->is_compressed ? compression_format::lznt1
+                                                                  : compression_format::none});
     co_return nt_status::success;
 }
 
@@ -25,8 +30,13 @@ io::task<nt_status> set_compression(control& c) {
     if (not wire::has_any(c.file->access, access_mask::write_data)) co_return nt_status::access_denied;
     const auto wanted = wire::decode_compression_state(c.args.input);
     if (not wanted) co_return nt_status::invalid_parameter;
-    co_return wanted->format == wire::compression_format::none ? nt_status::success
-                                                               : nt_status::not_supported;
+    const bool compresses = wanted->format != wire::compression_format::none;
+    if (compresses and not c.r.tree->volume().features().has_compression) co_return nt_status::not_supported;
+    const vfs::metadata_change change{.is_compressed = compresses};
+    co_return co_await call_in_turn(c.r, *c.file, [&] {
+        const result<void> changed = c.file->node->change(change);
+        return changed ? nt_status::success : status_of(changed.error());
+    });
 }
 
 // Every file has an identifier, so that one control is like the other. No volume is of a domain.
