@@ -225,7 +225,8 @@ result<node_ptr> host_volume::create(std::string_view path, const creation_reque
     const auto parent = find_directory(parts.parent);
     if (not parent) {
         // The missing name is not the requested one, but a directory of its path.
-        const bool is_missing = parent.error() == std::errc::no_such_file_or_directory;
+        const bool is_missing =
+            parent.error() == std::errc::no_such_file_or_directory or parent.error() == std::errc::no_link;
         return failure(is_missing ? error::with_path(ENOTDIR, "create", path) : parent.error());
     }
     auto made = create_in(*parent->node, parts.name, wanted);

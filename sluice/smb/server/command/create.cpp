@@ -279,7 +279,10 @@ io::task<nt_status> serve_create(request& r) {
     opening under_way(r, *args, *std::move(name));
     io::task<nt_status> running = under_way.run();
     const nt_status status = co_await std::move(running);
-    if (status != nt_status::success) co_return status;
+    if (status != nt_status::success) {
+        io::task<nt_status> explaining = under_way.status_for_client(status);
+        co_return co_await std::move(explaining);
+    }
     const nt_status replied = reply_to_new(r, *args, under_way);
     if (replied != nt_status::success) co_return replied;
     // From here on, a repeated CREATE finds all that this reply says.

@@ -168,6 +168,7 @@ std::expected<lookup_result, nt_status> look_up(const accessor& by, const lookup
     lookup_result found;
     auto there = by.tree.volume().find_with_status(wanted.path, wanted.links, wanted.soon, wanted.match);
     if (not there) {
+        if (there.error() == std::errc::no_link) return std::unexpected(nt_status::stopped_on_symlink);
         if (there.error() != std::errc::no_such_file_or_directory)
             return std::unexpected(status_of(there.error()));
         if (not wanted.may_create) return std::unexpected(nt_status::object_name_not_found);
@@ -182,11 +183,6 @@ std::expected<lookup_result, nt_status> look_up(const accessor& by, const lookup
     }
     if (wanted.needs_rights) found.allowed = rights_to(by, *found.node, found.status);
     return found;
-}
-
-bool is_link(vfs::volume& volume, std::string_view path) noexcept {
-    const auto there = volume.find(path, vfs::follow_links::no);
-    return there and (*there)->kind() == vfs::node_kind::symlink;
 }
 
 std::expected<created_node, nt_status> create_node(const accessor& by, const wire::create_args& args,
