@@ -246,6 +246,7 @@ io::task<opening::step> opening::join(create_round& round) noexcept {
             .has_waited = has_waited_,
             .takes_over = app_instance_in(r_, args_.contexts).has_value(),
             .own = find_lease(r_, args_),
+            .cache = cache_of(r_, args_),
         };
         if (ask_for_way(held, r_, *file_, intent, breaks) == caching_outcome::blocked) {
             for_caching.emplace(held, r_, *file_);
