@@ -8,6 +8,7 @@
 #include "sluice/smb/wire/fscc/reparse_point.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_attributes.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_copy.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_offload.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_range.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_session.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_volume.hpp"
@@ -43,7 +44,7 @@ void reparse(bytes_view input) {
     ENSURE(decode_reparse_point(*writer.finish()) == point);
 }
 
-constexpr unsigned selectors = 25;  // 15: reparse points
+constexpr unsigned selectors = 29;  // 15: reparse points
 
 void decode_one(unsigned which, bytes_view input) {
     switch (which) {
@@ -100,6 +101,14 @@ void decode_one(unsigned which, bytes_view input) {
             return round_trip(input, decode_file_regions, [](byte_writer& writer, const auto& regions) {
                 encode_file_regions(writer, regions, 0);
             });
+        case 25:
+            return round_trip(input, decode_offload_read_request, write);
+        case 26:
+            return round_trip(input, decode_offload_read_reply, write);
+        case 27:
+            return round_trip(input, decode_offload_write_request, write);
+        case 28:
+            return round_trip(input, decode_offload_write_reply, write);
         default:
             return reparse(input);
     }

@@ -181,6 +181,8 @@
     X(invalid_signature, INVALID_SIGNATURE, 0xc000a000) \
     X(hash_not_supported, HASH_NOT_SUPPORTED, 0xc000a100) \
     X(hash_not_present, HASH_NOT_PRESENT, 0xc000a101) \
+    X(offload_read_file_not_supported, OFFLOAD_READ_FILE_NOT_SUPPORTED, 0xc000a2a3) \
+    X(offload_write_file_not_supported, OFFLOAD_WRITE_FILE_NOT_SUPPORTED, 0xc000a2a4) \
     X(smb_no_preauth_integrity_hash_overlap, SMB_NO_PREAUTH_INTEGRITY_HASH_OVERLAP, 0xc05d0000) \
     X(smb_bad_cluster_dialect, SMB_BAD_CLUSTER_DIALECT, 0xc05d0001)
 // clang-format on

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "sluice/smb/wire/fscc/fscc_testing.hpp"
 #include "sluice/smb/wire/fscc/reparse_point.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_attributes.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_copy.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_offload.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_range.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_session.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_volume.hpp"
@@ -236,6 +238,52 @@ TEST(fsctl_volume, records_of_other_versions_and_with_names_outside_are_rejected
     EXPECT_EQ(decode_usn_record(other).error(), decode_error::bad_value);
     bytes[58] = std::byte{0xff};
     EXPECT_EQ(decode_usn_record(bytes).error(), decode_error::range_outside_message);
+}
+
+TEST(fsctl_offload, requests_and_replies_round_trip) {
+    field_source from(8);
+    for (int round = 0; round < 30; ++round) {
+        const offload_token token{.type = from.u32(), .id = from.bytes<504>()};
+        expect_round_trip(offload_read_request{from.u32(), from.size() / 2, from.size() / 2},
+                          decode_offload_read_request, 0, 32);
+        expect_round_trip(offload_read_reply{from.u32(), from.u64(), token}, decode_offload_read_reply, 0,
+                          528);
+        expect_round_trip(offload_write_request{from.size() / 2, from.size() / 2, from.size() / 2, token},
+                          decode_offload_write_request, 0, 544);
+        expect_round_trip(offload_write_reply{from.u64()}, decode_offload_write_reply, 0, 16);
+    }
+}
+
+TEST(fsctl_offload, ranges_beyond_all_files_and_other_sizes_are_rejected) {
+    constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+    const auto decode = [](const auto& request, auto decoder, std::byte size) {
+        auto bytes = written([&](byte_writer& writer) { encode(writer, request); });
+        bytes[0] = size;
+        return decoder(bytes_view(bytes));
+    };
+    const offload_read_request whole{.length = most};
+    EXPECT_EQ(decode(whole, decode_offload_read_request, std::byte{32}), whole);
+    EXPECT_EQ(decode(whole, decode_offload_read_request, std::byte{31}).error(),
+              decode_error::bad_structure_size);
+    EXPECT_EQ(
+        decode(offload_read_request{.offset = 1, .length = most}, decode_offload_read_request, std::byte{32})
+            .error(),
+        decode_error::bad_value);
+    for (const offload_write_request& beyond : {offload_write_request{.offset = 1, .length = most},
+                                                offload_write_request{.length = most, .token_offset = 1},
+                                                offload_write_request{.offset = most + 1}})
+        EXPECT_EQ(decode(beyond, decode_offload_write_request, std::byte{32}).error(),
+                  decode_error::bad_value);
+}
+
+TEST(fsctl_offload, tokens_have_their_numbers_in_the_byte_order_of_scsi) {
+    const auto bytes = written([](byte_writer& writer) {
+        encode(writer, offload_read_reply{.token = {.type = offload_token::type_zero_data}});
+    });
+    EXPECT_EQ(bytes[16], std::byte{0xff});
+    EXPECT_EQ(bytes[19], std::byte{1});
+    EXPECT_EQ(bytes[22], std::byte{1});
+    EXPECT_EQ(bytes[23], std::byte{0xf8});
 }
 
 TEST(reparse_point, points_of_every_kind_round_trip) {

@@ -37,6 +37,8 @@ constexpr std::array rules{
     control_rule{control_code::srv_copychunk_write, copy_chunks},
     control_rule{control_code::duplicate_extents_to_file, duplicate_extents},
     control_rule{control_code::duplicate_extents_to_file_ex, duplicate_extents},
+    control_rule{control_code::offload_read, offload_read},
+    control_rule{control_code::offload_write, offload_write},
     control_rule{control_code::set_sparse, set_sparse},
     control_rule{control_code::set_zero_data, set_zero_data},
     control_rule{control_code::query_allocated_ranges, query_allocated_ranges},
