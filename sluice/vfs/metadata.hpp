@@ -68,6 +68,7 @@ struct metadata {
     std::uint16_t permission_bits = 0;  // Unix rwxrwxrwx and set-id, sticky
     dos_attributes dos = dos_attributes::none;
     bool is_sparse = false;
+    bool is_compressed = false;          // marked as such; new names inherit it from their directory
     std::optional<bool> has_security{};  // whether a security descriptor is stored, if known
     time_point born{};
     time_point accessed{};
@@ -82,9 +83,10 @@ struct metadata_change {
     std::optional<time_point> modified{};
     std::optional<dos_attributes> dos{};
     std::optional<bool> is_sparse{};
+    std::optional<bool> is_compressed{};  // a stream changes its file
 
     [[nodiscard]] constexpr bool is_empty() const noexcept {
-        return not born and not accessed and not modified and not dos and not is_sparse;
+        return not born and not accessed and not modified and not dos and not is_sparse and not is_compressed;
     }
 };
 

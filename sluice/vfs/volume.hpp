@@ -17,6 +17,7 @@ struct volume_features {
     bool has_symlinks = false;
     bool has_sparse_files = false;
     bool has_block_sharing = false;  // clone_to can share blocks
+    bool has_compression = false;    // files can be marked as compressed
     std::uint32_t name_units_max = 255;
     std::string type_name{};  // "NTFS" to clients that check it; the actual type in logs
 };
@@ -92,17 +93,17 @@ public:
 
     /// Returns the node at `path`. Ignores case if no name matches exactly. Follows links in the
     /// middle as long as they stay inside, and the last one according to `links`.
-    /// Errors: ENOENT if the last component is missing; ENOTDIR if an earlier one is missing or is
-    /// not a directory; EXDEV or ELOOP if a link leads outside or in a circle; EACCES;
-    /// ENAMETOOLONG; EILSEQ for an invalid name. Blocks: for the file system. Complexity: a miss
-    /// needs no scan after the directory was indexed.
+    /// Errors: ENOENT if the last component is missing, and ENOLINK if it is a link whose target is;
+    /// ENOTDIR if an earlier one is missing or is not a directory; EXDEV or ELOOP if a link leads outside or
+    /// in a circle; EACCES; ENAMETOOLONG; EILSEQ for an invalid name. Blocks: for the file system.
+    /// Complexity: a miss needs no scan after the directory was indexed.
     [[nodiscard]] virtual result<node_ptr> find(std::string_view path, follow_links links) noexcept = 0;
 
     /// Finds a node as find() does, with its status, for a caller that needs `soon` next: a volume
     /// may need fewer system calls for both together. The data may be used only after
     /// node::open_data. With name_match::exact, a volume may report ENOENT for a name that exists
-    /// in another case. The caller then creates the name, which fails with EEXIST if it exists in
-    /// any case. Errors, Blocks: as find, as node::status.
+    /// in another case, or is a link whose target is missing. The caller then creates the name, which fails
+    /// with EEXIST if it exists in any case. Errors, Blocks: as find, as node::status.
     [[nodiscard]] virtual result<found_node> find_with_status(std::string_view path, follow_links links,
                                                               data_access soon, name_match match) noexcept;
 

@@ -166,6 +166,41 @@ TEST_P(volume_data, times_and_attributes_are_changed_one_by_one) {
     EXPECT_TRUE(accessed == long_ago + 5h or accessed == long_ago) << accessed.time_since_epoch().count();
 }
 
+TEST_P(volume_data, a_file_is_marked_as_compressed_and_again_as_not_compressed) {
+    SLUICE_NEEDS(has_compression);
+    const auto file = make_file("f", "data");
+    EXPECT_FALSE(file->status().value().is_compressed);
+    ASSERT_EQ(code(file->change({.is_compressed = true})), 0);
+    EXPECT_TRUE(at("f")->status().value().is_compressed);
+    EXPECT_TRUE(list("").at("f").is_compressed);
+    ASSERT_EQ(code(at("f")->change({.is_compressed = false})), 0);
+    EXPECT_FALSE(file->status().value().is_compressed);
+    EXPECT_EQ(content("f"), "data");
+}
+
+TEST_P(volume_data, names_in_a_compressed_directory_are_compressed) {
+    SLUICE_NEEDS(has_compression);
+    ASSERT_EQ(code(make_directory("d")->change({.is_compressed = true})), 0);
+    EXPECT_TRUE(make_file("d/f")->status().value().is_compressed);
+    EXPECT_TRUE(make_directory("d/e")->status().value().is_compressed);
+    EXPECT_FALSE(make_file("f")->status().value().is_compressed);
+}
+
+TEST_P(volume_data, a_stream_is_compressed_as_its_file_is) {
+    SLUICE_NEEDS(has_compression);
+    SLUICE_NEEDS(has_streams);
+    const auto file = make_file("f");
+    ASSERT_EQ(code(stream(*file, "s")->change({.is_compressed = true})), 0);
+    EXPECT_TRUE(file->status().value().is_compressed);
+    EXPECT_TRUE(stream(*file, "s")->status().value().is_compressed);
+}
+
+TEST_P(volume_data, a_volume_without_compression_refuses_it) {
+    if (on().features().has_compression) GTEST_SKIP() << "the volume supports it";
+    EXPECT_EQ(code(make_file("f")->change({.is_compressed = true})), EOPNOTSUPP);
+    EXPECT_EQ(code(at("f")->change({.is_compressed = false})), 0);
+}
+
 TEST_P(volume_data, files_and_directories_have_streams) {
     SLUICE_NEEDS(has_streams);
     const auto file = make_file("f", "main");

@@ -255,9 +255,24 @@ TEST_P(volume_names, links_that_lead_outside_or_in_a_circle_are_not_followed) {
     EXPECT_EQ(code(find("absolute")), EXDEV);
     EXPECT_EQ(code(find("up")), EXDEV);
     EXPECT_EQ(code(find("self")), ELOOP);
-    EXPECT_EQ(code(find("nowhere")), ENOENT);
+    EXPECT_EQ(code(find("nowhere")), ENOLINK);
     EXPECT_EQ(code(find("absolute", follow_links::no)), 0);
     EXPECT_EQ(code(on().create("NoWhere", {})), EEXIST);
+}
+
+TEST_P(volume_names, a_link_whose_target_is_missing_differs_from_a_missing_name) {
+    SLUICE_NEEDS(has_symlinks);
+    make_directory("d");
+    make_link("d/link", "missing");
+    make_link("d/deep", "missing/name");
+    make_link("chain", "d/link");
+    for (const char* link : {"d/link", "D/Link", "d/deep", "chain"}) {
+        EXPECT_EQ(code(find(link)), ENOLINK) << link;
+        EXPECT_EQ(code(find(link, follow_links::no)), 0) << link;
+    }
+    EXPECT_EQ(code(find("d/link/name")), ENOTDIR);
+    EXPECT_EQ(code(find("d/missing")), ENOENT);
+    EXPECT_EQ(code(on().create("d/link/name", {})), ENOTDIR);
 }
 
 TEST_P(volume_names, a_listing_contains_the_targets_of_links) {

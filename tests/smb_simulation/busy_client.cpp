@@ -295,6 +295,8 @@ void busy_channel::put_create() {
             args.contexts.lease->key.bytes[0] = static_cast<std::byte>(name[0]);
             args.contexts.lease->key.bytes[1] = static_cast<std::byte>(name[1]);
             args.contexts.lease->key.bytes[2] = static_cast<std::byte>(random_.below(2));
+            // One key in two clients of a user would mean one cache.
+            std::copy_n(guid_.bytes.begin(), 8, args.contexts.lease->key.bytes.begin() + 8);
             args.contexts.lease->state = wire::lease_state(1 + random_.below(7));
             break;
         default:

@@ -32,6 +32,9 @@ polite_client::polite_client(world& where, std::uint64_t seed)
 polite_client::polite_client(world& where, const io::socket_address& from, std::uint64_t seed)
     : simulated_client(where.connect(from), where.clock, seed), world_(where), tasks_(*where.loop) {
     EXPECT_TRUE(run(negotiate()));
+    const auto reply = wire::decode_negotiate_reply(wire::message_view::of(received_).value());
+    derives_keys_ = not reply or reply->dialect >= wire::dialect::smb_3_0;
+    if (not derives_keys_) signing_ = auth::signing_algorithm::hmac_sha256;
 }
 
 polite_client::polite_client(world& where, std::vector<wire::signing_algorithm> offered)
@@ -162,7 +165,8 @@ nt_status polite_client::authenticate(std::string_view user, std::string_view pa
         auto step = initiator.step(token);
         if (const auto* const done = std::get_if<auth::step_done>(&step)) {
             if (done->is_anonymous or session_flags_ == wire::session_flags::guest) return nt_status::success;
-            if (gets_key)
+            if (gets_key and not derives_keys_) signing_key_ = auth::secret_bytes<16>(done->key.view());
+            if (gets_key and derives_keys_)
                 signing_key_ =
                     auth::derive_session_keys({.full_session_key = done->key.view(),
                                                .preauth_hash = signing_offers_.empty()

@@ -15,7 +15,7 @@ namespace sluice::smb_simulation {
 
 /// A client for tests that expect specific replies: one request and its reply at a time, as plain
 /// calls that run the simulation. It neither signs nor encrypts by default. SMB 3.0.2, or 3.1.1
-/// without ciphers. Thread safety: the loop's thread.
+/// without ciphers; SMB 2.1 if the server supports nothing newer. Thread safety: the loop's thread.
 class polite_client final : private simulated_client {
 public:
     /// The final reply to a request; an interim reply is not final.
@@ -165,6 +165,7 @@ private:
     answer last_answer_;
     std::uint64_t cancelled_async_id_ = 0;
     smb::auth::signing_algorithm signing_ = smb::auth::signing_algorithm::aes_cmac;
+    bool derives_keys_ = true;                 // before SMB 3.0, the key of the logon signs
     bool signing_was_chosen_ = false;          // by the server's reply; otherwise it is the default
     smb::auth::secret_bytes<16> signing_key_;  // the key of the session, or of this channel
     smb::wire::session_flags session_flags_ = smb::wire::session_flags::none;

@@ -77,6 +77,7 @@ result<vfs::metadata> node::status() noexcept {
 
 result<void> node::change(const vfs::metadata_change& wanted) noexcept {
     if (wanted.is_sparse.value_or(false)) return not_supported("make sparse");
+    if (wanted.is_compressed.value_or(false)) return not_supported("mark compressed");
     if (wanted.is_empty()) return {};
     inode_change asked{.created = wanted.born, .accessed = wanted.accessed, .modified = wanted.modified};
     if (wanted.dos) asked.bits = static_cast<attributes>(*wanted.dos);

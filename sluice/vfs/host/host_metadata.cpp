@@ -99,6 +99,8 @@ metadata metadata_of(const io::file_status& status, const std::optional<stored_m
                      std::string_view name, dot_names dots) noexcept {
     // Without a time of birth, the oldest other time is the upper bound.
     const time_point oldest = std::min(status.modified, status.changed);
+    const bool is_compressed = has(status.supported_attributes, io::file_attributes::compressed) and
+                               has(status.attributes, io::file_attributes::compressed);
     return {.kind = kind_of(status.type),
             .id = status.inode,
             .volume = status.device,
@@ -110,6 +112,7 @@ metadata metadata_of(const io::file_status& status, const std::optional<stored_m
             .permission_bits = status.permission_bits,
             .dos = stored ? stored->dos : default_attributes(status, name, dots),
             .is_sparse = stored and stored->is_sparse,
+            .is_compressed = is_compressed,
             .born = stored and stored->born ? *stored->born : status.born.value_or(oldest),
             .accessed = status.accessed,
             .modified = status.modified,

@@ -12,6 +12,7 @@
 #include "sluice/io/path/xattr.hpp"
 #include "sluice/vfs/domain_table.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
+#include "sluice/vfs/host/host_compression.hpp"
 #include "sluice/vfs/host/host_listing.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/host/host_stream.hpp"
@@ -147,6 +148,9 @@ result<void> host_node::change(const metadata_change& wanted) noexcept {
     if (const auto may = tree_.may_change(); not may) return may;
     const auto before = status();
     if (not before) return failure(before.error());
+    if (wanted.is_compressed and *wanted.is_compressed != before->is_compressed) {
+        if (const auto done = mark_compressed(asked(), *wanted.is_compressed); not done) return done;
+    }
     return apply_change(held(), wanted, *before);
 }
 

@@ -13,6 +13,7 @@
 #include "sluice/vfs/account_identity.hpp"
 #include "sluice/vfs/granted_access.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
+#include "sluice/vfs/host/host_compression.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/node_data.hpp"
 #include "sluice/vfs/node_names.hpp"
@@ -152,6 +153,9 @@ result<void> host_stream::change(const metadata_change& wanted) noexcept {
     if (const auto may = tree_.may_change(); not may) return may;
     const auto before = status();
     if (not before) return failure(before.error());
+    if (wanted.is_compressed and *wanted.is_compressed != before->is_compressed) {
+        if (const auto done = mark_compressed(file_, *wanted.is_compressed); not done) return done;
+    }
     return apply_change(file_, wanted, *before);
 }
 

@@ -66,6 +66,13 @@ result<io::handle> host_tree::open_exactly(std::string_view path, follow_links l
     return io::handle({.descriptor = *descriptor, .kind = io::handle_kind::path});
 }
 
+bool host_tree::is_link(std::string_view path) const noexcept {
+    const auto itself = open_exactly(path, follow_links::no);
+    if (not itself) return false;
+    const auto status = io::status_of(*itself, io::stat_fields::type);
+    return status and status->type == io::file_type::symlink;
+}
+
 result<host_tree::found_path> host_tree::open(std::string_view shown, follow_links links, name_match match) {
     std::string storage;
     const auto path = host_path(shown, storage);
@@ -77,11 +84,12 @@ result<host_tree::found_path> host_tree::open(std::string_view shown, follow_lin
         const auto corrected = correct_case(*path);
         if (not corrected) return failure(corrected.error());
         auto found = open_exactly(*corrected, links);
-        // Missing: renamed or removed in the meantime. Or a link with a missing target, which
-        // remains a link.
         if (found) return found_path{.open = *std::move(found)};
-        if (not is_missing(found.error()) or attempt + 1 == limits::lookup_attempts_max)
-            return failure(found.error());
+        if (not is_missing(found.error())) return failure(found.error());
+        if (links == follow_links::yes and is_link(*corrected))
+            return failure(error::with_path(ENOLINK, "find", *corrected));
+        // Renamed or removed in the meantime.
+        if (attempt + 1 == limits::lookup_attempts_max) return failure(found.error());
     }
 }
 

@@ -42,7 +42,7 @@ public:
         bool is_as_spelled = false;
     };
     /// Opens a client's path. Errors: as volume::find; with name_match::exact, ENOENT also for a
-    /// name that exists in another case.
+    /// name that exists in another case, and instead of ENOLINK.
     [[nodiscard]] result<found_path> open(std::string_view shown, follow_links links, name_match match);
 
     struct opened_file {
@@ -153,6 +153,7 @@ private:
         return crossing_domain_ != nullptr and may_cross() ? name_index::look::through_directory
                                                            : name_index::look::in_index;
     }
+    [[nodiscard]] bool is_link(std::string_view path) const noexcept;
     [[nodiscard]] result<parent_directory> open_parent(std::string_view path);
     [[nodiscard]] result<host_place> place_of(const io::handle& directory, std::string_view path,
                                               std::string_view name);

@@ -9,6 +9,7 @@
 #include "sluice/vfs/domain_table.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
 #include "sluice/vfs/host/host_change_feed.hpp"
+#include "sluice/vfs/host/host_compression.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/host/host_node.hpp"
 #include "sluice/vfs/path.hpp"
@@ -165,6 +166,7 @@ void host_volume::describe(const io::volume_status& status) {
                  .has_symlinks = options.follow_links,
                  .has_sparse_files = true,
                  .has_block_sharing = not options.read_only and can_share_blocks(tree_->root()),
+                 .has_compression = not options.read_only and can_mark_compressed(tree_->root()),
                  .name_units_max = limits::name_units_max,
                  .type_name = std::string(status.type_name)};
     identity_.label = options.label;
@@ -223,7 +225,8 @@ result<node_ptr> host_volume::create(std::string_view path, const creation_reque
     const auto parent = find_directory(parts.parent);
     if (not parent) {
         // The missing name is not the requested one, but a directory of its path.
-        const bool is_missing = parent.error() == std::errc::no_such_file_or_directory;
+        const bool is_missing =
+            parent.error() == std::errc::no_such_file_or_directory or parent.error() == std::errc::no_link;
         return failure(is_missing ? error::with_path(ENOTDIR, "create", path) : parent.error());
     }
     auto made = create_in(*parent->node, parts.name, wanted);

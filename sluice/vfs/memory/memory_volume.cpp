@@ -16,6 +16,7 @@ memory_volume::memory_volume(io::io_multiplexer& multiplexer, const clock_source
                 .has_symlinks = true,
                 .has_sparse_files = true,
                 .has_block_sharing = false,
+                .has_compression = true,
                 .name_units_max = limits::name_units_max,
                 .type_name = "memory"},
       identity_{.label = options.label, .serial = options.serial, .created = clock.utc_now()} {}
@@ -54,6 +55,7 @@ result<node_ptr> memory_volume::create(std::string_view path, const creation_req
         return failure(error::with_path(ENOSPC, "create", path));
     auto file = tree_->make_file(wanted.kind);
     file->status.dos = wanted.dos;
+    file->status.is_compressed = there->directory->status.is_compressed;
     if (wanted.permission_bits) file->status.permission_bits = *wanted.permission_bits;
     return make_memory_node(*tree_, tree_->add(*there->directory, there->name, std::move(file)));
 }

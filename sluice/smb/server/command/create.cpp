@@ -27,7 +27,9 @@ namespace {
 constexpr std::size_t reply_bytes_max = 88 + 512;
 
 [[nodiscard]] nt_status check_attributes(wire::file_attributes wanted) noexcept {
-    constexpr auto known = static_cast<wire::file_attributes>(0x0000'7fb7);
+    // The last two concern checksums of ReFS, and are ignored ([MS-FSA] 2.1.5.1.1).
+    constexpr auto known = static_cast<wire::file_attributes>(0x0000'7fb7) |
+                           wire::file_attributes::integrity_stream | wire::file_attributes::no_scrub_data;
     if (wire::without(wanted, known) != wire::file_attributes::none) return nt_status::invalid_parameter;
     // This server does not encrypt files on behalf of clients.
     return wire::has(wanted, wire::file_attributes::encrypted) ? nt_status::access_denied
@@ -280,7 +282,10 @@ io::task<nt_status> serve_create(request& r) {
     opening under_way(r, *args, *std::move(name));
     io::task<nt_status> running = under_way.run();
     const nt_status status = co_await std::move(running);
-    if (status != nt_status::success) co_return status;
+    if (status != nt_status::success) {
+        io::task<nt_status> explaining = under_way.status_for_client(status);
+        co_return co_await std::move(explaining);
+    }
     const nt_status replied = reply_to_new(r, *args, under_way);
     if (replied != nt_status::success) co_return replied;
     // From here on, a repeated CREATE finds all that this reply says.

@@ -90,6 +90,14 @@ TEST_F(create_command, refuses_arguments_without_a_meaning) {
         nt_status::invalid_parameter);
 }
 
+TEST_F(create_command, ignores_attributes_of_checksums) {
+    EXPECT_EQ(create([](wire::create_args& how) {
+                  how.file_attributes =
+                      wire::file_attributes::integrity_stream | wire::file_attributes::no_scrub_data;
+              }),
+              nt_status::success);
+}
+
 TEST_F(create_command, refuses_rights_that_it_does_not_know_or_grant) {
     EXPECT_EQ(create([](wire::create_args& how) { how.desired_access = access_mask::none; }),
               nt_status::access_denied);

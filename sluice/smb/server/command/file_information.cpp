@@ -100,8 +100,13 @@ template <class Writer>
             .attributes = all.attributes};
 }
 
-// As OS/2 counted, and clients still do: a list's length, and each attribute with
-// its lengths and zero.
+[[nodiscard]] wire::compression_information compression_of(const vfs::metadata& status) noexcept {
+    if (not status.is_compressed) return {.compressed_bytes = status.size_bytes};
+    return {.compressed_bytes = std::min(status.size_bytes, status.allocated_bytes),
+            .format = wire::compression_format::lznt1};
+}
+
+// As OS/2 counted, and clients still do: a list's length, and each attribute with its lengths and zero.
 [[nodiscard]] wire::ea_information ea_of(const file_facts& known) {
     if (not known.attributes or known.attributes->empty()) return {};
     std::size_t bytes = 4;
@@ -234,10 +239,7 @@ template <class Writer>
 }
 
 [[nodiscard]] wire::id_information id_of(const request& r, const vfs::metadata& status) noexcept {
-    wire::id_information made{.volume_serial = r.tree->volume().identity().serial};
-    const le64 number(status.id);
-    std::memcpy(made.file_number.data(), &number, sizeof(number));
-    return made;
+    return {.volume_serial = r.tree->volume().identity().serial, .file_number = wide_file_number(status.id)};
 }
 
 [[nodiscard]] access_mask needed_for(file_information_class what) noexcept {
@@ -348,7 +350,7 @@ answer file_information(const request& r, const open& one, const wire::query_inf
         case file_information_class::stream:
             return streams_of(one, known, room_for_list(args, room));
         case file_information_class::compression:
-            return told(room, wire::compression_information{.compressed_bytes = status.size_bytes});
+            return told(room, compression_of(status));
         case file_information_class::network_open:
             return told(room, network_open_of(status));
         case file_information_class::attribute_tag:

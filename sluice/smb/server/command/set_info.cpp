@@ -201,6 +201,20 @@ private:
     }
 }
 
+// Labels, quotas and IDs of volumes are the administrator's. Other classes cannot be set at all ([MS-FSA]
+// 2.1.5.16).
+[[nodiscard]] nt_status change_volume(const wire::set_info_args& args) noexcept {
+    using wire::filesystem_information_class;
+    switch (filesystem_information_class(args.information_class)) {
+        case filesystem_information_class::label:
+        case filesystem_information_class::control:
+        case filesystem_information_class::object_id:
+            return nt_status::not_supported;
+        default:
+            return nt_status::invalid_info_class;
+    }
+}
+
 }  // namespace
 
 io::task<nt_status> serve_set_info(request& r) {
@@ -220,10 +234,12 @@ io::task<nt_status> serve_set_info(request& r) {
     } else if (args->type == wire::info_type::security and not one->is_pipe()) {
         io::task<nt_status> change_task = change_security(r, *one, *args);
         status = co_await std::move(change_task);
+    } else if (args->type == wire::info_type::file_system) {
+        status = change_volume(*args);
     } else if (args->type > wire::info_type::quota) {
         status = nt_status::invalid_parameter;
     } else {
-        status = nt_status::not_supported;  // labels and quotas of volumes are the administrator's
+        status = nt_status::not_supported;  // the administrator sets quotas
     }
     if (status != nt_status::success) co_return status;
     byte_writer* const body = r.begin_reply(8);

@@ -98,13 +98,19 @@ TEST_F(set_info_command, refuses_input_that_is_too_short) {
 
 TEST_F(set_info_command, changes_neither_volumes_nor_quotas) {
     const wire::file_id file = open_for(wire::file_all_access);
-    const auto set_of = [&](wire::info_type type) {
-        return status_of(command::set_info,
-                         wire::set_info_args{.type = type, .information_class = 2, .file = file});
+    const auto set_of = [&](wire::info_type type, wire::filesystem_information_class what) {
+        return status_of(
+            command::set_info,
+            wire::set_info_args{
+                .type = type, .information_class = static_cast<std::uint8_t>(what), .file = file});
     };
-    EXPECT_EQ(set_of(wire::info_type::file_system), nt_status::not_supported);
-    EXPECT_EQ(set_of(wire::info_type::quota), nt_status::not_supported);
-    EXPECT_EQ(set_of(wire::info_type(9)), nt_status::invalid_parameter);
+    using enum wire::filesystem_information_class;
+    for (const auto what : {label, control, object_id})
+        EXPECT_EQ(set_of(wire::info_type::file_system, what), nt_status::not_supported) << int(what);
+    for (const auto what : {sector_size, size, attribute})
+        EXPECT_EQ(set_of(wire::info_type::file_system, what), nt_status::invalid_info_class) << int(what);
+    EXPECT_EQ(set_of(wire::info_type::quota, label), nt_status::not_supported);
+    EXPECT_EQ(set_of(wire::info_type(9), label), nt_status::invalid_parameter);
 }
 
 TEST_F(set_info_command, changes_only_the_mode_of_a_pipe) {

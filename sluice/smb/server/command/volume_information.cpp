@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "sluice/smb/server/command/file_information.hpp"
+#include "sluice/smb/server/metadata/description.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/wire/fscc/fscc_filesystem_information.hpp"
@@ -31,7 +34,8 @@ template <class Information>
 }
 
 [[nodiscard]] filesystem_attributes attributes_of(const vfs::volume_features& features) noexcept {
-    auto found = filesystem_attributes::case_preserved_names | filesystem_attributes::unicode_on_disk;
+    auto found = filesystem_attributes::case_preserved_names | filesystem_attributes::unicode_on_disk |
+                 filesystem_attributes::object_ids;
     const auto add = [&](bool has, filesystem_attributes what) {
         if (has) found |= what;
     };
@@ -43,10 +47,12 @@ template <class Information>
     add(features.has_symlinks, filesystem_attributes::reparse_points);
     add(features.has_sparse_files, filesystem_attributes::sparse_files);
     add(features.has_block_sharing, filesystem_attributes::block_refcounting);
+    add(features.has_compression, filesystem_attributes::file_compression);
     return found;
 }
 
 [[nodiscard]] answer size_of(const vfs::volume_space& space, bool is_full, mutable_bytes room) {
+    ENSURE(space.block_bytes >= space.sector_bytes, "a block consists of sectors");
     const std::uint64_t unit = space.block_bytes;
     const std::uint32_t sectors = space.block_bytes / space.sector_bytes;
     if (is_full)
@@ -70,13 +76,6 @@ template <class Information>
                                                .effective_physical_bytes_for_atomicity = space.block_bytes});
 }
 
-[[nodiscard]] wire::fs_object_id_information object_id_of(const vfs::volume& volume) noexcept {
-    wire::fs_object_id_information made;
-    const le64 serial(volume.identity().serial);
-    std::memcpy(&made.object_id, &serial, sizeof(serial));
-    return made;
-}
-
 }  // namespace
 
 std::expected<volume_facts, nt_status> ask_volume(vfs::volume& volume,
@@ -85,8 +84,10 @@ std::expected<volume_facts, nt_status> ask_volume(vfs::volume& volume,
     const bool needs_space =
         what == what_kind::size or what == what_kind::full_size or what == what_kind::sector_size;
     if (not needs_space) return volume_facts{};
-    const result<vfs::volume_space> space = volume.space();
+    result<vfs::volume_space> space = volume.space();
     if (not space) return std::unexpected(status_of(space.error()));
+    // A file system in user space may report any size, also 0.
+    space->block_bytes = std::max(space->block_bytes, space->sector_bytes);
     return *space;
 }
 
@@ -122,7 +123,7 @@ answer volume_information(const request& r, const wire::query_info_args& args, c
         case wire::filesystem_information_class::control:
             return told(room, wire::fs_control_information{});
         case wire::filesystem_information_class::object_id:
-            return told(room, object_id_of(volume));
+            return told(room, wire::fs_object_id_information{.object_id = object_id_of(volume.identity())});
         case wire::filesystem_information_class::sector_size:
             return sectors_of(*known, room);
         default:

@@ -35,6 +35,8 @@ TEST_F(volume_information, names_the_features_of_the_file_system) {
     const auto told = wire::decode_fs_attribute_information(output_of(said)).value();
     EXPECT_EQ(told.filesystem_name, "NTFS");
     EXPECT_TRUE(wire::has(told.attributes, wire::filesystem_attributes::named_streams));
+    EXPECT_TRUE(wire::has(told.attributes, wire::filesystem_attributes::object_ids));
+    EXPECT_TRUE(wire::has(told.attributes, wire::filesystem_attributes::file_compression));
     EXPECT_FALSE(wire::has(told.attributes, wire::filesystem_attributes::block_refcounting));
 }
 

@@ -102,6 +102,12 @@ inline constexpr std::chrono::milliseconds told_again_after{1000};
 inline constexpr std::chrono::seconds durable_timeout_default{60};
 inline constexpr std::chrono::seconds durable_timeout_max{300};
 
+/// How long a token of an offloaded copy is valid if the client requests no time, and at most; and how much
+/// data one stands for, as much as one request of the other kind may copy.
+inline constexpr std::chrono::seconds offload_token_lifetime_default{60};
+inline constexpr std::chrono::seconds offload_token_lifetime_max{300};
+inline constexpr std::uint64_t offload_token_data_bytes_max = 16U << 20;
+
 /// How often a CREATE starts again at once because the name it found has changed since.
 inline constexpr unsigned open_attempts_max = 32;
 /// How often a CREATE, rename or removal waits for a lease break or a CLOSE and then starts again.

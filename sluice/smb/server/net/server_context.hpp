@@ -18,6 +18,7 @@
 #include "sluice/smb/server/net/connection_registry.hpp"
 #include "sluice/smb/server/net/dispatcher.hpp"
 #include "sluice/smb/server/net/server_loop.hpp"
+#include "sluice/smb/server/open/offload_tokens.hpp"
 #include "sluice/smb/server/open/open_table.hpp"
 #include "sluice/smb/server/open/replay.hpp"
 #include "sluice/smb/server/report/bounded_log.hpp"
@@ -118,6 +119,7 @@ public:
     share_list shares;
     connection_registry connections;
     loop_choice homes;
+    server::offload_tokens offload_tokens;
 
 private:
     server_dependencies dependencies_;

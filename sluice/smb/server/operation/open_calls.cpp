@@ -95,10 +95,20 @@ using given_security = std::optional<wire::security_descriptor>;
     return done ? nt_status::success : status_of(done.error());
 }
 
+// A new name inherits the compression of its directory, unless the client does not want that.
+[[nodiscard]] nt_status choose_compression(const wire::create_args& args, created_node& made) {
+    const bool inherits = not wire::has(args.options, wire::create_options::no_compression);
+    if (inherits or not made.status or not made.status->is_compressed) return nt_status::success;
+    made.status.reset();
+    const result<void> changed = made.node->change({.is_compressed = false});
+    return changed ? nt_status::success : status_of(changed.error());
+}
+
 // Gives a new file its security descriptor and EAs; if that fails, it is not created.
 [[nodiscard]] nt_status furnish(const accessor& by, const wire::create_args& args, const creation& wanted,
                                 const given_security& given, created_node& made) {
-    nt_status status = secure(by, given, wanted, made);
+    nt_status status = choose_compression(args, made);
+    if (status == nt_status::success) status = secure(by, given, wanted, made);
     if (status == nt_status::success) status = add_attributes(by, args, made);
     return status;
 }
@@ -166,6 +176,7 @@ std::expected<lookup_result, nt_status> look_up(const accessor& by, const lookup
     lookup_result found;
     auto there = by.tree.volume().find_with_status(wanted.path, wanted.links, wanted.soon, wanted.match);
     if (not there) {
+        if (there.error() == std::errc::no_link) return std::unexpected(nt_status::stopped_on_symlink);
         if (there.error() != std::errc::no_such_file_or_directory)
             return std::unexpected(status_of(there.error()));
         if (not wanted.may_create) return std::unexpected(nt_status::object_name_not_found);
@@ -180,11 +191,6 @@ std::expected<lookup_result, nt_status> look_up(const accessor& by, const lookup
     }
     if (wanted.needs_rights) found.allowed = rights_to(by, *found.node, found.status);
     return found;
-}
-
-bool is_link(vfs::volume& volume, std::string_view path) noexcept {
-    const auto there = volume.find(path, vfs::follow_links::no);
-    return there and (*there)->kind() == vfs::node_kind::symlink;
 }
 
 std::expected<created_node, nt_status> create_node(const accessor& by, const wire::create_args& args,

@@ -143,7 +143,7 @@ io::task<opening::step> opening::look_up(create_round& round) noexcept {
     lookup_request asked{
         .path = name_.path,
         .stream = name_.stream,
-        .links = wants(create_options::open_reparse_point) ? vfs::follow_links::no : vfs::follow_links::yes,
+        .links = links(),
         .match = match_,
         .may_create = may_create(),
         .needs_rights = args_.disposition != create_disposition::create or not name_.stream.empty()};
@@ -153,8 +153,7 @@ io::task<opening::step> opening::look_up(create_round& round) noexcept {
     }
     round.begin_lookup();
     changed_files_ = r_.host().files.changed_files();
-    vfs::fs_domain& domain = is_beyond_mount_ ? *volume_.crossing_domain() : volume_.domain();
-    auto found = co_await r_.call(domain, [&] { return server::look_up(r_.accessor(), asked); });
+    auto found = co_await r_.call(domain_of_lookup(), [&] { return server::look_up(r_.accessor(), asked); });
     if (not found and found.error() == crosses_mount and not is_beyond_mount_ and
         volume_.crossing_domain() != nullptr) {
         is_beyond_mount_ = true;  // the next round is one of that file system
@@ -250,6 +249,7 @@ io::task<opening::step> opening::join(create_round& round) noexcept {
             .has_waited = has_waited_,
             .takes_over = app_instance_in(r_, args_.contexts).has_value(),
             .own = find_lease(r_, args_),
+            .cache = cache_of(r_, args_),
         };
         if (ask_for_way(held, r_, *file_, intent, breaks) == caching_outcome::blocked) {
             for_caching.emplace(held, r_, *file_);
@@ -338,12 +338,8 @@ io::task<opening::step> opening::create(create_round& round) noexcept {
         if (refused_creation(made.error()) == step::again) co_return step::again;
         if (status_ != nt_status::object_name_collision or args_.disposition == create_disposition::create)
             co_return step::failed;
-        // Another process may have created it since the lookup: then it exists, and is opened as
-        // such. But behind a link whose target is missing, nothing can be created.
-        const nt_status there = co_await r_.call(domain, [&] {
-            return is_link(volume_, name_.path) ? nt_status::object_name_not_found : nt_status::success;
-        });
-        co_return there == nt_status::success ? step::again : fail(there);  // as FILE_OPEN says
+        // Another process has created it since the lookup: then it exists, and is opened as such.
+        co_return step::again;
     }
     action_ = create_action::created;
     is_status_current_ = made->status.has_value();  // no other open has joined it
@@ -442,6 +438,14 @@ void opening::undo() noexcept {
     // Ending it must not remove a file that was there before.
     end_created_open(r_.host(), *fresh_, action_ == create_action::created);
     r_.grants.reset();  // after its end: a break of a lease that nothing has is not sent
+}
+
+vfs::follow_links opening::links() const noexcept {
+    return wants(create_options::open_reparse_point) ? vfs::follow_links::no : vfs::follow_links::yes;
+}
+
+vfs::fs_domain& opening::domain_of_lookup() const noexcept {
+    return is_beyond_mount_ ? *volume_.crossing_domain() : volume_.domain();
 }
 
 bool opening::wants(create_options option) const noexcept {

@@ -45,6 +45,10 @@ public:
     /// SHARING_VIOLATION. Suspends: while other clients give up caching, and for the file system.
     [[nodiscard]] io::task<wire::nt_status> run() noexcept;
 
+    /// Returns the status for the client after run() has failed with `why`. If a symbolic link with a missing
+    /// target is the reason, it is STOPPED_ON_SYMLINK, with the link in the request's error data. Suspends.
+    [[nodiscard]] io::task<wire::nt_status> status_for_client(wire::nt_status why) noexcept;
+
     /// The reply is complete: the open is its client's.
     void keep() noexcept { is_kept_ = true; }
 
@@ -97,6 +101,8 @@ private:
     [[nodiscard]] result<share_mode_lock_byte> claim(peer_servers& peers);
     [[nodiscard]] io::task<step> check_peer_servers(peer_servers& peers) noexcept;
 
+    [[nodiscard]] vfs::follow_links links() const noexcept;
+    [[nodiscard]] vfs::fs_domain& domain_of_lookup() const noexcept;
     [[nodiscard]] bool wants(wire::create_options option) const noexcept;
     [[nodiscard]] bool may_create() const noexcept;
     [[nodiscard]] bool overwrites() const noexcept;

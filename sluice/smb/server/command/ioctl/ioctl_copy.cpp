@@ -141,7 +141,10 @@ constexpr std::uint64_t offset_max = INT64_MAX;
     co_return cloned == nt_status::success;
 }
 
-[[nodiscard]] io::task<nt_status> copy(control& c, std::shared_ptr<open> source, wire::copy_chunk chunk) {
+}  // namespace
+
+io::task<nt_status> copy_range(control& c, std::shared_ptr<open> source, wire::copy_chunk chunk) {
+    ENSURE(source != nullptr and not source->is_pipe(), "data are copied from a file");
     if (source->has_ended() or c.file->has_ended()) co_return nt_status::file_closed;
     if (not fits_offsets(chunk)) co_return nt_status::invalid_parameter;
     const nt_status there = co_await c.r.call(*source, [&] { return check_source(*source->node, chunk); });
@@ -154,8 +157,6 @@ constexpr std::uint64_t offset_max = INT64_MAX;
     io::task<nt_status> carrying = carry(c, source, chunk);
     co_return co_await std::move(carrying);
 }
-
-}  // namespace
 
 io::task<nt_status> request_resume_key(control& c) {
     constexpr std::size_t reply_bytes = 32;
@@ -183,7 +184,7 @@ io::task<nt_status> copy_chunks(control& c) {
 
     wire::copy_chunk_response done;
     for (const wire::copy_chunk& chunk : asked->chunks) {
-        io::task<nt_status> copying = copy(c, source, chunk);
+        io::task<nt_status> copying = copy_range(c, source, chunk);
         const nt_status status = co_await std::move(copying);
         if (status != nt_status::success) co_return answer(c, done, status);
         ++done.chunks_written;
