@@ -99,25 +99,25 @@ def second_share(suite, root):
     if suite not in SECOND_SHARES:
         return []
     name, setting = SECOND_SHARES[suite]
-    folder, file = root / name, root / "configuration" / "serve.toml"
-    folder.mkdir()
+    directory, file = root / name, root / "configuration" / "serve.toml"
+    directory.mkdir()
     file.parent.mkdir()
-    file.write_text(f'[[share]]\nname = "{name}"\npath = "{folder}"\n{setting}\n')
+    file.write_text(f'[[share]]\nname = "{name}"\npath = "{directory}"\n{setting}\n')
     return ["--config", str(file)]
 
 
 def run_suite(suite, options):
     """Runs one suite, or one test of it (lock.valid-request), against a new server and directory."""
     with tempfile.TemporaryDirectory(prefix="sluice-smbtorture-", dir=options.scratch) as root:
-        folder = pathlib.Path(root) / "share"
-        folder.mkdir()
+        directory = pathlib.Path(root) / "share"
+        directory.mkdir()
         began = time.monotonic()
         fault, text, status = "", "", 0
         try:
             name = suite.split(".")[0]
             arguments, _ = SIGNING["required" if name == REQUIRES_SIGNING else options.signing]
             arguments = arguments + SERVER_OPTIONS.get(name, []) + second_share(name, pathlib.Path(root))
-            with served.Server(options.program, folder, options.multiplexer, arguments) as server:
+            with served.Server(options.program, directory, options.multiplexer, arguments) as server:
                 text, status = run_smbtorture(suite, server, options)
         except served.ServerFault as wrong:
             fault = str(wrong)
