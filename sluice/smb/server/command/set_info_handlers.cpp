@@ -178,6 +178,7 @@ template <class How>
 [[nodiscard]] io::task<nt_status> change_valid_data_length(request& r, open& one, bytes_view input) noexcept {
     const auto wanted = wire::decode_valid_data_length_information(input);
     if (not wanted) co_return status_of(wanted.error());
+    if (one.is_directory()) co_return nt_status::invalid_parameter;
     const auto status = co_await r.call(one, [&] { return asked_status(*one.node); });
     if (not status) co_return status.error();
     co_return wanted->valid_bytes <= status->size_bytes ? nt_status::success : nt_status::invalid_parameter;

@@ -132,6 +132,10 @@ TEST_F(changed_file, has_no_valid_data_beyond_its_end) {
     };
     EXPECT_EQ(set_valid(4), nt_status::success);
     EXPECT_EQ(set_valid(5), nt_status::invalid_parameter);
+    EXPECT_EQ(set_information(open_directory(), file_information_class::valid_data_length,
+                              smb::wire::valid_data_length_information{.valid_bytes = 0}),
+              nt_status::invalid_parameter)
+        << "a directory has none";
 }
 
 TEST_F(changed_file, takes_no_attributes_of_the_other_kind_of_file) {
