@@ -347,18 +347,18 @@ io::task<opening::step> opening::create(create_round& round) noexcept {
     if (made->status) found_.status = *made->status;
     found_.node = std::move(made->node);
     found_.is_stream_missing = false;
-    grant_to_creator();
+    granted_ = creator_rights();
     take_node();
     const step joined = co_await join_created();
     if (joined == step::done) round.release_name();
     co_return joined;
 }
 
-void opening::grant_to_creator() noexcept {
-    granted_ = wire::mapped_for_files(args_.desired_access);
-    if (wire::has(granted_, access_mask::maximum_allowed))
-        granted_ = without(granted_, access_mask::maximum_allowed) | wire::file_all_access;
-    granted_ &= r_.tree->access_max;
+access_mask opening::creator_rights() const noexcept {
+    access_mask rights = wire::mapped_for_files(args_.desired_access);
+    if (wire::has(rights, access_mask::maximum_allowed))
+        rights = without(rights, access_mask::maximum_allowed) | wire::file_all_access;
+    return rights & r_.tree->access_max;
 }
 
 // The key of a new file may still be that of a file whose removal has just ended: then it waits for the file

@@ -80,7 +80,8 @@ private:
     [[nodiscard]] step take_over_from_instances() noexcept;
     [[nodiscard]] wire::nt_status check_creation() noexcept;
     [[nodiscard]] bool looks_in_any_case() noexcept;
-    void grant_to_creator() noexcept;
+    [[nodiscard]] wire::access_mask creator_rights() const noexcept;
+    [[nodiscard]] bool may_share_new_stream(file_state& file) const noexcept;
     [[nodiscard]] step fail(wire::nt_status why) noexcept;
     [[nodiscard]] step refused_creation(wire::nt_status why) noexcept;
     [[nodiscard]] wire::nt_status begin_open() noexcept;
