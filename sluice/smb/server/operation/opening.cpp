@@ -150,6 +150,7 @@ io::task<opening::step> opening::look_up(create_round& round) noexcept {
     }
     round.begin_lookup();
     changed_files_ = r_.host().files.changed_files();
+    facts_names_ = round.names().changes();
     vfs::fs_domain& domain = is_beyond_mount_ ? *volume_.crossing_domain() : volume_.domain();
     auto found = co_await r_.call(domain, [&] { return server::look_up(r_.accessor(), asked); });
     if (not found and found.error() == crosses_mount and not is_beyond_mount_ and
@@ -328,6 +329,7 @@ io::task<opening::step> opening::create(create_round& round) noexcept {
                           .stream = name_.stream,
                           .is_directory = makes_directory()};
     vfs::fs_domain& domain = (found_.directory ? *found_.directory->node : *found_.node).domain();
+    facts_names_ = round.names().changes() + 1;  // with this creation
     auto made = co_await r_.call(domain, [&] { return create_node(r_.accessor(), args_, wanted); });
     ENSURE(fresh_->phase() == open_phase::making and not fresh_->has_session(),
            "an open that is being made is its CREATE's");
@@ -343,6 +345,7 @@ io::task<opening::step> opening::create(create_round& round) noexcept {
         co_return there == nt_status::success ? step::again : fail(there);  // as FILE_OPEN says
     }
     action_ = create_action::created;
+    round.names().note_change();
     is_status_current_ = made->status.has_value();  // no other open has joined it
     if (made->status) found_.status = *made->status;
     found_.node = std::move(made->node);

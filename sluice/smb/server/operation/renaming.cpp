@@ -450,6 +450,7 @@ private:
         status_ = co_await r_.call(domain, [&] { return carry_out(); });
         const bool has_replaced = replaces and status_ == nt_status::success;
         if (has_replaced) round.names().note_removal();
+        if (status_ == nt_status::success) round.names().note_change();
         marks.release(has_replaced);
         co_return status_ == nt_status::success ? step::done : step::failed;
     }
