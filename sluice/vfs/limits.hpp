@@ -35,6 +35,10 @@ inline constexpr std::size_t attribute_bytes_max = 64U << 10;
 /// its value.
 inline constexpr unsigned attribute_reads_max = 8;
 
+/// The number of attempts to store a change time, whose attribute holds for a change time of the host that is
+/// known only after it is stored.
+inline constexpr unsigned change_time_stores_max = 8;
+
 /// The number of directories that one feed may watch, including those below the watched ones.
 inline constexpr std::size_t watched_directories_max = 16U << 10;
 

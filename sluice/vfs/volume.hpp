@@ -17,6 +17,7 @@ struct volume_features {
     bool has_symlinks = false;
     bool has_sparse_files = false;
     bool has_block_sharing = false;  // clone_to can share blocks
+    bool has_exact_times = false;    // keeps every time as it was set, that of the last change included
     std::uint32_t name_units_max = 255;
     std::string type_name{};  // "NTFS" to clients that check it; the actual type in logs
 };

@@ -23,10 +23,10 @@ vfs::metadata metadata_of(const item_status& status, std::uint64_t volume) noexc
             .links = status.is_removed ? 0U : 1U,
             .permission_bits = static_cast<std::uint16_t>(status.is_directory ? 0755 : 0644),
             .dos = static_cast<vfs::dos_attributes>(status.bits & dos),
-            .born = status.created,
-            .accessed = status.accessed,
-            .modified = status.modified,
-            .changed = status.changed};
+            .born = vfs::time_of(status.created),
+            .accessed = vfs::time_of(status.accessed),
+            .modified = vfs::time_of(status.modified),
+            .changed = vfs::time_of(status.changed)};
 }
 
 class listing final : public vfs::directory_listing {
@@ -77,7 +77,12 @@ result<vfs::metadata> node::status() noexcept {
 result<void> node::change(const vfs::metadata_change& wanted) noexcept {
     if (wanted.is_sparse.value_or(false)) return not_supported("make sparse");
     if (wanted.is_empty()) return {};
-    item_change asked{.created = wanted.born, .accessed = wanted.accessed, .modified = wanted.modified};
+    const auto to_system = [](const std::optional<vfs::time_point>& when) {
+        return when ? std::optional(vfs::system_time_of(*when)) : std::nullopt;
+    };
+    item_change asked{.created = to_system(wanted.born),
+                      .accessed = to_system(wanted.accessed),
+                      .modified = to_system(wanted.modified)};
     if (wanted.dos) asked.bits = static_cast<attributes>(*wanted.dos);
     return noted(system_.change(*item_, asked), vfs::change_kind::attributes);
 }

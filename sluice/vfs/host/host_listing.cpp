@@ -82,7 +82,7 @@ void host_listing::follow(std::string_view name) {
 // replaces the file at the same time, the listing shows the other file's attributes once.
 std::optional<stored_metadata> host_listing::stored_of(std::string_view name) noexcept {
     if (not tree_.keeps_attributes) return std::nullopt;
-    std::array<std::byte, 64> storage;
+    std::array<std::byte, stored_metadata_storage_bytes> storage;
     // In the storage of enumerate() a zero follows each name.
     const auto value = io::fetch_xattr_at(directory_, name.data(), metadata_attribute, storage);
     if (not value) return std::nullopt;

@@ -126,7 +126,7 @@ result<metadata> host_node::status() noexcept {
 }
 
 result<metadata> host_node::status_from(const io::file_status& found) noexcept {
-    const auto own = private_attributes_at(found.changed);
+    const auto own = private_attributes_at(time_of(found.changed));
     if (not own) return failure(own.error());
     return status_from(found, *own);
 }
@@ -320,7 +320,7 @@ result<std::vector<std::byte>> host_node::security() noexcept {
     if (not tree_.keeps_attributes) return failure({EOPNOTSUPP, "get security"});
     const auto changed = io::status_of(held(), io::stat_fields::changed);
     if (not changed) return failure(changed.error());
-    return security_if_any(private_attributes_at(changed->changed));
+    return security_if_any(private_attributes_at(time_of(changed->changed)));
 }
 
 result<std::vector<std::byte>> host_node::security_as_of(const metadata& status) noexcept {

@@ -224,6 +224,7 @@ result<void> memory_node::change(const metadata_change& wanted) noexcept {
     if (wanted.dos) status.dos = *wanted.dos;
     if (wanted.is_sparse) status.is_sparse = *wanted.is_sparse;
     has_changed(false);
+    if (wanted.changed) status.changed = *wanted.changed;
     return {};
 }
 

@@ -9,7 +9,7 @@ std::expected<requested_time, wire::nt_status> requested_time_of(wire::filetime 
     if (number == -1) return requested_time{.what = kind::freeze};
     if (number == -2) return requested_time{.what = kind::thaw};
     if (number < 0) return std::unexpected(wire::nt_status::invalid_parameter);
-    return requested_time{.what = kind::set, .time = wire::time_point_of(wanted)};
+    return requested_time{.what = kind::set, .time = wire::tick_time_of(wanted)};
 }
 
 std::optional<vfs::time_point> kept_after(const requested_time& wish, std::optional<vfs::time_point> kept,
