@@ -16,6 +16,7 @@ memory_volume::memory_volume(io::io_multiplexer& multiplexer, const clock_source
                 .has_symlinks = true,
                 .has_sparse_files = true,
                 .has_block_sharing = false,
+                .has_exact_times = true,
                 .name_units_max = limits::name_units_max,
                 .type_name = "memory"},
       identity_{.label = options.label, .serial = options.serial, .created = time_of(clock.utc_now())} {}
