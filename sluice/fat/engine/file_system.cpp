@@ -272,6 +272,16 @@ std::string file_system::path_of(const item& of) noexcept {
     return path_locked(of);
 }
 
+result<std::string> file_system::alias_of(item& of) noexcept {
+    const std::scoped_lock guard(names_);
+    if (of.parent == nullptr or of.is_removed) return {};
+    const auto content = content_of(of.parent);
+    if (not content) return failure(content.error());
+    const name_entry* const entry = (*content)->at(of.slot);
+    ENSURE(entry != nullptr, "an item that was not removed has an entry");
+    return entry->alias;
+}
+
 item_status file_system::status_of(const directory_entry& entry) const noexcept {
     const time_point modified =
         unpack({.date = entry.modified_date.value(), .time = entry.modified_time.value()}, zone_);
@@ -311,7 +321,8 @@ item_status file_system::status(item& of) noexcept {
 
 // Requires names_, and a directory whose content is in memory.
 file_system::listed file_system::listed_of(const item& directory, const name_entry& entry) const {
-    listed one{.name = std::string(entry.name.view()), .status = {}, .slot = entry.slot};
+    listed one{
+        .name = std::string(entry.name.view()), .alias = entry.alias, .status = {}, .slot = entry.slot};
     // The item in use has newer values than the disk.
     if (const item_ptr held = entry.use.held.lock()) {
         const std::shared_lock reading(held->mutex);

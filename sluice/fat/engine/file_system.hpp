@@ -161,11 +161,15 @@ public:
     /// Returns the path of an item. For a removed item, returns its last name in its former
     /// directory.
     [[nodiscard]] std::string path_of(const item& of) noexcept;
+    /// Returns the short name of an item if it differs from its name by more than case; else empty,
+    /// also for a removed item. Errors: as find.
+    [[nodiscard]] result<std::string> alias_of(item& of) noexcept;
     /// Returns the first name of a directory at or after `from_slot`, and its status; std::nullopt
     /// at the end.
     /// Errors: ENOTDIR; as find.
     struct listed {
         std::string name;
+        std::string alias;  // the short name if it differs from `name` by more than case; else empty
         item_status status;
         std::uint32_t slot = 0;
     };

@@ -29,6 +29,11 @@ vfs::metadata metadata_of(const item_status& status, std::uint64_t volume) noexc
             .changed = vfs::time_of(status.changed)};
 }
 
+// Other systems may write short names with characters that vfs::short_name has not.
+std::string_view shown_alias(std::string_view alias) noexcept {
+    return vfs::is_short_name(alias) ? alias : std::string_view();
+}
+
 class listing final : public vfs::directory_listing {
 public:
     listing(file_system& system, item_handle directory) noexcept
@@ -44,7 +49,8 @@ public:
         from_ = held_.slot + 1;
         current_ = {.name = held_.name,
                     .status = metadata_of(held_.status, system_.shape().serial),
-                    .leads_nowhere = false};
+                    .leads_nowhere = false,
+                    .short_name = shown_alias(held_.alias)};
         return &current_;
     }
 
@@ -282,6 +288,12 @@ result<void> node::remove() noexcept {
     around_.feed->note(vfs::change_kind::removed, item_->is_directory, before);
     if (item_->is_directory) around_.feed->note_end(*item_);
     return {};
+}
+
+result<vfs::short_name> node::alternate_name() noexcept {
+    const auto alias = system_.alias_of(*item_);
+    if (not alias) return failure(alias.error());
+    return vfs::short_name(shown_alias(*alias));
 }
 
 result<std::unique_ptr<vfs::directory_listing>> node::list() noexcept {
