@@ -14,6 +14,12 @@ inline constexpr std::size_t path_bytes_max = 4095;
 inline constexpr std::size_t indexed_directories_max = 1024;
 inline constexpr std::size_t indexed_names_max = 4U << 20;
 
+/// The limits of the tables of short names. Files of a directory with more of them have none, unless
+/// it is a FAT volume's.
+inline constexpr std::size_t short_named_files_max = 100'000;
+inline constexpr std::size_t short_named_files_held_max = 400'000;
+inline constexpr std::size_t short_name_directories_max = 64;
+
 /// The error of a call that may not cross the mount to which its path leads. The caller repeats the
 /// call in volume::crossing_domain(). A file system may return the same number (a FUSE server may
 /// return any), so the repeated call may fail with it, too.

@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t base_max = 8;
 constexpr std::size_t extension_max = 3;
 constexpr std::size_t kept_max = 6;        // before "~1"
-constexpr std::size_t kept_with_hash = 2;  // // before the hash
+constexpr std::size_t kept_with_hash = 2;  // before the hash
 constexpr std::uint32_t attempts_per_hash = 9;
 
 char upper(char c) noexcept {

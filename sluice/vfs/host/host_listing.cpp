@@ -10,7 +10,7 @@ namespace {
 class host_listing final : public directory_listing {
 public:
     host_listing(host_tree& tree, io::directory_handle directory)
-        : tree_(tree), directory_(std::move(directory)) {}
+        : tree_(tree), directory_(std::move(directory)), short_names_(tree.short_names_in(directory_)) {}
 
     [[nodiscard]] result<const listed_name*> next() noexcept override;
 
@@ -26,7 +26,9 @@ private:
     std::array<char, limits::listing_storage_bytes> storage_;
     std::span<io::directory_entry> batch_;
     std::uint64_t position_ = 0;
+    const short_name_tables::table_ptr short_names_;  // null: the volume has none
     std::string shown_;
+    short_name shown_short_;
     listed_name current_;
 };
 
@@ -57,6 +59,10 @@ bool host_listing::describe(const io::directory_entry& entry) {
     if (not entry.status.knows(io::stat_fields::type)) return false;
     current_.name = shown_name(entry.name, shown_);
     current_.leads_nowhere = false;
+    if (short_names_ != nullptr) {
+        shown_short_ = short_names_->of(entry.name);
+        current_.short_name = shown_short_.view();
+    }
     const bool keeps = entry.type == io::file_type::regular or entry.type == io::file_type::directory;
     current_.status =
         metadata_of(entry.status, keeps ? stored_of(entry.name) : std::nullopt, entry.name, tree_.dots());

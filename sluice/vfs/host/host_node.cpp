@@ -222,6 +222,20 @@ result<void> host_node::link_within(std::string_view path, when_taken taken) noe
     return done;
 }
 
+result<short_name> host_node::alternate_name() noexcept {
+    if (is_root_) return short_name{};
+    const auto where = tree_.present_path(held());
+    if (not where) return failure({ENOENT, "get short name", held().descriptor()});
+    return tree_.as_crossing(tree_.short_name_at(*where));
+}
+
+result<void> host_node::set_alternate_name(const short_name& name) noexcept {
+    if (const auto may = may_move(); not may) return may;
+    const auto where = tree_.present_path(held());
+    if (not where) return failure({ENOENT, "set short name", held().descriptor()});
+    return tree_.as_crossing(tree_.set_short_name_at(*where, name));
+}
+
 result<void> host_node::remove() noexcept {
     if (const auto may = may_move(); not may) return may;
     const std::string where = known_path();

@@ -79,6 +79,8 @@ public:
 
     [[nodiscard]] result<void> rename(std::string_view path, when_taken taken) noexcept override;
     [[nodiscard]] result<void> link(std::string_view path, when_taken taken) noexcept override;
+    [[nodiscard]] result<short_name> alternate_name() noexcept override;
+    [[nodiscard]] result<void> set_alternate_name(const short_name& name) noexcept override;
     [[nodiscard]] result<void> remove() noexcept override;
     [[nodiscard]] result<std::string> read_link() noexcept override;
     [[nodiscard]] result<void> become_link(std::string_view target) noexcept override;

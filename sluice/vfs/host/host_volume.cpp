@@ -166,6 +166,7 @@ void host_volume::describe(const io::volume_status& status) {
                  .has_sparse_files = true,
                  .has_block_sharing = not options.read_only and can_share_blocks(tree_->root()),
                  .has_exact_times = tree_->keeps_attributes,
+                 .has_short_names = options.short_names,
                  .name_units_max = limits::name_units_max,
                  .type_name = std::string(status.type_name)};
     identity_.label = options.label;

@@ -13,6 +13,7 @@ struct host_volume_options {
     bool read_only = false;
     bool follow_links = true;           // false: a path through a symbolic link fails with ELOOP
     bool map_hidden_dot_files = false;  // names beginning with a dot are `hidden` unless stored otherwise
+    bool short_names = false;           // files whose name has not the form of a short name have one, too
     std::uint16_t file_permission_bits = 0644;  // for new files, without the bits of the process's umask
     std::uint16_t directory_permission_bits = 0755;
     std::string label{};  // by default the directory's name
