@@ -131,6 +131,10 @@ TEST_F(servers_of_one_directory,
     ASSERT_EQ(at_first.claim(terms_of_stream_at_file(reads), of_stream), share_mode_lock_byte::none);
     peer_claim fresh;
     EXPECT_EQ(at_second.claim(terms_of_file(removes), fresh), share_mode_lock_byte::stream_stays);
+    of_stream.cancel();
+    ASSERT_EQ(at_second.claim(terms_of_file(removes), fresh), share_mode_lock_byte::none);
+    EXPECT_EQ(at_first.claim(terms_of_stream_at_file(reads), of_stream), share_mode_lock_byte::removes);
+    fresh.cancel();
     EXPECT_EQ(at_second.claim(terms_of_file(reads), fresh), share_mode_lock_byte::none);
     peer_claim goes;
     ASSERT_EQ(at_second.claim({.up = share_mode_lock_byte::goes, .unless = share_mode_lock_byte::none}, goes),

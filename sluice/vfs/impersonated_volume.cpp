@@ -55,6 +55,7 @@ public:
     [[nodiscard]] bool transfers_at_once() const noexcept override {
         return behind_->data()->transfers_at_once();
     }
+    void keep_access_time(bool keeps) noexcept override { behind_->data()->keep_access_time(keeps); }
     [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
                                                         io::call_withdrawal* by) noexcept override {
         return behind_->data()->co_read(into, offset, by);
@@ -116,6 +117,12 @@ public:
     }
     [[nodiscard]] result<void> remove() noexcept override {
         return as([&] { return behind_->names()->remove(); });
+    }
+    [[nodiscard]] result<short_name> alternate_name() noexcept override {
+        return as([&] { return behind_->names()->alternate_name(); });
+    }
+    [[nodiscard]] result<void> set_alternate_name(const short_name& name) noexcept override {
+        return as([&] { return behind_->names()->set_alternate_name(name); });
     }
     [[nodiscard]] result<std::string> read_link() noexcept override {
         return as([&] { return behind_->attached()->read_link(); });

@@ -11,12 +11,12 @@
 
 namespace sluice::vfs {
 
-/// A name in a directory. `name` is valid until the next call of the listing.
+/// A name in a directory. The names are valid until the next call of the listing.
 struct listed_name {
     std::string_view name;
     metadata status;
-    // A symbolic link with a missing or outside target; `status` is the link's.
-    bool leads_nowhere = false;
+    bool leads_nowhere = false;  // a symbolic link with a missing or outside target; `status` is the link's
+    std::string_view short_name{};  // as node_names::alternate_name()
 };
 
 /// The names of a directory, one after the other, without `.` and `..`. A name that is in the

@@ -18,6 +18,8 @@ struct volume_features {
     bool has_sparse_files = false;
     bool has_block_sharing = false;  // clone_to can share blocks
     bool has_compression = false;    // files can be marked as compressed
+    bool has_exact_times = false;    // keeps every time as it was set, that of the last change included
+    bool has_short_names = false;    // files with long names have short names, too
     std::uint32_t name_units_max = 255;
     std::string type_name{};  // "NTFS" to clients that check it; the actual type in logs
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "sluice/vfs/volume_testing.hpp"
@@ -199,6 +200,55 @@ TEST_P(volume_data, a_volume_without_compression_refuses_it) {
     if (on().features().has_compression) GTEST_SKIP() << "the volume supports it";
     EXPECT_EQ(code(make_file("f")->change({.is_compressed = true})), EOPNOTSUPP);
     EXPECT_EQ(code(at("f")->change({.is_compressed = false})), 0);
+}
+
+TEST_P(volume_data, modification_is_an_access_unless_the_time_of_access_was_set) {
+    SLUICE_NEEDS(has_exact_times);
+    const auto file = make_file("f", "x");
+    const time_point long_ago{std::chrono::sys_days{std::chrono::year(1999) / 12 / 31}};
+    ASSERT_EQ(code(file->change({.accessed = long_ago, .modified = long_ago})), 0);
+    ASSERT_EQ(code(write(*file, "y")), 0);
+    auto after = at("f")->status().value();
+    EXPECT_GT(after.modified, long_ago);
+    EXPECT_EQ(after.accessed, after.modified);
+    ASSERT_EQ(code(file->change({.accessed = long_ago})), 0);
+    after = at("f")->status().value();
+    EXPECT_EQ(after.accessed, long_ago);
+    EXPECT_EQ(list("").at("f").accessed, long_ago);
+    EXPECT_GT(after.modified, long_ago);
+    ASSERT_EQ(code(file->change({.modified = after.modified + 24h})), 0);
+    EXPECT_EQ(at("f")->status().value().accessed, long_ago) << "it stays if another time is set";
+}
+
+TEST_P(volume_data, change_time_that_was_set_stays_until_the_next_change) {
+    SLUICE_NEEDS(has_exact_times);
+    const time_point long_ago{std::chrono::sys_days{std::chrono::year(1999) / 12 / 31}};
+    const auto file = make_file("f", "x");
+    ASSERT_EQ(code(file->change({.changed = long_ago, .dos = dos_attributes::hidden})), 0);
+    EXPECT_EQ(at("f")->status().value().changed, long_ago);
+    EXPECT_EQ(list("").at("f").changed, long_ago);
+    EXPECT_EQ(at("f")->status().value().dos, dos_attributes::hidden);
+    // Host volumes count changes within a few ticks of the kernel's clock as one.
+    std::this_thread::sleep_for(40ms);
+    ASSERT_EQ(code(file->change({.dos = dos_attributes::system})), 0);
+    EXPECT_GT(at("f")->status().value().changed, long_ago);
+    EXPECT_GT(list("").at("f").changed, long_ago);
+}
+
+TEST_P(volume_data, times_after_2262_are_kept) {
+    SLUICE_NEEDS(has_exact_times);
+    const time_point far{std::chrono::sys_days{std::chrono::year(9999) / 12 / 31}};
+    const auto file = make_file("f", "x");
+    ASSERT_EQ(code(file->change({.born = far, .accessed = far + 2h, .modified = far + 1h, .changed = far})),
+              0);
+    const auto after = at("f")->status().value();
+    EXPECT_EQ(after.born, far);
+    EXPECT_EQ(after.modified, far + 1h);
+    EXPECT_EQ(after.accessed, far + 2h);
+    EXPECT_EQ(after.changed, far);
+    EXPECT_EQ(list("").at("f").modified, far + 1h);
+    ASSERT_EQ(code(write(*file, "y")), 0);
+    EXPECT_LT(at("f")->status().value().modified, far);
 }
 
 TEST_P(volume_data, files_and_directories_have_streams) {

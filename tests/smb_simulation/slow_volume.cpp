@@ -64,6 +64,7 @@ public:
     [[nodiscard]] result<void> open_data(data_access wanted) noexcept override {
         return slowly().data()->open_data(wanted);
     }
+    void keep_access_time(bool keeps) noexcept override { inner_->data()->keep_access_time(keeps); }
     [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
                                                         io::call_withdrawal* by) noexcept override {
         io::task<void> waiting = slowness_.suspend();
@@ -122,6 +123,12 @@ public:
         return slowly().names()->link(path, taken);
     }
     [[nodiscard]] result<void> remove() noexcept override { return slowly().names()->remove(); }
+    [[nodiscard]] result<short_name> alternate_name() noexcept override {
+        return slowly().names()->alternate_name();
+    }
+    [[nodiscard]] result<void> set_alternate_name(const short_name& name) noexcept override {
+        return slowly().names()->set_alternate_name(name);
+    }
     [[nodiscard]] result<std::string> read_link() noexcept override {
         return slowly().attached()->read_link();
     }

@@ -273,6 +273,16 @@ std::string file_system::path_of(const inode& of) noexcept {
     return path_locked(of);
 }
 
+result<std::string> file_system::alias_of(inode& of) noexcept {
+    const std::scoped_lock guard(names_);
+    if (of.parent == nullptr or of.is_removed) return {};
+    const auto content = content_of(of.parent);
+    if (not content) return failure(content.error());
+    const name_entry* const entry = (*content)->at(of.slot);
+    ENSURE(entry != nullptr, "an inode that was not removed has an entry");
+    return entry->alias;
+}
+
 inode_status file_system::status_of(const directory_entry& entry) const noexcept {
     const time_point modified =
         unpack({.date = entry.modified_date.value(), .time = entry.modified_time.value()}, zone_);
@@ -312,7 +322,8 @@ inode_status file_system::status(inode& of) noexcept {
 
 // Requires names_, and a directory whose content is in memory.
 file_system::listed file_system::listed_of(const inode& directory, const name_entry& entry) const {
-    listed one{.name = std::string(entry.name.view()), .status = {}, .slot = entry.slot};
+    listed one{
+        .name = std::string(entry.name.view()), .alias = entry.alias, .status = {}, .slot = entry.slot};
     // The inode in use has newer values than the disk.
     if (const inode_ptr held = entry.use.held.lock()) {
         const std::shared_lock reading(held->mutex);

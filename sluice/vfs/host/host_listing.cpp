@@ -14,7 +14,7 @@ constexpr std::size_t usual_security_bytes = 1024;
 class host_listing final : public directory_listing {
 public:
     host_listing(host_tree& tree, io::directory_handle directory)
-        : tree_(tree), directory_(std::move(directory)) {}
+        : tree_(tree), directory_(std::move(directory)), short_names_(tree.short_names_in(directory_)) {}
 
     [[nodiscard]] result<const listed_name*> next() noexcept override;
     [[nodiscard]] result<std::vector<std::byte>> security() noexcept override;
@@ -34,7 +34,9 @@ private:
     std::span<io::directory_entry> batch_;
     std::uint64_t position_ = 0;
     io::directory_entry entry_{};  // to which current_ refers
+    const short_name_tables::table_ptr short_names_;  // null: the volume has none
     std::string shown_;
+    short_name shown_short_;
     listed_name current_;
 };
 
@@ -65,6 +67,10 @@ bool host_listing::describe(const io::directory_entry& entry) {
     if (not entry.status.knows(io::stat_fields::type)) return false;
     current_.name = shown_name(entry.name, shown_);
     current_.leads_nowhere = false;
+    if (short_names_ != nullptr) {
+        shown_short_ = short_names_->of(entry.name);
+        current_.short_name = shown_short_.view();
+    }
     const bool keeps = entry.type == io::file_type::regular or entry.type == io::file_type::directory;
     current_.status =
         metadata_of(entry.status, keeps ? stored_of(entry.name) : std::nullopt, entry.name, tree_.dots());
@@ -94,7 +100,7 @@ void host_listing::follow(std::string_view name) {
 // replaces the file at the same time, the listing shows the other file's attributes once.
 std::optional<stored_metadata> host_listing::stored_of(std::string_view name) noexcept {
     if (not tree_.keeps_attributes) return std::nullopt;
-    std::array<std::byte, 64> storage;
+    std::array<std::byte, stored_metadata_storage_bytes> storage;
     // In the storage of enumerate() a zero follows each name.
     const auto value = io::fetch_xattr_at(directory_, name.data(), metadata_attribute, storage);
     if (not value) return std::nullopt;

@@ -127,7 +127,7 @@ result<metadata> host_node::status() noexcept {
 }
 
 result<metadata> host_node::status_from(const io::file_status& found) noexcept {
-    const auto own = private_attributes_at(found.changed);
+    const auto own = private_attributes_at(time_of(found.changed));
     if (not own) return failure(own.error());
     return status_from(found, *own);
 }
@@ -225,6 +225,20 @@ result<void> host_node::link_within(std::string_view path, when_taken taken) noe
     // Left behind by a failure, and by rename(2) between two names of one file.
     if (io::status_at(tree_.root(), beside)) (void)io::remove(tree_.root(), beside);
     return done;
+}
+
+result<short_name> host_node::alternate_name() noexcept {
+    if (is_root_) return short_name{};
+    const auto where = tree_.present_path(held());
+    if (not where) return failure({ENOENT, "get short name", held().descriptor()});
+    return tree_.as_crossing(tree_.short_name_at(*where));
+}
+
+result<void> host_node::set_alternate_name(const short_name& name) noexcept {
+    if (const auto may = may_move(); not may) return may;
+    const auto where = tree_.present_path(held());
+    if (not where) return failure({ENOENT, "set short name", held().descriptor()});
+    return tree_.as_crossing(tree_.set_short_name_at(*where, name));
 }
 
 result<void> host_node::remove() noexcept {
@@ -325,7 +339,7 @@ result<std::vector<std::byte>> host_node::security() noexcept {
     if (not tree_.keeps_attributes) return failure({EOPNOTSUPP, "get security"});
     const auto changed = io::status_of(held(), io::stat_fields::changed);
     if (not changed) return failure(changed.error());
-    return security_if_any(private_attributes_at(changed->changed));
+    return security_if_any(private_attributes_at(time_of(changed->changed)));
 }
 
 result<std::vector<std::byte>> host_node::security_as_of(const metadata& status) noexcept {

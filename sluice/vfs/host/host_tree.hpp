@@ -9,6 +9,7 @@
 #include "sluice/vfs/host/host_volume_options.hpp"
 #include "sluice/vfs/host/known_regular_files.hpp"
 #include "sluice/vfs/host/private_attributes.hpp"
+#include "sluice/vfs/host/short_name_tables.hpp"
 #include "sluice/vfs/volume.hpp"
 
 // Internal to the host volume: its state that its nodes share. Paths here are the host's, relative
@@ -67,6 +68,14 @@ public:
     /// The same for a name in an open directory.
     [[nodiscard]] result<host_place> place_in(const io::handle& directory, std::string_view path,
                                               std::string_view shown_name);
+
+    /// Returns the short names of an open directory; none if the volume has no short names, or an
+    /// error occurs.
+    [[nodiscard]] short_name_tables::table_ptr short_names_in(const io::handle& directory);
+    /// Returns, or sets, the short name of the file at a host's path. Errors: as
+    /// node_names::alternate_name and set_alternate_name.
+    [[nodiscard]] result<short_name> short_name_at(std::string_view path);
+    [[nodiscard]] result<void> set_short_name_at(std::string_view path, const short_name& wanted);
 
     struct opened_directory {
         io::handle directory;
@@ -133,6 +142,7 @@ public:
     std::vector<io::io_multiplexer*> loops;  // on which nodes are used; never empty
     host_volume_options options;
     name_index index;
+    short_name_tables short_names;
     attribute_memory attributes;
     known_regular_files seen;  // by the host's path, if a client spells it the same way
     std::uint64_t root_device = 0;
@@ -157,6 +167,11 @@ private:
     [[nodiscard]] result<parent_directory> open_parent(std::string_view path);
     [[nodiscard]] result<host_place> place_of(const io::handle& directory, std::string_view path,
                                               std::string_view name);
+    [[nodiscard]] short_name_tables::may_write may_write_records() const noexcept {
+        return options.read_only ? short_name_tables::may_write::no : short_name_tables::may_write::yes;
+    }
+    [[nodiscard]] result<std::optional<std::string>> find_name(const io::handle& directory,
+                                                               std::string_view wanted);
     [[nodiscard]] result<std::string> correct_case(std::string_view path);
     [[nodiscard]] result<std::string> correct_every_component(std::string_view path);
 

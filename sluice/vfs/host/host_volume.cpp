@@ -66,7 +66,7 @@ result<private_attributes> apply_create_metadata(const host_tree& tree, const io
                                                  std::string_view path) noexcept {
     const dos_attributes unasked = default_attributes(status, split_path(path).name, tree.dots());
     if (not tree.keeps_attributes or wanted.dos == unasked) return private_attributes{};
-    const stored_metadata stored{.dos = wanted.dos, .is_sparse = false, .born = {}};
+    const stored_metadata stored{.dos = wanted.dos};
     if (const auto done = store_metadata(made, stored); not done) return failure(done.error());
     const auto dressed = io::status_of(made, node_fields);
     if (not dressed) return failure(dressed.error());
@@ -150,7 +150,7 @@ result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multi
     }
     opened->describe(*volume_status);
     opened->identity_.serial = status->device * 0x9e37'79b9'7f4a'7c15ULL ^ status->inode;
-    opened->identity_.created = status->born.value_or(status->modified);
+    opened->identity_.created = time_of(status->born.value_or(status->modified));
     opened->identity_.acts_as = present_user();
     return opened;
 }
@@ -167,6 +167,8 @@ void host_volume::describe(const io::volume_status& status) {
                  .has_sparse_files = true,
                  .has_block_sharing = not options.read_only and can_share_blocks(tree_->root()),
                  .has_compression = not options.read_only and can_mark_compressed(tree_->root()),
+                 .has_exact_times = tree_->keeps_attributes,
+                 .has_short_names = options.short_names,
                  .name_units_max = limits::name_units_max,
                  .type_name = std::string(status.type_name)};
     identity_.label = options.label;

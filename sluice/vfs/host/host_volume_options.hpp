@@ -13,6 +13,7 @@ struct host_volume_options {
     bool read_only = false;
     bool follow_links = true;           // false: a path through a symbolic link fails with ELOOP
     bool map_hidden_dot_files = false;  // names beginning with a dot are `hidden` unless stored otherwise
+    bool short_names = false;           // files whose name has not the form of a short name have one, too
     // For new files and directories, less the umask of the process, or as a default ACL of their directory
     // restricts them. Others may never write, even with a umask of 0.
     std::uint16_t file_permission_bits = 0664;

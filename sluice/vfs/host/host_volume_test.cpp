@@ -300,7 +300,8 @@ TEST_F(host_volume_test, attributes_changed_by_another_process_are_returned_by_t
     };
     const auto store = [&](dos_attributes what) {
         const auto file = io::file_handle::open({}, path_of("f"), io::mode::write).value();
-        ASSERT_TRUE(io::store_xattr(file, metadata_attribute, encode(stored_metadata{.dos = what})));
+        const encoded_metadata encoded(stored_metadata{.dos = what});
+        ASSERT_TRUE(io::store_xattr(file, metadata_attribute, encoded.bytes().span()));
     };
     EXPECT_EQ(dos(), dos_attributes::archive);
     store(dos_attributes::hidden);

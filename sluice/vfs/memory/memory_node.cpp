@@ -232,6 +232,7 @@ result<void> memory_node::change(const metadata_change& wanted) noexcept {
     if (wanted.is_sparse) status.is_sparse = *wanted.is_sparse;
     if (wanted.is_compressed) status.is_compressed = *wanted.is_compressed;
     has_changed(false);
+    if (wanted.changed) status.changed = *wanted.changed;
     return {};
 }
 

@@ -172,7 +172,7 @@ void memory_tree::note(change_kind what, const memory_entry& entry) {
 
 void memory_tree::touch(memory_file& file, bool is_modified) noexcept {
     file.status.changed = now();
-    if (is_modified) file.status.modified = file.status.changed;
+    if (is_modified) file.status.accessed = file.status.modified = file.status.changed;
 }
 
 bool memory_tree::draws(std::uint32_t chance) noexcept {

@@ -17,9 +17,10 @@ memory_volume::memory_volume(io::io_multiplexer& multiplexer, const clock_source
                 .has_sparse_files = true,
                 .has_block_sharing = false,
                 .has_compression = true,
+                .has_exact_times = true,
                 .name_units_max = limits::name_units_max,
                 .type_name = "memory"},
-      identity_{.label = options.label, .serial = options.serial, .created = clock.utc_now()} {}
+      identity_{.label = options.label, .serial = options.serial, .created = time_of(clock.utc_now())} {}
 
 memory_volume::~memory_volume() = default;
 

@@ -1,5 +1,7 @@
 #include "sluice/smb/wire/file/query_directory.hpp"
 
+#include <algorithm>
+
 #include "sluice/smb/server/command/command.hpp"
 #include "sluice/smb/server/core/loop_wait.hpp"
 #include "sluice/smb/server/metadata/authorisation.hpp"
@@ -50,10 +52,14 @@ struct scan_request {
     const accessor* shown_to = nullptr;  // whose unreadable names are omitted; null: all are shown
 };
 
+// A pattern is a name of a file that may have wildcards ([MS-FSCC] 2.1.5).
 [[nodiscard]] std::expected<std::string, nt_status> pattern_of(const wire::query_directory_args& args) {
     auto pattern = wire::utf8_of(args.pattern);
     if (not pattern) return std::unexpected(nt_status::invalid_parameter);
-    if (pattern->find_first_of("/\\") != std::string::npos)
+    const bool is_invalid = std::ranges::any_of(*pattern, [](char c) {
+        return static_cast<unsigned char>(c) < 0x20 or std::string_view("/\\:|").contains(c);
+    });
+    if (is_invalid or args.pattern.size() > 2 * limits::component_units_max)
         return std::unexpected(nt_status::object_name_invalid);
     return *std::move(pattern);
 }
@@ -73,7 +79,9 @@ struct scan_request {
                                                 .file_number = from.status.id},
                                      .name = from.name};
     if (from.leads_nowhere) entry.fields.reparse_tag = wire::reparse_tag_symlink;
-    const le64 number(from.status.id);
+    // The parent of a share's root is not visible to clients ([MS-FSA] 2.1.5.6.3.8 permits 0).
+    if (from.name == "..") entry.fields.file_number = 0;
+    const le64 number(entry.fields.file_number);
     const bytes_view number_bytes = bytes_of(number);
     std::copy(number_bytes.begin(), number_bytes.end(), entry.fields.file_number_128_bits.begin());
     return entry;
@@ -110,10 +118,13 @@ struct scan_request {
     return list.count() != 0 ? nt_status::success : nt_status::no_more_files;
 }
 
-// Carries a query out. A pattern that comes while the scan is in progress is ignored: the first one
-// holds ([MS-FSA] 2.1.5.6.3).
+// Carries a query out. A pattern that comes while the scan is in progress is ignored: the first one holds. A
+// restart without a pattern keeps it, too ([MS-FSA] 2.1.5.6.3).
 [[nodiscard]] nt_status continue_scan(directory_scan& scan, const scan_request& asked) {
-    if (asked.restarts or not scan.is_started()) scan.start(asked.pattern);
+    if (not scan.is_started() or (asked.restarts and not asked.pattern.empty()))
+        scan.start(asked.pattern);
+    else if (asked.restarts)
+        scan.restart();
     const bool is_first = not scan.has_given_any();
     const nt_status status = fill(scan, asked);
     return status == nt_status::no_more_files and is_first ? nt_status::no_such_file : status;

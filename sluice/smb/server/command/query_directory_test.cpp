@@ -63,6 +63,34 @@ TEST_F(query_directory_command, keeps_the_first_pattern_until_the_scan_is_restar
               (listing{nt_status::success, {"b"}}));
 }
 
+TEST_F(query_directory_command, restarts_without_a_pattern_with_the_last_one) {
+    const wire::file_id directory = directory_of({"a", "b"});
+    EXPECT_EQ(list(directory, "b"), (listing{nt_status::success, {"b"}}));
+    EXPECT_EQ(list(directory, "", {.flags = query_directory_flags::restart_scans}),
+              (listing{nt_status::success, {"b"}}));
+}
+
+TEST_F(query_directory_command, gives_the_parent_the_file_number_zero_and_other_names_their_own) {
+    const wire::file_id directory = directory_of({"a"});
+    const std::string all = wire::utf16_of("*").value();
+    for (const auto form :
+         {wire::directory_class::id_both_directory, wire::directory_class::id_full_directory}) {
+        const auto said =
+            client().call(command::query_directory,
+                          wire::query_directory_args{.information_class = form,
+                                                     .flags = query_directory_flags::restart_scans,
+                                                     .file = directory,
+                                                     .pattern = std::as_bytes(std::span(all)),
+                                                     .output_bytes_max = 4096});
+        ASSERT_EQ(said.status(), nt_status::success);
+        wire::directory_entry_reader entries(wire::decode_query_directory_reply(said.message())->entries,
+                                             static_cast<wire::file_information_class>(form));
+        EXPECT_NE(entries.next().value()->fields.file_number, 0U) << "the directory";
+        EXPECT_EQ(entries.next().value()->fields.file_number, 0U) << "its parent";
+        EXPECT_NE(entries.next().value()->fields.file_number, 0U) << "a file in it";
+    }
+}
+
 TEST_F(query_directory_command, answers_one_name_at_a_time_if_asked) {
     const wire::file_id directory = directory_of({"a"});
     const wire::query_directory_args one{.flags = query_directory_flags::return_single_entry};
@@ -86,6 +114,8 @@ TEST_F(query_directory_command, refuses_output_without_room_for_an_entry) {
 
 TEST_F(query_directory_command, refuses_patterns_that_are_paths) {
     EXPECT_EQ(list(open_directory(), "a\\*"), (listing{nt_status::object_name_invalid}));
+    EXPECT_EQ(list(open_directory(), "a:b"), (listing{nt_status::object_name_invalid}));
+    EXPECT_EQ(list(open_directory(), std::string(256, '*')), (listing{nt_status::object_name_invalid}));
 }
 
 TEST_F(query_directory_command, refuses_opens_that_cannot_be_listed) {

@@ -66,8 +66,10 @@ struct basic_change {
         const auto given = [](const requested_time& wish) {
             return wish.what == requested_time::kind::set ? std::optional(wish.time) : std::nullopt;
         };
-        vfs::metadata_change change{
-            .born = given(born), .accessed = given(accessed), .modified = given(modified)};
+        vfs::metadata_change change{.born = given(born),
+                                    .accessed = given(accessed),
+                                    .modified = given(modified),
+                                    .changed = given(changed)};
         if (attributes != file_attributes::none) change.dos = dos_attributes_of(attributes);
         return change;
     }
@@ -90,63 +92,43 @@ struct basic_change {
                         .attributes = wanted->attributes};
 }
 
-// A file's status before a change, and, if it was asked for, its change time after it.
-struct status_around {
-    vfs::metadata before;
-    std::optional<vfs::time_point> changed_after;
-};
-
-[[nodiscard]] std::expected<status_around, nt_status> carry_out(vfs::node& node, const basic_change& wanted,
-                                                                bool asks_after) noexcept {
-    const result<vfs::metadata> before = node.status();
-    if (not before) return std::unexpected(server::status_of(before.error()));
-    if (const result<void> done = node.change(wanted.on_disk()); not done)
-        return std::unexpected(server::status_of(done.error()));
-    status_around around{.before = *before, .changed_after = {}};
-    if (asks_after) {
-        if (const result<vfs::metadata> after = node.status()) around.changed_after = after->changed;
-    }
-    return around;
+// The change time that such a request leaves as it is, or sets ([MS-FSA] 2.1.5.15.2).
+[[nodiscard]] nt_status carry_out(vfs::node& node, const basic_change& wanted, bool keeps_access_time,
+                                  time_keeper& change_time) noexcept {
+    if (change_time.is_needed()) change_time.ask();
+    const nt_status status = status_of(node.change(wanted.on_disk()));
+    change_time.restore();
+    if (const auto data = vfs::data_of(node); data and status == nt_status::success)
+        (*data)->keep_access_time(keeps_access_time);
+    return status;
 }
 
 [[nodiscard]] io::task<nt_status> change_basic(request& r, open& one, bytes_view input) noexcept {
     const auto wanted = basic_change_of(one, input);
     if (not wanted) co_return wanted.error();
-    const kept_times kept = one.kept();
-    const bool keeps_change_time = kept_after(wanted->changed, kept.changed, {}).has_value();
-    const auto done =
-        co_await call_in_turn(r, one, [&] { return carry_out(*one.node, *wanted, keeps_change_time); });
-    if (not done) co_return done.error();
-    // Ended during the call: it keeps no times, and its file may be gone.
-    if (one.has_ended()) co_return nt_status::success;
-    vfs::metadata before = done->before;
-    one.file->show_change_time(before);
-    one.keep({.accessed = kept_after(wanted->accessed, kept.accessed, before.accessed),
-              .written = kept_after(wanted->modified, kept.written, before.modified),
-              .changed = kept_after(wanted->changed, kept.changed, before.changed)});
-    note_kept_change_time(one, done->changed_after);
+    const kept_times before = one.kept();
+    const kept_times after{.accessed = keeps_after(wanted->accessed, before.accessed),
+                           .written = keeps_after(wanted->modified, before.written),
+                           .changed = keeps_after(wanted->changed, before.changed)};
+    time_keeper change_time(one, {.changed = after.changed});
+    if (wanted->changed.what == requested_time::kind::set) change_time.set_change_time(wanted->changed.time);
+    const nt_status status = co_await call_in_turn(
+        r, one, [&] { return carry_out(*one.node, *wanted, after.accessed, change_time); });
+    if (status != nt_status::success) co_return status;
+    one.keep(after);
+    change_time.note();
     co_return nt_status::success;
 }
 
-// Changes a file's data in another way than WRITE does: `how` is the call. Times that the open
-// keeps are set back in the same call.
+// Changes a file's data in another way than WRITE does: `how` is the call.
 template <class How>
 [[nodiscard]] io::task<nt_status> change_data(request& r, std::shared_ptr<open> one, How how) noexcept {
-    struct outcome {
-        nt_status status = nt_status::success;
-        std::optional<vfs::time_point> changed_on_host;
-    };
     const pending_write before_its_end(r.host(), one);
     if (not before_its_end) co_return nt_status::file_closed;
-    const kept_times kept = one->kept();
-    const auto done = co_await call_in_turn(r, *one, [&]() -> std::expected<outcome, nt_status> {
+    co_return co_await change_in_turn(r, *one, [&] {
         const auto data = vfs::data_of(*one->node);
-        const nt_status status = data ? status_of(how(**data)) : server::status_of(data.error());
-        return outcome{.status = status, .changed_on_host = restore_times(*one->node, kept)};
+        return data ? status_of(how(**data)) : server::status_of(data.error());
     });
-    if (not done) co_return done.error();
-    note_kept_change_time(*one, done->changed_on_host);
-    co_return done->status;
 }
 
 [[nodiscard]] io::task<nt_status> change_end_of_file(request& r, std::shared_ptr<open> one,
@@ -178,6 +160,7 @@ template <class How>
 [[nodiscard]] io::task<nt_status> change_valid_data_length(request& r, open& one, bytes_view input) noexcept {
     const auto wanted = wire::decode_valid_data_length_information(input);
     if (not wanted) co_return status_of(wanted.error());
+    if (one.is_directory()) co_return nt_status::invalid_parameter;
     const auto status = co_await r.call(one, [&] { return asked_status(*one.node); });
     if (not status) co_return status.error();
     co_return wanted->valid_bytes <= status->size_bytes ? nt_status::success : nt_status::invalid_parameter;
@@ -242,7 +225,7 @@ io::task<nt_status> change_security(request& r, open& one, const wire::set_info_
     // that follows the file's mode into one that does not, and needs no right.
     using enum security_information;
     if (not wire::has_any(parts, owner | group | dacl | sacl)) co_return nt_status::success;
-    co_return co_await call_in_turn(r, one, [&] {
+    co_return co_await change_in_turn(r, one, [&] {
         const wire::security_descriptor before = security_of(r.accessor(), *one.node);
         return store_security(*one.node, merged(before, *given, parts));
     });
@@ -266,7 +249,7 @@ io::task<nt_status> change_file(request& r, std::shared_ptr<open> one,
         case file_information_class::mode:
             co_return change_mode(*one, args.input);
         case file_information_class::full_ea:
-            co_return co_await call_in_turn(
+            co_return co_await change_in_turn(
                 r, *one, [&] { return change_extended_attributes(*one->node, args.input); });
         case file_information_class::short_name:
             co_return nt_status::not_supported;  // no volume here has short names in

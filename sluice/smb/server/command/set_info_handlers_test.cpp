@@ -4,6 +4,7 @@
 #include "sluice/smb/wire/file/query_directory.hpp"
 #include "sluice/smb/wire/fscc/fscc_directory_information.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_metadata.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_names.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_scalars.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 
@@ -96,6 +97,109 @@ TEST_F(change_time, that_was_set_or_frozen_stays_whatever_is_done_through_the_op
     EXPECT_EQ(basic(one).changed, moved);
 }
 
+class kept_time : public change_time {
+protected:
+    // Writes a second later.
+    void write_later(const smb::wire::create_reply& to) {
+        where_.clock.advance(std::chrono::seconds(1));
+        write(to);
+    }
+    void close(const smb::wire::create_reply& one) {
+        EXPECT_EQ(client().call(command::close, smb::wire::close_args{.file = one.file}).status(),
+                  nt_status::success);
+    }
+    void rename(const smb::wire::create_reply& one, const std::string& target) {
+        where_.clock.advance(std::chrono::seconds(1));
+        std::array<std::byte, 64> room{};
+        byte_writer writer(room);
+        EXPECT_TRUE(encode(writer, smb::wire::rename_information{.target = target}));
+        const smb::wire::set_info_args wish{
+            .information_class = static_cast<std::uint8_t>(file_information_class::rename),
+            .file = one.file,
+            .input = *writer.finish()};
+        EXPECT_EQ(client().call(command::set_info, wish).status(), nt_status::success);
+    }
+};
+
+TEST_F(kept_time, is_the_one_that_another_open_has_changed_it_to) {
+    const auto one = client().create("f");
+    const auto other = client().create("f");
+    set(one, {.accessed = long_ago, .written = long_ago, .changed = long_ago});
+    write_later(one);
+    EXPECT_EQ(basic(other).written, long_ago);
+    EXPECT_EQ(basic(other).accessed, long_ago);
+    write_later(other);
+    const basic_information moved = basic(one);
+    EXPECT_GT(moved.written, long_ago);
+    EXPECT_EQ(moved.accessed, moved.written) << "a write is an access";
+    EXPECT_EQ(moved.changed, moved.written);
+    write_later(one);
+    EXPECT_EQ(basic(other).written, moved.written) << "as the other open has left it";
+    EXPECT_EQ(basic(other).accessed, moved.accessed);
+    EXPECT_EQ(basic(other).changed, moved.changed);
+}
+
+TEST_F(kept_time, changes_again_once_it_is_thawed) {
+    const auto one = client().create("f");
+    const basic_information made = basic(one);
+    set(one, {.accessed = freeze, .written = freeze, .changed = freeze});
+    write_later(one);
+    EXPECT_EQ(basic(one).written, made.written);
+    EXPECT_EQ(basic(one).accessed, made.accessed);
+    EXPECT_EQ(basic(one).changed, made.changed);
+    set(one, {.accessed = thaw, .written = thaw, .changed = thaw});
+    write_later(one);
+    EXPECT_GT(basic(one).written, made.written);
+    EXPECT_GT(basic(one).accessed, made.accessed);
+    EXPECT_GT(basic(one).changed, made.changed);
+}
+
+class last_change : public kept_time {};
+
+TEST_F(last_change, that_was_set_stays_with_the_file_after_the_open) {
+    const auto one = client().create("f");
+    set(one, {.changed = long_ago});
+    write_later(one);
+    close(one);
+    const auto later = client().create("f");
+    EXPECT_EQ(basic(later).changed, long_ago);
+    write_later(later);
+    EXPECT_GT(basic(later).changed, long_ago);
+}
+
+TEST_F(last_change, by_a_rename_counts_when_the_open_ends) {
+    const auto one = client().create("f");
+    const auto other = client().create("f");
+    const filetime made = basic(one).changed;
+    rename(one, "g");
+    EXPECT_EQ(basic(one).changed, made);
+    EXPECT_EQ(basic(one).written, made);
+    EXPECT_EQ(listed("g"), made);
+    close(one);
+    EXPECT_GT(basic(other).changed, made);
+    EXPECT_GT(listed("g"), made);
+    EXPECT_EQ(basic(other).written, made);
+}
+
+TEST_F(last_change, that_was_set_is_not_changed_by_a_rename) {
+    const auto one = client().create("f");
+    set(one, {.changed = long_ago});
+    rename(one, "g");
+    close(one);
+    EXPECT_EQ(basic(client().create("g")).changed, long_ago);
+}
+
+TEST_F(kept_time, after_2262_is_returned_as_it_was_set) {
+    const auto one = client().create("f");
+    constexpr filetime far(std::uint64_t{2'650'000'000'000'000'000});  // in 9998
+    set(one, {.created = far, .accessed = far, .written = far, .changed = far});
+    const basic_information found = basic(one);
+    EXPECT_EQ(found.created, far);
+    EXPECT_EQ(found.accessed, far);
+    EXPECT_EQ(found.written, far);
+    EXPECT_EQ(found.changed, far);
+}
+
 class changed_file : public command_test {};
 
 TEST_F(changed_file, has_the_end_that_was_set) {
@@ -132,6 +236,10 @@ TEST_F(changed_file, has_no_valid_data_beyond_its_end) {
     };
     EXPECT_EQ(set_valid(4), nt_status::success);
     EXPECT_EQ(set_valid(5), nt_status::invalid_parameter);
+    EXPECT_EQ(set_information(open_directory(), file_information_class::valid_data_length,
+                              smb::wire::valid_data_length_information{.valid_bytes = 0}),
+              nt_status::invalid_parameter)
+        << "a directory has none";
 }
 
 TEST_F(changed_file, takes_no_attributes_of_the_other_kind_of_file) {

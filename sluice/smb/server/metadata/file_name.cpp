@@ -28,7 +28,7 @@ constexpr std::string_view quota_file = "$Extend\\$Quota:$Q:$INDEX_ALLOCATION";
 }
 
 [[nodiscard]] nt_status check_component(std::string_view component) noexcept {
-    if (component.empty() or has_forbidden(component) or is_too_long(component))
+    if (has_forbidden(component) or is_too_long(component))
         return nt_status::object_name_invalid;
     return nt_status::success;
 }
@@ -75,8 +75,10 @@ private:
         if (stream.empty()) return nt_status::object_name_invalid;
     } else {
         const std::string_view type = text.substr(colon + 1);
-        if (equal_ignoring_case(type, "$INDEX_ALLOCATION") and
-            (stream.empty() or equal_ignoring_case(stream, "$I30"))) {
+        if (equal_ignoring_case(type, "$INDEX_ALLOCATION")) {
+            // [MS-FSA] 2.1.5.1, phase 7.
+            if (not stream.empty() and not equal_ignoring_case(stream, "$I30"))
+                return nt_status::invalid_parameter;
             name.names_directory_index = true;
             return nt_status::success;
         }
@@ -112,13 +114,22 @@ std::expected<file_name, nt_status> parse_file_name_text(std::string_view text,
         name.ends_with_separator = true;
         rest.remove_suffix(1);
     }
+    // Two separators in a row look for a directory with an empty name, which does not exist
+    // ([MS-FSA] 2.1.5.1, phase 6). An invalid name anywhere in the path is found before that.
+    bool is_path_missing = rest.ends_with('\\');
     dotless_path path(name.path);
     while (not rest.empty()) {
         const std::size_t separator = rest.find('\\');
-        const nt_status status = path.add(rest.substr(0, separator));
-        if (status != nt_status::success) return std::unexpected(status);
+        const std::string_view component = rest.substr(0, separator);
         rest = separator == std::string_view::npos ? std::string_view{} : rest.substr(separator + 1);
+        if (component.empty()) {
+            is_path_missing = true;
+            continue;
+        }
+        const nt_status status = path.add(component);
+        if (status != nt_status::success) return std::unexpected(status);
     }
+    if (is_path_missing) return std::unexpected(nt_status::object_path_not_found);
     return name;
 }
 

@@ -81,10 +81,9 @@ public:
     /// The names that the server reports during authentication, and the mechanisms it offers.
     [[nodiscard]] const auth::server_names& names() const noexcept { return names_; }
     [[nodiscard]] bytes_view security_offer() const noexcept { return security_offer_; }
-    [[nodiscard]] vfs::time_point started_at() const noexcept { return started_at_; }
-    /// The naming state of a volume's own file system, or of those mounted beneath it. With one
-    /// state for both, a mounted file system that hangs would keep renames of the volume's
-    /// directories waiting.
+    [[nodiscard]] clock_source::utc_time started_at() const noexcept { return started_at_; }
+    /// The naming state of a volume's own file system, or of those mounted beneath it. With one state for
+    /// both, a mounted file system that hangs would keep renames of the volume's directories waiting.
     [[nodiscard]] naming_state& names_of(vfs::volume& volume, bool is_beyond_mount) {
         vfs::fs_domain* const beyond = is_beyond_mount ? volume.crossing_domain() : nullptr;
         return naming.of((beyond != nullptr ? *beyond : volume.domain()).number());
@@ -128,7 +127,7 @@ private:
     std::vector<std::unique_ptr<server_loop>> loops_;  // the first one is dependencies_.loop
     auth::server_names names_;
     std::vector<std::byte> security_offer_;
-    vfs::time_point started_at_{};
+    clock_source::utc_time started_at_{};
 };
 
 }  // namespace sluice::smb::server

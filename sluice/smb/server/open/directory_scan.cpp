@@ -24,9 +24,14 @@ namespace {
 void directory_scan::start(std::string pattern) {
     if (pattern.empty()) pattern = "*";
     pattern_ = std::move(pattern);
-    matches_all_ = pattern_ == "*";
+    matches_all_ = pattern_ == "*" or pattern_ == "*.*";
     has_wildcards_ = wire::has_wildcard(pattern_);
     ENSURE(has_wildcards_ or not matches_all_, "the pattern of all names has a wildcard");
+    restart();
+}
+
+void directory_scan::restart() {
+    ENSURE(is_started(), "a scan has a pattern before it is restarted");
     has_given_any_ = false;
     stage_ = stage::dot;
     listing_.reset();

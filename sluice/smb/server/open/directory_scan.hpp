@@ -36,8 +36,10 @@ public:
     /// turn.
     vfs::fs_domain* domain = nullptr;
 
-    /// Begins the scan, or begins it again.
+    /// Begins the scan, or begins it again with another pattern.
     void start(std::string pattern);
+    /// Begins it again with the same pattern. Another scan was started before.
+    void restart();
     [[nodiscard]] bool is_started() const noexcept { return not pattern_.empty(); }
 
     /// Returns the next match, null at the end; the same one until it is taken. Valid until then.

@@ -63,6 +63,13 @@ TEST_F(directory_scan_test, no_pattern_means_all) {
     EXPECT_EQ(all("").size(), 5U);
 }
 
+TEST_F(directory_scan_test, a_restart_keeps_the_pattern) {
+    ASSERT_EQ(all("t*").size(), 2U);
+    scan->restart();
+    EXPECT_FALSE(scan->has_given_any());
+    EXPECT_EQ(rest().size(), 2U);
+}
+
 TEST_F(directory_scan_test, a_pattern_is_compared_without_case) {
     names found = all("*.TXT");
     std::ranges::sort(found);

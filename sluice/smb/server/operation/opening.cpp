@@ -153,6 +153,7 @@ io::task<opening::step> opening::look_up(create_round& round) noexcept {
     }
     round.begin_lookup();
     changed_files_ = r_.host().files.changed_files();
+    facts_names_ = round.names().changes();
     auto found = co_await r_.call(domain_of_lookup(), [&] { return server::look_up(r_.accessor(), asked); });
     if (not found and found.error() == crosses_mount and not is_beyond_mount_ and
         volume_.crossing_domain() != nullptr) {
@@ -331,6 +332,7 @@ io::task<opening::step> opening::create(create_round& round) noexcept {
                           .stream = name_.stream,
                           .is_directory = makes_directory()};
     vfs::fs_domain& domain = (found_.directory ? *found_.directory->node : *found_.node).domain();
+    facts_names_ = round.names().changes() + 1;  // with this creation
     auto made = co_await r_.call(domain, [&] { return create_node(r_.accessor(), args_, wanted); });
     ENSURE(fresh_->phase() == open_phase::making and not fresh_->has_session(),
            "an open that is being made is its CREATE's");
@@ -342,22 +344,24 @@ io::task<opening::step> opening::create(create_round& round) noexcept {
         co_return step::again;
     }
     action_ = create_action::created;
+    round.names().note_change();
     is_status_current_ = made->status.has_value();  // no other open has joined it
     if (made->status) found_.status = *made->status;
     found_.node = std::move(made->node);
     found_.is_stream_missing = false;
-    grant_to_creator();
+    granted_ = creator_rights();
     take_node();
     const step joined = co_await join_created();
     if (joined == step::done) round.release_name();
     co_return joined;
 }
 
-void opening::grant_to_creator() noexcept {
-    granted_ = wire::mapped_for_files(args_.desired_access);
-    if (wire::has(granted_, access_mask::maximum_allowed))
-        granted_ = without(granted_, access_mask::maximum_allowed) | r_.tree->access_max;
-    ENSURE(wire::has(r_.tree->access_max, granted_), "an open is granted what its tree allows");
+access_mask opening::creator_rights() const noexcept {
+    access_mask rights = wire::mapped_for_files(args_.desired_access);
+    if (wire::has(rights, access_mask::maximum_allowed))
+        rights = without(rights, access_mask::maximum_allowed) | r_.tree->access_max;
+    ENSURE(wire::has(r_.tree->access_max, rights), "an open is granted what its tree allows");
+    return rights;
 }
 
 // The key of a new file may still be that of a file whose removal has just ended: then it waits for

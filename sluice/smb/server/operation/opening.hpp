@@ -77,6 +77,8 @@ private:
     [[nodiscard]] std::optional<step> try_commit(bool may_cache) noexcept;
     [[nodiscard]] std::optional<step> step_of(open_protocol::verdict found) noexcept;
     [[nodiscard]] io::task<wire::nt_status> prepare() noexcept;
+    void begin_facts() noexcept;
+    [[nodiscard]] bool are_facts_outdated() const noexcept;
 
     [[nodiscard]] wire::nt_status check_share() noexcept;
     [[nodiscard]] wire::nt_status check_existing() noexcept;
@@ -87,7 +89,8 @@ private:
     [[nodiscard]] step take_over_from_instances() noexcept;
     [[nodiscard]] wire::nt_status check_creation() noexcept;
     [[nodiscard]] bool looks_in_any_case() noexcept;
-    void grant_to_creator() noexcept;
+    [[nodiscard]] wire::access_mask creator_rights() const noexcept;
+    [[nodiscard]] bool may_share_new_stream(file_state& file) const noexcept;
     [[nodiscard]] step fail(wire::nt_status why) noexcept;
     [[nodiscard]] step refused_creation(wire::nt_status why) noexcept;
     [[nodiscard]] wire::nt_status begin_open() noexcept;
@@ -126,7 +129,8 @@ private:
     wire::nt_status status_ = wire::nt_status::success;
     reply_facts facts_;
     std::uint32_t facts_changes_ = 0;  // file_state::ended_changes() when they were asked for
-    std::shared_ptr<open> fresh_;      // joining, then committed
+    std::uint64_t facts_names_ = 0;  // naming_state::changes() then; until then, when the file was looked up
+    std::shared_ptr<open> fresh_;    // joining, then committed
     told_caching caching_;
     bool is_committed_ = false;
 

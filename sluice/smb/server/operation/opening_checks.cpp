@@ -88,6 +88,16 @@ nt_status opening::check_read_only() const noexcept {
     return keeps ? nt_status::success : nt_status::access_denied;
 }
 
+// Before the stream exists, so that other clients do not see one that is created and removed. The open checks
+// it again when it joins.
+bool opening::may_share_new_stream(file_state& file) const noexcept {
+    ENSURE(found_.is_stream_missing and not name_.stream.empty(),
+           "a stream is created in a file that exists");
+    const sharing mode{.access = creator_rights(), .share = args_.share_access};
+    const file_section held(file);
+    return file.protocol(held).conflict_with_stream(mode) != share_entries::conflict::committed;
+}
+
 nt_status opening::check_creation() noexcept {
     file_table& files = r_.host().files;
     if (found_.is_stream_missing) {
@@ -95,8 +105,9 @@ nt_status opening::check_creation() noexcept {
         if (file != nullptr and file->is_delete_pending()) return nt_status::delete_pending;
         // Also of a directory, a stream is none.
         if (makes_directory() or name_.ends_with_separator) return nt_status::not_a_directory;
-        return wire::has(found_.allowed, access_mask::write_data) ? nt_status::success
-                                                                  : nt_status::access_denied;
+        if (not wire::has(found_.allowed, access_mask::write_data)) return nt_status::access_denied;
+        return file == nullptr or may_share_new_stream(*file) ? nt_status::success
+                                                              : nt_status::sharing_violation;
     }
     if (not found_.directory) return nt_status::object_path_not_found;
     if (name_.ends_with_separator and not makes_directory()) return nt_status::object_name_invalid;

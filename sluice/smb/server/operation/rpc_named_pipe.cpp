@@ -17,8 +17,7 @@ public:
     [[nodiscard]] std::string comment() const override { return host_.configuration().comment; }
     [[nodiscard]] std::string domain() const override { return host_.names().netbios_domain; }
     [[nodiscard]] wire::unix_time now() const override {
-        return wire::unix_time_of(wire::filetime_of(
-            std::chrono::time_point_cast<vfs::time_point::duration>(host_.clock().utc_now())));
+        return wire::unix_time_of(wire::filetime_of(host_.clock().utc_now()));
     }
     [[nodiscard]] std::vector<wire::rpc_share> shares() const override {
         std::vector<wire::rpc_share> listed;

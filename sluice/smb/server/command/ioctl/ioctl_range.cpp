@@ -35,7 +35,7 @@ constexpr std::size_t ranges_max = 4096;
         co_return nt_status::file_lock_conflict;
     const pending_write before_its_end(c.r.host(), c.file);
     if (not before_its_end) co_return nt_status::file_closed;
-    co_return co_await c.r.call(of, [&] {
+    co_return co_await change_in_turn(c.r, of, [&] {
         const auto data = vfs::data_of(*of.node);
         if (not data) return status_of(data.error());
         const result<void> done = (*data)->zero(range.offset, range.length, release);
@@ -77,7 +77,7 @@ io::task<nt_status> set_sparse(control& c) {
     if (c.file->is_directory()) co_return nt_status::invalid_parameter;
     if (not c.r.tree->volume().features().has_sparse_files) co_return nt_status::invalid_device_request;
     const vfs::metadata_change wanted{.is_sparse = wire::decode_set_sparse(c.args.input)};
-    co_return co_await call_in_turn(c.r, *c.file, [&] {
+    co_return co_await change_in_turn(c.r, *c.file, [&] {
         const result<void> changed = c.file->node->change(wanted);
         return changed ? nt_status::success : status_of(changed.error());
     });
