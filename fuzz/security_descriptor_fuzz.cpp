@@ -1,6 +1,7 @@
-// Self-relative security descriptors: every accepted one is equal after encoding and decoding. An access
-// check divides the requested rights into granted and denied ones, and agrees with MAXIMUM_ALLOWED. What new
-// files inherit from it, and become if a client gives it, has concrete entries.
+// Self-relative security descriptors: every accepted one is equal after encoding and decoding. An
+// access check divides the requested rights into granted and denied ones, and agrees with
+// MAXIMUM_ALLOWED. What new files inherit from it, and become if a client gives it, has concrete
+// entries.
 
 #include <array>
 #include <cstdint>
@@ -67,7 +68,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const bytes_view input(reinterpret_cast<const std::byte*>(data), size);
     auto descriptor = decode_security_descriptor(input);
     if (!descriptor) return 0;
-    // Parts may share bytes in the input; encoded, each has its own bytes, and that may be too many.
+    // Parts may share bytes in the input; encoded, each has its own bytes, and that may be too
+    // many.
     std::vector<std::byte> room(encoded_bytes(*descriptor));
     byte_writer writer{mutable_bytes(room)};
     const auto written = encode(writer, *descriptor);

@@ -41,7 +41,8 @@ bool matches_naively(std::string_view pattern, std::string_view text, bool ignor
             const bool dot = i < end and name[i] == '.';
             if (element == '*' or element == '<') {
                 next[i] = true;
-                // The same star reaches all following positions from here; a DOS star ends with the last dot.
+                // The same star reaches all following positions from here; a DOS star ends with the
+                // last dot.
                 for (std::size_t to = i; to < end; ++to) {
                     next[to + 1] = true;
                     if (element == '<' and to == last_dot) break;

@@ -14,8 +14,8 @@ inline constexpr std::size_t path_bytes_max = 4095;
 inline constexpr std::size_t indexed_directories_max = 1024;
 inline constexpr std::size_t indexed_names_max = 4U << 20;
 
-/// The limits of the tables of short names. Files of a directory with more of them have none, unless
-/// it is a FAT volume's.
+/// The limits of the tables of short names. Files of a directory with more of them have none,
+/// unless it is a FAT volume's.
 inline constexpr std::size_t short_named_files_max = 100'000;
 inline constexpr std::size_t short_named_files_held_max = 400'000;
 inline constexpr std::size_t short_name_directories_max = 64;
@@ -41,8 +41,8 @@ inline constexpr std::size_t attribute_bytes_max = 64U << 10;
 /// its value.
 inline constexpr unsigned attribute_reads_max = 8;
 
-/// The number of attempts to store a change time, whose attribute holds for a change time of the host that is
-/// known only after it is stored.
+/// The number of attempts to store a change time, whose attribute holds for a change time of the
+/// host that is known only after it is stored.
 inline constexpr unsigned change_time_stores_max = 8;
 
 /// The number of directories that one feed may watch, including those below the watched ones.

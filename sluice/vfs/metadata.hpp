@@ -54,15 +54,16 @@ struct file_key {
     [[nodiscard]] friend constexpr auto operator<=>(const file_key&, const file_key&) noexcept = default;
 };
 
-/// A time in steps of 100 ns, the unit of Windows, which also has its range: the system's clock counts
-/// nanoseconds, and ends in 2262.
+/// A time in steps of 100 ns, the unit of Windows, which also has its range: the system's clock
+/// counts nanoseconds, and ends in 2262.
 using time_point = std::chrono::sys_time<std::chrono::duration<std::int64_t, std::ratio<1, 10'000'000>>>;
 
 /// Rounds a time of the system's clock down.
 [[nodiscard]] constexpr time_point time_of(std::chrono::system_clock::time_point when) noexcept {
     return std::chrono::floor<time_point::duration>(when);
 }
-/// Converts a time to that of the system's clock. A time outside its range becomes its nearest limit.
+/// Converts a time to that of the system's clock. A time outside its range becomes its nearest
+/// limit.
 [[nodiscard]] constexpr std::chrono::system_clock::time_point system_time_of(time_point when) noexcept {
     using clock_time = std::chrono::system_clock::time_point;
     constexpr auto first = std::chrono::ceil<time_point::duration>(clock_time::min());
@@ -83,7 +84,8 @@ struct metadata {
     std::uint16_t permission_bits = 0;  // Unix rwxrwxrwx and set-id, sticky
     dos_attributes dos = dos_attributes::none;
     bool is_sparse = false;
-    bool is_compressed = false;          // marked as such; new names inherit it from their directory
+    // Marked as such; new names inherit it from their directory.
+    bool is_compressed = false;
     std::optional<bool> has_security{};  // whether a security descriptor is stored, if known
     time_point born{};
     time_point accessed{};  // not before `modified`, unless a client has set it
@@ -96,8 +98,8 @@ struct metadata_change {
     std::optional<time_point> born{};
     std::optional<time_point> accessed{};
     std::optional<time_point> modified{};
-    /// The time to report as that of the last change until the next change. A volume that cannot store it
-    /// ignores it.
+    /// The time to report as that of the last change until the next change. A volume that cannot
+    /// store it ignores it.
     std::optional<time_point> changed{};
     std::optional<dos_attributes> dos{};
     std::optional<bool> is_sparse{};

@@ -15,7 +15,8 @@ namespace sluice::vfs {
 struct listed_name {
     std::string_view name;
     metadata status;
-    bool leads_nowhere = false;  // a symbolic link with a missing or outside target; `status` is the link's
+    // A symbolic link with a missing or outside target; `status` is the link's.
+    bool leads_nowhere = false;
     std::string_view short_name{};  // as node_names::alternate_name()
 };
 
@@ -30,9 +31,9 @@ public:
     [[nodiscard]] virtual result<const listed_name*> next() noexcept = 0;
 
     /// Returns the stored security descriptor of the name that next() returned last, as
-    /// node_attached::security; that of the target for a symbolic link that leads somewhere. Needs fewer
-    /// calls than to find the node. By default EOPNOTSUPP. Errors: EOPNOTSUPP; ENOENT if the name was
-    /// removed; EACCES; EIO. Blocks: for the file system. Allocates: the result.
+    /// node_attached::security; that of the target for a symbolic link that leads somewhere. Needs
+    /// fewer calls than to find the node. By default EOPNOTSUPP. Errors: EOPNOTSUPP; ENOENT if the
+    /// name was removed; EACCES; EIO. Blocks: for the file system. Allocates: the result.
     [[nodiscard]] virtual result<std::vector<std::byte>> security() noexcept {
         return failure({EOPNOTSUPP, "get security"});
     }

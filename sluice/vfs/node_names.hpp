@@ -37,8 +37,8 @@ public:
     /// without short names (the default), for streams, and for names that have the form of one.
     /// Errors: also ENOENT.
     [[nodiscard]] virtual result<short_name> alternate_name() noexcept { return short_name{}; }
-    /// Sets its short name; an empty one removes it. Errors: EEXIST if another file of the directory
-    /// has it as name or short name; ENOENT, ENOSPC; EOPNOTSUPP, as by default.
+    /// Sets its short name; an empty one removes it. Errors: EEXIST if another file of the
+    /// directory has it as name or short name; ENOENT, ENOSPC; EOPNOTSUPP, as by default.
     [[nodiscard]] virtual result<void> set_alternate_name(const short_name& name) noexcept;
     /// Removes its name; for a stream, the stream. The node remains usable. Errors: ENOENT,
     /// ENOTEMPTY.
@@ -57,8 +57,8 @@ inline result<void> node_names::set_alternate_name(const short_name& /*name*/) n
     return failure({EOPNOTSUPP, "set short name"});
 }
 
-/// Returns the name part of a node. Errors: EOPNOTSUPP if it has none. Allocates, Blocks: nothing. Any
-/// thread.
+/// Returns the name part of a node. Errors: EOPNOTSUPP if it has none. Allocates, Blocks: nothing.
+/// Any thread.
 [[nodiscard]] inline result<node_names*> names_of(node& of) noexcept {
     if (node_names* const part = of.names(); part != nullptr) return part;
     return failure({EOPNOTSUPP, "change a name"});

@@ -39,7 +39,8 @@ private:
     std::size_t size_ = 0;
 };
 
-// The characters of a part of a name that a short name can have; others become '_', spaces and dots go.
+// The characters of a part of a name that a short name can have; others become '_', spaces and dots
+// go.
 piece letters_of(std::string_view part, std::size_t size_max) noexcept {
     piece kept;
     for (std::size_t at = 0; at < part.size();) {

@@ -89,8 +89,8 @@ result<void> node::change(const vfs::metadata_change& wanted) noexcept {
         return when ? std::optional(vfs::system_time_of(*when)) : std::nullopt;
     };
     inode_change asked{.created = to_system(wanted.born),
-                      .accessed = to_system(wanted.accessed),
-                      .modified = to_system(wanted.modified)};
+                       .accessed = to_system(wanted.accessed),
+                       .modified = to_system(wanted.modified)};
     if (wanted.dos) asked.bits = static_cast<attributes>(*wanted.dos);
     return noted(system_.change(*inode_, asked), vfs::change_kind::attributes);
 }

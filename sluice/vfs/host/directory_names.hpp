@@ -11,8 +11,9 @@
 
 namespace sluice::vfs {
 
-/// Calls `sink(name)` for every name. Opens the directory again, because the held descriptor may not
-/// permit listing, or may be in the middle of a listing. Errors: EACCES; those of reading; ENOTDIR.
+/// Calls `sink(name)` for every name. Opens the directory again, because the held descriptor may
+/// not permit listing, or may be in the middle of a listing. Errors: EACCES; those of reading;
+/// ENOTDIR.
 template <class Sink>
 [[nodiscard]] result<void> for_each_name(const io::handle& directory, Sink sink) {
     const io::descriptor_path itself(directory.descriptor());

@@ -136,7 +136,8 @@ short_name_record directory_short_names::record() const {
         std::uint32_t size = 0;
         bool has_hash = false;
     };
-    std::unordered_map<short_name, family, hash_of_short_name> families;  // by their first short name
+    // By their first short name.
+    std::unordered_map<short_name, family, hash_of_short_name> families;
     for (const file& each : files_) {
         if (not generates(each) or each.how == by_none) continue;
         family& own = families[short_name_for(each.name, 0)];

@@ -39,8 +39,8 @@ public:
     /// Returns the name of the file whose short name, or name in any case, is this one; empty if
     /// there is none. It is valid as long as the object.
     [[nodiscard]] std::string_view find(const short_name& wanted) const noexcept;
-    /// Returns the record to store. Complexity: linear. Allocates: the record, and 50 bytes for each
-    /// file.
+    /// Returns the record to store. Complexity: linear. Allocates: the record, and 50 bytes for
+    /// each file.
     [[nodiscard]] short_name_record record() const;
     [[nodiscard]] std::size_t file_count() const noexcept { return files_.size(); }
 

@@ -54,8 +54,8 @@ bool keeps_times(const metadata_change& wanted, const metadata& before) noexcept
            not is_system_time(accessed);
 }
 
-// Stores the record with the times that the host cannot report. The attribute's own change time is known only
-// afterwards, so this repeats itself if it was not the expected one.
+// Stores the record with the times that the host cannot report. The attribute's own change time is
+// known only afterwards, so this repeats itself if it was not the expected one.
 result<void> store_times(const io::handle& open, const metadata_change& wanted, const metadata& before,
                          stored_metadata fresh) noexcept {
     for (unsigned attempts = 1;; ++attempts) {

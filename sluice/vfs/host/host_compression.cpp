@@ -13,8 +13,8 @@
 namespace sluice::vfs {
 namespace {
 
-// The file system has no such attribute, or not for this file: btrfs refuses it for files that are not
-// copied on write.
+// The file system has no such attribute, or not for this file: btrfs refuses it for files that are
+// not copied on write.
 bool is_unsuitable(int code) noexcept {
     return code == ENOTTY or code == EOPNOTSUPP or code == ENOSYS or code == EINVAL;
 }
@@ -34,7 +34,8 @@ result<void> mark_by(int descriptor, bool is_compressed) noexcept {
     return failure(error(is_unsuitable(errno) ? EOPNOTSUPP : errno, "mark compressed", descriptor));
 }
 
-// For reading, or for writing if the account may only write. Without waiting for a process that has a lease.
+// For reading, or for writing if the account may only write. Without waiting for a process that has
+// a lease.
 result<io::handle> open_again(const io::handle& named) noexcept {
     const io::descriptor_path itself(named.descriptor());
     constexpr int flags = O_NONBLOCK | O_NOCTTY | O_CLOEXEC;

@@ -33,7 +33,7 @@ private:
     std::array<char, limits::listing_storage_bytes> storage_;
     std::span<io::directory_entry> batch_;
     std::uint64_t position_ = 0;
-    io::directory_entry entry_{};  // to which current_ refers
+    io::directory_entry entry_{};                     // to which current_ refers
     const short_name_tables::table_ptr short_names_;  // null: the volume has none
     std::string shown_;
     short_name shown_short_;

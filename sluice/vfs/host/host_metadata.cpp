@@ -173,8 +173,8 @@ node_kind kind_of(io::file_type type) noexcept {
 
 namespace {
 
-// On Windows, a modification is an access ([MS-FSA] 2.1.4.17). Hosts update the time of access only when they
-// read, and seldom then.
+// On Windows, a modification is an access ([MS-FSA] 2.1.4.17). Hosts update the time of access only
+// when they read, and seldom then.
 time_point access_time_of(const io::file_status& status, const std::optional<stored_times>& set) noexcept {
     const time_point of_host = time_of(status.accessed);
     if (not set) return std::max(of_host, time_of(status.modified));
@@ -203,7 +203,7 @@ metadata metadata_of(const io::file_status& status, const std::optional<stored_m
             .permission_bits = status.permission_bits,
             .dos = stored ? stored->dos : default_attributes(status, name, dots),
             .is_sparse = stored and stored->is_sparse,
-             .is_compressed = is_compressed,
+            .is_compressed = is_compressed,
             .born = stored and stored->born ? *stored->born : time_of(status.born.value_or(oldest)),
             .accessed = access_time_of(status, set),
             .modified = set ? set->modified : time_of(status.modified),

@@ -27,7 +27,8 @@ struct stored_times {
     time_point modified{};
     std::optional<time_point> accessed{};
     std::optional<time_point> changed{};
-    time_point stored{};  // if `changed`: when it was stored; it holds until the host's change time is later
+    // If `changed`: when it was stored; it holds until the host's change time is later.
+    time_point stored{};
 
     [[nodiscard]] friend constexpr bool operator==(const stored_times&,
                                                    const stored_times&) noexcept = default;
@@ -67,8 +68,8 @@ private:
 [[nodiscard]] std::optional<stored_times> times_that_hold(const std::optional<stored_metadata>& stored,
                                                           const io::file_status& status) noexcept;
 /// Whether a change time stored at `stored` holds for a file with this change time of the host. A
-/// program cannot set the host's change time, and the attribute itself changes it: the two differ by
-/// the ticks of the kernel's clock and the duration of the call.
+/// program cannot set the host's change time, and the attribute itself changes it: the two differ
+/// by the ticks of the kernel's clock and the duration of the call.
 [[nodiscard]] bool is_change_time_of_storing(time_point stored, time_point of_host) noexcept;
 
 /// Returns the stored metadata of an open file; std::nullopt if there are none, or if the file

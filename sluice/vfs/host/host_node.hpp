@@ -138,8 +138,8 @@ private:
     [[nodiscard]] io::file_handle* writable() noexcept;
     // Sets the flags of a file that is open for data.
     void set_flags(const io::file_handle& file) const noexcept;
-    // Turns O_NONBLOCK off before the first transfer: with it, a ring returns EAGAIN where it would wait. An
-    // open that transfers nothing does not need the call.
+    // Turns O_NONBLOCK off before the first transfer: with it, a ring returns EAGAIN where it would
+    // wait. An open that transfers nothing does not need the call.
     void end_nonblocking() noexcept;
 
     host_tree& tree_;

@@ -32,12 +32,12 @@ public:
     enum class may_write : bool { no, yes };
 
     /// Returns the short names of a directory, which may be open for any purpose. They are empty if
-    /// the calling account may not list it, or if it has more than
-    /// limits::short_named_files_max files. Errors: those of reading the directory. Allocates: yes.
-    /// Blocks: for the file system. Complexity: O(1) if it has not changed, else linear in its files.
+    /// the calling account may not list it, or if it has more than limits::short_named_files_max
+    /// files. Errors: those of reading the directory. Allocates: yes. Blocks: for the file system.
+    /// Complexity: O(1) if it has not changed, else linear in its files.
     [[nodiscard]] result<table_ptr> of(const io::handle& directory, may_write writes);
-    /// Returns the name of the file with this short name, if any. Errors: as above. Without a `~` in
-    /// the name, computes the short names only if a client has chosen one in this directory.
+    /// Returns the name of the file with this short name, if any. Errors: as above. Without a `~`
+    /// in the name, computes the short names only if a client has chosen one in this directory.
     [[nodiscard]] result<std::optional<std::string>> find(const io::handle& directory,
                                                           std::string_view wanted, may_write writes);
     /// Sets the short name of a file; an empty one removes it. Errors: EEXIST if it is another

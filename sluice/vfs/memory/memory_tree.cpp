@@ -46,7 +46,8 @@ private:
         return {};
     }
 
-    // The error for a missing name, which is the target of the last component, that component, or before it.
+    // The error for a missing name, which is the target of the last component, that component, or
+    // before it.
     [[nodiscard]] int absence() const noexcept {
         if (is_behind_last_) return ENOLINK;
         return rest_.empty() ? ENOENT : ENOTDIR;
@@ -64,7 +65,8 @@ private:
     memory_entry_ptr here_;
     std::string rest_;
     bool follows_last_;
-    bool is_behind_last_ = false;  // the last component of the path is a link, which has been followed
+    // The last component of the path is a link, which has been followed.
+    bool is_behind_last_ = false;
     unsigned links_ = 0;
 };
 

@@ -115,9 +115,9 @@ using begun_watch = std::expected<std::unique_ptr<notify_watch>, nt_status>;
     return nt_status::success;
 }
 
-// Without changes, a reply with NOTIFY_CLEANUP or NOTIFY_ENUM_DIR, which are not errors, still has the body
-// of CHANGE_NOTIFY ([MS-SMB2] 2.2.2, 2.2.36). StructureSize counts one byte of the buffer, which an empty
-// buffer has as well.
+// Without changes, a reply with NOTIFY_CLEANUP or NOTIFY_ENUM_DIR, which are not errors, still has
+// the body of CHANGE_NOTIFY ([MS-SMB2] 2.2.2, 2.2.36). StructureSize counts one byte of the buffer,
+// which an empty buffer has as well.
 void reply_without_changes(request& r) noexcept {
     byte_writer* const body = r.begin_reply(sizeof(wire::output_body) + 1);
     if (body == nullptr) return;

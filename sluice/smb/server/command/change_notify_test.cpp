@@ -21,8 +21,8 @@ protected:
                                                       .file = directory,
                                                       .filter = wire::completion_filter::file_name});
     }
-    // The status of a reply that has the body of CHANGE_NOTIFY, but no changes. The body of an error differs
-    // from it only in the offset of the buffer.
+    // The status of a reply that has the body of CHANGE_NOTIFY, but no changes. The body of an
+    // error differs from it only in the offset of the buffer.
     nt_status outcome_without_changes(std::uint64_t request) {
         const auto said = client().answer_to(request);
         const std::array body{std::byte{9}, std::byte{}, std::byte{72}, std::byte{}, std::byte{},

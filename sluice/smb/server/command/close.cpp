@@ -21,7 +21,8 @@ namespace {
     return file.protocol(held).phase() == delete_phase::removed;
 }
 
-// A change time that the open keeps stays with the file, unless something has changed the file since.
+// A change time that the open keeps stays with the file, unless something has changed the file
+// since.
 [[nodiscard]] io::task<void> store_kept_change_time(request& r, const open& one) noexcept {
     const auto time = one.file->shown_change_time();
     if (not time or not one.through->volume().features().has_exact_times) co_return;

@@ -92,8 +92,8 @@ struct scan_request {
     return is_shown_to(to, name.status, scan.security());
 }
 
-// Names that do not fit any more stay in the scan for the next query. Returns PENDING if the call has to end
-// before a name is found that is shown.
+// Names that do not fit any more stay in the scan for the next query. Returns PENDING if the call
+// has to end before a name is found that is shown.
 [[nodiscard]] nt_status fill(directory_scan& scan, const scan_request& asked) {
     wire::directory_entry_writer& list = asked.list;
     unsigned hidden = 0;
@@ -118,8 +118,8 @@ struct scan_request {
     return list.count() != 0 ? nt_status::success : nt_status::no_more_files;
 }
 
-// Carries a query out. A pattern that comes while the scan is in progress is ignored: the first one holds. A
-// restart without a pattern keeps it, too ([MS-FSA] 2.1.5.6.3).
+// Carries a query out. A pattern that comes while the scan is in progress is ignored: the first one
+// holds. A restart without a pattern keeps it, too ([MS-FSA] 2.1.5.6.3).
 [[nodiscard]] nt_status continue_scan(directory_scan& scan, const scan_request& asked) {
     if (not scan.is_started() or (asked.restarts and not asked.pattern.empty()))
         scan.start(asked.pattern);
@@ -130,7 +130,8 @@ struct scan_request {
     return status == nt_status::no_more_files and is_first ? nt_status::no_such_file : status;
 }
 
-// Continues a query whose names so far are all hidden. Other requests of the loop are served in between.
+// Continues a query whose names so far are all hidden. Other requests of the loop are served in
+// between.
 [[nodiscard, gnu::noinline]] io::task<nt_status> search_further(request& r, directory_scan& scan,
                                                                 scan_request& asked) noexcept {
     ENSURE(asked.shown_to != nullptr and asked.list.count() == 0, "only hidden names do not fill a list");

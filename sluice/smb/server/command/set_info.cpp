@@ -201,8 +201,8 @@ private:
     }
 }
 
-// Labels, quotas and IDs of volumes are the administrator's. Other classes cannot be set at all ([MS-FSA]
-// 2.1.5.16).
+// Labels, quotas and IDs of volumes are the administrator's. Other classes cannot be set at all
+// ([MS-FSA] 2.1.5.16).
 [[nodiscard]] nt_status change_volume(const wire::set_info_args& args) noexcept {
     using wire::filesystem_information_class;
     switch (filesystem_information_class(args.information_class)) {

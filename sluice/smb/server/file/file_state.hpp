@@ -75,8 +75,8 @@ public:
     /// Puts the change time that a client has set of this file, if there is one,
     /// into its status. Locks.
     void show_change_time(vfs::metadata& status) noexcept;
-    /// Has a time shown as its change time; returns the one that is shown, if any. See set_change_times.
-    /// Locks.
+    /// Has a time shown as its change time; returns the one that is shown, if any. See
+    /// set_change_times. Locks.
     void set_change_time(const set_change_times::shown_time& time);
     [[nodiscard]] std::optional<set_change_times::shown_time> shown_change_time() noexcept;
 

@@ -38,14 +38,15 @@ public:
         note_change();
     }
 
-    /// How many changes of names have ended: creations, renames, links and removals. Each changes the times
-    /// of a directory. The status of a directory is current if the number is the same as before it was asked
-    /// for.
+    /// How many changes of names have ended: creations, renames, links and removals. Each changes
+    /// the times of a directory. The status of a directory is current if the number is the same as
+    /// before it was asked for.
     [[nodiscard]] std::uint64_t changes() const noexcept {
         return changes_.load(std::memory_order_seq_cst);  // pairs with note_change()
     }
     /// A change of a name has ended. Called before the client that made it has its reply.
-    void note_change() noexcept { changes_.fetch_add(1, std::memory_order_seq_cst); }  // with changes()
+    // With changes().
+    void note_change() noexcept { changes_.fetch_add(1, std::memory_order_seq_cst); }
 
 private:
     pending_creates creates_;

@@ -112,10 +112,11 @@ public:
     };
     /// Returns what join() would return, without a change.
     [[nodiscard]] verdict check(const sharing& wanted) const noexcept;
-    /// Returns with which opens of this file an open of a stream of it would conflict: with those that may
-    /// delete the file, if it denies that.
+    /// Returns with which opens of this file an open of a stream of it would conflict: with those
+    /// that may delete the file, if it denies that.
     [[nodiscard]] share_entries::conflict conflict_with_stream(const sharing& wanted) const noexcept;
-    /// Adds `fresh`, which is outside, as joining if it is granted; queues `blocked` if it is blocked.
+    /// Adds `fresh`, which is outside, as joining if it is granted; queues `blocked` if it is
+    /// blocked.
     [[nodiscard]] verdict join(share_entry& fresh, const sharing& wanted, waiter& blocked) noexcept;
     /// A joining entry becomes an open. `mode` is what it has now: what it wanted, or less.
     void commit(share_entry& joined, const sharing& mode) noexcept;

@@ -9,9 +9,9 @@
 
 namespace sluice::smb::server {
 
-/// The change times of open files that differ from those of their file systems: clients have set or frozen
-/// them, or a rename has not changed them yet. The server shows them for as long as the file is open and the
-/// file system's does not change.
+/// The change times of open files that differ from those of their file systems: clients have set or
+/// frozen them, or a rename has not changed them yet. The server shows them for as long as the file
+/// is open and the file system's does not change.
 ///
 /// Monitor: `mutex_` guards the rest; `count_` is atomic, for callers that find none. Thread
 /// safety: any thread. Allocates: a node for each time. Complexity: constant.

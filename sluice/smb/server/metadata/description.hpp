@@ -18,8 +18,8 @@ namespace sluice::smb::server {
 /// Returns the number of a file as a client sees it where numbers have 128 bits.
 [[nodiscard]] wire::file_number_128 wide_file_number(std::uint64_t number) noexcept;
 
-/// Returns the object ID of a file or of a volume ([MS-FSCC] 2.1). It is never empty, and lasts as long as
-/// the file or the volume.
+/// Returns the object ID of a file or of a volume ([MS-FSCC] 2.1). It is never empty, and lasts as
+/// long as the file or the volume.
 /// @{
 [[nodiscard]] wire::guid object_id_of(const vfs::metadata& file) noexcept;
 [[nodiscard]] wire::guid object_id_of(const vfs::volume_identity& volume) noexcept;

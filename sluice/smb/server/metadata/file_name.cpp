@@ -28,12 +28,12 @@ constexpr std::string_view quota_file = "$Extend\\$Quota:$Q:$INDEX_ALLOCATION";
 }
 
 [[nodiscard]] nt_status check_component(std::string_view component) noexcept {
-    if (has_forbidden(component) or is_too_long(component))
-        return nt_status::object_name_invalid;
+    if (has_forbidden(component) or is_too_long(component)) return nt_status::object_name_invalid;
     return nt_status::success;
 }
 
-// A path of which "." and ".." have been removed as text, before any link is followed ([MS-FSCC] 2.1.5.1).
+// A path of which "." and ".." have been removed as text, before any link is followed ([MS-FSCC]
+// 2.1.5.1).
 class dotless_path {
 public:
     explicit dotless_path(std::pmr::string& path) noexcept : path_(path) {}

@@ -33,11 +33,12 @@ struct requested_time {
 /// Returns whether an open keeps a time after such a request; `keeps`: before it.
 [[nodiscard]] bool keeps_after(const requested_time& wish, bool keeps) noexcept;
 
-/// Keeps times of a file as they are during a change of it: ask() before the change, restore() after it,
-/// note() last. A failure is no reason to fail the change.
+/// Keeps times of a file as they are during a change of it: ask() before the change, restore()
+/// after it, note() last. A failure is no reason to fail the change.
 ///
-/// ask() and restore() touch only the node, and block for the file system; the others are for the loop.
-/// Lifetime: the open outlives it. Thread safety: one call at a time; restore() as node::change.
+/// ask() and restore() touch only the node, and block for the file system; the others are for the
+/// loop. Lifetime: the open outlives it. Thread safety: one call at a time; restore() as
+/// node::change.
 class time_keeper {
 public:
     /// Keeps the times that the open keeps.
@@ -53,7 +54,8 @@ public:
 
     void ask() noexcept;
     void restore() noexcept;
-    /// Has the kept change time shown. `until_end_of`: until then; null: for as long as the file is open.
+    /// Has the kept change time shown. `until_end_of`: until then; null: for as long as the file is
+    /// open.
     void note(const open* until_end_of = nullptr) noexcept;
 
 private:

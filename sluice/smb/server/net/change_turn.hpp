@@ -106,8 +106,8 @@ template <std::invocable Call>
     times.note();
 }
 
-/// The same as call_in_turn for a change through an open: times that it keeps (kept_times) are as before it
-/// afterwards.
+/// The same as call_in_turn for a change through an open: times that it keeps (kept_times) are as
+/// before it afterwards.
 template <std::invocable Call>
 [[nodiscard]] io::task<std::invoke_result_t<Call&>> change_in_turn(request& r, open& one,
                                                                    Call call) noexcept {

@@ -82,8 +82,9 @@ public:
     [[nodiscard]] const auth::server_names& names() const noexcept { return names_; }
     [[nodiscard]] bytes_view security_offer() const noexcept { return security_offer_; }
     [[nodiscard]] clock_source::utc_time started_at() const noexcept { return started_at_; }
-    /// The naming state of a volume's own file system, or of those mounted beneath it. With one state for
-    /// both, a mounted file system that hangs would keep renames of the volume's directories waiting.
+    /// The naming state of a volume's own file system, or of those mounted beneath it. With one
+    /// state for both, a mounted file system that hangs would keep renames of the volume's
+    /// directories waiting.
     [[nodiscard]] naming_state& names_of(vfs::volume& volume, bool is_beyond_mount) {
         vfs::fs_domain* const beyond = is_beyond_mount ? volume.crossing_domain() : nullptr;
         return naming.of((beyond != nullptr ? *beyond : volume.domain()).number());

@@ -45,8 +45,8 @@ public:
     /// Returns the next match, null at the end; the same one until it is taken. Valid until then.
     /// Errors: those of the listing. Blocks: for the file system. Allocates: nothing per name.
     [[nodiscard]] result<const vfs::listed_name*> peek() noexcept;
-    /// Returns the stored security descriptor of the match that was peeked at, which is neither `.` nor `..`.
-    /// Errors, Blocks: as directory_listing::security. Allocates: the result.
+    /// Returns the stored security descriptor of the match that was peeked at, which is neither `.`
+    /// nor `..`. Errors, Blocks: as directory_listing::security. Allocates: the result.
     [[nodiscard]] result<std::vector<std::byte>> security() noexcept;
     /// Blocks: for the file system.
     void take() noexcept;

@@ -2,9 +2,10 @@
 
 namespace sluice::smb::server {
 
-/// The times that SET_INFO has set or frozen through an open: changes of the file through this open leave
-/// them as they are then ([MS-FSA] 2.1.1.6, UserSetAccessTime, UserSetModificationTime, UserSetChangeTime).
-/// Changes through other opens do not. A value; metadata/file_times.hpp works with it.
+/// The times that SET_INFO has set or frozen through an open: changes of the file through this open
+/// leave them as they are then ([MS-FSA] 2.1.1.6, UserSetAccessTime, UserSetModificationTime,
+/// UserSetChangeTime). Changes through other opens do not. A value; metadata/file_times.hpp works
+/// with it.
 struct kept_times {
     bool accessed = false;
     bool written = false;

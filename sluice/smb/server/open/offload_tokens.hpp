@@ -11,8 +11,8 @@
 
 namespace sluice::smb::server {
 
-/// The data that a token of an offloaded copy stands for: a range of an open file, as long as its content is
-/// the same.
+/// The data that a token of an offloaded copy stands for: a range of an open file, as long as its
+/// content is the same.
 struct offload_source {
     wire::file_id file{};  // the open that it was read through
     std::uint64_t offset = 0;
@@ -24,9 +24,10 @@ struct offload_source {
     [[nodiscard]] friend bool operator==(const offload_source&, const offload_source&) noexcept = default;
 };
 
-/// Makes tokens of offloaded copies, and reads them again. A token contains its source, and a code that only
-/// this server can compute. So the server keeps nothing for a token, and clients may ask for any number of
-/// them. A token says what to copy, and does not permit it: its reader checks the open and the user.
+/// Makes tokens of offloaded copies, and reads them again. A token contains its source, and a code
+/// that only this server can compute. So the server keeps nothing for a token, and clients may ask
+/// for any number of them. A token says what to copy, and does not permit it: its reader checks the
+/// open and the user.
 ///
 /// Immutable. Thread safety: any thread. Allocates: nothing.
 class offload_tokens {

@@ -15,9 +15,9 @@ namespace sluice::smb::server {
 class open;
 class request;
 
-/// The instance that a CREATE names in its contexts. Returns std::nullopt if it names none, names an ID of
-/// zeros without a version, or the dialect has no instances. Without a version, zeros may be those of a
-/// client that has no ID.
+/// The instance that a CREATE names in its contexts. Returns std::nullopt if it names none, names
+/// an ID of zeros without a version, or the dialect has no instances. Without a version, zeros may
+/// be those of a client that has no ID.
 [[nodiscard]] std::optional<app_instance> app_instance_in(
     wire::dialect agreed, const wire::create_request_contexts& asked) noexcept;
 /// The same for a CREATE of this request.

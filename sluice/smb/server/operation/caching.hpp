@@ -10,8 +10,8 @@
 
 namespace sluice::smb::server {
 
-/// The cache that a lease is of. All clients of a user that name one key for a file have one cache: their
-/// leases do not conflict ([MS-FSA] 2.1.4.12, oplock keys). Guests are not one user.
+/// The cache that a lease is of. All clients of a user that name one key for a file have one cache:
+/// their leases do not conflict ([MS-FSA] 2.1.4.12, oplock keys). Guests are not one user.
 struct cache_identity {
     wire::lease_key key{};
     client_reference user;

@@ -44,8 +44,8 @@ void find_directory(const accessor& by, std::string_view path, lookup_result& fo
 
 using given_security = std::optional<wire::security_descriptor>;
 
-// The descriptor that a CREATE gives. To set an audit list takes a privilege that no user has here; without
-// it, the list is inherited.
+// The descriptor that a CREATE gives. To set an audit list takes a privilege that no user has here;
+// without it, the list is inherited.
 [[nodiscard]] std::expected<given_security, nt_status> security_in(const wire::create_args& args) {
     const auto& bytes = args.contexts.security_descriptor;
     if (not bytes) return std::nullopt;

@@ -45,8 +45,9 @@ public:
     /// SHARING_VIOLATION. Suspends: while other clients give up caching, and for the file system.
     [[nodiscard]] io::task<wire::nt_status> run() noexcept;
 
-    /// Returns the status for the client after run() has failed with `why`. If a symbolic link with a missing
-    /// target is the reason, it is STOPPED_ON_SYMLINK, with the link in the request's error data. Suspends.
+    /// Returns the status for the client after run() has failed with `why`. If a symbolic link with
+    /// a missing target is the reason, it is STOPPED_ON_SYMLINK, with the link in the request's
+    /// error data. Suspends.
     [[nodiscard]] io::task<wire::nt_status> status_for_client(wire::nt_status why) noexcept;
 
     /// The reply is complete: the open is its client's.
@@ -129,8 +130,9 @@ private:
     wire::nt_status status_ = wire::nt_status::success;
     reply_facts facts_;
     std::uint32_t facts_changes_ = 0;  // file_state::ended_changes() when they were asked for
-    std::uint64_t facts_names_ = 0;  // naming_state::changes() then; until then, when the file was looked up
-    std::shared_ptr<open> fresh_;    // joining, then committed
+    // Naming_state::changes() then; until then, when the file was looked up.
+    std::uint64_t facts_names_ = 0;
+    std::shared_ptr<open> fresh_;  // joining, then committed
     told_caching caching_;
     bool is_committed_ = false;
 

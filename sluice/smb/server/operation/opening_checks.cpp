@@ -88,8 +88,8 @@ nt_status opening::check_read_only() const noexcept {
     return keeps ? nt_status::success : nt_status::access_denied;
 }
 
-// Before the stream exists, so that other clients do not see one that is created and removed. The open checks
-// it again when it joins.
+// Before the stream exists, so that other clients do not see one that is created and removed. The
+// open checks it again when it joins.
 bool opening::may_share_new_stream(file_state& file) const noexcept {
     ENSURE(found_.is_stream_missing and not name_.stream.empty(),
            "a stream is created in a file that exists");

@@ -70,8 +70,8 @@ void opening::begin_facts() noexcept {
     facts_names_ = r_.host().names_of(volume_, is_beyond_mount_).changes();
 }
 
-// Whether a change has ended since the facts were asked for. A directory's times change with its names; whose
-// names have changed is not known, only that some in its file system have.
+// Whether a change has ended since the facts were asked for. A directory's times change with its
+// names; whose names have changed is not known, only that some in its file system have.
 bool opening::are_facts_outdated() const noexcept {
     ENSURE(fresh_ != nullptr and fresh_->file == file_, "the facts are those of the open's file");
     if (file_->ended_changes() != facts_changes_) return true;

@@ -448,7 +448,8 @@ private:
         }
         vfs::volume& volume = r_.tree->volume();
         vfs::fs_domain& domain = is_beyond_mount_ ? *volume.crossing_domain() : one_->node->domain();
-        // A rename changes the change time with the end of its open ([MS-FSA] 2.1.5.15.12, note 187).
+        // A rename changes the change time with the end of its open ([MS-FSA] 2.1.5.15.12, note
+        // 187).
         const bool is_kept = one_->kept().changed;
         const bool is_deferred = not wish_.makes_link and not is_kept;
         time_keeper times(*one_, {.changed = is_deferred or is_kept});

@@ -28,8 +28,9 @@ struct share_configuration {
     std::shared_ptr<vfs::volume> volume;  // of several shares, and after a reload, if
                                           // it is the same image
     bool is_read_only = false;
-    bool is_hidden = false;         // not in lists
-    bool hides_unreadable = false;  // listings omit what their user may not read (access-based enumeration)
+    bool is_hidden = false;  // not in lists
+    // Listings omit what their user may not read (access-based enumeration).
+    bool hides_unreadable = false;
     protection encryption = protection::offered;
     std::vector<std::string> users;            // that may connect; empty: all that can log on
     std::vector<std::string> read_only_users;  // that may change nothing; "guest" are all guests

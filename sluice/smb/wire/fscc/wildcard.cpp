@@ -92,7 +92,8 @@ private:
     places end_;
 };
 
-// [MS-FSA] 2.1.4.4 makes "*.*", which DOS programs use for all names, match names without a dot, too.
+// [MS-FSA] 2.1.4.4 makes "*.*", which DOS programs use for all names, match names without a dot,
+// too.
 template <class View>
 bool is_all_of_dos(View pattern) noexcept {
     return pattern.size() == 3 and pattern[0] == '*' and pattern[1] == '.' and pattern[2] == '*';

@@ -6,8 +6,8 @@
 #include "sluice/base/byte_cursor.hpp"
 #include "sluice/smb/wire/decode_error.hpp"
 
-// Offloaded copies: a token stands for the data of a range of a file, and is written to another range.
-// encode() and decode() as in fscc_file_metadata.hpp.
+// Offloaded copies: a token stands for the data of a range of a file, and is written to another
+// range. encode() and decode() as in fscc_file_metadata.hpp.
 
 namespace sluice::smb::wire {
 
@@ -59,8 +59,9 @@ struct offload_write_request {
                                          const offload_write_request&) noexcept = default;
 };
 void encode(byte_writer& writer, const offload_write_request& request) noexcept;
-/// A token may have any length in its length field: a server that did not make it rejects it in any case.
-/// Errors: `truncated`, `bad_structure_size`, `bad_value` for a range that ends beyond 2^63 - 1.
+/// A token may have any length in its length field: a server that did not make it rejects it in any
+/// case. Errors: `truncated`, `bad_structure_size`, `bad_value` for a range that ends beyond 2^63 -
+/// 1.
 [[nodiscard]] decoded<offload_write_request> decode_offload_write_request(bytes_view bytes) noexcept;
 
 /// FSCTL_OFFLOAD_WRITE_OUTPUT, [MS-FSCC] 2.3.

@@ -40,8 +40,8 @@ void encode_allocated_range(byte_writer& writer, const file_range& range) noexce
 /// FILE_LEVEL_TRIM, [MS-FSCC] 2.3. The key of its format is for clients on the same host.
 inline constexpr std::size_t trim_ranges_max = 1024;
 void encode_file_level_trim(byte_writer& writer, const std::vector<file_range>& ranges) noexcept;
-/// Errors: `truncated`, `bad_value`, also for a key that is not 0, `too_many` above trim_ranges_max.
-/// Allocates: the ranges.
+/// Errors: `truncated`, `bad_value`, also for a key that is not 0, `too_many` above
+/// trim_ranges_max. Allocates: the ranges.
 [[nodiscard]] decoded<std::vector<file_range>> decode_file_level_trim(bytes_view bytes) noexcept;
 
 /// FILE_REGION_INPUT, [MS-FSCC] 2.3. Without a buffer, the request is for the whole file.

@@ -88,8 +88,8 @@ decoded<code_list<Code>> decode_codes(byte_reader data) noexcept {
 decoded<compression_capabilities> decode_compression(byte_reader data) noexcept {
     const auto raw = data.take<raw_compression>();
     if (!raw) return std::unexpected(decode_error::truncated);
-    // A peer that has compression switched off may list no algorithm. Only a server that compresses must
-    // reject that ([MS-SMB2] 3.3.5.4), and only clients read such a reply (3.2.5.2).
+    // A peer that has compression switched off may list no algorithm. Only a server that compresses
+    // must reject that ([MS-SMB2] 3.3.5.4), and only clients read such a reply (3.2.5.2).
     const auto algorithms = take_any_codes<compression_algorithm>(data, raw->count.value());
     if (!algorithms) return std::unexpected(algorithms.error());
     return compression_capabilities{.flags = raw->flags.value(), .algorithms = *algorithms};

@@ -12,8 +12,9 @@
 
 namespace sluice::smb::wire {
 
-/// The kind of an entry, [MS-DTYP] 2.4.4.1. An entry of a "callback" kind holds on a condition. Other kinds
-/// exist (with objects, labels). They are kept unchanged and never decide an access check.
+/// The kind of an entry, [MS-DTYP] 2.4.4.1. An entry of a "callback" kind holds on a condition.
+/// Other kinds exist (with objects, labels). They are kept unchanged and never decide an access
+/// check.
 enum class ace_type : std::uint8_t {
     allow = 0,
     deny = 1,

@@ -4,7 +4,8 @@
 
 namespace sluice::smb::wire {
 
-/// The parts that a new object gets from the token of its creator, unless a descriptor says otherwise.
+/// The parts that a new object gets from the token of its creator, unless a descriptor says
+/// otherwise.
 struct object_creator {
     sid owner{};  ///< also in place of "creator owner"
     sid group{};
@@ -18,8 +19,9 @@ struct new_object {
     bool is_container = false;
 };
 
-/// Returns the descriptor of a new file or directory, [MS-DTYP] 2.5.3.4, as Windows computes it where the
-/// text of the specification and its pseudocode differ (docs/decisions/0023-acl-inheritance.md).
+/// Returns the descriptor of a new file or directory, [MS-DTYP] 2.5.3.4, as Windows computes it
+/// where the text of the specification and its pseudocode differ
+/// (docs/decisions/0023-acl-inheritance.md).
 ///
 /// Invariants, for the DACL and the SACL alike:
 ///   1. A given list takes precedence. A given null list stays null. A list that is marked as a default is

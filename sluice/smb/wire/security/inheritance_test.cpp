@@ -253,8 +253,8 @@ TEST(descriptor_of_new, keeps_an_order_of_entries_that_is_not_canonical) {
 // --- against a reference
 // ----------------------------------------------------------------------------------------
 
-// A reference in which an entry is never split: a directory has the entries of an ancestor that concern its
-// descendants, each with the flags that the table of [MS-DTYP] 2.5.3.4.4 leaves of it.
+// A reference in which an entry is never split: a directory has the entries of an ancestor that
+// concern its descendants, each with the flags that the table of [MS-DTYP] 2.5.3.4.4 leaves of it.
 struct reference_directory {
     std::vector<ace> in_force;
     std::vector<ace> for_descendants;

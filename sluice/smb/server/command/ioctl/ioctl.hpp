@@ -35,9 +35,9 @@ private:
     std::optional<byte_writer> output_;
 };
 
-/// Copies a range of `source` to the file of the control: by the file system, or by the server where that
-/// cannot. Errors: FILE_CLOSED, INVALID_VIEW_SIZE if the source does not have the range, FILE_LOCK_CONFLICT.
-/// Suspends.
+/// Copies a range of `source` to the file of the control: by the file system, or by the server
+/// where that cannot. Errors: FILE_CLOSED, INVALID_VIEW_SIZE if the source does not have the range,
+/// FILE_LOCK_CONFLICT. Suspends.
 [[nodiscard]] io::task<wire::nt_status> copy_range(control& c, std::shared_ptr<open> source,
                                                    wire::copy_chunk chunk);
 
@@ -60,13 +60,16 @@ using control_handler = io::task<wire::nt_status> (*)(control& c);
 [[nodiscard]] io::task<wire::nt_status> copy_chunks(control& c);               // 3.3.5.15.6
 [[nodiscard]] io::task<wire::nt_status> duplicate_extents(control& c);         // [MS-FSA] 2.1.5.10
 // ioctl_offload.cpp: copies by a token.
-[[nodiscard]] io::task<wire::nt_status> offload_read(control& c);              // [MS-FSA] 2.1.5.10.20
-[[nodiscard]] io::task<wire::nt_status> offload_write(control& c);             // [MS-FSA] 2.1.5.10.21
+// [MS-FSA] 2.1.5.10.20.
+[[nodiscard]] io::task<wire::nt_status> offload_read(control& c);
+// [MS-FSA] 2.1.5.10.21.
+[[nodiscard]] io::task<wire::nt_status> offload_write(control& c);
 // ioctl_range.cpp: ranges of a file.
 [[nodiscard]] io::task<wire::nt_status> set_sparse(control& c);
 [[nodiscard]] io::task<wire::nt_status> set_zero_data(control& c);
 [[nodiscard]] io::task<wire::nt_status> query_allocated_ranges(control& c);
-[[nodiscard]] io::task<wire::nt_status> query_file_regions(control& c);        // [MS-FSA] 2.1.5.10.24
+// [MS-FSA] 2.1.5.10.24.
+[[nodiscard]] io::task<wire::nt_status> query_file_regions(control& c);
 [[nodiscard]] io::task<wire::nt_status> trim_file(control& c);
 // ioctl_attributes.cpp: properties of a file.
 [[nodiscard]] io::task<wire::nt_status> get_compression(control& c);
@@ -74,7 +77,8 @@ using control_handler = io::task<wire::nt_status> (*)(control& c);
 [[nodiscard]] io::task<wire::nt_status> get_object_id(control& c);
 [[nodiscard]] io::task<wire::nt_status> enumerate_snapshots(control& c);
 [[nodiscard]] io::task<wire::nt_status> manage_stream_snapshots(control& c);
-[[nodiscard]] io::task<wire::nt_status> mark_handle(control& c);               // [MS-FSA] 2.1.5.10.19
+// [MS-FSA] 2.1.5.10.19.
+[[nodiscard]] io::task<wire::nt_status> mark_handle(control& c);
 // ioctl_volume.cpp: the volume, and the file as one of it.
 [[nodiscard]] io::task<wire::nt_status> get_ntfs_volume_data(control& c);
 [[nodiscard]] io::task<wire::nt_status> read_file_usn_data(control& c);

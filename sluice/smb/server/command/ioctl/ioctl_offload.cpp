@@ -1,6 +1,7 @@
-// Copies by a token ([MS-FSA] 2.1.5.10.20 and 21): one request makes a token for a range, another writes it.
-// Windows leaves such copies to the storage. Here, the data of a token are those of an open file: the file
-// must have the same content when they are written, and the open must still be there.
+// Copies by a token ([MS-FSA] 2.1.5.10.20 and 21): one request makes a token for a range, another
+// writes it. Windows leaves such copies to the storage. Here, the data of a token are those of an
+// open file: the file must have the same content when they are written, and the open must still be
+// there.
 
 #include <algorithm>
 
@@ -38,7 +39,8 @@ constexpr std::uint32_t chunk_bytes_max = wire::copy_chunk_limits{}.chunk_bytes_
         std::chrono::duration_cast<std::chrono::nanoseconds>(end.time_since_epoch()).count());
 }
 
-// The open that a token was made through: an open of the same user, which may still read the same content.
+// The open that a token was made through: an open of the same user, which may still read the same
+// content.
 [[nodiscard]] io::task<std::shared_ptr<open>> find_source(control& c, offload_source from) {
     std::shared_ptr<open> one = c.r.host().opens.find(from.file);
     if (one == nullptr or not one->is_live() or one->is_pipe() or one->is_directory()) co_return nullptr;
@@ -52,8 +54,9 @@ constexpr std::uint32_t chunk_bytes_max = wire::copy_chunk_limits{}.chunk_bytes_
     co_return is_same ? std::move(one) : nullptr;
 }
 
-// Copies one part after the other. Within one file, ranges may overlap: then it begins at the end where no
-// part is overwritten before it is copied. Returns how much was copied, in the order of the range.
+// Copies one part after the other. Within one file, ranges may overlap: then it begins at the end
+// where no part is overwritten before it is copied. Returns how much was copied, in the order of
+// the range.
 struct progress {
     nt_status status = nt_status::success;
     std::uint64_t bytes = 0;
