@@ -27,13 +27,13 @@ int code(const result<T>& of) noexcept {
 
 class host_short_names : public testing::Test {
 protected:
-    host_short_names() : folder(std::filesystem::current_path().string()) { reopen(); }
+    host_short_names() : root(std::filesystem::current_path().string()) { reopen(); }
 
     void reopen(const host_volume_options& options = {.short_names = true}) {
         opened.reset();
-        opened = host_volume::open(*multiplexer, folder.path(), options).value();
+        opened = host_volume::open(*multiplexer, root.path(), options).value();
     }
-    void put(const std::string& name) const { folder.write(name, "content"); }
+    void put(const std::string& name) const { root.write(name, "content"); }
     [[nodiscard]] node_ptr at(std::string_view path) { return opened->find(path, follow_links::yes).value(); }
     [[nodiscard]] int find_code(std::string_view path) { return code(opened->find(path, follow_links::yes)); }
     [[nodiscard]] std::string short_name_of(std::string_view path) {
@@ -43,7 +43,7 @@ protected:
         return code(at(path)->names()->set_alternate_name(short_name(name)));
     }
     [[nodiscard]] bool has_record() {
-        const auto directory = io::path_handle::open({}, folder.path()).value();
+        const auto directory = io::path_handle::open({}, root.path()).value();
         return io::xattr_bytes(directory, short_names_attribute).has_value();
     }
     [[nodiscard]] std::vector<std::string> listed_short_names() {
@@ -54,7 +54,7 @@ protected:
         return found;
     }
 
-    io::test_directory folder;
+    io::test_directory root;
     std::unique_ptr<io::io_multiplexer> multiplexer = io::make_epoll_multiplexer().value();
     std::unique_ptr<host_volume> opened;
 };
@@ -64,7 +64,7 @@ TEST_F(host_short_names, follow_changes_of_other_processes) {
     EXPECT_EQ(at("LONGNA~1")->path(), "Long name a");
     put("Long name b");
     EXPECT_EQ(at("longna~2")->path(), "Long name b");
-    std::filesystem::rename(folder.path_of("Long name b"), folder.path_of("Other name"));
+    std::filesystem::rename(root.path_of("Long name b"), root.path_of("Other name"));
     EXPECT_EQ(find_code("LONGNA~2"), ENOENT);
     EXPECT_EQ(at("OTHERN~1")->path(), "Other name");
     put("LONGNA~1");
@@ -92,7 +92,7 @@ TEST_F(host_short_names, are_stored_only_if_files_compete) {
     EXPECT_TRUE(has_record());
     EXPECT_THAT(at("")->attached()->extended_attributes().value(), IsEmpty());
     // Also after a restart, and without the other file.
-    std::filesystem::remove(folder.path_of("Long name b"));
+    std::filesystem::remove(root.path_of("Long name b"));
     reopen();
     EXPECT_EQ(short_name_of("Long name a"), "LONGNA~2");
 }

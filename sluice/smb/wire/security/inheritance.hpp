@@ -24,14 +24,15 @@ struct new_object {
 /// (docs/decisions/0023-acl-inheritance.md).
 ///
 /// Invariants, for the DACL and the SACL alike:
-///   1. A given list takes precedence. A given null list stays null. A list that is marked as a default is
-///      used only if nothing is inherited.
-///   2. Inherited entries follow those of a given list only if the parent's list is marked as inherited
-///      automatically, and the given list is not protected. Only then they are marked as inherited.
-///   3. Entries that the creator's list has inherited from elsewhere are dropped, or, if it is protected,
-///      become its own.
-///   4. An entry that is in force names no "creator" and no generic right. If descendants inherit it as well,
-///      it is stored twice: once in force, and once as it was, to be inherited only.
+///   1. A given list takes precedence. A given null list stays null. A list that is marked as a
+///      default is used only if nothing is inherited.
+///   2. Inherited entries follow those of a given list only if the parent's list is marked as
+///      inherited automatically, and the given list is not protected. Only then they are marked as
+///      inherited.
+///   3. Entries that the creator's list has inherited from elsewhere are dropped, or, if it is
+///      protected, become its own.
+///   4. An entry that is in force names no "creator" and no generic right. If descendants inherit it
+///      as well, it is stored twice: once in force, and once as it was, to be inherited only.
 ///   5. An entry for types of objects is not inherited: files have no such type.
 ///   6. The entries of each source keep their order.
 ///
