@@ -117,7 +117,7 @@ TEST_F(impersonation, a_listing_gives_security_descriptors_only_of_files_that_th
         const auto made = behind->create(name, {}).value();
         ASSERT_EQ(code(made->attached()->set_security(std::array<std::byte, 4>{})), 0);
     }
-    ASSERT_EQ(::chmod(directory.path_of("public/secret").c_str(), 0600), 0);
+    ASSERT_EQ(::chmod(scratch.path_of("public/secret").c_str(), 0600), 0);
     const auto directory = account->find("public", follow_links::yes).value();
     const auto listing = directory->children()->list().value();
     std::map<std::string, int> codes;

@@ -31,8 +31,8 @@ struct new_object {
 ///      inherited.
 ///   3. Entries that the creator's list has inherited from elsewhere are dropped, or, if it is
 ///      protected, become its own.
-///   4. An entry that is in force names no "creator" and no generic right. If descendants inherit it
-///      as well, it is stored twice: once in force, and once as it was, to be inherited only.
+///   4. An entry that is in force names no "creator" and no generic right. If descendants inherit
+///      it as well, it is stored twice: once in force, and once as it was, to be inherited only.
 ///   5. An entry for types of objects is not inherited: files have no such type.
 ///   6. The entries of each source keep their order.
 ///
