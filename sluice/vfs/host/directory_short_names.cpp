@@ -108,7 +108,9 @@ void directory_short_names::claim_first_free(const entries_by_number& record,
     for (std::uint32_t index = 0; index != files_.size(); ++index)
         if (files_[index].how == by_none and generates(files_[index]))
             rest.push_back({.first = short_name_for(files_[index].name, 0), .index = index});
-    std::ranges::stable_sort(rest, {}, [](const competitor& each) { return each.first.view(); });
+    // The index keeps equal ones in order.
+    std::ranges::sort(rest, {},
+                      [](const competitor& each) { return std::pair(each.first.view(), each.index); });
     for (auto group = rest.begin(); group != rest.end();) {
         const auto end = std::find_if(group, rest.end(),
                                       [&](const competitor& each) { return each.first != group->first; });
@@ -116,8 +118,8 @@ void directory_short_names::claim_first_free(const entries_by_number& record,
         if (not has_hash and end - group > 1) {
             for (competitor& each : std::ranges::subrange(group, end))
                 each.born = born(files_[each.index].name);
-            std::stable_sort(group, end,
-                             [](const competitor& a, const competitor& b) { return a.born < b.born; });
+            std::ranges::sort(group, end, {},
+                              [](const competitor& each) { return std::pair(each.born, each.index); });
         }
         for (const competitor& each : std::ranges::subrange(group, end))
             claim_from(each.index, has_hash ? plain_short_name_attempts : 0);
@@ -158,8 +160,8 @@ short_name_record directory_short_names::record() const {
         if (own.has_hash or std::ranges::binary_search(used_up_, number))
             found.entries.push_back({.number = number, .what = kind::used_up});
     }
-    std::ranges::stable_sort(found.entries, {}, [](const short_name_record::entry& each) {
-        return std::tuple(each.number, each.what, each.attempt);
+    std::ranges::sort(found.entries, {}, [](const short_name_record::entry& each) {
+        return std::tuple(each.number, each.what, each.attempt, each.name.view());
     });
     return found;
 }
