@@ -138,6 +138,7 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
     configuration.hides_unreadable = share.hide_unreadable;
     configuration.users = share.users;
     configuration.read_only_users = share.read_only_users;
+    configuration.auditors = share.auditors;
     if (share.encrypt) configuration.encryption = smb::server::protection::required;
     return configuration;
 }
@@ -191,6 +192,7 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
         share.hide_unreadable = share.hide_unreadable or options.hide_unreadable;
         share.read_only_users.insert(share.read_only_users.end(), options.read_only_users.begin(),
                                      options.read_only_users.end());
+        share.auditors.insert(share.auditors.end(), options.auditors.begin(), options.auditors.end());
     }
     return options;
 }
@@ -221,6 +223,7 @@ void report_unknown_users(const serve_options& options, user_database& users, sm
         std::ranges::copy_if(share.read_only_users, std::back_inserter(named), [](std::string_view name) {
             return not equal_ignoring_case(name, std::string_view("guest"));
         });
+        named.insert(named.end(), share.auditors.begin(), share.auditors.end());
         for (const std::string& name : named)
             if (not users.find(name, {}))
                 log.write(smb::server::event_severity::warning, "a share names an unknown user",

@@ -42,6 +42,12 @@ void add_access_options(command_syntax command, serve_options& options) {
         .add_flag("--hide-unreadable", options.hide_unreadable,
                   "omit files from listings that the user may not read (access-based enumeration)")
         .group(heading);
+    command
+        .add_option("--auditor", options.auditors,
+                    "let this user read and change audit lists, SACLs (repeatable)")
+        .one_value_each_time()
+        .value_name("NAME")
+        .group(heading);
     command.add_flag("--guest", options.guest, "accept anonymous logons, unsigned and unencrypted")
         .group(heading);
     command

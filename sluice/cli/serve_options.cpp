@@ -72,6 +72,7 @@ private:
     reader.take("hide-unreadable", share.hide_unreadable);
     reader.take("user", share.users);
     reader.take("read-only-user", share.read_only_users);
+    reader.take("auditor", share.auditors);
     reader.take("offload", share.offloads);
     reader.take("overlay", share.image.overlay);
     reader.take("journal", share.image.journal);
@@ -109,6 +110,7 @@ void read_signing_algorithms(table_reader& reader, serve_options& options) {
     reader.take("read-only", options.read_only);
     reader.take("read-only-user", options.read_only_users);
     reader.take("hide-unreadable", options.hide_unreadable);
+    reader.take("auditor", options.auditors);
     reader.take("offload", options.offload);
     reader.take("encrypt", options.encrypt);
     reader.take("no-signing", options.no_signing);

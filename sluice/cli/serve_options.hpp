@@ -22,6 +22,7 @@ struct share_options {
     bool offloads = false;  // no call of its file system runs on an event loop
     std::vector<std::string> users;
     std::vector<std::string> read_only_users;
+    std::vector<std::string> auditors;
     image_options image;  // for disk images only
 };
 
@@ -45,6 +46,7 @@ struct serve_options {
     bool read_only = false;
     std::vector<std::string> read_only_users;  // in addition to those that a share names
     bool hide_unreadable = false;
+    std::vector<std::string> auditors;  // in addition to those that a share names
     bool encrypt = false;
     bool no_signing = false;
     // Names or comma lists; none: the server's default.

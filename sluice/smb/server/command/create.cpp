@@ -37,7 +37,7 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
 }
 
 // Rules that do not depend on the file ([MS-SMB2] 3.3.5.9, [MS-FSA] 2.1.5.1).
-[[nodiscard]] nt_status check(const wire::create_args& args) noexcept {
+[[nodiscard]] nt_status check(const request& r, const wire::create_args& args) noexcept {
     if (args.impersonation_level > wire::impersonation_level::delegate)
         return nt_status::bad_impersonation_level;
     if (args.disposition > wire::create_disposition::overwrite_if) return nt_status::invalid_parameter;
@@ -55,9 +55,10 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     if (args.desired_access == wire::access_mask::none or
         wire::without(args.desired_access, access_known) != wire::access_mask::none)
         return nt_status::access_denied;
-    // Audit lists belong to the host's administrator, who has no session here.
-    if (wire::has(args.desired_access, wire::access_mask::access_system_security))
-        return nt_status::privilege_not_held;
+    // This right comes with a privilege, whatever the file's descriptor says ([MS-FSA]
+    // 2.1.5.1.2.1).
+    const bool audits = wire::has(args.desired_access, wire::access_mask::access_system_security);
+    if (audits and not r.tree->audits) return nt_status::privilege_not_held;
     return check_attributes(args.file_attributes);
 }
 
@@ -267,7 +268,7 @@ io::task<nt_status> serve_create(request& r) {
         io::task<nt_status> running = serve_reconnect(r, *args, *wanted);
         co_return co_await std::move(running);
     }
-    if (const nt_status refused = check(*args); refused != nt_status::success) co_return refused;
+    if (const nt_status refused = check(r, *args); refused != nt_status::success) co_return refused;
     // There are no snapshots.
     if (args->contexts.timewarp) co_return nt_status::object_name_not_found;
     auto name = parse_file_name(args->name, r.host().opens.memory(r.connection().home().number));

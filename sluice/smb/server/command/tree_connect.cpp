@@ -95,6 +95,12 @@ namespace {
     return flags;
 }
 
+// Audit lists are files' metadata, and so not of read-only shares.
+[[nodiscard]] bool may_audit(const tree& fresh, const user_identity& user) noexcept {
+    return wire::has(fresh.access_max, wire::access_mask::write_dac) and is_known(user) and
+           is_named(fresh.target->configuration().auditors, user.name);
+}
+
 }  // namespace
 
 io::task<nt_status> serve_tree_connect(request& r) {
@@ -120,6 +126,7 @@ io::task<nt_status> serve_tree_connect(request& r) {
     fresh->target = wanted;
     fresh->counted = std::move(counted);
     fresh->access_max = access_max_of(*wanted, by.user);
+    fresh->audits = may_audit(*fresh, by.user);
     fresh->requires_encryption = wanted->configuration().encryption == protection::required;
     if (const nt_status refused = impersonate(r, *fresh); refused != nt_status::success) {
         r.answer.discard();

@@ -44,13 +44,15 @@ void find_directory(const accessor& by, std::string_view path, lookup_result& fo
 
 using given_security = std::optional<wire::security_descriptor>;
 
-// The descriptor that a CREATE gives. To set an audit list takes a privilege that no user has here;
-// without it, the list is inherited.
-[[nodiscard]] std::expected<given_security, nt_status> security_in(const wire::create_args& args) {
+// The descriptor that a CREATE gives. To set an audit list takes a privilege; without it, the list
+// is inherited.
+[[nodiscard]] std::expected<given_security, nt_status> security_in(const accessor& by,
+                                                                   const wire::create_args& args) {
     const auto& bytes = args.contexts.security_descriptor;
     if (not bytes) return std::nullopt;
     auto decoded = wire::decode_security_descriptor(*bytes);
     if (not decoded) return std::unexpected(nt_status::invalid_security_descr);
+    if (by.tree.audits) return *std::move(decoded);
     if (decoded->sacl) return std::unexpected(nt_status::privilege_not_held);
     decoded->control = wire::without(decoded->control, wire::descriptor_control::sacl_present |
                                                            wire::descriptor_control::sacl_defaulted |
@@ -200,7 +202,7 @@ std::expected<created_node, nt_status> create_node(const accessor& by, const wir
     created_node made;
     vfs::node_ptr file;  // the file of a stream, if both are new
     if (wanted.directory != nullptr) {
-        const auto given = security_in(args);
+        const auto given = security_in(by, args);
         if (not given) return std::unexpected(given.error());
         auto fresh = create_file(by, args, wanted);
         if (not fresh) return std::unexpected(status_of(fresh.error()));

@@ -148,7 +148,7 @@ io::task<opening::step> opening::look_up(create_round& round) noexcept {
         .may_create = may_create(),
         .needs_rights = args_.disposition != create_disposition::create or not name_.stream.empty()};
     if (name_.stream.empty()) {
-        asked.soon = data_access_of(wire::mapped_for_files(args_.desired_access));
+        asked.soon = data_access_of(desired());
         asked.soon.write = asked.soon.write or overwrites();
     }
     round.begin_lookup();
@@ -356,12 +356,23 @@ io::task<opening::step> opening::create(create_round& round) noexcept {
     co_return joined;
 }
 
+// Without those that a privilege gives.
+access_mask opening::desired() const noexcept {
+    return without(wire::mapped_for_files(args_.desired_access), access_mask::access_system_security);
+}
+
+access_mask opening::privileged() const noexcept {
+    const access_mask asked = args_.desired_access & access_mask::access_system_security;
+    ENSURE(asked == access_mask::none or r_.tree->audits, "a privilege that is asked for was checked");
+    return asked;
+}
+
 access_mask opening::creator_rights() const noexcept {
-    access_mask rights = wire::mapped_for_files(args_.desired_access);
+    access_mask rights = desired();
     if (wire::has(rights, access_mask::maximum_allowed))
         rights = without(rights, access_mask::maximum_allowed) | r_.tree->access_max;
     ENSURE(wire::has(r_.tree->access_max, rights), "an open is granted what its tree allows");
-    return rights;
+    return rights | privileged();
 }
 
 // The key of a new file may still be that of a file whose removal has just ended: then it waits for

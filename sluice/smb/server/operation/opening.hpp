@@ -92,6 +92,8 @@ private:
     [[nodiscard]] bool looks_in_any_case() noexcept;
     [[nodiscard]] wire::access_mask creator_rights() const noexcept;
     [[nodiscard]] bool may_share_new_stream(file_state& file) const noexcept;
+    [[nodiscard]] wire::access_mask desired() const noexcept;
+    [[nodiscard]] wire::access_mask privileged() const noexcept;
     [[nodiscard]] step fail(wire::nt_status why) noexcept;
     [[nodiscard]] step refused_creation(wire::nt_status why) noexcept;
     [[nodiscard]] wire::nt_status begin_open() noexcept;

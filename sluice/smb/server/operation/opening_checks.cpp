@@ -16,7 +16,7 @@ using wire::nt_status;
 nt_status opening::check_share() noexcept {
     ENSURE(fresh_ == nullptr and found_.node == nullptr, "the share is checked before the first round");
     const access_mask most = r_.tree->access_max;
-    access_mask wanted = without(wire::mapped_for_files(args_.desired_access), access_mask::maximum_allowed);
+    access_mask wanted = without(desired(), access_mask::maximum_allowed);
     if (wants(create_options::delete_on_close)) wanted |= access_mask::delete_object;
     if (wire::has(most, wanted)) return nt_status::success;
     explain(wanted);
@@ -51,7 +51,7 @@ void opening::explain(access_mask wanted) const {
 
 nt_status opening::authorise() noexcept {
     const access_mask allowed = found_.allowed;
-    access_mask wanted = wire::mapped_for_files(args_.desired_access);
+    access_mask wanted = desired();
     if (wire::has(wanted, access_mask::maximum_allowed)) {
         access_mask most = allowed;
         const bool is_read_only = found_.status.kind == vfs::node_kind::file and
@@ -66,7 +66,7 @@ nt_status opening::authorise() noexcept {
         return nt_status::access_denied;
     }
     ENSURE(wire::has(r_.tree->access_max, wanted), "an open is granted what its tree allows");
-    granted_ = wanted;
+    granted_ = wanted | privileged();
     if (wants(create_options::delete_on_close) and not wire::has(granted_, access_mask::delete_object))
         return nt_status::access_denied;
     return check_read_only();
@@ -121,7 +121,7 @@ nt_status opening::check_creation() noexcept {
     }
     if (not wants(create_options::delete_on_close)) return nt_status::success;
     if (wire::has(args_.file_attributes, wire::file_attributes::read_only)) return nt_status::cannot_delete;
-    const access_mask wanted = wire::mapped_for_files(args_.desired_access);
+    const access_mask wanted = desired();
     const bool may_delete = wire::has_any(wanted, access_mask::delete_object | access_mask::maximum_allowed);
     return may_delete ? nt_status::success : nt_status::access_denied;
 }
