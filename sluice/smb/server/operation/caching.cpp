@@ -73,7 +73,7 @@ struct demand {
     const lease* const its = by->in_file(held).lease.get();
     if (its == nullptr or its == &holder) return its == &holder;
     return not its->is_oplock() and
-           is_of_cache(held, holder, {.key = its->who().key, .user = by->counted.client()});
+           is_of_cache(held, holder, {.key = its->who().key, .user = &by->counted.client()});
 }
 
 }  // namespace

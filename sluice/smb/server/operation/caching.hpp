@@ -14,7 +14,7 @@ namespace sluice::smb::server {
 /// their leases do not conflict ([MS-FSA] 2.1.4.12, oplock keys). Guests are not one user.
 struct cache_identity {
     wire::lease_key key{};
-    client_reference user;
+    const client_reference* user = nullptr;  // not null: that of an open or session
 };
 
 /// An open about to be made, as far as it concerns those who cache the file.

@@ -125,13 +125,13 @@ std::shared_ptr<lease> find_lease(const request& r, const wire::create_args& arg
 
 std::optional<cache_identity> cache_of(const request& r, const wire::create_args& args) noexcept {
     if (args.oplock_level != oplock_level::lease or not args.contexts.lease) return std::nullopt;
-    return cache_identity{.key = args.contexts.lease->key, .user = r.session->admitted.client};
+    return cache_identity{.key = args.contexts.lease->key, .user = &r.session->admitted.client};
 }
 
 bool is_of_cache(const file_section& held, const lease& of, const cache_identity& cache) noexcept {
     ENSURE(held.is_of(*of.file), "the leases of one file are compared");
     if (of.is_oplock() or of.opens.empty() or of.who().key != cache.key) return false;
-    return cache.user and cache.user.is_user() and of.opens.front()->counted.client() == cache.user;
+    return *cache.user and cache.user->is_user() and of.opens.front()->counted.client() == *cache.user;
 }
 
 bool caches_handle(const file_section& held, const open& one) noexcept {
