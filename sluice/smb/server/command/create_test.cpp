@@ -119,7 +119,7 @@ class auditing : public create_command {
 protected:
     auditing()
         : create_command([](server::server_configuration& rules) { rules.shares.back().auditors = {"U"}; }) {
-        where_.admit({"u", "v"});
+        where_.admit(std::vector<std::string>{"u", "v"});
     }
     static wire::create_args for_audit_list() {
         auto how = polite_client::for_everything();

@@ -65,7 +65,7 @@ TEST_F(oplock_break_command, is_answered_with_the_level_that_it_acknowledges) {
 // Two clients with leases of everything.
 class two_leases : public command_test {
 protected:
-    two_leases() : other_(where_, 2) { where_.admit({"u", "v"}); }
+    two_leases() : other_(where_, 2) { where_.admit(std::vector<std::string>{"u", "v"}); }
 
     static constexpr auto all = lease_state::read | lease_state::write | lease_state::handle;
     static wire::create_args with_key(std::byte key) {

@@ -124,7 +124,7 @@ TEST_F(offloaded_copy, ends_with_the_lifetime_of_the_token) {
 }
 
 TEST_F(offloaded_copy, is_for_the_user_of_the_token_alone) {
-    where_.admit({"u", "v"});
+    where_.admit(std::vector<std::string>{"u", "v"});
     const auto token = token_of(source, {.length = 512}).token;
     for (const auto& [user, outcome] :
          {std::pair{"v", nt_status::invalid_token}, std::pair{"u", nt_status::success}}) {
