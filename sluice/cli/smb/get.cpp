@@ -283,7 +283,7 @@ void add_get(command_syntax app) {
                                    .group("Client")
                                    .example("sluice get smb://alice@server/docs/report.pdf")
                                    .example("sluice get -r --resume smb://alice@server/photos/2026");
-    get.add_option("URL", arguments->url, "smb://[[DOMAIN;]USER@]HOST[:PORT]/SHARE/PATH").required();
+    add_remote_url(get, arguments->url);
     get.add_option("TARGET", arguments->target, "local file or directory [default: current directory]");
     get.add_flag("-r,--recursive", arguments->how.is_recursive, "copy directories recursively");
     get.add_flag("--resume", arguments->how.resumes, "skip files that are complete; continue partial ones");

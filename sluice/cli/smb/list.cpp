@@ -109,7 +109,7 @@ void add_ls(command_syntax app) {
     const command_syntax ls = app.add_subcommand("ls", "list a directory on an SMB server")
                                   .group("Client")
                                   .example("sluice ls -l smb://alice@server/photos");
-    ls.add_option("URL", arguments->url, "smb://[[DOMAIN;]USER@]HOST[:PORT]/SHARE/PATH").required();
+    add_remote_url(ls, arguments->url);
     ls.add_flag("-l,--long", arguments->is_long, "show attributes, size, and modification time");
     ls.add_flag("-R,--recursive", arguments->is_recursive, "list subdirectories recursively");
     add_remote_options(ls, arguments->remote);
@@ -121,7 +121,7 @@ void add_cat(command_syntax app) {
     const command_syntax cat = app.add_subcommand("cat", "write a file from an SMB server to standard output")
                                    .group("Client")
                                    .example("sluice cat smb://alice@server/logs/today | tail");
-    cat.add_option("URL", arguments->url, "smb://[[DOMAIN;]USER@]HOST[:PORT]/SHARE/PATH").required();
+    add_remote_url(cat, arguments->url);
     add_remote_options(cat, arguments->remote);
     cat.on_call([arguments] { run_cat(*arguments); });
 }

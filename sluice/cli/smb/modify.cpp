@@ -73,7 +73,7 @@ void add_rm(command_syntax app) {
     const command_syntax rm = app.add_subcommand("rm", "remove files from an SMB server")
                                   .group("Client")
                                   .example("sluice rm -r smb://alice@server/backup/2019");
-    rm.add_option("URL", arguments->url, "smb://[[DOMAIN;]USER@]HOST[:PORT]/SHARE/PATH").required();
+    add_remote_url(rm, arguments->url);
     rm.add_flag("-r,--recursive", arguments->is_recursive, "remove directories and their contents");
     add_remote_options(rm, arguments->remote);
     rm.on_call([arguments] { run_rm(*arguments); });
@@ -84,7 +84,7 @@ void add_mkdir(command_syntax app) {
     const command_syntax mkdir = app.add_subcommand("mkdir", "create a directory on an SMB server")
                                      .group("Client")
                                      .example("sluice mkdir -p smb://alice@server/backup/2026/11");
-    mkdir.add_option("URL", arguments->url, "smb://[[DOMAIN;]USER@]HOST[:PORT]/SHARE/PATH").required();
+    add_remote_url(mkdir, arguments->url);
     mkdir.add_flag("-p,--parents", arguments->makes_parents,
                    "create missing parents; succeed if the directory exists");
     add_remote_options(mkdir, arguments->remote);

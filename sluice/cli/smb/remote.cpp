@@ -41,6 +41,10 @@ io::task<void> leave_politely(std::span<const std::unique_ptr<connection>> all, 
 
 }  // namespace
 
+void add_remote_url(command_syntax command, std::string& url) {
+    command.add_option("URL", url, "smb://[[DOMAIN;]USER@]HOST[:PORT]/SHARE/PATH").required();
+}
+
 void add_remote_options(command_syntax command, remote_options& options) {
     command
         .add_option("--password-file", options.password_file,

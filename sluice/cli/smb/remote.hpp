@@ -26,6 +26,8 @@ struct remote_options {
     unsigned channels = 1;
 };
 void add_remote_options(command_syntax command, remote_options& options);
+/// Adds the operand that names a file or directory on a server.
+void add_remote_url(command_syntax command, std::string& url);
 
 /// A connection to a share according to the command line. Prints the reason and leaves on failure.
 class remote_share {
