@@ -39,9 +39,10 @@ outcome let_unruly_clients_live(std::uint64_t seed, const loops_world_options& h
 }
 
 loops_world_options adversarial(std::uint64_t seed) {
-    return {.seed = seed,
-            .network = io::simulation_options::adversarial(seed),
-            .slowness = {.chance = seed % 2 == 0 ? 0U : 200U}};
+    return {
+        .seed = seed,
+        .network = io::simulation_options::adversarial(seed),
+        .shares = {{.calls = calls_run(seed / 2 % 3), .slowness = {.chance = seed % 2 == 0 ? 0U : 200U}}}};
 }
 
 TEST(server_on_simulated_loops, repeats_its_actions_with_the_same_seed) {
