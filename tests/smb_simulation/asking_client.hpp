@@ -10,6 +10,7 @@
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/smb/wire/create/create.hpp"
 #include "sluice/smb/wire/file/close.hpp"
+#include "sluice/smb/wire/file/oplock_break.hpp"
 #include "sluice/smb/wire/file/read.hpp"
 #include "sluice/smb/wire/file/set_info.hpp"
 #include "sluice/smb/wire/file/write.hpp"

@@ -59,7 +59,9 @@ smb::server::share_configuration loops_world::make_share(const simulated_share& 
     }
     workers_.push_back(std::make_unique<simulated_workers>(scheduler_, how.workers, "worker of " + how.name));
     const auto domain = make_domain(how, *workers_.back());
-    auto in_memory = std::make_unique<vfs::memory_volume>(*loops_.front(), clock_);
+    // The keys of files contain the number of the volume.
+    auto in_memory = std::make_unique<vfs::memory_volume>(
+        *loops_.front(), clock_, vfs::memory_volume_options{.serial = workers_.size()});
     in_memory->set_domain(domain);
     slow_calls_options slowness = how.slowness;
     slowness.is_hang_over = &is_hang_over_;

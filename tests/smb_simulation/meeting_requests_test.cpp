@@ -28,10 +28,11 @@ using wire::nt_status;
 // Two connections with a moment that both wait for.
 struct meeting {
     meeting(loops_world& in, std::uint16_t first, std::uint16_t second, std::uint64_t seed)
-        : one(in, first, seed * 2), other(in, second, seed * 2 + 1), begins(in.clients_loop()) {}
+        : one(in, first, seed * 2), other(in, second, seed * 2 + 1), begins(in.clients_loop()), is_bound(in.clients_loop()) {}
     scripted_client one;
     scripted_client other;
     script_signal begins;
+    script_signal is_bound;
 };
 
 using script = io::task<void> (*)(meeting& at);
@@ -65,6 +66,8 @@ io::task<void> carry_out_transactions(meeting& at) {
     const bool has_joined = co_await std::move(joining);
     EXPECT_TRUE(has_joined);
     at.begins.give();
+    io::task<void> until_bound = at.is_bound.wait();
+    co_await std::move(until_bound);
     for (unsigned i = 0; i != pipes; ++i) {
         io::task<scripted_client::open_file> opening = at.one.create("srvsvc");
         const scripted_client::open_file pipe = co_await std::move(opening);
@@ -92,6 +95,7 @@ io::task<void> read_pipes(meeting& at) {
     io::task<bool> binding = at.other.join_session_of(at.one);
     const bool is_bound = co_await std::move(binding);
     EXPECT_TRUE(is_bound);
+    at.is_bound.give();
     io::task<void> listening = at.other.listen();
     co_await std::move(listening);
 }

@@ -53,7 +53,7 @@ private:
 ///
 /// Requests are encoded at once and sent by the next answer_to() or flush(). Thread safety: the
 /// clients' loop.
-class scripted_client : public simulated_client {
+class scripted_client final : public simulated_client {
 public:
     /// `number` determines its address and its GUID.
     scripted_client(loops_world& in, std::uint16_t number, std::uint64_t seed = 1);

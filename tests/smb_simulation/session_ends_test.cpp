@@ -106,14 +106,23 @@ TEST(session_on_simulated_loops, has_no_open_after_the_logon_that_names_it_while
 // --- one client, two dialects
 // -------------------------------------------------------------------------------------------------------------
 
-io::task<void> try_to_log_on(scripted_client& by, unsigned& successes) {
+struct two_logons {
+    explicit two_logons(io::io_multiplexer& loop) : are_over(loop) {}
+    script_signal are_over;
+    std::vector<std::unique_ptr<scripted_client>> connections;
+    unsigned ended = 0;
+    unsigned successes = 0;
+};
+
+io::task<void> try_to_log_on(two_logons& of, scripted_client& by) {
     io::task<void> pausing = by.pause(30us);
     co_await std::move(pausing);
-    io::task<bool> joining = by.join();
-    const bool has_joined = co_await std::move(joining);
-    successes += has_joined;
-    io::task<void> staying = by.pause(1000us);
-    co_await std::move(staying);
+    io::task<bool> logging_on = by.log_on_again(0);
+    const bool has_logged_on = co_await std::move(logging_on);
+    of.successes += has_logged_on;
+    if (++of.ended == 2) of.are_over.give();
+    io::task<void> until_over = of.are_over.wait();
+    co_await std::move(until_over);
     by.leave();
 }
 
@@ -121,16 +130,16 @@ TEST(session_on_simulated_loops, is_refused_if_its_client_logs_on_with_another_d
     for (const std::uint64_t seed : testing_by_simulation::seeds(100)) {
         const testing_by_simulation::replayable here(seed);
         loops_world simulated(calm(seed));
-        std::vector<std::unique_ptr<scripted_client>> connections;
-        unsigned successes = 0;
+        std::unique_ptr<two_logons> of;
         simulated.run([&] {
+            of = std::make_unique<two_logons>(simulated.clients_loop());
             for (std::uint64_t i = 0; i != 2; ++i) {
-                connections.push_back(std::make_unique<scripted_client>(simulated, 1, seed * 2 + i));
-                if (i == 1) connections.back()->offer_newest_dialect();
-                simulated.clients().spawn(try_to_log_on(*connections.back(), successes));
+                of->connections.push_back(std::make_unique<scripted_client>(simulated, 1, seed * 2 + i));
+                if (i == 1) of->connections.back()->offer_newest_dialect();
+                simulated.clients().spawn(try_to_log_on(*of, *of->connections.back()));
             }
         });
-        EXPECT_EQ(successes, 1U);
+        EXPECT_EQ(of->successes, 1U);
         if (testing::Test::HasFailure()) return;
     }
 }
@@ -143,6 +152,7 @@ struct channels_of_client {
     explicit channels_of_client(io::io_multiplexer& loop) : is_bound(loop) {}
     script_signal is_bound;
     std::vector<std::unique_ptr<scripted_client>> all;
+    std::unique_ptr<scripted_client> other;  // another client
     std::size_t bound = 0;
     wire::file_id shared{};  // an open that all channels use
     unsigned refused = 0;    // opens of another client after the LOGOFF
@@ -167,7 +177,8 @@ io::task<void> use_channel(channels_of_client& of, std::size_t number, std::uint
         {.offset_bytes = 0, .length_bytes = 10, .flags = wire::lock_flags::exclusive});
     std::vector<std::uint64_t> asked;
     for (std::uint64_t i = 0; i != 40; ++i) {
-        switch ((i + number + seed) % 4) {
+        const std::uint64_t kind = (i + number + seed) % 4;
+        switch (kind) {
             case 0:
                 asked.push_back(by.send_create(name_of(i % files_of_session), scripted_client::alone()));
                 break;
@@ -185,7 +196,7 @@ io::task<void> use_channel(channels_of_client& of, std::size_t number, std::uint
         }
         io::task<bool> sending = by.flush();
         if (not co_await std::move(sending)) break;
-        if (i % 4 != 3) continue;
+        if (kind != 3) continue;
         // The directory is watched until the end.
         const std::uint64_t opening = asked.back();
         io::task<nt_status> waiting = by.answer_to(opening);
@@ -219,8 +230,8 @@ io::task<void> bind_late(channels_of_client& of) {
     by.leave();
 }
 
-io::task<void> log_off_with_channels(channels_of_client& of, scripted_client& other, loops_world& simulated,
-                                     std::uint64_t seed) {
+io::task<void> log_off_with_channels(channels_of_client& of, loops_world& simulated, std::uint64_t seed) {
+    of.all.push_back(std::make_unique<scripted_client>(simulated, std::uint16_t{1}, seed * 8));
     scripted_client& by = *of.all.front();
     io::task<bool> joining = by.join();
     const bool has_joined = co_await std::move(joining);
@@ -228,9 +239,14 @@ io::task<void> log_off_with_channels(channels_of_client& of, scripted_client& ot
     io::task<scripted_client::open_file> opening = by.create("shared");
     const scripted_client::open_file opened = co_await std::move(opening);
     of.shared = opened.file;
+    // Not before: the server closes connections that have no session for long.
+    for (std::size_t i = 1; i != 5; ++i)
+        of.all.push_back(std::make_unique<scripted_client>(simulated, std::uint16_t{1}, seed * 8 + i));
     for (std::size_t i = 1; i != 4; ++i)
         simulated.clients().spawn(use_channel(of, i, seed));
     simulated.clients().spawn(bind_late(of));
+    of.other = std::make_unique<scripted_client>(simulated, std::uint16_t{2}, seed);
+    scripted_client& other = *of.other;
     io::task<bool> arriving = other.join();
     const bool has_arrived = co_await std::move(arriving);
     EXPECT_TRUE(has_arrived);
@@ -252,13 +268,9 @@ io::task<void> log_off_with_channels(channels_of_client& of, scripted_client& ot
 void log_off_during_requests(const loops_world_options& how) {
     loops_world simulated(how);
     std::unique_ptr<channels_of_client> of;
-    std::unique_ptr<scripted_client> other;
     simulated.run([&] {
         of = std::make_unique<channels_of_client>(simulated.clients_loop());
-        for (std::uint64_t i = 0; i != 5; ++i)
-            of->all.push_back(std::make_unique<scripted_client>(simulated, 1, how.seed * 8 + i));
-        other = std::make_unique<scripted_client>(simulated, 2, how.seed);
-        simulated.clients().spawn(log_off_with_channels(*of, *other, simulated, how.seed));
+        simulated.clients().spawn(log_off_with_channels(*of, simulated, how.seed));
     });
     EXPECT_EQ(of->refused, 0U) << "an open of a session that has ended excludes another";
     EXPECT_GT(of->answered, 10U);

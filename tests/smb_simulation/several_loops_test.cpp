@@ -54,7 +54,7 @@ TEST(server_on_simulated_loops, repeats_its_actions_with_the_same_seed) {
         EXPECT_EQ(first.switches, second.switches);
         EXPECT_NE(let_unruly_clients_live(seed + 100, adversarial(seed + 100)).digest, first.digest);
         EXPECT_GT(first.switches, 100U) << "threads alternated";
-        EXPECT_GT(first.successes, 20U) << "clients connected and succeeded";
+        EXPECT_GT(first.successes, 10U) << "clients connected and succeeded";
     }
 }
 

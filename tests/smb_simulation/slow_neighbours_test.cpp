@@ -34,14 +34,15 @@ constexpr auto reply_time_max = 20ms;
 /// the rounds.
 class prompt_client {
 public:
-    prompt_client(loops_world& in, std::uint16_t number) : world_(in), client_(in, number) {}
+    prompt_client(loops_world& in, std::uint16_t number)
+        : world_(in), client_(in, number), prefix_(std::to_string(number) + " ") {}
 
     [[nodiscard]] io::task<void> live(std::string share, unsigned rounds) {
         io::task<bool> joining = client_.join(share);
         const bool has_joined = co_await std::move(joining);
         EXPECT_TRUE(has_joined);
         for (unsigned i = 0; i != rounds and not testing::Test::HasFailure(); ++i) {
-            io::task<void> doing = do_round("quick " + std::to_string(i));
+            io::task<void> doing = do_round(prefix_ + std::to_string(i));
             co_await std::move(doing);
             io::task<void> pausing = client_.pause(1000us);
             co_await std::move(pausing);
@@ -103,6 +104,7 @@ private:
 
     loops_world& world_;
     scripted_client client_;
+    std::string prefix_;  // of the names of its files
     unsigned rounds_ = 0;
 };
 
