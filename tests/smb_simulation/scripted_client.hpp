@@ -65,6 +65,8 @@ public:
     [[nodiscard]] io::task<bool> join_session_of(const scripted_client& first);
     /// Negotiates and logs on; the session with the ID `previous_session`, if any, ends. Suspends.
     [[nodiscard]] io::task<bool> log_on_again(std::uint64_t previous_session);
+    /// Gives a signal before the last request of a logon is sent.
+    void signal_proof(script_signal& by) noexcept { proves_ = &by; }
     /// Connects to a share. Suspends.
     [[nodiscard]] io::task<bool> use(std::string_view share);
     /// Offers SMB 3.1.1 instead of 3.0.2. Before it negotiates.
@@ -150,6 +152,9 @@ public:
 private:
     void take_message(const smb::wire::message_view& message) override;
     void adjust(smb::wire::header& header) override;
+    void before_proof() override {
+        if (proves_ != nullptr) proves_->give();
+    }
     void acknowledge(const smb::wire::message_view& message);
 
     loops_world& world_;
@@ -160,6 +165,7 @@ private:
     std::uint64_t cancelled_ = 0;
     unsigned breaks_ = 0;
     bool acknowledges_ = true;
+    script_signal* proves_ = nullptr;
 };
 
 }  // namespace sluice::smb_simulation

@@ -33,11 +33,11 @@ constexpr std::size_t files_of_session = 20;
     return "f" + std::to_string(file);
 }
 
-// Opens all files alone. Returns how many of them were refused.
-io::task<unsigned> open_all_alone(scripted_client& by) {
+// Opens files alone, as many as `files_of_session`. Returns how many of them were refused.
+io::task<unsigned> open_all_alone(scripted_client& by, std::size_t first = 0) {
     std::vector<std::uint64_t> asked;
     for (std::size_t i = 0; i != files_of_session; ++i)
-        asked.push_back(by.send_create(name_of(i), scripted_client::alone()));
+        asked.push_back(by.send_create(name_of(first + i), scripted_client::alone()));
     unsigned refused = 0;
     for (const std::uint64_t each : asked) {
         io::task<nt_status> waiting = by.answer_to(each);
@@ -50,36 +50,53 @@ io::task<unsigned> open_all_alone(scripted_client& by) {
 // --- a session that ends on two loops at once
 // -------------------------------------------------------------------------------------------------------------
 
-io::task<void> log_off_some_time(scripted_client& by, script_signal& is_open) {
+// So many that their end takes long: the last one is the last to end.
+constexpr std::size_t many_files = 10 * files_of_session;
+
+// Both ends of the session.
+struct two_ends {
+    explicit two_ends(loops_world& in, std::uint64_t seed)
+        : before(in, 1, seed), again(in, 1, seed + 1000), is_open(in.clients_loop()), proves(in.clients_loop()) {
+        again.signal_proof(proves);
+    }
+    scripted_client before;
+    scripted_client again;
+    script_signal is_open;
+    script_signal proves;
+    unsigned refused = 0;  // files that are still open after the logon that ends the session
+};
+
+io::task<void> log_off_soon(two_ends& of) {
+    scripted_client& by = of.before;
     io::task<bool> joining = by.join();
     const bool has_joined = co_await std::move(joining);
     EXPECT_TRUE(has_joined);
-    io::task<unsigned> opening = open_all_alone(by);
-    const auto refused = co_await std::move(opening);
-    EXPECT_EQ(refused, 0U);
-    is_open.give();
-    io::task<void> pausing = by.pause(300us);
-    co_await std::move(pausing);
-    const std::uint64_t logging_off = by.send(command::logoff, wire::logoff_args{});
-    io::task<nt_status> waiting = by.answer_to(logging_off);
-    (void)co_await std::move(waiting);  // the other logon may have ended the session before
+    for (std::size_t first = 0; first != many_files; first += files_of_session) {
+        io::task<unsigned> opening = open_all_alone(by, first);
+        const auto refused = co_await std::move(opening);
+        EXPECT_EQ(refused, 0U);
+    }
+    of.is_open.give();
+    io::task<void> until_proof = of.proves.wait();
+    co_await std::move(until_proof);
+    io::task<nt_status> logging_off = by.call(command::logoff, wire::logoff_args{});
+    (void)co_await std::move(logging_off);  // the other logon may have ended the session before
     by.leave();
 }
 
-// Returns how many files of the previous session are still open after the logon that ends it.
-io::task<void> replace_session(scripted_client& by, const scripted_client& previous, script_signal& is_open,
-                               unsigned& refused) {
-    io::task<void> until_open = is_open.wait();
+io::task<void> replace_session(two_ends& of) {
+    scripted_client& by = of.again;
+    io::task<void> until_open = of.is_open.wait();
     co_await std::move(until_open);
-    io::task<bool> logging_on = by.log_on_again(previous.session());
+    io::task<bool> logging_on = by.log_on_again(of.before.session());
     const bool has_logged_on = co_await std::move(logging_on);
     EXPECT_TRUE(has_logged_on);
     io::task<bool> connecting = by.use("files");
     const bool is_connected = co_await std::move(connecting);
     EXPECT_TRUE(is_connected);
-    io::task<unsigned> opening = open_all_alone(by);
-    const unsigned came_too_early = co_await std::move(opening);
-    refused += came_too_early;
+    io::task<unsigned> opening = open_all_alone(by, many_files - files_of_session);
+    const unsigned refused = co_await std::move(opening);
+    of.refused = refused;
     by.leave();
 }
 
@@ -87,18 +104,13 @@ TEST(session_on_simulated_loops, has_no_open_after_the_logon_that_names_it_while
     for (const std::uint64_t seed : testing_by_simulation::seeds(60)) {
         const testing_by_simulation::replayable here(seed);
         loops_world simulated(calm(seed));
-        std::unique_ptr<scripted_client> before;
-        std::unique_ptr<scripted_client> again;
-        std::unique_ptr<script_signal> is_open;
-        unsigned refused = 0;
+        std::unique_ptr<two_ends> of;
         simulated.run([&] {
-            is_open = std::make_unique<script_signal>(simulated.clients_loop());
-            before = std::make_unique<scripted_client>(simulated, 1, seed);
-            again = std::make_unique<scripted_client>(simulated, 1, seed + 1000);
-            simulated.clients().spawn(log_off_some_time(*before, *is_open));
-            simulated.clients().spawn(replace_session(*again, *before, *is_open, refused));
+            of = std::make_unique<two_ends>(simulated, seed);
+            simulated.clients().spawn(log_off_soon(*of));
+            simulated.clients().spawn(replace_session(*of));
         });
-        EXPECT_EQ(refused, 0U);
+        EXPECT_EQ(of->refused, 0U);
         if (testing::Test::HasFailure()) return;
     }
 }

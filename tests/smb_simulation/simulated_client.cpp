@@ -234,6 +234,7 @@ io::task<bool> simulated_client::authenticate(wire::session_setup_flags how) {
         }
         const auto* const next = std::get_if<auth::step_continue>(&step);
         if (next == nullptr) co_return false;
+        if (round == 1) before_proof();
         put(command::session_setup,
             wire::session_setup_args{
                 .flags = how, .previous_session_id = previous_session_id_, .security_blob = next->token});
