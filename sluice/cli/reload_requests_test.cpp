@@ -15,8 +15,11 @@ class reloads : public testing::Test {
 protected:
     static serve_options options_of(std::vector<std::string> paths) {
         serve_options options;
-        for (std::string& each : paths)
-            options.shares.push_back({.name = each, .path = std::move(each)});
+        for (std::string& each : paths) {
+            auto& share = options.shares.emplace_back();
+            share.name = each;
+            share.path = std::move(each);
+        }
         return options;
     }
     reload_requests::actions actions() {
