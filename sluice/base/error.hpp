@@ -17,7 +17,8 @@ namespace sluice {
 class error {
 public:
     static constexpr int no_descriptor = -1;
-    static constexpr unsigned noted_paths = 256;       // the number of remembered failures with a path
+    static constexpr unsigned noted_paths = 256;       // the number of remembered
+                                                       // failures with a path
     static constexpr unsigned noted_path_bytes = 248;  // a longer path keeps only its end
 
     /// `operation` must be a string literal or otherwise outlive the error.

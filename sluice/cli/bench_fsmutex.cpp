@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "sluice/cli/commands.hpp"
-#include "sluice/cli/contest/benchmark_subjects.hpp"
 #include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/lock_benchmark/benchmark_subjects.hpp"
 #include "sluice/io/path/path_handle.hpp"
 #include "sluice/io/path/volume_status.hpp"
 
@@ -26,7 +26,7 @@ using lock_benchmark::benchmark_subject;
 using lock_benchmark::cell;
 
 struct fsmutex_arguments {
-    std::string folder;
+    std::string directory;
     std::vector<unsigned> waiters{1, 2, 4, 8};
     std::vector<unsigned> entities{1, 2, 4, 8};
     std::string which = "both";
@@ -78,7 +78,7 @@ std::vector<benchmark_subject> chosen(const fsmutex_arguments& arguments) {
 
 void measure(const fsmutex_arguments& arguments, const benchmark_subject& who, const cell& where,
              measured& into) {
-    lock_benchmark::round round(who, where, arguments.folder);
+    lock_benchmark::round round(who, where, arguments.directory);
     const auto begin = std::chrono::steady_clock::now();
     const auto done = round.run_for(std::chrono::milliseconds(arguments.milliseconds));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -162,7 +162,7 @@ void print_table(const char* title, const std::vector<cell>& cells, bool is_disj
 
 void print_tables(const fsmutex_arguments& arguments, std::string_view volume, const std::vector<cell>& cells,
                   const std::vector<benchmark_subject>& who, const results& all) {
-    fmt::print("{} ({}), {} CPUs; the median of {} repeats of {} ms\n", arguments.folder, volume,
+    fmt::print("{} ({}), {} CPUs; the median of {} repeats of {} ms\n", arguments.directory, volume,
                ::sysconf(_SC_NPROCESSORS_ONLN), arguments.repeats, arguments.milliseconds);
     for (const bool is_disjoint : {false, true}) {
         if (std::none_of(cells.begin(), cells.end(),
@@ -183,12 +183,12 @@ void run_fsmutex(const fsmutex_arguments& arguments) {
         fmt::print(stderr, "sluice bench fsmutex: {}\n", why);
         leave(code);
     };
-    const auto folder = io::path_handle::open(arguments.folder);
-    if (not folder) fail(folder.error().message(), exit_code::failure);
-    const auto volume = io::volume_of(*folder);
+    const auto directory = io::path_handle::open(arguments.directory);
+    if (not directory) fail(directory.error().message(), exit_code::failure);
+    const auto volume = io::volume_of(*directory);
     if (not volume) fail(volume.error().message(), exit_code::failure);
-    if (::access(arguments.folder.c_str(), W_OK | X_OK) != 0)
-        fail(arguments.folder + ": cannot create a file in this directory", exit_code::failure);
+    if (::access(arguments.directory.c_str(), W_OK | X_OK) != 0)
+        fail(arguments.directory + ": cannot create a file in this directory", exit_code::failure);
     const std::vector<benchmark_subject> who = chosen(arguments);
     if (who.empty()) fail("--only matches no subject", exit_code::usage);
     const std::vector<cell> cells = cells_of(arguments);
@@ -210,7 +210,8 @@ void add_bench_fsmutex(command_syntax bench) {
         bench.add_subcommand("fsmutex", "measure cross-process locks on a file system")
             .example("sluice bench fsmutex --only memory_map --only robust /dev/shm");
     const auto arguments = std::make_shared<fsmutex_arguments>();
-    fsmutex.add_option("DIRECTORY", arguments->folder, "directory on the file system to measure").required();
+    fsmutex.add_option("DIRECTORY", arguments->directory, "directory on the file system to measure")
+        .required();
     fsmutex.add_flag("--json", arguments->json, "print JSON lines instead of tables");
     fsmutex.add_option("--waiters", arguments->waiters, "numbers of processes")
         .value_name("N,...")

@@ -19,8 +19,8 @@ enum class exit_code : int {
     lock_cannot_create = 73,  // the file cannot be created
 };
 
-/// Ends the running command with `code`; a command that simply returns ends with success. Call it from the
-/// command's callback, when everything the command owns has been released.
+/// Ends the running command with `code`; a command that simply returns ends with success. Call it
+/// from the command's callback, when everything the command owns has been released.
 [[noreturn]] void leave(exit_code code);
 
 }  // namespace sluice::cli

@@ -40,13 +40,13 @@ private:
     std::string text_;
 };
 
-/// Reads a password from standard input: from a terminal after asking for it, without showing it; from a
-/// pipe, its first line. If the input ends early, returns the part before its end. Exits the program if the
-/// password is longer than secret_text::bytes_max.
+/// Reads a password from standard input: from a terminal after asking for it, without showing it;
+/// from a pipe, its first line. If the input ends early, returns the part before its end. Exits the
+/// program if the password is longer than secret_text::bytes_max.
 [[nodiscard]] secret_text ask_password(const std::string& prompt);
 
-/// Reads the first line of a file. Errors: those of open(2) and read(2); EMSGSIZE for a line that is too
-/// long; ENODATA for an empty file.
+/// Reads the first line of a file. Errors: those of open(2) and read(2); EMSGSIZE for a line that
+/// is too long; ENODATA for an empty file.
 [[nodiscard]] result<secret_text> password_in_file(const std::string& path);
 
 }  // namespace sluice::cli

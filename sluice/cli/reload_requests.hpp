@@ -17,8 +17,8 @@ namespace sluice::cli {
 void call_file_system_of(const std::string& path) noexcept;
 
 /// The requests to reload the configuration. Reading it, and opening a share, may hang with a file
-/// system, which must not stop a loop. So threads of its own read it and call the file system of each
-/// share first, for a limited time; then the loop reloads what answers.
+/// system, which must not stop a loop. So threads of its own read it and call the file system of
+/// each share first, for a limited time; then the loop reloads what answers.
 ///
 /// One reload is in progress at a time; requests during it are merged into one after it.
 /// Loop-owned. Allocates: two threads and one for each share, per request.

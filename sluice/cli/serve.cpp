@@ -259,9 +259,9 @@ struct users_result {
     const serve_options& options) {
     if (options.advertise.empty())
         return [listening = addresses_for(options, usual_port)] { return own_interfaces(listening); };
-    auto told = parse_advertised(options.advertise);
-    if (not told) fail(told.error());
-    return [always = *std::move(told)] { return always; };
+    auto advertised = parse_advertised(options.advertise);
+    if (not advertised) fail(advertised.error());
+    return [always = *std::move(advertised)] { return always; };
 }
 
 // Binds the given addresses. Without a port, binds the default port if permitted.
@@ -394,8 +394,8 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
     std::_Exit(1);
 }
 
-// Workers may still close files, which uses the volumes and posts to the loop. If they do not end, the
-// deadline ends the process.
+// Workers may still close files, which uses the volumes and posts to the loop. If they do not end,
+// the deadline ends the process.
 void wait_for_workers(const share_domains& domains, io::io_multiplexer& loop, stop_deadline& deadline) {
     deadline.begin();
     while (domains.are_busy())

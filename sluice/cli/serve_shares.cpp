@@ -39,13 +39,13 @@ namespace {
             {.name = path, .options = share.image, .is_written = is_written(options, share)});
     if (share.image != image_options{})
         return std::unexpected(path + ": not a disk image, which is required for" + text_of(share.image));
-    auto folder = vfs::host_volume::open(from.loop, path,
-                                         {.read_only = read_only,
-                                          .domains = &from.domains.table(),
-                                          .offload_always = share.offloads or options.offload});
-    if (not folder) return std::unexpected(folder.error().message());
-    from.domains.add(share.name, **folder);
-    return *std::move(folder);
+    auto directory = vfs::host_volume::open(from.loop, path,
+                                            {.read_only = read_only,
+                                             .domains = &from.domains.table(),
+                                             .offload_always = share.offloads or options.offload});
+    if (not directory) return std::unexpected(directory.error().message());
+    from.domains.add(share.name, **directory);
+    return *std::move(directory);
 }
 
 // The configuration of a share, without the volume.

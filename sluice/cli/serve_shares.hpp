@@ -26,8 +26,9 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
 
 /// Opens all shares of the options. Blocks: for their file systems.
 [[nodiscard]] opened_shares open_shares(const serve_options& options, const share_sources& from);
-/// Opens those shares again whose paths are not in `silent`. The others stay as the server has them, and
-/// those that it does not have are not served; the log names both. Blocks: for the file systems that answer.
+/// Opens those shares again whose paths are not in `silent`. The others stay as the server has
+/// them, and those that it does not have are not served; the log names both. Blocks: for the file
+/// systems that answer.
 [[nodiscard]] opened_shares reopen_shares(const serve_options& options,
                                           const std::vector<std::string>& silent,
                                           const smb::server::smb_server& server, const share_sources& from);

@@ -12,7 +12,8 @@
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/vfs/fs_domain.hpp"
 
-// A processor that several threads share: calls take long because others run, not because of a disk.
+// A processor that several threads share: calls take long because others run, not because of a
+// disk.
 
 namespace sluice::vfs {
 namespace {

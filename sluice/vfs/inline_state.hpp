@@ -16,9 +16,10 @@ enum class call_policy : std::uint8_t {
 
 /// Whether the calls of a domain may run on a loop now.
 ///
-/// Invariant: after offload_always(), and the end of every become_inline() that has begun before it, calls
-/// are not inline: each of the two changes its word and then reads, or overwrites, the other one. Atomic: any
-/// thread. Atomics: sync::real_atomics, or those that explore the interleavings.
+/// Invariant: after offload_always(), and the end of every become_inline() that has begun before
+/// it, calls are not inline: each of the two changes its word and then reads, or overwrites, the
+/// other one.
+/// Atomic: any thread. Atomics: sync::real_atomics, or those that explore the interleavings.
 template <class Atomics>
 class basic_inline_state {
 public:
@@ -32,7 +33,8 @@ public:
     [[nodiscard]] bool may_change() const noexcept { return is_changeable(policy()); }
 
     void offload_always() noexcept {
-        policy_.store(call_policy::never_inline, std::memory_order_seq_cst);  // pairs with become_inline()
+        // Pairs with become_inline().
+        policy_.store(call_policy::never_inline, std::memory_order_seq_cst);
         is_inline_.store(false, std::memory_order_seq_cst);
     }
     void offload() noexcept { is_inline_.store(false, std::memory_order_relaxed); }

@@ -30,7 +30,7 @@ void expect_right() {
 }
 
 // --- the phase of an open, and its entry in the table of repeated CREATEs
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 // A CREATE completes its open and makes it eligible, as opening::run and replay_table::place::keep
 // do, while two others end the open.
@@ -79,7 +79,7 @@ TEST(flag_pairs, open_is_finished_once_and_leaves_no_entry_for_repeated_creates)
 }
 
 // --- where the calls of a domain run
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 // One thread finds that calls are quick, another that a call has blocked, and the configuration is
 // changed to offload them always.

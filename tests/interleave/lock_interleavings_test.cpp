@@ -61,7 +61,8 @@ private:
         if (granted_.is_set()) wake_all_on(&granted_);
     }
 
-    // serve_lock(): one section that takes the lock or queues for it, and one that leaves the queue.
+    // serve_lock(): one section that takes the lock or queues for it, and one that leaves the
+    // queue.
     void lock() {
         byte_range_locks::waiter place{.wanted = wanted_by(*waiting_), .granted = &granted_};
         step();

@@ -68,10 +68,10 @@ class SlowShares(unittest.TestCase):
         self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="sluice-slow-shares-"))
         self.cleanup.callback(shutil.rmtree, self.scratch, ignore_errors=True)
         self.scratch.chmod(0o755)
-        self.fast = self.folder("fast")
-        self.state = self.folder("state")
+        self.fast = self.directory("fast")
+        self.state = self.directory("state")
 
-    def folder(self, name):
+    def directory(self, name):
         path = self.scratch / name
         self.make_usable(path)
         return path
@@ -167,7 +167,7 @@ class SlowShares(unittest.TestCase):
         file = client.open("before")
         hung.set("hang")
         time.sleep(1.2)  # the kernel forgets the attributes of the root
-        server.configure({**shares, "new": self.folder("new")}, "after")
+        server.configure({**shares, "new": self.directory("new")}, "after")
         server.reload()
         for _ in range(20):
             client.stat(file)
@@ -182,7 +182,7 @@ class SlowShares(unittest.TestCase):
         self.assert_ends(server)
 
     def test_sighup_ten_times_a_second_disturbs_no_client(self):
-        shares = {"fast": self.fast, "other": self.folder("other")}
+        shares = {"fast": self.fast, "other": self.directory("other")}
         server = self.serve(shares)
         is_over = threading.Event()
 

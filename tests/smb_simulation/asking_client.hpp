@@ -128,7 +128,7 @@ public:
         pollfd one{.fd = socket_.native().descriptor, .events = POLLIN, .revents = 0};
         return ::poll(&one, 1, 0) == 1;
     }
-    void hang_up() { EXPECT_TRUE(socket_.close()); }
+    void close_connection() { EXPECT_TRUE(socket_.close()); }
 
 private:
     void take_message(const smb::wire::message_view& message) override {

@@ -71,7 +71,8 @@ private:
     std::uint64_t frame_begin_ = 0;
     std::vector<open_name> files_;
     std::set<std::uint64_t> registers_asked_;          // message IDs of CREATEs
-    std::set<std::uint64_t> waiting_;                  // async IDs of requests that have no final reply
+    std::set<std::uint64_t> waiting_;                  // async IDs of requests
+                                                       // that have no final reply
     std::map<std::uint64_t, std::uint64_t> async_of_;  // by message ID
     std::vector<smb::wire::oplock_break_args> acknowledgements_;
     unsigned successes_ = 0;
@@ -88,9 +89,10 @@ public:
         std::uint64_t seed = 1;
         std::size_t number = 1;  // determines its GUID and its address
         std::size_t channels = 1;
-        unsigned requests = 60;                 // per channel
-        bool is_polite = true;                  // ends properly, and acknowledges each break
-        std::chrono::seconds stays_at_most{0};  // how long it stays, whatever it waits for; 0: until the end
+        unsigned requests = 60;  // per channel
+        bool is_polite = true;   // ends properly, and acknowledges each break
+        // How long it stays, whatever it waits for; 0: until the end.
+        std::chrono::seconds stays_at_most{0};
         std::function<io::socket_handle()> dial{};
     };
 

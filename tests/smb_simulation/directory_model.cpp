@@ -207,13 +207,12 @@ private:
 
 namespace {
 
-// A CLOSE that deletes has two effects, which others may see one after the other: opens are refused,
-// and the name goes. The first one becomes an operation of its own.
+// A CLOSE that deletes has two effects, which others may see one after the other: opens are
+// refused, and the name goes. The first one becomes an operation of its own.
 [[nodiscard]] history with_dispositions_of_closes(const history& all) {
     history both = all;
     for (const operation_seen& each : all) {
-        const bool deletes =
-            each.what == operation_seen::kind::close and all[each.open].deletes_on_close;
+        const bool deletes = each.what == operation_seen::kind::close and all[each.open].deletes_on_close;
         if (not deletes) continue;
         both.push_back(each);
         both.back().what = operation_seen::kind::dispose;

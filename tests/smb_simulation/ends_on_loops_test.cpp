@@ -29,7 +29,7 @@ using wire::nt_status;
 constexpr wire::share_access shared_by_all{7};
 
 // --- many opens
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 // As many as a session may have, but for a few: the other clients have the same user.
 constexpr std::uint64_t many = server::limits::opens_per_session_max - 64;
@@ -84,7 +84,7 @@ TEST(session_on_several_loops, with_as_many_opens_as_it_may_have_ends_while_othe
 }
 
 // --- channels
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 [[nodiscard]] bool is_over(nt_status status) {
     return status == nt_status::user_session_deleted or status == nt_status::network_name_deleted;

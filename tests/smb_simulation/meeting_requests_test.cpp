@@ -28,7 +28,10 @@ using wire::nt_status;
 // Two connections with a moment that both wait for.
 struct meeting {
     meeting(loops_world& in, std::uint16_t first, std::uint16_t second, std::uint64_t seed)
-        : one(in, first, seed * 2), other(in, second, seed * 2 + 1), begins(in.clients_loop()), is_bound(in.clients_loop()) {}
+        : one(in, first, seed * 2),
+          other(in, second, seed * 2 + 1),
+          begins(in.clients_loop()),
+          is_bound(in.clients_loop()) {}
     scripted_client one;
     scripted_client other;
     script_signal begins;
@@ -49,7 +52,7 @@ void let_meet(std::uint64_t seed, std::uint16_t second_client, script of_one, sc
 }
 
 // --- TRANSCEIVE and READ on one pipe
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 constexpr unsigned pipes = 4;
 
@@ -109,7 +112,7 @@ TEST(pipe_on_simulated_loops, gives_the_answer_of_a_transaction_to_that_and_not_
 }
 
 // --- CANCEL and UNLOCK of a LOCK that waits
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 [[nodiscard]] std::uint64_t send_lock(scripted_client& by, const wire::file_id& file, wire::lock_flags how) {
     const auto element = wire::encode_lock_element({.offset_bytes = 0, .length_bytes = 10, .flags = how});

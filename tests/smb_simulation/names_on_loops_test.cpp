@@ -27,16 +27,16 @@ using wire::nt_status;
 constexpr wire::share_access shared_by_all{7};
 
 // A directory with files, each with another byte as its content, and a directory in it, "inner".
-class served_folder {
+class served_directory {
 public:
-    served_folder() {
+    served_directory() {
         std::filesystem::create_directories(path_ / "inner" / "d");
         for (const char* const name : {"a", "b", "inner/a", "inner/c", "inner/d/x", "inner/d/y"})
             std::ofstream(path_ / name) << static_cast<char>('0' + files_++);
     }
-    served_folder(const served_folder&) = delete;
-    served_folder& operator=(const served_folder&) = delete;
-    ~served_folder() { std::filesystem::remove_all(path_); }
+    served_directory(const served_directory&) = delete;
+    served_directory& operator=(const served_directory&) = delete;
+    ~served_directory() { std::filesystem::remove_all(path_); }
 
     /// Returns the contents of all files below it, sorted.
     [[nodiscard]] std::string contents() const {
@@ -92,15 +92,15 @@ void rename_at_random(asking_client& by, const std::vector<std::string>& names, 
 }
 
 TEST(nested_shares_on_several_loops, lose_no_file_to_renames_that_cross) {
-    served_folder folder;
+    served_directory directory;
     const std::vector<std::string> outer{"a",        "b",           "e",        "e\\c",
                                          "inner",    "inner\\a",    "inner\\b", "inner\\c",
                                          "inner\\d", "inner\\d\\x", "d",        "d\\x"};
     const std::vector<std::string> inner{"a", "b", "c", "d", "e", "d\\x", "d\\y", "e\\x"};
     std::array<unsigned, 4> renamed{};
     {
-        server_on_loops served(3,
-                               [&](io::io_multiplexer& loop, clock_source&) { return folder.shares(loop); });
+        server_on_loops served(
+            3, [&](io::io_multiplexer& loop, clock_source&) { return directory.shares(loop); });
         std::vector<std::function<void()>> clients;
         for (std::uint16_t i = 0; i != 4; ++i)
             clients.emplace_back([&, i] {
@@ -111,15 +111,15 @@ TEST(nested_shares_on_several_loops, lose_no_file_to_renames_that_cross) {
             });
         served.serve(std::move(clients));
     }
-    const std::string left = folder.contents();
-    EXPECT_EQ(left.size(), folder.files()) << left;
+    const std::string left = directory.contents();
+    EXPECT_EQ(left.size(), directory.files()) << left;
     EXPECT_EQ(std::ranges::adjacent_find(left), left.end()) << "a file exists twice: " << left;
     EXPECT_GT(renamed[0] + renamed[2], 10U);
     EXPECT_GT(renamed[1] + renamed[3], 10U);
 }
 
 // --- streams
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 // Writes to its own byte of a stream, whose writes read and change the whole stream.
 void write_own_byte(server_on_loops& served, std::uint16_t number, bool& has_streams) {
@@ -149,9 +149,10 @@ void change_attributes(server_on_loops& served, std::uint16_t number) {
 }
 
 TEST(streams_on_several_loops, keep_each_write_during_writes_of_others_and_changes_of_attributes) {
-    served_folder folder;
+    served_directory directory;
     std::array<bool, 2> have_streams{};
-    server_on_loops served(3, [&](io::io_multiplexer& loop, clock_source&) { return folder.shares(loop); });
+    server_on_loops served(3,
+                           [&](io::io_multiplexer& loop, clock_source&) { return directory.shares(loop); });
     served.serve({[&] { write_own_byte(served, 1, have_streams[0]); },
                   [&] { write_own_byte(served, 2, have_streams[1]); },
                   [&] { change_attributes(served, 3); }});

@@ -131,8 +131,8 @@ public:
     }
     /// Returns the message after its header, for a READ or a control.
     [[nodiscard]] const std::vector<std::byte>& last_message() const noexcept { return last_message_; }
-    /// Receives replies and breaks until the server ends the connection, or fall_silent() is called;
-    /// then closes it. Suspends.
+    /// Receives replies and breaks until the server ends the connection, or fall_silent() is
+    /// called; then closes it. Suspends.
     [[nodiscard]] io::task<void> listen();
     void fall_silent();
     /// Waits for a random time of less than `most`. Suspends.

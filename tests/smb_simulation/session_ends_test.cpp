@@ -48,7 +48,7 @@ io::task<unsigned> open_all_alone(scripted_client& by, std::size_t first = 0) {
 }
 
 // --- a session that ends on two loops at once
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 // So many that their end takes long: the last one is the last to end.
 constexpr std::size_t many_files = 10 * files_of_session;
@@ -56,7 +56,10 @@ constexpr std::size_t many_files = 10 * files_of_session;
 // Both ends of the session.
 struct two_ends {
     explicit two_ends(loops_world& in, std::uint64_t seed)
-        : before(in, 1, seed), again(in, 1, seed + 1000), is_open(in.clients_loop()), proves(in.clients_loop()) {
+        : before(in, 1, seed),
+          again(in, 1, seed + 1000),
+          is_open(in.clients_loop()),
+          proves(in.clients_loop()) {
         again.signal_proof(proves);
     }
     scripted_client before;
@@ -116,7 +119,7 @@ TEST(session_on_simulated_loops, has_no_open_after_the_logon_that_names_it_while
 }
 
 // --- one client, two dialects
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 struct two_logons {
     explicit two_logons(io::io_multiplexer& loop) : are_over(loop) {}
@@ -157,7 +160,7 @@ TEST(session_on_simulated_loops, is_refused_if_its_client_logs_on_with_another_d
 }
 
 // --- LOGOFF during requests on other channels
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 // The channels of one client, one of which logs off.
 struct channels_of_client {
@@ -300,7 +303,7 @@ TEST(session_on_simulated_loops, ends_during_create_write_lock_watch_and_bind_on
 }
 
 // --- durable opens that are claimed when they expire
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 constexpr std::uint32_t kept_ms = 1;
 

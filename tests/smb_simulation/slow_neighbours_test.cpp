@@ -104,12 +104,12 @@ private:
 
     loops_world& world_;
     scripted_client client_;
-    std::string prefix_;  // of the names of its files
+    std::string prefix_;  // its files have names that begin with it
     unsigned rounds_ = 0;
 };
 
 // --- file systems that hang
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 // Opens files, and leaves after a minute, whether there are replies or not.
 io::task<void> use_hung_share(scripted_client& by, std::string share, unsigned& answered) {
@@ -175,7 +175,7 @@ TEST(share_that_hangs_on_simulated_loops, delays_no_client_of_another_share_if_t
 }
 
 // --- a client that reads nothing
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 // Caches a file, asks for many bytes, and reads none of them, so that the break of its cache cannot
 // be sent either.

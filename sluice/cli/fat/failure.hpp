@@ -16,8 +16,8 @@ namespace sluice::cli {
 /// Returns "what: reason".
 [[nodiscard]] std::string fat_message(const error& why, const std::string& what);
 
-/// Returns "/a/b" for the path "a/b" of a volume, safe for a terminal. Names from an image are printed
-/// through this or terminal_text() only.
+/// Returns "/a/b" for the path "a/b" of a volume, safe for a terminal. Names from an image are
+/// printed through this or terminal_text() only.
 [[nodiscard]] std::string shown(const std::string& path);
 
 /// Returns the value, or leaves with "what: why".

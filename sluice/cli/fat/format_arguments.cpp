@@ -77,7 +77,7 @@ void describe(const fat::format_plan& plan) {
                shape.cluster_bytes, shape.serial >> 16, shape.serial & 0xffff);
 }
 
-void add_format_options(command_syntax command, format_arguments& arguments) {
+void add_format_options(command_syntax command, format_arguments& arguments, const char* serial_help) {
     command.add_option("--type", arguments.bits, "FAT type: 12, 16, 32 [default: by size]")
         .one_of({12, 16, 32})
         .value_name("BITS")
@@ -98,11 +98,8 @@ void add_format_options(command_syntax command, format_arguments& arguments) {
         .group("Format");
     command.add_option("--reserved", arguments.reserved, "sectors before the first FAT").group("Format");
     command.add_option("--label", arguments.label, "volume label, at most 11 characters").value_name("LABEL");
-    const option_syntax serial = command
-                                     .add_option("--serial", arguments.serial,
-                                                 "volume serial number, in hexadecimal [default: random]")
-                                     .value_name("XXXX-XXXX")
-                                     .group("Format");
+    const option_syntax serial =
+        command.add_option("--serial", arguments.serial, serial_help).value_name("XXXX-XXXX").group("Format");
     (void)command
         .add_option("--serial-from", arguments.serial_from, "derive the volume serial number from TEXT")
         .value_name("TEXT")

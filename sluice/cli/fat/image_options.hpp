@@ -27,7 +27,8 @@ struct image_options {
 [[nodiscard]] std::string text_of(const image_options& options);
 
 /// Adds --overlay to a command that reads a volume as bytes.
-void add_overlay_option(command_syntax command, image_options& options);
+void add_overlay_option(command_syntax command, image_options& options,
+                        const char* what = "store changes in FILE; do not modify the image");
 /// Adds --code-page.
 void add_code_page_option(command_syntax command, image_options& options);
 /// Adds --time-zone.

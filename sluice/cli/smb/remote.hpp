@@ -81,6 +81,6 @@ private:
 [[noreturn]] void fail_remote(const char* command, const std::string& why);
 
 /// Joins "a" and "b" to "a/b"; returns "b" if the first is empty.
-[[nodiscard]] std::string joined_path(const std::string& folder, const std::string& name);
+[[nodiscard]] std::string joined_path(const std::string& directory, const std::string& name);
 
 }  // namespace sluice::cli

@@ -22,9 +22,9 @@ namespace sluice::smb::server {
 ///
 /// Invariant: a waiter that has found breaks is in the list before the end of the last break checks
 /// the list, because the waiter counts them again under the mutex of the list.
-/// Monitor: any thread; `mutex_` guards the waiters, and the count is atomic. begin() is called in the
-/// critical section that makes the decision visible. Allocates: nothing. Atomics, Mutex: sync::real_atomics
-/// and the mutex of a leaf, or what explores their interleavings.
+/// Monitor: any thread; `mutex_` guards the waiters, and the count is atomic. begin() is called in
+/// the critical section that makes the decision visible. Allocates: nothing. Atomics, Mutex:
+/// sync::real_atomics and the mutex of a leaf, or what explores their interleavings.
 template <class Atomics, class Mutex>
 class basic_pending_breaks {
 public:
@@ -33,7 +33,8 @@ public:
     basic_pending_breaks& operator=(const basic_pending_breaks&) = delete;
     ~basic_pending_breaks() { ENSURE(not any(), "every break is sent before the server is destroyed"); }
 
-    // relaxed: a caller that sees the decision sees the count, by the mutex that makes the decision visible.
+    // relaxed: a caller that sees the decision sees the count, by the mutex that makes
+    // the decision visible.
     void begin() noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
     void end() noexcept;
 
@@ -64,7 +65,8 @@ private:
 
 template <class Atomics, class Mutex>
 void basic_pending_breaks<Atomics, Mutex>::end() noexcept {
-    // release: pairs with any(). The count falls before the list is read: a later waiter finds no break.
+    // release: pairs with any(). The count falls before the list is read: a later waiter finds no
+    // break.
     const std::uint32_t before = count_.fetch_sub(1, std::memory_order_acq_rel);
     ENSURE(before != 0, "a break ends once");
     if (before != 1) return;
@@ -85,9 +87,11 @@ io::task<void> basic_pending_breaks<Atomics, Mutex>::none_left(io::io_multiplexe
 
 using pending_breaks = basic_pending_breaks<sync::real_atomics, ranked_mutex<lock_rank::leaf>>;
 
-/// One of the pending breaks: counts from its construction, in the critical section of the decision, until it
-/// is destroyed. Move-only; empty after a move, or for a server with one loop. Lifetime: `of` outlives it.
-/// Thread safety: a value of its owner, on any thread that holds no leaf mutex when it is destroyed.
+/// One of the pending breaks: counts from its construction, in the critical section of the
+/// decision, until it is destroyed. Move-only; empty after a move, or for a server with one loop.
+/// Lifetime: `of` outlives it.
+/// Thread safety: a value of its owner, on any thread that holds no leaf mutex when it is
+/// destroyed.
 class pending_break {
 public:
     pending_break() noexcept = default;

@@ -16,15 +16,16 @@ enum class open_phase : std::uint8_t {
 /// The phase of an open, and whether a repeated CREATE may still return it.
 ///
 /// Invariants:
-///   1. The phase goes from `making` to `live` to `ended`, or from `making` to `ended`. One caller of end()
-///   does not get `ended`.
-///   2. One of begin_eligibility(), which returns false, and the end_eligibility() after end(), which returns
-///   true, ends an eligibility that begins while the open ends.
+///   1. The phase goes from `making` to `live` to `ended`, or from `making` to `ended`. One caller
+///   of end() does not get `ended`.
+///   2. One of begin_eligibility(), which returns false, and the end_eligibility() after end(),
+///   which returns true, ends an eligibility that begins while the open ends.
 /// Atomic: any thread. Atomics: sync::real_atomics, or those that explore the interleavings.
 template <class Atomics>
 class basic_open_progress {
 public:
-    // acquire: a thread that finds it live sees what its CREATE has set; pairs with the releases below.
+    // acquire: a thread that finds it live sees what its CREATE has set; pairs with the releases
+    // below.
     [[nodiscard]] open_phase phase() const noexcept { return phase_.load(std::memory_order_acquire); }
     /// Returns false if it has ended before.
     [[nodiscard]] bool go_live() noexcept {

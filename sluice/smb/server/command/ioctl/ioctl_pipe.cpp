@@ -10,8 +10,8 @@ namespace sluice::smb::server {
 using wire::nt_status;
 
 io::task<nt_status> transceive_pipe(control& c) {
-    // A message of the pipe is one fragment. The room comes first: an answer that was taken out of the pipe
-    // must not be lost.
+    // A message of the pipe is one fragment. The room comes first: an answer that was taken out of
+    // the pipe must not be lost.
     const std::size_t bytes_max =
         std::min<std::size_t>(c.args.output_bytes_max, wire::rpc_fragment_bytes_sent_max);
     pool_buffer answer = c.r.answer.buffers().take(bytes_max);
