@@ -37,7 +37,6 @@
 #include "sluice/cli/watchdog_thread.hpp"
 #include "sluice/io/best_available.hpp"
 #include "sluice/io/call/sigpipe_guard.hpp"
-#include "sluice/io/path/file_status.hpp"
 #include "sluice/io/task/frame_pool.hpp"
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/smb/server/report/log_thread.hpp"
