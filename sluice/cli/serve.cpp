@@ -16,7 +16,6 @@
 #include "sluice/cli/banner.hpp"
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/exit_code.hpp"
-#include "sluice/cli/fat/image.hpp"
 #include "sluice/cli/fat/image_share.hpp"
 #include "sluice/cli/hardening/hardening.hpp"
 #include "sluice/cli/interfaces.hpp"
@@ -25,8 +24,10 @@
 #include "sluice/cli/loop_threads.hpp"
 #include "sluice/cli/proc_thread_usage.hpp"
 #include "sluice/cli/process_resources.hpp"
+#include "sluice/cli/reload_requests.hpp"
 #include "sluice/cli/serve_command_line.hpp"
 #include "sluice/cli/serve_options.hpp"
+#include "sluice/cli/serve_shares.hpp"
 #include "sluice/cli/share_domains.hpp"
 #include "sluice/cli/shared_locks.hpp"
 #include "sluice/cli/signals.hpp"
@@ -36,13 +37,11 @@
 #include "sluice/cli/watchdog_thread.hpp"
 #include "sluice/io/best_available.hpp"
 #include "sluice/io/call/sigpipe_guard.hpp"
-#include "sluice/io/path/file_status.hpp"
 #include "sluice/io/task/frame_pool.hpp"
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/smb/server/report/log_thread.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/session/user_database.hpp"
-#include "sluice/vfs/host/host_volume.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -88,73 +87,6 @@ void name_shares(std::vector<share_options>& shares) {
             share.name = fmt::format("{}-{}", wanted, number);
         taken.push_back(fold(share.name));
     }
-}
-
-using opened_shares = std::expected<std::vector<smb::server::share_configuration>, std::string>;
-
-[[nodiscard]] bool is_image(const std::string& path) {
-    std::error_code unknown;
-    return std::filesystem::exists(parse_image(path).file, unknown) and
-           not std::filesystem::is_directory(path, unknown);
-}
-
-// Returns whether any share of an image is writable: the shares have one engine.
-[[nodiscard]] bool is_written(const serve_options& options, const share_options& image) {
-    return not options.read_only and std::ranges::any_of(options.shares, [&](const share_options& each) {
-        return not each.read_only and is_image(each.path) and is_same_image(each.path, image.path);
-    });
-}
-
-// Opens a directory of the host, or a file that is a disk image.
-[[nodiscard]] std::expected<std::shared_ptr<vfs::volume>, std::string> open_volume(
-    const serve_options& options, const share_options& share, io::io_multiplexer& loop, served_images& images,
-    share_domains& domains) {
-    const std::string& path = share.path;
-    const bool read_only = share.read_only or options.read_only;
-    if (share.offloads and is_image(path))
-        return std::unexpected(path + ": 'offload' does not apply to disk images");
-    if (is_image(path))
-        return images.open({.name = path, .options = share.image, .is_written = is_written(options, share)});
-    if (share.image != image_options{})
-        return std::unexpected(path + ": not a disk image, which is required for" + text_of(share.image));
-    auto directory = vfs::host_volume::open(loop, path,
-                                            {.read_only = read_only,
-                                             .domains = &domains.table(),
-                                             .offload_always = share.offloads or options.offload});
-    if (not directory) return std::unexpected(directory.error().message());
-    domains.add(share.name, **directory);
-    return *std::move(directory);
-}
-
-// The configuration of a share, without the volume.
-[[nodiscard]] smb::server::share_configuration configuration_of(const share_options& share, bool read_only) {
-    smb::server::share_configuration configuration;
-    configuration.name = share.name;
-    configuration.comment = share.comment;
-    configuration.source = share.path + text_of(share.image);
-    configuration.is_read_only = read_only;
-    configuration.is_hidden = share.hidden or share.name.ends_with('$');
-    configuration.users = share.users;
-    if (share.encrypt) configuration.encryption = smb::server::protection::required;
-    return configuration;
-}
-
-[[nodiscard]] opened_shares open_shares(const serve_options& options, io::io_multiplexer& loop,
-                                        served_images& images, share_domains& domains,
-                                        const server_hardening& hardening) {
-    std::vector<smb::server::share_configuration> opened;
-    for (const share_options& share : options.shares) {
-        const bool read_only = share.read_only or options.read_only;
-        const auto refuse = [&](const std::string& why) {
-            return std::unexpected(fmt::format("share '{}': {}", share.name, why));
-        };
-        if (const std::string why = hardening.why_not(share, read_only); not why.empty()) return refuse(why);
-        auto volume = open_volume(options, share, loop, images, domains);
-        if (not volume) return refuse(volume.error());
-        opened.push_back(configuration_of(share, read_only));
-        opened.back().volume = *std::move(volume);
-    }
-    return opened;
 }
 
 // Returns whether NetBIOS and old clients accept this name of a computer.
@@ -217,17 +149,16 @@ void report_unknown_users(const serve_options& options, user_database& users, sm
                            {"hint", "check the spelling; 'sluice user list' lists all users"}});
 }
 
-// Carries out SIGHUP: reads users and shares from the files again. If a file has an error, the
-// running configuration stays in effect.
-void reload(smb_server& server, user_database& users, const serve_options& given, const std::string& file,
-            served_images& images, share_domains& domains, const server_hardening& hardening,
-            smb::server::event_log& log) {
+// Carries out SIGHUP with users and shares that were read from the files again. If a file has an
+// error, the running configuration stays in effect.
+void reload(smb_server& server, user_database& users, const reload_requests::outcome& found,
+            const share_sources& sources, smb::server::event_log& log) {
+    const auto& options = found.options;
     using smb::server::event_severity;
     const auto fresh_users = users.reload();
     if (not fresh_users)
         log.write(event_severity::error, "cannot reload users; keeping the current users",
                   {{"file", users.path()}, {"why", fresh_users.error().message()}});
-    const auto options = with_file(given, file);
     if (options)
         if (const auto admitted = admit(users, *options); not admitted)
             log.write(event_severity::error, "cannot apply --user; keeping the current users",
@@ -235,7 +166,7 @@ void reload(smb_server& server, user_database& users, const serve_options& given
     if (const std::size_t removed = server.end_sessions_of_removed_users(); removed != 0)
         log.write(event_severity::info, "ended sessions of removed users",
                   {{"sessions", std::to_string(removed)}});
-    auto shares = options ? open_shares(*options, server.context().loop(), images, domains, hardening)
+    auto shares = options ? reopen_shares(*options, found.silent, server, sources)
                           : opened_shares(std::unexpected(options.error()));
     if (not shares) {
         log.write(event_severity::error, "cannot reload shares; keeping the current shares",
@@ -245,6 +176,16 @@ void reload(smb_server& server, user_database& users, const serve_options& given
     server.replace_shares(*std::move(shares));
     report_unknown_users(*options, users, log);
     log.write(event_severity::info, "configuration reloaded", {});
+}
+
+[[nodiscard]] reload_requests::actions reload_actions(smb_server& server, user_database& users,
+                                                      const serve_options& given, const std::string& file,
+                                                      const share_sources& sources,
+                                                      smb::server::event_log& log) {
+    return {
+        .read = [given, file] { return with_file(given, file); },
+        .ask = call_file_system_of,
+        .reload = [&](const reload_requests::outcome& found) { reload(server, users, found, sources, log); }};
 }
 
 // Returns the Unix account, with its groups, that the user's file operations run as. It is never
@@ -461,6 +402,17 @@ void wait_for_workers(const share_domains& domains, io::io_multiplexer& loop, st
     io::sync_wait(loop, smb::server::next_turn(loop));
 }
 
+[[nodiscard]] smb::server::event_severity least_severity(const serve_options& options) noexcept {
+    return options.verbose ? smb::server::event_severity::detail : smb::server::event_severity::info;
+}
+
+[[nodiscard]] std::vector<const smb::server::loop_activity*> all_activities(
+    const smb::server::loop_activity& first, const loop_threads& others) {
+    std::vector<const smb::server::loop_activity*> all = others.activities();
+    all.insert(all.begin(), &first);
+    return all;
+}
+
 void serve(const serve_options& given, const std::string& file) {
     const auto read = with_file(given, file);
     if (not read) fail(read.error());
@@ -484,18 +436,17 @@ void serve(const serve_options& given, const std::string& file) {
     system_random random;
     served_images images(**loop, random);
     share_domains domains;
-    auto shares = open_shares(options, **loop, images, domains, hardening);
+    const share_sources sources{.loop = **loop, .images = images, .domains = domains, .hardening = hardening};
+    auto shares = open_shares(options, sources);
     if (not shares) fail(shares.error());
     const std::unique_ptr<shared_locks> peers = open_shared_locks(options);
     system_clock_source clock;
-    const auto least =
-        options.verbose ? smb::server::event_severity::detail : smb::server::event_severity::info;
+    const smb::server::event_severity least = least_severity(options);
     log_writer writer(least);
     smb::server::log_thread log(writer, least);
     smb::server::loop_activity activity(**loop);
     const smb::server::loop_activity::use watched(activity, ::gettid());
-    std::vector<const smb::server::loop_activity*> activities = (*others)->activities();
-    activities.insert(activities.begin(), &activity);
+    const auto activities = all_activities(activity, **others);
     proc_thread_usage threads;
     smb::server::loop_watchdog watchdog(activities, clock, threads, log);
     watchdog.on_blocked_call([&domains](std::uint32_t number) {
@@ -515,9 +466,10 @@ void serve(const serve_options& given, const std::string& file) {
     if (not watching_loops) fail(watching_loops.error().message());
     const auto ends_in_time = stop_deadline::start([&] { end_with_stuck_calls(domains, log); });
     if (not ends_in_time) fail(ends_in_time.error().message());
+    reload_requests reloads(**loop, reload_actions(server, *users.database, given, file, sources, log));
     const signals handling(
-        **loop, [&] { (*ends_in_time)->begin(); }, [&] { stop.set(true); },
-        [&] { reload(server, *users.database, given, file, images, domains, hardening, log); });
+        **loop, [&] { (*ends_in_time)->begin(); }, [&] { reloads.end(), stop.set(true); },
+        [&] { reloads.add(); });
     const auto service = open_service(server, options);
     if (service) {
         report_unknown_users(options, *users.database, log);

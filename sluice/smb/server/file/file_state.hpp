@@ -101,6 +101,9 @@ public:
     [[nodiscard]] bool is_delete_pending(const file_section& held) const noexcept;
     /// The same. Locks.
     [[nodiscard]] bool is_delete_pending() noexcept;
+    /// Returns whether new opens are refused for that reason. If the file goes because its own
+    /// CREATE has failed, they wait instead. Locks.
+    [[nodiscard]] bool refuses_opens() noexcept;
     /// Marks the file for removal. `by` has the right to delete the file, and removes the name that
     /// it was opened by, even after it has ended: the open that ends last may belong to a read-only
     /// share, to another account, or to another name of the file.

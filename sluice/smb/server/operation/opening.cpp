@@ -260,7 +260,11 @@ io::task<opening::step> opening::join(create_round& round) noexcept {
         }
     }
     const bool has_ended_any = breaks.send(r_.host());
-    if (not for_caching and found == verdict::granted) co_return step::done;
+    if (not for_caching and found == verdict::granted) {
+        // A file that was being removed when it was checked, and stays.
+        if (args_.disposition == create_disposition::create) co_return fail(nt_status::object_name_collision);
+        co_return step::done;
+    }
     leave();
     if (for_caching) {
         if (has_ended_any) co_return step::waited;

@@ -15,8 +15,11 @@ using wire::nt_status;
 nt_status opening::check_existing() noexcept {
     ENSURE(found_.node != nullptr, "a file that exists has a node");
     const auto file = r_.host().files.find(found_.node->key());
-    if (file != nullptr and file->is_delete_pending()) return nt_status::delete_pending;
-    if (args_.disposition == create_disposition::create) return nt_status::object_name_collision;
+    if (file != nullptr and file->refuses_opens()) return nt_status::delete_pending;
+    // If its own CREATE has failed, this one waits until it is gone.
+    const bool is_undone = file != nullptr and file->is_delete_pending();
+    if (args_.disposition == create_disposition::create and not is_undone)
+        return nt_status::object_name_collision;
     return check_kind();
 }
 
@@ -91,7 +94,7 @@ nt_status opening::check_creation() noexcept {
     if (name_.ends_with_separator and not makes_directory()) return nt_status::object_name_invalid;
     if (makes_directory() and name_.names_stream) return nt_status::not_a_directory;
     const auto directory = files.find(found_.directory->node->key());
-    if (directory != nullptr and directory->is_delete_pending()) return nt_status::delete_pending;
+    if (directory != nullptr and directory->refuses_opens()) return nt_status::delete_pending;
     const access_mask needed = makes_directory() ? access_mask::add_subdirectory : access_mask::add_file;
     if (not wire::has(found_.allowed_in_directory, needed)) {
         if (match_ == vfs::name_match::any_case) explain(needed);  // otherwise, it is checked again
