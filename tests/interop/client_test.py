@@ -377,6 +377,20 @@ class Client:
         self.do("put", "-r", "--resume", "copy", self.url())
         self.assertEqual(before, {path: path.stat().st_ino for path in before})
 
+    def test_a_load_that_holds_begins_when_its_input_ends(self):
+        command = [str(served.ServedCase.program), "bench", "smb", "--hold", "--json", "--keep", "--workload", "get", "--files", "2",
+                   self.url()]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env=self.client_environment()) as load:
+            self.assertEqual(load.stderr.readline(), b"ready\n")
+            made = self.folder / "sluice-bench.tmp" / "small1"
+            self.assertTrue(made.exists(), "the files exist")
+            made.unlink()  # which the load would need
+            made.mkdir()
+            _, said = load.communicate(timeout=COMMAND_SECONDS_MAX)  # ends the input
+        self.assertEqual(load.returncode, 1)
+        self.assertIn(b"small1", said)
+
     def test_links_here_are_skipped_and_reported(self):
         (self.local / "d").mkdir()
         (self.local / "d" / "link").symlink_to("/etc/passwd")

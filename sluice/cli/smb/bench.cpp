@@ -1,8 +1,12 @@
 // sluice bench smb: puts load on an SMB server, so that the server can be measured.
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
 #include <map>
 #include <memory>
 #include <string>
@@ -41,6 +45,7 @@ struct bench_smb_arguments {
     std::string subject = "server";
     bool json = false;
     bool keeps_files = false;
+    bool holds = false;
 };
 
 [[nodiscard]] std::uint32_t usual_size(load_kind kind) noexcept {
@@ -121,6 +126,18 @@ void print_text(const bench_smb_arguments& given, const std::string& protection,
     fmt::print("\n");
 }
 
+// For programs that start several generators, whose loads have to begin together: their
+// preparations take differently long.
+void wait_for_start() {
+    fmt::print(stderr, "ready\n");
+    std::fflush(stderr);
+    std::array<char, 64> unused{};
+    ssize_t got = 0;
+    do
+        got = ::read(STDIN_FILENO, unused.data(), unused.size());
+    while (got > 0 or (got < 0 and errno == EINTR));
+}
+
 void run_bench(bench_smb_arguments given) {
     given.load.kind = kinds.at(given.workload);
     given.load.channels = given.remote.channels;
@@ -144,6 +161,7 @@ void run_bench(bench_smb_arguments given) {
     const std::string cannot = share.run(load.prepare());
     measured seen;
     if (cannot.empty()) {
+        if (given.holds) wait_for_start();
         const auto threads_before = cpu_seconds_by_thread(given.server_processes);
         const double before = cpu_seconds_of(given.server_processes);
         seen.done = share.run(load.run());
@@ -222,6 +240,10 @@ void add_bench_smb(command_syntax bench) {
                   "discard data without copying or verifying it; no effect on encrypted data")
         .group("Measurement");
     command.add_flag("--spin", given->load.spins, "poll instead of sleeping; uses one CPU")
+        .group("Measurement");
+    command
+        .add_flag("--hold", given->holds,
+                  "report 'ready' on standard error when the files exist, and begin when standard input ends")
         .group("Measurement");
     command.add_flag("--keep", given->keeps_files, "keep the files for the next run").group("Workload");
     command.add_flag("--json", given->json, "print a JSON object").group("Measurement");
