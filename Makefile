@@ -2,7 +2,7 @@
 
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 FUZZ_SECONDS ?= 20
-# What make serve runs: by default a demo folder, made when it is missing.
+# What make serve runs: by default a demo directory, which is created if it is missing.
 SERVE ?= serve demo=build/demo
 
 .PHONY: help install-deps test test-long serve build bench docs asan tsan fuzz format
@@ -12,7 +12,7 @@ help:
 	@echo 'make test          build and run the tests of a change: release, then ASan and UBSan, then TSan'
 	@echo 'make test-long     the same, then everything else: for a release'
 	@echo 'make build         build the program and the libraries in build/program'
-	@echo 'make serve         build the program and serve a demo folder (SERVE="arguments" instead)'
+	@echo 'make serve         build the program and serve a demo directory (SERVE="arguments" instead)'
 	@echo 'make bench         run every benchmark; results in build/release/bench/results.jsonl'
 	@echo 'make docs          make the reference of the API, in build/docs/html'
 	@echo 'make asan, tsan    one sanitizer stage of make test'

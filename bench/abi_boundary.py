@@ -51,8 +51,8 @@ def compare_calls(build, rounds):
         print(row)
 
 
-def compile_seconds(compiler, include, text, folder):
-    source = folder / "main.cpp"
+def compile_seconds(compiler, include, text, directory):
+    source = directory / "main.cpp"
     source.write_text(text)
     least = float("inf")
     for _ in range(3):
@@ -67,24 +67,24 @@ def compile_seconds(compiler, include, text, folder):
 def compare_headers(build, headers):
     cache = (build / "CMakeCache.txt").read_text()
     compiler = next(line.split("=", 1)[1] for line in cache.splitlines() if line.startswith("CMAKE_CXX_COMPILER:"))
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        subprocess.run(["cmake", "--install", build, "--component", "headers", "--prefix", folder], check=True,
+    with tempfile.TemporaryDirectory() as directory:
+        directory = pathlib.Path(directory)
+        subprocess.run(["cmake", "--install", build, "--component", "headers", "--prefix", directory], check=True,
                        stdout=subprocess.DEVNULL)
-        include = folder / "include"
+        include = directory / "include"
         found = sorted(str(path.relative_to(include)) for name in ("base", "sync", "io", "fsmutex")
                        for path in (include / "sluice" / name).rglob("*.hpp") if "skiplist" not in path.parts)
         programs = {header: f"#include <{header}>\nint main() {{}}\n" for header in (*OTHERS, *(headers or found))}
         programs["none"] = "int main() {}\n"
         programs["README.md"] = re.search(r"```cpp\n(.*?)```", (ROOT / "README.md").read_text(), re.S).group(1)
-        times = {name: compile_seconds(compiler, include, text, folder) for name, text in programs.items()}
+        times = {name: compile_seconds(compiler, include, text, directory) for name, text in programs.items()}
     for header, seconds in sorted(times.items(), key=lambda item: item[1]):
         print(f"| `{header}` | {seconds:.2f} |")
 
 
 if __name__ == "__main__":
-    build_folder, action, *rest = sys.argv[1:]
+    build_directory, action, *rest = sys.argv[1:]
     if action == "calls":
-        compare_calls(pathlib.Path(build_folder), int(rest[0]) if rest else 30)
+        compare_calls(pathlib.Path(build_directory), int(rest[0]) if rest else 30)
     else:
-        compare_headers(pathlib.Path(build_folder), rest)
+        compare_headers(pathlib.Path(build_directory), rest)

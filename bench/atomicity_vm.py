@@ -60,8 +60,8 @@ def rows_of(volume, shown):
 
 def measure(volume, kernel, initrd, options):
     """Boots for one volume, and prints its rows. Returns whether it has the expected number of rows."""
-    with tempfile.TemporaryDirectory(prefix="sluice-atomicity-", dir=options.share) as folder:
-        scratch = pathlib.Path(folder)
+    with tempfile.TemporaryDirectory(prefix="sluice-atomicity-", dir=options.share) as directory:
+        scratch = pathlib.Path(directory)
         shared = scratch / "shared"
         shared.mkdir()
         shown = machine.run(kernel, initrd, {"volume": volume, "milliseconds": options.time, "max": options.max},
@@ -87,11 +87,11 @@ def main():
     program = options.build.resolve() / "sluice" / "cli" / "sluice"
     try:
         machine.require(TOOLS)
-        kernel = machine.Kernel.fetch(served.cache_folder(program) / "kernel")
+        kernel = machine.Kernel.fetch(served.cache_directory(program) / "kernel")
     except machine.Unavailable as why:
         served.skip(str(why))
-    with tempfile.TemporaryDirectory(prefix="sluice-atomicity-") as folder:
-        initrd = build_initrd(kernel, program, pathlib.Path(folder))
+    with tempfile.TemporaryDirectory(prefix="sluice-atomicity-") as directory:
+        initrd = build_initrd(kernel, program, pathlib.Path(directory))
         done = [measure(volume, kernel, initrd, options) for volume in options.volumes or VOLUMES]
     return 0 if all(done) else 1
 

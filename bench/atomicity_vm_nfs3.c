@@ -1,7 +1,7 @@
 // For atomicity_vm.init: the parts that NFS 3 needs besides the kernel, so that the machine needs no rpcbind and no mountd.
 //
 //     atomicity_vm_nfs3 portmap         answers yes to all that the kernel registers; does not return
-//     atomicity_vm_nfs3 mount FOLDER    mounts the export whose number is 0 on 127.0.0.1
+//     atomicity_vm_nfs3 mount DIRECTORY    mounts the export whose number is 0 on 127.0.0.1
 #include <arpa/inet.h>
 #include <linux/nfs_mount.h>
 #include <netinet/in.h>
@@ -52,7 +52,7 @@ static int portmap(void) {
 }
 
 // Uses the binary form of the options, which has the file handle that mountd would return.
-static int mount_export(const char* folder) {
+static int mount_export(const char* directory) {
     struct nfs_mount_data data = {.version = 6, .flags = NFS_MOUNT_TCP | NFS_MOUNT_VER3 | NFS_MOUNT_NONLM};
     data.addr.sin_family = AF_INET;
     data.addr.sin_port = htons(2049);
@@ -62,7 +62,7 @@ static int mount_export(const char* folder) {
     static const unsigned char handle[] = {1, 0, 1, 0, 0, 0, 0, 0};
     data.root.size = sizeof handle;
     memcpy(data.root.data, handle, sizeof handle);
-    if (mount("127.0.0.1:/export", folder, "nfs", 0, &data) == 0) return 0;
+    if (mount("127.0.0.1:/export", directory, "nfs", 0, &data) == 0) return 0;
     perror("mount");
     return 1;
 }

@@ -17,32 +17,33 @@ constexpr std::array<std::byte, 16> some_id{};
 
 enum class aside : std::uint8_t { nothing, journal, overlay };
 
-std::unique_ptr<fat::sparse_device> fresh_file(const char* folder, std::uint64_t bytes_max) {
-    auto file = io::file_handle::temp_inode(io::path_handle::open(folder).value()).value();
+std::unique_ptr<fat::sparse_device> fresh_file(const char* directory, std::uint64_t bytes_max) {
+    auto file = io::file_handle::temp_inode(io::path_handle::open(directory).value()).value();
     return fat::sparse_device::over(std::move(file), bytes_max).value();
 }
 
 // A mounted volume, with its journal or overlay in a new file next to the image.
 class volume_with {
 public:
-    volume_with(aside what, const fat_image& image, const char* folder) : image_(image.device()) {
+    volume_with(aside what, const fat_image& image, const char* directory) : image_(image.device()) {
         const fat::geometry& shape = image.shape();
         fat::device* on = &image_;
         if (what == aside::journal) {
             const fat::journal_device::place where{.in_image = {.offset = 0, .length = image_.size_bytes()},
                                                    .dirty_mark = shape.dirty_byte_offset()};
-            file_ = fresh_file(folder, fat::journal_bytes_max);
+            file_ = fresh_file(directory, fat::journal_bytes_max);
             fat::journal_device::format(image_, *file_, where, true, some_id).value();
             journal_ = fat::journal_device::open(image_, *file_, where, false).value();
             on = journal_.get();
         } else if (what == aside::overlay) {
-            file_ = fresh_file(folder, fat::overlay_layout::for_image(image_.size_bytes()).store_bytes());
+            file_ = fresh_file(directory, fat::overlay_layout::for_image(image_.size_bytes()).store_bytes());
             fat::overlay_device::format(image_, *file_, 0, some_id).value();
             overlay_ = fat::overlay_device::open(image_, *file_, file_->present_bytes()).value();
             on = overlay_.get();
         }
         system_ = fat::file_system::mount(*on, shape, clock_, {.discards = false}).value();
-        put("first", std::span(transfer_buffer()).first(1));  // searches the table for free clusters
+        // Searches the table for free clusters.
+        put("first", std::span(transfer_buffer()).first(1));
         remove("first");
         system_->commit().value();
     }
@@ -72,14 +73,14 @@ private:
 struct what_is_put {
     std::uint64_t files;
     std::uint64_t mib_each;  // 0: a few bytes
-    const char* folder;
+    const char* directory;
 };
 
 void put_all(run& repeat, const fat_image& image, const what_is_put& how, aside what) {
     const std::span<const std::byte> block = transfer_buffer();
     const auto path = [](std::uint64_t number) { return "A long name, number " + std::to_string(number); };
     {
-        volume_with volume(what, image, how.folder);
+        volume_with volume(what, image, how.directory);
         repeat.measure([&] {
             for (std::uint64_t i = 0; i != how.files; ++i)
                 volume.put(path(i), how.mib_each == 0 ? block.first(6) : block,
@@ -88,7 +89,7 @@ void put_all(run& repeat, const fat_image& image, const what_is_put& how, aside 
         });
     }
     if (what == aside::overlay) return;  // the image is unchanged
-    volume_with volume(aside::nothing, image, how.folder);
+    volume_with volume(aside::nothing, image, how.directory);
     for (std::uint64_t i = 0; i != how.files; ++i)
         volume.remove(path(i));
     volume.finish();
@@ -102,7 +103,7 @@ void add_aside(benchmark& to, bool is_quick) {
             const std::uint64_t bytes = (how.files * how.mib_each + 64) * mebi;
             return stage_of<fat_image>(name, bytes,
                                        fat::format_options{.cluster_bytes = how.mib_each == 0 ? 512U : 4096U},
-                                       how.folder);
+                                       how.directory);
         };
         const auto with = [=](aside what) { return [=](run& r) { put_all(r, image(), how, what); }; };
         workload_options options{.name = name, .operations = is_quick ? 10U : 1U, .repeats_max = 9};
@@ -112,10 +113,11 @@ void add_aside(benchmark& to, bool is_quick) {
             .subject("sluice.journal", with(aside::journal))
             .subject("sluice.overlay", with(aside::overlay));
     };
-    for (const char* const folder : {"/dev/shm", "."}) {
-        const std::string where = std::string_view(folder) == "." ? "_disk" : "";
-        add("aside_create_1000" + where, {.files = 1000, .mib_each = 0, .folder = folder});
-        if (not is_quick) add("aside_write_256" + where, {.files = 1, .mib_each = 256, .folder = folder});
+    for (const char* const directory : {"/dev/shm", "."}) {
+        const std::string where = std::string_view(directory) == "." ? "_disk" : "";
+        add("aside_create_1000" + where, {.files = 1000, .mib_each = 0, .directory = directory});
+        if (not is_quick)
+            add("aside_write_256" + where, {.files = 1, .mib_each = 256, .directory = directory});
     }
 }
 

@@ -49,8 +49,8 @@ outcome run_to_end(const std::vector<std::string>& command) {
             .cpu_ns = (seconds_of(used.ru_utime) + seconds_of(used.ru_stime)) * 1e9};
 }
 
-io::file_handle made_image(std::uint64_t bytes, const char* folder) {
-    auto file = io::file_handle::temp_inode(io::path_handle::open(folder).value()).value();
+io::file_handle made_image(std::uint64_t bytes, const char* directory) {
+    auto file = io::file_handle::temp_inode(io::path_handle::open(directory).value()).value();
     const std::span<std::byte> block = transfer_buffer();
     std::ranges::fill(block, std::byte{0x55});
     for (std::uint64_t at = 0; at < bytes; at += block.size()) {
@@ -78,8 +78,8 @@ result<void> counting_device::punch_hole(byte_extent range) noexcept {
     return below_.punch_hole(range);
 }
 
-fat_image::fat_image(std::uint64_t bytes, const fat::format_options& how, const char* folder)
-    : file_(made_image(bytes, folder)) {
+fat_image::fat_image(std::uint64_t bytes, const fat::format_options& how, const char* directory)
+    : file_(made_image(bytes, directory)) {
     const auto plan = fat::plan_format(bytes, how);
     ENSURE(plan.has_value(), "the size of the workload fits its options");
     shape_ = plan->shape;
@@ -104,12 +104,12 @@ mounted_fat::mounted_fat(const fat_image& image, fat::lookup_strategy strategy)
           fat::file_system::mount(device_, image.shape(), clock_, {.strategy = strategy, .discards = false})
               .value()) {}
 
-fat::item_handle mounted_fat::make(const std::string& path) const {
+fat::inode_handle mounted_fat::make(const std::string& path) const {
     return system_->create(path, false, fat::attributes::archive).value();
 }
 
-fat::item_handle mounted_fat::put(const std::string& path, std::uint64_t bytes,
-                                  std::size_t request_bytes) const {
+fat::inode_handle mounted_fat::put(const std::string& path, std::uint64_t bytes,
+                                   std::size_t request_bytes) const {
     auto file = make(path);
     fat::run_list::hint hint;
     const std::span<const std::byte> block = transfer_buffer();

@@ -45,7 +45,7 @@ private:
 /// subject pays for them; so mounts discard nothing.
 class fat_image {
 public:
-    fat_image(std::uint64_t bytes, const fat::format_options& how, const char* folder = "/dev/shm");
+    fat_image(std::uint64_t bytes, const fat::format_options& how, const char* directory = "/dev/shm");
 
     [[nodiscard]] int descriptor() const noexcept { return file_.descriptor(); }
     /// Returns a path for other programs, valid while this object exists.
@@ -68,9 +68,9 @@ public:
     [[nodiscard]] std::uint64_t device_calls() const noexcept { return device_.calls(); }
     [[nodiscard]] std::uint64_t steps() const noexcept { return system_->counters().steps.load(); }
 
-    [[nodiscard]] fat::item_handle make(const std::string& path) const;
+    [[nodiscard]] fat::inode_handle make(const std::string& path) const;
     /// Creates a file of `bytes` bytes, which is_at() recognises, by requests of `request_bytes`.
-    fat::item_handle put(const std::string& path, std::uint64_t bytes, std::size_t request_bytes) const;
+    fat::inode_handle put(const std::string& path, std::uint64_t bytes, std::size_t request_bytes) const;
     void remove(const std::string& path) const;
     /// Makes the volume search its table for free clusters, as the first write does.
     void look_for_free() const;

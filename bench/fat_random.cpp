@@ -87,7 +87,7 @@ private:
             lead(b + i, a + i + 1);
         }
     }
-    void find_places(const mounted_fat& volume, fat::item& file) {
+    void find_places(const mounted_fat& volume, fat::inode& file) {
         const auto visit = [&](const fat::file_system::piece& piece) {
             ++runs_;
             for (std::uint64_t done = 0; done != piece.length; done += block_bytes)

@@ -56,8 +56,8 @@ def files_on(program, path):
     return told.get("files")
 
 
-def measure(program, folder, chains, repeats, limit, too_slow):
-    image, copy, undo = folder / "image", folder / "copy", folder / "undo"
+def measure(program, directory, chains, repeats, limit, too_slow):
+    image, copy, undo = directory / "image", directory / "copy", directory / "undo"
     damaged_image(program, image, chains)
     subjects = {
         "sluice": (program, "fat", "repair", copy),
@@ -98,14 +98,14 @@ def main():
     parser.add_argument("--chains", type=int, nargs="+", default=[1000, 8000, 32000])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--limit", type=float, default=30)
-    parser.add_argument("--folder", default="/dev/shm")
+    parser.add_argument("--directory", default="/dev/shm")
     arguments = parser.parse_args()
     if shutil.which("fsck.fat", path=ENVIRONMENT["PATH"]) is None:
         sys.exit("fat_repair.py: needs fsck.fat")
     too_slow = set()
-    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+    with tempfile.TemporaryDirectory(dir=arguments.directory) as directory:
         for chains in arguments.chains:
-            measure(arguments.program.resolve(), pathlib.Path(folder), chains, arguments.repeats, arguments.limit, too_slow)
+            measure(arguments.program.resolve(), pathlib.Path(directory), chains, arguments.repeats, arguments.limit, too_slow)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ constexpr std::uint64_t mebi = 1U << 20;
 struct file_size {
     std::uint64_t mib;
     std::uint64_t files;
-    const char* folder = "/dev/shm";
-    [[nodiscard]] bool is_on_disk() const noexcept { return std::string_view(folder) == "."; }
+    const char* directory = "/dev/shm";
+    [[nodiscard]] bool is_on_disk() const noexcept { return std::string_view(directory) == "."; }
     [[nodiscard]] std::uint64_t bytes() const noexcept { return mib * mebi; }
 };
 
@@ -25,7 +25,7 @@ class sequential_stage {
 public:
     explicit sequential_stage(file_size size)
         : size_(size),
-          image_(size.bytes() * (size.files + 1) + 64 * mebi, {.cluster_bytes = 4096}, size.folder) {
+          image_(size.bytes() * (size.files + 1) + 64 * mebi, {.cluster_bytes = 4096}, size.directory) {
         const mounted_fat volume(image_);
         const auto file = volume.put("f", size.bytes(), mebi);
         volume->flush(*file).value();
@@ -142,7 +142,7 @@ void read_in_turns(turns& subjects, sequential_stage& on) {
         });
     };
     std::uint64_t our_at = 0;
-    fat::item_handle file;
+    fat::inode_handle file;
     fat::run_list::hint hint;
     const auto ours = [&](std::uint64_t) {
         if (our_at == 0) {
@@ -232,9 +232,10 @@ void add_sequential(benchmark& to, bool is_quick) {
         sizes = {{.mib = 1, .files = 32},
                  sizes[0],
                  {.mib = 256, .files = 1},
-                 {.mib = 256, .files = 1, .folder = "."},
+                 {.mib = 256, .files = 1, .directory = "."},
                  {.mib = 1024, .files = 1},
-                 {.mib = 4095, .files = 1}};  // one byte less than 4 GiB is the largest file there is
+                 // One byte less than 4 GiB is the largest file there is.
+                 {.mib = 4095, .files = 1}};
     }
     for (const bool is_write : {true, false})
         for (const file_size& size : sizes)

@@ -2,7 +2,7 @@
 """The cost of opens and listings on the share of a FAT image, compared with the share of a directory: one `sluice serve` with
 both shares, the same load from `sluice bench smb` on each alternately.
 
-    bench/fat_share.py build/release/sluice/cli/sluice [--quick] [--only list] [--folder /dev/shm] [--repeats 9]
+    bench/fat_share.py build/release/sluice/cli/sluice [--quick] [--only list] [--directory /dev/shm] [--repeats 9]
 
 One row of JSON per workload and share on standard output: the server's CPU time per operation, and operations per second.
 speed_of_directory_share is the median of the ratios of neighbouring runs, by CPU time; 1 is the same speed, and higher is
@@ -66,13 +66,13 @@ def main():
     parser.add_argument("program", type=pathlib.Path, help="the sluice program, of a release build")
     parser.add_argument("--quick", action="store_true", help="three repeats of 0.3 s")
     parser.add_argument("--only", action="append", help="open or list (repeatable)")
-    parser.add_argument("--folder", default="/dev/shm", help="directory for the share and the image [default: /dev/shm]")
+    parser.add_argument("--directory", default="/dev/shm", help="directory for the share and the image [default: /dev/shm]")
     parser.add_argument("--repeats", type=int, help="repeats of each measurement [default: 9]")
     options = parser.parse_args()
     options.program = options.program.resolve()
     options.repeats = options.repeats or (3 if options.quick else 9)
     options.seconds = 0.3 if options.quick else 0.6
-    with tempfile.TemporaryDirectory(prefix="sluice-bench-", dir=options.folder) as made:
+    with tempfile.TemporaryDirectory(prefix="sluice-bench-", dir=options.directory) as made:
         top = pathlib.Path(made)
         (top / "directory").mkdir()
         subprocess.run([options.program, "fat", "mkfs", "--size", "1g", top / "disk.img"], check=True,

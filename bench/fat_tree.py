@@ -2,7 +2,7 @@
 """Measures how long it takes to copy a directory of many small files out of a FAT image, and into it: `sluice fat get` and
 mcopy, `sluice fat put`, alternately.
 
-    bench/fat_tree.py build/release/sluice/cli/sluice [--quick] [--only get] [--folder /dev/shm --folder /var/tmp]
+    bench/fat_tree.py build/release/sluice/cli/sluice [--quick] [--only get] [--directory /dev/shm --directory /var/tmp]
                       [--repeats 9] [--before PROGRAM] [--calls build/release/bench/tools/fat_tree_calls]
 
 A directory of 10,000 files of 1 to 4,096 bytes, in a sparse image of 32 GiB that also has a file of 1 GiB after them, so
@@ -39,13 +39,13 @@ def run(*command):
     subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL)
 
 
-class Folder:
+class Directory:
     """A directory of the host on one file system, with the image and the copies."""
 
-    def __init__(self, program, folder, files):
-        self.path = folder
-        self.image = folder / "disk.img"
-        self.source = folder / "source"
+    def __init__(self, program, directory, files):
+        self.path = directory
+        self.image = directory / "disk.img"
+        self.source = directory / "source"
         self.copies = 0
         self.source.mkdir()
         generator = random.Random(1)
@@ -78,25 +78,25 @@ class Folder:
 
 
 def get_with(program):
-    def work(folder, target):
-        run(program, "fat", "get", f"{folder.image}:/source", target)
+    def work(directory, target):
+        run(program, "fat", "get", f"{directory.image}:/source", target)
     return work
 
 
-def mcopy_get(folder, target):
-    run("mcopy", "-s", "-m", "-i", folder.image, "::/source", target)
+def mcopy_get(directory, target):
+    run("mcopy", "-s", "-m", "-i", directory.image, "::/source", target)
 
 
 def bare_calls(program):
-    def work(folder, target):
-        done = subprocess.run([program, folder.source, target / "source", "2"], check=True, capture_output=True, text=True)
+    def work(directory, target):
+        done = subprocess.run([program, directory.source, target / "source", "2"], check=True, capture_output=True, text=True)
         return float(done.stdout)
     return work
 
 
 def put_with(program):
-    def work(folder, target):
-        run(program, "fat", "put", folder.source, f"{target / 'disk.img'}:/")
+    def work(directory, target):
+        run(program, "fat", "put", directory.source, f"{target / 'disk.img'}:/")
     return work
 
 
@@ -126,19 +126,19 @@ def touch_memory(total):
             memory[offset] = 1
 
 
-def measure(options, folder, workload, subjects):
+def measure(options, directory, workload, subjects):
     seconds = {name: [] for name in subjects}
     names = list(subjects)
-    is_in_memory = file_system_of(folder.path) == "tmpfs"
+    is_in_memory = file_system_of(directory.path) == "tmpfs"
     touch_memory(COPY_BYTES * (1 if is_in_memory else (options.repeats + 1) * len(names)) * options.files // FILES)
     for repeat in range(options.repeats + 1):
         for name in names if repeat % 2 == 0 else names[::-1]:
-            target = folder.new_copy()
+            target = directory.new_copy()
             if workload == "put":
                 prepare_put(options.program, target)
             os.sync()
             began = time.monotonic()
-            own_seconds = subjects[name](folder, target)
+            own_seconds = subjects[name](directory, target)
             took = time.monotonic() - began if own_seconds is None else own_seconds
             if repeat != 0:  # the first run warms the page cache
                 seconds[name].append(took)
@@ -175,19 +175,19 @@ def main():
     parser.add_argument("--calls", type=pathlib.Path, metavar="PROGRAM", help="program fat_tree_calls of the same build")
     parser.add_argument("--quick", action="store_true", help="1,000 files, three repeats")
     parser.add_argument("--only", action="append", help="get or put (repeatable)")
-    parser.add_argument("--folder", action="append", help="directory for the image and the copies (repeatable) "
+    parser.add_argument("--directory", action="append", help="directory for the image and the copies (repeatable) "
                                                           "[default: /dev/shm and /var/tmp]")
     parser.add_argument("--repeats", type=int, help="repeats of each measurement [default: 9]")
     options = parser.parse_args()
     options.program = options.program.resolve()
     options.repeats = options.repeats or (3 if options.quick else 9)
     options.files = 1_000 if options.quick else FILES
-    for where in options.folder or ["/dev/shm", "/var/tmp"]:
+    for where in options.directory or ["/dev/shm", "/var/tmp"]:
         with tempfile.TemporaryDirectory(prefix="sluice-bench-", dir=where) as made:
-            folder = Folder(options.program, pathlib.Path(made), options.files)
+            directory = Directory(options.program, pathlib.Path(made), options.files)
             for workload, subjects in workloads(options).items():
                 if any(part in workload for part in options.only or [""]):
-                    print_rows(options, file_system_of(made), workload, measure(options, folder, workload, subjects))
+                    print_rows(options, file_system_of(made), workload, measure(options, directory, workload, subjects))
     return 0
 
 

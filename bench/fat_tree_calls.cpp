@@ -31,17 +31,17 @@ struct file {
     std::string content;
 };
 
-std::vector<file> read_all(const char* folder) {
+std::vector<file> read_all(const char* directory) {
     std::vector<file> all;
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
         std::ifstream from(entry.path(), std::ios::binary);
         all.push_back({entry.path().filename().string(), std::string(std::istreambuf_iterator(from), {})});
     }
     return all;
 }
 
-void make(int folder, const file& what) {
-    const int made = ::openat(folder, what.name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+void make(int directory, const file& what) {
+    const int made = ::openat(directory, what.name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     ENSURE(made >= 0);
     ENSURE(::pwrite(made, what.content.data(), what.content.size(), 0) ==
            static_cast<ssize_t>(what.content.size()));
@@ -63,8 +63,8 @@ int main(int argc, char** argv) {
     }
     const std::vector<file> files = read_all(argv[1]);
     ENSURE(::mkdir(argv[2], 0777) == 0);
-    const int folder = ::open(argv[2], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    ENSURE(folder >= 0);
+    const int directory = ::open(argv[2], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ENSURE(directory >= 0);
     const auto begun = std::chrono::steady_clock::now();
     {
         std::atomic<std::size_t> next{0};
@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
             running.emplace_back([&] {
                 // relaxed: each number is used once, and nothing else is shared.
                 for (std::size_t at = 0; (at = next.fetch_add(1, std::memory_order_relaxed)) < files.size();)
-                    make(folder, files[at]);
+                    make(directory, files[at]);
             });
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;

@@ -44,7 +44,7 @@ void by_pwrite(run& repeat, two_writers_stage& on) {
     });
 }
 
-std::size_t runs_of(const mounted_fat& volume, fat::item& file, std::uint64_t bytes) {
+std::size_t runs_of(const mounted_fat& volume, fat::inode& file, std::uint64_t bytes) {
     std::size_t runs = 0;
     const auto count = [&](const fat::file_system::piece&) { return ++runs != 0; };
     volume->for_each_extent(file, {.offset = 0, .length = bytes}, count).value();
@@ -66,7 +66,7 @@ void by_us(run& repeat, two_writers_stage& on) {
     });
     repeat.note("runs_of_worse_file", static_cast<double>(std::max(runs_of(volume, *files[0], bytes),
                                                                    runs_of(volume, *files[1], bytes))));
-    for (fat::item_handle& each : files)
+    for (fat::inode_handle& each : files)
         volume->remove(*each).value();
     files = {};
     volume->unmount().value();

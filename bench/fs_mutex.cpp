@@ -6,7 +6,7 @@
 #include <string>
 
 #include "bench/harness/benchmark.hpp"
-#include "sluice/cli/contest/benchmark_subjects.hpp"
+#include "sluice/cli/lock_benchmark/benchmark_subjects.hpp"
 
 namespace sluice::bench {
 namespace {
@@ -14,15 +14,15 @@ namespace {
 using lock_benchmark::cell;
 
 void run_cell(run& repeat, const lock_benchmark::benchmark_subject& who, const cell& where,
-              const std::string& folder) {
-    lock_benchmark::round round(who, where, folder);
+              const std::string& directory) {
+    lock_benchmark::round round(who, where, directory);
     repeat.measure([&] { repeat.did(round.run_for(std::chrono::milliseconds(repeat.operations()))); });
     const lock_benchmark::outcome ended = round.end();
     repeat.note("worker_cpu_ns_per_op", ended.cpu_ns_per_operation);
     repeat.note("slowest_to_fastest", ended.slowest_to_fastest);
 }
 
-void add_cell(benchmark& all, const std::string& volume, const cell& where, const std::string& folder) {
+void add_cell(benchmark& all, const std::string& volume, const cell& where, const std::string& directory) {
     auto& work = all.add({.name = volume + (where.is_disjoint ? "_disjoint_" : "_same_") +
                                   std::to_string(where.processes) + "x" + std::to_string(where.entities),
                           .metric = metric::operations_per_second,
@@ -30,7 +30,7 @@ void add_cell(benchmark& all, const std::string& volume, const cell& where, cons
     for (const lock_benchmark::benchmark_subject& who : lock_benchmark::benchmark_subjects())
         if (takes_part(who, where))
             work.subject(who.name,
-                         [&who, where, folder](run& repeat) { run_cell(repeat, who, where, folder); });
+                         [&who, where, directory](run& repeat) { run_cell(repeat, who, where, directory); });
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
     benchmark locks("fs_mutex", "How many times per second do processes lock and unlock a set of entities?");
     const char* const chosen = std::getenv("TMPDIR");
     const std::string disk = chosen != nullptr ? chosen : ".";
-    for (const auto& [volume, folder] :
+    for (const auto& [volume, directory] :
          {std::pair<std::string, std::string>{"disk", disk}, {"memory", "/dev/shm"}})
         for (const bool is_disjoint : {false, true})
             for (const unsigned processes : {1U, 2U, 4U, 8U})
@@ -49,6 +49,6 @@ int main(int argc, char** argv) {
                     if (processes != 1 or not is_disjoint)
                         add_cell(locks, volume,
                                  {.processes = processes, .entities = entities, .is_disjoint = is_disjoint},
-                                 folder);
+                                 directory);
     return locks.main(argc, argv);
 }

@@ -34,8 +34,8 @@ using std::chrono::steady_clock;
 // polling ones have their longest pauses.
 constexpr auto held_for = std::chrono::milliseconds(20);
 
-std::unique_ptr<shared_fs_mutex> open(algorithm which, const std::string& folder) {
-    const auto base = io::path_handle::open(folder).value();
+std::unique_ptr<shared_fs_mutex> open(algorithm which, const std::string& directory) {
+    const auto base = io::path_handle::open(directory).value();
     const std::string name = "hand_over_" + std::string(fsmutex::name_of(which));
     switch (which) {
         case algorithm::lock_files:
@@ -100,15 +100,15 @@ void transfer_lock(run& repeat, const std::function<void()>& lock, const std::fu
     });
 }
 
-waiter in_a_thread(algorithm which, const std::string& folder) {
-    return [mutex = std::shared_ptr(open(which, folder))](const std::function<void()>& granted) {
+waiter in_a_thread(algorithm which, const std::string& directory) {
+    return [mutex = std::shared_ptr(open(which, directory))](const std::function<void()>& granted) {
         const auto held = mutex->lock(entity(1)).value();
         granted();
     };
 }
 
-waiter in_a_coroutine(algorithm which, const std::string& folder, std::unique_ptr<io::io_multiplexer> on) {
-    return [mutex = std::shared_ptr(open(which, folder)),
+waiter in_a_coroutine(algorithm which, const std::string& directory, std::unique_ptr<io::io_multiplexer> on) {
+    return [mutex = std::shared_ptr(open(which, directory)),
             loop = std::shared_ptr(std::move(on))](const std::function<void()>& granted) {
         const auto held = io::sync_wait(*loop, fsmutex::co_lock(*loop, *mutex, {entity(1)})).value();
         granted();
@@ -135,25 +135,25 @@ void add_limit(workload& work) {
     });
 }
 
-void add_algorithm(benchmark& all, const std::string& volume, const std::string& folder, algorithm which) {
+void add_algorithm(benchmark& all, const std::string& volume, const std::string& directory, algorithm which) {
     auto& work = all.add({.name = volume + "_" + std::string(fsmutex::name_of(which)),
                           .metric = metric::cpu_per_operation,
                           .operations = 30});
     add_limit(work);
     const auto add = [&](const std::string& name, const std::function<waiter()>& make_waiter) {
         work.subject(name, [=](run& repeat) {
-            const auto mutex = open(which, folder);
+            const auto mutex = open(which, directory);
             fs_mutex_guard held;
             transfer_lock(
                 repeat, [&] { held = mutex->lock(entity(1)).value(); }, [&] { held.unlock(); }, make_waiter);
         });
     };
-    add("sluice.blocking", [=] { return in_a_thread(which, folder); });
+    add("sluice.blocking", [=] { return in_a_thread(which, directory); });
     add("sluice.coroutine.epoll",
-        [=] { return in_a_coroutine(which, folder, io::make_epoll_multiplexer().value()); });
+        [=] { return in_a_coroutine(which, directory, io::make_epoll_multiplexer().value()); });
     if (io::try_uring())
         add("sluice.coroutine.io_uring",
-            [=] { return in_a_coroutine(which, folder, io::make_uring_multiplexer().value()); });
+            [=] { return in_a_coroutine(which, directory, io::make_uring_multiplexer().value()); });
 }
 
 }  // namespace
@@ -165,10 +165,10 @@ int main(int argc, char** argv) {
                   "How long does it take from the release of a lock until a sleeping request has it?");
     const char* const chosen = std::getenv("TMPDIR");
     const std::string disk = chosen != nullptr ? chosen : ".";
-    for (const auto& [volume, folder] :
+    for (const auto& [volume, directory] :
          {std::pair<std::string, std::string>{"disk", disk}, {"memory", "/dev/shm"}})
         for (const algorithm which :
              {algorithm::memory_map, algorithm::atomic_append, algorithm::byte_ranges, algorithm::lock_files})
-            add_algorithm(all, volume, folder, which);
+            add_algorithm(all, volume, directory, which);
     return all.main(argc, argv);
 }

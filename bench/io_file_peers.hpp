@@ -18,7 +18,8 @@ public:
     static constexpr std::uint32_t bytes = 4096;
 
     std::uint64_t offset() noexcept {
-        state_ = state_ * 1664525U + 1013904223U;  // the leading bits of this generator are good enough
+        // The leading bits of this generator are good enough.
+        state_ = state_ * 1664525U + 1013904223U;
         return (state_ >> 18) * std::uint64_t{bytes};
     }
 

@@ -15,8 +15,8 @@ void run_threads(run& repeat, unsigned threads, const std::function<void()>& beg
 /// (EPOLLONESHOT).
 void echo_epoll_threads(run& repeat, unsigned connections, unsigned threads);
 
-/// An echo server on Asio's io_context, run by `threads` threads. No strand is needed: each handler starts
-/// the next one of its connection.
+/// An echo server on Asio's io_context, run by `threads` threads. No strand is needed: each handler
+/// starts the next one of its connection.
 void echo_asio_threads(run& repeat, unsigned connections, unsigned threads);
 
 }  // namespace sluice::bench::peers

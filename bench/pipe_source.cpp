@@ -17,7 +17,8 @@ void pin_to(int processor) {
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(static_cast<std::size_t>(processor < 0 ? count - 1 : processor), &set);
-    (void)sched_setaffinity(0, sizeof set, &set);  // refused in some containers: then the scheduler decides
+    // Refused in some containers: then the scheduler decides.
+    (void)sched_setaffinity(0, sizeof set, &set);
 }
 
 pipe_source::pipe_source(int writers) {

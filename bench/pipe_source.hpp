@@ -26,7 +26,8 @@ public:
 
 private:
     int reader_ = -1;
-    int kept_ = -1;  // a duplicate of the read end, closed last, because there is no second description of it
+    // A duplicate of the read end, closed last, because there is no second description of it.
+    int kept_ = -1;
     int writer_ = -1;
     std::vector<std::thread> writers_;
 };

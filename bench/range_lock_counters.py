@@ -36,8 +36,8 @@ def events_of(text):
 
 
 def counted(program, subject, workload, pairs):
-    with tempfile.TemporaryDirectory(prefix="sluice-counters-") as folder:
-        out = pathlib.Path(folder) / "counts"
+    with tempfile.TemporaryDirectory(prefix="sluice-counters-") as directory:
+        out = pathlib.Path(directory) / "counts"
         done = subprocess.run(
             ["valgrind", "--tool=callgrind", "--cache-sim=yes", f"--callgrind-out-file={out}",
              program, "--once", subject, workload, str(pairs)], capture_output=True, text=True)
@@ -66,9 +66,9 @@ def main():
     chosen = [line.split() for line in listed.stdout.splitlines() if options.only in line]
     if not chosen:
         sys.exit(f"no subject and workload name contains '{options.only}'")
-    with tempfile.TemporaryDirectory(prefix="sluice-counters-") as folder:
+    with tempfile.TemporaryDirectory(prefix="sluice-counters-") as directory:
         # Debian's valgrind fails on the debug information of clang 19.
-        stripped = pathlib.Path(folder) / "range_lock"
+        stripped = pathlib.Path(directory) / "range_lock"
         subprocess.run(["strip", "--strip-debug", "-o", stripped, options.program], check=True)
         for subject, workload in sorted(chosen, key=lambda each: each[1]):
             for row in rows_of(stripped, subject, workload):

@@ -113,8 +113,9 @@ inline constexpr bool has_height<song_skip_list> = true;
 template <>
 inline constexpr bool has_height<sluice_skiplist> = true;
 
-/// Calls `visit.template operator()<Lock>(name)` for every subject. A new one is one line here, a struct like
-/// the one above if it is not in the form of the peers, and its traits where they differ.
+/// Calls `visit.template operator()<Lock>(name)` for every subject. A new one is one line
+/// here, a struct like the one above if it is not in the form of the peers, and its
+/// traits where they differ.
 template <class Visit>
 void for_each_subject(Visit&& visit) {
     visit.template operator()<no_lock>("limit");

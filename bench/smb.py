@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures the CPU time of `sluice serve` and of Samba's smbd, interleaved, with the same clients, files and options.
 
-    bench/smb.py build/release/sluice/cli/sluice [--quick] [--only read] [--folder /dev/shm] [--repeats 3] [--seconds 1]
+    bench/smb.py build/release/sluice/cli/sluice [--quick] [--only read] [--directory /dev/shm] [--repeats 3] [--seconds 1]
 
 Big files: CPU seconds per gigabyte (10^9 bytes) that smbclient reads or writes, unsigned, signed, encrypted. Small files: CPU
 time per file of 4 KiB that is put, listed, fetched, deleted. Single operations: per logon, per echo, per open and close, the
@@ -70,8 +70,8 @@ SETTLE_SECONDS = 0.2  # for a server's last work for a client that has disconnec
 class Sluice(served.Server):
     """`sluice serve` with signing offered, not required, as in Samba: the client decides."""
 
-    def __init__(self, program, folder, multiplexer, name=None, arguments=()):
-        super().__init__(program, folder, multiplexer, ["--no-signing", *arguments])
+    def __init__(self, program, directory, multiplexer, name=None, arguments=()):
+        super().__init__(program, directory, multiplexer, ["--no-signing", *arguments])
         self.program = program
         self.name = name or f"sluice.{multiplexer}"
         self.account = f"{served.USER}%{served.PASSWORD}"
@@ -80,9 +80,9 @@ class Sluice(served.Server):
 class Samba:
     """Debian's smbd on a directory on the same file system, with the same account, with its defaults except for `settings`."""
 
-    def __init__(self, folder, name="samba", settings=()):
+    def __init__(self, directory, name="samba", settings=()):
         self.name = name
-        self.folder = folder
+        self.directory = directory
         self.share = "share"
         self._settings = settings
         self._state = tempfile.TemporaryDirectory(prefix="sluice-bench-samba-")
@@ -94,17 +94,17 @@ class Samba:
 
     def __enter__(self):
         state = pathlib.Path(self._state.name)
-        folders = {"private dir": "private", "lock directory": "lock", "state directory": "state",
+        directories = {"private dir": "private", "lock directory": "lock", "state directory": "state",
                    "cache directory": "cache", "pid directory": "pid", "ncalrpc dir": "ncalrpc"}
-        for folder in folders.values():
-            (state / folder).mkdir()
+        for directory in directories.values():
+            (state / directory).mkdir()
         configuration = state / "smb.conf"
         configuration.write_text("\n".join([
             "[global]", "server role = standalone server", f"smb ports = {self.port}", "interfaces = lo",
             "bind interfaces only = yes", "disable netbios = yes", "load printers = no", "printing = bsd",
             "printcap name = /dev/null", "disable spoolss = yes", "passdb backend = tdbsam", f"log file = {state}/log",
-            "log level = 0", *(f"{key} = {state}/{folder}" for key, folder in folders.items()),
-            "[share]", f"path = {self.folder}", "read only = no", *self._settings, ""]))
+            "log level = 0", *(f"{key} = {state}/{directory}" for key, directory in directories.items()),
+            "[share]", f"path = {self.directory}", "read only = no", *self._settings, ""]))
         user, password = self.account.split("%")
         subprocess.run(["smbpasswd", "-c", str(configuration), "-a", "-s", user], input=f"{password}\n{password}\n",
                        text=True, check=True, stdout=subprocess.DEVNULL)
@@ -132,14 +132,14 @@ class Samba:
     def cpu_seconds(self):
         """Returns the CPU time of smbd, its processes for current clients, and those of disconnected clients."""
         total = 0
-        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        for directory in pathlib.Path("/proc").glob("[0-9]*"):
             try:
-                fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+                fields = (directory / "stat").read_text().rsplit(")", 1)[1].split()
             except (OSError, IndexError):  # it has ended
                 continue
             if int(fields[3]) == self._process.pid:  # the session
                 total += sum(map(int, fields[11:13]))
-                if folder.name == str(self._process.pid):
+                if directory.name == str(self._process.pid):
                     total += sum(map(int, fields[13:15]))
         return total / os.sysconf("SC_CLK_TCK")
 
@@ -215,7 +215,7 @@ def bench_loads(options, local):
         pass
 
     def remove(server):
-        shutil.rmtree(server.folder / "sluice-bench.tmp", ignore_errors=True)
+        shutil.rmtree(server.directory / "sluice-bench.tmp", ignore_errors=True)
 
     def load(workload, protection, by_bytes, *arguments):
         def work(server):
@@ -240,7 +240,7 @@ def bench_loads(options, local):
             ("open", remove, ()), ("create", nothing, ()), ("random-read", remove, ("--file-size", "64MB")),
             ("random-write", nothing, ("--file-size", "64MB")), ("echo", remove, ()),
             ("log-on", nothing, ("--depth", "1"))):  # with more at once Samba 4.17 leaves some unanswered for a minute
-        unit = {"put": "file", "get": "file", "delete": "file", "log-on": "log-on", "echo": "echo", "list": "listing"}
+        unit = {"put": "file", "get": "file", "delete": "file", "log-on": "logon", "echo": "echo", "list": "listing"}
         for name, depth in (("", ()), ("_busy", ("--depth", str(BUSY_DEPTH)))):
             if name and workload in ("list", "log-on"):
                 continue  # long enough to keep any server busy; one at a time
@@ -251,7 +251,7 @@ def bench_loads(options, local):
 def big_files(options, local):
     """Gigabytes read and written; the file exists after the first write."""
     def put_once(server):
-        if not (server.folder / "big").exists():
+        if not (server.directory / "big").exists():
             run_smbclient(server, "put big", local)
 
     def transfer(command, protection):
@@ -271,11 +271,11 @@ def small_files(options, local):
     put = "mkdir small; cd small; prompt off; lcd small; mput *"
 
     def put_once(server):
-        if not (server.folder / "small").exists():
+        if not (server.directory / "small").exists():
             run_smbclient(server, put, local)
 
     def remove(server):
-        shutil.rmtree(server.folder / "small", ignore_errors=True)
+        shutil.rmtree(server.directory / "small", ignore_errors=True)
 
     def each(commands, count):
         def work(server):
@@ -300,13 +300,13 @@ def single_operations(options, local):
             run_smbclient(server, "quit", local)
         return LOG_ONS
 
-    yield Workload("log_on", "us/log-on", 1_000_000, nothing, log_on)
+    yield Workload("log_on", "us/logon", 1_000_000, nothing, log_on)
     if not shutil.which("smbtorture"):
         print("smb: smbtorture is not installed (Debian package samba-testsuite): skipping echo and open_close", file=sys.stderr)
         return
     known = subprocess.run(["smbtorture", "--list"], capture_output=True, text=True, check=False).stdout
     for name, benchmark, unit in (("echo", "echo", "us/echo"), ("open_close", "path-contention-shared", "us/open"),
-                                  ("torture_read_4k", "read", "us/read"), ("torture_log_on", "session-setup", "us/log-on")):
+                                  ("torture_read_4k", "read", "us/read"), ("torture_log_on", "session-setup", "us/logon")):
         if f"smb2.bench.{benchmark}" not in known:
             print(f"smb: smbtorture is too old for bench.{benchmark}: skipping {name}", file=sys.stderr)
             continue
@@ -318,7 +318,7 @@ def whole_files(options, local):
     """Fetches a large file with the client of each project: seconds."""
     def put_once(server):
         (local / "gigabyte").unlink(missing_ok=True)
-        path = server.folder / "gigabyte"
+        path = server.directory / "gigabyte"
         if not path.exists():
             with path.open("wb") as big:
                 for _ in range(options.get_megabytes):
@@ -483,20 +483,20 @@ def make_subjects(options, scratch):
     if options.before:
         made += sluice_subjects(BEFORE, options.before, both)
     elif shutil.which("smbd"):
-        made += [Samba, lambda folder: Samba(folder, "samba.sendfile", ("use sendfile = yes", "aio read size = 0")),
-                 lambda folder: Samba(folder, "samba.io_uring", ("vfs objects = io_uring",))]
+        made += [Samba, lambda directory: Samba(directory, "samba.sendfile", ("use sendfile = yes", "aio read size = 0")),
+                 lambda directory: Samba(directory, "samba.io_uring", ("vfs objects = io_uring",))]
     else:
         print("smb: smbd is not installed (Debian package samba): skipping Samba", file=sys.stderr)
     for number, make in enumerate(made):
-        folder = scratch / f"served-{number}"
-        folder.mkdir()
-        yield make(folder)
+        directory = scratch / f"served-{number}"
+        directory.mkdir()
+        yield make(directory)
 
 
 def sluice_subjects(prefix, program, arguments):
     """Returns functions that create the subjects of a program, each from a directory."""
     def subject(name, multiplexer, *more):
-        return lambda folder: Sluice(program, folder, multiplexer, f"{prefix}sluice.{name}", [*more, *arguments])
+        return lambda directory: Sluice(program, directory, multiplexer, f"{prefix}sluice.{name}", [*more, *arguments])
 
     made = [subject(kind + one, one) for kind in ("", "fresh_") for one in served.MULTIPLEXERS]
     if "--loops" in arguments:
@@ -505,8 +505,8 @@ def sluice_subjects(prefix, program, arguments):
 
 
 def make_local_files(options, local):
-    for folder in (local, local / "small", local / "back"):
-        folder.mkdir()
+    for directory in (local, local / "small", local / "back"):
+        directory.mkdir()
     with (local / "big").open("wb") as big:
         for _ in range(options.megabytes):
             big.write(os.urandom(1000) * 1000)
@@ -524,7 +524,7 @@ def main():
                         help="event loops of the servers; with one, the client has the other CPU, and ratios vary less")
     parser.add_argument("--quick", action="store_true", help="fewer files and repeats: about a minute")
     parser.add_argument("--only", action="append", help="only workloads whose name contains this (repeatable)")
-    parser.add_argument("--folder", default="/dev/shm", help="directory for the shares [default: /dev/shm]")
+    parser.add_argument("--directory", default="/dev/shm", help="directory for the shares [default: /dev/shm]")
     parser.add_argument("--repeats", type=int, help="repeats of each measurement [default: 5]")
     parser.add_argument("--seconds", type=float, dest="load_seconds", help="duration of each load [default: 1]")
     options = parser.parse_args()
@@ -539,9 +539,9 @@ def main():
     if not shutil.which("smbclient"):
         print("smb: smbclient is not installed (Debian package smbclient)", file=sys.stderr)
         return 0
-    with tempfile.TemporaryDirectory(prefix="sluice-bench-", dir=options.folder) as folder, \
+    with tempfile.TemporaryDirectory(prefix="sluice-bench-", dir=options.directory) as directory, \
             contextlib.ExitStack() as running:
-        scratch = pathlib.Path(folder)
+        scratch = pathlib.Path(directory)
         local = scratch / "local"
         make_local_files(options, local)
         servers = [running.enter_context(server) for server in make_subjects(options, scratch)]

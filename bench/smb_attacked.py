@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures how much an attacker slows down an honest client of `sluice serve`.
 
-    bench/smb_attacked.py build/release/sluice/cli/sluice [--only locks] [--pairs 5] [--seconds 3] [--folder /dev/shm]
+    bench/smb_attacked.py build/release/sluice/cli/sluice [--only locks] [--pairs 5] [--seconds 3] [--directory /dev/shm]
 
 The honest client is `sluice bench smb --workload get` at 127.0.0.1: it opens a file, which returns its attributes, reads and
 closes it, one request at a time. Its p99 latency is measured without and with an attack, interleaved. The attacker is a
@@ -293,12 +293,12 @@ def honest_p99_us(options, server, password):
 
 
 def measure(options, name, scratch):
-    folder = scratch / name
-    folder.mkdir()
+    directory = scratch / name
+    directory.mkdir()
     password = scratch / "password"
     password.write_text(served.PASSWORD + "\n", encoding="utf-8")
     calm, attacked = [], []
-    with served.Server(options.program, folder, arguments=("--guest", "--no-signing", "--loops", "2")) as server:
+    with served.Server(options.program, directory, arguments=("--guest", "--no-signing", "--loops", "2")) as server:
         honest_p99_us(options, server, password)  # creates the files
         for pair in range(options.pairs):
             calm.append(honest_p99_us(options, server, password))
@@ -318,14 +318,14 @@ def main():
     parser.add_argument("--only", action="append", choices=[each.__name__ for each in ATTACKS])
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3)
-    parser.add_argument("--folder", help="directory for the served files [default: the system's temporary directory]")
+    parser.add_argument("--directory", help="directory for the served files [default: the system's temporary directory]")
     parser.add_argument("--attack", help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.attack:
         attack(options)
         return
-    with tempfile.TemporaryDirectory(prefix="sluice-attacked-", dir=options.folder) as scratch:
+    with tempfile.TemporaryDirectory(prefix="sluice-attacked-", dir=options.directory) as scratch:
         for each in ATTACKS:
             if not options.only or each.__name__ in options.only:
                 print(json.dumps(measure(options, each.__name__, pathlib.Path(scratch))), flush=True)

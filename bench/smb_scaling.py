@@ -2,7 +2,7 @@
 """Measures how the rate of `sluice serve` grows with its number of loops.
 
     bench/smb_scaling.py build/release/sluice/cli/sluice [--before OTHER_SLUICE] [--loops 1,2,4,8] [--repeats 3] [--seconds 1]
-                         [--folder /dev/shm]
+                         [--directory /dev/shm]
 
 The server is confined to as many CPUs as it has loops, and the load generators (`sluice bench smb`, one process for each CPU
 that is left) to the others. So the machine needs more CPUs than loops; twice as many show the server's limit rather than the
@@ -37,8 +37,8 @@ CLIENT_SECONDS_MAX = 300
 class PinnedServer(served.Server):
     """A server that runs on the given CPUs only."""
 
-    def __init__(self, program, folder, loops, cpus):
-        super().__init__(program, folder, arguments=("--loops", str(loops), "--no-signing"))
+    def __init__(self, program, directory, loops, cpus):
+        super().__init__(program, directory, arguments=("--loops", str(loops), "--no-signing"))
         self._cpus = cpus
 
     def __enter__(self):
@@ -51,9 +51,9 @@ class PinnedServer(served.Server):
 
 
 def start_load(options, server, workload, number, cpu):
-    folder = f"client-{number}"
-    (server.folder / folder).mkdir(exist_ok=True)
-    command = [options.program, "bench", "smb", f"smb://{served.USER}@127.0.0.1:{server.port}/{server.share}/{folder}", "--json",
+    directory = f"client-{number}"
+    (server.directory / directory).mkdir(exist_ok=True)
+    command = [options.program, "bench", "smb", f"smb://{served.USER}@127.0.0.1:{server.port}/{server.share}/{directory}", "--json",
                "--spin", "--discard", "--no-signing", "--workload", workload, "--connections", str(options.connections), "--depth",
                str(options.depth), "--seconds", str(options.seconds), "--file-size", "16MB", "--server-pid", str(server.pid)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -70,7 +70,7 @@ def result_of(client, workload):
 
 def measure_once(options, program, workload, loops, cpus):
     """Returns operations per second, the server's CPU time per operation in us, and its CPU time per second and loop."""
-    scratch = pathlib.Path(tempfile.mkdtemp(prefix="sluice-scaling-", dir=options.folder))
+    scratch = pathlib.Path(tempfile.mkdtemp(prefix="sluice-scaling-", dir=options.directory))
     try:
         with PinnedServer(program, scratch, loops, set(cpus[:loops])) as server:
             clients = [start_load(options, server, workload, number, one)
@@ -123,7 +123,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=1, help="length of the load of a repeat, in seconds (1)")
     parser.add_argument("--connections", type=int, default=4, help="sessions of each generator (4)")
     parser.add_argument("--depth", type=int, default=16, help="requests in flight per session (16)")
-    parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("/dev/shm"),
+    parser.add_argument("--directory", type=pathlib.Path, default=pathlib.Path("/dev/shm"),
                         help="where the served directories are created (/dev/shm)")
     options = parser.parse_args()
     cpus = sorted(os.sched_getaffinity(0))

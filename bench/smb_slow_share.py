@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures how long clients wait while the file system of another share is slow, or hangs.
 
-    bench/smb_slow_share.py build/release/sluice/cli/sluice [--quick] [--only hung] [--seconds 3] [--folder /var/tmp]
+    bench/smb_slow_share.py build/release/sluice/cli/sluice [--quick] [--only hung] [--seconds 3] [--directory /var/tmp]
 
 One server has the share "fast" and others, which are on FUSE file systems. Two clients of "fast" do one operation after the
 other, each on a separate connection: open, stat, read, write, flush, list, rename, delete. In the meantime, clients of the
@@ -148,9 +148,9 @@ class SlowMount:
     def __init__(self, scratch, name, mount_point=None):
         self.source, self.control = scratch / f"{name}.source", scratch / f"{name}.control"
         self.mount_point = mount_point or scratch / name
-        for folder in (self.source, self.mount_point):
-            folder.mkdir(exist_ok=True)
-            folder.chmod(0o777)
+        for directory in (self.source, self.mount_point):
+            directory.mkdir(exist_ok=True)
+            directory.chmod(0o777)
         (self.source / "file").write_bytes(bytes(4096))
         (self.source / "file").chmod(0o666)
         self.set("0")
@@ -244,15 +244,15 @@ class Samba(Server):
 
     def __init__(self, state, shares, _):
         super().__init__(state)
-        folders = {key: key.split()[0] for key in ("private dir", "lock directory", "state directory", "cache directory",
+        directories = {key: key.split()[0] for key in ("private dir", "lock directory", "state directory", "cache directory",
                                                    "pid directory", "ncalrpc dir")}
-        for folder in folders.values():
-            (state / folder).mkdir()
+        for directory in directories.values():
+            (state / directory).mkdir()
         lines = ["[global]", "server role = standalone server", f"smb ports = {self.port}", "interfaces = lo",
                  "bind interfaces only = yes", "disable netbios = yes", "load printers = no", "disable spoolss = yes",
                  "printcap name = /dev/null", "passdb backend = tdbsam", "map to guest = Bad User",
                  f"log file = {self.log_file}", "log level = 0", "oplocks = no",
-                 *(f"{key} = {state}/{folder}" for key, folder in folders.items())]
+                 *(f"{key} = {state}/{directory}" for key, directory in directories.items())]
         for name, path in shares.items():
             lines += [f"[{name}]", f"path = {path}", "read only = no", "guest ok = yes", "force user = root"]
         configuration = state / "smb.conf"
@@ -296,8 +296,8 @@ def run_variant(variant, make, options, scratch):
     local.mkdir()
     (scratch / "outer").mkdir()
     (local / "directory").mkdir()
-    for folder in (local, local / "directory", scratch / "outer"):
-        folder.chmod(0o777)
+    for directory in (local, local / "directory", scratch / "outer"):
+        directory.chmod(0o777)
     state = scratch / "state"
     state.mkdir()
     inside = variant == "mount_inside"
@@ -353,7 +353,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="one slow and one hung share, for a second each")
     parser.add_argument("--only", action="append", choices=VARIANTS, help="only this variant (repeatable)")
     parser.add_argument("--seconds", type=float, help="duration of each measurement [default: 3]")
-    parser.add_argument("--folder", help="directory for the shares [default: the system's temporary directory]")
+    parser.add_argument("--directory", help="directory for the shares [default: the system's temporary directory]")
     parser.add_argument("--no-samba", action="store_true", help="sluice only")
     options = parser.parse_args()
     options.seconds = options.seconds or (1 if options.quick else 3)
@@ -365,7 +365,7 @@ def main():
     for variant in options.only or (("slow_200ms", "hung") if options.quick else VARIANTS):
         for make in subjects:
             print(f"smb_slow_share: {variant}, {make.name}", file=sys.stderr, flush=True)
-            with tempfile.TemporaryDirectory(prefix="sluice-slow-", dir=options.folder) as scratch:
+            with tempfile.TemporaryDirectory(prefix="sluice-slow-", dir=options.directory) as scratch:
                 path = pathlib.Path(scratch)
                 path.chmod(0o755)
                 run_variant(variant, make, options, path)

@@ -2,16 +2,16 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/sluice)
+set(package_directory ${CMAKE_INSTALL_LIBDIR}/cmake/sluice)
 get_property(sluice_built GLOBAL PROPERTY SLUICE_COMPONENTS_BUILT)
 foreach(component IN LISTS sluice_built)
   # A separate export for each: a common one would need the packages of all components.
   install(TARGETS sluice_${component} EXPORT sluice-${component} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(EXPORT sluice-${component} NAMESPACE sluice:: FILE sluice-${component}-targets.cmake
-    DESTINATION ${package_folder})
-  get_property(folder TARGET sluice_${component} PROPERTY SLUICE_FOLDER)
+    DESTINATION ${package_directory})
+  get_property(directory TARGET sluice_${component} PROPERTY SLUICE_DIRECTORY)
   get_property(internal TARGET sluice_${component} PROPERTY SLUICE_INTERNAL)
-  file(RELATIVE_PATH below_root "${PROJECT_SOURCE_DIR}" "${folder}")
+  file(RELATIVE_PATH below_root "${PROJECT_SOURCE_DIR}" "${directory}")
   set(not_installed PATTERN "*_test.hpp" EXCLUDE PATTERN "*_testing.hpp" EXCLUDE)
   foreach(header IN LISTS internal)
     list(APPEND not_installed PATTERN "${header}" EXCLUDE)
@@ -19,21 +19,21 @@ foreach(component IN LISTS sluice_built)
   if(component STREQUAL "sync")
     list(APPEND not_installed PATTERN skiplist EXCLUDE)  # a separate component in a subdirectory
   endif()
-  install(DIRECTORY "${folder}/" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${below_root} COMPONENT headers
+  install(DIRECTORY "${directory}/" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${below_root} COMPONENT headers
     FILES_MATCHING PATTERN "*.hpp" ${not_installed})
 endforeach()
 if(SLUICE_SHARED)
   install(TARGETS sluice_shared EXPORT sluice-shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(EXPORT sluice-shared NAMESPACE sluice:: FILE sluice-shared-targets.cmake DESTINATION ${package_folder})
+  install(EXPORT sluice-shared NAMESPACE sluice:: FILE sluice-shared-targets.cmake DESTINATION ${package_directory})
   list(APPEND sluice_built shared)
 endif()
 if(SLUICE_PROGRAM)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/man/" DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1")
 endif()
 configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/sluice-config.cmake.in" sluice-config.cmake
-  INSTALL_DESTINATION ${package_folder})
+  INSTALL_DESTINATION ${package_directory})
 write_basic_package_version_file(sluice-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/sluice-config.cmake" "${CMAKE_CURRENT_BINARY_DIR}/sluice-config-version.cmake"
   "${CMAKE_CURRENT_LIST_DIR}/sluice-compiler.cmake" "${CMAKE_CURRENT_LIST_DIR}/sluice-components.cmake"
   "${CMAKE_CURRENT_LIST_DIR}/FindUring.cmake"
-  DESTINATION ${package_folder})
+  DESTINATION ${package_directory})

@@ -1,6 +1,6 @@
-// BLOBs that are stored in pieces are read as one piece: workers reserve a range of a shared area, copy the
-// pieces of a BLOB to it, check the BLOB, and release the range. (LeanStore does the same with its aliasing
-// area, Nguyen and Leis, ICDE 2024, but maps the pieces instead of copying them.)
+// BLOBs that are stored in pieces are read as one piece: workers reserve a range of a shared area,
+// copy the pieces of a BLOB to it, check the BLOB, and release the range. (LeanStore does the same
+// with its aliasing area, Nguyen and Leis, ICDE 2024, but maps the pieces instead of copying them.)
 
 #include <algorithm>
 #include <atomic>
@@ -25,7 +25,8 @@ constexpr std::size_t extent_bytes = 64 << 10;
 constexpr std::size_t extents_per_blob = 16;
 constexpr std::size_t blob_bytes = extents_per_blob * extent_bytes;  // 1 MiB
 constexpr std::size_t blob_count = 32;
-constexpr std::size_t area_extents = 3 * extents_per_blob;  // three at a time, without fragmentation
+// Three at a time, without fragmentation.
+constexpr std::size_t area_extents = 3 * extents_per_blob;
 
 // A BLOB in one piece, for the lifetime of this object.
 struct blob_view {

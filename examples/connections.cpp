@@ -68,7 +68,8 @@ void drive_by_poll(std::vector<connection>& all) {
     }
 }
 
-// Completes all operations that are ready, and never sleeps: for a program with other work in between.
+// Completes all operations that are ready, and never sleeps: for a program with
+// other work in between.
 sluice::result<void> drive_by_complete_io(io_multiplexer& loop) {
     for (;;) {
         const auto count = loop.complete_io();

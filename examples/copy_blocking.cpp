@@ -1,5 +1,5 @@
-// Copies a file by blocking calls. copy_coroutine.cpp and copy_sender.cpp do the same in the other two
-// forms.
+// Copies a file by blocking calls. copy_coroutine.cpp and copy_sender.cpp do the same in
+// the other two forms.
 
 #include <array>
 #include <cstdio>

@@ -1,5 +1,5 @@
-// Copies a file in a coroutine: reads top to bottom like the blocking one, but the thread is free while the
-// disk works.
+// Copies a file in a coroutine: reads top to bottom like the blocking one, but the thread is free
+// while the disk works.
 
 #include <array>
 #include <cstdio>

@@ -1,4 +1,5 @@
-// Copies a file by senders and receivers: no coroutine frame, no allocation; all state is in one object.
+// Copies a file by senders and receivers: no coroutine frame, no allocation; all
+// state is in one object.
 
 #include <array>
 #include <cstdio>
@@ -11,8 +12,8 @@ using namespace sluice::io;
 
 namespace {
 
-// Two operations that start each other: a read's done signal starts the write of what it read, a write's the
-// next read.
+// Two operations that start each other: a read's done signal starts the write of what it read, a
+// write's the next read.
 class copier {
 public:
     copier(file_handle& from, file_handle& to) noexcept

@@ -1,5 +1,6 @@
-// A datagram service that ends on SIGTERM or SIGINT: it answers each datagram with its bytes, and reports
-// truncation. Its client finds it by name. Without arguments both run, and the client's answers are checked:
+// A datagram service that ends on SIGTERM or SIGINT: it answers each datagram with its bytes, and
+// reports truncation. Its client finds it by name. Without arguments both run, and the client's
+// answers are checked:
 //
 //     udp_service                    service and client in one process
 //     udp_service PORT               the service alone, until a signal comes

@@ -1,7 +1,8 @@
-// A pipe without a limit, made of a file without a name. The writer appends, and the reader reads from the
-// start and calls `zero` on the bytes it has read, so that the file system frees those blocks. The file
-// grows, but only the unread bytes take space. The writer never waits for the reader; with a pipe of the
-// system, it does after 64 KiB. The file is removed when both ends are closed, or the machine stops.
+// A pipe without a limit, made of a file without a name. The writer appends, and the reader reads
+// from the start and calls `zero` on the bytes it has read, so that the file system frees those
+// blocks. The file grows, but only the unread bytes take space. The writer never waits for the
+// reader; with a pipe of the system, it does after 64 KiB. The file is removed when both ends are
+// closed, or the machine stops.
 //
 // The program fails unless it reads the bytes that it wrote.
 

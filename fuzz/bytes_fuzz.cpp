@@ -1,6 +1,6 @@
-// Slices, readers and writers against a naive model: a copy of the bytes and 128-bit arithmetic, in which no
-// sum of two 64-bit numbers wraps. The input is a script: one byte for the size of the buffer, the buffer,
-// then steps of an operation and two numbers, 17 bytes each.
+// Slices, readers and writers against a naive model: a copy of the bytes and 128-bit arithmetic, in
+// which no sum of two 64-bit numbers wraps. The input is a script: one byte for the size of the
+// buffer, the buffer, then steps of an operation and two numbers, 17 bytes each.
 
 #include <algorithm>
 #include <cstdint>

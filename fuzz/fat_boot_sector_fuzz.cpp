@@ -1,5 +1,5 @@
-// Any 512 bytes as a boot sector: refused with a message, or a geometry with the invariants on which all of
-// the FAT code relies.
+// Any 512 bytes as a boot sector: refused with a message, or a geometry with the invariants on
+// which all of the FAT code relies.
 
 #include <cstdint>
 #include <span>

@@ -1,8 +1,8 @@
-// A small volume with some of its bytes changed: check and repair end, and if the first repair made the
-// volume consistent, a second one changes nothing.
+// A small volume with some of its bytes changed: check and repair end, and if the first repair made
+// the volume consistent, a second one changes nothing.
 //
-// The input: a byte that selects the FAT type, then changes: the area (a byte: FAT, root, a directory, the
-// boot sector), the offset (two bytes) and the new byte.
+// The input: a byte that selects the FAT type, then changes: the area (a byte: FAT, root, a
+// directory, the boot sector), the offset (two bytes) and the new byte.
 
 #include <array>
 #include <cstdint>

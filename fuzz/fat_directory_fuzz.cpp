@@ -1,5 +1,5 @@
-// Any bytes as a directory, the fixed root of a small volume. Every listed name is found. After additions,
-// removals and changes of case, the index equals one that is loaded from the bytes.
+// Any bytes as a directory, the fixed root of a small volume. Every listed name is found. After
+// additions, removals and changes of case, the index equals one that is loaded from the bytes.
 
 #include <algorithm>
 #include <cstdint>
@@ -31,8 +31,8 @@ std::vector<std::string> names_of(const fat::directory& in) {
     return names;
 }
 
-// Returns whether `now` lacks only names of `before` that differ in case from names in `now`: of three equal
-// names of which one was removed, the other two may be one file.
+// Returns whether `now` lacks only names of `before` that differ in case from names in `now`: of
+// three equal names of which one was removed, the other two may be one file.
 bool lacks_only_spellings(const std::vector<std::string>& now, const std::vector<std::string>& before) {
     auto next = now.begin();
     for (const std::string& name : before) {

@@ -1,9 +1,9 @@
-// Any bytes as a journal of a small volume: opening ends, and a journal that opens is read, applied, and then
-// empty.
+// Any bytes as a journal of a small volume: opening ends, and a journal that opens is read,
+// applied, and then empty.
 //
 // The input: whether the volume is marked dirty (a byte), the header without its checksum, which is
-// computed, then records with the bytes that follow them. The byte before each record selects whether its
-// checksums are corrected.
+// computed, then records with the bytes that follow them. The byte before each record selects
+// whether its checksums are corrected.
 
 #include <cstdint>
 #include <vector>

@@ -1,9 +1,9 @@
-// Any bytes as an overlay of a small image: opening ends. An overlay that opens can be read, written and
-// flushed, and contains the written bytes after it is opened again.
+// Any bytes as an overlay of a small image: opening ends. An overlay that opens can be read,
+// written and flushed, and contains the written bytes after it is opened again.
 //
-// The input: the overlay's header, then entries (slot 2 bytes, block 2, whether its checksum is right 1),
-// which would not fit into the input otherwise. If only the checksum of a header is wrong, it is corrected,
-// because no overlay would open otherwise.
+// The input: the overlay's header, then entries (slot 2 bytes, block 2, whether its checksum is
+// right 1), which would not fit into the input otherwise. If only the checksum of a header is
+// wrong, it is corrected, because no overlay would open otherwise.
 
 #include <cstdint>
 #include <vector>

@@ -1,4 +1,5 @@
-// Any bytes as an image with a partition table: every partition is inside the image, and numbers ascend.
+// Any bytes as an image with a partition table: every partition is inside the
+// image, and numbers ascend.
 
 #include <cstdint>
 #include <vector>

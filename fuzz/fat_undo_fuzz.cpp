@@ -1,9 +1,9 @@
-// Any bytes as an undo file of a small image: opening ends, and a file that opens is applied inside the
-// volume only.
+// Any bytes as an undo file of a small image: opening ends, and a file that opens is applied
+// inside the volume only.
 //
-// The input: the header, then records (offset 3 bytes and length 2 in the volume, whether the checksum is
-// right 1). If only the checksum of a header is wrong, it is corrected, because no file would open
-// otherwise; so is the length of the log.
+// The input: the header, then records (offset 3 bytes and length 2 in the volume, whether the
+// checksum is right 1). If only the checksum of a header is wrong, it is corrected, because no file
+// would open otherwise; so is the length of the log.
 
 #include <cstdint>
 #include <vector>

@@ -1,6 +1,7 @@
-// Random calls on a damaged volume. The input: the number of patches, each an offset of three bytes and a
-// byte; then calls, of two bytes each. Created files stay open until the volume is unmounted and mounted
-// again. No call stops the program or hangs, and a volume that was mounted can be mounted again.
+// Random calls on a damaged volume. The input: the number of patches, each an offset of three
+// bytes and a byte; then calls, of two bytes each. Created files stay open until the volume is
+// unmounted and mounted again. No call stops the program or hangs, and a volume that was mounted
+// can be mounted again.
 
 #include <algorithm>
 #include <array>
@@ -45,7 +46,7 @@ const std::vector<std::byte>& sound_image() {
     return made;
 }
 
-void call(file_system& fs, std::vector<fat::item_handle>& open, std::uint8_t what, std::uint8_t how) {
+void call(file_system& fs, std::vector<fat::inode_handle>& open, std::uint8_t what, std::uint8_t how) {
     const char* const path = names[how % names.size()];
     const std::uint64_t offset = std::uint64_t{how} * 700;
     std::array<std::byte, 2000> part{};
@@ -112,7 +113,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (not shape) return 0;
         const auto fs = file_system::mount(image, *shape, clock, {.zone = fat::time_zone::utc()});
         if (not fs) return 0;
-        std::vector<fat::item_handle> open;
+        std::vector<fat::inode_handle> open;
         while (const auto each = input.take<le16>())
             call(**fs, open, static_cast<std::uint8_t>(each->value()),
                  static_cast<std::uint8_t>(each->value() >> 8));

@@ -1,8 +1,8 @@
-// The file of memory_map while it is in use: steps of its users, between which an attacker writes into it and
-// truncates it. No step may crash or hang; without the attacker, none may fail.
+// The file of memory_map while it is in use: steps of its users, between which an attacker writes
+// into it and truncates it. No step may crash or hang; without the attacker, none may fail.
 //
-// The input is a list of steps of four bytes: operation, user or value, and position (16 bits). Each reading
-// of the clock advances it, so that a wait for a forged latch ends.
+// The input is a list of steps of four bytes: operation, user or value, and position (16 bits).
+// Each reading of the clock advances it, so that a wait for a forged latch ends.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -118,7 +118,7 @@ public:
 
 private:
     [[nodiscard]] result<std::unique_ptr<shared_fs_mutex>> open() {
-        return memory_map::open({}, path_, {.clock = &clock_, .random = &chance_});
+        return memory_map::open({}, path_, {.clock = &clock_, .random = &random_});
     }
     // A few entities with small numbers; sometimes more than a record holds.
     [[nodiscard]] static std::vector<entity> wanted(std::uint16_t where) {
@@ -200,7 +200,7 @@ private:
     std::string path_;
     std::unique_ptr<io::io_multiplexer> loop_ = io::make_simulated_multiplexer({}).value();
     hasty_clock clock_;
-    seeded_random chance_{1};
+    seeded_random random_{1};
     bool was_attacked_ = false;
     unsigned busy_ = 0;
     std::array<user, users> users_;

@@ -1,5 +1,5 @@
-// Any bytes for the decoder of the queue file of atomic_append. Everything it accepts must be equal after
-// encoding and decoding.
+// Any bytes for the decoder of the queue file of atomic_append. Everything it accepts must be equal
+// after encoding and decoding.
 
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace {
 using namespace sluice;
 using namespace sluice::fsmutex::queue_format;
 
-// Corrects the hash, which the fuzzer cannot guess: the checks after it must also hold for forged content.
+// Corrects the hash, which the fuzzer cannot guess: the checks after it must also
+// hold for forged content.
 void set_hash(std::span<std::byte> page, std::size_t covered_end) {
     const auto hash = fsmutex::sip_hash_128(bytes_view(page.data() + 16, covered_end - 16));
     const le64 words[2] = {le64(hash[0]), le64(hash[1])};
@@ -38,7 +39,7 @@ void check_slot(bytes_view bytes) {
 void check_header(bytes_view page) {
     const auto read = decode_header(page);
     if (not read) return;
-    ENSURE(read->live_pages.size() <= elders_max);
+    ENSURE(read->live_pages.size() <= live_pages_max);
     std::array<std::byte, page_bytes> again;
     encode(*read, again);
     ENSURE(decode_header(again) == read);
@@ -56,7 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     set_place(slot_in_page, input.take_at<le64>(8).value_or(le64(0)).value());
     check_slot(page);
     const auto live_pages =
-        std::min<std::size_t>(input.take_at<le32>(56).value_or(le32(0)).value(), elders_max);
+        std::min<std::size_t>(input.take_at<le32>(56).value_or(le32(0)).value(), live_pages_max);
     set_hash(page, header_bytes + 8 * live_pages);
     check_header(page);
     return 0;

@@ -1,6 +1,6 @@
-// Every decoder of [MS-FSCC] structures. The first byte selects one, the rest is its input. Everything that
-// a decoder accepts must be equal after encoding and decoding, and the entries of a list must be within the
-// input.
+// Every decoder of [MS-FSCC] structures. The first byte selects one, the rest is its input.
+// Everything that a decoder accepts must be equal after encoding and decoding, and the entries of a
+// list must be within the input.
 
 #include <cstdint>
 #include <vector>

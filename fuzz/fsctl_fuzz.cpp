@@ -1,5 +1,5 @@
-// Every decoder of FSCTL payloads. The first byte selects one, the rest is its input. Everything that a
-// decoder accepts must be equal after encoding and decoding.
+// Every decoder of FSCTL payloads. The first byte selects one, the rest is its input. Everything
+// that a decoder accepts must be equal after encoding and decoding.
 
 #include <cstdint>
 #include <vector>

@@ -1,5 +1,5 @@
-// The request that `sluice serve --metrics` reads. Every accepted request begins with its method and path,
-// and bytes after its headers change nothing.
+// The request that `sluice serve --metrics` reads. Every accepted request begins with its method
+// and path, and bytes after its headers change nothing.
 
 #include <string>
 #include <string_view>

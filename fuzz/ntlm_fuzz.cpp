@@ -1,5 +1,6 @@
-// NTLM messages of an unauthenticated peer: each is passed to the decoders, to a server that has sent its
-// challenge, and to a client that waits for one. No message without the password leads to a logon.
+// NTLM messages of an unauthenticated peer: each is passed to the decoders, to a server that
+// has sent its challenge, and to a client that waits for one. No message without the
+// password leads to a logon.
 
 #include <cstdint>
 #include <vector>

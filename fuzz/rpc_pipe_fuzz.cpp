@@ -1,6 +1,6 @@
-// The server's end of srvsvc and wkssvc against arbitrary clients, and our client against arbitrary servers.
-// The first byte selects which, and how the rest is divided into writes; the pipe's replies must be complete
-// fragments.
+// The server's end of srvsvc and wkssvc against arbitrary clients, and our client against arbitrary
+// servers. The first byte selects which, and how the rest is divided into writes; the pipe's
+// replies must be complete fragments.
 
 #include <algorithm>
 #include <cstdint>

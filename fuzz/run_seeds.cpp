@@ -1,5 +1,5 @@
-// The main function of a fuzz target that is built without libFuzzer: runs it once with every file of the
-// given directories. Fails if there is none, so that a missing seed directory is detected.
+// The main function of a fuzz target that is built without libFuzzer: runs it once with every file
+// of the given directories. Fails if there is none, so that a missing seed directory is detected.
 
 #include <cstddef>
 #include <cstdint>

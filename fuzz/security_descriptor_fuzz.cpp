@@ -1,5 +1,6 @@
-// Self-relative security descriptors: every accepted one is equal after encoding and decoding. An access
-// check divides the requested rights into granted and denied ones, and agrees with MAXIMUM_ALLOWED.
+// Self-relative security descriptors: every accepted one is equal after encoding and
+// decoding. An access check divides the requested rights into granted and denied ones, and
+// agrees with MAXIMUM_ALLOWED.
 
 #include <array>
 #include <cstdint>

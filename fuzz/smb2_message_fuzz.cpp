@@ -1,6 +1,6 @@
-// A complete frame as a server receives it: its kind, the split of a compound, every header, and every body
-// by its command, decoded both as request and as response, because each end must handle all messages of the
-// other. Everything that is accepted is equal after encoding and decoding.
+// A complete frame as a server receives it: its kind, the split of a compound, every header, and
+// every body by its command, decoded both as request and as response, because each end must handle
+// all messages of the other. Everything that is accepted is equal after encoding and decoding.
 
 #include <string>
 

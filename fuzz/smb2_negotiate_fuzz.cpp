@@ -1,5 +1,5 @@
-// The first bytes of an unauthenticated client: the input is the body of NEGOTIATE after a valid header, so
-// that the fuzzer need not find one.
+// The first bytes of an unauthenticated client: the input is the body of NEGOTIATE after a valid
+// header, so that the fuzzer need not find one.
 
 #include "fuzz/wire_round_trip.hpp"
 #include "sluice/smb/wire/message/negotiate.hpp"

@@ -1,5 +1,6 @@
-// Writes the seeds of smb2_message and smb2_negotiate with our own encoders: one message of each kind, a
-// compound, and the other kinds of frames. Run `smb2_seeds fuzz/seeds` after a change of format.
+// Writes the seeds of smb2_message and smb2_negotiate with our own encoders: one message
+// of each kind, a compound, and the other kinds of frames. Run `smb2_seeds fuzz/seeds`
+// after a change of format.
 
 #include <array>
 #include <cstdio>
@@ -52,14 +53,14 @@ const std::array ranges{
     encode_lock_element({.offset_bytes = 0, .length_bytes = 10, .flags = lock_flags::exclusive}),
     encode_lock_element({.offset_bytes = 20, .length_bytes = 1, .flags = lock_flags::shared})};
 
-class seed_folder {
+class seed_directory {
 public:
-    explicit seed_folder(std::filesystem::path folder) : folder_(std::move(folder)) {
-        std::filesystem::create_directories(folder_);
+    explicit seed_directory(std::filesystem::path directory) : directory_(std::move(directory)) {
+        std::filesystem::create_directories(directory_);
     }
 
     void write(std::string_view name, bytes_view bytes) {
-        std::ofstream file(folder_ / name, std::ios::binary);
+        std::ofstream file(directory_ / name, std::ios::binary);
         file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     }
 
@@ -81,7 +82,7 @@ public:
     }
 
 private:
-    std::filesystem::path folder_;
+    std::filesystem::path directory_;
     std::array<std::byte, 4096> room_{};
     byte_writer writer_{mutable_bytes(room_)};
 };
@@ -150,7 +151,7 @@ negotiate_reply negotiate_response() {
         .dialect = dialect::smb_3_1_1, .security_blob = text("blob"), .contexts = every_negotiate_context()};
 }
 
-void write_connection_seeds(seed_folder& to) {
+void write_connection_seeds(seed_directory& to) {
     to.request("negotiate", command::negotiate, negotiate_request());
     to.reply("negotiate_reply", command::negotiate, negotiate_response());
     to.request("session_setup", command::session_setup, session_setup_args{.security_blob = text("token")});
@@ -172,7 +173,7 @@ void write_connection_seeds(seed_folder& to) {
     to.request("echo", command::echo, echo_args{});
 }
 
-void write_file_seeds(seed_folder& to) {
+void write_file_seeds(seed_directory& to) {
     to.request("create", command::create,
                create_args{.name = text("a\0\\\0b\0"sv), .contexts = every_create_context()});
     to.request("create_lone_surrogates", command::create,
@@ -198,7 +199,7 @@ void write_file_seeds(seed_folder& to) {
              oplock_break_reply{lease_break_notification{}});
 }
 
-void write_query_seeds(seed_folder& to) {
+void write_query_seeds(seed_directory& to) {
     to.request("query_directory", command::query_directory, query_directory_args{.pattern = text("*\0"sv)});
     to.reply("query_directory_reply", command::query_directory,
              query_directory_reply{.entries = text("entries")});
@@ -209,7 +210,7 @@ void write_query_seeds(seed_folder& to) {
     to.reply("set_info_reply", command::set_info, set_info_reply{});
 }
 
-void write_error_seeds(seed_folder& to) {
+void write_error_seeds(seed_directory& to) {
     std::array<std::byte, 64> room{};
     byte_writer writer{mutable_bytes(room)};
     encode(writer, symlink_error{.substitute_name = text("a\0b\0"sv), .print_name = text("c\0"sv)});
@@ -219,7 +220,7 @@ void write_error_seeds(seed_folder& to) {
              error_reply{.data = *writer.finish(), .id = error_id::none});
 }
 
-void write_frame_seeds(seed_folder& to) {
+void write_frame_seeds(seed_directory& to) {
     std::array<std::byte, 1024> room{};
     byte_writer compound{mutable_bytes(room)};
     encode(compound, header{.command = command::echo, .next_command_bytes = 72});
@@ -240,7 +241,7 @@ void write_frame_seeds(seed_folder& to) {
 }
 
 /// Bodies without headers, the input of that target.
-void write_negotiate_seeds(seed_folder& to) {
+void write_negotiate_seeds(seed_directory& to) {
     std::array<std::byte, 1024> room{};
     const auto write_body = [&](std::string_view name, const auto& body) {
         byte_writer writer{mutable_bytes(room)};
@@ -266,13 +267,13 @@ int main(int argument_count, char** arguments) {
         return 2;
     }
     const std::filesystem::path seeds(arguments[1]);
-    seed_folder messages(seeds / "smb2_message");
+    seed_directory messages(seeds / "smb2_message");
     write_connection_seeds(messages);
     write_file_seeds(messages);
     write_query_seeds(messages);
     write_error_seeds(messages);
     write_frame_seeds(messages);
-    seed_folder negotiations(seeds / "smb2_negotiate");
+    seed_directory negotiations(seeds / "smb2_negotiate");
     write_negotiate_seeds(negotiations);
     return 0;
 }

@@ -2,8 +2,8 @@
 // over several connections, and of events in the server. The server may refuse anything. It
 // does not stop, does not hang, and keeps no state of clients that have disconnected.
 //
-// The input: two bytes of conditions (state_world.hpp), then operations: a byte that selects one, and its
-// operands. A request begins with an envelope (state_client.hpp).
+// The input: two bytes of conditions (state_world.hpp), then operations: a byte that selects one,
+// and its operands. A request begins with an envelope (state_client.hpp).
 
 #include "fuzz/state_client.hpp"
 #include "fuzz/state_requests.hpp"

@@ -195,10 +195,10 @@ const seed seeds[] = {
 
 int main(int argc, char** argv) {
     if (argc != 2) return 2;
-    const std::filesystem::path folder = std::filesystem::path(argv[1]) / "smb2_server_states";
-    std::filesystem::create_directories(folder);
+    const std::filesystem::path target = std::filesystem::path(argv[1]) / "smb2_server_states";
+    std::filesystem::create_directories(target);
     for (const seed& one : seeds) {
-        std::ofstream file(folder / one.name, std::ios::binary);
+        std::ofstream file(target / one.name, std::ios::binary);
         file << one.what.bytes();
         if (not file.good()) {
             std::fprintf(stderr, "cannot write %s\n", one.name);

@@ -1,10 +1,10 @@
 #pragma once
 
-// The input format of the fuzz target smb_client: a byte that selects the client's newest dialect, then
-// the replies of the server.
+// The input format of the fuzz target smb_client: a byte that selects the client's newest dialect,
+// then the replies of the server.
 //
 //   u8   form          1  waits for a request and answers it; otherwise answers the last one again
-//                      2  is the complete frame; otherwise a header that matches the request is generated
+//                      2  is the complete frame; otherwise with a generated header that matches
 //                      4  is preceded by STATUS_PENDING
 //                      8  has the flag of a signature
 //   u32  status        u16  credits

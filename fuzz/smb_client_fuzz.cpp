@@ -1,5 +1,5 @@
-// A client and a hostile server, whose messages are the input. The client may reject them and disconnect. It
-// must not read or write outside of its memory, and it ends.
+// A client and a hostile server, whose messages are the input. The client may reject them and
+// disconnect. It must not read or write outside of its memory, and it ends.
 
 #include <array>
 

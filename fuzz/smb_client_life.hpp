@@ -1,7 +1,8 @@
 #pragma once
 
-// A complete session of a client, with requests of each kind. The fuzz target smb_client connects it to a
-// hostile server; the program that writes the inputs of fuzz/seeds/smb_client connects it to our own.
+// A complete session of a client, with requests of each kind. The fuzz target smb_client
+// connects it to a hostile server; the program that writes the inputs of fuzz/seeds/smb_client
+// connects it to our own.
 
 #include <vector>
 
@@ -54,8 +55,8 @@ private:
         count(co_await std::move(asking));
         auto with_files = use_file(in);
         co_await std::move(with_files);
-        auto with_folders = use_folder(in);
-        co_await std::move(with_folders);
+        auto with_directories = use_directory(in);
+        co_await std::move(with_directories);
         auto leaving = in.disconnect();
         co_await std::move(leaving);
         auto logging_off = (*logged_on)->log_off();
@@ -93,8 +94,8 @@ private:
         count(co_await std::move(close_task));
     }
 
-    io::task<void> use_folder(tree& in) {
-        auto making = in.make_folder("d");
+    io::task<void> use_directory(tree& in) {
+        auto making = in.create_directory("d");
         count(co_await std::move(making));
         auto renaming = in.rename("f", "d/g", true);
         count(co_await std::move(renaming));

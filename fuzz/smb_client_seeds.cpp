@@ -1,5 +1,5 @@
-// Writes the seeds of smb_client: the messages of our server to the client of the target, with each dialect.
-// Run `sluice_smb_client_seeds fuzz/seeds` after a change of either.
+// Writes the seeds of smb_client: the messages of our server to the client of the target, with each
+// dialect. Run `sluice_smb_client_seeds fuzz/seeds` after a change of either.
 
 #include <cstdio>
 #include <cstring>
@@ -38,9 +38,9 @@ private:
             return;
         }
         std::string body(reinterpret_cast<const char*>(message.body().data()), message.body().size());
-        const bool ends_log_on = header.command == smb::wire::command::session_setup and
-                                 header.status == smb::wire::nt_status::success;
-        if (ends_log_on) body[session_flags_offset - smb::wire::header_bytes] = 1;
+        const bool ends_logon = header.command == smb::wire::command::session_setup and
+                                header.status == smb::wire::nt_status::success;
+        if (ends_logon) body[session_flags_offset - smb::wire::header_bytes] = 1;
         std::size_t zeros = 0;
         while (body.size() > 100 and body.find_first_not_of('\7', body.size() - 100) == std::string::npos) {
             body.resize(body.size() - 100);  // data that was read: its content does not matter
@@ -82,9 +82,9 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "usage: %s fuzz/seeds\n", argv[0]);
         return 2;
     }
-    const std::filesystem::path folder = std::filesystem::path(argv[1]) / "smb_client";
-    std::filesystem::create_directories(folder);
+    const std::filesystem::path directory = std::filesystem::path(argv[1]) / "smb_client";
+    std::filesystem::create_directories(directory);
     for (std::uint8_t choice = 0; choice != 4; ++choice)
-        std::ofstream(folder / ("dialect_" + std::to_string(choice)), std::ios::binary) << record(choice);
+        std::ofstream(directory / ("dialect_" + std::to_string(choice)), std::ios::binary) << record(choice);
     return 0;
 }

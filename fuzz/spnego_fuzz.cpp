@@ -1,5 +1,5 @@
-// SPNEGO tokens of an unauthenticated client: decoded parts are within the token and equal after encoding and
-// decoding; no single token leads to a logon.
+// SPNEGO tokens of an unauthenticated client: decoded parts are within the token and equal after
+// encoding and decoding; no single token leads to a logon.
 
 #include <cstdint>
 #include <vector>

@@ -103,7 +103,8 @@ void client::make_odd(wire::header& header) {
 void client::finish(const envelope& how, std::vector<std::byte> message) {
     if (how.is_mutated and not message.empty()) {
         const unsigned where = script_.byte();
-        // Mostly the body, because a header without its magic number is always refused in the same way.
+        // Mostly the body, because a header without its magic number is always
+        // refused in the same way.
         message[(where + 12) % message.size()] ^= static_cast<std::byte>(script_.byte());
     }
     wire_end& at = wires_[how.connection];
@@ -146,7 +147,8 @@ void client::sign(unsigned connection, mutable_bytes message) {
     // A binding is signed with the session's key.
     const auto own = by->signing_keys.find(connection);
     const auto& key = own == by->signing_keys.end() ? *by->signing_key : own->second;
-    // A new signer for each message, because this client also repeats message IDs, for which a signer aborts.
+    // A new signer for each message, because this client also repeats message IDs, for
+    // which a signer aborts.
     auto signer = auth::signer::create(at.signing, key);
     if (not signer) return;
     const le32 flags(static_cast<std::uint32_t>(header->flags | wire::header_flags::signed_message));
@@ -392,8 +394,8 @@ auth::credentials credentials_of(unsigned user, const client::logon& as) {
 }  // namespace
 
 // Sends one token. Returns whether the server has answered with another, or with success.
-bool client::step_log_on(const envelope& how, const logon& as, bytes_view token,
-                         auth::preauth_integrity& preauth) {
+bool client::step_logon(const envelope& how, const logon& as, bytes_view token,
+                        auth::preauth_integrity& preauth) {
     wire_end& at = wires_[how.connection];
     at.said.reset();
     wire::session_setup_args args{.security_blob = token};
@@ -427,7 +429,7 @@ void client::log_on(const envelope& how, const logon& as) {
         if (next == nullptr) return;
         if (steps == 1 and as.stops_halfway) return;
         if (steps == 0 and as.changes_user) who = credentials_of(as.user + 1, as);
-        if (not step_log_on(how, as, next->token, preauth)) return;
+        if (not step_logon(how, as, next->token, preauth)) return;
         at.session_id = at.said->session_id;
         token = at.said->token;
     }

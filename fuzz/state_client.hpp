@@ -1,7 +1,8 @@
 #pragma once
 
-// The hostile client of the target smb2_server_states: some connections, and the ids of all sessions,
-// trees, opens and pending requests that it was given. It may use each of them on any connection.
+// The hostile client of the target smb2_server_states: some connections, and the ids of
+// all sessions, trees, opens and pending requests that it was given. It may use each of
+// them on any connection.
 
 #include <array>
 #include <cstdint>
@@ -61,7 +62,8 @@ struct envelope {
     bool is_replay = false;
     bool is_mutated = false;  // two bytes: the position and the changed bits
     bool is_odd = false;      // four bytes: session, tree, message id, channel sequence and credits
-    bool goes_on = false;     // a compound: the next request is in the same frame, and related to this one
+    bool goes_on = false;     // a compound: the next request is in the same frame,
+                              // and related to this one
 };
 
 class client {
@@ -174,8 +176,8 @@ private:
     void take_notification(const smb::wire::message_view& message);
     void take_negotiate(wire_end& at, const smb::wire::message_view& message);
     [[nodiscard]] session* find_session(std::uint64_t id);
-    [[nodiscard]] bool step_log_on(const envelope& how, const logon& as, bytes_view token,
-                                   smb::auth::preauth_integrity& preauth);
+    [[nodiscard]] bool step_logon(const envelope& how, const logon& as, bytes_view token,
+                                  smb::auth::preauth_integrity& preauth);
     void establish(const envelope& how, const logon& as, const smb::auth::session_key& key,
                    const smb::auth::preauth_integrity& preauth);
     void count_request(const smb::wire::header& header);

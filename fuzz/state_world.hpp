@@ -1,8 +1,8 @@
 #pragma once
 
-// The server that the target smb2_server_states attacks: several shares of one volume in memory, one of a FAT
-// image, users that are added and removed, simulated time. Only the input
-// determines the run, so that it can be repeated.
+// The server that the target smb2_server_states attacks: several shares of one volume in memory,
+// one of a FAT image, users that are added and removed, simulated time. Only the input determines
+// the run, so that it can be repeated.
 
 #include <cstdint>
 #include <memory>
@@ -29,7 +29,8 @@ public:
     bool is_same(const account_name& one, const account_name& other) const noexcept override {
         return users_.is_same(one, other);
     }
-    /// Allows only users in this set to log on from now on: bits for u, v and the guest g, with password p.
+    /// Allows only users in this set to log on from now on: bits for u, v and the
+    /// guest g, with password p.
     void admit(unsigned set);
 
 private:
@@ -60,7 +61,8 @@ public:
     world& operator=(const world&) = delete;
     ~world();
 
-    /// Returns the client's end of a new connection; -1 if no descriptors are left. The caller closes it.
+    /// Returns the client's end of a new connection; -1 if no descriptors are left.
+    /// The caller closes it.
     [[nodiscard]] int connect();
     /// Runs everything that is ready. Simulated time passes only as far as this work takes.
     void settle();
@@ -68,7 +70,8 @@ public:
     void pass(std::chrono::milliseconds time);
     /// Runs until no timer or operation is pending, for any simulated time.
     void finish();
-    /// Reloads the shares as on SIGHUP: bits select the shares that stay, and those with another comment.
+    /// Reloads the shares as on SIGHUP: bits select the shares that stay, and those
+    /// with another comment.
     void reload(unsigned stays, unsigned changes);
     void admit(unsigned set);
     /// Makes some transfers fail from now on.

@@ -1,5 +1,5 @@
-// Paths of clients and names of the host. An accepted path names only components below the root on the host;
-// a name of the host is never mapped back to another one.
+// Paths of clients and names of the host. An accepted path names only components below the root on
+// the host; a name of the host is never mapped back to another one.
 
 #include <cstdint>
 #include <string>
@@ -39,7 +39,8 @@ void check_client_path(std::string_view path) {
     ENSURE(fold(fold(path)) == fold(path));
 }
 
-// Returns whether a name of the host has characters that represent others, or that are not characters.
+// Returns whether a name of the host has characters that represent others, or
+// that are not characters.
 bool is_ambiguous(std::string_view name) {
     for (std::size_t at = 0; at < name.size();) {
         const name_character next = character_at(name, at);

@@ -1,5 +1,5 @@
-// The wildcard matcher against a naive one: [MS-FSA] 2.1.4.4 as a set of reachable positions, element by
-// element. The input is a pattern, a line end, and a name.
+// The wildcard matcher against a naive one: [MS-FSA] 2.1.4.4 as a set of reachable positions,
+// element by element. The input is a pattern, a line end, and a name.
 
 #include <string>
 #include <string_view>

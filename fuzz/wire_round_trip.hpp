@@ -12,8 +12,8 @@ namespace sluice::smb::wire {
 /// Longer inputs are ignored: after encoding, overlapping ranges would exceed their 16-bit offsets.
 inline constexpr std::size_t fuzzed_bytes_max = 16 * 1024;
 
-/// If `decode` accepts `message`, checks that its arguments can be encoded, and are equal after decoding
-/// them again: the decoder has checked everything on which the encoder relies.
+/// If `decode` accepts `message`, checks that its arguments can be encoded, and are equal after
+/// decoding them again: the decoder has checked everything on which the encoder relies.
 template <class Decode>
 void check_round_trip(const message_view& message, Decode decode) {
     const auto args = decode(message);

@@ -13,8 +13,8 @@ TEST = re.compile(r"^TEST(?:_[FP])?\((\w+),\s*(\w+)\)", re.M)
 def existing_tests():
     """Returns `suite.test` for every test in the sources."""
     names = set()
-    for folder in ("sluice", "tests", "examples"):
-        for path in (ROOT / folder).rglob("*_test.cpp"):
+    for directory in ("sluice", "tests", "examples"):
+        for path in (ROOT / directory).rglob("*_test.cpp"):
             names.update(f"{suite}.{test}" for suite, test in TEST.findall(path.read_text()))
     return names
 

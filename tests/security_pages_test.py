@@ -24,7 +24,7 @@ def named_tests(page):
 
 def googletests():
     pattern = re.compile(r"^(?:TEST(?:_F|_P)?)\((\w+), (\w+)\)", re.MULTILINE)
-    return {f"{suite}.{name}" for folder in ("sluice", "tests") for path in (ROOT / folder).rglob("*_test.cpp")
+    return {f"{suite}.{name}" for directory in ("sluice", "tests") for path in (ROOT / directory).rglob("*_test.cpp")
             for suite, name in pattern.findall(path.read_text())}
 
 
@@ -35,7 +35,7 @@ def ctests():
 
 
 def python_tests():
-    return {name for folder in ("sluice", "tests") for path in (ROOT / folder).rglob("*.py")
+    return {name for directory in ("sluice", "tests") for path in (ROOT / directory).rglob("*.py")
             for name in re.findall(r"^\s+def (test_\w+)", path.read_text(), re.MULTILINE)}
 
 

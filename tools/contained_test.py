@@ -64,11 +64,11 @@ class Contained(unittest.TestCase):
         self.assertFalse(is_running(started))
 
     def test_temporary_files_go(self):
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as directory:
             done = subprocess.run([str(TOOL), "30", "sh", "-c", "touch $TMPDIR/file; echo $TMPDIR"],
-                                  env=dict(os.environ, TMPDIR=folder), capture_output=True, text=True, timeout=60)
-            self.assertEqual(str(pathlib.Path(done.stdout.strip()).parent), folder)
-            self.assertEqual(os.listdir(folder), [])
+                                  env=dict(os.environ, TMPDIR=directory), capture_output=True, text=True, timeout=60)
+            self.assertEqual(str(pathlib.Path(done.stdout.strip()).parent), directory)
+            self.assertEqual(os.listdir(directory), [])
 
 
 if __name__ == "__main__":

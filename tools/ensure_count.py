@@ -45,9 +45,9 @@ class Count:
         return self.ensures / self.functions if self.functions else 0.0
 
 
-def count(folder):
+def count(directory):
     total = Count()
-    for source in sorted(folder.rglob("*.cpp")):
+    for source in sorted(directory.rglob("*.cpp")):
         if not source.stem.endswith("_test"):
             total.add(source.read_text(errors="replace"))
     return total

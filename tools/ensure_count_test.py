@@ -39,9 +39,9 @@ void several_lines(int a,
 
 class Counting(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = pathlib.Path(folder.name)
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.root = pathlib.Path(directory.name)
 
     def test_functions_begin_in_the_first_column(self):
         found = Count()

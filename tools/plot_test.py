@@ -21,19 +21,19 @@ def row(subject, median, bench="read", workload="pipe, 1 B", **more):
 
 class Plot(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
 
     def run_tool(self, *lines):
-        results = self.folder / "results.jsonl"
+        results = self.directory / "results.jsonl"
         results.write_text("".join(line + "\n" for line in lines))
-        return subprocess.run([sys.executable, TOOL, results, self.folder / "plots"], capture_output=True, text=True)
+        return subprocess.run([sys.executable, TOOL, results, self.directory / "plots"], capture_output=True, text=True)
 
     def drawn(self, *rows):
         done = self.run_tool(*(json.dumps(each) for each in rows))
         self.assertEqual(done.returncode, 0, done.stderr)
-        return {path.name: ElementTree.parse(path).getroot() for path in sorted((self.folder / "plots").iterdir())}
+        return {path.name: ElementTree.parse(path).getroot() for path in sorted((self.directory / "plots").iterdir())}
 
     def texts(self, root):
         return [element.text for element in root.iter(SVG + "text")]

@@ -192,7 +192,7 @@ def main():
         return 0
     below = tuple(posixpath.normpath(path) for path in options.paths)
     files = [(path, text) for path, text in Repository.at(options.root.resolve()).texts()
-             if not below or path in below or path.startswith(tuple(folder + "/" for folder in below))]
+             if not below or path in below or path.startswith(tuple(directory + "/" for directory in below))]
     found = findings(files, rules)
     if options.count:
         for rule, count in collections.Counter(finding.rule for finding in found).most_common():

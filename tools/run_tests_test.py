@@ -83,7 +83,7 @@ def run_stage(name, fails=None):
         return int(fails in command)
 
     said = io.StringIO()
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(tool, "ROOT", pathlib.Path(folder)), \
+    with tempfile.TemporaryDirectory() as directory, mock.patch.object(tool, "ROOT", pathlib.Path(directory)), \
             mock.patch.object(tool, "run", run), contextlib.redirect_stdout(said):
         count = tool.run_stage(name)
     return commands, said.getvalue().splitlines()[-1], count

@@ -20,9 +20,10 @@ from dataclasses import dataclass
 from tidy_standard_names import STANDARD_NAMES
 
 FILE_LINES_MAX = 600
+COMMENT_COLUMNS_MAX = 100  # of code: ColumnLimit in .clang-format
 FUNCTION_LINES_MAX = 70
 TEST_NAME_WORDS_MIN = 3
-FOLDER_SOURCES_MAX = 80  # about 40 units of header, source and test
+DIRECTORY_SOURCES_MAX = 80  # about 40 units of header, source and test
 
 # The layer table of ARCHITECTURE.md: the components that the sources and tests of a component may include.
 LAYERS = {
@@ -58,7 +59,7 @@ NOT_IO_HEADERS = {"sys/random.h", "sys/syscall.h", "linux/futex.h"}
 SYSTEM_IO_COMPONENTS = {"io", "fsmutex", "vfs", "cli"}
 # These include <unistd.h> only for syscall(2), to call futexes.
 SYSCALL_SOURCES = ("sluice/sync/atomics.cpp",)
-LIBURING_FOLDERS = ("sluice/io/uring/", "bench/")  # bench: the lower bound is raw liburing
+LIBURING_DIRECTORIES = ("sluice/io/uring/", "bench/")  # bench: the lower bound is raw liburing
 
 STANDARD_HOMES = {name: header for header, names in STANDARD_NAMES.items() for name in names.split()}
 
@@ -129,6 +130,15 @@ class Source:
         """Returns the text with comments and the contents of literals blanked."""
         return TOKEN.sub(lambda m: m[0] if m["number"] else blank(m[0]), self.text)
 
+    def comment_lines(self):
+        """Yields (line, the column of its end) for each line of each comment."""
+        for match in TOKEN.finditer(self.text):
+            if match["comment"]:
+                column = match.start() - self._line_starts[self.line_of(match.start()) - 1]
+                for number, part in enumerate(match[0].split("\n"), start=self.line_of(match.start())):
+                    yield number, column + len(part)
+                    column = 0
+
     @functools.cached_property
     def includes(self):
         without_comments = TOKEN.sub(lambda m: blank(m[0]) if m["comment"] else m[0], self.text)
@@ -150,7 +160,7 @@ class Repository:
 
     def __init__(self, files):
         self.files = files
-        self.folders = {str(parent) for path in files for parent in pathlib.PurePosixPath(path).parents}
+        self.directories = {str(parent) for path in files for parent in pathlib.PurePosixPath(path).parents}
 
     @functools.cached_property
     def sources(self):
@@ -297,28 +307,28 @@ def include_cycles(repository):
             yield path, line, "a cycle of includes: " + " -> ".join([*way, unit])
 
 
-def source_folders(repository):
+def source_directories(repository):
     """Returns the sources directly in each directory of sluice/."""
-    folders = {}
+    directories = {}
     for path in repository.sources:
         if path.startswith("sluice/"):
-            folders.setdefault(posixpath.dirname(path), []).append(path)
-    return folders
+            directories.setdefault(posixpath.dirname(path), []).append(path)
+    return directories
 
 
 @rule
-def folder_size(repository):
-    for folder, paths in source_folders(repository).items():
-        if len(paths) > FOLDER_SOURCES_MAX:
-            yield folder, 1, f"{len(paths)} sources, at most {FOLDER_SOURCES_MAX}: sort them into directories by concept"
+def directory_size(repository):
+    for directory, paths in source_directories(repository).items():
+        if len(paths) > DIRECTORY_SOURCES_MAX:
+            yield directory, 1, f"{len(paths)} sources, at most {DIRECTORY_SOURCES_MAX}: sort them into directories by concept"
 
 
 @rule
-def folder_readme(repository):
+def directory_readme(repository):
     """A directory of sluice/ has a README of its contents."""
-    for folder in source_folders(repository):
-        if f"{folder}/README.md" not in repository.files:
-            yield folder, 1, "add a README.md with the contents of the directory, and the includes that it may have"
+    for directory in source_directories(repository):
+        if f"{directory}/README.md" not in repository.files:
+            yield directory, 1, "add a README.md with the contents of the directory, and the includes that it may have"
 
 
 @rule
@@ -329,7 +339,7 @@ def system_headers(repository):
             if include.quoted or not SYSTEM_IO_HEADER.fullmatch(include.target):
                 continue
             if include.target.startswith("liburing"):
-                if not source.path.startswith(LIBURING_FOLDERS):
+                if not source.path.startswith(LIBURING_DIRECTORIES):
                     yield source.path, include.line, "liburing is included only under sluice/io/uring/"
             elif include.target == "unistd.h" and source.path in SYSCALL_SOURCES:
                 continue
@@ -400,6 +410,16 @@ def file_length(repository):
         lines = text.count("\n")
         if lines > FILE_LINES_MAX:
             yield path, FILE_LINES_MAX + 1, f"{lines} lines, at most {FILE_LINES_MAX}: split it by concept"
+
+
+@rule
+def comment_width(repository):
+    """Prose is easier to read in shorter lines than code; clang-format, whose limit is that of code, keeps them."""
+    for source in repository.sources.values():
+        for line, columns in source.comment_lines():
+            if columns > COMMENT_COLUMNS_MAX:
+                yield (source.path, line,
+                       f"a comment up to column {columns}, at most {COMMENT_COLUMNS_MAX}: fill its lines again")
 
 
 @rule
@@ -507,12 +527,12 @@ def dead_files(repository):
     """
     named = set()
     for path, text in repository.texts("CMakeLists.txt"):
-        folder = posixpath.dirname(path)
+        directory = posixpath.dirname(path)
         code = re.sub(r"#.*", "", text)
         words = set(re.findall(r"\w+", code))
         for name in re.findall(r"(?:[\w./+-]|\$\{\w+\})+\.cpp\b", code):
             for source in {re.sub(r"\$\{\w+\}", word, name) for word in words}:
-                named.add(posixpath.normpath(posixpath.join(folder, source)))
+                named.add(posixpath.normpath(posixpath.join(directory, source)))
     for path in repository.sources:
         if path.endswith(".cpp") and path not in named:
             yield path, 1, "no CMakeLists.txt names it: add it there or delete it"
@@ -530,7 +550,7 @@ def links(repository):
             name, _, heading = target.partition("#")
             name = posixpath.normpath(posixpath.join(posixpath.dirname(path), name)) if name else path
             line = text.count("\n", 0, match.start()) + 1
-            if name not in repository.files and name not in repository.folders:
+            if name not in repository.files and name not in repository.directories:
                 yield path, line, f"{target} does not exist"
             elif heading and name.endswith(".md") and heading not in anchors(repository.files[name]):
                 yield path, line, f"{name} has no heading #{heading}"

@@ -31,8 +31,8 @@ def guarded(files):
 
 def described(files, but=None):
     """Returns the same files, with a README.md in each directory of sluice/ except `but`."""
-    folders = {posixpath.dirname(path) for path in files if path.startswith("sluice/")} - {but}
-    return {**{f"{folder}/README.md": "" for folder in folders}, **files}
+    directories = {posixpath.dirname(path) for path in files if path.startswith("sluice/")} - {but}
+    return {**{f"{directory}/README.md": "" for directory in directories}, **files}
 
 
 class TidyTest(unittest.TestCase):
@@ -61,7 +61,7 @@ class Layering(TidyTest):
     def test_the_program_includes_everything(self):
         self.accepts({"sluice/cli/serve.hpp": '#include "sluice/fat/volume/volume.hpp"\n#include "sluice/smb/server/x.hpp"\n'})
 
-    def test_a_folder_of_a_component_belongs_to_it(self):
+    def test_a_directory_of_a_component_belongs_to_it(self):
         self.accepts({"sluice/smb/server/command/read.hpp": '#include "sluice/smb/server/session/session.hpp"\n'})
 
     def test_a_component_outside_the_table_is_refused(self):
@@ -101,7 +101,7 @@ class Structure(TidyTest):
     def test_a_module_outside_the_order_is_refused(self):
         self.refuses("module_order", "misc/ is not in the order", {"sluice/smb/server/misc/things.hpp": ""})
 
-    def test_the_folder_of_a_component_may_come_first(self):
+    def test_the_directory_of_a_component_may_come_first(self):
         self.refuses("module_order", "comes before codec/",
                      {"sluice/fat/CMakeLists.txt": "sluice_component(fat SOURCES device.cpp)\n", "sluice/fat/codec/boot.hpp": "",
                       "sluice/fat/device.cpp": '#include "sluice/fat/codec/boot.hpp"\n'})
@@ -129,16 +129,16 @@ class Structure(TidyTest):
                       "sluice/sync/a_impl.hpp": '#include "sluice/sync/a.hpp"\n'})
 
 
-class Folders(TidyTest):
+class Directories(TidyTest):
     def headers(self, count):
         return {f"sluice/io/stream/h{n}.hpp": "" for n in range(count)}
 
-    def test_a_folder_has_at_most_80_sources(self):
+    def test_a_directory_has_at_most_80_sources(self):
         self.accepts(self.headers(80))
-        self.refuses("folder_size", "81 sources, at most 80", self.headers(81))
+        self.refuses("directory_size", "81 sources, at most 80", self.headers(81))
 
-    def test_a_folder_says_what_belongs_there(self):
-        self.refuses("folder_readme", "add a README.md", {"sluice/io/path/names.hpp": ""}, undescribed="sluice/io/path")
+    def test_a_directory_says_what_belongs_there(self):
+        self.refuses("directory_readme", "add a README.md", {"sluice/io/path/names.hpp": ""}, undescribed="sluice/io/path")
 
 
 class StandardIncludes(TidyTest):
@@ -166,7 +166,7 @@ class SystemHeaders(TidyTest):
     def test_waiting_and_random_numbers_are_neither(self):
         self.accepts({"sluice/sync/queue.hpp": "#include <linux/futex.h>\n#include <sys/random.h>\n"})
 
-    def test_liburing_stays_in_its_folder(self):
+    def test_liburing_stays_in_its_directory(self):
         self.refuses("system_headers", "liburing",
                      {"sluice/vfs/host.hpp": "#include <liburing.h>\n"})
         self.accepts({"sluice/io/uring/ring.hpp": "#include <liburing.h>\n"})
@@ -205,6 +205,17 @@ class Lengths(TidyTest):
     def test_a_file_has_a_ceiling(self):
         self.accepts(self.source("int x;\n" * tidy.FILE_LINES_MAX))
         self.refuses("file_length", "601 lines", self.source("int x;\n" * (tidy.FILE_LINES_MAX + 1)))
+
+    def test_a_comment_ends_at_column_100(self):
+        for begin, end in (("//", ""), ("int x;  //", ""), ("/// a\n///", ""), ('auto s = "//";  //', ""), ("/* a\n", " */")):
+            with self.subTest(begin=begin):
+                rest = 100 - len(begin.rpartition("\n")[2] + end)
+                self.accepts(self.source(begin + "b" * rest + end + "\n"))
+                self.refuses("comment_width", "column 101, at most 100",
+                             self.source(begin + "b" * (rest + 1) + end + "\n"))
+
+    def test_code_may_be_longer_than_a_comment(self):
+        self.accepts(self.source("int " + "x" * 105 + ";\n" + 'auto s = "// ' + "x" * 95 + '";\n'))
 
     def test_a_function_has_a_ceiling(self):
         self.accepts(self.source("void f() {\n" + body(68) + "}\n"))
@@ -292,7 +303,7 @@ class DeadFiles(TidyTest):
         self.accepts({**files, "examples/copy_fast.cpp": "int x;\n"})
         self.refuses("dead_files", "no CMakeLists.txt names it", {**files, "examples/copy_old.cpp": "int x;\n"})
 
-    def test_a_file_may_be_named_from_a_folder_above(self):
+    def test_a_file_may_be_named_from_a_directory_above(self):
         self.accepts({"sluice/CMakeLists.txt": "add_library(x io/uring/ring.cpp)\n", "sluice/io/uring/ring.cpp": "int x;\n"})
 
 
@@ -302,7 +313,7 @@ class Links(TidyTest):
 
     def test_a_link_is_relative_to_its_page(self):
         self.refuses("links", "README.md does not exist", {"docs/NOTES.md": "[up](README.md)\n"})
-        self.accepts({"docs/NOTES.md": "[up](../README.md), [a folder](../sluice/io)\n"})
+        self.accepts({"docs/NOTES.md": "[up](../README.md), [a directory](../sluice/io)\n"})
 
     def test_a_link_to_a_missing_heading_is_refused(self):
         self.refuses("links", "no heading #less-of-it", {"NOTES.md": "[less](README.md#less-of-it)\n"})

@@ -91,7 +91,8 @@ TEST(allocation_counter, counts_every_thread) {
     for (std::thread& thread : threads)
         thread.join();
     EXPECT_GE(allocations() - before, thread_count * each);
-    EXPECT_LT(allocations() - before, thread_count * each + 100);  // the threads themselves need a few
+    // The threads themselves need a few.
+    EXPECT_LT(allocations() - before, thread_count * each + 100);
 }
 
 TEST(allocation_counter, adds_its_field_to_the_rows_of_a_benchmark_that_links_it) {

@@ -169,7 +169,8 @@ private:
     std::function<void(turns&)> in_turns_;
 };
 
-/// A benchmark program: one question, some workloads, and the command line that all such programs share.
+/// A benchmark program: one question, some workloads, and the command line that all
+/// such programs share.
 ///
 /// The repeats are interleaved: one of each subject in sequence, then again, so that a machine that
 /// changes its speed does so for all. Each round starts with another subject, because the first one

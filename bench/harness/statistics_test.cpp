@@ -25,8 +25,8 @@ TEST(statistics, nothing_summarises_to_nothing) {
 }
 
 TEST(statistics, a_paired_ratio_cancels_a_disturbance_of_both_sides) {
-    // In the middle of the second repeat the machine becomes ten times slower. The medians' ratio would
-    // be 20.
+    // In the middle of the second repeat the machine becomes ten times slower. The
+    // medians' ratio would be 20.
     EXPECT_EQ(paired_ratio(std::array{2.0, 20.0, 20.0}, std::array{1.0, 1.0, 10.0}), 2);
 }
 

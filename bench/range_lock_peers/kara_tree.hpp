@@ -8,8 +8,8 @@
 
 namespace sluice::bench::range_locks {
 
-/// The fair reader-writer range lock on an interval tree under a spin lock: J. Kara, "lib: Implement range
-/// locks" (Linux kernel mailing list, 2013), with the readers of D. Bueso (2017).
+/// The fair reader-writer range lock on an interval tree under a spin lock: J. Kara, "lib:
+/// Implement range locks" (Linux kernel mailing list, 2013), with the readers of D. Bueso (2017).
 ///
 /// A request counts the conflicting ranges in the tree, held or waiting, inserts its own, and
 /// sleeps until the count is 0. A release removes its range and decrements the count of all
@@ -49,7 +49,8 @@ public:
         held.blockers = count_blockers(where, how);
         tree_.insert(held, where);
         if (held.blockers == 0) return true;
-        held.is_waiting.store(1, std::memory_order_relaxed);  // the thread that ends it takes the latch first
+        // The thread that ends it takes the latch first.
+        held.is_waiting.store(1, std::memory_order_relaxed);
         return false;
     }
     [[nodiscard]] static bool is_granted(const holder& held) noexcept {

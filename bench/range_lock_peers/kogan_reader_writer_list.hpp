@@ -4,8 +4,8 @@
 
 namespace sluice::bench::range_locks {
 
-/// The reader-writer form of the list lock of Kogan, Dice and Issa (EuroSys 2020; see kogan_list), with the
-/// fast path for an empty list.
+/// The reader-writer form of the list lock of Kogan, Dice and Issa (EuroSys 2020; see kogan_list),
+/// with the fast path for an empty list.
 ///
 /// Readers may overlap and are sorted by their first byte. So a range that fits between its
 /// neighbours may still overlap an earlier reader with a late end. Hence a second check after the
@@ -122,7 +122,8 @@ private:
         kogan_place place{.from = &mine.next, .link = 0};
         place.look();
         for (;;) {
-            if (kogan_node::is_marked(place.link)) {  // the current reader was released; ours is not
+            // The current reader was released; ours is not.
+            if (kogan_node::is_marked(place.link)) {
                 place.from = &mine.next;
                 place.look();
                 continue;

@@ -24,10 +24,11 @@ namespace sluice::bench::range_locks {
 /// all wait does not wait with them: it allocates others, up to `waiting_max`. Memory is freed when
 /// the program ends. Shared by all locks with this kind of node.
 ///
-/// Invariant: a node is reused only after each counter that was odd when it had been unlinked has changed.
-/// Walkers make theirs odd before they read a link, reclaimers read the counters after they changed the link,
-/// all sequentially consistent: so one of the two sees the other.
-/// Node: default constructible, with a member `Node* pool_next` that is not the link the walkers follow.
+/// Invariant: a node is reused only after each counter that was odd when it had been unlinked has
+/// changed. Walkers make theirs odd before they read a link, reclaimers read the counters after
+/// they changed the link, all sequentially consistent: so one of the two sees the other.
+/// Node: default constructible, with a member `Node* pool_next` that is not the
+/// link the walkers follow.
 template <class Node>
 class node_pools {
 public:
@@ -145,7 +146,8 @@ public:
 
         void refill() {
             collect();
-            if (ready_.first == nullptr) collect();  // if no thread walks, recently retired nodes are ready
+            // If no thread walks, recently retired nodes are ready.
+            if (ready_.first == nullptr) collect();
             while (ready_.first == nullptr and waiting_.count + retired_.count > waiting_max) {
                 std::this_thread::yield();
                 collect();

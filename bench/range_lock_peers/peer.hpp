@@ -25,9 +25,9 @@ enum class access : unsigned char { shared, exclusive };
 /// The resource whose ranges are locked. A peer only uses the members that its structure needs.
 struct resource {
     std::uint64_t bytes = 0;
-    std::uint64_t segment_bytes =
-        1024;                  // a power of two; segment words and bitmaps have a word, a bit of each
-    unsigned height_max = 16;  // of skip lists
+    std::uint64_t segment_bytes = 1024;  // a power of two; segment words and bitmaps have
+                                         // a word, a bit of each
+    unsigned height_max = 16;            // of skip lists
 };
 
 /// A range lock as used by the benchmark and the test. `holder` is the holder's state of one held

@@ -118,7 +118,7 @@ public:
         return *held_.back().held;
     }
     void forget_last() { held_.pop_back(); }
-    void give_back_one(Lock& lock, seeded_random& random) {
+    void release_one(Lock& lock, seeded_random& random) {
         const auto chosen = held_.begin() + static_cast<std::ptrdiff_t>(random.below(held_.size()));
         lock.unlock(*chosen->held);
         held_.erase(chosen);
@@ -157,7 +157,7 @@ TYPED_TEST(range_lock_peer, grants_a_try_if_and_only_if_no_held_range_conflicts)
         TypeParam lock(guarded);
         model<TypeParam> expected;
         for (int round = 0; round != 4000; ++round) {
-            if (expected.size() > random.below(16)) expected.give_back_one(lock, random);
+            if (expected.size() > random.below(16)) expected.release_one(lock, random);
             const request wanted = draw(random, TypeParam::has_readers);
             const bool is_free = expected.is_free(wanted);
             const bool is_granted = lock.try_lock(expected.add(wanted), wanted.where, wanted.how);
@@ -166,7 +166,7 @@ TYPED_TEST(range_lock_peer, grants_a_try_if_and_only_if_no_held_range_conflicts)
                                            << wanted.where.begin << " to " << wanted.where.end;
         }
         while (expected.size() != 0)
-            expected.give_back_one(lock, random);
+            expected.release_one(lock, random);
     }
 }
 

@@ -9,8 +9,9 @@
 
 namespace sluice::bench::range_locks {
 
-/// The reader-writer range lock of segment words: J.-H. Kim, J. Kim, H. Kang, C.-G. Lee, S. Park, Y. Kim,
-/// "pNOVA: Optimizing Shared File I/O Operations of NVM File System on Manycore Servers", APSys 2019.
+/// The reader-writer range lock of segment words: J.-H. Kim, J. Kim, H. Kang, C.-G. Lee, S.
+/// Park, Y. Kim, "pNOVA: Optimizing Shared File I/O Operations of NVM File System on Manycore
+/// Servers", APSys 2019.
 ///
 /// A resource of known size is divided into segments with a word each: the highest bit for a
 /// writer, the others count the readers. A range takes its words in ascending order, so threads do
@@ -51,7 +52,8 @@ public:
     }
     void unlock(holder& held) noexcept {
         for (std::size_t i = held.first; i != held.end; ++i) {
-            // release: pairs with the acquire of take(). A writer's word has no readers, so it is stored.
+            // release: pairs with the acquire of take(). A writer's word has no
+            // readers, so it is stored.
             if (held.how == access::shared)
                 words_[i].fetch_sub(1, std::memory_order_release);
             else

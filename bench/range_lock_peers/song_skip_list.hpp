@@ -11,8 +11,8 @@
 
 namespace sluice::bench::range_locks {
 
-/// The exclusive range lock on a skip list under a spin lock: X. Song, J. Shi, R. Liu, J. Yang, H. Chen,
-/// "Parallelizing Live Migration of Virtual Machines", VEE 2013.
+/// The exclusive range lock on a skip list under a spin lock: X. Song, J. Shi, R. Liu, J. Yang, H.
+/// Chen, "Parallelizing Live Migration of Virtual Machines", VEE 2013.
 ///
 /// A held range is two keys: an odd one for its begin, at a random height (p = 1/4, at most 16
 /// levels, at most one more than are in use), and an even one for its end, at the bottom. If a

@@ -18,7 +18,8 @@ namespace sluice {
 class buffer_pool;
 
 /// The bytes of the buffers in use for one account, for example for one connection.
-/// Lifetime: outlives the buffers taken on it (ENSURE). Thread safety: that of the pool; bytes() any thread.
+/// Lifetime: outlives the buffers taken on it (ENSURE). Thread safety: that of the
+/// pool; bytes() any thread.
 class buffer_account {
 public:
     buffer_account() noexcept = default;
@@ -86,7 +87,8 @@ private:
     void reset() noexcept {
         if (memory_ != nullptr) release();
     }
-    void release() noexcept;  // in a source file: inlined here, it would keep callers from being inlined
+    // In a source file: inlined here, it would keep callers from being inlined.
+    void release() noexcept;
 
     buffer_pool* pool_ = nullptr;
     std::byte* memory_ = nullptr;  // owned

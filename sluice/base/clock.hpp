@@ -56,8 +56,8 @@ public:
     void step_utc(duration by) noexcept;
 
 private:
-    // relaxed throughout: a time orders nothing else. A thread that reads the date while another steps it
-    // sees it before or after.
+    // relaxed throughout: a time orders nothing else. A thread that reads the date while another
+    // steps it sees it before or after.
     std::atomic<std::int64_t> steady_ns_{1'000'000'000'000};
     std::atomic<std::int64_t> utc_minus_steady_ns_{1'800'000'000'000'000'000 - 1'000'000'000'000};
 };

@@ -24,7 +24,7 @@ public:
     /// Ends after `within`, counted from the start of the operation; zero or less means do not
     /// wait.
     template <class Rep, class Period>
-    constexpr deadline(std::chrono::duration<Rep, Period> within) noexcept  // NOLINT: meant to convert
+    constexpr deadline(std::chrono::duration<Rep, Period> within) noexcept  // NOLINT: converts
         : when_(within > std::chrono::duration<Rep, Period>::zero() ? clamped(within) : duration::zero()),
           kind_(kind::relative) {}
     constexpr deadline(steady_clock::time_point when) noexcept  // NOLINT: meant to convert

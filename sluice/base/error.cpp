@@ -51,7 +51,8 @@ std::string recall(std::uint32_t number) {
     std::array<std::uint64_t, note::word_count> words{};
     for (std::size_t i = 0; i < words.size(); ++i)
         words[i] = entry.words[i].load(std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_acquire);  // pairs with the release fence in remember()
+    // Pairs with the release fence in remember().
+    std::atomic_thread_fence(std::memory_order_acquire);
     if (entry.number.load(std::memory_order_relaxed) != number) return "(a path no longer remembered)";
     return reinterpret_cast<const char*>(words.data());
 }

@@ -17,7 +17,8 @@ namespace sluice {
 class error {
 public:
     static constexpr int no_descriptor = -1;
-    static constexpr unsigned noted_paths = 256;       // the number of remembered failures with a path
+    static constexpr unsigned noted_paths = 256;       // the number of remembered
+                                                       // failures with a path
     static constexpr unsigned noted_path_bytes = 248;  // a longer path keeps only its end
 
     /// `operation` must be a string literal or otherwise outlive the error.
@@ -40,12 +41,12 @@ public:
         return subject_ >= 0 ? subject_ : no_descriptor;
     }
 
-    /// Returns "/srv/x: open: No such file or directory", or "descriptor 7: read: Input/output error":
-    /// the subject, what failed, and why. Allocates: the string.
+    /// Returns "/srv/x: open: No such file or directory", or "descriptor 7: read: Input/output
+    /// error": the subject, what failed, and why. Allocates: the string.
     [[nodiscard]] std::string message() const;
 
-    /// Returns the message without the subject, for a message about another subject: "open: No such file or
-    /// directory". Allocates: the string.
+    /// Returns the message without the subject, for a message about another subject: "open: No such
+    /// file or directory". Allocates: the string.
     [[nodiscard]] std::string reason() const { return error(code_, operation_).message(); }
 
     /// Explicit, because the operation and the path are lost.

@@ -6,10 +6,10 @@
 // The requirements of our senders on an implementation of std::execution (P2300), of stdexec, or of
 // a library with the same interface, without including one.
 
-/// Declares the struct `name`, which describes the names in an implementation.
-/// `execution` is the namespace of senders and receivers, `queries` that of get_stop_token; for the standard
-/// `std::execution` and `std`, for stdexec twice `stdexec`. `suffix` ends the names of the concept tags: `_t`
-/// in P2300R10, `_tag` in later drafts (stdexec has both).
+/// Declares the struct `name`, which describes the names in an implementation. `execution` is the
+/// namespace of senders and receivers, `queries` that of get_stop_token; for the standard
+/// `std::execution` and `std`, for stdexec twice `stdexec`. `suffix` ends the names of the concept
+/// tags: `_t` in P2300R10, `_tag` in later drafts (stdexec has both).
 ///
 /// For an implementation that can query the completion behaviour of a sender, derive a struct from
 /// this one with `template <class Signal> using get_completion_behavior` and `static constexpr auto

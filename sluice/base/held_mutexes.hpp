@@ -37,8 +37,8 @@ public:
     }
     [[nodiscard]] static bool none() noexcept { return ranks_ == 0; }
 
-    /// Stops the program if the thread holds a mutex: before a coroutine suspends, and before a file-system
-    /// call. Does nothing in builds without these checks.
+    /// Stops the program if the thread holds a mutex: before a coroutine suspends, and before a
+    /// file-system call. Does nothing in builds without these checks.
     static void ensure_none() noexcept {
         if constexpr (SLUICE_CHECKS_MUTEXES != 0)
             ENSURE(none(), "no mutex is held across a suspension or a file-system call");

@@ -133,9 +133,9 @@ private:
     T* first_ = nullptr;
 };
 
+// Enough for a range-for; <iterator> would cost every includer more.
 template <class T, list_hook<T> T::* Link>
-class intrusive_list<T,
-                     Link>::iterator {  // enough for a range-for; <iterator> would cost every includer more
+class intrusive_list<T, Link>::iterator {
 public:
     iterator() noexcept = default;
     [[nodiscard]] T& operator*() const noexcept { return *at_; }

@@ -72,9 +72,9 @@ public:
         hook.linked_ = true;
         hook.next_.store(nullptr, std::memory_order_relaxed);  // published by the exchange
 
-        // release: the next producer's exchange sees `next_` null before it stores there. acquire pairs with
-        // that release of the previous producer, and with the consumer's in take_last(), so that our store to
-        // `oldest_` comes after its clearing of it.
+        // release: the next producer's exchange sees `next_` null before it stores there. acquire
+        // pairs with that release of the previous producer, and with the consumer's in take_last(),
+        // so that our store to `oldest_` comes after its clearing of it.
         T* const previous = newest_.exchange(&element, std::memory_order_acq_rel);
         // release: the element's contents; pairs with the acquire loads in pop().
         if (previous == nullptr) {
@@ -143,10 +143,11 @@ private:
         return true;
     }
 
-    // Empties the queue if `only` is the newest element, so that no producer will ever write its `next_`.
+    // Empties the queue if `only` is the newest element, so that no producer will
+    // ever write its `next_`.
     bool take_last(T* only) noexcept {
-        // release: our clearing of `oldest_`, for the producer whose exchange reads this null. A failure is
-        // relaxed: the element that came is read through `next_`.
+        // release: our clearing of `oldest_`, for the producer whose exchange reads this null. A
+        // failure is relaxed: the element that came is read through `next_`.
         return newest_.compare_exchange_strong(only, nullptr, std::memory_order_release,
                                                std::memory_order_relaxed);
     }

@@ -13,7 +13,8 @@ namespace {
 
 struct message {
     std::uint32_t producer = 0;
-    std::uint32_t number = 0;  // plain on purpose: a thread sanitizer checks that the queue publishes it
+    // Plain on purpose: a thread sanitizer checks that the queue publishes it.
+    std::uint32_t number = 0;
     mpsc_hook<message> link;
 };
 using message_queue = intrusive_mpsc_queue<message, &message::link>;
@@ -36,8 +37,8 @@ std::vector<std::jthread> start_producers(message_queue& queue, auto after_push)
     return producers;
 }
 
-// Checks each message against the last of its producer and frees it at once, so that an address sanitizer
-// catches a push that touches its predecessor too late.
+// Checks each message against the last of its producer and frees it at once, so that an address
+// sanitizer catches a push that touches its predecessor too late.
 struct checker {
     std::vector<std::uint32_t> expected = std::vector<std::uint32_t>(producer_count);
     std::uint32_t received = 0;
@@ -90,7 +91,8 @@ TEST(intrusive_mpsc_queue_threads, a_sleeping_consumer_is_woken_for_every_elemen
         if (message* const popped = queue.pop()) {
             check(*popped);
         } else if (queue.empty()) {
-            wake_ups.wait(seen, std::memory_order_acquire);  // pairs with the fetch_add of a producer
+            // Pairs with the fetch_add of a producer.
+            wake_ups.wait(seen, std::memory_order_acquire);
             seen = wake_ups.load(std::memory_order_relaxed);
         } else {
             std::this_thread::yield();
@@ -128,7 +130,8 @@ TEST(intrusive_mpsc_queue_threads, repeatedly_running_empty_loses_nothing) {
     while (received < std::uint64_t{producer_count} * messages_each) {
         if (ball* const caught = queue.pop()) {
             ++received;
-            caught->returned.store(true, std::memory_order_release);  // pairs with the producer's load
+            // Pairs with the producer's load.
+            caught->returned.store(true, std::memory_order_release);
         } else {
             std::this_thread::yield();
         }

@@ -30,7 +30,8 @@ private:
 
     T* child_ = nullptr;     // the first child
     T* next_ = nullptr;      // the next sibling
-    T* previous_ = nullptr;  // the previous sibling, for a first child its parent, for the root itself
+    T* previous_ = nullptr;  // the previous sibling, for a first child its
+                             // parent, for the root itself
 };
 
 /// A priority queue of elements that the caller owns, the first by `Before` on top:
@@ -125,8 +126,9 @@ private:
         return a;
     }
 
-    // Makes one tree of a list of siblings: in pairs from the first to the last, then the pairs from the last
-    // to the first. Both passes are needed: merging one by one in one direction costs O(n) for each pop.
+    // Makes one tree of a list of siblings: in pairs from the first to the last, then the pairs
+    // from the last to the first. Both passes are needed: merging one by one in one direction
+    // costs O(n) for each pop.
     static T* merge_siblings(T* first) noexcept {
         T* pairs = nullptr;  // a stack through next_: the last pair on top
         while (first != nullptr) {

@@ -65,8 +65,8 @@ TEST(pairing_heap, an_erased_element_may_be_pushed_again_with_another_key) {
     EXPECT_EQ(heap.pop(), &a);
 }
 
-// Descending pushes make one path of all elements, ascending ones a root with all others as children: a
-// recursive heap would run out of stack on either.
+// Descending pushes make one path of all elements, ascending ones a root with all others as
+// children: a recursive heap would run out of stack on either.
 TEST(pairing_heap, the_deepest_and_the_widest_trees_do_not_exhaust_the_stack) {
     constexpr int count = 300'000;
     for (const int step : {-1, 1}) {

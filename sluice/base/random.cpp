@@ -10,8 +10,9 @@
 namespace sluice {
 namespace {
 
-// One step of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators"): a counter
-// in steps of the golden ratio, mixed. Any two seeds, even 0 and 1, give unrelated states.
+// One step of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
+// generators"): a counter in steps of the golden ratio, mixed. Any two seeds, even 0 and 1,
+// give unrelated states.
 std::uint64_t splitmix64(std::uint64_t& counter) noexcept {
     counter += 0x9e37'79b9'7f4a'7c15;
     std::uint64_t mixed = counter;

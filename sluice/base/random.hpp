@@ -38,8 +38,8 @@ protected:
     ~secret_random_source() = default;
 };
 
-/// The kernel's generator. Thread safety: any thread. Blocks: only early after boot, until the kernel has
-/// gathered its first entropy; the alternative would be guessable secrets.
+/// The kernel's generator. Thread safety: any thread. Blocks: only early after boot, until the
+/// kernel has gathered its first entropy; the alternative would be guessable secrets.
 class system_random final : public secret_random_source {
 public:
     system_random() noexcept = default;

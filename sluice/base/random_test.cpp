@@ -24,8 +24,9 @@ std::vector<std::uint64_t> draw(random_source& random, int count) {
     return drawn;
 }
 
-// The authors' xoshiro256starstar.c prints these for the state 1, 2, 3, 4. The first ones can be checked by
-// hand: rotl(2 * 5, 7) * 9 = 11520; after that step the second word is 2 ^ (3 ^ 1) = 0, hence 0.
+// The authors' xoshiro256starstar.c prints these for the state 1, 2, 3, 4. The first ones
+// can be checked by hand: rotl(2 * 5, 7) * 9 = 11520; after that step the second word is 2 ^
+// (3 ^ 1) = 0, hence 0.
 TEST(seeded_random, returns_the_published_numbers_of_xoshiro256) {
     seeded_random random(seeded_random::state{1, 2, 3, 4});
     EXPECT_THAT(draw(random, 10),
@@ -34,8 +35,8 @@ TEST(seeded_random, returns_the_published_numbers_of_xoshiro256) {
                             10595114339597558777u, 2904607092377533576u));
 }
 
-// splitmix64.c prints 0xe220a8397b1dcdaf, 0x6e789e6aa1b965f4, 0x06c45d188009454f and 0xf88bb8a8724c81ec for
-// the seed 0.
+// splitmix64.c prints 0xe220a8397b1dcdaf, 0x6e789e6aa1b965f4, 0x06c45d188009454f and
+// 0xf88bb8a8724c81ec for the seed 0.
 TEST(seeded_random, fills_its_state_from_the_seed_with_the_published_splitmix64) {
     seeded_random from_words(
         seeded_random::state{0xe220a8397b1dcdaf, 0x6e789e6aa1b965f4, 0x06c45d188009454f, 0xf88bb8a8724c81ec});

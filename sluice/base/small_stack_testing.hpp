@@ -9,8 +9,8 @@
 
 namespace sluice {
 
-/// Large enough for what a test does at a constant depth, also under sanitizers; a few thousand nested calls
-/// overflow it.
+/// Large enough for what a test does at a constant depth, also under sanitizers; a few thousand
+/// nested calls overflow it.
 inline constexpr std::size_t small_stack_bytes = 256U << 10;
 
 /// Calls `work()` in a thread with a small stack, and waits for it. An overflow stops the program.

@@ -1,8 +1,8 @@
 #pragma once
 
 // Annotations for clang's thread-safety analysis, which the project's own builds treat as an error
-// (-Wthread-safety). They document for a reader which mutex guards a member, and which a function requires.
-// Other compilers ignore them.
+// (-Wthread-safety). They document for a reader which mutex guards a member, and which a function
+// requires. Other compilers ignore them.
 
 #if defined(__clang__)
 #define SLUICE_THREAD_ANNOTATION(x) __attribute__((x))

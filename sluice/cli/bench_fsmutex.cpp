@@ -16,8 +16,8 @@
 
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/complaint.hpp"
-#include "sluice/cli/contest/benchmark_subjects.hpp"
 #include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/lock_benchmark/benchmark_subjects.hpp"
 #include "sluice/io/path/path_handle.hpp"
 #include "sluice/io/path/volume_status.hpp"
 
@@ -28,7 +28,7 @@ using lock_benchmark::benchmark_subject;
 using lock_benchmark::cell;
 
 struct fsmutex_arguments {
-    std::string folder;
+    std::string directory;
     std::vector<unsigned> waiters{1, 2, 4, 8};
     std::vector<unsigned> entities{1, 2, 4, 8};
     std::string which = "both";
@@ -80,7 +80,7 @@ std::vector<benchmark_subject> chosen(const fsmutex_arguments& arguments) {
 
 void measure(const fsmutex_arguments& arguments, const benchmark_subject& who, const cell& where,
              measured& into) {
-    lock_benchmark::round round(who, where, arguments.folder);
+    lock_benchmark::round round(who, where, arguments.directory);
     const auto begin = std::chrono::steady_clock::now();
     const auto done = round.run_for(std::chrono::milliseconds(arguments.milliseconds));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -164,7 +164,7 @@ void print_table(const char* title, const std::vector<cell>& cells, bool is_disj
 
 void print_tables(const fsmutex_arguments& arguments, std::string_view volume, const std::vector<cell>& cells,
                   const std::vector<benchmark_subject>& who, const results& all) {
-    fmt::print("{} ({}), {} CPUs; the median of {} repeats of {} ms\n", arguments.folder, volume,
+    fmt::print("{} ({}), {} CPUs; the median of {} repeats of {} ms\n", arguments.directory, volume,
                ::sysconf(_SC_NPROCESSORS_ONLN), arguments.repeats, arguments.milliseconds);
     for (const bool is_disjoint : {false, true}) {
         if (std::none_of(cells.begin(), cells.end(),
@@ -188,12 +188,12 @@ std::string all_subjects() {
 }
 
 void run_fsmutex(const fsmutex_arguments& arguments) {
-    const auto folder = io::path_handle::open(arguments.folder);
-    if (not folder) fail(folder.error().message());
-    const auto volume = io::volume_of(*folder);
+    const auto directory = io::path_handle::open(arguments.directory);
+    if (not directory) fail(directory.error().message());
+    const auto volume = io::volume_of(*directory);
     if (not volume) fail(volume.error().message());
-    if (::access(arguments.folder.c_str(), W_OK | X_OK) != 0)
-        fail(error::with_path(errno, "create a file in this directory", arguments.folder).message());
+    if (::access(arguments.directory.c_str(), W_OK | X_OK) != 0)
+        fail(error::with_path(errno, "create a file in this directory", arguments.directory).message());
     const std::vector<benchmark_subject> who = chosen(arguments);
     if (who.empty()) refuse_usage(fmt::format("--only matches none of the subjects: {}", all_subjects()));
     const std::vector<cell> cells = cells_of(arguments);
@@ -215,7 +215,8 @@ void add_bench_fsmutex(command_syntax bench) {
         bench.add_subcommand("fsmutex", "measure cross-process locks on a file system")
             .example("sluice bench fsmutex --only memory_map --only robust /dev/shm");
     const auto arguments = std::make_shared<fsmutex_arguments>();
-    fsmutex.add_option("DIRECTORY", arguments->folder, "directory on the file system to measure").required();
+    fsmutex.add_option("DIRECTORY", arguments->directory, "directory on the file system to measure")
+        .required();
     fsmutex.add_flag("--json", arguments->json, "print JSON lines instead of tables");
     fsmutex.add_option("--waiters", arguments->waiters, "numbers of processes")
         .value_name("N,...")

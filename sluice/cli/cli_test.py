@@ -38,6 +38,19 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertIn("Exit status: 0 success, 1 failure", done.stdout)
 
+    def test_help_of_check_and_repair_documents_the_status_of_a_damaged_volume(self):
+        for command in (["fat"], ["fat", "check"], ["fat", "repair"]):
+            self.assertTrue(sluice(*command, "--help").stdout.endswith(", 2 invalid usage, 4 volume damaged.\n"))
+        self.assertTrue(sluice("fat", "mkfs", "--help").stdout.endswith(", 2 invalid usage.\n"))
+
+    def test_help_states_where_the_serial_number_comes_from_and_what_becomes_of_an_overlay(self):
+        for command, text in (("mkfs", "[default: $SOURCE_DATE_EPOCH, or random]"),
+                              ("build", "[default: $SOURCE_DATE_EPOCH, or time of newest file]"),
+                              ("check", "check IMAGE with the changes in FILE"), ("commit", "overlay to apply"),
+                              ("discard", "overlay to remove"), ("rebind", "overlay to update")):
+            with self.subTest(command=command):
+                self.assertIn(text, " ".join(sluice("fat", command, "--help").stdout.split()))
+
     def test_without_arguments_it_prints_its_help(self):
         done = sluice()
         self.assertEqual(done.returncode, 0)
@@ -79,11 +92,11 @@ class CommandLine(unittest.TestCase):
 
 class Listening(unittest.TestCase):
     def test_a_port_that_is_in_use_is_refused_with_its_number_and_exit_status_1(self):
-        with tempfile.TemporaryDirectory() as folder, socket.socket() as taken:
+        with tempfile.TemporaryDirectory() as directory, socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             taken.listen()
             address = f"127.0.0.1:{taken.getsockname()[1]}"
-            done = sluice("serve", folder, "--listen", address, "--user", "u%a-password-of-a-test")
+            done = sluice("serve", directory, "--listen", address, "--user", "u%a-password-of-a-test")
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn(address, done.stderr)
             self.assertNotIn("invariant", done.stderr)
@@ -92,8 +105,8 @@ class Listening(unittest.TestCase):
 class Users(unittest.TestCase):
     @unittest.skipIf(os.geteuid() != 0, "only root can give files away")
     def test_root_keeps_the_owner_of_a_users_file(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "users")
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "users")
             for name in ("alice", "bob"):
                 done = subprocess.run([PROGRAM, "user", "--users-file", path, "add", name], input="a-password-of-a-test\n",
                                       text=True, stderr=subprocess.PIPE, timeout=60)
@@ -104,19 +117,19 @@ class Users(unittest.TestCase):
 
 class Configuration(unittest.TestCase):
     def test_a_setting_of_the_file_that_would_be_without_effect_is_refused_with_its_line(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "sluice.toml")
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "sluice.toml")
             with open(path, "w") as file:
                 file.write('port = 1445\nmultiplexer = "epoll"\n')
-            done = sluice("serve", folder, "--config", path)
+            done = sluice("serve", directory, "--config", path)
             self.assertEqual(done.returncode, 1)
             self.assertIn("line 2: unknown setting 'multiplexer'", done.stderr)
 
     def test_a_share_that_names_an_unknown_user_is_reported(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "sluice.toml")
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "sluice.toml")
             with open(path, "w") as file:
-                file.write(f'users-file = "{folder}/users"\n[[share]]\nname = "team"\npath = "{folder}"\nuser = ["@staff"]\n')
+                file.write(f'users-file = "{directory}/users"\n[[share]]\nname = "team"\npath = "{directory}"\nuser = ["@staff"]\n')
             server = subprocess.Popen([PROGRAM, "serve", "--config", path, "--listen", "127.0.0.1:0", "--no-confinement",
                                        "--user", "u%a-password-of-a-test"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             self.addCleanup(server.kill)
@@ -130,22 +143,22 @@ class Configuration(unittest.TestCase):
             self.assertIn("@staff", said)
 
     def test_more_loops_than_there_can_be_are_refused(self):
-        with tempfile.TemporaryDirectory() as folder:
-            self.assertEqual(sluice("serve", folder, "--loops", "65").returncode, 2)
-            path = os.path.join(folder, "sluice.toml")
+        with tempfile.TemporaryDirectory() as directory:
+            self.assertEqual(sluice("serve", directory, "--loops", "65").returncode, 2)
+            path = os.path.join(directory, "sluice.toml")
             with open(path, "w") as file:
                 file.write("loops = 65\n")
-            done = sluice("serve", folder, "--config", path)
+            done = sluice("serve", directory, "--config", path)
             self.assertEqual(done.returncode, 1)
             self.assertIn("line 1: invalid value '65' for loops: use 0 to 64", done.stderr)
 
 
     def refused_with(self, *arguments, file=""):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "sluice.toml")
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "sluice.toml")
             with open(path, "w") as text:
                 text.write(file)
-            done = sluice("serve", folder, "--config", path, *arguments)
+            done = sluice("serve", directory, "--config", path, *arguments)
             self.assertEqual(done.returncode, 2 if arguments else 1)
             return done.stderr
 
@@ -168,18 +181,18 @@ class Configuration(unittest.TestCase):
 
 class Probe(unittest.TestCase):
     def test_atomicity_reports_every_size_and_leaves_nothing_behind(self):
-        with tempfile.TemporaryDirectory() as folder:
-            done = sluice("probe", "atomicity", folder, "--json", "--time", "2", "--max", "4096")
+        with tempfile.TemporaryDirectory() as directory:
+            done = sluice("probe", "atomicity", directory, "--json", "--time", "2", "--max", "4096")
             self.assertEqual(done.returncode, 0, done.stderr)
             report = json.loads(done.stdout)
             self.assertEqual([series["io"] for series in report["series"]], ["buffered", "direct"])
             sizes = [row["write_bytes"] for row in report["series"][0]["rows"]]
             self.assertEqual(sizes, [2**i for i in range(13)])
-            self.assertEqual(os.listdir(folder), [])
+            self.assertEqual(os.listdir(directory), [])
 
     def test_atomicity_tries_the_sizes_the_offset_and_the_io_it_is_asked_for(self):
-        with tempfile.TemporaryDirectory() as folder:
-            done = sluice("probe", "atomicity", folder, "--json", "--time", "2", "--min", "64", "--max", "512", "--offset", "1",
+        with tempfile.TemporaryDirectory() as directory:
+            done = sluice("probe", "atomicity", directory, "--json", "--time", "2", "--min", "64", "--max", "512", "--offset", "1",
                           "--io", "buffered")
             self.assertEqual(done.returncode, 0, done.stderr)
             report = json.loads(done.stdout)
@@ -196,17 +209,17 @@ class Probe(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("--min 8 is larger than --max 4", done.stderr)
 
-    def test_json_is_valid_whatever_bytes_a_folder_is_named_with(self):
-        with tempfile.TemporaryDirectory() as folder:
-            odd = os.path.join(os.fsencode(folder), b"\xff\"\n")
+    def test_json_is_valid_whatever_bytes_a_directory_is_named_with(self):
+        with tempfile.TemporaryDirectory() as directory:
+            odd = os.path.join(os.fsencode(directory), b"\xff\"\n")
             os.mkdir(odd)
             done = subprocess.run([PROGRAM, "probe", "atomicity", odd, "--json", "--time", "1", "--max", "1"],
                                   stdout=subprocess.PIPE, timeout=60, check=True)
-            self.assertEqual(json.loads(done.stdout.decode())["path"], folder + "/\ufffd\"\n")
+            self.assertEqual(json.loads(done.stdout.decode())["path"], directory + "/\ufffd\"\n")
 
     def test_atomicity_states_what_it_proves_and_does_not_prove(self):
-        with tempfile.TemporaryDirectory() as folder:
-            done = sluice("probe", "atomicity", folder, "--time", "1", "--max", "2")
+        with tempfile.TemporaryDirectory() as directory:
+            done = sluice("probe", "atomicity", directory, "--time", "1", "--max", "2")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("What it does not:", done.stdout)
 
@@ -224,14 +237,14 @@ class Probe(unittest.TestCase):
 
 
 class Bench(unittest.TestCase):
-    def bench(self, folder, *arguments):
-        return sluice("bench", "fsmutex", folder, "--time", "2", "--repeats", "2", "--entities", "1,3", *arguments)
+    def bench(self, directory, *arguments):
+        return sluice("bench", "fsmutex", directory, "--time", "2", "--repeats", "2", "--entities", "1,3", *arguments)
 
     def test_fsmutex_measures_every_subject_in_every_cell_and_leaves_nothing_behind(self):
-        with tempfile.TemporaryDirectory() as folder:
-            done = self.bench(folder, "--json", "--waiters", "1,2")
+        with tempfile.TemporaryDirectory() as directory:
+            done = self.bench(directory, "--json", "--waiters", "1,2")
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertEqual(os.listdir(folder), [])
+            self.assertEqual(os.listdir(directory), [])
         rows = [json.loads(line) for line in done.stdout.splitlines()]
         everybody = {row["subject"] for row in rows}
         self.assertLessEqual({"sluice.memory_map", "sluice.atomic_append", "sluice.byte_ranges", "sluice.lock_files",
@@ -246,8 +259,8 @@ class Bench(unittest.TestCase):
             self.assertTrue(0 < row["min"] <= row["median"] <= row["max"])
 
     def test_fsmutex_prints_a_table_of_the_selected_subjects(self):
-        with tempfile.TemporaryDirectory() as folder:
-            done = self.bench(folder, "--waiters", "2", "--which", "same", "--only", "memory_map", "--only", "flock")
+        with tempfile.TemporaryDirectory() as directory:
+            done = self.bench(directory, "--waiters", "2", "--which", "same", "--only", "memory_map", "--only", "flock")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"(?m)^waiters x entities +2x1 +2x3$")
         self.assertRegex(done.stdout, r"(?m)^sluice\.memory_map +[\d.]+ +[\d.]+$")
@@ -256,7 +269,7 @@ class Bench(unittest.TestCase):
         self.assertNotIn("separate entities", done.stdout)
 
     def test_fsmutex_reports_why_it_failed(self):
-        self.assertEqual(self.bench("/no/such/folder").returncode, 1)
+        self.assertEqual(self.bench("/no/such/directory").returncode, 1)
         self.assertEqual(self.bench("/tmp", "--only", "hope").returncode, 2)
         self.assertEqual(self.bench("/tmp", "--waiters", "0").returncode, 2)
         self.assertEqual(sluice("bench").returncode, 2)
@@ -266,11 +279,11 @@ class Serve(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
-        self.folder = scratch.name
-        self.users = os.path.join(self.folder, "users")
+        self.directory = scratch.name
+        self.users = os.path.join(self.directory, "users")
 
     def server(self, *arguments):
-        return running_server(self, PROGRAM, self.folder, self.users, *arguments)
+        return running_server(self, PROGRAM, self.directory, self.users, *arguments)
 
     def banner(self, *arguments):
         with self.server(*arguments) as (_, text):
@@ -301,12 +314,12 @@ class Serve(unittest.TestCase):
 
     def test_a_name_that_netbios_cannot_take_is_refused_with_the_rule_and_a_remedy(self):
         for name in "a-name-of-sixteen", "two words":
-            done = sluice("serve", self.folder, "--users-file", self.users, "--name", name)
+            done = sluice("serve", self.directory, "--users-file", self.users, "--name", name)
             self.assertEqual(done.returncode, 2)
             self.assertIn(f"invalid value '{name}' for --name: use 1 to 15 letters", done.stderr)
 
     def test_the_command_line_comes_before_the_file(self):
-        file = os.path.join(self.folder, "serve.toml")
+        file = os.path.join(self.directory, "serve.toml")
         with open(file, "w") as text:
             text.write('name = "FROMFILE"\nread-only = true\n')
         self.assertIn("FROMLINE serves", self.banner("--name", "FROMLINE", "--config", file))
@@ -315,11 +328,11 @@ class Serve(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("smbclient"), "smbclient is not installed")
     def test_the_signing_algorithms_of_the_command_line_replace_those_of_the_file(self):
-        file = os.path.join(self.folder, "serve.toml")
+        file = os.path.join(self.directory, "serve.toml")
         with open(file, "w") as text:
             text.write('signing-algorithms = ["aes-cmac", "aes-gmac"]\n')
         def algorithm(*arguments):
-            socket_path = os.path.join(self.folder, "status")
+            socket_path = os.path.join(self.directory, "status")
             with self.server("--user", "alice%a", "--status-socket", socket_path, *arguments) as (port, _):
                 shown = subprocess.run(["smbclient", "-p", str(port), "//127.0.0.1/files", "-U", "alice%a"],
                                        input=f"!'{PROGRAM}' status --json --socket '{socket_path}'\n",
@@ -330,7 +343,7 @@ class Serve(unittest.TestCase):
         self.assertEqual(algorithm("--config", file, "--signing-algorithms", "hmac-sha256,aes-gmac"), "HMAC-SHA256")
 
     def test_an_unknown_user_is_refused_with_the_command_that_creates_it(self):
-        done = sluice("serve", self.folder, "--users-file", self.users, "--user", "bob")
+        done = sluice("serve", self.directory, "--users-file", self.users, "--user", "bob")
         self.assertEqual(done.returncode, 1)
         self.assertIn(f"'sluice user --users-file {self.users} add bob'", done.stderr)
 

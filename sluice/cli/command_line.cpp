@@ -326,6 +326,11 @@ command_syntax command_syntax::example(const char* line) const {
     return *this;
 }
 
+command_syntax command_syntax::further_status(const char* what) const {
+    help_->further_status = what;
+    return *this;
+}
+
 void command_syntax::on_call(std::function<void()> action) const {
     declared_->callback([command = help_->command, action = std::move(action)] {
         set_command_of_messages(command);

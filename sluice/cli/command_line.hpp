@@ -64,8 +64,8 @@ public:
     option_syntax one_of(const std::vector<int>& values) const;
     /// Accepts a number of bytes with an optional suffix, as parse_size() does, of this range.
     option_syntax size_between(std::uint64_t least, std::uint64_t most) const;
-    /// Sets a check of the value. `rule_of` returns an empty text if the value is valid, else the rule
-    /// that it violates, as in "use letters and digits".
+    /// Sets a check of the value. `rule_of` returns an empty text if the value is valid, else the
+    /// rule that it violates, as in "use letters and digits".
     option_syntax check(const std::function<std::string(const std::string&)>& rule_of) const;
 
 private:
@@ -101,12 +101,15 @@ public:
     /// Adds an option without a value: `into` becomes true.
     option_syntax add_flag(const char* name, bool& into, const char* what) const;
 
-    /// Sets the heading under which the help of the program lists the command; "Commands" without this.
+    /// Sets the heading under which the help of the program lists the command;
+    /// "Commands" without this.
     command_syntax group(const char* heading) const;
     /// Sets the operands of the usage line, where the names of the operands do not suffice.
     command_syntax usage(const char* operands) const;
     /// Adds a line of examples to the help.
     command_syntax example(const char* line) const;
+    /// Adds an exit status that only this command has to its help: "4 volume damaged".
+    command_syntax further_status(const char* what) const;
 
     /// Sets the function that runs when the command line names this command and is valid. It may
     /// call leave() and refuse_usage(). Messages from then on name this command.

@@ -4,9 +4,9 @@
 
 namespace sluice::cli {
 
-// One function and one file per command: add_<command> in <command>.cpp declares the command's options and
-// sets its callback. To add one: declare it here, name it in commands.cpp and list the file in
-// CMakeLists.txt.
+// One function and one file per command: add_<command> in <command>.cpp declares the command's
+// options and sets its callback. To add one: declare it here, name it in commands.cpp and list the
+// file in CMakeLists.txt.
 
 /// Adds every command to `app`, in the order in which the help names them.
 void add_commands(command_syntax app);

@@ -18,7 +18,8 @@ std::string& command_of_messages() {
 void print_line(std::string_view begin, std::string_view why) {
     std::string line = command_of_messages();
     line.append(begin).append(terminal_text(why)).append("\n");
-    (void)std::fwrite(line.data(), 1, line.size(), stderr);  // there is no other place to report a failure
+    // There is no other place to report a failure.
+    (void)std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
 }  // namespace

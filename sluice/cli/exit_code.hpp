@@ -21,12 +21,12 @@ enum class exit_code : int {
     lock_cannot_create = 73,  // the file cannot be created
 };
 
-/// Ends the running command with `code`; a command that simply returns ends with success. Call it from the
-/// command's callback, when everything the command owns has been released.
+/// Ends the running command with `code`; a command that simply returns ends with success. Call it
+/// from the command's callback, when everything the command owns has been released.
 [[noreturn]] void leave(exit_code code);
 
-/// Ends the running command with exit_code::usage: prints the reason and the usage line of the command. For
-/// a command line that only the command itself can judge. Call it as leave().
+/// Ends the running command with exit_code::usage: prints the reason and the usage line of the
+/// command. For a command line that only the command itself can judge. Call it as leave().
 [[noreturn]] void refuse_usage(const std::string& why);
 
 }  // namespace sluice::cli

@@ -142,6 +142,10 @@ std::string help_page::text(std::string_view ending) const {
     if (not examples.empty()) to += "\nExamples:\n";
     for (const std::string& example : examples)
         to += fmt::format("  {}\n", example);
+    if (not further_status.empty()) {
+        ending.remove_suffix(ending.ends_with('.') ? 1 : 0);
+        return to += fmt::format("\n{}, {}.\n", ending, further_status);
+    }
     return to += fmt::format("\n{}\n", ending);
 }
 

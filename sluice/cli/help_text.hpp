@@ -27,13 +27,15 @@ struct help_page {
     std::string what{};              ///< clause in lower case without a full stop
     std::string group = "Commands";  ///< heading in the page of the command above
     std::string operands{};          ///< in the usage line; empty: composed of the operands
+    std::string further_status{};    ///< "4 volume damaged": continues the last line
     std::vector<std::string> examples{};
     std::deque<help_option> options{};    // addresses remain valid
     std::deque<help_page> subcommands{};  // the same
 
-    /// Returns the line "Usage: …", without a line feed. Allocates: the text, as all functions here.
+    /// Returns the line "Usage: …", without a line feed. Allocates: the text,
+    /// as all functions here.
     [[nodiscard]] std::string usage() const;
-    /// Returns the whole text. `ending` is the last line.
+    /// Returns the whole text. `ending`, a sentence, is the last line, without `further_status`.
     [[nodiscard]] std::string text(std::string_view ending) const;
 };
 

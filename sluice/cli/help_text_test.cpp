@@ -61,6 +61,12 @@ TEST(help_text, puts_the_range_before_a_default_that_the_text_states) {
     EXPECT_NE(page.text("").find("threads [0-64] [default: 0]\n"), std::string::npos);
 }
 
+TEST(help_text, ends_with_the_exit_status_that_only_this_command_has) {
+    help_page page{.command = "x", .what = "do", .further_status = "4 volume damaged"};
+    EXPECT_TRUE(
+        page.text("Exit status: 0 success.").ends_with("\nExit status: 0 success, 4 volume damaged.\n"));
+}
+
 TEST(help_text, lists_subcommands_by_group) {
     help_page page{.command = "sluice", .what = "server and tools"};
     page.subcommands.push_back({.command = "sluice serve", .what = "serve directories", .group = "Server"});

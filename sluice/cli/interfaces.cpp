@@ -147,20 +147,20 @@ void judge(const in6_addr& address, own_address& own) noexcept {
 }
 
 // Applies one property after an address. Returns false if it is unknown or invalid.
-[[nodiscard]] bool take_property(std::string_view word, smb::server::network_interface& told) {
+[[nodiscard]] bool take_property(std::string_view word, smb::server::network_interface& advertised) {
     if (word == "rss") {
-        told.can_spread_receives = true;
+        advertised.can_spread_receives = true;
         return true;
     }
     if (word.starts_with("speed=")) {
         const auto speed = parse_speed(word.substr(6));
-        if (speed) told.bits_per_second = *speed;
+        if (speed) advertised.bits_per_second = *speed;
         return speed.has_value();
     }
     if (not word.starts_with("index=")) return false;
     word.remove_prefix(6);
-    const auto [rest, wrong] = std::from_chars(word.data(), word.data() + word.size(), told.index);
-    return wrong == std::errc{} and rest == word.data() + word.size() and told.index != 0;
+    const auto [rest, wrong] = std::from_chars(word.data(), word.data() + word.size(), advertised.index);
+    return wrong == std::errc{} and rest == word.data() + word.size() and advertised.index != 0;
 }
 
 [[nodiscard]] std::expected<smb::server::network_interface, std::string> parse_one_advertised(
@@ -169,17 +169,18 @@ void judge(const in6_addr& address, own_address& own) noexcept {
     const auto address = io::socket_address::ip(text.substr(0, comma), 0);
     if (not address)
         return std::unexpected(std::string("begin with an IP address, or use 'none' as the only value"));
-    smb::server::network_interface told{.address = *address, .index = index, .bits_per_second = gigabit};
+    smb::server::network_interface advertised{
+        .address = *address, .index = index, .bits_per_second = gigabit};
     std::string_view rest = text.substr(comma);  // properties, each after a comma
     while (not rest.empty()) {
         rest.remove_prefix(1);
         const std::string_view word = rest.substr(0, rest.find(','));
-        if (not take_property(word, told))
+        if (not take_property(word, advertised))
             return std::unexpected(
                 fmt::format("invalid property '{}'; use rss, speed=RATE, or index=N, as in speed=10g", word));
         rest.remove_prefix(word.size());
     }
-    return told;
+    return advertised;
 }
 
 }  // namespace
@@ -208,14 +209,14 @@ std::vector<smb::server::network_interface> own_interfaces(std::span<const io::s
 
 std::expected<std::vector<smb::server::network_interface>, std::string> parse_advertised(
     std::span<const std::string> texts) {
-    std::vector<smb::server::network_interface> told;
-    if (texts.size() == 1 and texts.front() == "none") return told;
+    std::vector<smb::server::network_interface> advertised;
+    if (texts.size() == 1 and texts.front() == "none") return advertised;
     for (const std::string& text : texts) {
-        auto one = parse_one_advertised(text, static_cast<std::uint32_t>(told.size() + 1));
+        auto one = parse_one_advertised(text, static_cast<std::uint32_t>(advertised.size() + 1));
         if (not one) return std::unexpected(one.error());
-        told.push_back(*one);
+        advertised.push_back(*one);
     }
-    return told;
+    return advertised;
 }
 
 }  // namespace sluice::cli

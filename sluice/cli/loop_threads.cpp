@@ -15,7 +15,8 @@ namespace sluice::cli {
 
 std::size_t usable_processors() noexcept {
     cpu_set_t usable;
-    if (sched_getaffinity(0, sizeof usable, &usable) != 0) return 1;  // more CPUs than the set has room for
+    // More CPUs than the set has room for.
+    if (sched_getaffinity(0, sizeof usable, &usable) != 0) return 1;
     return static_cast<std::size_t>(std::max(1, CPU_COUNT(&usable)));
 }
 

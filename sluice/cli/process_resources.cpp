@@ -12,8 +12,8 @@ namespace sluice::cli {
 
 namespace {
 
-// Returns the memory that the control groups (version 2) allow: the lowest limit of its own group and all
-// above it.
+// Returns the memory that the control groups (version 2) allow: the lowest limit of its own
+// group and all above it.
 [[nodiscard]] std::uint64_t memory_of_groups(std::uint64_t of_machine) {
     std::ifstream membership("/proc/self/cgroup");
     std::uint64_t least = of_machine;

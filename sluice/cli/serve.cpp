@@ -116,13 +116,13 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
         return images.open({.name = path, .options = share.image, .is_written = is_written(options, share)});
     if (share.image != image_options{})
         return std::unexpected(path + ": not a disk image, which is required for" + text_of(share.image));
-    auto folder = vfs::host_volume::open(loop, path,
-                                         {.read_only = read_only,
-                                          .domains = &domains.table(),
-                                          .offload_always = share.offloads or options.offload});
-    if (not folder) return std::unexpected(about(path, folder.error()));
-    domains.add(share.name, **folder);
-    return *std::move(folder);
+    auto directory = vfs::host_volume::open(loop, path,
+                                            {.read_only = read_only,
+                                             .domains = &domains.table(),
+                                             .offload_always = share.offloads or options.offload});
+    if (not directory) return std::unexpected(about(path, directory.error()));
+    domains.add(share.name, **directory);
+    return *std::move(directory);
 }
 
 // The configuration of a share, without the volume.
@@ -299,9 +299,9 @@ struct users_result {
     const serve_options& options) {
     if (options.advertise.empty())
         return [listening = addresses_for(options, usual_port)] { return own_interfaces(listening); };
-    auto told = parse_advertised(options.advertise);
-    if (not told) fail("invalid value for --advertise: " + told.error());
-    return [always = *std::move(told)] { return always; };
+    auto advertised = parse_advertised(options.advertise);
+    if (not advertised) fail("invalid value for --advertise: " + advertised.error());
+    return [always = *std::move(advertised)] { return always; };
 }
 
 [[nodiscard]] std::string listening_problem(const error& why) {
@@ -439,8 +439,8 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
     std::_Exit(1);
 }
 
-// Workers may still close files, which uses the volumes and posts to the loop. If they do not end, the
-// deadline ends the process.
+// Workers may still close files, which uses the volumes and posts to the loop. If they do not end,
+// the deadline ends the process.
 void wait_for_workers(const share_domains& domains, io::io_multiplexer& loop, stop_deadline& deadline) {
     deadline.begin();
     while (domains.are_busy())

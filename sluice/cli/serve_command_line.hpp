@@ -18,8 +18,8 @@ struct serve_arguments {
     bool no_confinement = false;
 };
 
-/// Declares all options and operands of `sluice serve`, which are stored in `into`. `into` outlives the
-/// parsing. Allocates: the declarations.
+/// Declares all options and operands of `sluice serve`, which are stored in `into`. `into` outlives
+/// the parsing. Allocates: the declarations.
 void declare_serve_options(command_syntax command, serve_arguments& into);
 
 }  // namespace sluice::cli

@@ -44,7 +44,8 @@ struct serve_options {
     bool read_only = false;
     bool encrypt = false;
     bool no_signing = false;
-    std::vector<std::string> signing_algorithms;  // names or comma lists; none: the server's default
+    // Names or comma lists; none: the server's default.
+    std::vector<std::string> signing_algorithms;
     bool guest = false;
     bool impersonate = false;
     bool offload = false;  // for all directories

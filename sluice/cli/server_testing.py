@@ -6,7 +6,7 @@ import subprocess
 
 
 @contextlib.contextmanager
-def running_server(case, program, folder, users, *arguments, end="terminate", environment=None):
+def running_server(case, program, directory, users, *arguments, end="terminate", environment=None):
     """Starts a server of the share `files` and waits for the end of its banner. Returns its port and the banner. At the
     end of the test it receives the signal `end`; after terminate it must exit with 0. `case` is the test, which fails
     otherwise; it cleans up in any case."""
@@ -14,7 +14,7 @@ def running_server(case, program, folder, users, *arguments, end="terminate", en
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     process = subprocess.Popen(
-        [program, "serve", f"files={folder}", "--listen", "127.0.0.1", "--port", str(port), "--users-file", str(users),
+        [program, "serve", f"files={directory}", "--listen", "127.0.0.1", "--port", str(port), "--users-file", str(users),
          *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     case.addCleanup(process.wait)
     case.addCleanup(process.kill)

@@ -21,23 +21,25 @@ using smb::wire::without;
 using smb::wire::operator&;
 using smb::wire::operator|=;
 
-constexpr std::uint64_t first_sign = smb::server::peer_byte_last + 1;
-constexpr offset_locks::range all_signs{first_sign, first_sign + smb::server::peer_sign_bits - 1};
-static_assert(all_signs.last <= offset_locks::offset_max);
+constexpr std::uint64_t first_lock_byte = smb::server::peer_byte_last + 1;
+constexpr offset_locks::range all_lock_bytes{first_lock_byte,
+                                             first_lock_byte + smb::server::share_mode_lock_byte_bits - 1};
+static_assert(all_lock_bytes.last <= offset_locks::offset_max);
 
-// Adjacent signs, as the offsets that represent them.
-struct run_of_signs {
-    share_mode_lock_byte signs;
+// Adjacent share-mode lock bytes, and their offsets.
+struct lock_byte_run {
+    share_mode_lock_byte bytes;
     offset_locks::range where;
 };
 
 // Returns the first run of a set that is not empty.
-[[nodiscard]] run_of_signs first_run(share_mode_lock_byte of) noexcept {
+[[nodiscard]] lock_byte_run first_run(share_mode_lock_byte of) noexcept {
     const std::uint32_t bits = bits_of(of);
     const auto begin = static_cast<unsigned>(std::countr_zero(bits));
     const auto count = static_cast<unsigned>(std::countr_one(bits >> begin));
     const std::uint32_t run = ((1U << count) - 1U) << begin;
-    return {static_cast<share_mode_lock_byte>(run), {first_sign + begin, first_sign + begin + count - 1}};
+    return {static_cast<share_mode_lock_byte>(run),
+            {first_lock_byte + begin, first_lock_byte + begin + count - 1}};
 }
 
 [[nodiscard]] offset_locks::state state_of(peer_lock lock) noexcept {
@@ -71,7 +73,7 @@ public:
                                                      share_mode_lock_byte unless) noexcept override {
         const auto entered = enter();
         if (not entered) return failure(entered.error());
-        if (const auto opened = open_board(io::creation::if_needed); not opened)
+        if (const auto opened = open_lock_bytes(io::creation::if_needed); not opened)
             return failure(opened.error());
         result<share_mode_lock_byte> in_the_way = shown_by_others(unless);
         if (in_the_way and *in_the_way == share_mode_lock_byte::none) {
@@ -81,23 +83,23 @@ public:
                 in_the_way = failure(done.error());
             }
         }
-        if (shown_ == share_mode_lock_byte::none) leave_board();
+        if (shown_ == share_mode_lock_byte::none) leave_lock_bytes();
         return in_the_way;
     }
 
     void lower(share_mode_lock_byte down) noexcept override {
         hide(down & shown_);
-        if (shown_ != share_mode_lock_byte::none or not board_.is_open()) return;
+        if (shown_ != share_mode_lock_byte::none or not lock_bytes_.is_open()) return;
         if (const auto entered = enter(); entered)
-            leave_board();
+            leave_lock_bytes();
         else
-            board_ = {};
+            lock_bytes_ = {};
     }
 
-    [[nodiscard]] result<void> seal() noexcept override {
+    [[nodiscard]] result<void> claim_exclusively() noexcept override {
         auto entered = enter();
         if (not entered) return failure(entered.error());
-        const auto opened = open_board(io::creation::open_existing);
+        const auto opened = open_lock_bytes(io::creation::open_existing);
         if (not opened and opened.error() != std::errc::no_such_file_or_directory)
             return failure(opened.error());
         result<share_mode_lock_byte> in_the_way = share_mode_lock_byte::none;
@@ -106,20 +108,20 @@ public:
             seal_ = *std::move(entered);
             return {};
         }
-        if (shown_ == share_mode_lock_byte::none) leave_board();
+        if (shown_ == share_mode_lock_byte::none) leave_lock_bytes();
         if (not in_the_way) return failure(in_the_way.error());
-        return failure(error::with_path(EBUSY, "seal a file", name_));
+        return failure(error::with_path(EBUSY, "claim a file exclusively", name_));
     }
-    void unseal() noexcept override {
-        if (shown_ == share_mode_lock_byte::none) leave_board();
+    void end_exclusive_claim() noexcept override {
+        if (shown_ == share_mode_lock_byte::none) leave_lock_bytes();
         seal_.unlock();
     }
 
     [[nodiscard]] bool lock(const sync::byte_range& where, peer_lock to) noexcept override {
-        return board_.set({where.first(), where.last()}, state_of(to)).value_or(false);
+        return lock_bytes_.set({where.first(), where.last()}, state_of(to)).value_or(false);
     }
     [[nodiscard]] bool is_lockable(const sync::byte_range& where, peer_lock to) noexcept override {
-        return board_.is_settable({where.first(), where.last()}, state_of(to)).value_or(false);
+        return lock_bytes_.is_settable({where.first(), where.last()}, state_of(to)).value_or(false);
     }
 
 private:
@@ -130,55 +132,56 @@ private:
         return held;
     }
 
-    // From here to leave_board(), the caller holds the entity.
-    [[nodiscard]] result<void> open_board(io::creation how) noexcept {
-        if (board_.is_open()) return {};
-        auto opened = offset_locks::open(all_.boards_, name_, how);
+    // From here to leave_lock_bytes(), the caller holds the entity.
+    [[nodiscard]] result<void> open_lock_bytes(io::creation how) noexcept {
+        if (lock_bytes_.is_open()) return {};
+        auto opened = offset_locks::open(all_.lock_byte_files_, name_, how);
         if (not opened) return failure(opened.error());
-        board_ = *std::move(opened);
+        lock_bytes_ = *std::move(opened);
         return {};
     }
     [[nodiscard]] result<share_mode_lock_byte> shown_by_others(share_mode_lock_byte of) const noexcept {
         while (of != share_mode_lock_byte::none) {
-            const run_of_signs run = first_run(of);
-            const auto free = board_.is_settable(run.where, offset_locks::state::exclusive);
+            const lock_byte_run run = first_run(of);
+            const auto free = lock_bytes_.is_settable(run.where, offset_locks::state::exclusive);
             if (not free) return failure(free.error());
-            if (not*free) return run.signs;
-            of = without(of, run.signs);
+            if (not*free) return run.bytes;
+            of = without(of, run.bytes);
         }
         return share_mode_lock_byte::none;
     }
     [[nodiscard]] result<void> show(share_mode_lock_byte up) noexcept {
         while (up != share_mode_lock_byte::none) {
-            const run_of_signs run = first_run(up);
-            const auto done = board_.set(run.where, offset_locks::state::shared);
+            const lock_byte_run run = first_run(up);
+            const auto done = lock_bytes_.set(run.where, offset_locks::state::shared);
             if (not done) return failure(done.error());
             if (not*done)
-                return failure(error::with_path(EIO, "show a sign, which is only ever shared", name_));
-            shown_ |= run.signs;
-            up = without(up, run.signs);
+                return failure(
+                    error::with_path(EIO, "lock a share-mode byte, which is only ever shared", name_));
+            shown_ |= run.bytes;
+            up = without(up, run.bytes);
         }
         return {};
     }
     void hide(share_mode_lock_byte down) noexcept {
         shown_ = without(shown_, down);
         while (down != share_mode_lock_byte::none) {
-            const run_of_signs run = first_run(down);
-            (void)board_.set(run.where, offset_locks::state::free);
-            down = without(down, run.signs);
+            const lock_byte_run run = first_run(down);
+            (void)lock_bytes_.set(run.where, offset_locks::state::free);
+            down = without(down, run.bytes);
         }
     }
-    void leave_board() noexcept {
-        if (not board_.is_open()) return;
-        const auto is_alone = board_.is_settable(all_signs, offset_locks::state::exclusive);
-        if (is_alone and *is_alone) (void)io::remove(all_.boards_, name_);
-        board_ = {};
+    void leave_lock_bytes() noexcept {
+        if (not lock_bytes_.is_open()) return;
+        const auto is_alone = lock_bytes_.is_settable(all_lock_bytes, offset_locks::state::exclusive);
+        if (is_alone and *is_alone) (void)io::remove(all_.lock_byte_files_, name_);
+        lock_bytes_ = {};
     }
 
     shared_locks& all_;
     std::string name_;
     fsmutex::entity entity_;
-    offset_locks board_;
+    offset_locks lock_bytes_;
     share_mode_lock_byte shown_ = share_mode_lock_byte::none;
     fsmutex::fs_mutex_guard seal_;
 };
@@ -186,12 +189,12 @@ private:
 result<std::unique_ptr<shared_locks>> shared_locks::open(const std::string& path) {
     auto entities = fsmutex::byte_ranges::open({}, path);
     if (not entities) return failure(entities.error());
-    const std::string folder = path + ".d";
-    const auto made = io::directory_handle::open({}, folder, io::mode::none, io::creation::if_needed);
+    const std::string directory = path + ".d";
+    const auto made = io::directory_handle::open({}, directory, io::mode::none, io::creation::if_needed);
     if (not made) return failure(made.error());
-    auto boards = io::path_handle::open(folder);
-    if (not boards) return failure(boards.error());
-    return std::unique_ptr<shared_locks>(new shared_locks(*std::move(entities), *std::move(boards)));
+    auto lock_byte_files = io::path_handle::open(directory);
+    if (not lock_byte_files) return failure(lock_byte_files.error());
+    return std::unique_ptr<shared_locks>(new shared_locks(*std::move(entities), *std::move(lock_byte_files)));
 }
 
 std::unique_ptr<smb::server::peer_file> shared_locks::file(const vfs::file_key& key) {

@@ -14,19 +14,22 @@ namespace sluice::cli {
 ///
 /// FILE is a cross-process mutex of kind byte_ranges. A server that changes the state of a served
 /// file, or inspects it in order to do so, holds the entity of that file in the meantime. Next to
-/// it, in the directory FILE.d, each served file that is open has a board, a file of its own that
-/// stays empty: its servers lock its signs shared, and its bytes as their clients do
-/// (offset_locks). The kernel holds all these locks, and releases them when the process ends.
+/// it, in the directory FILE.d, each served file that is open has a lock-byte file, which stays
+/// empty: the servers lock the share-mode lock bytes of it shared, and its other bytes as their
+/// clients do (offset_locks). The kernel holds all these locks, and releases them when the process
+/// ends.
 ///
 /// Invariants:
-///   1. A server has the board of a file open if and only if it shows a sign there, or has sealed
-///      it.
-///   2. Boards are opened and removed, and signs shown, only while holding the file's entity. So
-///      all servers of a file have the same board, and an answer obtained before showing a sign is
-///      still valid then.
-///   3. A board is removed only if no other server shows a sign on it. If the entity cannot be
-///      acquired at once, its board stays, empty, until it is used again.
-/// Thread safety: any thread; a file that it returns, one at a time. Allocates: the returned objects.
+///   1. A server has the lock-byte file of a file open if and only if it holds a share-mode lock
+///      byte there, or has claimed the file exclusively.
+///   2. Lock-byte files are opened and removed, and share-mode lock bytes acquired, only while
+///      holding the file's entity. So all servers of a file have the same lock-byte file, and an
+///      answer obtained before acquiring a lock byte is still valid then.
+///   3. A lock-byte file is removed only if no other server holds a share-mode lock byte there. If
+///      the entity cannot be acquired at once, the lock-byte file stays, empty, until it is used
+///      again.
+/// Thread safety: any thread; a file that it returns, one at a time. Allocates:
+/// the returned objects.
 class shared_locks final : public smb::server::peer_servers {
 public:
     /// Opens or creates both. Errors: as file_handle::open and directory_handle::open.
@@ -37,11 +40,11 @@ public:
 private:
     class shared_file;
 
-    shared_locks(std::unique_ptr<fsmutex::shared_fs_mutex> entities, io::path_handle boards) noexcept
-        : entities_(std::move(entities)), boards_(std::move(boards)) {}
+    shared_locks(std::unique_ptr<fsmutex::shared_fs_mutex> entities, io::path_handle lock_byte_files) noexcept
+        : entities_(std::move(entities)), lock_byte_files_(std::move(lock_byte_files)) {}
 
     std::unique_ptr<fsmutex::shared_fs_mutex> entities_;
-    io::path_handle boards_;
+    io::path_handle lock_byte_files_;
 };
 
 }  // namespace sluice::cli

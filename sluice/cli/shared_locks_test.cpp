@@ -27,22 +27,24 @@ using smb::wire::operator|;
 
 constexpr vfs::file_key some_file{.volume = 1, .file = 0xabc};
 
-class servers_of_one_folder : public testing::Test {
+class servers_of_one_directory : public testing::Test {
 protected:
-    servers_of_one_folder() {
+    servers_of_one_directory() {
         std::string pattern = (std::filesystem::temp_directory_path() / "sluice-peers-XXXXXX").string();
-        folder = mkdtemp(pattern.data());
+        directory = mkdtemp(pattern.data());
     }
-    ~servers_of_one_folder() override { std::filesystem::remove_all(folder); }
+    ~servers_of_one_directory() override { std::filesystem::remove_all(directory); }
 
     [[nodiscard]] std::unique_ptr<shared_locks> server() const {
-        auto opened = shared_locks::open((folder / "locks").string());
+        auto opened = shared_locks::open((directory / "locks").string());
         EXPECT_TRUE(opened) << opened.error().message();
         return *std::move(opened);
     }
-    [[nodiscard]] bool has_boards() const { return not std::filesystem::is_empty(folder / "locks.d"); }
+    [[nodiscard]] bool has_lock_byte_files() const {
+        return not std::filesystem::is_empty(directory / "locks.d");
+    }
 
-    std::filesystem::path folder;
+    std::filesystem::path directory;
 };
 
 [[nodiscard]] sharing sharing_of(unsigned bits) {
@@ -62,7 +64,7 @@ protected:
     return static_cast<bool>(into);
 }
 
-TEST_F(servers_of_one_folder, share_a_file_exactly_as_the_opens_of_one_server_do) {
+TEST_F(servers_of_one_directory, share_a_file_exactly_as_the_opens_of_one_server_do) {
     const auto first = server();
     const auto second = server();
     share_mode_lock_bytes at_first(first->file(some_file));
@@ -76,10 +78,10 @@ TEST_F(servers_of_one_folder, share_a_file_exactly_as_the_opens_of_one_server_do
                 << "held: access and sharing " << a << ", fresh: " << b;
         }
     }
-    EXPECT_FALSE(has_boards()) << "no board remains of a file that is not open";
+    EXPECT_FALSE(has_lock_byte_files()) << "no lock-byte file remains of a file that is not open";
 }
 
-TEST_F(servers_of_one_folder, share_a_file_among_many_opens_as_one_server_would) {
+TEST_F(servers_of_one_directory, share_a_file_among_many_opens_as_one_server_would) {
     struct held_open {
         std::size_t server;
         sharing how;
@@ -113,10 +115,11 @@ TEST_F(servers_of_one_folder, share_a_file_among_many_opens_as_one_server_would)
     }
     EXPECT_GT(granted, 500U);
     opens.clear();
-    EXPECT_FALSE(has_boards());
+    EXPECT_FALSE(has_lock_byte_files());
 }
 
-TEST_F(servers_of_one_folder, refuse_opens_of_files_pending_removal_and_removals_of_files_with_open_streams) {
+TEST_F(servers_of_one_directory,
+       refuse_opens_of_files_pending_removal_and_removals_of_files_with_open_streams) {
     const auto first = server();
     const auto second = server();
     share_mode_lock_bytes at_first(first->file(some_file));
@@ -138,31 +141,31 @@ TEST_F(servers_of_one_folder, refuse_opens_of_files_pending_removal_and_removals
     EXPECT_EQ(at_first.claim(terms_of_file(reads), late), share_mode_lock_byte::none);
 }
 
-TEST_F(servers_of_one_folder, have_exclusive_use_of_a_file_only_while_no_other_server_has_it_open) {
+TEST_F(servers_of_one_directory, have_exclusive_use_of_a_file_only_while_no_other_server_has_it_open) {
     const auto first = server();
     const auto second = server();
     const auto at_first = first->file(some_file);
     const auto at_second = second->file(some_file);
     ASSERT_EQ(at_second->raise(share_mode_lock_byte::has_open, share_mode_lock_byte::none),
               share_mode_lock_byte::none);
-    EXPECT_EQ(at_first->seal().error(), std::errc::device_or_resource_busy);
+    EXPECT_EQ(at_first->claim_exclusively().error(), std::errc::device_or_resource_busy);
     EXPECT_EQ(at_second->raise(share_mode_lock_byte::reads, share_mode_lock_byte::none),
               share_mode_lock_byte::none)
-        << "refused: not sealed";
+        << "refused: not claimed";
     at_second->lower(share_mode_lock_byte::has_open | share_mode_lock_byte::reads);
-    ASSERT_TRUE(at_first->seal());
+    ASSERT_TRUE(at_first->claim_exclusively());
     EXPECT_EQ(at_second->raise(share_mode_lock_byte::has_open, share_mode_lock_byte::none).error(),
               std::errc::resource_unavailable_try_again);
     const auto other = second->file({.volume = 1, .file = 0xabd});
     EXPECT_EQ(other->raise(share_mode_lock_byte::has_open, share_mode_lock_byte::none),
               share_mode_lock_byte::none)
         << "another file";
-    at_first->unseal();
+    at_first->end_exclusive_claim();
     EXPECT_EQ(at_second->raise(share_mode_lock_byte::has_open, share_mode_lock_byte::none),
               share_mode_lock_byte::none);
 }
 
-TEST_F(servers_of_one_folder, lose_the_opens_and_locks_of_a_killed_server) {
+TEST_F(servers_of_one_directory, lose_the_opens_and_locks_of_a_killed_server) {
     const auto mine = server();
     share_mode_lock_bytes at_mine(mine->file(some_file));
     int ready[2];
@@ -193,19 +196,19 @@ TEST_F(servers_of_one_folder, lose_the_opens_and_locks_of_a_killed_server) {
     waitpid(child, nullptr, 0);
     EXPECT_TRUE(claims(at_mine, reads, held));
     EXPECT_TRUE(at_mine.file().is_lockable(sync::byte_range::between({5, 9}), peer_lock::shared));
-    EXPECT_TRUE(at_mine.file().seal());
-    at_mine.file().unseal();
+    EXPECT_TRUE(at_mine.file().claim_exclusively());
+    at_mine.file().end_exclusive_claim();
 }
 
 // Two servers with two opens each, against one table of all four.
-class locks_of_two_servers : public servers_of_one_folder {
+class locks_of_two_servers : public servers_of_one_directory {
 protected:
     locks_of_two_servers() {
         for (std::size_t i = 0; i != 2; ++i) {
             servers_[i] = server();
-            signs_[i] = std::make_unique<share_mode_lock_bytes>(servers_[i]->file(some_file));
-            EXPECT_TRUE(claims(*signs_[i], sharing_of(3 | 7 << 3), claims_[i]));
-            tables_[i].tell(signs_[i]->file());
+            lock_bytes_[i] = std::make_unique<share_mode_lock_bytes>(servers_[i]->file(some_file));
+            EXPECT_TRUE(claims(*lock_bytes_[i], sharing_of(3 | 7 << 3), claims_[i]));
+            tables_[i].tell(lock_bytes_[i]->file());
         }
     }
     ~locks_of_two_servers() override {
@@ -222,7 +225,7 @@ protected:
     void one_turn(seeded_random& random);
 
     std::array<std::unique_ptr<shared_locks>, 2> servers_;
-    std::array<std::unique_ptr<share_mode_lock_bytes>, 2> signs_;
+    std::array<std::unique_ptr<share_mode_lock_bytes>, 2> lock_bytes_;
     std::array<peer_claim, 2> claims_;
     std::array<open, 4> opens_;
     std::array<byte_range_locks, 2> tables_;

@@ -18,7 +18,8 @@ void block_signals() noexcept;
 /// block_signals().
 class signals {
 public:
-    /// `stopping` is called before `stop`, on the thread that waits for signals: also if the loop is stuck.
+    /// `stopping` is called before `stop`, on the thread that waits for signals: also
+    /// if the loop is stuck.
     signals(io::io_multiplexer& loop, std::function<void()> stopping, std::function<void()> stop,
             std::function<void()> reload);
     signals(const signals&) = delete;

@@ -80,7 +80,7 @@ void run_status(const status_arguments& given) {
         }
     }
     if (shown == 0 and not has_failed)
-        complain(fmt::format("no running servers found in {}", status_folder()));
+        complain(fmt::format("no running servers found in {}", status_directory()));
     if (shown == 0 or has_failed) leave(exit_code::failure);
 }
 

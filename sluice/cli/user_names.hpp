@@ -7,8 +7,8 @@ namespace sluice::cli {
 /// Returns the rule for names of users that this name violates, as option_syntax::check() needs it.
 [[nodiscard]] std::string complaint_about_user_name(const std::string& name);
 
-/// Returns the command that manages the users of this file: "sluice user --users-file FILE". An empty
-/// path: the default file.
+/// Returns the command that manages the users of this file: "sluice user --users-file FILE". An
+/// empty path: the default file.
 [[nodiscard]] std::string user_command(const std::string& users_file);
 
 /// Returns the message about a user that the file does not have, with the command that adds it.

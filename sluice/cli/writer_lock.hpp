@@ -55,8 +55,8 @@ private:
                 fsmutex::fs_mutex_guard held) noexcept
         : flock_(std::move(flock)), mutex_(std::move(mutex)), held_(std::move(held)) {}
 
-    std::optional<fsmutex::inherited_lock> flock_;     // first: closed after the mutex has removed the
-                                                       // file
+    std::optional<fsmutex::inherited_lock> flock_;     // first: closed after the mutex
+                                                       // has removed the file
     std::unique_ptr<fsmutex::shared_fs_mutex> mutex_;  // outlives its guard
     fsmutex::fs_mutex_guard held_;
 };

@@ -19,10 +19,10 @@ class held_file : public testing::Test {
 protected:
     held_file() {
         std::string pattern = (std::filesystem::temp_directory_path() / "sluice-hold-XXXXXX").string();
-        folder = mkdtemp(pattern.data());
-        path = (folder / "image").string();
+        directory = mkdtemp(pattern.data());
+        path = (directory / "image").string();
     }
-    ~held_file() override { std::filesystem::remove_all(folder); }
+    ~held_file() override { std::filesystem::remove_all(directory); }
 
     // Starts another process, which holds the file until it is killed. Returns when it holds it.
     [[nodiscard]] pid_t start_holder() const {
@@ -46,7 +46,7 @@ protected:
         waitpid(child, nullptr, 0);
     }
 
-    std::filesystem::path folder;
+    std::filesystem::path directory;
     std::string path;
 };
 
@@ -98,7 +98,7 @@ TEST_F(held_file, is_released_by_its_holder_without_a_trace) {
         EXPECT_FALSE(mine->previous_holder_died());
         EXPECT_FALSE(writer_lock::take(path)) << "within one process, too";
     }
-    EXPECT_TRUE(std::filesystem::is_empty(folder));
+    EXPECT_TRUE(std::filesystem::is_empty(directory));
     EXPECT_TRUE(writer_lock::take(path));
 }
 
@@ -133,7 +133,7 @@ TEST_F(held_file, accepts_a_lock_file_left_by_an_older_release) {
 }
 
 TEST_F(held_file, is_refused_with_a_reason_if_no_lock_file_can_be_created) {
-    const auto refused = writer_lock::take((folder / "absent" / "image").string());
+    const auto refused = writer_lock::take((directory / "absent" / "image").string());
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error(), std::errc::no_such_file_or_directory);
 }

@@ -20,7 +20,8 @@ namespace sluice::fat {
 struct file_place {
     io::file_handle* file = nullptr;  // lives as long as the device
     std::uint64_t offset = 0;         // bytes from the start of that file
-    bool forgets = false;             // whether device::discard() can evict whole pages there from memory
+    bool forgets = false;             // whether device::discard() can evict whole
+                                      // pages there from memory
 };
 
 /// The bytes that contain a volume: the interface between the file system and image files,

@@ -2,7 +2,7 @@
 
 #include "sluice/fat/device/file_device.hpp"
 #include "sluice/fat/device/memory_device.hpp"
-#include "sluice/fat/device/part_device.hpp"
+#include "sluice/fat/device/partition_device.hpp"
 #include "sluice/fat/device/recording_device.hpp"
 #include "sluice/io/path/volume_test.hpp"
 
@@ -19,8 +19,8 @@ std::string read_text(device& from, std::uint64_t offset, std::size_t length) {
     return done ? text : done.error().message();
 }
 
-io::file_handle open_image(const io::test_directory& folder, io::mode mode) {
-    return io::file_handle::open({}, folder.path_of("image"), mode).value();
+io::file_handle open_image(const io::test_directory& directory, io::mode mode) {
+    return io::file_handle::open({}, directory.path_of("image"), mode).value();
 }
 
 // The same expectations for every implementation: a file, memory, a part, a recorder.
@@ -59,30 +59,30 @@ TEST(device, in_memory_transfers_whole_ranges_and_nothing_outside) {
 }
 
 TEST(device, over_a_file_transfers_whole_ranges_and_nothing_outside) {
-    const io::test_directory folder("/dev/shm");
-    folder.write("image", std::string(10, '\0'));
-    file_device file = file_device::over(open_image(folder, io::mode::write)).value();
+    const io::test_directory directory("/dev/shm");
+    directory.write("image", std::string(10, '\0'));
+    file_device file = file_device::over(open_image(directory, io::mode::write)).value();
     expect_device_of_ten_bytes(file);
-    EXPECT_EQ(folder.content("image").size(), 10U);
+    EXPECT_EQ(directory.content("image").size(), 10U);
     ASSERT_TRUE(file.place_of(4));
     EXPECT_EQ(file.place_of(4)->offset, 4U);
 }
 
 TEST(device, over_a_file_opened_for_reading_refuses_to_write) {
-    const io::test_directory folder("/dev/shm");
-    folder.write("image", "0123");
-    file_device file = file_device::over(open_image(folder, io::mode::read)).value();
+    const io::test_directory directory("/dev/shm");
+    directory.write("image", "0123");
+    file_device file = file_device::over(open_image(directory, io::mode::read)).value();
     device& image = file;
     EXPECT_FALSE(image.is_writable());
     EXPECT_EQ(image.write_at(0, bytes_from("x")).error(), std::errc::bad_file_descriptor);
-    EXPECT_EQ(folder.content("image"), "0123");
+    EXPECT_EQ(directory.content("image"), "0123");
 }
 
 TEST(device, over_a_truncated_file_reports_an_error_for_the_missing_bytes) {
-    const io::test_directory folder("/dev/shm");
-    folder.write("image", "0123456789");
-    file_device file = file_device::over(open_image(folder, io::mode::read)).value();
-    folder.write("image", "0123");
+    const io::test_directory directory("/dev/shm");
+    directory.write("image", "0123456789");
+    file_device file = file_device::over(open_image(directory, io::mode::read)).value();
+    directory.write("image", "0123");
     EXPECT_EQ(read_text(file, 0, 4), "0123");
     std::string room(6, ' ');
     EXPECT_EQ(file.read_at(2, std::as_writable_bytes(std::span(room))).error(), std::errc::io_error);
@@ -91,12 +91,12 @@ TEST(device, over_a_truncated_file_reports_an_error_for_the_missing_bytes) {
 TEST(device, over_a_part_of_another_cannot_access_bytes_outside_the_part) {
     memory_device memory(30);
     ASSERT_TRUE(memory.write_at(0, bytes_from(std::string(30, '.'))));
-    part_device part = part_device::of(memory, {.offset = 10, .length = 10}).value();
+    partition_device part = partition_device::of(memory, {.offset = 10, .length = 10}).value();
     expect_device_of_ten_bytes(part);
     EXPECT_EQ(read_text(memory, 0, 10), "..........");
     EXPECT_EQ(read_text(memory, 20, 10), "..........");
-    EXPECT_FALSE(part_device::of(memory, {.offset = 25, .length = 6}));
-    EXPECT_FALSE(part_device::of(memory, {.offset = 31, .length = ~0ULL}));
+    EXPECT_FALSE(partition_device::of(memory, {.offset = 25, .length = 6}));
+    EXPECT_FALSE(partition_device::of(memory, {.offset = 31, .length = ~0ULL}));
 }
 
 TEST(device, that_records_can_rebuild_the_image_as_of_every_event) {

@@ -45,24 +45,24 @@ std::chrono::nanoseconds lock_attempt::time_left() const noexcept {
 }
 
 void lock_attempt::begin_wait(io::io_multiplexer& loop, io::detail::operation_record& op) noexcept {
-    told_ = io::detail::engine::waits_for_threads(loop) ? wake_up::create() : nullptr;
-    if (told_ != nullptr and mutex_->begin_wait(wanted_.view(), held_.ticket_, told_)) {
+    waker_ = io::detail::engine::waits_for_threads(loop) ? wake_up::create() : nullptr;
+    if (waker_ != nullptr and mutex_->begin_wait(wanted_.view(), held_.ticket_, waker_)) {
         const auto left = time_left();
         const bool is_endless = left == std::chrono::nanoseconds::max();
-        io::configure_external(op, loop, *told_, is_endless ? deadline() : deadline(left));
+        io::configure_external(op, loop, *waker_, is_endless ? deadline() : deadline(left));
         return;
     }
-    told_ = nullptr;
+    waker_ = nullptr;
     io::async_wait_word(loop, prepare_wake()).configure(op);
 }
 
 result<void> lock_attempt::end_wait(const io::detail::operation_record& op) noexcept {
     bool was_woken = false;
-    if (told_ != nullptr) {
-        // The wait ends first: afterwards, no thread wakes this request or uses `told_`.
+    if (waker_ != nullptr) {
+        // The wait ends first: afterwards, no thread wakes this request or uses `waker_`.
         mutex_->end_wait(held_.ticket_);
-        was_woken = told_->was_woken();
-        told_ = nullptr;
+        was_woken = waker_->was_woken();
+        waker_ = nullptr;
     } else {
         look_after_deaths();
     }

@@ -16,8 +16,9 @@
 // other. The loop sleeps until the request is granted:
 //
 //   - memory_map: io_uring waits for the futex word (Linux 6.7 or newer).
-//   - atomic_append, byte_ranges, lock_files, on a volume of this host: a thread of the mutex waits for the
-//     kernel's lock and wakes the loop. A mutex has at most limits::lock_threads_max such threads.
+//   - atomic_append, byte_ranges, lock_files, on a volume of this host: a thread of the mutex
+//     waits for the kernel's lock and wakes the loop. A mutex has at most
+//     limits::lock_threads_max such threads.
 //   - Otherwise timers poll, after pauses from 50 µs, doubled up to 16 ms. Each poll occupies the
 //     loop for a few system calls.
 //
@@ -57,7 +58,8 @@ private:
     shared_fs_mutex* mutex_;
     entity_set wanted_;
     fs_mutex_guard held_;
-    std::shared_ptr<wake_up> told_;  // while a thread of the mutex, or another request, may wake us
+    // While a thread of the mutex, or another request, may wake us.
+    std::shared_ptr<wake_up> waker_;
     bool is_granted_;
     clock_source::steady_time end_;
     std::uint64_t pauses_ = 0;
@@ -157,8 +159,8 @@ private:
 
 }  // namespace detail
 
-/// The io::sender that async_lock() returns. A value; refers to the loop and the mutex, which outlive the
-/// operation.
+/// The io::sender that async_lock() returns. A value; refers to the loop and the mutex, which
+/// outlive the operation.
 class lock_sender {
 public:
     using result_type = result<fs_mutex_guard>;

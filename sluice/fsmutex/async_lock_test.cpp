@@ -56,8 +56,8 @@ protected:
 // "7: -> OFDLCK ADVISORY READ -1 00:1a:4711 5 5". The number before the range is the inode's.
 std::size_t every_async_lock::waiters_in_the_kernel() const {
     std::set<std::string> inodes;
-    const std::string folder = directory.anchor().current_path().value();
-    for (const auto& each : std::filesystem::recursive_directory_iterator(folder)) {
+    const std::string top = directory.anchor().current_path().value();
+    for (const auto& each : std::filesystem::recursive_directory_iterator(top)) {
         struct stat status{};
         if (::stat(each.path().c_str(), &status) == 0) inodes.insert(std::to_string(status.st_ino));
     }

@@ -9,10 +9,10 @@
 #include <cerrno>
 #include <new>
 
+#include "sluice/fsmutex/cpu_relax.hpp"
 #include "sluice/fsmutex/descriptor_pool.hpp"
 #include "sluice/fsmutex/process_identity.hpp"
 #include "sluice/fsmutex/queue_scan.hpp"
-#include "sluice/fsmutex/relax.hpp"
 
 namespace sluice::fsmutex {
 
@@ -101,8 +101,8 @@ void atomic_append::lane::repair(queue_file& file) noexcept {
 
 class atomic_append::lanes {
 public:
-    lanes(int original, const process_identity& self, random_source& chance) noexcept
-        : descriptors_(original, O_RDWR | O_APPEND), chance_(chance) {
+    lanes(int original, const process_identity& self, random_source& random) noexcept
+        : descriptors_(original, O_RDWR | O_APPEND), random_(random) {
         head_.kind = slot_kind::head;
         head_.process_id = self.id;
         // Its last byte stays zero, as erase() requires.
@@ -117,14 +117,14 @@ public:
 
     [[nodiscard]] result<lane*> take() noexcept {
         {
-            const std::lock_guard holding(latch_);
+            const std::lock_guard holding(mutex_);
             if (idle_ != nullptr) {
                 lane* const taken = idle_.release();
                 idle_ = std::move(taken->next_idle);
                 return taken;
             }
         }
-        std::unique_ptr<lane> made(new (std::nothrow) lane(chance_.next_u64()));
+        std::unique_ptr<lane> made(new (std::nothrow) lane(random_.next_u64()));
         if (made == nullptr) return failure({ENOMEM, "lock entities"});
         const auto descriptor = descriptors_.take();
         if (not descriptor) return failure(descriptor.error());
@@ -143,7 +143,7 @@ public:
         used.has_locks_of_others = false;
         used.slots = 0;
         used.scan.end();
-        const std::lock_guard holding(latch_);
+        const std::lock_guard holding(mutex_);
         used.next_idle = std::move(idle_);
         idle_.reset(&used);
     }
@@ -152,8 +152,8 @@ public:
 
 private:
     descriptor_pool descriptors_;
-    random_source& chance_;
-    sync::basic_small_mutex<sync::real_atomics> latch_;
+    random_source& random_;
+    sync::basic_small_mutex<sync::real_atomics> mutex_;
     std::unique_ptr<lane> idle_;
     slot head_;
 };
@@ -251,7 +251,7 @@ result<bool> atomic_append::is_free(lane& mine, std::span<const entity> wanted) 
 void atomic_append::let_neighbours_ask(lane& mine, std::span<const entity> wanted, wait_policy how) noexcept {
     if (how != wait_policy::endless or not met_neighbour_.load(std::memory_order_relaxed)) return;
     met_neighbour_.store(false, std::memory_order_relaxed);
-    yielding_.let_others_ask(clock(), [&] { return has_neighbour(mine, wanted); });
+    yield_policy_.let_others_ask(clock(), [&] { return has_neighbour(mine, wanted); });
 }
 
 // Returns whether the queue has a conflicting request of our CPU.
@@ -357,13 +357,13 @@ bool atomic_append::has_place(const lane& own) const noexcept {
 void atomic_append::stay_awake(lane& own, steady_time end) noexcept {
     // Where other hosts access the file through a server, each poll is a message.
     if (file_->method() != queue_file::append_method::atomic) return;
-    if (own.neighbour and not std::exchange(own.has_yielded, true)) (void)yielding_.yield(clock(), end);
+    if (own.neighbour and not std::exchange(own.has_yielded, true)) (void)yield_policy_.yield(clock(), end);
     if (own.neighbour and not own.scan.is_there(*file_, *own.neighbour)) own.neighbour.reset();
     if (own.neighbour or std::exchange(own.has_looked, true)) return;
     const bool is_cheap = own.scan.is_before_us(*own.contended);
     const int looks = is_cheap ? looks_ : looks_ / looks_per_long_look;
     for (int look = 0; look != looks and own.scan.is_there(*file_, *own.contended); ++look)
-        relax(is_cheap ? 1 : relaxes_between_long_looks);
+        cpu_relax(is_cheap ? 1 : relaxes_between_long_looks);
 }
 
 void atomic_append::wait(std::span<const entity>, ticket& mine, steady_time end) noexcept {
@@ -381,11 +381,11 @@ void atomic_append::wait(std::span<const entity>, ticket& mine, steady_time end)
 }
 
 bool atomic_append::begin_wait(std::span<const entity>, ticket& mine,
-                               const std::shared_ptr<wake_up>& told) noexcept {
+                               const std::shared_ptr<wake_up>& waker) noexcept {
     if (not file_->ends_waits()) return false;
     lane& own = *static_cast<lane*>(mine.state);
     own.waiting =
-        threads_.begin(own.descriptor, queue_bytes::of_request(own.contended->id), kind::shared, told);
+        threads_.begin(own.descriptor, queue_bytes::of_request(own.contended->id), kind::shared, waker);
     return own.waiting != nullptr;
 }
 
@@ -427,7 +427,8 @@ bool atomic_append::erase(lane& own) noexcept {
         unlock_ids(own);
         return true;
     }
-    // Without a later request there is no waiter for our lock, and the next request of this lane can use it.
+    // Without a later request there is no waiter for our lock, and the next request of
+    // this lane can use it.
     const auto seen = own.has_waited ? std::nullopt : file_->end_after_erasing(own.descriptor);
     if (seen != end) unlock_id(own);
     return not seen or * seen >= end;

@@ -6,7 +6,7 @@
 #include "sluice/fsmutex/lock_file.hpp"
 #include "sluice/fsmutex/lock_threads.hpp"
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
-#include "sluice/fsmutex/yielding.hpp"
+#include "sluice/fsmutex/yield_policy.hpp"
 #include "sluice/io/path/path_handle.hpp"
 
 namespace sluice::fsmutex {
@@ -68,7 +68,7 @@ private:
     result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;
     void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept override;
     bool begin_wait(std::span<const entity> wanted, ticket& mine,
-                    const std::shared_ptr<wake_up>& told) noexcept override;
+                    const std::shared_ptr<wake_up>& waker) noexcept override;
     void end_wait(ticket& mine) noexcept override;
     void leave(ticket& mine) noexcept override;
     void drop_copy(ticket& mine) noexcept override;
@@ -92,7 +92,7 @@ private:
     int looks_;
     // relaxed: a hint from a recent request.
     std::atomic<bool> met_neighbour_ = false;
-    yielding yielding_;
+    yield_policy yield_policy_;
 };
 
 }  // namespace sluice::fsmutex

@@ -283,9 +283,9 @@ TEST_F(a_queue_file, is_not_changed_by_a_try_that_fails) {
     EXPECT_EQ(directory.content("queue"), before);
 }
 TEST_F(a_queue_file, has_no_two_requests_of_one_id_even_if_random_numbers_repeat) {
-    seeded_random chance(1);
+    seeded_random random(1);
     seeded_random same_chance(1);
-    const auto one = open({.clock = dependencies::of_this_machine().clock, .random = &chance});
+    const auto one = open({.clock = dependencies::of_this_machine().clock, .random = &random});
     const auto two = open({.clock = dependencies::of_this_machine().clock, .random = &same_chance});
     const auto held = one->lock(entity(1)).value();
     const auto other = two->lock(entity(2)).value();

@@ -32,8 +32,8 @@ result<algorithm_choice> choose_by_content(const io::path_handle& base, io::path
 
 result<algorithm_choice> choose_by_volume(const io::path_handle& base, std::string_view path) {
     const auto slash = path.rfind('/');
-    const std::string folder(slash == std::string_view::npos ? "." : path.substr(0, slash + 1));
-    const auto directory = io::path_handle::open(base, folder);
+    const std::string parent(slash == std::string_view::npos ? "." : path.substr(0, slash + 1));
+    const auto directory = io::path_handle::open(base, parent);
     if (not directory) return failure(directory.error());
     const auto volume = io::volume_of(*directory);
     if (not volume) return failure(volume.error());

@@ -102,10 +102,10 @@ void byte_ranges::wait(std::span<const entity> wanted, ticket& mine, steady_time
 }
 
 bool byte_ranges::begin_wait(std::span<const entity> wanted, ticket& mine,
-                             const std::shared_ptr<wake_up>& told) noexcept {
+                             const std::shared_ptr<wake_up>& waker) noexcept {
     if (not files_->ends_waits) return false;
     const entity contended = wanted[mine.place];
-    mine.state = files_->threads.begin(mine.descriptor, byte_of(contended), kind_of(contended), told);
+    mine.state = files_->threads.begin(mine.descriptor, byte_of(contended), kind_of(contended), waker);
     return mine.state != nullptr;
 }
 

@@ -50,7 +50,7 @@ private:
     result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;
     void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept override;
     bool begin_wait(std::span<const entity> wanted, ticket& mine,
-                    const std::shared_ptr<wake_up>& told) noexcept override;
+                    const std::shared_ptr<wake_up>& waker) noexcept override;
     void end_wait(ticket& mine) noexcept override;
     void leave(ticket& mine) noexcept override;
     void drop_copy(ticket& mine) noexcept override;

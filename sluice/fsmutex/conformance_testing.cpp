@@ -26,7 +26,7 @@ const std::vector<tested_algorithm>& tested_algorithms() {
 
 namespace {
 
-std::string folder_of(const std::string& volume) {
+std::string directory_of(const std::string& volume) {
     if (volume == "memory") return "/dev/shm";
     const char* const chosen = std::getenv("TMPDIR");
     return chosen != nullptr ? chosen : std::filesystem::current_path().string();
@@ -34,7 +34,7 @@ std::string folder_of(const std::string& volume) {
 
 }  // namespace
 
-on_each_algorithm::on_each_algorithm() : directory(folder_of(std::get<1>(GetParam()))) {
+on_each_algorithm::on_each_algorithm() : directory(directory_of(std::get<1>(GetParam()))) {
     const char* const mount = std::getenv("SLUICE_SECOND_MOUNT");
     if (mount == nullptr or std::get<1>(GetParam()) != std::string("disk")) return;
     second_anchor =

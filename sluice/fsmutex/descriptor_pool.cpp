@@ -15,7 +15,7 @@ descriptor_pool::~descriptor_pool() {
 
 result<int> descriptor_pool::take_slowly() noexcept {
     {
-        const std::lock_guard holding(latch_);
+        const std::lock_guard holding(mutex_);
         if (idle_count_ != 0) return idle_[--idle_count_];
     }
     // By its descriptor: its name may now lead to another file.
@@ -30,7 +30,7 @@ result<int> descriptor_pool::take_slowly() noexcept {
 
 void descriptor_pool::release_slow_path(int descriptor) noexcept {
     {
-        const std::lock_guard holding(latch_);
+        const std::lock_guard holding(mutex_);
         if (idle_count_ != idle_.size()) {
             idle_[idle_count_++] = descriptor;
             return;

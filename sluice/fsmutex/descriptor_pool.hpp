@@ -15,7 +15,7 @@ namespace sluice::fsmutex {
 ///
 /// The kernel's locks belong to a description, and locks of one description do not exclude each
 /// other. So two threads that share a mutex must not share a description; with one each, the kernel
-/// excludes them like two processes. Thread safety: any thread. Blocks: for a latch held for a few
+/// excludes them like two processes. Thread safety: any thread. Blocks: for a mutex held for a few
 /// instructions, and to open.
 class descriptor_pool {
 public:
@@ -48,8 +48,8 @@ private:
 
     int original_;
     int flags_;
-    std::atomic<int> spare_ = none;  // fast path for one request at a time: no latch
-    sync::basic_small_mutex<sync::real_atomics> latch_;
+    std::atomic<int> spare_ = none;  // fast path for one request at a time: no mutex
+    sync::basic_small_mutex<sync::real_atomics> mutex_;
     std::size_t idle_count_ = 0;
     std::array<int, limits::pooled_descriptions_max> idle_{};
 };

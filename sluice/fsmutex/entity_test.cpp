@@ -36,12 +36,13 @@ TEST(an_entity, is_the_same_for_the_same_name_in_every_release) {
     EXPECT_EQ(entity::of_name("printer").bits(), entity::of_name("printer").bits());
     EXPECT_EQ(entity::of_name("printer", shared).number(), entity::of_name("printer").number());
     EXPECT_NE(entity::of_name("printer").number(), entity::of_name("printer2").number());
-    EXPECT_EQ(entity::of_name("").number(), 0x1e92'4b9d'7377'00d7);  // stored in files: must not change
+    // Stored in files: must not change.
+    EXPECT_EQ(entity::of_name("").number(), 0x1e92'4b9d'7377'00d7);
 }
 
 TEST(an_entity, if_random_differs_from_the_next) {
-    predictable_secrets_for_simulation chance(1);
-    EXPECT_NE(entity::random(chance).number(), entity::random(chance).number());
+    predictable_secrets_for_simulation random(1);
+    EXPECT_NE(entity::random(random).number(), entity::random(random).number());
 }
 
 TEST(an_entity_set, is_sorted_without_repetitions_and_takes_the_stronger_mode) {

@@ -137,7 +137,7 @@ TEST_F(every_step, on_a_queue_file_can_be_the_last_of_its_process) {
 }
 
 // In the memory of a queue, without a file.
-class every_step_of_a_burial : public testing::Test {
+class every_step_of_a_reap : public testing::Test {
 protected:
     static constexpr std::uint32_t dead = 7;
     static constexpr std::uint32_t alive = 1;
@@ -177,7 +177,7 @@ protected:
     shared_memory<std::atomic<bool>> is_over;
 };
 
-TEST_F(every_step_of_a_burial, may_be_the_last_for_a_request_with_several_records) {
+TEST_F(every_step_of_a_reap, may_be_the_last_for_a_request_with_several_records) {
     mapped_queue queue(*memory);
     mapped_queue::wake_list ignored;
     const std::array another{entity(100)};

@@ -15,9 +15,9 @@ namespace sluice::fsmutex {
 /// replaces the whole map by private zeros, and sets the flag. The kernel then repeats the
 /// instruction that faulted, which now succeeds. So users read the flag after each access.
 ///
-/// The first guard installs the handler for the process, and it stays. A SIGBUS that is not the kernel's
-/// report of a fault in a guarded map is passed on to the handler that was there before, or ends the process
-/// as without one. See docs/decisions/0015-sigbus-in-mapped-mutexes.md.
+/// The first guard installs the handler for the process, and it stays. A SIGBUS that is not the
+/// kernel's report of a fault in a guarded map is passed on to the handler that was there before,
+/// or ends the process as without one. See docs/decisions/0015-sigbus-in-mapped-mutexes.md.
 ///
 /// Invariants:
 /// 1. The handler reads atomics of a table of constant size, and calls mmap(2), sigaction(2) and

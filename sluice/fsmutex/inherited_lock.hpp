@@ -20,10 +20,11 @@ namespace sluice::fsmutex {
 /// Invariants:
 /// 1. A request for the whole file (entity::of_name("") alone), on a volume of this host, is
 ///    flock(2) of the file. So it excludes programs that use only flock(2).
-/// 2. Any other request locks one byte for each entity, at its number modulo 2^61: the mutex files use the
-///    bytes from 2^61 on. flock(2) on a network file system locks all bytes, so it is not used there.
-/// 3. While the description is open, or until allow_removal(), no user of the mutex removes the file:
-///    otherwise the next user would create another one and not see the lock.
+/// 2. Any other request locks one byte for each entity, at its number modulo 2^61: the mutex
+///    files use the bytes from 2^61 on. flock(2) on a network file system locks all bytes, so
+///    it is not used there.
+/// 3. While the description is open, or until allow_removal(), no user of the mutex removes the
+///    file: otherwise the next user would create another one and not see the lock.
 ///
 /// Move-only. Thread safety: one thread at a time.
 class inherited_lock {

@@ -102,7 +102,8 @@ result<io::file_handle> open_existing_in(const lock_directory& directory, const 
     if (::fstat(opened->descriptor(), &status) != 0)
         return failure(error::last("get the status of a lock file", opened->descriptor()));
     if (not S_ISREG(status.st_mode))
-        return failure(error::with_path(ENXIO, "open", path.text()));  // as open(2) of some FIFOs and sockets
+        // As open(2) of some FIFOs and sockets.
+        return failure(error::with_path(ENXIO, "open", path.text()));
     if (not directory.is_shared()) return opened;
     const int problem = directory.problem_with(status, access);
     if (problem != 0) return failure(error::with_path(problem, "open", path.text()));

@@ -26,8 +26,10 @@ namespace sluice::fsmutex {
 
 /// Permissions for a lock file that is created. They do not change an existing file.
 struct file_access {
-    std::optional<unsigned> mode;  ///< permission bits, at most 0777; std::nullopt: as the directory
-    std::optional<gid_t> group;    ///< std::nullopt: as the directory; the file is at least writable for it
+    std::optional<unsigned> mode;  ///< permission bits, at most 0777;
+                                   ///< std::nullopt: as the directory
+    std::optional<gid_t> group;    ///< std::nullopt: as the directory; the file is at
+                                   ///< least writable for it
 
     /// Returns whether the caller states that other users also use the file.
     [[nodiscard]] bool is_shared() const noexcept {

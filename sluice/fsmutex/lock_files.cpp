@@ -69,8 +69,8 @@ record record_of(const process_identity& who) noexcept {
 
 }  // namespace
 
-struct lock_files::folder {
-    io::path_handle directory;
+struct lock_files::lock_directory {
+    io::path_handle path;
     record own;                // the content of our files
     std::size_t own_host_end;  // after the lines of host and boot
     bool is_shared_by_hosts;
@@ -85,7 +85,7 @@ struct lock_files::folder {
     [[nodiscard]] result<outcome> take(entity wanted, const dependencies& from) const noexcept;
 
 private:
-    [[nodiscard]] int at() const noexcept { return directory.is_valid() ? directory.descriptor() : AT_FDCWD; }
+    [[nodiscard]] int at() const noexcept { return path.is_valid() ? path.descriptor() : AT_FDCWD; }
     [[nodiscard]] result<outcome> try_to_take(const file_name& name) const noexcept;
     [[nodiscard]] result<bool> is_named(const struct stat& itself, const file_name& name) const noexcept;
     [[nodiscard]] result<outcome> take_created(descriptor file, const file_name& name) const noexcept;
@@ -113,12 +113,12 @@ struct lock_files::files {
             held[i].keeps_news = false;
     }
 
-    void release(const folder& in) noexcept {
+    void release(const lock_directory& in) noexcept {
         for (; held_count != 0; --held_count) {
             held_file& last = held[held_count - 1];
             // While the file is locked, no other process uses the name. Closing it would not unlock
             // it while a child forked in the meantime also has the descriptor.
-            if (not last.keeps_news) ::unlinkat(in.directory.descriptor(), file_name(last.of).text.data(), 0);
+            if (not last.keeps_news) ::unlinkat(in.path.descriptor(), file_name(last.of).text.data(), 0);
             kernel_lock::unlock(last.file.number(), owner_byte);
             last.file = descriptor();
         }
@@ -134,9 +134,9 @@ result<struct stat> status_of(int file) noexcept {
 }
 
 // EINTR: a network file system whose server made the call wait.
-descriptor open_at(int folder, const file_name& name, int flags) noexcept {
+descriptor open_at(int directory, const file_name& name, int flags) noexcept {
     for (;;) {
-        descriptor opened(::openat(folder, name.text.data(), O_RDWR | O_CLOEXEC | flags, 0600));
+        descriptor opened(::openat(directory, name.text.data(), O_RDWR | O_CLOEXEC | flags, 0600));
         if (opened.number() >= 0 or errno != EINTR) return opened;
     }
 }
@@ -148,7 +148,8 @@ descriptor open_at(int folder, const file_name& name, int flags) noexcept {
 // (FUSE), a file that was removed while open may have a link until it is closed. There the name
 // must be checked. Only creating it queries the server, because the NFS client caches the directory
 // for seconds.
-result<bool> lock_files::folder::is_named(const struct stat& itself, const file_name& name) const noexcept {
+result<bool> lock_files::lock_directory::is_named(const struct stat& itself,
+                                                  const file_name& name) const noexcept {
     if (itself.st_nlink == 0 or not is_shared_by_hosts) return itself.st_nlink != 0;
     const descriptor made = open_at(at(), name, O_CREAT | O_EXCL);
     if (made.number() >= 0) return false;  // without a record, so for the next attempt: ours
@@ -161,29 +162,29 @@ result<bool> lock_files::folder::is_named(const struct stat& itself, const file_
     return there->st_dev == itself.st_dev and there->st_ino == itself.st_ino;
 }
 
-result<void> lock_files::folder::sign(int file) const noexcept {
+result<void> lock_files::lock_directory::sign(int file) const noexcept {
     const ssize_t written = ::pwrite(file, own.text.data(), own.size, 0);
     if (written == static_cast<ssize_t>(own.size)) return {};
     return failure({written < 0 ? errno : ENOSPC, "write a lock file", file});
 }
 
-bool lock_files::folder::may_be_taken_over(const record& found) const noexcept {
+bool lock_files::lock_directory::may_be_taken_over(const record& found) const noexcept {
     if (not is_shared_by_hosts or found.size == 0) return true;
     return std::string_view(found.text.data(), found.size)
         .starts_with(std::string_view(own.text.data(), own_host_end));
 }
 
-result<lock_files::folder::outcome> lock_files::folder::take_created(descriptor file,
-                                                                     const file_name& name) const noexcept {
+result<lock_files::lock_directory::outcome> lock_files::lock_directory::take_created(
+    descriptor file, const file_name& name) const noexcept {
     if (const auto signed_it = sign(file.number()); not signed_it) {
-        ::unlinkat(directory.descriptor(), name.text.data(), 0);
+        ::unlinkat(path.descriptor(), name.text.data(), 0);
         return failure(signed_it.error());
     }
     return outcome{.what = outcome::taken, .file = std::move(file)};
 }
 
-result<lock_files::folder::outcome> lock_files::folder::take_over(descriptor file,
-                                                                  const file_name& name) const noexcept {
+result<lock_files::lock_directory::outcome> lock_files::lock_directory::take_over(
+    descriptor file, const file_name& name) const noexcept {
     record found;
     const ssize_t got = read_record(file.number(), found);
     if (got < 0) return failure(error::last("read a lock file", file.number()));
@@ -192,7 +193,7 @@ result<lock_files::folder::outcome> lock_files::folder::take_over(descriptor fil
     // Never empty in between: that would mean that no process has died.
     if (const auto signed_it = sign(file.number()); not signed_it) {
         // A part of a first record would report a death that did not happen.
-        if (found.size == 0) ::unlinkat(directory.descriptor(), name.text.data(), 0);
+        if (found.size == 0) ::unlinkat(path.descriptor(), name.text.data(), 0);
         return failure(signed_it.error());
     }
     if (::ftruncate(file.number(), static_cast<off_t>(own.size)) != 0)
@@ -201,7 +202,8 @@ result<lock_files::folder::outcome> lock_files::folder::take_over(descriptor fil
     return outcome{.what = outcome::taken, .file = std::move(file), .owner_died = found.size != 0};
 }
 
-result<lock_files::folder::outcome> lock_files::folder::try_to_take(const file_name& name) const noexcept {
+result<lock_files::lock_directory::outcome> lock_files::lock_directory::try_to_take(
+    const file_name& name) const noexcept {
     descriptor file = open_at(at(), name, O_CREAT | O_EXCL);
     const bool is_new = file.number() >= 0;
     if (not is_new) {
@@ -229,8 +231,8 @@ result<lock_files::folder::outcome> lock_files::folder::try_to_take(const file_n
     return is_new and not has_record ? take_created(std::move(file), name) : take_over(std::move(file), name);
 }
 
-result<lock_files::folder::outcome> lock_files::folder::take(entity wanted,
-                                                             const dependencies& from) const noexcept {
+result<lock_files::lock_directory::outcome> lock_files::lock_directory::take(
+    entity wanted, const dependencies& from) const noexcept {
     const file_name name(wanted);
     refused_opens refusals;
     for (unsigned attempt = 1;; ++attempt) {
@@ -244,8 +246,9 @@ result<lock_files::folder::outcome> lock_files::folder::take(entity wanted,
     }
 }
 
-lock_files::lock_files(std::unique_ptr<folder> opened, const dependencies& from, fork_mark mark) noexcept
-    : shared_fs_mutex(from, std::move(mark)), folder_(std::move(opened)) {}
+lock_files::lock_files(std::unique_ptr<lock_directory> opened, const dependencies& from,
+                       fork_mark mark) noexcept
+    : shared_fs_mutex(from, std::move(mark)), directory_(std::move(opened)) {}
 lock_files::~lock_files() {
     if (not is_ours()) threads_.leave_to_parent();
 }
@@ -320,12 +323,12 @@ result<std::unique_ptr<shared_fs_mutex>> lock_files::open_with_access(const io::
     if (not mark) return failure(mark.error());
     const record own = record_of(*self);
     const auto host_end = std::string_view(own.text.data(), own.size).find("pid ");
-    std::unique_ptr<folder> opened(
-        new (std::nothrow) folder{.directory = std::move(*directory),
-                                  .own = own,
-                                  .own_host_end = host_end,
-                                  .is_shared_by_hosts = volume->reach != io::volume_reach::this_host,
-                                  .file_mode = *file_mode});
+    std::unique_ptr<lock_directory> opened(
+        new (std::nothrow) lock_directory{.path = std::move(*directory),
+                                          .own = own,
+                                          .own_host_end = host_end,
+                                          .is_shared_by_hosts = volume->reach != io::volume_reach::this_host,
+                                          .file_mode = *file_mode});
     if (opened == nullptr) return failure({ENOMEM, "open a mutex"});
     std::unique_ptr<shared_fs_mutex> made(new (std::nothrow)
                                               lock_files(std::move(opened), from, *std::move(mark)));
@@ -359,10 +362,10 @@ result<bool> lock_files::poll(std::span<const entity> wanted, ticket& mine) noex
     for (std::size_t i = 0; i != count; ++i) {
         const std::size_t behind = i == 0 ? 0 : 1 + (i - 1 + shift) % (count - 1);
         const std::size_t index = (mine.place + behind) % count;
-        auto tried = folder_->take(wanted[index], {&clock(), &random()});
+        auto tried = directory_->take(wanted[index], {&clock(), &random()});
         if (not tried) return failure(tried.error());
-        if (tried->what == folder::outcome::contended) {
-            mine_files.release(*folder_);
+        if (tried->what == lock_directory::outcome::contended) {
+            mine_files.release(*directory_);
             mine_files.contended = std::move(tried->file);
             mine.place = index;
             return false;
@@ -380,7 +383,7 @@ void lock_files::wait(std::span<const entity>, ticket& mine, steady_time end) no
     const int contended = mine_files.contended.number();
     // With one entity the file's owner wakes us. With several, pauses must differ, or two requests
     // undo each other's work.
-    if (folder_->is_shared_by_hosts)
+    if (directory_->is_shared_by_hosts)
         backoff(mine.mark, limits::pause_of_many_messages_max).sleep(clock(), random(), end);
     else if (end == steady_time::max() and contended >= 0)
         (void)kernel_lock::lock(contended, owner_byte, kernel_lock::kind::shared);
@@ -390,11 +393,11 @@ void lock_files::wait(std::span<const entity>, ticket& mine, steady_time end) no
 }
 
 bool lock_files::begin_wait(std::span<const entity>, ticket& mine,
-                            const std::shared_ptr<wake_up>& told) noexcept {
+                            const std::shared_ptr<wake_up>& waker) noexcept {
     auto& mine_files = *static_cast<files*>(mine.state);
     const int contended = mine_files.contended.number();
-    if (folder_->is_shared_by_hosts or contended < 0) return false;
-    mine_files.waiting = threads_.begin(contended, owner_byte, kernel_lock::kind::shared, told);
+    if (directory_->is_shared_by_hosts or contended < 0) return false;
+    mine_files.waiting = threads_.begin(contended, owner_byte, kernel_lock::kind::shared, waker);
     return mine_files.waiting != nullptr;
 }
 
@@ -406,7 +409,7 @@ void lock_files::end_wait(ticket& mine) noexcept {
 
 void lock_files::leave(ticket& mine) noexcept {
     auto* const mine_files = static_cast<files*>(mine.state);
-    mine_files->release(*folder_);
+    mine_files->release(*directory_);
     delete mine_files;
 }
 
@@ -421,7 +424,7 @@ void lock_files::add_descriptors(const ticket& mine, std::vector<int>& into) con
 }
 
 int lock_files::file_descriptor() const noexcept {
-    return folder_->directory.descriptor();
+    return directory_->path.descriptor();
 }
 
 namespace {
@@ -468,7 +471,7 @@ std::optional<listed_request> listed(int directory, const char* name) {
 
 result<std::vector<listed_request>> lock_files::list() noexcept {
     if (not is_ours()) return refuse_after_fork();
-    const int opened = ::openat(folder_->directory.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int opened = ::openat(directory_->path.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (opened < 0) return failure(error::last("list the holders"));
     DIR* const names = ::fdopendir(opened);
     if (names == nullptr) {

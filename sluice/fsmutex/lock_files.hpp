@@ -47,21 +47,21 @@ public:
     [[nodiscard]] bool is_fair() const noexcept override { return false; }
 
 private:
-    struct folder;
+    struct lock_directory;
     struct files;
-    lock_files(std::unique_ptr<folder> opened, const dependencies& from, fork_mark mark) noexcept;
+    lock_files(std::unique_ptr<lock_directory> opened, const dependencies& from, fork_mark mark) noexcept;
 
     result<bool> enter(std::span<const entity> wanted, ticket& mine, wait_policy how) noexcept override;
     result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;
     void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept override;
     bool begin_wait(std::span<const entity> wanted, ticket& mine,
-                    const std::shared_ptr<wake_up>& told) noexcept override;
+                    const std::shared_ptr<wake_up>& waker) noexcept override;
     void end_wait(ticket& mine) noexcept override;
     void leave(ticket& mine) noexcept override;
     void drop_copy(ticket& mine) noexcept override;
     void add_descriptors(const ticket& mine, std::vector<int>& into) const override;
 
-    std::unique_ptr<folder> folder_;
+    std::unique_ptr<lock_directory> directory_;
     lock_threads threads_;  // for requests that wait without a thread
 };
 

@@ -151,25 +151,25 @@ TEST_F(lock_files_in, a_directory_are_not_created_through_a_symbolic_link_that_o
 TEST_F(lock_files_in, a_directory_are_taken_over_by_one_of_many_that_find_them_dead) {
     struct world {
         std::atomic<int> inside;
-        std::atomic<int> told;
+        std::atomic<int> waker;
     };
     const shared_memory<world> all;
     for (int round = 0; round != 30; ++round) {
         directory.write(name, "host x\n");
-        all->told.store(0);
+        all->waker.store(0);
         std::vector<process> takers;
         for (int i = 0; i != 4; ++i)
             takers.emplace_back([&] {
                 const auto own = lock_files::open(directory.anchor(), "locks").value();
                 const auto held = own->lock(entity(42)).value();
                 if (all->inside.fetch_add(1) != 0) complain("two have taken it over");
-                if (held.owner_died()) all->told.fetch_add(1);
+                if (held.owner_died()) all->waker.fetch_add(1);
                 std::this_thread::sleep_for(200us);
                 all->inside.fetch_sub(1);
             });
         for (process& each : takers)
             EXPECT_TRUE(each.join());
-        EXPECT_EQ(all->told.load(), 1);
+        EXPECT_EQ(all->waker.load(), 1);
     }
 }
 

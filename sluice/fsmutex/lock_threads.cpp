@@ -19,7 +19,7 @@ public:
     /// Returns 0, or the error that prevented the thread.
     [[nodiscard]] int start_thread() noexcept;
     void begin(int descriptor, kernel_lock::range where, kernel_lock::kind how,
-               std::shared_ptr<wake_up> told) noexcept;
+               std::shared_ptr<wake_up> waker) noexcept;
     /// Returns the outcome, unless it is still waiting.
     [[nodiscard]] bool has_ended() noexcept;
     [[nodiscard]] int take_outcome() noexcept;
@@ -41,7 +41,7 @@ private:
     int descriptor_ = -1;
     kernel_lock::range where_;
     kernel_lock::kind how_ = kernel_lock::kind::shared;
-    std::shared_ptr<wake_up> told_;
+    std::shared_ptr<wake_up> waker_;
     int code_ = 0;
 };
 
@@ -67,7 +67,8 @@ namespace {
 }  // namespace
 
 int lock_threads::wait::start_thread() noexcept {
-    // The new thread inherits the mask. The C library's own signals, with which it cancels, are not blocked.
+    // The new thread inherits the mask. The C library's own signals, with which it
+    // cancels, are not blocked.
     sigset_t all;
     sigset_t before;
     ::sigfillset(&all);
@@ -78,13 +79,13 @@ int lock_threads::wait::start_thread() noexcept {
 }
 
 void lock_threads::wait::begin(int descriptor, kernel_lock::range where, kernel_lock::kind how,
-                               std::shared_ptr<wake_up> told) noexcept {
+                               std::shared_ptr<wake_up> waker) noexcept {
     const std::scoped_lock guard(mutex_);
     ENSURE(at_ == stage::idle);
     descriptor_ = descriptor;
     where_ = where;
     how_ = how;
-    told_ = std::move(told);
+    waker_ = std::move(waker);
     at_ = stage::asked;
     has_news_.notify_one();
 }
@@ -133,14 +134,14 @@ void lock_threads::wait::work() {
         int code = EINTR;
         while (code == EINTR)
             code = lock_unless_cancelled(descriptor_, where_, how_);
-        std::shared_ptr<wake_up> told;
+        std::shared_ptr<wake_up> waker;
         {
             const std::scoped_lock guard(mutex_);
             code_ = code;
-            told = std::move(told_);
+            waker = std::move(waker_);
             at_ = stage::ended;
         }
-        told->wake();
+        waker->wake();
     }
 }
 
@@ -179,9 +180,9 @@ lock_threads::wait* lock_threads::idle_or_new() noexcept {
 }
 
 lock_threads::wait* lock_threads::begin(int descriptor, kernel_lock::range where, kernel_lock::kind how,
-                                        std::shared_ptr<wake_up> told) noexcept {
+                                        std::shared_ptr<wake_up> waker) noexcept {
     wait* const one = idle_or_new();
-    if (one != nullptr) one->begin(descriptor, where, how, std::move(told));
+    if (one != nullptr) one->begin(descriptor, where, how, std::move(waker));
     return one;
 }
 

@@ -38,14 +38,14 @@ public:
     /// the memory of the threads.
     void leave_to_parent() noexcept;
 
-    /// Begins a wait for a lock of the description; its end calls `told->wake()`, also if the wait
+    /// Begins a wait for a lock of the description; its end calls `waker->wake()`, also if the wait
     /// fails. Returns null if there is no thread for it: then nothing has begun. Allocates: a
     /// thread, if none is idle.
     [[nodiscard]] wait* begin(int descriptor, kernel_lock::range where, kernel_lock::kind how,
-                              std::shared_ptr<wake_up> told) noexcept;
-    /// Ends a wait. Returns 0 if the description has the lock; ECANCELED if the wait was ended early: then it
-    /// may still have the lock; otherwise an error of kernel_lock::lock. Blocks: for a wait that is ended
-    /// early, until its thread has ended, some ten microseconds.
+                              std::shared_ptr<wake_up> waker) noexcept;
+    /// Ends a wait. Returns 0 if the description has the lock; ECANCELED if the wait was ended
+    /// early: then it may still have the lock; otherwise an error of kernel_lock::lock. Blocks: for
+    /// a wait that is ended early, until its thread has ended, some ten microseconds.
     [[nodiscard]] int end(wait* one) noexcept;
 
 private:

@@ -32,7 +32,7 @@ protected:
         return not kernel_lock::is_locked(descriptor, byte, kind::exclusive).value();
     }
     // Sleeps on the loop like a request, until woken.
-    [[nodiscard]] bool sleeps_until_woken(const std::shared_ptr<wake_up>& told) {
+    [[nodiscard]] bool sleeps_until_woken(const std::shared_ptr<wake_up>& waker) {
         struct receiver {
             bool* is_done;
             void set_value(const result<void>&) noexcept {}
@@ -50,11 +50,11 @@ protected:
             }
             [[nodiscard]] static result_type collect(const io::operation&) noexcept { return {}; }
         };
-        auto waiting = io::connect(sender{told, loop.get()}, receiver{&is_done});
+        auto waiting = io::connect(sender{waker, loop.get()}, receiver{&is_done});
         waiting.start();
         while (not is_done)
             (void)loop->run();
-        return told->was_woken();
+        return waker->was_woken();
     }
 
     io::test_directory directory{"/dev/shm"};
@@ -69,14 +69,14 @@ protected:
 
 TEST_F(lock_threads_of_a_file, get_a_lock_when_its_holder_unlocks_and_wake_the_loop) {
     ASSERT_EQ(kernel_lock::try_lock(holder, byte, kind::exclusive), 0);
-    const auto told = wake_up::create();
-    auto* const one = threads.begin(waiter, byte, kind::shared, told);
+    const auto waker = wake_up::create();
+    auto* const one = threads.begin(waiter, byte, kind::shared, waker);
     ASSERT_NE(one, nullptr);
     const std::jthread other([&] {
         std::this_thread::sleep_for(10ms);
         kernel_lock::unlock(holder, byte);
     });
-    EXPECT_TRUE(sleeps_until_woken(told));
+    EXPECT_TRUE(sleeps_until_woken(waker));
     EXPECT_EQ(threads.end(one), 0);
     EXPECT_FALSE(is_free_for(holder)) << "the waiter's description has it";
 }
@@ -84,14 +84,14 @@ TEST_F(lock_threads_of_a_file, get_a_lock_when_its_holder_unlocks_and_wake_the_l
 TEST_F(lock_threads_of_a_file, end_a_wait_early_at_any_point_of_its_thread_and_leave_no_waiter) {
     ASSERT_EQ(kernel_lock::try_lock(holder, byte, kind::exclusive), 0);
     for (int round = 0; round != 300; ++round) {
-        const auto told = wake_up::create();
-        auto* const one = threads.begin(waiter, byte, kind::shared, told);
+        const auto waker = wake_up::create();
+        auto* const one = threads.begin(waiter, byte, kind::shared, waker);
         ASSERT_NE(one, nullptr);
         // Not at all, and up to half a millisecond: before it enters the system call, while it
         // does, and inside.
         if (round % 3 != 0) std::this_thread::sleep_for(std::chrono::microseconds(round * 5 / 3));
         EXPECT_EQ(threads.end(one), ECANCELED);
-        EXPECT_FALSE(told->was_woken());
+        EXPECT_FALSE(waker->was_woken());
     }
     kernel_lock::unlock(holder, byte);
     // A remaining waiter would have it now.
@@ -101,8 +101,8 @@ TEST_F(lock_threads_of_a_file, end_a_wait_early_at_any_point_of_its_thread_and_l
 TEST_F(lock_threads_of_a_file, end_a_wait_that_is_granted_at_the_same_moment_with_or_without_the_lock) {
     for (int round = 0; round != 300; ++round) {
         ASSERT_EQ(kernel_lock::try_lock(holder, byte, kind::exclusive), 0);
-        const auto told = wake_up::create();
-        auto* const one = threads.begin(waiter, byte, kind::shared, told);
+        const auto waker = wake_up::create();
+        auto* const one = threads.begin(waiter, byte, kind::shared, waker);
         ASSERT_NE(one, nullptr);
         std::jthread other([&] { kernel_lock::unlock(holder, byte); });
         if (round % 2 == 0) std::this_thread::yield();
@@ -115,19 +115,19 @@ TEST_F(lock_threads_of_a_file, end_a_wait_that_is_granted_at_the_same_moment_wit
 }
 
 TEST_F(lock_threads_of_a_file, report_a_failure_as_the_outcome) {
-    const auto told = wake_up::create();
-    auto* const one = threads.begin(-1, byte, kind::shared, told);
+    const auto waker = wake_up::create();
+    auto* const one = threads.begin(-1, byte, kind::shared, waker);
     ASSERT_NE(one, nullptr);
-    EXPECT_TRUE(sleeps_until_woken(told));
+    EXPECT_TRUE(sleeps_until_woken(waker));
     EXPECT_EQ(threads.end(one), EBADF);
 }
 
 TEST_F(lock_threads_of_a_file, are_not_waited_for_in_a_forked_child) {
     auto of_parent = std::make_unique<lock_threads>();
-    const auto told = wake_up::create();
-    auto* const one = of_parent->begin(waiter, byte, kind::shared, told);
+    const auto waker = wake_up::create();
+    auto* const one = of_parent->begin(waiter, byte, kind::shared, waker);
     ASSERT_NE(one, nullptr);
-    EXPECT_TRUE(sleeps_until_woken(told));
+    EXPECT_TRUE(sleeps_until_woken(waker));
     EXPECT_EQ(of_parent->end(one), 0) << "and keeps an idle thread";
     const pid_t child = ::fork();
     if (child == 0) {

@@ -13,8 +13,8 @@
 #include <new>
 #include <span>
 
+#include "sluice/fsmutex/cpu_relax.hpp"
 #include "sluice/fsmutex/kernel_lock.hpp"
-#include "sluice/fsmutex/relax.hpp"
 #include "sluice/io/call/checked_moved.hpp"
 #include "sluice/io/path/fs_location.hpp"
 #include "sluice/io/path/volume_status.hpp"
@@ -321,7 +321,7 @@ result<void> mapped_file::lock_slow_path() noexcept {
             return {};
         if (seen == 0) continue;
         if (++spin < latch_spins) {
-            relax();
+            cpu_relax();
             continue;
         }
         if (is_damaged()) return report_damage();
@@ -389,7 +389,8 @@ bool mapped_file::is_dead(std::uint32_t other) const noexcept {
 
 bool mapped_file::has_holder_died(std::uint32_t latch_word) const noexcept {
     const std::uint32_t index = latch_word % (1U << place_bits) - 1;
-    if (latch_word == latch_word_ or index >= mapped::instances_max) return false;  // another thread of ours
+    // Another thread of ours.
+    if (latch_word == latch_word_ or index >= mapped::instances_max) return false;
     const std::uint32_t now = memory_->instances[index].generation.load(std::memory_order_relaxed);
     return now != latch_word >> place_bits or is_dead(index);
 }

@@ -209,12 +209,13 @@ void mapped_queue::settle(name first, wake_list& wake) noexcept {
         const std::uint32_t blocked = read_once(of.blocked);
         expect(blocked != 0);
         of.blocked = blocked - 1;
-        if (blocked == 1) encode_granted(number, wake);
+        if (blocked == 1) mark_granted(number, wake);
     }
 }
 
-void mapped_queue::encode_granted(std::uint32_t number, wake_list& wake) noexcept {
-    // release: pairs with the acquire of the owner's poll; the previous holder's writes come before.
+void mapped_queue::mark_granted(std::uint32_t number, wake_list& wake) noexcept {
+    // release: pairs with the acquire of the owner's poll; the previous
+    // holder's writes come before.
     const std::uint32_t before = at_->requests[number].state.exchange(granted, std::memory_order_acq_rel);
     expect(is_waiting(before));
     if (before == asleep) wake.add(number);
@@ -521,7 +522,7 @@ void mapped_queue::queue_again(std::uint32_t number, wake_list& wake) noexcept {
         one.blocked += link_at(each).is_granted == 0;
         one.owner_died |= link_at(each).has_news;
     });
-    if (not was_granted and one.blocked == 0) encode_granted(number, wake);
+    if (not was_granted and one.blocked == 0) mark_granted(number, wake);
 }
 
 void mapped_queue::rebuild(wake_list& wake) noexcept {

@@ -61,9 +61,11 @@ static_assert(sizeof(link) == 32);
 
 /// A request, or the next eight entities of one.
 struct request {
-    std::atomic<std::uint32_t> state;  // in the first record; the other records are `unused` or `abandoned`
+    std::atomic<std::uint32_t> state;  // in the first record; the other records are
+                                       // `unused` or `abandoned`
     std::uint32_t instance;            // its owner
-    std::uint32_t next_record;         // the next of this request, plus one; or the next free record
+    std::uint32_t next_record;         // the next of this request, plus one; or
+                                       // the next free record
     std::uint32_t blocked;             // links not granted, over all records
     std::uint32_t links_used;
     std::uint32_t owner_died;
@@ -96,13 +98,14 @@ struct memory {
     std::uint64_t version;
     std::array<char, 40> boot_id;
     std::array<char, 16> reserved;
-    alignas(
-        64) std::atomic<std::uint32_t> latch;  // its holder: see mapped_file; top bit: a thread sleeps for it
+    // Its holder: see mapped_file; top bit: a thread sleeps for it.
+    alignas(64) std::atomic<std::uint32_t> latch;
     alignas(64) std::uint64_t arrivals;
     std::uint32_t free_record;   // plus one
     std::uint32_t records_used;  // later records were never used
     std::uint32_t is_damaged;    // a user has found invalid content: the file is not used any more
-    std::array<std::atomic<std::uint32_t>, processors> last_of_processor;  // requests plus one; hints
+    // Requests plus one; hints.
+    std::array<std::atomic<std::uint32_t>, processors> last_of_processor;
     alignas(4096) instance instances[instances_max];
     std::uint32_t heads[buckets];
     request requests[requests_max];
@@ -162,7 +165,8 @@ public:
                 has_more_ = true;
         }
 
-        /// Less than a page: for a larger one, the compiler touches each page of the stack in every call.
+        /// Less than a page: for a larger one, the compiler touches each page of the
+        /// stack in every call.
         static constexpr std::size_t room = 900;
 
     private:
@@ -239,7 +243,8 @@ private:
         return 0;
     }
     [[nodiscard]] link& link_at(name of) noexcept {
-        const std::uint32_t index = checked(of - 1, mapped::links_max);  // zero becomes the largest number
+        // Zero becomes the largest number.
+        const std::uint32_t index = checked(of - 1, mapped::links_max);
         return at_->requests[index / mapped::links_per_request].links[index % mapped::links_per_request];
     }
     void expect(bool holds) noexcept {
@@ -285,7 +290,7 @@ private:
     void grant(name one) noexcept;
     void dequeue(name leaving, wake_list& wake) noexcept;
     void settle(name first, wake_list& wake) noexcept;
-    void encode_granted(std::uint32_t number, wake_list& wake) noexcept;
+    void mark_granted(std::uint32_t number, wake_list& wake) noexcept;
     void wake_waiter(std::uint32_t number, wake_list& wake) noexcept;
     void wake_successor(name behind, wake_list& wake) noexcept;
     void wake_follower(const record& leaving, wake_list& wake) noexcept;

@@ -52,37 +52,37 @@ protected:
     }
 };
 
-std::vector<entity> draw(seeded_random& chance) {
+std::vector<entity> draw(seeded_random& random) {
     std::vector<entity> wanted;
     const std::uint64_t many =
-        chance.below(10) == 0 ? 20 : entities;  // sometimes more than a record can hold
+        random.below(10) == 0 ? 20 : entities;  // sometimes more than a record can hold
     for (std::uint64_t e = 0; e != many; ++e)
-        if (chance.below(2) == 0)
-            wanted.emplace_back(e, chance.below(2) == 0 ? lock_mode::shared : lock_mode::exclusive);
-    if (wanted.empty()) wanted.emplace_back(chance.below(entities));
+        if (random.below(2) == 0)
+            wanted.emplace_back(e, random.below(2) == 0 ? lock_mode::shared : lock_mode::exclusive);
+    if (wanted.empty()) wanted.emplace_back(random.below(entities));
     return wanted;
 }
 
 TEST_F(a_mapped_queue, grants_the_same_requests_as_a_full_scan_also_after_a_rebuild) {
     for (std::uint64_t seed = 0; seed != 20; ++seed) {
         SCOPED_TRACE(seed);
-        seeded_random chance(seed);
+        seeded_random random(seed);
         model expected;
         for (int step = 0; step != 600; ++step) {
             mapped_queue::wake_list wake;
-            if (expected.all.size() < 12 and chance.below(2) == 0) {
-                const auto wanted = draw(chance);
+            if (expected.all.size() < 12 and random.below(2) == 0) {
+                const auto wanted = draw(random);
                 const bool is_contended = queue.is_contended(wanted);
                 const auto number = queue.enter({.instance = 3}, wanted).value().number;
                 expected.all.push_back({.number = number, .instance = 3, .wanted = wanted});
                 EXPECT_EQ(is_contended, not expected.is_granted(expected.all.back()));
             } else if (not expected.all.empty()) {
                 auto leaving = expected.all.begin();
-                std::advance(leaving, chance.below(expected.all.size()));
+                std::advance(leaving, random.below(expected.all.size()));
                 leave(leaving->number, is_granted(leaving->number), wake);
                 expected.all.erase(leaving);
             }
-            if (chance.below(20) == 0) queue.rebuild(wake);
+            if (random.below(20) == 0) queue.rebuild(wake);
             for (const auto& each : expected.all)
                 ASSERT_EQ(is_granted(each.number), expected.is_granted(each)) << "step " << step;
         }

@@ -7,8 +7,8 @@
 #include <ctime>
 #include <new>
 
+#include "sluice/fsmutex/cpu_relax.hpp"
 #include "sluice/fsmutex/mapped_file.hpp"
-#include "sluice/fsmutex/relax.hpp"
 
 namespace sluice::fsmutex {
 namespace {
@@ -49,8 +49,8 @@ listed_request::standing standing_of(std::uint32_t state) noexcept {
     return state == mapped::granted ? listed_request::standing::holds : listed_request::standing::waits;
 }
 
-// In a ticket, `place` is the number of the request. `mark` is twice its arrival, and one more once its owner
-// knows that it was granted.
+// In a ticket, `place` is the number of the request. `mark` is twice its arrival, and one more once
+// its owner knows that it was granted.
 
 mapped_queue::request_key key_of(const ticket& mine) noexcept {
     return {.number = static_cast<std::uint32_t>(mine.place), .arrival = mine.mark / 2};
@@ -90,8 +90,8 @@ result<std::unique_ptr<shared_fs_mutex>> memory_map::open_with_access(const io::
 void memory_map::let_neighbours_ask(wait_policy how) noexcept {
     if (how != wait_policy::endless or not met_neighbour_.load(std::memory_order_relaxed)) return;
     met_neighbour_.store(false, std::memory_order_relaxed);
-    yielding_.let_others_ask(clock(),
-                             [&] { return file_->queue().has_waiter_on_processor(this_processor()); });
+    yield_policy_.let_others_ask(clock(),
+                                 [&] { return file_->queue().has_waiter_on_processor(this_processor()); });
 }
 
 result<bool> memory_map::enter(std::span<const entity> wanted, ticket& mine, wait_policy how) noexcept {
@@ -133,7 +133,7 @@ bool memory_map::stays_awake(std::uint32_t number, steady_time end) noexcept {
     const auto& state = file_->queue().request_at(number).state;
     if (file_->queue().has_neighbour(number)) {
         met_neighbour_.store(true, std::memory_order_relaxed);
-        if (yielding_.yield(clock(), end) and state.load(std::memory_order_relaxed) == mapped::granted)
+        if (yield_policy_.yield(clock(), end) and state.load(std::memory_order_relaxed) == mapped::granted)
             return true;
     }
     // If the other request is still queued, the scheduler runs us in another order than that of the
@@ -142,7 +142,7 @@ bool memory_map::stays_awake(std::uint32_t number, steady_time end) noexcept {
     for (int spin = 0; spin != spins_; ++spin) {
         const std::uint32_t seen = state.load(std::memory_order_relaxed);
         if (seen != mapped::waiting and seen != mapped::next_up) return seen == mapped::granted;
-        relax();
+        cpu_relax();
     }
     return false;
 }
@@ -154,7 +154,8 @@ memory_map::wake_word memory_map::prepare_wake(ticket& mine) noexcept {
 }
 
 void memory_map::look_after_deaths(ticket& mine) noexcept {
-    if (file_->is_cut()) (void)file_->report_damage();  // also where it does not access the missing pages
+    // Also where it does not access the missing pages.
+    if (file_->is_cut()) (void)file_->report_damage();
     (void)file_->reap_dead_instances();
     mapped_queue queue = file_->queue();
     if (not file_->lock()) return;  // polling reports the error

@@ -5,7 +5,7 @@
 
 #include "sluice/fsmutex/lock_file.hpp"
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
-#include "sluice/fsmutex/yielding.hpp"
+#include "sluice/fsmutex/yield_policy.hpp"
 #include "sluice/io/path/path_handle.hpp"
 
 namespace sluice::fsmutex {
@@ -87,7 +87,7 @@ private:
     std::unique_ptr<mapped_file> file_;
     int spins_;
     std::atomic<bool> met_neighbour_ = false;  // the last request had an earlier one on its CPU
-    yielding yielding_;
+    yield_policy yield_policy_;
 };
 
 }  // namespace sluice::fsmutex

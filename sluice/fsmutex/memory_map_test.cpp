@@ -26,8 +26,8 @@ protected:
     io::test_directory directory{std::filesystem::current_path().string()};
 };
 
-TEST(yielding, rests_after_it_was_slow_and_longer_each_time_until_it_is_quick_again) {
-    yielding habit;
+TEST(yield_policy, rests_after_it_was_slow_and_longer_each_time_until_it_is_quick_again) {
+    yield_policy habit;
     const auto waits_until_due = [&] {
         unsigned waits = 0;
         while (not habit.is_due())
@@ -35,20 +35,20 @@ TEST(yielding, rests_after_it_was_slow_and_longer_each_time_until_it_is_quick_ag
         return waits;
     };
     EXPECT_EQ(waits_until_due(), 0);
-    habit.took(yielding::away_max);
+    habit.took(yield_policy::away_max);
     EXPECT_EQ(waits_until_due(), 0);
     habit.took(3ms);
-    EXPECT_EQ(waits_until_due(), yielding::rest_min);
+    EXPECT_EQ(waits_until_due(), yield_policy::rest_min);
     habit.took(3ms);
-    EXPECT_EQ(waits_until_due(), 2 * yielding::rest_min);
+    EXPECT_EQ(waits_until_due(), 2 * yield_policy::rest_min);
     for (int i = 0; i != 20; ++i)
         habit.took(3ms);
-    EXPECT_EQ(waits_until_due(), yielding::rest_max);
+    EXPECT_EQ(waits_until_due(), yield_policy::rest_max);
     for (int i = 0; i != 20; ++i)
         habit.took(10us);
     EXPECT_EQ(waits_until_due(), 0);
     habit.took(3ms);
-    EXPECT_EQ(waits_until_due(), yielding::rest_min);
+    EXPECT_EQ(waits_until_due(), yield_policy::rest_min);
 }
 
 TEST_F(a_mapped_mutex, is_refused_in_a_file_with_other_content_which_stays_as_it_is) {

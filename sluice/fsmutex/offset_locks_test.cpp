@@ -16,16 +16,16 @@ class offsets : public testing::Test {
 protected:
     offsets() {
         std::string pattern = (std::filesystem::temp_directory_path() / "sluice-offsets-XXXXXX").string();
-        folder_ = mkdtemp(pattern.data());
+        directory_ = mkdtemp(pattern.data());
     }
-    ~offsets() override { std::filesystem::remove_all(folder_); }
+    ~offsets() override { std::filesystem::remove_all(directory_); }
 
     [[nodiscard]] offset_locks fresh() const {
-        return offset_locks::open({}, (folder_ / "locks").string()).value();
+        return offset_locks::open({}, (directory_ / "locks").string()).value();
     }
 
 private:
-    std::filesystem::path folder_;
+    std::filesystem::path directory_;
 };
 
 TEST_F(offsets, conflict_with_others_according_to_their_state) {

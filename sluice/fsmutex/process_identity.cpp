@@ -69,7 +69,8 @@ result<process_identity> process_identity::of_this_process() noexcept {
     // has one.
     struct stat of_times{};
     if (::stat("/proc/self/ns/time", &of_times) != 0) of_times.st_ino = 0;
-    self.namespaces = of_ids.st_ino << 32 ^ of_times.st_ino;  // the kernel's inode numbers here have 32 bits
+    // The kernel's inode numbers here have 32 bits.
+    self.namespaces = of_ids.st_ino << 32 ^ of_times.st_ino;
     return self;
 }
 

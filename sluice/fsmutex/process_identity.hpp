@@ -16,7 +16,8 @@ struct process_identity {
     std::array<char, 64> host{};     // its name, ended by a zero
     std::array<char, 36> boot_id{};  // the kernel's, a UUID in text
     std::uint32_t id = 0;            // in its namespace
-    std::uint64_t start_time = 0;    // in clock ticks since boot: distinguishes processes with one id
+    std::uint64_t start_time = 0;    // in clock ticks since boot: distinguishes
+                                     // processes with one id
     std::uint64_t namespaces = 0;    // identifies the namespaces of ids and times
 
     [[nodiscard]] std::string_view host_name() const noexcept { return host.data(); }

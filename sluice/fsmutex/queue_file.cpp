@@ -279,7 +279,7 @@ void queue_file::note_dead_before(std::uint64_t place) noexcept {
 }
 
 std::shared_ptr<const queue_view> queue_file::view() noexcept {
-    const std::lock_guard holding(latch_);
+    const std::lock_guard holding(mutex_);
     return view_;
 }
 
@@ -317,7 +317,7 @@ result<std::shared_ptr<const queue_view>> queue_file::refreshed_view() noexcept 
     if (not*now or (*now)->generation <= before->generation) return before;
     auto fresh = view_of(**now);
     if (not fresh) return failure(fresh.error());
-    const std::lock_guard holding(latch_);
+    const std::lock_guard holding(mutex_);
     if (view_->generation < (*fresh)->generation) view_ = *fresh;
     return view_;
 }
@@ -480,8 +480,8 @@ bool queue_file::is_dead(std::uint64_t place, std::size_t bytes) const noexcept 
 void queue_file::advance(header& now, std::uint64_t limit) const noexcept {
     while (now.first_known_good + page_bytes <= limit) {
         if (not is_dead(now.first_known_good, page_bytes)) {
-            const bool is_old = limit - now.first_known_good > elder_distance;
-            if (not is_old or now.live_pages.size() == elders_max) break;
+            const bool is_old = limit - now.first_known_good > live_page_distance;
+            if (not is_old or now.live_pages.size() == live_pages_max) break;
             now.live_pages.push_back(now.first_known_good);
         }
         now.first_known_good += page_bytes;
@@ -505,10 +505,10 @@ void queue_file::punch_hole(std::uint64_t from, std::uint64_t to) const noexcept
 void queue_file::punch(header& now) const noexcept {
     if (now.first_known_good - now.first_after_hole_punch < punch_bytes) return;
     std::uint64_t from = now.first_after_hole_punch;
-    for (const std::uint64_t elder : now.live_pages) {
-        if (elder < from) continue;
-        if (elder > from) punch_hole(from, elder);
-        from = elder + page_bytes;
+    for (const std::uint64_t page : now.live_pages) {
+        if (page < from) continue;
+        if (page > from) punch_hole(from, page);
+        from = page + page_bytes;
     }
     if (now.first_known_good > from) punch_hole(from, now.first_known_good);
     now.first_after_hole_punch = now.first_known_good;
@@ -548,8 +548,8 @@ result<std::vector<slot>> queue_file::live_slots() noexcept {
     if (not end) return failure(end.error());
     try {
         std::vector<std::uint64_t> pages;
-        for (const auto& elder : (*seen)->live_pages)
-            pages.push_back(elder->place);
+        for (const auto& page : (*seen)->live_pages)
+            pages.push_back(page->place);
         for (std::uint64_t at = (*seen)->first_known_good; at < *end; at += page_bytes)
             pages.push_back(at);
         std::vector<slot> found;
@@ -571,8 +571,8 @@ bool queue_file::has_live_slots() noexcept {
     const auto seen = refreshed_view();
     const auto end = this->end();
     if (not seen or not end) return true;
-    for (const auto& elder : (*seen)->live_pages)
-        if (not is_dead(elder->place, page_bytes)) return true;
+    for (const auto& page : (*seen)->live_pages)
+        if (not is_dead(page->place, page_bytes)) return true;
     for (std::uint64_t at = (*seen)->first_known_good; at < *end; at += page_bytes)
         if (not is_dead(at, std::min<std::uint64_t>(page_bytes, *end - at))) return true;
     return false;

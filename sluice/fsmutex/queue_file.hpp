@@ -174,7 +174,7 @@ public:
     /// nanoseconds per slot.
     static constexpr std::uint64_t punch_bytes = 1U << 20;
     /// A page with a live slot this far before the end is a live page.
-    static constexpr std::uint64_t elder_distance = 16 * queue_format::page_bytes;
+    static constexpr std::uint64_t live_page_distance = 16 * queue_format::page_bytes;
 
 private:
     queue_file(io::file_handle opened, const dependencies& from) noexcept;
@@ -212,8 +212,8 @@ private:
     std::uint64_t created_s_ = 0;
     // relaxed throughout: a smaller number only means that more slots are scanned.
     std::atomic<std::uint64_t> seen_dead_before_ = 0;
-    sync::basic_small_mutex<sync::real_atomics> latch_;
-    std::shared_ptr<const queue_view> view_;  // guarded by the latch
+    sync::basic_small_mutex<sync::real_atomics> mutex_;
+    std::shared_ptr<const queue_view> view_;  // guarded by the mutex
 };
 
 }  // namespace sluice::fsmutex

@@ -37,9 +37,9 @@ namespace {
 // Offsets of pages, ascending, and before the first page that every scan reads.
 bool is_valid(const header& read) noexcept {
     std::uint64_t least = page_bytes;
-    for (const std::uint64_t elder : read.live_pages) {
-        if (elder < least or elder % page_bytes != 0 or elder >= read.first_known_good) return false;
-        least = elder + page_bytes;
+    for (const std::uint64_t page : read.live_pages) {
+        if (page < least or page % page_bytes != 0 or page >= read.first_known_good) return false;
+        least = page + page_bytes;
     }
     return read.first_known_good % page_bytes == 0 and read.first_known_good >= page_bytes and
            read.first_after_hole_punch % page_bytes == 0 and
@@ -57,8 +57,8 @@ bool are_ascending(std::span<const entity> all) noexcept {
 std::optional<header> decode_header(bytes_view page) {
     const auto record = page.take<header_record>();
     if (not record or record->version.value() != version_3) return std::nullopt;
-    const std::size_t count = record->elder_count.value();
-    const auto covered = count <= elders_max
+    const std::size_t count = record->live_page_count.value();
+    const auto covered = count <= live_pages_max
                              ? page.slice({.offset = header_hash_bytes,
                                            .length = header_bytes - header_hash_bytes + 8 * count})
                              : std::nullopt;
@@ -77,7 +77,7 @@ std::optional<header> decode_header(bytes_view page) {
 }
 
 std::size_t encode(const header& from, std::array<std::byte, page_bytes>& page) noexcept {
-    ENSURE(from.live_pages.size() <= elders_max);
+    ENSURE(from.live_pages.size() <= live_pages_max);
     page.fill(std::byte{});
     for (std::size_t i = 0; i != from.live_pages.size(); ++i) {
         const le64 offset(from.live_pages[i]);
@@ -89,7 +89,7 @@ std::size_t encode(const header& from, std::array<std::byte, page_bytes>& page) 
     record.first_known_good = le64(from.first_known_good);
     record.first_after_hole_punch = le64(from.first_after_hole_punch);
     record.version = le64(version_3);
-    record.elder_count = le32(static_cast<std::uint32_t>(from.live_pages.size()));
+    record.live_page_count = le32(static_cast<std::uint32_t>(from.live_pages.size()));
     record.ring_pages = le32(from.ring_pages);
     std::memcpy(page.data(), &record, sizeof record);
     const std::size_t size = header_bytes + 8 * from.live_pages.size();

@@ -20,20 +20,21 @@ inline constexpr std::size_t slot_bytes = 128;
 inline constexpr std::size_t page_bytes = 4096;
 inline constexpr std::size_t slots_per_page = page_bytes / slot_bytes;
 inline constexpr std::size_t header_bytes = 128;
-inline constexpr std::size_t elders_max = (page_bytes - header_bytes) / 8 - 1;
+inline constexpr std::size_t live_pages_max = (page_bytes - header_bytes) / 8 - 1;
 inline constexpr std::size_t head_entities_max = 9;
 inline constexpr std::size_t continuation_entities_max = 12;
 inline constexpr std::size_t host_bytes = 20;
 
 /// The header on disk.
 struct header_record {
-    le64 hash[2];                 // SipHash-2-4-128, key zero, of the bytes below and the live pages
+    le64 hash[2];                 // SipHash-2-4-128, key zero, of the bytes
+                                  // below and the live pages
     le64 generation;              //  16  one more with every change
     le64 created_s;               //  24  seconds since 1970
     le64 first_known_good;        // no live slot is before this, except on the live pages
     le64 first_after_hole_punch;  // before this the file is a hole, except for the live pages
     le64 version;                 //  48
-    le32 elder_count;             //  56
+    le32 live_page_count;         //  56
     le32 ring_pages;              //  60  0: every slot has bytes of its own
     le64 reserved[8];             //  64
 };
@@ -44,7 +45,8 @@ struct slot_record {
     le64 hash;                // the first half of SipHash-2-4-128, key zero, of the bytes below
     le64 place;               // in a ring: its position, as if the file had no end; else 0
     le64 id;                  // random for each request; its slots share it
-    le64 when_and_count;      //  24  lower 56 bits: microseconds since creation; upper 8: count and flags
+    le64 when_and_count;      //  24  lower 56 bits: microseconds since creation;
+                              //      upper 8: count and flags
     le64 entities[9];         //  32
     le64 owner_or_entity[3];  // head: process id (4 bytes), host (20); continuation: entities
 };
@@ -63,7 +65,7 @@ struct header {
     std::uint64_t first_known_good = page_bytes;
     std::uint64_t first_after_hole_punch = page_bytes;
     std::uint32_t ring_pages = 0;
-    std::vector<std::uint64_t> live_pages{};  // offsets of pages, ascending, at most elders_max
+    std::vector<std::uint64_t> live_pages{};  // offsets of pages, ascending, at most live_pages_max
 
     [[nodiscard]] friend bool operator==(const header&, const header&) = default;
 };
@@ -71,7 +73,8 @@ struct header {
 /// Returns the header in the first page of a file, or std::nullopt if it is torn, has another
 /// version, or is not a header. Allocates: the offsets of live pages.
 [[nodiscard]] std::optional<header> decode_header(bytes_view page);
-/// Encodes a header into a page. Returns the number of bytes used. `live_pages` are at most elders_max.
+/// Encodes a header into a page. Returns the number of bytes used. `live_pages`
+/// are at most live_pages_max.
 std::size_t encode(const header& from, std::array<std::byte, page_bytes>& page) noexcept;
 
 /// Returns whether all bytes are zero; at most a page.

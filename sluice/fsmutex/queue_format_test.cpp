@@ -70,7 +70,7 @@ TEST(a_header, comes_back_as_it_was_written_with_its_live_pages) {
     std::array<std::byte, page_bytes> page;
     EXPECT_EQ(encode(written, page), header_bytes);
     EXPECT_EQ(decode_header(page), written);
-    for (std::size_t i = 0; i != elders_max; ++i)
+    for (std::size_t i = 0; i != live_pages_max; ++i)
         written.live_pages.push_back((i + 1) * page_bytes);
     EXPECT_EQ(encode(written, page), ring_end_offset);
     EXPECT_EQ(decode_header(page), written);

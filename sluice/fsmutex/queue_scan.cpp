@@ -10,8 +10,8 @@ using namespace queue_format;
 
 namespace {
 
-std::optional<queue_scan::blocking_slot> obstacle_of(const slot& found, std::uint64_t offset,
-                                                     std::span<const entity> wanted) noexcept {
+std::optional<queue_scan::blocking_slot> blocking_slot_of(const slot& found, std::uint64_t offset,
+                                                          std::span<const entity> wanted) noexcept {
     if (not found.is_live() or not conflict(found.entities(), wanted)) return std::nullopt;
     bool was_exclusive = false;
     for (const entity each : found.entities())
@@ -32,7 +32,7 @@ void queue_scan::begin(queue_file& file, std::uint64_t place) noexcept {
     cursor_ = place;
     chunk_begin_ = place;
     is_refreshed_ = false;
-    elder_ = 0;
+    live_page_ = 0;
 }
 
 void queue_scan::begin_at_own(queue_file& file, std::uint64_t place) noexcept {
@@ -101,7 +101,7 @@ result<std::optional<queue_scan::blocking_slot>> queue_scan::next_near(
             const auto seen = slot_in_chunk(file, cursor_);
             if (not seen) return failure(seen.error());
             if (seen->kind == slot_kind::free) continue;
-            if (auto found = obstacle_of(*seen, cursor_, wanted)) {
+            if (auto found = blocking_slot_of(*seen, cursor_, wanted)) {
                 chunk_begin_ = cursor_;  // the rest has changed when it no longer conflicts
                 return found;
             }
@@ -121,7 +121,7 @@ std::optional<queue_scan::blocking_slot> queue_scan::neighbour(const blocking_sl
         const auto bytes = bytes_view(chunk_.data(), chunk_read_)
                                .slice({.offset = at - chunk_offset_, .length = slot_bytes});
         if (not bytes) continue;
-        const auto seen = obstacle_of(decode_slot(*bytes), at, wanted);
+        const auto seen = blocking_slot_of(decode_slot(*bytes), at, wanted);
         if (seen and seen->processor() == processor) return seen;
     }
     return std::nullopt;
@@ -138,9 +138,9 @@ bool queue_scan::is_there(const queue_file& file, const blocking_slot& found) co
 
 result<std::optional<queue_scan::blocking_slot>> queue_scan::next_live_page_slot(
     queue_file& file, std::span<const entity> wanted) noexcept {
-    for (; elder_ != view_->live_pages.size() * slots_per_page; ++elder_) {
-        const auto& page = *view_->live_pages[elder_ / slots_per_page];
-        const std::uint64_t within = elder_ % slots_per_page * slot_bytes;
+    for (; live_page_ != view_->live_pages.size() * slots_per_page; ++live_page_) {
+        const auto& page = *view_->live_pages[live_page_ / slots_per_page];
+        const std::uint64_t within = live_page_ % slots_per_page * slot_bytes;
         const auto bytes = bytes_view(page.content).slice({.offset = within, .length = slot_bytes});
         const slot known = file.decode_at(page.place + within, *bytes);
         // A free slot stays free. A slot that was live may be dead by now. A torn slot must be read
@@ -149,8 +149,8 @@ result<std::optional<queue_scan::blocking_slot>> queue_scan::next_live_page_slot
             continue;
         const auto now = file.read_slot(page.place + within);
         if (not now) return failure(now.error());
-        if (auto found = obstacle_of(*now, page.place + within, wanted)) {
-            ++elder_;
+        if (auto found = blocking_slot_of(*now, page.place + within, wanted)) {
+            ++live_page_;
             return found;
         }
     }

@@ -33,8 +33,8 @@ public:
     /// Records that a conflicting slot stays in the file because its owner is dead.
     void note_remains(const blocking_slot& found) noexcept;
 
-    /// Returns the next conflicting slot, or std::nullopt after the last. Errors: EIO, ENOMEM, EBADMSG (also
-    /// if the file was cut).
+    /// Returns the next conflicting slot, or std::nullopt after the last. Errors: EIO, ENOMEM,
+    /// EBADMSG (also if the file was cut).
     [[nodiscard]] result<std::optional<blocking_slot>> next(queue_file& file,
                                                             std::span<const entity> wanted) noexcept;
     /// Returns, after next() returned `found`, the nearest conflicting slot from there on with the
@@ -74,7 +74,7 @@ private:
     std::uint64_t lowest_live_ = 0;  // among the slots passed
     std::uint64_t cursor_ = 0;       // all from here to the position is passed
     bool is_refreshed_ = false;
-    std::size_t elder_ = 0;           // the next one, counted in slots
+    std::size_t live_page_ = 0;       // the next one, counted in slots
     std::uint64_t chunk_begin_ = 0;   // read and not passed: from here to the cursor
     std::uint64_t chunk_offset_ = 0;  // the offset of its first byte
     std::size_t chunk_read_ = 0;

@@ -16,8 +16,8 @@
 #include "sluice/fsmutex/entity.hpp"
 #include "sluice/fsmutex/fork_mark.hpp"
 
-// Mutual exclusion between processes, and between hosts that share a file system, over any number of entities
-// at once.
+// Mutual exclusion between processes, and between hosts that share a file system, over any number
+// of entities at once.
 
 namespace sluice::fsmutex {
 
@@ -176,7 +176,8 @@ protected:
     struct wake_word {
         std::atomic<std::uint32_t>* word = nullptr;
         std::uint32_t expected = 0;
-        std::chrono::nanoseconds deaths_after{};  // when to call look_after_deaths() also; zero: never
+        // When to call look_after_deaths() also; zero: never.
+        std::chrono::nanoseconds deaths_after{};
     };
 
     shared_fs_mutex(const dependencies& from, fork_mark mark) noexcept
@@ -204,9 +205,10 @@ private:
                                              wait_policy how) noexcept = 0;
     /// Returns whether the request is granted. Never waits for another request.
     [[nodiscard]] virtual result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept = 0;
-    /// Sleeps until it is worth polling again, at most until `end` (time_point::max(): without end).
+    /// Sleeps until it is worth polling again, at most until `end`
+    /// (time_point::max(): without end).
     virtual void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept = 0;
-    /// Begins a wait without a thread: `told` is woken, once, when it is worth polling again.
+    /// Begins a wait without a thread: `waker` is woken, once, when it is worth polling again.
     /// Returns false if the algorithm, the volume, or a lack of threads does not permit that; then
     /// nothing has begun, and prepare_wake() applies.
     [[nodiscard]] virtual bool begin_wait(std::span<const entity>, ticket&,

@@ -24,7 +24,8 @@ using steady = std::chrono::steady_clock;
 
 constexpr std::size_t workers = 8;
 constexpr std::size_t entities = 6;
-constexpr auto longest_sleep = 16ms;  // the killer stops and continues a process in two sleeps of 8 ms
+// The killer stops and continues a process in two sleeps of 8 ms.
+constexpr auto longest_sleep = 16ms;
 
 // A life of a worker: its slot, and its number among the lives in that slot. Never zero.
 using life = std::uint32_t;
@@ -91,13 +92,13 @@ private:
     life seen_ = 0;
 };
 
-std::vector<entity> draw(seeded_random& chance, bool has_shared) {
+std::vector<entity> draw(seeded_random& random, bool has_shared) {
     std::vector<entity> drawn;
     for (std::uint64_t e = 0; e != entities; ++e)
-        if (chance.below(3) == 0)
+        if (random.below(3) == 0)
             drawn.emplace_back(
-                e, has_shared and chance.below(2) == 0 ? lock_mode::shared : lock_mode::exclusive);
-    if (drawn.empty()) drawn.emplace_back(chance.below(entities));
+                e, has_shared and random.below(2) == 0 ? lock_mode::shared : lock_mode::exclusive);
+    if (drawn.empty()) drawn.emplace_back(random.below(entities));
     return drawn;
 }
 
@@ -143,18 +144,18 @@ protected:
         const jumping_clock clock;
         const auto mutex =
             open_when_possible({.clock = &clock, .random = dependencies::of_this_machine().random}, slot);
-        seeded_random chance(self);
+        seeded_random random(self);
         oracle judge(*all, slot, self, tested().reports_deaths);
         for (;;) {
-            const auto wanted = draw(chance, mutex->has_shared_mode());
-            const deadline within = chance.below(4) == 0 ? deadline(1ms) : deadline();
-            auto held = chance.below(8) == 0 ? mutex->try_lock(wanted) : mutex->lock(wanted, within);
+            const auto wanted = draw(random, mutex->has_shared_mode());
+            const deadline within = random.below(4) == 0 ? deadline(1ms) : deadline();
+            auto held = random.below(8) == 0 ? mutex->try_lock(wanted) : mutex->lock(wanted, within);
             if (not held and (held.error() == std::errc::timed_out or is_full(held.error()))) continue;
             if (not held) complain(held.error().message().c_str());
             judge.got(wanted, held->owner_died());
             if (held->owner_died()) all->reported_deaths.fetch_add(1);
-            if (chance.below(4) == 0)
-                std::this_thread::sleep_for(std::chrono::microseconds(chance.below(500)));
+            if (random.below(4) == 0)
+                std::this_thread::sleep_for(std::chrono::microseconds(random.below(500)));
             judge.gives_back(wanted);
             held->unlock();
             all->grants[slot].fetch_add(1);
@@ -214,7 +215,7 @@ TEST_P(every_storm, has_no_conflicting_holders_and_no_stuck_process) {
     ASSERT_EQ(::sigaction(SIGUSR1, &interrupting, nullptr), 0);
     const auto seed = std::random_device{}();
     SCOPED_TRACE("seed " + std::to_string(seed));
-    seeded_random chance(seed);
+    seeded_random random(seed);
     std::vector<process> running;
     for (std::size_t slot = 0; slot != workers; ++slot)
         running.push_back(worker(slot));
@@ -234,15 +235,15 @@ TEST_P(every_storm, has_no_conflicting_holders_and_no_stuck_process) {
                     ? steady::duration::zero()
                     : pause + std::min<steady::duration>(since_last_look, longest_sleep);
         longest_pause = std::max(longest_pause, pause);
-        std::this_thread::sleep_for(chance.below(8000) * 1us);
+        std::this_thread::sleep_for(random.below(8000) * 1us);
         const auto before_call = steady::now();
         most_of_disk = std::max(most_of_disk, disk_bytes());
         longest_call = std::max(longest_call, steady::now() - before_call);
-        const std::size_t slot = chance.below(workers);
-        running[chance.below(workers)].send(SIGUSR1);
-        if (chance.below(4) == 0) {
+        const std::size_t slot = random.below(workers);
+        running[random.below(workers)].send(SIGUSR1);
+        if (random.below(4) == 0) {
             running[slot].send(SIGSTOP);
-            std::this_thread::sleep_for(chance.below(8000) * 1us);
+            std::this_thread::sleep_for(random.below(8000) * 1us);
             running[slot].send(SIGCONT);
             continue;
         }
@@ -267,7 +268,8 @@ TEST_P(every_storm, has_no_conflicting_holders_and_no_stuck_process) {
     RecordProperty("kills", static_cast<int>(kills));
     RecordProperty("grants", static_cast<int>(grants()));
     if (tested().reports_deaths and kills > 100) EXPECT_GT(all->reported_deaths.load(), 0);
-    // NFS: a client keeps a removed file that is open under another name, and caches names for 30 s.
+    // NFS: a client keeps a removed file that is open under another name, and
+    // caches names for 30 s.
     if (not tested().leaves_its_file)
         EXPECT_TRUE(eventually([&] { return directory.entry_count() == 0; }, 40s));
 }

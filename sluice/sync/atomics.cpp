@@ -17,7 +17,8 @@ void real_atomics::wait(std::atomic<std::uint32_t>& word, std::uint32_t expected
     timespec end{};
     const bool ends = until != time_point::max();
     if (ends) {
-        const auto since_boot = until.time_since_epoch();  // CLOCK_MONOTONIC, as FUTEX_WAIT_BITSET requires
+        // CLOCK_MONOTONIC, as FUTEX_WAIT_BITSET requires.
+        const auto since_boot = until.time_since_epoch();
         const auto seconds = std::chrono::floor<std::chrono::seconds>(since_boot);
         end.tv_sec = static_cast<std::time_t>(seconds.count());
         end.tv_nsec = static_cast<long>(std::chrono::nanoseconds(since_boot - seconds).count());

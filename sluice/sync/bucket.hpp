@@ -52,7 +52,7 @@ struct alignas(64) lock_bucket {
 
     bucket_latch<Atomics> latch;
     // Guarded by it:
-    std::uint32_t marks : 23 = 0;  // changed while also holding the lock's latch
+    std::uint32_t marks : 23 = 0;  // changed while also holding the lock's mutex
     std::uint32_t is_closed : 1 = 1;
     std::uint32_t leaves : 8 = 0;            // the low bits of their number
     std::array<entry, entries_max> entries;  // the used ones come first

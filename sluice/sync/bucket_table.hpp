@@ -18,19 +18,19 @@ namespace sluice::sync {
 /// hashed to buckets. A *narrow* range, one of at most two segments, is entered for each of them;
 /// others are *wide*.
 ///
-/// Invariants, with `set` the fair_set of the same lock and "the latch" the one that guards it:
+/// Invariants, with `set` the fair_set of the same lock and "the mutex" the one that guards it:
 ///   1. an entered range is held; it conflicts with no other entered range;
 ///   2. a node is entered, or in the set, or both; both means that a request in the set conflicts
 ///      with it;
 ///   3. a node of the set that is not entered has a mark on each of its buckets, or one on the
 ///      whole table if it is wide; a marked bucket accepts no entries. So later requests find the
 ///      node in the set;
-///   4. an entered node is added to the set under the latch and that of a bucket with its entry; it
-///      leaves its buckets before its holder checks whether it is in the set;
-///   5. order of latches: the latch, then buckets from the first to the last.
+///   4. an entered node is added to the set under the mutex and the latch of a bucket with its
+///      entry; it leaves its buckets before its holder checks whether it is in the set;
+///   5. order of locks: the mutex, then the latches of buckets from the first to the last.
 /// A table is never freed before the lock is destroyed, because threads may still be about to use
 /// an old one. Its buckets are *closed*. A thread detects that under a bucket's latch, and then
-/// acquires the latch. Thread safety: any thread, the latch where stated. Allocates: in make().
+/// acquires the mutex. Thread safety: any thread, the mutex where stated. Allocates: in make().
 /// Blocks: for the latch of a bucket.
 template <class Atomics>
 class alignas(64) bucket_table {
@@ -60,7 +60,8 @@ public:
     /// not entered, or is also in the set.
     [[nodiscard]] bool relocate(node& from, node& to) noexcept { return relocate_if(from, to, false); }
 
-    // Under the latch; complexity linear in the buckets for wide ranges, entries(), open() and close().
+    // Under the mutex; complexity linear in the buckets for wide ranges,
+    // entries(), open() and close().
 
     /// Returns the number of entries in use.
     [[nodiscard]] std::size_t entries() noexcept;
@@ -72,7 +73,7 @@ public:
     /// Moves an entered node to the set, and marks it instead.
     void bring(node& held, set& into) noexcept;
     /// The same as relocate(), also for a node in the set.
-    void relocate_under_latch(node& from, node& to) noexcept { (void)relocate_if(from, to, true); }
+    void relocate_under_mutex(node& from, node& to) noexcept { (void)relocate_if(from, to, true); }
 
     /// Opens a closed table: held nodes of the set without waiters are entered, the rest is marked.
     void open(set& from) noexcept;
@@ -137,9 +138,9 @@ private:
     void add_marks(const byte_range& where, int count) noexcept;
     static void gather_from(bucket& one, const lock_args& wanted, set& into) noexcept;
 
-    // Read by all threads, seldom written: under the latch, while the table is closed.
+    // Read by all threads, seldom written: under the mutex, while the table is closed.
     typename Atomics::template atomic<std::uint32_t> shift_{0};
-    // Written under the latch only; a bucket's latch orders it for threads that enter nodes.
+    // Written under the mutex only; a bucket's latch orders it for threads that enter nodes.
     typename Atomics::template atomic<std::uint32_t> wide_marks_{0};
     const unsigned buckets_log2_;
     // An approximate number of notes. On a separate cache line, because it is written, though
@@ -173,8 +174,8 @@ void bucket_table<Atomics>::release(bucket_table* newest) noexcept {
     }
 }
 
-// Fibonacci hashing (Knuth, vol. 3, 6.4): the highest bits of the product choose the bucket, the next ones
-// are the digest.
+// Fibonacci hashing (Knuth, vol. 3, 6.4): the highest bits of the product choose the bucket, the
+// next ones are the digest.
 template <class Atomics>
 auto bucket_table<Atomics>::place_of(std::uint64_t segment) const noexcept -> place {
     constexpr std::uint64_t golden = 0x9e37'79b9'7f4a'7c15;
@@ -381,8 +382,8 @@ void bucket_table<Atomics>::bring(node& held, set& into) noexcept {
     if (not held.is_in_set()) into.admit(held);
 }
 
-// No range can enter a closed bucket, so the ranges of the set cannot conflict while they are spread. All of
-// them are spread before the first bucket is opened.
+// No range can enter a closed bucket, so the ranges of the set cannot conflict while they are
+// spread. All of them are spread before the first bucket is opened.
 template <class Atomics>
 void bucket_table<Atomics>::open(set& from) noexcept {
     range_lengths lengths;

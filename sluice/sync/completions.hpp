@@ -22,7 +22,8 @@ namespace sluice::sync {
 ///   1. `depth_` is the number of completions that run on this thread, at most nesting_max, except
 ///      for those that run_queued() runs for a thread that is about to wait;
 ///   2. the queue is empty unless a completion of depth nesting_max runs.
-/// Allocates: nothing, the queue links the nodes of the requests. Thread safety: one object for each thread.
+/// Allocates: nothing, the queue links the nodes of the requests. Thread safety: one
+/// object for each thread.
 template <class Atomics>
 class completions {
 public:

@@ -26,7 +26,7 @@ namespace sluice::sync {
 /// Waiting writers of one range form a chain, in which each release grants the next one.
 /// Complexity: O(log n) expected in the nodes of the set for each search for a node to watch, at
 /// most plus the overlaps (interval_set.hpp); a release is one search for each watcher. Allocates:
-/// nothing. Thread safety: guarded by a latch.
+/// nothing. Thread safety: guarded by a mutex.
 template <class Atomics>
 class fair_set {
 public:

@@ -92,8 +92,10 @@ private:
 ///
 /// Invariants:
 ///   1. in order, (first byte, number) grows;
-///   2. no node's priority is greater than its parent's; priorities are random, so the depth is O(log n);
-///   3. the summary of a node (last_max_ to number_max_, has_writer_) is that of the node and its children.
+///   2. no node's priority is greater than its parent's; priorities are random, so
+///      the depth is O(log n);
+///   3. the summary of a node (last_max_ to number_max_, has_writer_) is that of the
+///      node and its children.
 /// Complexity: O(log n) expected, plus the overlaps that are visited. Allocates: nothing. Thread
 /// safety: none.
 class interval_tree {
@@ -112,8 +114,8 @@ public:
     [[nodiscard]] interval_node* first_overlap(const overlap_query& wanted) const noexcept {
         return wanted.where.is_nowhere() ? nullptr : first_overlap_below(root_, wanted);
     }
-    /// Returns the overlap after `node`, or null. Complexity: O(log n) expected; all overlaps together cost
-    /// O(log n) plus their number.
+    /// Returns the overlap after `node`, or null. Complexity: O(log n) expected; all overlaps
+    /// together cost O(log n) plus their number.
     [[nodiscard]] static interval_node* next_overlap(interval_node& node,
                                                      const overlap_query& wanted) noexcept;
     /// Calls `visit(node)` for the overlaps in order, until it returns false. Returns whether it
@@ -161,8 +163,8 @@ private:
 template <bool is_numbered>
 class basic_interval_set : public interval_tree {
 public:
-    /// Inserts a described node, whose range can overlap something. The priority is random; a node that
-    /// comes from another set may keep its own.
+    /// Inserts a described node, whose range can overlap something. The priority is random; a node
+    /// that comes from another set may keep its own.
     void insert(interval_node& node, std::uint64_t number, std::uint32_t priority) noexcept;
     void erase(interval_node& node) noexcept;
     /// Replaces `from` by `to`, which is in no set and was described alike.
@@ -173,7 +175,8 @@ public:
     // Complexity of these: O(log n) expected where the ranges are equal, or where all overlaps have
     // such a number, and if nothing overlaps; otherwise O(log n) plus the overlaps at most.
 
-    /// Returns the overlap with the largest number below `before` for which `is_meant(node)`, or null.
+    /// Returns the overlap with the largest number below `before` for which
+    /// `is_meant(node)`, or null.
     template <class IsMeant>
         requires is_numbered
     [[nodiscard]] interval_node* latest_overlap(const overlap_query& wanted, std::uint64_t before,

@@ -48,9 +48,12 @@ public:
     const void* owner;
 
     // In a fair_set:
-    lock_node* watchers;                    // waiting nodes that watch this one: a list through `next`
-    lock_node* next;                        // in the list of another's watchers, of ended waits, or a queue
-    lock_node** watch_link;                 // the pointer to this in a list of watchers; null: it is held
+    lock_node* watchers;                    // waiting nodes that watch this one:
+                                            // a list through `next`
+    lock_node* next;                        // in the list of another's watchers, of
+                                            // ended waits, or a queue
+    lock_node** watch_link;                 // the pointer to this in a list of
+                                            // watchers; null: it is held
     basic_range_request<Atomics>* request;  // that waits or must be completed; null: a thread waits
 };
 

@@ -111,7 +111,7 @@ private:
     friend class basic_range_lock<Atomics>;
     friend class completions<Atomics>;
 
-    /// Called once, when a wait ends: on the thread that ended it, without any latch held, as the
+    /// Called once, when a wait ends: on the thread that ended it, with no mutex held, as the
     /// last access to this object. It may use locks, release ranges and start requests; completions
     /// that it causes nest up to a bound (completions.hpp). It should not wait, because that may
     /// depend on other requests that this thread has yet to complete.

@@ -34,21 +34,21 @@ struct range_lock_options {
 /// disjoint requests never wait for one another.
 ///
 /// Its form depends on its use. At rest it is one word; a single held range is stored in the word.
-/// A second range, or a conflict, is stored under a latch in a set of ranges with their wait order
+/// A second range, or a conflict, is stored under a mutex in a set of ranges with their wait order
 /// (fair_set.hpp). Once many were granted next to others, those without conflicts are spread over
 /// buckets (bucket_table.hpp), until one thread is alone again. See docs/algorithms/range_lock.md.
 ///
 /// Invariants; `word_` is one of
 ///   idle      nothing is held, the set is empty;
-///   a node    that one is held, the set is empty; its holder or the latch's removes it;
+///   a node    that one is held, the set is empty; its holder or that of the mutex removes it;
 ///   in_set    all held or waiting nodes are in the set;
 ///   a table   a node is in the table, or in the set, as bucket_table.hpp states;
-/// and the holder of the latch finds one of the last two.
+/// and the holder of the mutex finds one of the last two.
 /// Complexity: constant without conflicts; otherwise O(log n) expected in the ranges in the set,
 /// where many request one range; plus those that overlap at most (fair_set.hpp); for a range longer
 /// than two segments of a table, plus its buckets. Thread safety: any thread. Allocates: a table of
 /// some KiB when many ranges are granted next to others, and larger ones for thousands; works
-/// without if there is no memory; keeps them until it is destroyed. Blocks: for latches held for
+/// without if there is no memory; keeps them until it is destroyed. Blocks: for locks held for
 /// some dozen instructions, or while a table changes, and where stated. Outlives its guards and
 /// requests.
 template <class Atomics>
@@ -141,7 +141,7 @@ private:
         return (word & table_tag) == 0 ? nullptr : reinterpret_cast<table*>(word & ~table_tag);
     }
 
-    // While it exists, this thread holds the latch, and all held ranges are in the set or in a
+    // While it exists, this thread holds the mutex, and all held ranges are in the set or in a
     // table.
     class holding {
     public:
@@ -162,15 +162,15 @@ private:
         if (not take_the_word(made.node_) and not take_beside_others(made.node_, until)) made.lock_ = nullptr;
     }
 
-    // For callers that do not hold the latch.
+    // For callers that do not hold the mutex.
     [[nodiscard]] bool take_the_word(node& fresh) noexcept;
     [[nodiscard]] bool take_from_table(node& fresh) noexcept;
     [[nodiscard]] bool take_beside_others(node& fresh, deadline until) noexcept;
     [[nodiscard]] bool take(node& fresh, deadline until) noexcept;
     [[nodiscard]] bool wait(node& waiting, time_point until) noexcept;
     [[nodiscard]] bool cancel(node& waiting) noexcept;
-    static void encode_granted(ended& over) noexcept { tell(over, node::granted); }
-    static void tell(ended& over, std::uint32_t how) noexcept;
+    static void notify_granted(ended& over) noexcept { notify(over, node::granted); }
+    static void notify(ended& over, std::uint32_t how) noexcept;
     [[nodiscard]] static bool settle(node& waiting) noexcept;
     [[nodiscard]] static time_point end_of(deadline until) noexcept;
     void begin_holding() noexcept;
@@ -186,7 +186,7 @@ private:
     void split(node& held, const byte_range& kept, node& rest, const byte_range& rest_where) noexcept;
     void relocate(node& from, node& to) noexcept;
 
-    // For callers that hold the latch.
+    // For callers that hold the mutex.
     enum class placed { held, waiting, refused };
     [[nodiscard]] placed place(node& fresh, bool may_wait) noexcept;
     [[nodiscard]] bool place_in_table(node& fresh) noexcept;
@@ -201,9 +201,10 @@ private:
 
     typename Atomics::template atomic<std::uint64_t> word_{idle};
     static constexpr std::uint32_t heat_never = ~std::uint32_t{0};
-    // The latch guards the members below.
-    basic_small_mutex<Atomics> latch_;
-    std::uint32_t heat_ = 0;                       // grants next to others, minus how often all were released
+    // The mutex guards the members below.
+    basic_small_mutex<Atomics> mutex_;
+    std::uint32_t heat_ = 0;                       // grants next to others, minus how
+                                                   // often all were released
     [[no_unique_address]] fair_set<Atomics> set_;  // the next one uses its padding
     std::uint32_t heat_limit_;
     table* tables_ = nullptr;          // all tables, the newest first
@@ -276,7 +277,7 @@ bool basic_range_lock<Atomics>::lock_async(request& by, const lock_args& wanted)
     fresh.request = &by;
     if (take_the_word(fresh) or take_from_table(fresh)) return true;
     const holding all(*this);
-    // Once it waits and the latch is released, it may be completed and destroyed.
+    // Once it waits and the mutex is released, it may be completed and destroyed.
     return place(fresh, true) == placed::held;
 }
 
@@ -292,7 +293,7 @@ void basic_range_lock<Atomics>::relocate(node& from, node& to) noexcept {
         return;
     if (table* const in_use = table_of(word); in_use != nullptr and in_use->relocate(from, to)) return;
     const holding all(*this);
-    if (table* const in_use = current(); in_use != nullptr) in_use->relocate_under_latch(from, to);
+    if (table* const in_use = current(); in_use != nullptr) in_use->relocate_under_mutex(from, to);
     to.is_marked = std::exchange(from.is_marked, false);
     if (from.is_in_set()) set_.relocate(from, to);
 }

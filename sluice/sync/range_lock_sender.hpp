@@ -11,7 +11,8 @@
 //
 //     SLUICE_EXECUTION_TRAITS(my_execution, stdexec, stdexec, _t);
 //
-//     stdexec::sender auto work = sync::async_lock<my_execution>(lock, {.where = *byte_range::of({0, 512})})
+//     const sync::byte_range where = *sync::byte_range::of({0, 512});
+//     stdexec::sender auto work = sync::async_lock<my_execution>(lock, {.where = where})
 //                               | stdexec::then([](sync::range_guard held) { … });
 
 namespace sluice::sync {

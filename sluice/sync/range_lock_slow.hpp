@@ -12,7 +12,7 @@ namespace sluice::sync {
 
 template <class Atomics>
 void basic_range_lock<Atomics>::begin_holding() noexcept {
-    latch_.lock();
+    mutex_.lock();
     std::uint64_t word = word_.load(std::memory_order_relaxed);
     while (word != in_set and table_of(word) == nullptr) {
         // acquire: pairs with the release of take_the_word(), for the node, and of unlock().
@@ -31,7 +31,7 @@ void basic_range_lock<Atomics>::end_holding() noexcept {
         // release: pairs with the acquire of take_the_word().
         word_.store(idle, std::memory_order_release);
     }
-    latch_.unlock();
+    mutex_.unlock();
 }
 
 // Returns whether the range is held.
@@ -104,7 +104,7 @@ void basic_range_lock<Atomics>::unlock_slow_path(node& held) noexcept {
         ENSURE(not held.is_in_set() or not held.is_waiting(), "a range is released that was never granted");
         release(held, over);
     }
-    encode_granted(over);
+    notify_granted(over);
 }
 
 // Creates a table, or uses the one set aside, if it is no smaller.
@@ -169,10 +169,10 @@ std::size_t basic_range_lock<Atomics>::bytes_allocated() noexcept {
     return bytes;
 }
 
-// `how` is granted or cancelled. A node may be destroyed as soon as its state has that value, or its request
-// is completed.
+// `how` is granted or cancelled. A node may be destroyed as soon as its state has that value, or
+// its request is completed.
 template <class Atomics>
-void basic_range_lock<Atomics>::tell(ended& over, std::uint32_t how) noexcept {
+void basic_range_lock<Atomics>::notify(ended& over, std::uint32_t how) noexcept {
     while (node* const one = over.pop()) {
         if (one->request != nullptr) {
             completions<Atomics>::of_this_thread().run(*one, how);
@@ -195,7 +195,7 @@ auto basic_range_lock<Atomics>::end_of(deadline until) noexcept -> time_point {
 template <class Atomics>
 bool basic_range_lock<Atomics>::settle(node& waiting) noexcept {
     for (;;) {
-        // acquire: pairs with the release of tell().
+        // acquire: pairs with the release of notify().
         const std::uint32_t state = waiting.state.load(std::memory_order_acquire);
         if (state < node::waiting) return state == node::granted;
         Atomics::wait(waiting.state, node::asleep, time_point::max());
@@ -207,18 +207,18 @@ bool basic_range_lock<Atomics>::wait(node& waiting, time_point until) noexcept {
     completions<Atomics>::of_this_thread().run_queued();
     std::uint32_t state = node::waiting;
     for (unsigned round = 0; round != Atomics::spins_max; ++round) {
-        // acquire: pairs with the release of tell().
+        // acquire: pairs with the release of notify().
         state = waiting.state.load(std::memory_order_acquire);
         if (state != node::waiting) return state == node::granted;
         Atomics::back_off(round);
     }
-    // acquire, if it fails: pairs with the release of tell().
+    // acquire, if it fails: pairs with the release of notify().
     if (not waiting.state.compare_exchange_strong(state, node::asleep, std::memory_order_relaxed,
                                                   std::memory_order_acquire))
         return state == node::granted;
     for (;;) {
         Atomics::wait(waiting.state, node::asleep, until);
-        // acquire: pairs with the release of tell().
+        // acquire: pairs with the release of notify().
         state = waiting.state.load(std::memory_order_acquire);
         if (state != node::asleep) return state == node::granted;
         if (until != time_point::max() and Atomics::now() >= until) return cancel(waiting);
@@ -237,7 +237,7 @@ bool basic_range_lock<Atomics>::cancel(node& waiting) noexcept {
     }
     if (not still_waits) return settle(waiting);  // another thread is about to notify it
     waiting.state.store(node::cancelled, std::memory_order_relaxed);
-    encode_granted(over);
+    notify_granted(over);
     return false;
 }
 
@@ -258,7 +258,7 @@ bool basic_range_lock<Atomics>::try_lock_all(std::span<const lock_args> wanted,
             for (guard& each : guards.first(count))
                 release(each.node_, over);
     }
-    encode_granted(over);
+    notify_granted(over);
     if (count != wanted.size()) return false;
     for (guard& each : guards)
         each.lock_ = this;
@@ -276,8 +276,8 @@ bool basic_range_lock<Atomics>::cancel(request& waiting) noexcept {
         still_waited = set_.cancel(one, granted, cancelled);
         if (still_waited) unmark(one);
     }
-    encode_granted(granted);
-    tell(cancelled, node::cancelled);
+    notify_granted(granted);
+    notify(cancelled, node::cancelled);
     return still_waited;
 }
 
@@ -292,8 +292,8 @@ std::size_t basic_range_lock<Atomics>::cancel_all(const void* owner) noexcept {
         for (node* one = cancelled.first(); one != nullptr; one = one->next)
             unmark(*one);
     }
-    encode_granted(granted);
-    tell(cancelled, node::cancelled);
+    notify_granted(granted);
+    notify(cancelled, node::cancelled);
     return count;
 }
 
@@ -312,7 +312,7 @@ void basic_range_lock<Atomics>::downgrade(node& held) noexcept {
         bring(held);
         set_.downgrade(held, over);
     }
-    encode_granted(over);
+    notify_granted(over);
 }
 
 template <class Atomics>
@@ -338,7 +338,7 @@ void basic_range_lock<Atomics>::shrink(node& held, const byte_range& kept) noexc
         }
         set_.shrink(held, kept, over);
     }
-    encode_granted(over);
+    notify_granted(over);
 }
 
 template <class Atomics>
@@ -356,7 +356,7 @@ void basic_range_lock<Atomics>::split(node& held, const byte_range& kept, node& 
         }
         set_.split(held, kept, rest, rest_where, over);
     }
-    encode_granted(over);
+    notify_granted(over);
 }
 
 }  // namespace sluice::sync

@@ -4,15 +4,15 @@
 
 namespace sluice::sync {
 
-/// A small mutex for short critical sections that make no system call except for memory: it spins for a
-/// moment, then sleeps.
+/// A small mutex for short critical sections that make no system call except for memory: it spins
+/// for a moment, then sleeps.
 ///
 /// Invariants:
 ///   1. `word_` is `free` unless a thread holds the mutex.
-///   2. While threads sleep, `word_` is `contended`, or a woken thread is about to set it to that: it
-///      acquires the mutex as `contended`, whether others sleep or not.
-/// Thread safety: any thread. Blocks: while another thread holds it. Not fair: decisions that must be
-/// fair are made under it. std-like, for std::lock_guard. Size: four bytes.
+///   2. While threads sleep, `word_` is `contended`, or a woken thread is about to set it to that:
+///      it acquires the mutex as `contended`, whether others sleep or not.
+/// Thread safety: any thread. Blocks: while another thread holds it. Not fair: decisions that must
+/// be fair are made under it. std-like, for std::lock_guard. Size: four bytes.
 template <class Atomics>
 class basic_small_mutex {
 public:

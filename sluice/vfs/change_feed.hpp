@@ -59,9 +59,9 @@ protected:
 };
 
 /// Reports changes by any process, through the server or directly. Monitor. Thread safety: any
-/// thread. co_changed() belongs to the volume's own loop, and tell() follows it, on any thread.
-/// watch(), tell() and the end of a watch are calls of the volume's domain, which may wait for each
-/// other (waits_for_calls::yes).
+/// thread. co_changed() belongs to the volume's own loop, and deliver() follows it, on any thread.
+/// watch(), deliver() and the end of a watch are calls of the volume's domain, which may wait for
+/// each other (waits_for_calls::yes).
 class change_feed {
 public:
     virtual ~change_feed() = default;
@@ -87,7 +87,7 @@ public:
     /// changes, or if the scope is cancelled. One call at a time. Suspends.
     [[nodiscard]] virtual io::task<bool> co_changed() noexcept = 0;
     /// Delivers the changes to the listeners.
-    virtual void tell() noexcept = 0;
+    virtual void deliver() noexcept = 0;
 
     /// Waits for changes and delivers them until its scope is cancelled. For single-threaded
     /// callers.

@@ -9,18 +9,18 @@ io::task<void> change_feed::run() noexcept {
         io::task<bool> waiting = co_changed();
         const bool goes_on = co_await std::move(waiting);
         if (not goes_on) co_return;
-        tell();
+        deliver();
     }
 }
 
 void change_queue::put(item what) {
-    told_next_.push_back(std::move(what));
-    told_next_.back().to->last_item_ = told_ + told_next_.size();
+    queued_.push_back(std::move(what));
+    queued_.back().to->last_item_ = delivered_ + queued_.size();
 }
 
 bool change_queue::is_of_making(const queued_watch& to, std::string_view path) const noexcept {
-    if (to.last_item_ <= told_) return false;  // nothing is queued for it
-    const item& last = told_next_[to.last_item_ - told_ - 1];
+    if (to.last_item_ <= delivered_) return false;  // nothing is queued for it
+    const item& last = queued_[to.last_item_ - delivered_ - 1];
     return not last.is_overflow and not last.is_end and last.what == change_kind::added and last.path == path;
 }
 
@@ -31,15 +31,15 @@ void change_queue::add(queued_watch& to, change_kind what, bool is_directory, st
 }
 
 void change_queue::forget(const queued_watch& gone) noexcept {
-    for (item& each : told_next_)
+    for (item& each : queued_)
         if (each.to == &gone) each.to = nullptr;
 }
 
 void change_queue::deliver_all() noexcept {
-    while (not told_next_.empty()) {
-        const item next = std::move(told_next_.front());
-        told_next_.pop_front();
-        ++told_;
+    while (not queued_.empty()) {
+        const item next = std::move(queued_.front());
+        queued_.pop_front();
+        ++delivered_;
         if (next.to == nullptr) continue;
         change_listener& listener = next.to->listener();
         if (next.is_end) {

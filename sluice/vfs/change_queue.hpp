@@ -30,8 +30,8 @@ private:
 /// safety: its feed locks it.
 class change_queue {
 public:
-    [[nodiscard]] bool empty() const noexcept { return told_next_.empty(); }
-    [[nodiscard]] std::size_t size() const noexcept { return told_next_.size(); }
+    [[nodiscard]] bool empty() const noexcept { return queued_.empty(); }
+    [[nodiscard]] std::size_t size() const noexcept { return queued_.size(); }
     /// Adds a change. Drops a change of attributes that directly follows the creation of the same
     /// name and was not delivered separately: the creator of a file also sets its attributes, which
     /// is not a separate change. Complexity: constant, for any number of watches with queued
@@ -57,8 +57,9 @@ private:
     void put(item what);
     [[nodiscard]] bool is_of_making(const queued_watch& to, std::string_view path) const noexcept;
 
-    std::deque<item> told_next_;
-    std::uint64_t told_ = 0;  // the number of the item delivered last; the next one is the front
+    std::deque<item> queued_;
+    // The number of the item delivered last; the next one is the front.
+    std::uint64_t delivered_ = 0;
 };
 
 }  // namespace sluice::vfs

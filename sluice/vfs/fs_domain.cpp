@@ -118,7 +118,8 @@ void fs_domain::end_offloaded_call() noexcept {
     if (is_inline() or not may_change()) return;
     const auto ended = now();
     if (not judge_.note_offloaded_call(ended - measured.began, ended)) return;
-    is_inline_.store(true, std::memory_order_seq_cst);  // before the check for a concurrent offload_always()
+    // Before the check for a concurrent offload_always().
+    is_inline_.store(true, std::memory_order_seq_cst);
     if (not may_change()) is_inline_.store(false, std::memory_order_seq_cst);
 }
 

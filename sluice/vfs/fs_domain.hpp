@@ -28,8 +28,8 @@ enum class call_policy : std::uint8_t {
     never_inline,      ///< on workers: FUSE, network file systems; `offload = always`
 };
 
-/// Whether a call may wait for another call of its domain, as those of a change feed do. Such a call does not
-/// run on a loop while other calls run on workers: the loop would wait with it.
+/// Whether a call may wait for another call of its domain, as those of a change feed do. Such a
+/// call does not run on a loop while other calls run on workers: the loop would wait with it.
 enum class waits_for_calls : bool { no, yes };
 
 /// By getrusage(2).
@@ -44,16 +44,19 @@ struct fs_domain_options {
     std::uint64_t (*count_sleeps)() noexcept = count_sleeps_of_thread;
 };
 
-/// A failure domain: one mounted file system, or one disk-image engine, which may be slow, or hang, without
-/// the others. A call is blocking file-system work, a plain closure: it touches its arguments, its node and
-/// its volume, nothing else. It runs inline, on the loop that asks for it, or offloaded, on a worker of this
-/// domain and of no other. Workers start when they are needed; the queue is first in, first out.
+/// A failure domain: one mounted file system, or one disk-image engine, which may be slow, or hang,
+/// without the others. A call is blocking file-system work, a plain closure: it touches its
+/// arguments, its node and its volume, nothing else. It runs inline, on the loop that asks for it,
+/// or offloaded, on a worker of this domain and of no other. Workers start when they are needed;
+/// the queue is first in, first out.
 ///
-/// Monitor; `is_inline` is atomic. Thread safety: run() on the loop's thread, everything else on any. The
-/// volumes of the domain hold it, and the loops outlive it. Allocates: in starting a worker.
+/// Monitor; `is_inline` is atomic. Thread safety: run() on the loop's thread, everything
+/// else on any. The volumes of the domain hold it, and the loops outlive it. Allocates:
+/// in starting a worker.
 class fs_domain : public std::enable_shared_from_this<fs_domain> {
 public:
-    /// Allocates: yes. Errors: none; workers that cannot be started show later, or by start_first_worker().
+    /// Allocates: yes. Errors: none; workers that cannot be started show later, or by
+    /// start_first_worker().
     explicit fs_domain(fs_domain_options options);
     fs_domain(const fs_domain&) = delete;
     fs_domain& operator=(const fs_domain&) = delete;
@@ -78,33 +81,35 @@ public:
 
     /// No call runs inline from now on: for the share option `offload = always`.
     void offload_always() noexcept;
-    /// A watchdog has seen an inline call that does not end, and its thread asleep: calls are offloaded from
-    /// now on, until they have proved to be quick again. Does nothing if they are always inline.
+    /// A watchdog has seen an inline call that does not end, and its thread asleep: calls
+    /// are offloaded from now on, until they have proved to be quick again. Does nothing if
+    /// they are always inline.
     void note_blocked_call() noexcept;
 
-    /// `co_await domain.run(loop, [&] { return node->status(); })`: carries out the call where it may run.
-    /// The coroutine, which runs on `loop`, goes on there with what the call returned, which must not be
-    /// void. Inline, it does not suspend. What the call refers to outlives the await, which has no end before
-    /// the call's. Suspends. Allocates: nothing here.
+    /// `co_await domain.run(loop, [&] { return node->status(); })`: carries out the call where it
+    /// may run. The coroutine, which runs on `loop`, goes on there with what the call returned,
+    /// which must not be void. Inline, it does not suspend. What the call refers to outlives the
+    /// await, which has no end before the call's. Suspends. Allocates: nothing here.
     template <std::invocable Call>
     [[nodiscard]] auto run(io::io_multiplexer& loop, Call call,
                            waits_for_calls waits = waits_for_calls::no) noexcept;
 
-    /// The same for a call that is not needed any more once its request is cancelled. Gives a std::optional,
-    /// which is empty if `by` has withdrawn the call before it began, also inline. Removals and closes are
-    /// not to be withdrawn.
+    /// The same for a call that is not needed any more once its request is cancelled. Gives a
+    /// std::optional, which is empty if `by` has withdrawn the call before it began, also inline.
+    /// Removals and closes are not to be withdrawn.
     template <std::invocable Call>
     [[nodiscard]] auto run(io::io_multiplexer& loop, io::call_withdrawal& by, Call call,
                            waits_for_calls waits = waits_for_calls::no) noexcept;
 
-    /// Carries out a call on a worker, inline domain or not: for what may take long. `by` may be null; a call
-    /// that it has withdrawn gives the error ECANCELED. Suspends.
+    /// Carries out a call on a worker, inline domain or not: for what may take long. `by` may be
+    /// null; a call that it has withdrawn gives the error ECANCELED. Suspends.
     template <std::invocable Call>
     [[nodiscard]] auto offload(io::io_multiplexer& loop, io::call_withdrawal* by, Call call) noexcept;
 
-    /// Destroys a node, a listing or a watch, here if calls run inline, and otherwise on a worker; without
-    /// a wait. `needs`, which is released after it on the same thread, is what must exist until then,
-    /// such as its volume. With `offloaded::yes`, for what takes long, always on a worker. Any thread.
+    /// Destroys a node, a listing or a watch, here if calls run inline, and otherwise on a
+    /// worker; without a wait. `needs`, which is released after it on the same thread, is what
+    /// must exist until then, such as its volume. With `offloaded::yes`, for what takes long,
+    /// always on a worker. Any thread.
     /// Allocates: nothing. Blocks: inline, for the file system.
     enum class offloaded : bool { as_calls, yes };
     void discard(std::unique_ptr<discardable> what, std::shared_ptr<const void> needs = {},
@@ -115,7 +120,8 @@ public:
         discard(std::move(what), std::move(needs), is_inline(waits) ? offloaded::as_calls : offloaded::yes);
     }
 
-    /// Starts a worker if there is none. Without one, the first call that finds none runs on the loop.
+    /// Starts a worker if there is none. Without one, the first call that finds
+    /// none runs on the loop.
     /// Errors: EAGAIN.
     [[nodiscard]] result<void> start_first_worker() noexcept { return workers_.start_first_thread(); }
 
@@ -124,13 +130,14 @@ public:
     /// Whether a call is running that must end before the domain and what it uses can be destroyed.
     [[nodiscard]] bool has_stuck_calls() const noexcept { return figures().running != 0; }
 
-    /// Whether the calling thread may call the file system now: on a loop, or in a call. Any thread.
+    /// Whether the calling thread may call the file system now: on a loop, or
+    /// in a call. Any thread.
     [[nodiscard]] bool may_call_here() const noexcept { return is_inline() or of_this_call() != nullptr; }
     /// The domain whose call the calling thread is carrying out; null outside of calls.
     [[nodiscard]] static fs_domain* of_this_call() noexcept;
 
-    /// A call that is made on a loop without run(): the watchdog sees it for as long as this exists. Not
-    /// nested.
+    /// A call that is made on a loop without run(): the watchdog sees it for as long as
+    /// this exists. Not nested.
     class inline_call {
     public:
         explicit inline_call(fs_domain& of) noexcept : of_(of) { of_.begin_inline_call(); }
@@ -190,8 +197,8 @@ private:
     Call call_;
 };
 
-/// The awaiter that fs_domain::run creates: that of the workers, which finds the outcome ready if the call
-/// may run here. May be moved until it is awaited.
+/// The awaiter that fs_domain::run creates: that of the workers, which finds the outcome ready if
+/// the call may run here. May be moved until it is awaited.
 template <class Awaiter>
 class [[nodiscard]] domain_call_awaiter {
 public:

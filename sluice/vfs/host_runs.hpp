@@ -20,7 +20,8 @@ struct host_run {
 /// The location of a range of a file's bytes in a file of the host, in the range's order, truncated
 /// at the file's end.
 struct host_runs {
-    io::file_handle* file = nullptr;  // exists as long as the node's volume; null if there are only zeros
+    // Exists as long as the node's volume; null if there are only zeros.
+    io::file_handle* file = nullptr;
     std::vector<host_run> runs{};
     /// Prevents the reuse of the bytes' place, even if the file changes or is removed, until they
     /// were read or their pages were referenced. It may outlive the volume, on any thread. Null:

@@ -65,7 +65,7 @@ public:
         return behind_->co_flush(by);
     }
     [[nodiscard]] io::file_handle* host_file() noexcept override { return behind_->data()->host_file(); }
-    [[nodiscard]] bool lends() noexcept override { return behind_->data()->lends(); }
+    [[nodiscard]] bool pins_extents() noexcept override { return behind_->data()->pins_extents(); }
     [[nodiscard]] result<host_runs> pin_extents(io::extent_pair range,
                                                 std::size_t runs_max) noexcept override {
         return behind_->data()->pin_extents(range, runs_max);
@@ -220,7 +220,7 @@ public:
     [[nodiscard]] io::task<bool> co_changed() noexcept override {
         return owner_.behind_.changes()->co_changed();
     }
-    void tell() noexcept override { owner_.behind_.changes()->tell(); }
+    void deliver() noexcept override { owner_.behind_.changes()->deliver(); }
 
 private:
     const impersonated_volume& owner_;

@@ -30,17 +30,17 @@ class impersonation : public testing::Test {
 protected:
     void SetUp() override {
         if (::geteuid() != 0) GTEST_SKIP() << "only root may assume another identity";
-        ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
+        ASSERT_EQ(::chmod(scratch.path().c_str(), 0755), 0);
         for (const char* name : {"private", "public"})
-            ASSERT_EQ(::mkdir(folder.path_of(name).c_str(), 0700), 0);
-        folder.write("private/f", "secret");
-        ASSERT_EQ(::chmod(folder.path_of("public").c_str(), 0777), 0);
+            ASSERT_EQ(::mkdir(scratch.path_of(name).c_str(), 0700), 0);
+        scratch.write("private/f", "secret");
+        ASSERT_EQ(::chmod(scratch.path_of("public").c_str(), 0777), 0);
         account = impersonated_volume::create(*behind, {.user_id = somebody, .group_id = somebody}).value();
     }
 
-    io::test_directory folder{"/dev/shm"};
+    io::test_directory scratch{"/dev/shm"};
     std::unique_ptr<io::io_multiplexer> multiplexer = io::make_epoll_multiplexer().value();
-    std::unique_ptr<host_volume> behind = host_volume::open(*multiplexer, folder.path()).value();
+    std::unique_ptr<host_volume> behind = host_volume::open(*multiplexer, scratch.path()).value();
     std::unique_ptr<impersonated_volume> account;
 };
 
@@ -67,16 +67,16 @@ TEST_F(impersonation, new_files_belong_to_the_account) {
 }
 
 TEST_F(impersonation, rights_are_checked_again_when_data_is_opened) {
-    folder.write("readable", "x");
-    ASSERT_EQ(::chmod(folder.path_of("readable").c_str(), 0644), 0);
+    scratch.write("readable", "x");
+    ASSERT_EQ(::chmod(scratch.path_of("readable").c_str(), 0644), 0);
     const auto file = account->find("READABLE", follow_links::yes).value();
     EXPECT_EQ(code(file->data()->open_data({.read = true})), 0);
     EXPECT_EQ(code(file->data()->open_data({.read = true, .write = true})), EACCES);
 }
 
 TEST_F(impersonation, writes_of_the_account_clear_the_set_user_id_bit_of_a_program) {
-    folder.write("public/program", "#!");
-    const std::string program = folder.path_of("public/program");
+    scratch.write("public/program", "#!");
+    const std::string program = scratch.path_of("public/program");
     ASSERT_EQ(::chmod(program.c_str(), 04777), 0);
     const auto mode = [&] {
         struct stat status{};
@@ -109,31 +109,31 @@ TEST_F(impersonation, nodes_listings_and_data_keep_the_account_after_its_volume_
 }
 
 TEST_F(impersonation, names_in_the_index_are_not_revealed_to_an_account_that_may_not_list_them) {
-    ASSERT_EQ(::chmod(folder.path_of("private").c_str(), 0711), 0);
+    ASSERT_EQ(::chmod(scratch.path_of("private").c_str(), 0711), 0);
     ASSERT_EQ(code(behind->find("private/F", follow_links::yes)), 0) << "now the names are known";
     EXPECT_EQ(code(account->find("private/F", follow_links::yes)), ENOENT);
     EXPECT_EQ(code(account->find("private/f", follow_links::yes)), 0) << "an exact lookup is permitted";
-    ASSERT_EQ(::chmod(folder.path_of("private").c_str(), 0755), 0);
+    ASSERT_EQ(::chmod(scratch.path_of("private").c_str(), 0755), 0);
     EXPECT_EQ(code(account->find("private/F", follow_links::yes)), 0);
 }
 
 TEST_F(impersonation, files_can_be_put_into_a_directory_that_may_not_be_listed) {
-    ASSERT_EQ(::chmod(folder.path_of("private").c_str(), 0733), 0);
+    ASSERT_EQ(::chmod(scratch.path_of("private").c_str(), 0733), 0);
     EXPECT_EQ(code(account->create("private/letter", {})), 0);
     EXPECT_EQ(code(account->create("private/letter", {})), EEXIST);
 }
 
 TEST_F(impersonation, a_stream_is_read_and_written_by_accounts_that_may_read_and_write_its_file) {
     if (not behind->features().has_streams) GTEST_SKIP() << "no extended attributes on this file system";
-    folder.write("readable", "x");
-    ASSERT_EQ(::chmod(folder.path_of("readable").c_str(), 0644), 0);
+    scratch.write("readable", "x");
+    ASSERT_EQ(::chmod(scratch.path_of("readable").c_str(), 0644), 0);
     const auto as_root = behind->find("readable", follow_links::yes).value();
     ASSERT_EQ(code(as_root->attached()->open_stream({.name = "s", .create = true})), 0);
     const auto file = account->find("readable", follow_links::yes).value();
     const auto stream = file->attached()->open_stream({.name = "s"}).value();
     EXPECT_EQ(code(stream->data()->open_data({.read = true})), 0);
     EXPECT_EQ(code(stream->data()->open_data({.read = true, .write = true})), EACCES);
-    ASSERT_EQ(::chmod(folder.path_of("readable").c_str(), 0600), 0);
+    ASSERT_EQ(::chmod(scratch.path_of("readable").c_str(), 0600), 0);
     EXPECT_EQ(code(file->attached()->open_stream({.name = "s"}).value()->data()->open_data({.read = true})),
               EACCES);
 }
@@ -161,7 +161,7 @@ protected:
     /// Returns the paths that were reported since the last call.
     std::vector<std::string> news() {
         EXPECT_TRUE(io::sync_wait(*multiplexer, behind->changes()->co_changed()));
-        behind->changes()->tell();
+        behind->changes()->deliver();
         return std::exchange(seen.paths, {});
     }
 
@@ -171,8 +171,8 @@ protected:
 };
 
 TEST_F(watching_account, gets_no_reports_from_directories_it_may_not_list) {
-    folder.write("private/secret", "x");
-    folder.write("public/news", "x");
+    scratch.write("private/secret", "x");
+    scratch.write("public/news", "x");
     const auto told = news();
     EXPECT_THAT(told, Contains("public/news"));
     EXPECT_THAT(told, Not(Contains("private/secret")));
@@ -180,10 +180,10 @@ TEST_F(watching_account, gets_no_reports_from_directories_it_may_not_list) {
 
 TEST_F(watching_account, gets_no_reports_from_a_directory_made_later_that_it_may_not_list) {
     for (const auto& [name, mode] : {std::pair("new", 0700), std::pair("open", 0755)})
-        ASSERT_EQ(::mkdir(folder.path_of(name).c_str(), static_cast<mode_t>(mode)), 0);
+        ASSERT_EQ(::mkdir(scratch.path_of(name).c_str(), static_cast<mode_t>(mode)), 0);
     (void)news();
-    folder.write("new/secret", "x");
-    folder.write("open/news", "x");
+    scratch.write("new/secret", "x");
+    scratch.write("open/news", "x");
     const auto told = news();
     EXPECT_THAT(told, Contains("open/news"));
     EXPECT_THAT(told, Not(Contains("new/secret")));
@@ -191,15 +191,15 @@ TEST_F(watching_account, gets_no_reports_from_a_directory_made_later_that_it_may
 }
 
 TEST_F(watching_account, gets_reports_from_a_directory_while_it_may_list_it) {
-    ASSERT_EQ(::mkdir(folder.path_of("private/below").c_str(), 0755), 0);
-    ASSERT_EQ(::chmod(folder.path_of("private").c_str(), 0755), 0);
+    ASSERT_EQ(::mkdir(scratch.path_of("private/below").c_str(), 0755), 0);
+    ASSERT_EQ(::chmod(scratch.path_of("private").c_str(), 0755), 0);
     EXPECT_THAT(news(), Contains("private/f")) << "its names are new to the account";
-    folder.write("private/below/news", "x");
+    scratch.write("private/below/news", "x");
     EXPECT_THAT(news(), Contains("private/below/news"));
-    ASSERT_EQ(::chmod(folder.path_of("private").c_str(), 0700), 0);
-    folder.write("private/secret", "x");
-    folder.write("private/below/secret", "x");
-    folder.write("public/news", "x");
+    ASSERT_EQ(::chmod(scratch.path_of("private").c_str(), 0700), 0);
+    scratch.write("private/secret", "x");
+    scratch.write("private/below/secret", "x");
+    scratch.write("public/news", "x");
     const auto told = news();
     EXPECT_THAT(told, Contains("public/news"));
     EXPECT_THAT(told, Not(Contains("private/secret")));
@@ -216,17 +216,17 @@ TEST_F(watching_account, updates_each_of_its_watches_after_one_change_of_rights)
                            ->changes()
                            ->watch(*(*of_other)->find("", follow_links::yes).value(), true, of_group)
                            .value();
-    ASSERT_EQ(::chown(folder.path_of("private").c_str(), somebody, 0), 0);
+    ASSERT_EQ(::chown(scratch.path_of("private").c_str(), somebody, 0), 0);
     (void)news();
-    folder.write("private/news", "x");
+    scratch.write("private/news", "x");
     EXPECT_THAT(news(), Contains("private/news"));
     EXPECT_THAT(other.paths, Contains("private/news"));
     EXPECT_THAT(of_group.paths, Not(Contains("private/news"))) << "another account";
-    ASSERT_EQ(::chown(folder.path_of("private").c_str(), 0, 0), 0);
+    ASSERT_EQ(::chown(scratch.path_of("private").c_str(), 0, 0), 0);
     (void)news();
     other.paths.clear();
-    folder.write("private/secret", "x");
-    folder.write("public/news", "x");
+    scratch.write("private/secret", "x");
+    scratch.write("public/news", "x");
     EXPECT_THAT(news(), Not(Contains("private/secret")));
     EXPECT_THAT(other.paths, Contains("public/news"));
     EXPECT_THAT(other.paths, Not(Contains("private/secret")));
@@ -234,10 +234,10 @@ TEST_F(watching_account, updates_each_of_its_watches_after_one_change_of_rights)
 
 TEST_F(watching_account, keeps_its_watch_after_its_volume_is_destroyed) {
     account.reset();
-    ASSERT_EQ(::mkdir(folder.path_of("later").c_str(), 0700), 0);
+    ASSERT_EQ(::mkdir(scratch.path_of("later").c_str(), 0700), 0);
     (void)news();
-    folder.write("later/secret", "x");
-    folder.write("public/news", "x");
+    scratch.write("later/secret", "x");
+    scratch.write("public/news", "x");
     const auto told = news();
     EXPECT_THAT(told, Contains("public/news"));
     EXPECT_THAT(told, Not(Contains("later/secret")));

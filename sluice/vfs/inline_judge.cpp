@@ -15,7 +15,8 @@ void inline_judge::note_time(duration took) noexcept {
 
 bool inline_judge::note_examined(duration took, bool has_slept) noexcept {
     const std::scoped_lock guard(mutex_);
-    if (not is_examining_.load(std::memory_order_relaxed)) return false;  // the examination has just ended
+    // The examination has just ended.
+    if (not is_examining_.load(std::memory_order_relaxed)) return false;
     if (took > slow_call and has_slept) ++sleeping_;
     const bool is_blocked = sleeping_ == sleeping_calls_max;
     if (is_blocked or ++examined_ == examined_calls_max)

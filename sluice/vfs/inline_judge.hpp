@@ -41,8 +41,9 @@ public:
 
     /// Records how long an inline call took, for measure::time.
     void note_time(duration took) noexcept;
-    /// Records how long an inline call took and whether the thread slept, for measure::sleep. Returns whether
-    /// calls must be offloaded from now on: the caller then calls note_offloaded_at().
+    /// Records how long an inline call took and whether the thread slept, for measure::sleep.
+    /// Returns whether calls must be offloaded from now on: the caller then calls
+    /// note_offloaded_at().
     [[nodiscard]] bool note_examined(duration took, bool has_slept) noexcept;
 
     void note_offloaded_at(time_point now) noexcept;

@@ -21,20 +21,20 @@ public:
         : file_(file), attached_(attach(file, loop)) {}
     loop_bound_file(const loop_bound_file&) = delete;
     loop_bound_file& operator=(const loop_bound_file&) = delete;
-    ~loop_bound_file() { (void)lent_.release(); }
+    ~loop_bound_file() { (void)bound_.release(); }
 
     [[nodiscard]] const result<void>& attached() const noexcept { return attached_; }
-    [[nodiscard]] io::file_handle& file() noexcept { return lent_.is_valid() ? lent_ : file_; }
+    [[nodiscard]] io::file_handle& file() noexcept { return bound_.is_valid() ? bound_ : file_; }
 
 private:
     [[nodiscard]] result<void> attach(io::file_handle& file, io::io_multiplexer& loop) noexcept {
         if (file.multiplexer() != nullptr) return {};
-        lent_ = io::file_handle(file.native());
-        return lent_.set_multiplexer(&loop);
+        bound_ = io::file_handle(file.native());
+        return bound_.set_multiplexer(&loop);
     }
 
     io::file_handle& file_;
-    io::file_handle lent_;
+    io::file_handle bound_;
     result<void> attached_;
 };
 

@@ -39,8 +39,10 @@ enum class dos_attributes : std::uint8_t {
 /// The identity of an open file of a server, independent of its name and share. Opens with the same
 /// key share one file. A stream has its file's key and its own number.
 struct file_key {
-    std::uint64_t image = 0;   // 0: a file of the host; otherwise the number of the disk-image engine
-    std::uint64_t volume = 0;  // on the host, the device; copies of an image have the same serial number here
+    std::uint64_t image = 0;   // 0: a file of the host; otherwise the number of
+                               // the disk-image engine
+    std::uint64_t volume = 0;  // on the host, the device; copies of an image have the
+                               // same serial number here
     std::uint64_t file = 0;
     std::uint64_t stream = 0;  // 0: the unnamed stream; otherwise a hash of the folded stream name
 
@@ -55,7 +57,8 @@ using time_point = std::chrono::system_clock::time_point;
 
 struct metadata {
     node_kind kind = node_kind::file;
-    std::uint64_t id = 0;      // stable for the life of the file, across renames; unique in its volume
+    std::uint64_t id = 0;      // stable for the life of the file, across renames;
+                               // unique in its volume
     std::uint64_t volume = 0;  // the id of its file system
     std::uint64_t size_bytes = 0;
     std::uint64_t allocated_bytes = 0;

@@ -38,8 +38,8 @@ using node_ptr = std::unique_ptr<node>;
 /// too.
 class node : public discardable {
 public:
-    /// Returns the domain that the calls of this node and its parts run in: that of the volume, or of the
-    /// file system that is mounted there. Any thread.
+    /// Returns the domain that the calls of this node and its parts run in: that of the volume, or
+    /// of the file system that is mounted there. Any thread.
     [[nodiscard]] fs_domain& domain() const noexcept { return domain_; }
 
     /// Returns the kind of the node. Only node_attached::become_link changes it.
@@ -53,12 +53,13 @@ public:
     /// have comparable locations, for any share they were found through. Two mounts of one
     /// directory have two locations. Allocates, Blocks: as path.
     [[nodiscard]] virtual std::string location() const { return '/' + path(); }
-    /// Returns the name of the stream; empty for other nodes. By value: another open may rename the stream.
+    /// Returns the name of the stream; empty for other nodes. By value: another open
+    /// may rename the stream.
     /// Allocates: the result.
     [[nodiscard]] virtual std::string stream_name() const { return {}; }
 
-    /// Returns times, sizes and attributes. Errors: ENOENT for a stream that is removed. Blocks: for the file
-    /// system.
+    /// Returns times, sizes and attributes. Errors: ENOENT for a stream that is removed. Blocks:
+    /// for the file system.
     [[nodiscard]] virtual result<metadata> status() noexcept = 0;
     /// Changes the fields that `wanted` has values for. Errors: EROFS; EACCES, EPERM; EOPNOTSUPP if
     /// the volume cannot store one. Blocks: for the file system.
@@ -69,13 +70,17 @@ public:
     [[nodiscard]] virtual io::task<result<void>> co_flush(io::call_withdrawal* by = nullptr) noexcept = 0;
 
     /// Returns a part; null if the node does not have it. Every node has names(). The parts of a
-    /// node are fixed when it is found, so any thread may call these at any time. After become_link,
-    /// calls of a part that does not fit the new kind fail. A caller that needs the parts of the new
-    /// kind finds the node again. Lifetime: the node's. Allocates: nothing. Complexity: constant.
+    /// node are fixed when it is found, so any thread may call these at any time. After
+    /// become_link, calls of a part that does not fit the new kind fail. A caller that needs the
+    /// parts of the new kind finds the node again. Lifetime: the node's. Allocates: nothing.
+    /// Complexity: constant.
     /// @{
-    [[nodiscard]] virtual node_data* data() noexcept = 0;          ///< the bytes of a file or a stream
-    [[nodiscard]] virtual node_names* names() noexcept = 0;        ///< rename, link, remove; never null
-    [[nodiscard]] virtual node_attached* attached() noexcept = 0;  ///< streams, EAs, security, link targets
+    /// The bytes of a file or a stream.
+    [[nodiscard]] virtual node_data* data() noexcept = 0;
+    /// Rename, link, remove; never null.
+    [[nodiscard]] virtual node_names* names() noexcept = 0;
+    /// Streams, EAs, security, link targets.
+    [[nodiscard]] virtual node_attached* attached() noexcept = 0;
     [[nodiscard]] virtual node_children* children() noexcept = 0;  ///< the names in a directory
     /// @}
 

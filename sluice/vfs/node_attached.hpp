@@ -31,11 +31,12 @@ struct extended_attribute {
     std::vector<std::byte> value;
 };
 
-/// The properties of a file, directory or link besides its data and its name: a part of a node. A stream
-/// shares the EAs and the security descriptor of its file, but has no streams, and does not become a link.
+/// The properties of a file, directory or link besides its data and its name: a part of a node.
+/// A stream shares the EAs and the security descriptor of its file, but has no streams, and
+/// does not become a link.
 ///
-/// Errors of every call: EOPNOTSUPP if the file system cannot store it; of changes: EROFS, EACCES, EPERM,
-/// ENOSPC.
+/// Errors of every call: EOPNOTSUPP if the file system cannot store it; of changes: EROFS,
+/// EACCES, EPERM, ENOSPC.
 /// Thread safety, Blocks: as node. Allocates: results that have a size.
 class node_attached {
 public:
@@ -47,8 +48,8 @@ public:
 
     /// Returns the named streams, in no order. Complexity: linear in them.
     [[nodiscard]] virtual result<std::vector<stream_info>> streams() noexcept;
-    /// Opens a named stream. Errors: ENOENT if there is none and `create` is false; EEXIST if `create` and
-    /// `exclusive` and there is one; EILSEQ. Allocates: the node.
+    /// Opens a named stream. Errors: ENOENT if there is none and `create` is false; EEXIST if
+    /// `create` and `exclusive` and there is one; EILSEQ. Allocates: the node.
     [[nodiscard]] virtual result<node_ptr> open_stream(const stream_request& wanted) noexcept;
 
     // --- extended attributes and security
@@ -56,13 +57,15 @@ public:
 
     /// Returns the EAs, in no order. Complexity: linear in them.
     [[nodiscard]] virtual result<std::vector<extended_attribute>> extended_attributes() noexcept = 0;
-    /// Stores an EA; an empty value removes it. Names are compared without case, kept as first given.
+    /// Stores an EA; an empty value removes it. Names are compared without case,
+    /// kept as first given.
     [[nodiscard]] virtual result<void> set_extended_attribute(std::string_view name,
                                                               std::span<const std::byte> value) noexcept = 0;
 
     /// Returns the stored security descriptor, self-relative, as it was given; empty if none was.
     [[nodiscard]] virtual result<std::vector<std::byte>> security() noexcept = 0;
-    /// Returns the same, for a caller that has just asked for the status: fewer calls of the file system.
+    /// Returns the same, for a caller that has just asked for the status: fewer
+    /// calls of the file system.
     [[nodiscard]] virtual result<std::vector<std::byte>> security_as_of(const metadata& /*status*/) noexcept {
         return security();
     }
@@ -72,11 +75,13 @@ public:
     // --- symbolic links; by default a node is none and cannot become one: EINVAL, EOPNOTSUPP
     // ------------------------------------------------------
 
-    /// Returns where a symbolic link leads, as it is written there. Errors: EINVAL for anything else.
+    /// Returns where a symbolic link leads, as it is written there. Errors:
+    /// EINVAL for anything else.
     [[nodiscard]] virtual result<std::string> read_link() noexcept;
-    /// Turns an empty file or directory that only this holds into a symbolic link with its name, and back,
-    /// with an empty `target`. It is another file then, and its data is not open any more. Errors: ENOTEMPTY;
-    /// EMLINK if the file has other names, by which it would still be found; EINVAL; as create for the link.
+    /// Turns an empty file or directory that only this holds into a symbolic link with its name,
+    /// and back, with an empty `target`. It is another file then, and its data is not open any
+    /// more. Errors: ENOTEMPTY; EMLINK if the file has other names, by which it would still be
+    /// found; EINVAL; as create for the link.
     [[nodiscard]] virtual result<void> become_link(std::string_view target) noexcept;
 
 protected:

@@ -13,7 +13,8 @@ namespace sluice::vfs {
 struct listed_name {
     std::string_view name;
     metadata status;
-    bool leads_nowhere = false;  // a symbolic link with a missing or outside target; `status` is the link's
+    // A symbolic link with a missing or outside target; `status` is the link's.
+    bool leads_nowhere = false;
 };
 
 /// The names of a directory, one after the other, without `.` and `..`. A name that is in the
@@ -30,16 +31,16 @@ protected:
     directory_listing() = default;
 };
 
-/// The names in a directory: a part of a node. The volume looks up and creates single names (volume::find,
-/// volume::create_in), because it alone compares names.
+/// The names in a directory: a part of a node. The volume looks up and creates single names
+/// (volume::find, volume::create_in), because it alone compares names.
 /// Thread safety, Blocks: as node.
 class node_children {
 public:
     node_children(const node_children&) = delete;
     node_children& operator=(const node_children&) = delete;
 
-    /// Begins a listing. Errors: ENOTDIR if the node is no longer a directory; EACCES. Allocates: the
-    /// listing.
+    /// Begins a listing. Errors: ENOTDIR if the node is no longer a directory; EACCES.
+    /// Allocates: the listing.
     [[nodiscard]] virtual result<std::unique_ptr<directory_listing>> list() noexcept = 0;
 
 protected:

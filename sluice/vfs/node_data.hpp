@@ -19,8 +19,9 @@ struct data_access {
 
 /// The data of a file or a stream: a part of a node. Offsets and lengths are in bytes.
 ///
-/// Transfers and changes fail with EBADF before open_data has granted the access they need. `by`, which may
-/// be null, can withdraw a transfer that still waits for a worker. The transfer then fails with ECANCELED.
+/// Transfers and changes fail with EBADF before open_data has granted the access they need. `by`,
+/// which may be null, can withdraw a transfer that still waits for a worker. The transfer then
+/// fails with ECANCELED.
 /// Thread safety, Blocks: as node.
 class node_data {
 public:
@@ -50,7 +51,7 @@ public:
     /// images) or it is not open. Allocates, Blocks: nothing. Lifetime: the node's.
     [[nodiscard]] virtual io::file_handle* host_file() noexcept { return nullptr; }
     /// Returns whether pin_extents() may succeed: the data are stored in a file of the host.
-    [[nodiscard]] virtual bool lends() noexcept { return host_file() != nullptr; }
+    [[nodiscard]] virtual bool pins_extents() noexcept { return host_file() != nullptr; }
     /// Returns the location of a range in that file, for transfers that bypass the node. They may
     /// see concurrent writes. Errors: EOPNOTSUPP without such a file; E2BIG if it consists of more
     /// than `runs_max` runs; EAGAIN if it would have to wait. Allocates: the result. Complexity:

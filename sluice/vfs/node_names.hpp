@@ -14,8 +14,8 @@ enum class when_taken : std::uint8_t {
     replace,  ///< a file replaces a file; the old one exists as long as it is open
 };
 
-/// The name of a file, directory, link or stream: a part of a node. Errors of every call: EROFS; EACCES,
-/// EPERM; EBUSY for the root.
+/// The name of a file, directory, link or stream: a part of a node. Errors of every call: EROFS;
+/// EACCES, EPERM; EBUSY for the root.
 /// Thread safety, Blocks: as node.
 class node_names {
 public:
@@ -45,14 +45,15 @@ inline result<void> node_names::link(std::string_view /*path*/, when_taken /*tak
     return failure({EOPNOTSUPP, "link"});
 }
 
-/// Returns the name part of a node. Errors: EOPNOTSUPP if it has none. Allocates, Blocks: nothing. Any
-/// thread.
+/// Returns the name part of a node. Errors: EOPNOTSUPP if it has none. Allocates, Blocks:
+/// nothing. Any thread.
 [[nodiscard]] inline result<node_names*> names_of(node& of) noexcept {
     if (node_names* const part = of.names(); part != nullptr) return part;
     return failure({EOPNOTSUPP, "change a name"});
 }
 
-/// Removes the name of a node, as node_names::remove. Errors: also as names_of. Blocks: for the file system.
+/// Removes the name of a node, as node_names::remove. Errors: also as names_of. Blocks:
+/// for the file system.
 [[nodiscard]] inline result<void> remove(node& of) noexcept {
     const auto part = names_of(of);
     return part ? (*part)->remove() : result<void>(failure(part.error()));

@@ -8,11 +8,11 @@ namespace {
 class host_under_test final : public tested_volume {
 public:
     host_under_test(io::io_multiplexer& multiplexer, const std::string& parent)
-        : folder_(parent), opened_(host_volume::open(multiplexer, folder_.path()).value()) {}
+        : directory_(parent), opened_(host_volume::open(multiplexer, directory_.path()).value()) {}
     [[nodiscard]] volume& tested() noexcept override { return *opened_; }
 
 private:
-    io::test_directory folder_;
+    io::test_directory directory_;
     std::unique_ptr<host_volume> opened_;
 };
 

@@ -184,8 +184,8 @@ INSTANTIATE_TEST_SUITE_P(seed, volume_model, testing::Range<std::uint64_t>(1, 9)
 
 TEST_P(volume_model, a_directory_of_the_host_behaves_like_the_model) {
     const auto multiplexer = io::make_epoll_multiplexer().value();
-    const io::test_directory folder("/dev/shm");
-    const auto host = host_volume::open(*multiplexer, folder.path()).value();
+    const io::test_directory directory("/dev/shm");
+    const auto host = host_volume::open(*multiplexer, directory.path()).value();
     const system_clock_source clock;
     memory_volume model(*multiplexer, clock);
     actor on_host(*multiplexer, *host);

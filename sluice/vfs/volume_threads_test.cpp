@@ -195,7 +195,7 @@ TEST_P(volumes_by_threads, watches_begin_and_end_on_any_thread_while_changes_are
     });
     while (not is_done or kept.told < threads * rounds) {
         if (not io::sync_wait(*multiplexer_, on().changes()->co_changed())) break;
-        on().changes()->tell();
+        on().changes()->deliver();
     }
     others.join();
     EXPECT_EQ(problems, 0);

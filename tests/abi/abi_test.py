@@ -56,19 +56,19 @@ class Changes(unittest.TestCase):
     maxDiff = None
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
         self.before = self.description("before")
 
     def description(self, name, header=HEADER, code=CODE):
-        folder = self.folder / name
-        (folder / "sluice" / "base").mkdir(parents=True)
-        (folder / "sluice" / "base" / "shape.hpp").write_text(header)
-        (folder / "shape.cpp").write_text(code)
-        abi.run(COMPILER, "-std=c++23", "-g", "-fPIC", "-shared", f"-I{folder}", "-o", folder / "shape.so",
-                folder / "shape.cpp")
-        return abi.described(folder / "shape.so", folder / "sluice", folder / "shape.xml")
+        directory = self.directory / name
+        (directory / "sluice" / "base").mkdir(parents=True)
+        (directory / "sluice" / "base" / "shape.hpp").write_text(header)
+        (directory / "shape.cpp").write_text(code)
+        abi.run(COMPILER, "-std=c++23", "-g", "-fPIC", "-shared", f"-I{directory}", "-o", directory / "shape.so",
+                directory / "shape.cpp")
+        return abi.described(directory / "shape.so", directory / "sluice", directory / "shape.xml")
 
     def verdict(self, before, after):
         header, code = HEADER.replace(before, after), CODE.replace(before, after)
@@ -166,19 +166,19 @@ class Library(unittest.TestCase):
 
 class Headers(unittest.TestCase):
     def test_no_installed_header_includes_liburing_or_openssl(self):
-        with tempfile.TemporaryDirectory() as folder:
-            folder = pathlib.Path(folder)
-            abi.run("cmake", "--install", BUILD, "--component", "headers", "--prefix", folder)
-            include = folder / "include"
+        with tempfile.TemporaryDirectory() as directory:
+            directory = pathlib.Path(directory)
+            abi.run("cmake", "--install", BUILD, "--component", "headers", "--prefix", directory)
+            include = directory / "include"
             # An include of these fails, wherever the compiler would have found the real ones.
-            poison = folder / "poison"
+            poison = directory / "poison"
             for name in ("liburing.h", "liburing/io_uring.h", *openssl_headers()):
                 (poison / name).parent.mkdir(parents=True, exist_ok=True)
                 (poison / name).write_text(f'#error "an installed header includes {name}"\n')
             headers = sorted(str(path.relative_to(include)) for path in include.rglob("*.hpp"))
             self.assertIn("sluice/io/uring/uring_multiplexer.hpp", headers)
             has_asio = (pathlib.Path("/usr/include/asio.hpp")).exists()
-            source = folder / "all.cpp"
+            source = directory / "all.cpp"
             source.write_text("".join(f'#include "{name}"\n' for name in headers
                                       if has_asio or not name.startswith("sluice/io/asio")))
             abi.run(COMPILER, "-std=c++23", "-DASIO_STANDALONE", "-DASIO_HAS_CO_AWAIT", "-fsyntax-only", f"-I{poison}", f"-I{include}", source)

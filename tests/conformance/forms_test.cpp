@@ -276,8 +276,8 @@ TEST_P(barriers, do_not_begin_without_time_if_they_would_wait) {
 class mapped_files : public on_every_back_end {
 protected:
     void SetUp() override {
-        const auto folder = path_handle::open({}, "/tmp").value();
-        auto file = file_handle::temp_inode(folder).value();
+        const auto directory = path_handle::open({}, "/tmp").value();
+        auto file = file_handle::temp_inode(directory).value();
         ASSERT_TRUE(file.write(io_request<const_bytes_type>{pattern(10'000), 0}).has_value());
         mapped_ = mapped_file_handle::map(std::move(file), 20'000).value();
         attach(mapped_);

@@ -167,9 +167,9 @@ stream_ends open_stream(medium kind) {
 }
 
 io_handle open_file(place where, bool append_only) {
-    const std::string folder = where == place::memory ? "/dev/shm" : testing::TempDir();
+    const std::string directory = where == place::memory ? "/dev/shm" : testing::TempDir();
     const int flags = O_TMPFILE | O_RDWR | O_CLOEXEC | (append_only ? O_APPEND : 0);
-    return io_handle(native_handle{.descriptor = checked(::open(folder.c_str(), flags, 0600), "open"),
+    return io_handle(native_handle{.descriptor = checked(::open(directory.c_str(), flags, 0600), "open"),
                                    .kind = handle_kind::file,
                                    .readable = true,
                                    .writable = true,

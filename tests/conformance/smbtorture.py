@@ -94,14 +94,14 @@ def parse_subunit(suite, text):
 
 def run_suite(suite, options):
     """Runs one suite, or one test of it (lock.valid-request), against a new server and directory."""
-    with tempfile.TemporaryDirectory(prefix="sluice-smbtorture-", dir=options.scratch) as folder:
+    with tempfile.TemporaryDirectory(prefix="sluice-smbtorture-", dir=options.scratch) as directory:
         began = time.monotonic()
         fault, text, status = "", "", 0
         try:
             name = suite.split(".")[0]
             arguments, _ = SIGNING["required" if name == REQUIRES_SIGNING else options.signing]
             arguments = arguments + SERVER_OPTIONS.get(name, [])
-            with served.Server(options.program, folder, options.multiplexer, arguments) as server:
+            with served.Server(options.program, directory, options.multiplexer, arguments) as server:
                 text, status = run_smbtorture(suite, server, options)
         except served.ServerFault as wrong:
             fault = str(wrong)

@@ -21,7 +21,8 @@ inline std::string name_of_setting(const testing::TestParamInfo<listener_setting
 class with_listener : public testing::TestWithParam<listener_setting>, protected with_multiplexer {
 protected:
     with_listener() : with_multiplexer(std::get<0>(GetParam())) {
-        // In the abstract name space, which leaves no file behind; each process and test has its own name.
+        // In the abstract name space, which leaves no file behind; each process and
+        // test has its own name.
         static int counter = 0;
         const std::string name =
             std::string(1, '\0') + "sluice-" + std::to_string(::getpid()) + "-" + std::to_string(++counter);

@@ -7,8 +7,8 @@
 #include "sluice/io/task/scope_tree.hpp"
 #include "tests/interleave/simulated_engine.hpp"
 
-// with_deadline(): the work ends on one thread while the deadline passes on another, in every order with few
-// preemptions. The functions are those of with_deadline.cpp.
+// with_deadline(): the work ends on one thread while the deadline passes on another, in every order
+// with few preemptions. The functions are those of with_deadline.cpp.
 
 namespace sluice::interleave {
 namespace {
@@ -17,8 +17,8 @@ namespace {
 enum class fault : unsigned char {
     none,
     does_not_stop,      // the coroutine continues without waiting for the alarm
-    stops_unseen,       // the alarm resumes only a waiter that it saw before it signalled that it is
-                        // done
+    stops_unseen,       // the alarm resumes only a waiter that it saw before it
+                        // signalled that it is done
     destroys_early,     // the frame is destroyed before the coroutine is resumed
     cancels_after_done  // the alarm cancels the scope after its done signal
 };

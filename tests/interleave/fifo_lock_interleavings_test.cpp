@@ -20,7 +20,8 @@ using event = smb::server::event<nt_status>;
     return *one;
 }
 
-// Requests that hold the lock for one step. The methods of the lock are steps: a mutex makes each atomic.
+// Requests that hold the lock for one step. The methods of the lock are steps: a
+// mutex makes each atomic.
 class requests_of_lock final : public scenario {
 public:
     enum class kind : unsigned char { exclusive, shared, none };

@@ -49,8 +49,9 @@ struct plan {
     bool is_attacked = false;      // exclusion is not judged, and EBADMSG is expected
     bool opens_in_time = false;    // while others take steps; otherwise all have opened it before
     std::chrono::nanoseconds passes_at_most = std::chrono::hours(1);  // limit on the elapsed time
-    std::uint64_t has_room_for = ~std::uint64_t{0};                   // bytes, until the others have ended
-    std::function<void(simulated_kernel&)> prepare = {};              // before the first step
+    // Bytes, until the others have ended.
+    std::uint64_t has_room_for = ~std::uint64_t{0};
+    std::function<void(simulated_kernel&)> prepare = {};  // before the first step
     /// Inspects the file at each request and each grant. Returns the problem, or null.
     std::function<const char*(const std::byte* file, std::size_t bytes)> inspect = {};
 };

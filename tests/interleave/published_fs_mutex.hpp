@@ -19,13 +19,15 @@ namespace sluice::interleave {
 
 enum class fault {
     none,
-    guard_is_lost,        // 1: releasing the lock for opening also releases the one that marks the file
-                          // as used
-    unlock_rereads,       // 2: the search for the first live record ends only at the end of the file
+    guard_is_lost,        // 1: releasing the lock for opening also releases the one that
+                          // marks the file as used
+    unlock_rereads,       // 2: the search for the first live record ends only
+                          // at the end of the file
     own_lock_is_dropped,  // 3: as soon as it is granted, so that waiters do not sleep
     dead_are_not_found,   // 4: a record without its owner continues to conflict
     deadline_is_refused,  // 5: "operation not supported"
-    no_hashes,            // 6: the first record after the former end of the file is taken for its own
+    no_hashes,            // 6: the first record after the former end of the file
+                          // is taken for its own
     flag_is_toggled,      // 9: the append flag, on a descriptor that another thread uses to erase
     file_stays,           // 10
     header_goes_back,     // 11: several processes write it at once

@@ -16,8 +16,8 @@ namespace sluice::interleave {
 
 enum class defect {
     none,
-    mark_stays_in_pointer,    // a removed node is passed with its mark: its predecessor is treated as
-                              // removed, too
+    mark_stays_in_pointer,    // a removed node is passed with its mark: its predecessor is
+                              // treated as removed, too
     stops_before_what_left,   // a marked node is neither unlinked nor ignored if it begins at the
                               // start of the new range
     walks_past_its_aim,       // after an unlink, the search continues past its target

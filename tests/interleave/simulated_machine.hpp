@@ -96,7 +96,7 @@ struct file {
 };
 
 struct description {
-    enum class kind : unsigned char { closed, file, folder, text };
+    enum class kind : unsigned char { closed, file, directory, text };
     kind what = kind::closed;
     unsigned process = 0;
     bool appends = false;

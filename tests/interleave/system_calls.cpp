@@ -101,10 +101,10 @@ struct system_calls {
             return opened;
         }
         if ((flags & O_DIRECTORY) == 0) return open_file(path, flags);
-        description folder;
-        folder.what = kind::folder;
-        folder.process = static_cast<unsigned>(caller());
-        return all().open(std::move(folder));
+        description directory;
+        directory.what = kind::directory;
+        directory.process = static_cast<unsigned>(caller());
+        return all().open(std::move(directory));
     }
 
     static off_t seek(description& of, off_t by, int from) {
@@ -282,7 +282,7 @@ struct system_calls {
     static int describe(const description& open, std::string_view name, struct statx& status) {
         step();
         std::size_t number = open.file_number;
-        if (open.what == kind::folder) {
+        if (open.what == kind::directory) {
             const auto found = find_name(name);
             if (found == all().files.end()) return fail(ENOENT);
             number = static_cast<std::size_t>(found - all().files.begin());
@@ -324,8 +324,8 @@ int __wrap_open(const char* path, int flags, mode_t permissions) {
     return system_calls::open(path, flags);
 }
 SLUICE_REAL(int, openat, int, const char*, int, ...);
-int __wrap_openat(int folder, const char* path, int flags, mode_t permissions) {
-    if (not system_calls::enter()) return __real_openat(folder, path, flags, permissions);
+int __wrap_openat(int directory, const char* path, int flags, mode_t permissions) {
+    if (not system_calls::enter()) return __real_openat(directory, path, flags, permissions);
     return system_calls::open(path, flags);
 }
 SLUICE_REAL(int, close, int);
@@ -395,9 +395,9 @@ int __wrap_stat(const char* path, struct stat* status) {
     return 0;
 }
 SLUICE_REAL(int, statx, int, const char*, int, unsigned, struct statx*);
-int __wrap_statx(int folder, const char* path, int flags, unsigned mask, struct statx* status) {
-    auto* const open = system_calls::enter(folder);
-    if (open == nullptr) return __real_statx(folder, path, flags, mask, status);
+int __wrap_statx(int directory, const char* path, int flags, unsigned mask, struct statx* status) {
+    auto* const open = system_calls::enter(directory);
+    if (open == nullptr) return __real_statx(directory, path, flags, mask, status);
     return system_calls::describe(*open, path, *status);
 }
 SLUICE_REAL(ssize_t, readlink, const char*, char*, size_t);
@@ -406,20 +406,20 @@ ssize_t __wrap_readlink(const char* path, char* to, size_t room) {
     return system_calls::read_link(path, to, room);
 }
 SLUICE_REAL(int, unlinkat, int, const char*, int);
-int __wrap_unlinkat(int folder, const char* name, int flags) {
-    if (system_calls::enter(folder) == nullptr) return __real_unlinkat(folder, name, flags);
+int __wrap_unlinkat(int directory, const char* name, int flags) {
+    if (system_calls::enter(directory) == nullptr) return __real_unlinkat(directory, name, flags);
     return system_calls::unlink(name);
 }
 SLUICE_REAL(int, mkdirat, int, const char*, mode_t);
-int __wrap_mkdirat(int folder, const char* name, mode_t permissions) {
-    if (not system_calls::enter()) return __real_mkdirat(folder, name, permissions);
+int __wrap_mkdirat(int directory, const char* name, mode_t permissions) {
+    if (not system_calls::enter()) return __real_mkdirat(directory, name, permissions);
     step();
     return 0;  // there is one directory, and only its files matter
 }
 // The simulation has one user, and a directory that no other user can write to.
 SLUICE_REAL(int, fstatat, int, const char*, struct stat*, int);
-int __wrap_fstatat(int folder, const char* path, struct stat* status, int flags) {
-    if (not system_calls::enter()) return __real_fstatat(folder, path, status, flags);
+int __wrap_fstatat(int directory, const char* path, struct stat* status, int flags) {
+    if (not system_calls::enter()) return __real_fstatat(directory, path, status, flags);
     *status = {};
     status->st_mode = S_IFDIR | 0755;
     return 0;

@@ -6,8 +6,8 @@
 #include "sluice/io/task/child_count.hpp"
 #include "tests/interleave/simulated_engine.hpp"
 
-// A task group whose children end on several threads while a task joins it, and destroys it when the join is
-// over, in every order with few preemptions. The functions are those of task_group.cpp.
+// A task group whose children end on several threads while a task joins it, and destroys it when
+// the join is over, in every order with few preemptions. The functions are those of task_group.cpp.
 
 namespace sluice::interleave {
 namespace {

@@ -61,11 +61,11 @@ class Client:
         for name, options in WAYS.items():
             with self.subTest(way=name):
                 self.do("put", "-r", *options, "tree", self.url("copy"))
-                self.assert_same_tree(self.local / "tree", self.folder / "copy")
+                self.assert_same_tree(self.local / "tree", self.directory / "copy")
                 self.do("get", "-r", *options, self.url("copy"), "back")
                 self.assert_same_tree(self.local / "tree", self.local / "back")
                 self.do("rm", "-r", *options, self.url("copy"))
-                self.assertEqual(list(self.folder.iterdir()), [])
+                self.assertEqual(list(self.directory.iterdir()), [])
                 shutil.rmtree(self.local / "back")
 
     def test_a_large_file_is_compared_and_keeps_its_time(self):
@@ -73,8 +73,8 @@ class Client:
         (self.local / "large").write_bytes(data)
         os.utime(self.local / "large", ns=(10**18, 10**18 + 123456700))
         self.do("put", "--checksum", "large", self.url())
-        self.assertTrue((self.folder / "large").read_bytes() == data)
-        self.assertEqual((self.folder / "large").stat().st_mtime_ns, 10**18 + 123456700)
+        self.assertTrue((self.directory / "large").read_bytes() == data)
+        self.assertEqual((self.directory / "large").stat().st_mtime_ns, 10**18 + 123456700)
         self.do("get", "--checksum", self.url("large"), "again")
         self.assertTrue((self.local / "again").read_bytes() == data)
         self.assertEqual((self.local / "again").stat().st_mtime_ns, 10**18 + 123456700)
@@ -86,14 +86,14 @@ class Client:
         for name in names:
             (self.local / "odd" / name).write_text(name)
         self.do("put", "-r", "odd", self.url("odd"))
-        self.assertEqual(sorted(os.listdir(self.folder / "odd")), sorted(names))
+        self.assertEqual(sorted(os.listdir(self.directory / "odd")), sorted(names))
         self.do("get", "-r", self.url("odd"), "back")
         self.assert_same_tree(self.local / "odd", self.local / "back")
 
     def test_a_directory_is_listed_with_sizes_and_times(self):
-        (self.folder / "f").write_bytes(b"x" * 1234)
-        (self.folder / "d").mkdir()
-        os.utime(self.folder / "f", (10**9, 10**9))
+        (self.directory / "f").write_bytes(b"x" * 1234)
+        (self.directory / "d").mkdir()
+        os.utime(self.directory / "f", (10**9, 10**9))
         self.assertEqual(self.do("ls", self.url()), b"d/\nf\n")
         line = self.do("ls", "-l", self.url("f")).decode().split()
         self.assertEqual((line[1], line[2][:4], line[-1]), ("1234", "2001", "f"))
@@ -104,7 +104,7 @@ class Client:
         self.assertIn("exists", self.refuse("mkdir", self.url("a/b")))
         self.assertIn("use -r", self.refuse("rm", self.url("a")))
         self.do("rm", "-r", self.url("a"))
-        self.assertFalse((self.folder / "a").exists())
+        self.assertFalse((self.directory / "a").exists())
 
     def test_errors_name_the_path_and_the_remedy(self):
         said = self.refuse("get", self.url("no/such"))
@@ -116,7 +116,7 @@ class Client:
         self.assertIn("--password-file", self.refuse("ls", "smb://me:secret@127.0.0.1/share"))
 
     def test_a_copy_replaces_only_regular_files(self):
-        (self.folder / "small").write_bytes(b"hello")
+        (self.directory / "small").write_bytes(b"hello")
         os.mkfifo(self.local / "pipe")
         said = self.refuse("get", self.url("small"), "pipe")
         self.assertIn("pipe: not a regular file", said)
@@ -129,8 +129,8 @@ class Client:
         done = self.run_client("ls", "--password-file", "secret", self.url(), password=None)
         self.assertEqual((done.returncode, done.stderr), (0, b""))
 
-    def partial_files(self, folder):
-        return [path for path in folder.iterdir() if path.name.startswith(".sluice-")]
+    def partial_files(self, directory):
+        return [path for path in directory.iterdir() if path.name.startswith(".sluice-")]
 
     def operands_through(self, between, arguments):
         """Returns operands with URLs of a relay instead of "@path"."""
@@ -166,19 +166,19 @@ class Client:
             self.skipTest("the file system has no extended attributes")
 
     def test_an_unrelated_file_named_part_is_not_changed(self):
-        for folder in (self.folder, self.local):
-            (folder / "x").write_bytes(b"x" * 100_000)
-            (folder / "x.part").write_text("unrelated")
+        for directory in (self.directory, self.local):
+            (directory / "x").write_bytes(b"x" * 100_000)
+            (directory / "x.part").write_text("unrelated")
         self.do("get", self.url("x"), "x")
         self.do("put", "x", self.url("x"))
-        for folder in (self.folder, self.local):
-            self.assertEqual((folder / "x.part").read_text(), "unrelated")
-            self.assertEqual(sorted(os.listdir(folder)), ["x", "x.part"])
+        for directory in (self.directory, self.local):
+            self.assertEqual((directory / "x.part").read_text(), "unrelated")
+            self.assertEqual(sorted(os.listdir(directory)), ["x", "x.part"])
 
     def test_an_interrupted_get_lacks_the_final_name_and_is_resumed(self):
         self.requires_attributes()
         data = os.urandom(100 << 20)
-        (self.folder / "large").write_bytes(data)
+        (self.directory / "large").write_bytes(data)
         self.interrupt("get", relay.READ, "@large")
         self.assertFalse((self.local / "large").exists())
         part, = self.partial_files(self.local)
@@ -194,7 +194,7 @@ class Client:
 
     def test_an_interrupted_get_starts_over_if_the_end_of_the_partial_file_differs(self):
         data = os.urandom(100 << 20)
-        (self.folder / "large").write_bytes(data)
+        (self.directory / "large").write_bytes(data)
         self.interrupt("get", relay.READ, "@large")
         part, = self.partial_files(self.local)
         with part.open("r+b") as file:
@@ -207,11 +207,11 @@ class Client:
 
     def test_an_interrupted_get_of_an_older_version_starts_over(self):
         size = 100 << 20
-        (self.folder / "large").write_bytes(b"A" * size)
-        os.utime(self.folder / "large", (10**9, 10**9))
+        (self.directory / "large").write_bytes(b"A" * size)
+        os.utime(self.directory / "large", (10**9, 10**9))
         self.interrupt("get", relay.READ, "@large")
-        (self.folder / "large").write_bytes(b"B" * size)
-        os.utime(self.folder / "large", (10**9, 10**9))  # the same size and write time
+        (self.directory / "large").write_bytes(b"B" * size)
+        os.utime(self.directory / "large", (10**9, 10**9))  # the same size and write time
         self.do("get", "--resume", self.url("large"))
         self.assertTrue((self.local / "large").read_bytes() == b"B" * size)
 
@@ -220,26 +220,26 @@ class Client:
         data = os.urandom(100 << 20)
         (self.local / "large").write_bytes(data)
         self.interrupt("put", relay.WRITE, "large", "@large")
-        self.assertFalse((self.folder / "large").exists())
-        part, = self.partial_files(self.folder)
+        self.assertFalse((self.directory / "large").exists())
+        part, = self.partial_files(self.directory)
         with part.open("r+b") as file:
             file.write(bytes([data[0] ^ 1]))
         resumed = self.run_client("put", "--resume", "large", self.url("large"))
         self.assertEqual(resumed.returncode, 0, resumed.stderr)
-        got = (self.folder / "large").read_bytes()
+        got = (self.directory / "large").read_bytes()
         self.assertTrue(got[1:] == data[1:])
         self.assertNotEqual(got[0], data[0], "the copy started over")
-        self.assertEqual(self.partial_files(self.folder), [])
+        self.assertEqual(self.partial_files(self.directory), [])
 
     def test_the_next_copy_removes_the_partial_files_of_a_killed_client(self):
         self.requires_attributes()
-        for folder in (self.local, self.folder):
-            (folder / "tree").mkdir()
+        for directory in (self.local, self.directory):
+            (directory / "tree").mkdir()
             for number in range(6):
-                (folder / "tree" / str(number)).write_bytes(bytes([number]) * 900_000)
+                (directory / "tree" / str(number)).write_bytes(bytes([number]) * 900_000)
         self.do("mkdir", self.url("copy"))
         (self.local / "copy").mkdir()
-        cases = {"put": (relay.WRITE, self.folder / "copy" / "tree", ("-r", "tree"), "@copy"),
+        cases = {"put": (relay.WRITE, self.directory / "copy" / "tree", ("-r", "tree"), "@copy"),
                  "get": (relay.READ, self.local / "copy" / "tree", ("-r", "@tree"), "copy")}
         for command, (request, target, source, to) in cases.items():
             with self.subTest(command=command):
@@ -252,11 +252,11 @@ class Client:
 
     def test_partial_files_in_a_tree_are_skipped_and_reported(self):
         name = f".sluice-{'0123456789abcdef' * 2}.part"
-        for folder in (self.local, self.folder):
-            (folder / "d").mkdir()
-            (folder / "d" / name).write_text("part")
-            (folder / "d" / f"{name}.txt").write_text("complete")
-        for command, operands, copied in (("put", ("d", self.url("copy")), self.folder / "copy"),
+        for directory in (self.local, self.directory):
+            (directory / "d").mkdir()
+            (directory / "d" / name).write_text("part")
+            (directory / "d" / f"{name}.txt").write_text("complete")
+        for command, operands, copied in (("put", ("d", self.url("copy")), self.directory / "copy"),
                                           ("get", (self.url("d"), "copy"), self.local / "copy")):
             with self.subTest(command=command):
                 done = self.run_client(command, "-r", *operands)
@@ -273,25 +273,25 @@ class Client:
         os.utime(self.local / "large", (10**9, 10**9))
         resumed = self.run_client("put", "--resume", "large", self.url("large"))
         self.assertEqual(resumed.returncode, 0, resumed.stderr)
-        self.assertTrue((self.folder / "large").read_bytes() == b"B" * size)
-        self.assertEqual(self.partial_files(self.folder), [])
+        self.assertTrue((self.directory / "large").read_bytes() == b"B" * size)
+        self.assertEqual(self.partial_files(self.directory), [])
 
     def test_a_file_that_took_the_name_of_a_partial_file_is_not_changed(self):
         size = 100 << 20
-        for command, request, folder in (("get", relay.READ, self.local), ("put", relay.WRITE, self.folder)):
+        for command, request, directory in (("get", relay.READ, self.local), ("put", relay.WRITE, self.directory)):
             with self.subTest(command=command):
-                (self.folder / "large").write_bytes(b"A" * size)
+                (self.directory / "large").write_bytes(b"A" * size)
                 (self.local / "large").write_bytes(b"A" * size)
                 operands = ("large", "@large") if command == "put" else ("@large", "large")
-                (folder / "large").unlink()
+                (directory / "large").unlink()
                 self.interrupt(command, request, *operands)
-                part, = self.partial_files(folder)
+                part, = self.partial_files(directory)
                 part.unlink()
                 part.mkdir()
                 (part / "kept").write_text("kept")
                 urls = [self.url(each[1:]) if each.startswith("@") else each for each in operands]
                 self.do(command, "--resume", *urls)
-                self.assertTrue((folder / "large").read_bytes() == b"A" * size)
+                self.assertTrue((directory / "large").read_bytes() == b"A" * size)
                 self.assertEqual((part / "kept").read_text(), "kept")
 
     def test_names_that_differ_only_in_case_do_not_replace_each_other(self):
@@ -299,7 +299,7 @@ class Client:
         (self.local / "d" / "Name").write_text("first")
         (self.local / "d" / "name").write_text("second")
         done = self.run_client("put", "-r", "d", self.url("d"))
-        stored = {path.name: path.read_text() for path in (self.folder / "d").iterdir()}
+        stored = {path.name: path.read_text() for path in (self.directory / "d").iterdir()}
         if done.returncode == 0:
             self.assertEqual(stored, {"Name": "first", "name": "second"})
         else:
@@ -310,20 +310,20 @@ class Client:
         size = 64 << 20
 
         def shorten():
-            (self.folder / "f").write_bytes(b"B" * (1 << 20))
+            (self.directory / "f").write_bytes(b"B" * (1 << 20))
 
         def rewrite():
-            with (self.folder / "f").open("r+b") as file:
+            with (self.directory / "f").open("r+b") as file:
                 file.write(b"B")
 
         def lengthen():
-            with (self.folder / "f").open("ab") as file:
+            with (self.directory / "f").open("ab") as file:
                 file.write(b"B")
 
         for change in (shorten, rewrite, lengthen):
             with self.subTest(change=change.__name__):
-                (self.folder / "f").write_bytes(b"A" * size)
-                os.utime(self.folder / "f", (10**9, 10**9))
+                (self.directory / "f").write_bytes(b"A" * size)
+                os.utime(self.directory / "f", (10**9, 10**9))
                 with relay.Relay(self.port, relay.at_request(relay.READ, 6, change)) as between:
                     done = self.copy_through(between, "get", "@f")
                 self.assertEqual(done.returncode, 1, done.stderr)
@@ -342,11 +342,11 @@ class Client:
             done = self.copy_through(between, "put", "f", "@f")
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn(b"changed during the copy", done.stderr)
-        self.assertEqual(os.listdir(self.folder), [])
+        self.assertEqual(os.listdir(self.directory), [])
 
     def test_cat_of_a_file_that_becomes_shorter_fails(self):
-        (self.folder / "f").write_bytes(b"A" * (64 << 20))
-        shorten = lambda: os.truncate(self.folder / "f", 1 << 20)  # noqa: E731
+        (self.directory / "f").write_bytes(b"A" * (64 << 20))
+        shorten = lambda: os.truncate(self.directory / "f", 1 << 20)  # noqa: E731
         with relay.Relay(self.port, relay.at_request(relay.READ, 6, shorten)) as between:
             done = self.copy_through(between, "cat", "@f")
         self.assertEqual(done.returncode, 1)
@@ -360,9 +360,9 @@ class Client:
         self.assertNotIn("\x1b", said)
 
     def test_two_names_that_are_one_name_here_are_refused(self):
-        (self.folder / "d").mkdir()
+        (self.directory / "d").mkdir()
         for name in (":", "\uf022"):  # the second is the representation of the first
-            (self.folder / "d" / name).write_text("x")
+            (self.directory / "d" / name).write_text("x")
         if self.do("ls", self.url("d")).decode().split() != ["\uf022", "\uf022"]:
             self.skipTest("this server shows two names")
         self.assertIn("same name on this system", self.refuse("get", "-r", self.url("d")))
@@ -370,7 +370,7 @@ class Client:
     def test_existing_files_are_not_changed(self):
         served.make_tree(self.local / "tree")
         self.do("put", "-r", "tree", self.url("copy"))
-        before = {path: path.stat().st_ino for path in (self.folder / "copy").rglob("*") if path.is_file()}
+        before = {path: path.stat().st_ino for path in (self.directory / "copy").rglob("*") if path.is_file()}
         # `put` into an existing directory creates a directory of the source's name in it, so the
         # command names the parent.
         (self.local / "copy").symlink_to("tree")
@@ -383,7 +383,7 @@ class Client:
         done = self.run_client("put", "-r", "d", self.url("d"))
         self.assertEqual(done.returncode, 0)
         self.assertIn(b"skipped", done.stderr)
-        self.assertEqual(os.listdir(self.folder / "d"), [])
+        self.assertEqual(os.listdir(self.directory / "d"), [])
 
 
 @served.on_every_multiplexer
@@ -400,8 +400,8 @@ class Samba(Client, unittest.TestCase):
     def setUp(self):
         if not shutil.which("smbd") or os.geteuid() != 0 and not shutil.which("smbpasswd"):
             self.skipTest("smbd is not installed (Debian package samba)")
-        served.make_folders(self).chmod(stat.S_IRWXU | stat.S_IRGRP | stat.S_IXGRP | stat.S_IROTH | stat.S_IXOTH)
-        samba = smb.Samba(self.folder, settings=SAMBA_SETTINGS)
+        served.make_directories(self).chmod(stat.S_IRWXU | stat.S_IRGRP | stat.S_IXGRP | stat.S_IROTH | stat.S_IXOTH)
+        samba = smb.Samba(self.directory, settings=SAMBA_SETTINGS)
         samba.__enter__()
         self.addCleanup(samba.__exit__, None, None, None)
         self.port = samba.port

@@ -56,8 +56,9 @@ void put(file_system& into, const sample& what) {
 void fill(file_system& fs) {
     using enum attributes;
     put(fs, {.path = "README.TXT"});
-    put(fs, {.path = "lower.txt", .bytes = 1, .changed = 315'532'800 + 1000});  // 1980, the first there is
-    put(fs, {.path = "lower.TXT2", .bytes = 2, .changed = 4'354'819'198});      // 2107, the last
+    // 1980, the first there is.
+    put(fs, {.path = "lower.txt", .bytes = 1, .changed = 315'532'800 + 1000});
+    put(fs, {.path = "lower.TXT2", .bytes = 2, .changed = 4'354'819'198});  // 2107, the last
     put(fs, {.path = "UPPER.txt", .bytes = 3});
     put(fs, {.path = "other.TXT", .bytes = 4, .bits = read_only});
     put(fs, {.path = "A name of several slots, with commas; and more.text", .bytes = 70'000});
@@ -93,7 +94,7 @@ std::string hex(std::string_view text) {
     return digits.empty() ? "-" : digits;
 }
 
-std::uint64_t digest(file_system& of, item& file, std::uint64_t bytes) {
+std::uint64_t digest(file_system& of, inode& file, std::uint64_t bytes) {
     std::uint64_t sum = 14695981039346656037U;  // FNV-1a
     std::string content(bytes, '\0');
     run_list::hint hint;
@@ -107,7 +108,7 @@ std::uint64_t digest(file_system& of, item& file, std::uint64_t bytes) {
 // of the content.
 std::string line_of(file_system& fs, const std::string& path, const std::string& short_name) {
     const auto held = fs.find(path).value();
-    const item_status status = fs.status(*held);
+    const inode_status status = fs.status(*held);
     const auto milliseconds = [](time_point time) {
         return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
     };
@@ -125,13 +126,13 @@ std::string line_of(file_system& fs, const std::string& path, const std::string&
 
 std::string listing_of(file_system& fs, const std::string& path) {
     std::string all;
-    const auto folder = fs.find(path).value();
+    const auto directory = fs.find(path).value();
     for (std::uint32_t slot = 0;;) {
-        const auto next = fs.list(*folder, slot).value();
+        const auto next = fs.list(*directory, slot).value();
         if (not next) return all;
         slot = next->slot + 1;
         const std::string full = path.empty() ? next->name : path + '/' + next->name;
-        const name_entry& entry = *folder->content->at(next->slot);
+        const name_entry& entry = *directory->content->at(next->slot);
         all += line_of(fs, full, entry.alias.empty() ? fold(entry.name) : entry.alias);
         if (next->status.is_directory) all += listing_of(fs, full);
     }

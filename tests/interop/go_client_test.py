@@ -23,7 +23,7 @@ def build_client():
     fetched = subprocess.run(["go", "mod", "download"], **run)
     if fetched.returncode != 0:
         served.skip(f"the go-smb2 module is not available: {fetched.stderr.strip()}")
-    program = served.cache_folder(sys.argv[1]) / "go-client"
+    program = served.cache_directory(sys.argv[1]) / "go-client"
     built = subprocess.run(["go", "build", "-o", str(program), "."], **run)
     if built.returncode != 0:
         sys.exit(f"tests/interop/go does not build:\n{built.stderr}")
@@ -39,7 +39,7 @@ class GoClient:
         done = subprocess.run([str(self.client), f"127.0.0.1:{self.server.port}", served.USER, served.PASSWORD, "share"],
                               capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertEqual(sorted(served.tree_of(self.folder)), ["file"])
+        self.assertEqual(sorted(served.tree_of(self.directory)), ["file"])
 
 
 if __name__ == "__main__":

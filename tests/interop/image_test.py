@@ -21,10 +21,10 @@ class Image(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory(prefix="sluice-interop-")
         self.addCleanup(scratch.cleanup)
-        self.folder = pathlib.Path(scratch.name)
-        self.image = self.folder / "disk.img"
-        self.overlay = self.folder / "disk.overlay"
-        self.sent = self.folder / "sent"
+        self.directory = pathlib.Path(scratch.name)
+        self.image = self.directory / "disk.img"
+        self.overlay = self.directory / "disk.overlay"
+        self.sent = self.directory / "sent"
         served.make_tree(self.sent, sizes=(0, 1, 4096, 65_537, 1_048_577))
         self.fat("mkfs", self.image, "--size", "64m")
         self.fat("put", __file__, f"{self.image}:/before.py")
@@ -40,7 +40,7 @@ class Image(unittest.TestCase):
     def client(self, server, commands, share="share"):
         done = subprocess.run(["smbclient", "-p", str(server.port), "-U", f"{served.USER}%{served.PASSWORD}",
                                f"//127.0.0.1/{share}", "-c", commands], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, cwd=self.folder, timeout=120)
+                              stderr=subprocess.STDOUT, text=True, cwd=self.directory, timeout=120)
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertNotIn("NT_STATUS_", done.stdout)
         return done.stdout
@@ -57,17 +57,17 @@ class Overlay(Image):
             self.client(server, "del before.py")
         self.assertTrue(self.image.read_bytes() == self.pristine, "the image was changed")
         with self.serve(("--overlay", self.overlay), multiplexer="epoll") as server:
-            (self.folder / "back").mkdir()
+            (self.directory / "back").mkdir()
             self.client(server, "cd tree; lcd back; prompt off; recurse on; mget *")
             self.assertNotIn("before.py", self.client(server, "ls"))
-        self.assertEqual(served.tree_of(self.sent), served.tree_of(self.folder / "back"))
+        self.assertEqual(served.tree_of(self.sent), served.tree_of(self.directory / "back"))
         with self.serve(("--read-only",)) as server:
             self.assertIn("before.py", self.client(server, "ls"))
         self.image.chmod(0o644)
         self.fat("commit", self.image, "--overlay", self.overlay)
         self.fat("check", self.image)
-        self.fat("get", f"{self.image}:/tree", self.folder / "got")
-        self.assertEqual(served.tree_of(self.sent), served.tree_of(self.folder / "got"))
+        self.fat("get", f"{self.image}:/tree", self.directory / "got")
+        self.assertEqual(served.tree_of(self.sent), served.tree_of(self.directory / "got"))
 
     def test_committed_changes_survive_the_death_of_the_server(self):
         with self.serve(("--overlay", self.overlay)) as server:
@@ -76,9 +76,9 @@ class Overlay(Image):
             server.kill()
         self.assertTrue(self.image.read_bytes() == self.pristine, "the image was changed")
         with self.serve(("--overlay", self.overlay)) as server:
-            (self.folder / "back").mkdir()
+            (self.directory / "back").mkdir()
             self.client(server, "del before.py; lcd back; prompt off; recurse on; mget *")
-        self.assertEqual(served.tree_of(self.sent), served.tree_of(self.folder / "back"))
+        self.assertEqual(served.tree_of(self.sent), served.tree_of(self.directory / "back"))
 
 
 class Journal(Image):
@@ -91,9 +91,9 @@ class Journal(Image):
         report = subprocess.run([served.ServedCase.program, "fat", "check", "--json", self.image], capture_output=True)
         self.assertEqual({each["kind"] for each in json.loads(report.stdout)["problems"]}, {"dirty"})
         with self.serve(("--journal",)) as server:
-            (self.folder / "back").mkdir()
+            (self.directory / "back").mkdir()
             self.client(server, "del before.py; lcd back; prompt off; recurse on; mget *")
-        self.assertEqual(served.tree_of(self.sent), served.tree_of(self.folder / "back"))
+        self.assertEqual(served.tree_of(self.sent), served.tree_of(self.directory / "back"))
         self.assertFalse(pathlib.Path(f"{self.image}.journal").exists())
         self.fat("check", self.image)
 
@@ -101,9 +101,9 @@ class Journal(Image):
 class Shares(Image):
     def setUp(self):
         super().setUp()
-        self.link = self.folder / "link.img"
+        self.link = self.directory / "link.img"
         self.link.symlink_to(self.image)
-        self.configuration = self.folder / "serve.toml"
+        self.configuration = self.directory / "serve.toml"
 
     def test_shares_of_one_image_by_two_paths_are_one_volume(self):
         self.configuration.write_text(f'[[share]]\nname = "more"\npath = "{self.link}"\n')
@@ -128,24 +128,24 @@ class Shares(Image):
 
 class Reload(Image):
     def test_shares_are_reloaded_while_an_image_is_being_written(self):
-        configuration = self.folder / "serve.toml"
+        configuration = self.directory / "serve.toml"
         configuration.write_text("")
         with self.serve(("--config", configuration)) as server:
             self.client(server, "mkdir one")
             configuration.write_text(f'[[share]]\nname = "more"\npath = "{self.sent}"\n')
             self.reload(server, "configuration reloaded")
             self.client(server, "mkdir one\\two; rmdir one\\two")
-            self.assertIn("empty folder", self.client(server, "ls", share="more"))
-            self.image.rename(self.folder / "moved.img")
-            (self.folder / "disk.img").write_bytes(self.pristine)
+            self.assertIn("empty directory", self.client(server, "ls", share="more"))
+            self.image.rename(self.directory / "moved.img")
+            (self.directory / "disk.img").write_bytes(self.pristine)
             self.reload(server, "is another file now")
             self.client(server, "mkdir three")
-        self.image = self.folder / "moved.img"
+        self.image = self.directory / "moved.img"
         with self.serve(("--read-only",)) as server:
             self.assertRegex(self.client(server, "ls"), "(?s)one.*three")
 
     def test_shares_of_an_image_are_reloaded_with_another_comment(self):
-        configuration = self.folder / "serve.toml"
+        configuration = self.directory / "serve.toml"
         share = f'[[share]]\nname = "more"\npath = "{self.image}"\ncomment = "%s"\n'
         configuration.write_text(share % "before")
         with self.serve(("--config", configuration)) as server:

@@ -45,31 +45,31 @@ def build_initrd(kernel, cache, scratch):
     return machine.pack(root, scratch / "initrd.gz")
 
 
-def run_machine(kernel, initrd, folder, mounts, operations, seed):
+def run_machine(kernel, initrd, directory, mounts, operations, seed):
     """Returns the output of the machine's console."""
     settings = {"mounts": ";".join(mounts), "server": HOST_ADDRESS, "user": served.USER, "password": served.PASSWORD,
                 "operations": operations, "seed": seed}
-    return machine.run(kernel, initrd, settings, console=folder / "console", seconds_max=BOOT_SECONDS_MAX,
+    return machine.run(kernel, initrd, settings, console=directory / "console", seconds_max=BOOT_SECONDS_MAX,
                        devices=("-nic", "user,model=virtio-net-pci"))
 
 
 def check(options, multiplexer, kernel, initrd, scratch):
     """Returns whether every mount passed."""
-    folder = scratch / multiplexer
-    folder.mkdir()
+    directory = scratch / multiplexer
+    directory.mkdir()
     wanted = scratch / "wanted"
     if not wanted.exists():
         served.make_tree(wanted, sizes=(0, 1, 511, 4096, 65_535, 65_537, 1_048_577))
-    shutil.copytree(wanted, folder / "tree")
+    shutil.copytree(wanted, directory / "tree")
     # qemu forwards connections of the machine to HOST_ADDRESS to 127.0.0.1.
-    with served.Server(options.program, folder, multiplexer, options.server_argument, port=445,
+    with served.Server(options.program, directory, multiplexer, options.server_argument, port=445,
                        listen="0.0.0.0") as server:
-        shown = run_machine(kernel, initrd, folder, options.mounts, options.operations, options.seed)
+        shown = run_machine(kernel, initrd, directory, options.mounts, options.operations, options.seed)
         tail = server.log_tail()
     passed = re.findall(r"PASSED: (\S+)", shown)  # the first one comes after output of the firmware
     missing = [mount for mount in options.mounts if mount not in passed]
     for number, mount in enumerate(options.mounts):
-        copied = folder / f"copy-{number}"
+        copied = directory / f"copy-{number}"
         if mount in passed and served.tree_of(copied) != served.tree_of(wanted):
             print(f"{multiplexer}: {mount}: the tree that the machine copied differs from the original")
             missing.append(mount)
@@ -104,7 +104,7 @@ def main():
     options.program = options.program.resolve()
     try:
         machine.require(TOOLS)
-        cache = served.cache_folder(options.program)
+        cache = served.cache_directory(options.program)
         kernel = machine.Kernel.fetch(cache / "kernel")
     except machine.Unavailable as why:
         served.skip(str(why))
@@ -114,8 +114,8 @@ def main():
         if subprocess.run(["unshare", "--net", "true"], capture_output=True).returncode != 0:
             served.skip("cannot create a network namespace")
         enter_namespace(cache)
-    with tempfile.TemporaryDirectory(prefix="sluice-kernel-client-") as folder:
-        scratch = pathlib.Path(folder)
+    with tempfile.TemporaryDirectory(prefix="sluice-kernel-client-") as directory:
+        scratch = pathlib.Path(directory)
         initrd = build_initrd(kernel, cache, scratch)
         results = [check(options, multiplexer, kernel, initrd, scratch)
                    for multiplexer in options.multiplexers or served.MULTIPLEXERS]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Mutual exclusion between hosts that share a volume by NFS: the algorithms of fsmutex on two mounts of one export.
 
-    tests/interop/kernel_nfs.py build/release [--version 4.1] [--storm SECONDS] [--keep FOLDER]
+    tests/interop/kernel_nfs.py build/release [--version 4.1] [--storm SECONDS] [--keep DIRECTORY]
 
 In a virtual machine (as in kernel_client.py) Linux' NFS server exports a directory, and two hosts, which are two network
 namespaces with an NFS client each, mount it. The tests of the contract of every mutex and the kill storm run with half
@@ -44,13 +44,13 @@ def main():
     build = options.build.resolve()
     try:
         machine.require(TOOLS)
-        kernel = machine.Kernel.fetch(served.cache_folder(build / PROGRAMS[0]) / "kernel")
+        kernel = machine.Kernel.fetch(served.cache_directory(build / PROGRAMS[0]) / "kernel")
     except machine.Unavailable as why:
         served.skip(str(why))
-    with tempfile.TemporaryDirectory(prefix="sluice-kernel-nfs-") as folder:
-        scratch = options.keep or pathlib.Path(folder)
+    with tempfile.TemporaryDirectory(prefix="sluice-kernel-nfs-") as directory:
+        scratch = options.keep or pathlib.Path(directory)
         scratch.mkdir(exist_ok=True)
-        shown = machine.run(kernel, build_initrd(kernel, build, pathlib.Path(folder)),
+        shown = machine.run(kernel, build_initrd(kernel, build, pathlib.Path(directory)),
                             {"version": options.version, "storm": options.storm}, console=scratch / "console",
                             seconds_max=BOOT_SECONDS_MAX + 3 * options.storm, processors=2, memory_mib=1024)
     missing = [each for each in TRIED if each not in re.findall(r"PASSED: (\S+)", shown)]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The Linux kernel's vfat as the reference for FAT volumes: names, short names, attributes, sizes, times, contents, labels.
 
-    tests/interop/kernel_vfat.py build/release/tests/interop/fat_probe [--keep FOLDER]
+    tests/interop/kernel_vfat.py build/release/tests/interop/fat_probe [--keep DIRECTORY]
 
 The kernel in a virtual machine (as in kernel_client.py) lists volumes of the three types that we filled, and then changes
 them; our view of both states must be the same as the kernel's. Skipped (status 77) if qemu, its kernel or a C compiler is
@@ -89,11 +89,11 @@ def main():
     options.program = options.program.resolve()
     try:
         machine.require({**machine.TOOLS, "blkid": "util-linux"})
-        kernel = machine.Kernel.fetch(served.cache_folder(options.program) / "kernel")
+        kernel = machine.Kernel.fetch(served.cache_directory(options.program) / "kernel")
     except machine.Unavailable as why:
         served.skip(str(why))
-    with tempfile.TemporaryDirectory(prefix="sluice-kernel-vfat-") as folder:
-        scratch = options.keep or pathlib.Path(folder)
+    with tempfile.TemporaryDirectory(prefix="sluice-kernel-vfat-") as directory:
+        scratch = options.keep or pathlib.Path(directory)
         scratch.mkdir(exist_ok=True)
         images = [scratch / f"fat{bits}.img" for bits in TYPES]
         before = [probe(options.program, "make", image, bits) for image, bits in zip(images, TYPES)]

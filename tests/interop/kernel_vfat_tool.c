@@ -52,9 +52,9 @@ static unsigned attributes(const char *path) {
 
 // Prints the path, the short name, attributes, size, times of change and of creation, and a digest
 // of the content.
-static void show(const char *root, const char *folder) {
+static void show(const char *root, const char *place) {
     char path[8192];
-    snprintf(path, sizeof path, "%s%s", root, folder);
+    snprintf(path, sizeof path, "%s%s", root, place);
     const int directory = open(path, O_RDONLY | O_DIRECTORY);
     if (directory < 0) fail("open", path);
     struct __fat_dirent both[2];
@@ -63,7 +63,7 @@ static void show(const char *root, const char *folder) {
         char name[1024] = {0};
         memcpy(name, both[1].d_reclen != 0 ? both[1].d_name : both[0].d_name, 256);
         char below[4096];
-        snprintf(below, sizeof below, "%s/%s", folder, name);
+        snprintf(below, sizeof below, "%s/%s", place, name);
         snprintf(path, sizeof path, "%s%s", root, below);
         struct statx status;
         for (char *each = both[0].d_name; *each != 0; ++each)

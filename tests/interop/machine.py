@@ -31,36 +31,36 @@ def require(tools=TOOLS):
 class Apt:
     """The package lists of one Debian release: that of this machine, or another one from the same mirror."""
 
-    def __init__(self, release=None, folder=None):
+    def __init__(self, release=None, directory=None):
         # Downloads go to a directory of the caller, which the user of apt may not access.
         self._options = ["-o", "APT::Sandbox::User=root"]
         if release is not None:
-            self._options += self._lists_of(release, folder)
+            self._options += self._lists_of(release, directory)
 
     @staticmethod
-    def _lists_of(release, folder):
-        """Returns apt's options for separate lists below `folder`, downloaded once."""
+    def _lists_of(release, directory):
+        """Returns apt's options for separate lists below `directory`, downloaded once."""
         targets = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages",
                                   "Origin: Debian", "Label: Debian"], capture_output=True, text=True, check=True)
         if not targets.stdout.split():
             raise Unavailable("apt has no Debian mirror")
         mirror = targets.stdout.split()[0]
         keys = "/usr/share/keyrings/debian-archive-keyring.gpg"
-        lists = folder / "lists"
-        options = ["-o", f"Dir::Etc::sourcelist={folder}/sources.list", "-o", "Dir::Etc::sourceparts=/dev/null",
-                   "-o", f"Dir::State::lists={lists}", "-o", f"Dir::Cache={folder}/cache", "-o", "Acquire::Languages=none",
+        lists = directory / "lists"
+        options = ["-o", f"Dir::Etc::sourcelist={directory}/sources.list", "-o", "Dir::Etc::sourceparts=/dev/null",
+                   "-o", f"Dir::State::lists={lists}", "-o", f"Dir::Cache={directory}/cache", "-o", "Acquire::Languages=none",
                    "-o", "Dir::State::status=/dev/null"]  # installed packages belong to this
                                                           # machine's release
         if not lists.exists():
-            (folder / "cache").mkdir(parents=True, exist_ok=True)
-            (folder / "sources.list").write_text(f"deb [signed-by={keys}] {mirror} {release} main\n")
+            (directory / "cache").mkdir(parents=True, exist_ok=True)
+            (directory / "sources.list").write_text(f"deb [signed-by={keys}] {mirror} {release} main\n")
             try:
-                (folder / "lists.part" / "partial").mkdir(parents=True, exist_ok=True)
-                subprocess.run(["apt-get", *options, "-o", f"Dir::State::lists={folder}/lists.part", "update"],
+                (directory / "lists.part" / "partial").mkdir(parents=True, exist_ok=True)
+                subprocess.run(["apt-get", *options, "-o", f"Dir::State::lists={directory}/lists.part", "update"],
                                check=True, capture_output=True, timeout=FETCH_SECONDS_MAX)
             except (subprocess.SubprocessError, OSError) as wrong:
                 raise Unavailable(f"the package lists of Debian {release} are not available: {wrong}") from None
-            (folder / "lists.part").rename(lists)
+            (directory / "lists.part").rename(lists)
         return options
 
     def dependency(self, package, prefix):
@@ -71,27 +71,27 @@ class Apt:
 
     def unpack(self, package, into):
         """Downloads the package and unpacks it, without installing it."""
-        with tempfile.TemporaryDirectory() as folder:
-            subprocess.run(["apt-get", *self._options, "download", package], cwd=folder, check=True,
+        with tempfile.TemporaryDirectory() as directory:
+            subprocess.run(["apt-get", *self._options, "download", package], cwd=directory, check=True,
                            capture_output=True, timeout=FETCH_SECONDS_MAX)
             unpacked = into.with_name(into.name + ".part")
             shutil.rmtree(unpacked, ignore_errors=True)
-            subprocess.run(["dpkg", "-x", str(next(pathlib.Path(folder).glob("*.deb"))), str(unpacked)], check=True)
+            subprocess.run(["dpkg", "-x", str(next(pathlib.Path(directory).glob("*.deb"))), str(unpacked)], check=True)
             unpacked.rename(into)
 
 
 class Kernel:
     """An unpacked kernel package."""
 
-    def __init__(self, folder):
-        self.folder = folder
-        found = sorted(folder.glob("boot/vmlinuz-*"))
+    def __init__(self, directory):
+        self.directory = directory
+        found = sorted(directory.glob("boot/vmlinuz-*"))
         if not found:
-            raise Unavailable(f"{folder} contains no kernel")
+            raise Unavailable(f"{directory} contains no kernel")
         self.image = found[0]
         self.version = self.image.name.removeprefix("vmlinuz-")
-        if not (folder / "lib").exists():  # from Debian 13 on
-            (folder / "lib").symlink_to("usr/lib")
+        if not (directory / "lib").exists():  # from Debian 13 on
+            (directory / "lib").symlink_to("usr/lib")
 
     @staticmethod
     def fetch(into, package="linux-image-amd64", release=None):
@@ -107,29 +107,29 @@ class Kernel:
 
     def copy_modules(self, modules, root):
         """Copies the modules and their dependencies, uncompressed, and creates the index for modprobe."""
-        subprocess.run(["depmod", "-b", str(self.folder), self.version], check=True)
+        subprocess.run(["depmod", "-b", str(self.directory), self.version], check=True)
         for module in modules:
-            shown = subprocess.run(["modprobe", "-d", str(self.folder), "-S", self.version, "--show-depends", module],
+            shown = subprocess.run(["modprobe", "-d", str(self.directory), "-S", self.version, "--show-depends", module],
                                    capture_output=True, text=True, check=False).stdout
             for line in shown.splitlines():
                 if line.startswith("insmod "):
                     self._copy_module(pathlib.Path(line.split()[1]), root)
-        for index in (self.folder / "lib" / "modules" / self.version).glob("modules.*"):
+        for index in (self.directory / "lib" / "modules" / self.version).glob("modules.*"):
             shutil.copy(index, root / "lib" / "modules" / self.version)
         subprocess.run(["depmod", "-b", str(root), self.version], check=True)
 
     def _copy_module(self, source, root):
-        target = root / source.relative_to(self.folder)
+        target = root / source.relative_to(self.directory)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, target)
         if target.suffix == ".xz":
             subprocess.run(["unxz", "--force", str(target)], check=True)
 
 
-def make_root(root, init, folders=()):
+def make_root(root, init, directories=()):
     """Creates a root file system of busybox and the first process."""
-    for folder in ("bin", "proc", "sys", "dev", "mnt", "tmp", *folders):
-        (root / folder).mkdir(parents=True, exist_ok=True)
+    for directory in ("bin", "proc", "sys", "dev", "mnt", "tmp", *directories):
+        (root / directory).mkdir(parents=True, exist_ok=True)
     shutil.copy(shutil.which("busybox"), root / "bin" / "busybox")
     shutil.copy(init, root / "init")
     (root / "init").chmod(0o755)

@@ -36,7 +36,7 @@ def enter_environment():
     """Restarts this program with an interpreter that has the packages."""
     if os.environ.get("SLUICE_INTEROP_ENVIRONMENT"):
         served.skip(f"{PACKAGES} were installed, but cannot be imported")
-    environment = served.cache_folder(sys.argv[1]) / "python"
+    environment = served.cache_directory(sys.argv[1]) / "python"
     try:
         make_environment(environment)
     except (subprocess.SubprocessError, OSError) as wrong:

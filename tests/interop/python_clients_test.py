@@ -54,7 +54,7 @@ class SmbprotocolFiles(Smbprotocol):
     def test_written_data_is_read_back(self):
         self.write("file", CONTENT)
         self.assertTrue(self.read("file") == CONTENT)
-        self.assertTrue((self.folder / "file").read_bytes() == CONTENT)
+        self.assertTrue((self.directory / "file").read_bytes() == CONTENT)
 
     def test_parts_of_a_file_are_read_and_written_in_place(self):
         self.write("file", CONTENT)
@@ -64,7 +64,7 @@ class SmbprotocolFiles(Smbprotocol):
             file.seek(299_999)
             self.assertEqual(file.read(14), CONTENT[299_999:300_000] + b"in the middle")
         expected = CONTENT[:300_000] + b"in the middle" + CONTENT[300_013:]
-        self.assertTrue((self.folder / "file").read_bytes() == expected)
+        self.assertTrue((self.directory / "file").read_bytes() == expected)
 
     def test_directories_are_created_listed_and_removed(self):
         smbclient.makedirs(self.path(r"one\two\three"), **self.access)
@@ -73,11 +73,11 @@ class SmbprotocolFiles(Smbprotocol):
         self.assertEqual(set(entries), {"three", "file"})
         self.assertTrue(entries["three"].is_dir())
         self.assertEqual(entries["file"].smb_info.end_of_file, 5)
-        walked = [(place.rsplit("\\", 1)[-1], folders, files)
-                  for place, folders, files in smbclient.walk(self.path("one"), **self.access)]
+        walked = [(place.rsplit("\\", 1)[-1], directories, files)
+                  for place, directories, files in smbclient.walk(self.path("one"), **self.access)]
         self.assertEqual(walked, [("one", ["two"], []), ("two", ["three"], ["file"]), ("three", [], [])])
         smbclient.shutil.rmtree(self.path("one"), **self.access)
-        self.assertEqual(list(self.folder.iterdir()), [])
+        self.assertEqual(list(self.directory.iterdir()), [])
 
     def test_rename_refuses_and_replace_replaces_an_existing_file(self):
         self.write("one", b"1")
@@ -85,20 +85,20 @@ class SmbprotocolFiles(Smbprotocol):
         with self.assertRaises(OSError):
             smbclient.rename(self.path("one"), self.path("two"), **self.access)
         smbclient.replace(self.path("one"), self.path("two"), **self.access)
-        self.assertEqual(served.tree_of(self.folder), {"two": b"1"})
+        self.assertEqual(served.tree_of(self.directory), {"two": b"1"})
 
     def test_metadata_of_a_file_are_those_of_the_host(self):
         self.write("file", CONTENT)
         facts = smbclient.stat(self.path("file"), **self.access)
         self.assertEqual(facts.st_size, len(CONTENT))
-        self.assertAlmostEqual(facts.st_mtime, (self.folder / "file").stat().st_mtime, delta=0.01)
+        self.assertAlmostEqual(facts.st_mtime, (self.directory / "file").stat().st_mtime, delta=0.01)
         smbclient.utime(self.path("file"), times=(1_000_000_000, 1_100_000_000), **self.access)
-        self.assertEqual(int((self.folder / "file").stat().st_mtime), 1_100_000_000)
+        self.assertEqual(int((self.directory / "file").stat().st_mtime), 1_100_000_000)
 
     def test_the_server_copies_a_file_by_itself(self):
         self.write("file", CONTENT)
         smbclient.shutil.copyfile(self.path("file"), self.path("copy"), **self.access)
-        self.assertTrue((self.folder / "copy").read_bytes() == CONTENT)
+        self.assertTrue((self.directory / "copy").read_bytes() == CONTENT)
 
     def test_a_file_that_is_not_shared_is_not_opened_twice(self):
         with smbclient.open_file(self.path("file"), mode="wb", share_access="", **self.access):
@@ -149,11 +149,11 @@ class SmbprotocolMessages:
                 file.close()
 
     def test_a_watched_directory_reports_a_new_file(self):
-        folder = Open(self.connect(), "")
-        folder.create(ImpersonationLevel.Impersonation, DirectoryAccessMask.FILE_LIST_DIRECTORY, 0,
+        directory = Open(self.connect(), "")
+        directory.create(ImpersonationLevel.Impersonation, DirectoryAccessMask.FILE_LIST_DIRECTORY, 0,
                       ShareAccess.FILE_SHARE_READ | ShareAccess.FILE_SHARE_WRITE | ShareAccess.FILE_SHARE_DELETE,
                       CreateDisposition.FILE_OPEN, CreateOptions.FILE_DIRECTORY_FILE)
-        watcher = FileSystemWatcher(folder)
+        watcher = FileSystemWatcher(directory)
         watcher.start(CompletionFilter.FILE_NOTIFY_CHANGE_FILE_NAME, ChangeNotifyFlags.NONE)
         time.sleep(0.2)
         other = Open(self.connect(), "new file")
@@ -164,7 +164,7 @@ class SmbprotocolMessages:
         self.assertTrue(watcher.response_event.is_set(), "no answer to CHANGE_NOTIFY within 20 s")
         names = [action["file_name"].get_value() for action in watcher.result]
         self.assertEqual(names, ["new file"])
-        folder.close()
+        directory.close()
 
 
 @served.on_every_multiplexer
@@ -195,7 +195,7 @@ class Impacket:
                 connection.getFile("share", "file", received.append)
                 self.assertTrue(b"".join(received) == CONTENT)
                 connection.deleteFile("share", "file")
-                self.assertEqual(list(self.folder.iterdir()), [])
+                self.assertEqual(list(self.directory.iterdir()), [])
 
     def test_shares_are_listed(self):
         names = [share["shi1_netname"][:-1] for share in self.connect().listShares()]
@@ -203,19 +203,19 @@ class Impacket:
 
     def test_directories_are_created_listed_renamed_and_removed(self):
         connection = self.connect()
-        connection.createDirectory("share", "folder")
-        (self.folder / "folder" / "file").write_bytes(b"12345")
-        listed = {entry.get_longname(): entry for entry in connection.listPath("share", r"folder\*")}
+        connection.createDirectory("share", "directory")
+        (self.directory / "directory" / "file").write_bytes(b"12345")
+        listed = {entry.get_longname(): entry for entry in connection.listPath("share", r"directory\*")}
         self.assertEqual(set(listed), {".", "..", "file"})
         self.assertEqual(listed["file"].get_filesize(), 5)
-        connection.rename("share", r"folder\file", r"folder\renamed")
-        self.assertEqual(served.tree_of(self.folder), {"folder": None, "folder/renamed": b"12345"})
-        connection.deleteFile("share", r"folder\renamed")
-        connection.deleteDirectory("share", "folder")
-        self.assertEqual(list(self.folder.iterdir()), [])
+        connection.rename("share", r"directory\file", r"directory\renamed")
+        self.assertEqual(served.tree_of(self.directory), {"directory": None, "directory/renamed": b"12345"})
+        connection.deleteFile("share", r"directory\renamed")
+        connection.deleteDirectory("share", "directory")
+        self.assertEqual(list(self.directory.iterdir()), [])
 
     def test_a_file_has_no_previous_versions(self):
-        (self.folder / "file").write_bytes(b"12345")
+        (self.directory / "file").write_bytes(b"12345")
         connection = self.connect()
         tree = connection.connectTree("share")
         self.assertEqual(connection.listSnapshots(tree, "file"), [])

@@ -1,6 +1,6 @@
 /* Performs random operations on a directory and on a model in memory, and stops at the first difference.
  *
- *   random_operations FOLDER SEED OPERATIONS
+ *   random_operations DIRECTORY SEED OPERATIONS
  *
 * Plain C without threads, so that it can be linked statically for a virtual machine without other programs. The
  * same seed performs the same operations. Exit status 1: a difference, which standard output describes.
@@ -144,10 +144,10 @@ static void remove_file(int which) {
 }
 
 static void list(void) {
-    DIR* folder = opendir(".");
-    if (folder == NULL) differ("opendir");
+    DIR* directory = opendir(".");
+    if (directory == NULL) differ("opendir");
     int seen[names_max] = {0};
-    for (struct dirent* entry; (errno = 0, entry = readdir(folder)) != NULL;) {
+    for (struct dirent* entry; (errno = 0, entry = readdir(directory)) != NULL;) {
         if (entry->d_name[0] == '.') continue;
         int which = -1;
         if (sscanf(entry->d_name, "file %d", &which) != 1 || which < 0 || which >= names_max)
@@ -155,18 +155,18 @@ static void list(void) {
         ++seen[which];
     }
     if (errno != 0) differ("readdir");
-    closedir(folder);
+    closedir(directory);
     for (int which = 0; which != names_max; ++which)
         if (seen[which] != files[which].exists)
             differ("%s is listed %d times, and should be %d", name_of(which), seen[which], files[which].exists);
 }
 
-static void make_and_remove_folder(void) {
-    if (mkdir("folder", 0755) != 0) differ("mkdir");
+static void make_and_remove_directory(void) {
+    if (mkdir("directory", 0755) != 0) differ("mkdir");
     errno = 0;
-    if (mkdir("folder", 0755) == 0 || errno != EEXIST) differ("mkdir of an existing directory");
-    if (rename("folder", "folder 2") != 0) differ("rename of a directory");
-    if (rmdir("folder 2") != 0) differ("rmdir");
+    if (mkdir("directory", 0755) == 0 || errno != EEXIST) differ("mkdir of an existing directory");
+    if (rename("directory", "directory 2") != 0) differ("rename of a directory");
+    if (rmdir("directory 2") != 0) differ("rmdir");
 }
 
 static void step(void) {
@@ -183,13 +183,13 @@ static void step(void) {
     case 8: return rename_file(which, (int)below(names_max));
     case 9: return remove_file(which);
     case 10: return list();
-    default: return make_and_remove_folder();
+    default: return make_and_remove_directory();
     }
 }
 
 int main(int count, char** arguments) {
     if (count != 4 || chdir(arguments[1]) != 0) {
-        printf("usage: random_operations FOLDER SEED OPERATIONS\n");
+        printf("usage: random_operations DIRECTORY SEED OPERATIONS\n");
         return 2;
     }
     state = strtoull(arguments[2], NULL, 10) * 2654435761u + 88172645463325252u;

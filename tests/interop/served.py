@@ -26,20 +26,20 @@ class ServerFault(AssertionError):
 
 
 class Server:
-    """Runs `sluice serve SHARE=FOLDER` during the `with` block.
+    """Runs `sluice serve SHARE=DIRECTORY` during the `with` block.
 
    Listens on 127.0.0.1 and a port that the kernel chose, unless `port` names one. Leaving the block ends it with
     SIGTERM and raises ServerFault if it was dead before, or if its exit status is not 0.
     """
 
-    def __init__(self, program, folder, multiplexer="io_uring", arguments=(), share="share", port=0,
+    def __init__(self, program, directory, multiplexer="io_uring", arguments=(), share="share", port=0,
                  listen="127.0.0.1"):
         self.share = share
-        self.folder = pathlib.Path(folder)
+        self.directory = pathlib.Path(directory)
         self.multiplexer = multiplexer
         self._state = tempfile.TemporaryDirectory(prefix="sluice-served-")
         self._log = pathlib.Path(self._state.name) / "log"
-        self._command = [str(program), "serve", f"{share}={self.folder}", "--listen", f"{listen}:{port}",
+        self._command = [str(program), "serve", f"{share}={self.directory}", "--listen", f"{listen}:{port}",
                          "--users-file", str(pathlib.Path(self._state.name) / "users"),
                          "--user", f"{USER}%{PASSWORD}", *arguments]
         self._process = None
@@ -125,7 +125,7 @@ class Server:
 
 def on_every_multiplexer(case):
     """A class decorator: creates a TestCase of the class for each multiplexer. Each test has a new `self.server` with an
-    empty `self.folder`, and an empty `self.local` for the client; `server_arguments` of the class go to the server."""
+    empty `self.directory`, and an empty `self.local` for the client; `server_arguments` of the class go to the server."""
     module = sys.modules[case.__module__]
     for multiplexer in MULTIPLEXERS:
         name = f"{case.__name__}_{multiplexer}"
@@ -142,8 +142,8 @@ class ServedCase(unittest.TestCase):
     server_arguments = ()
 
     def setUp(self):
-        make_folders(self)
-        self.server = Server(self.program, self.folder, self.multiplexer, self.server_arguments)
+        make_directories(self)
+        self.server = Server(self.program, self.directory, self.multiplexer, self.server_arguments)
         self.server.__enter__()
         self.addCleanup(self.server.__exit__, None, None, None)
 
@@ -154,33 +154,33 @@ class ServedCase(unittest.TestCase):
             self.assertTrue(content == tree_of(right)[name], f"{name} differs between {left} and {right}")
 
 
-def make_folders(case):
-    """Gives a test empty directories, `case.folder` to serve and `case.local` for the client; returns their parent."""
+def make_directories(case):
+    """Gives a test empty directories, `case.directory` to serve and `case.local` for the client; returns their parent."""
     scratch = tempfile.TemporaryDirectory(prefix="sluice-interop-")
     case.addCleanup(scratch.cleanup)
-    case.folder = pathlib.Path(scratch.name) / "served"
+    case.directory = pathlib.Path(scratch.name) / "served"
     case.local = pathlib.Path(scratch.name) / "local"
-    case.folder.mkdir()
+    case.directory.mkdir()
     case.local.mkdir()
     return pathlib.Path(scratch.name)
 
 
-def tree_of(folder):
+def tree_of(directory):
     """Returns a map from relative path to the bytes of a file, or None for a directory."""
-    return {str(path.relative_to(folder)): None if path.is_dir() else path.read_bytes()
-            for path in pathlib.Path(folder).rglob("*")}
+    return {str(path.relative_to(directory)): None if path.is_dir() else path.read_bytes()
+            for path in pathlib.Path(directory).rglob("*")}
 
 
-def make_tree(folder, seed=1, sizes=(0, 1, 511, 4096, 65_535, 65_536, 65_537, 1_048_577, 3_000_000)):
+def make_tree(directory, seed=1, sizes=(0, 1, 511, 4096, 65_535, 65_536, 65_537, 1_048_577, 3_000_000)):
     """Creates files of those sizes in directories, with names that need Unicode, quoting and several UTF-16 units."""
     chance = random.Random(seed)
     names = ("plain", "with space", "Grüße", "日本語", "a.b.c", "UPPER lower", "emoji-\U0001f600", "x" * 120, "-dash")
     for place in ("", "one", "one/two", "ein Ordner/größer"):
-        below = pathlib.Path(folder) / place
+        below = pathlib.Path(directory) / place
         below.mkdir(parents=True, exist_ok=True)
         for size in sizes if place == "" else sizes[:5]:
             (below / f"{chance.choice(names)} {size}.bin").write_bytes(chance.randbytes(size))
-    (pathlib.Path(folder) / "empty folder").mkdir()
+    (pathlib.Path(directory) / "empty directory").mkdir()
 
 
 def skip(why):
@@ -189,7 +189,7 @@ def skip(why):
     sys.exit(SKIPPED)
 
 
-def cache_folder(program):
+def cache_directory(program):
     """Returns the directory where a test keeps downloads and builds for its next run: $SLUICE_INTEROP_CACHE, or the
     build directory, if there is one."""
     if "SLUICE_INTEROP_CACHE" in os.environ:

@@ -52,7 +52,7 @@ class Transfer(Smbclient):
         (self.local / "received").unlink(missing_ok=True)
         self.do("put sent; get sent received; del sent", *arguments)
         self.assertTrue((self.local / "received").read_bytes() == data, "received differs from sent")
-        self.assertEqual(list(self.folder.iterdir()), [])
+        self.assertEqual(list(self.directory.iterdir()), [])
 
     def test_every_dialect_carries_a_file_both_ways(self):
         for name in DIALECTS:
@@ -83,7 +83,7 @@ class Transfer(Smbclient):
         served.make_tree(self.local / "sent")
         (self.local / "received").mkdir()
         self.do("prompt off; recurse on; lcd sent; mput *")
-        self.assert_same_tree(self.local / "sent", self.folder)
+        self.assert_same_tree(self.local / "sent", self.directory)
         self.do("prompt off; recurse on; lcd received; mget *")
         self.assert_same_tree(self.local / "sent", self.local / "received")
 
@@ -91,7 +91,7 @@ class Transfer(Smbclient):
         served.make_tree(self.local / "sent", seed=2)
         (self.local / "received").mkdir()
         self.do("prompt off; recurse on; lcd sent; mput *; lcd ../received; mget *", "--client-protection=encrypt")
-        self.assert_same_tree(self.local / "sent", self.folder)
+        self.assert_same_tree(self.local / "sent", self.directory)
         self.assert_same_tree(self.local / "sent", self.local / "received")
 
     def test_a_large_file_is_transferred_completely(self):
@@ -102,14 +102,14 @@ class Transfer(Smbclient):
             big.write(b"odd end")
         self.do("put big; get big back")
         expected = digest(self.local / "big")
-        self.assertEqual(digest(self.folder / "big"), expected)
+        self.assertEqual(digest(self.directory / "big"), expected)
         self.assertEqual(digest(self.local / "back"), expected)
 
     def test_an_interrupted_download_is_resumed(self):
-        (self.folder / "file").write_bytes(bytes(range(256)) * 4096)
+        (self.directory / "file").write_bytes(bytes(range(256)) * 4096)
         (self.local / "file").write_bytes((bytes(range(256)) * 4096)[:300_001])
         self.do("reget file")
-        self.assertTrue((self.local / "file").read_bytes() == (self.folder / "file").read_bytes())
+        self.assertTrue((self.local / "file").read_bytes() == (self.directory / "file").read_bytes())
 
 
 def digest(path):
@@ -120,62 +120,62 @@ def digest(path):
 @served.on_every_multiplexer
 class Names(Smbclient):
     def test_a_listing_shows_names_sizes_and_kinds(self):
-        (self.folder / "folder").mkdir()
-        (self.folder / "Grüße.txt").write_bytes(b"12345")
+        (self.directory / "directory").mkdir()
+        (self.directory / "Grüße.txt").write_bytes(b"12345")
         text = self.do("ls")
         self.assertRegex(text, r"(?m)^  Grüße\.txt +\S* +5  ")
-        self.assertRegex(text, r"(?m)^  folder +D +0  ")
+        self.assertRegex(text, r"(?m)^  directory +D +0  ")
         self.assertRegex(text, r"blocks of size \d+\. \d+ blocks available")
 
     def test_a_pattern_narrows_a_listing(self):
         for name in ("a.txt", "b.txt", "c.bin"):
-            (self.folder / name).touch()
+            (self.directory / name).touch()
         names = re.findall(r"(?m)^  (\S+) +[A-Z]+ ", self.do("ls *.txt"))
         self.assertEqual(sorted(names), ["a.txt", "b.txt"])
 
     def test_a_directory_of_thousands_is_listed_completely(self):
         wanted = [f"file number {number:05}" for number in range(3000)]
         for name in wanted:
-            (self.folder / name).touch()
+            (self.directory / name).touch()
         listed = re.findall(r"(?m)^  (file number \d+) ", self.do("ls"))
         self.assertEqual(sorted(listed), wanted)
 
     def test_files_and_directories_are_renamed_and_deleted(self):
-        (self.folder / "old").write_bytes(b"content")
-        self.do("mkdir folder; rename old folder\\new; mkdir other; rmdir other; rename folder moved")
-        self.assertEqual(served.tree_of(self.folder), {"moved": None, "moved/new": b"content"})
+        (self.directory / "old").write_bytes(b"content")
+        self.do("mkdir directory; rename old directory\\new; mkdir other; rmdir other; rename directory moved")
+        self.assertEqual(served.tree_of(self.directory), {"moved": None, "moved/new": b"content"})
         self.do("del moved\\new; rmdir moved")
-        self.assertEqual(served.tree_of(self.folder), {})
+        self.assertEqual(served.tree_of(self.directory), {})
 
     def test_deltree_removes_a_whole_tree(self):
-        served.make_tree(self.folder / "tree", sizes=(0, 1, 2, 3, 4))
+        served.make_tree(self.directory / "tree", sizes=(0, 1, 2, 3, 4))
         self.do("deltree tree")
-        self.assertEqual(served.tree_of(self.folder), {})
+        self.assertEqual(served.tree_of(self.directory), {})
 
     def test_a_rename_does_not_replace_an_existing_file(self):
-        (self.folder / "one").write_bytes(b"1")
-        (self.folder / "two").write_bytes(b"2")
+        (self.directory / "one").write_bytes(b"1")
+        (self.directory / "two").write_bytes(b"2")
         self.refuse("rename one two", "NT_STATUS_OBJECT_NAME_COLLISION")
-        self.assertEqual(served.tree_of(self.folder), {"one": b"1", "two": b"2"})
+        self.assertEqual(served.tree_of(self.directory), {"one": b"1", "two": b"2"})
 
     def test_case_does_not_matter_when_a_name_is_looked_up(self):
-        (self.folder / "Report Übersicht.txt").write_bytes(b"found")
+        (self.directory / "Report Übersicht.txt").write_bytes(b"found")
         self.do("get \"REPORT übersicht.TXT\" got")
         self.assertEqual((self.local / "got").read_bytes(), b"found")
 
     def test_missing_files_and_directories_have_distinct_errors(self):
-        (self.folder / "folder").mkdir()
-        (self.folder / "folder" / "kept").touch()
+        (self.directory / "directory").mkdir()
+        (self.directory / "directory" / "kept").touch()
         self.refuse("get absent", "NT_STATUS_OBJECT_NAME_NOT_FOUND")
         self.refuse("get absent\\file", "NT_STATUS_OBJECT_PATH_NOT_FOUND")
-        self.refuse("get folder", "NT_STATUS_FILE_IS_A_DIRECTORY")
-        self.refuse("mkdir folder", "NT_STATUS_OBJECT_NAME_COLLISION")
-        self.refuse("rmdir folder", "NT_STATUS_DIRECTORY_NOT_EMPTY")
+        self.refuse("get directory", "NT_STATUS_FILE_IS_A_DIRECTORY")
+        self.refuse("mkdir directory", "NT_STATUS_OBJECT_NAME_COLLISION")
+        self.refuse("rmdir directory", "NT_STATUS_DIRECTORY_NOT_EMPTY")
         self.refuse("cd absent", "NT_STATUS_OBJECT_NAME_NOT_FOUND")
 
     def test_files_outside_the_directory_cannot_be_accessed(self):
-        (self.folder.parent / "secret").write_bytes(b"secret")
-        (self.folder / "way out").symlink_to(self.folder.parent)
+        (self.directory.parent / "secret").write_bytes(b"secret")
+        (self.directory / "way out").symlink_to(self.directory.parent)
         for path in ("..\\secret", "way out\\secret", "way out\\..\\..\\local"):
             with self.subTest(path=path):
                 self.run_smbclient("//127.0.0.1/share", "-c", f'get "{path}" stolen')
@@ -185,7 +185,7 @@ class Names(Smbclient):
 @served.on_every_multiplexer
 class Facts(Smbclient):
     def test_allinfo_shows_size_times_and_streams(self):
-        (self.folder / "file").write_bytes(b"x" * 1234)
+        (self.directory / "file").write_bytes(b"x" * 1234)
         text = self.do("allinfo file")
         self.assertIn("stream: [::$DATA], 1234 bytes", text)
         year = time.strftime("%Y")
@@ -193,16 +193,16 @@ class Facts(Smbclient):
             self.assertRegex(text, rf"(?m)^{what}: .*{year}")
 
     def test_attributes_are_kept(self):
-        (self.folder / "file").touch()
+        (self.directory / "file").touch()
         self.do("setmode file +rh")
         self.assertRegex(self.do("ls file"), r"(?m)^  file +\w*H\w*R|^  file +\w*R\w*H")
         self.do("setmode file -rh")
         self.assertNotRegex(self.do("ls file"), r"(?m)^  file +\w*[HR]")
 
     def test_a_write_time_that_was_set_is_kept(self):
-        (self.folder / "file").touch()
+        (self.directory / "file").touch()
         self.do("utimes file -1 -1 2001:02:03-04:05:06 -1")
-        self.assertIn("2001", time.strftime("%Y", time.localtime((self.folder / "file").stat().st_mtime)))
+        self.assertIn("2001", time.strftime("%Y", time.localtime((self.directory / "file").stat().st_mtime)))
         self.assertRegex(self.do("allinfo file"), r"(?m)^write_time: .*2001")
 
     def test_the_volume_has_a_name_and_a_size(self):
@@ -211,7 +211,7 @@ class Facts(Smbclient):
 
     def test_named_streams_are_stored_with_the_file(self):
         (self.local / "data").write_bytes(b"in a stream")
-        (self.folder / "file").write_bytes(b"in the file")
+        (self.directory / "file").write_bytes(b"in the file")
         self.do("put data file:notes; get file:notes back; get file main")
         self.assertEqual((self.local / "back").read_bytes(), b"in a stream")
         self.assertEqual((self.local / "main").read_bytes(), b"in the file")
@@ -252,7 +252,7 @@ class EncryptionRequired(Smbclient):
     server_arguments = ("--encrypt",)
 
     def test_a_client_that_supports_encryption_encrypts(self):
-        (self.folder / "file").write_bytes(b"content")
+        (self.directory / "file").write_bytes(b"content")
         self.do("get file")
         self.assertEqual((self.local / "file").read_bytes(), b"content")
 
@@ -265,14 +265,14 @@ class ReadOnly(Smbclient):
     server_arguments = ("--read-only",)
 
     def test_files_are_read_and_changes_are_refused(self):
-        (self.folder / "file").write_bytes(b"content")
+        (self.directory / "file").write_bytes(b"content")
         (self.local / "new").write_bytes(b"new")
         self.do("get file")
-        for command in ("put new", "del file", "mkdir folder", "rename file other"):
+        for command in ("put new", "del file", "mkdir directory", "rename file other"):
             with self.subTest(command=command):
                 _, text = self.run_smbclient("//127.0.0.1/share", "-c", command)
                 self.assertRegex(text, "NT_STATUS_(ACCESS_DENIED|MEDIA_WRITE_PROTECTED)")
-        self.assertEqual(served.tree_of(self.folder), {"file": b"content"})
+        self.assertEqual(served.tree_of(self.directory), {"file": b"content"})
 
 
 @served.on_every_multiplexer
@@ -280,14 +280,14 @@ class Guests(Smbclient):
     server_arguments = ("--guest",)
 
     def test_a_guest_reads_and_writes_without_a_password_where_all_users_may(self):
-        self.folder.chmod(0o777)
+        self.directory.chmod(0o777)
         (self.local / "file").write_bytes(b"content")
         status, text = self.run_smbclient("//127.0.0.1/share", "-N", "-c", "put file; get file back", user="%")
         self.assertEqual(status, 0, text)
         self.assertEqual((self.local / "back").read_bytes(), b"content")
 
     def test_a_guest_cannot_write_where_only_the_owner_may(self):
-        self.folder.chmod(0o755)
+        self.directory.chmod(0o755)
         (self.local / "file").write_bytes(b"content")
         _, text = self.run_smbclient("//127.0.0.1/share", "-N", "-c", "ls; put file", user="%")
         self.assertIn("blocks available", text)

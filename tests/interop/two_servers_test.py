@@ -104,10 +104,10 @@ class Peers:
         self.locks = pathlib.Path(scratch.name) / "locks"
         self.server_arguments = ("--shared-locks", str(self.locks), *self.more_arguments)
         super().setUp()
-        self.other_server = served.Server(self.program, self.folder, self.multiplexer, self.server_arguments)
+        self.other_server = served.Server(self.program, self.directory, self.multiplexer, self.server_arguments)
         self.other_server.__enter__()
         self.addCleanup(self.other_server.__exit__, None, None, None)
-        (self.folder / "file").write_bytes(bytes(100))
+        (self.directory / "file").write_bytes(bytes(100))
         self.here, self.there = Client(self, self.server), Client(self, self.other_server)
 
     def assert_refused(self, status, action, *arguments, **named):
@@ -141,7 +141,7 @@ class TwoServers(Peers):
                             disposition=CreateDisposition.FILE_OVERWRITE_IF)
         made.write(b"kept", 0)
         made.close()
-        self.assertEqual((self.folder / "new").read_bytes(), b"kept")
+        self.assertEqual((self.directory / "new").read_bytes(), b"kept")
 
     def test_a_file_pending_removal_is_removed_when_both_have_closed_it(self):
         doomed = self.here.open(access=DELETE)
@@ -151,12 +151,12 @@ class TwoServers(Peers):
         self.assert_refused(DELETE_PENDING, self.here.open)
         doomed.close()
         time.sleep(0.3)
-        self.assertTrue((self.folder / "file").exists(), "the other server has it open")
+        self.assertTrue((self.directory / "file").exists(), "the other server has it open")
         self.assert_refused(DELETE_PENDING, self.here.open)
         self.assert_refused(DELETE_PENDING, self.there.open)
         self.assertEqual(other.read(0, 1), b"\0")
         other.close()
-        self.assert_soon(lambda: not (self.folder / "file").exists(), "the last has closed it")
+        self.assert_soon(lambda: not (self.directory / "file").exists(), "the last has closed it")
         self.assert_refused(NOT_FOUND, self.there.open)
 
     def test_a_withdrawn_removal_lets_other_clients_open_the_file_again(self):
@@ -166,24 +166,24 @@ class TwoServers(Peers):
         set_disposition(doomed, False)
         self.there.open().close()
         doomed.close()
-        self.assertTrue((self.folder / "file").exists())
+        self.assertTrue((self.directory / "file").exists())
 
     def test_delete_on_close_waits_for_the_other_server_too(self):
         other = self.there.open(access=READ)
         self.here.open(access=DELETE, options=CreateOptions.FILE_DELETE_ON_CLOSE).close()
-        self.assertTrue((self.folder / "file").exists())
+        self.assertTrue((self.directory / "file").exists())
         other.close()
-        self.assert_soon(lambda: not (self.folder / "file").exists(), "the last has closed it")
+        self.assert_soon(lambda: not (self.directory / "file").exists(), "the last has closed it")
 
     def test_a_file_that_is_open_at_the_other_server_is_not_replaced(self):
-        (self.folder / "fresh").write_bytes(b"fresh")
+        (self.directory / "fresh").write_bytes(b"fresh")
         other = self.there.open(access=READ)
         fresh = self.here.open("fresh", access=DELETE)
         self.assert_refused(ACCESS_DENIED, replace, fresh, "file")
         other.close()
         replace(fresh, "file")
         fresh.close()
-        self.assertEqual(served.tree_of(self.folder), {"file": b"fresh"})
+        self.assertEqual(served.tree_of(self.directory), {"file": b"fresh"})
 
     def test_ranges_locked_at_one_server_are_locked_at_the_other(self):
         mine, theirs = (client.open(access=READ | WRITE) for client in (self.here, self.there))
@@ -228,20 +228,20 @@ class TwoServers(Peers):
         self.assertEqual(mine.read(0, 10), bytes(10))
 
     @contextlib.contextmanager
-    def somebody_looking_at(self, board):
+    def process_checking(self, lock_byte_file):
         """Starts a process, and stops it while it holds the entity of a file."""
-        command = [self.program, "lock", "--algorithm", "byte_ranges", "--exclusive", board, self.locks, "--",
+        command = [self.program, "lock", "--algorithm", "byte_ranges", "--exclusive", lock_byte_file, self.locks, "--",
                    "sh", "-c", "echo held; read line"]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             self.assertEqual(process.stdout.readline(), "held\n")
             yield lambda: process.communicate("\n", timeout=20)
 
     def test_a_stopped_peer_delays_only_requests_for_the_same_file_and_not_indefinitely(self):
-        (self.folder / "other").touch()
+        (self.directory / "other").touch()
         file = self.here.open()
-        board = next(pathlib.Path(f"{self.locks}.d").iterdir()).name
+        lock_byte_file = next(pathlib.Path(f"{self.locks}.d").iterdir()).name
         file.close()
-        with self.somebody_looking_at(board) as let_go:
+        with self.process_checking(lock_byte_file) as let_go:
             self.assert_refused(SHARING_VIOLATION, self.here.open)
             opening = threading.Thread(target=self.here.open, daemon=True)
             opening.start()
@@ -253,7 +253,7 @@ class TwoServers(Peers):
             self.assertFalse(opening.is_alive())
         self.assert_refused(SHARING_VIOLATION, self.there.open, share="")
 
-    def test_closed_files_leave_no_boards(self):
+    def test_closed_files_leave_no_lock_byte_files(self):
         self.here.open().close()
         self.there.open().close()
         self.assertEqual(list(pathlib.Path(f"{self.locks}.d").iterdir()), [])
@@ -309,7 +309,7 @@ class TwoServersOnLoops(Peers):
                 visits[who] += 1
                 leave()
 
-        (self.folder / "other").write_bytes(b"")
+        (self.directory / "other").write_bytes(b"")
         threads = [threading.Thread(target=visit, args=each) for each in enumerate(self.clients)]
         for each in threads:
             each.start()
@@ -324,8 +324,8 @@ class WithoutTheOption:
     """The results of the tests above if the option had no effect: they show that the tests can fail."""
 
     def test_servers_that_do_not_share_locks_do_not_see_each_others_opens(self):
-        (self.folder / "file").write_bytes(bytes(100))
-        with served.Server(self.program, self.folder, self.multiplexer) as other:
+        (self.directory / "file").write_bytes(bytes(100))
+        with served.Server(self.program, self.directory, self.multiplexer) as other:
             here, there = Client(self, self.server), Client(self, other)
             held = here.open(access=READ | WRITE, share="", oplock=RequestedOplockLevel.SMB2_OPLOCK_LEVEL_BATCH)
             self.assertEqual(held.oplock_level, RequestedOplockLevel.SMB2_OPLOCK_LEVEL_BATCH)

@@ -24,7 +24,7 @@ import served  # noqa: E402
 
 RELEASES = {"5.10": "bullseye", "6.1": "bookworm", "6.12": "trixie"}  # kernel -> the Debian that has it
 MANNERS = ("allowed", "seccomp", "sysctl")
-FOLDERS = ("sluice/base", "sluice/io", "tests/conformance")
+DIRECTORIES = ("sluice/base", "sluice/io", "tests/conformance")
 MODULES = ("virtio_pci", "virtio_blk", "ext4", "crc32c_generic")
 TOOLS = {**machine.TOOLS, **machine.PROGRAM_TOOLS, "mkfs.ext4": "e2fsprogs"}
 PROGRAM_SECONDS_MAX = 1800  # per test program; the longest takes five minutes on an idle machine
@@ -53,7 +53,7 @@ class Outcome:
 
 def find_programs(build, names):
     """Returns the test programs of the build directory, or only the given ones."""
-    found = sorted(path for folder in FOLDERS for path in (build / folder).glob("sluice_*_test"))
+    found = sorted(path for directory in DIRECTORIES for path in (build / directory).glob("sluice_*_test"))
     if names:
         found = [path for path in found if any(name in path.name for name in names)]
     if not found:
@@ -139,12 +139,12 @@ def main():
     for name in options.kernels or RELEASES:
         try:
             machine.require(TOOLS)
-            kernel = machine.Kernel.fetch(served.cache_folder(programs[0]) / f"kernel-{name}",
+            kernel = machine.Kernel.fetch(served.cache_directory(programs[0]) / f"kernel-{name}",
                                           "linux-image-cloud-amd64", RELEASES[name])
         except machine.Unavailable as why:
             served.skip(f"{name}: {why}")
-        with tempfile.TemporaryDirectory(prefix="sluice-kernels-") as folder:
-            scratch = pathlib.Path(folder)
+        with tempfile.TemporaryDirectory(prefix="sluice-kernels-") as directory:
+            scratch = pathlib.Path(directory)
             initrd = build_initrd(kernel, programs, scratch)
             settings = {"manners": ",".join(manners), "seconds_each": PROGRAM_SECONDS_MAX, "filter": options.filter,
                         "brief": 0 if options.show else 1}

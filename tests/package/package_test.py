@@ -81,9 +81,9 @@ def compile_commands(build):
 
 class Package(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
 
     def assert_no_warning_flags(self, command):
         self.assertEqual([word for word in command.split() if word.startswith(("-W", "-pedantic", "-fsanitize"))], [])
@@ -92,11 +92,11 @@ class Package(unittest.TestCase):
 class Installed(Package):
     def setUp(self):
         super().setUp()
-        self.prefix = self.folder / "prefix"
+        self.prefix = self.directory / "prefix"
         run("cmake", "--install", BUILD, "--prefix", self.prefix)
 
     def test_a_consumer_builds_and_runs_without_our_flags(self):
-        build = self.folder / "build"
+        build = self.directory / "build"
         configure(CONSUMER, build, f"-DCMAKE_PREFIX_PATH={self.prefix}")
         for command in compile_commands(build).values():
             self.assert_no_warning_flags(command)
@@ -111,11 +111,11 @@ class Installed(Package):
 
     def test_the_first_program_of_the_readme_builds_as_it_stands_and_echoes(self):
         readme = (SOURCE / "README.md").read_text()
-        project = self.folder / "first"
+        project = self.directory / "first"
         project.mkdir()
         (project / "main.cpp").write_text(re.search(r"```cpp\n(.*?)```", readme, re.S).group(1))
         (project / "CMakeLists.txt").write_text(re.search(r"```cmake\n(.*?)```", readme, re.S).group(1))
-        build = self.folder / "build"
+        build = self.directory / "build"
         configure(project, build, f"-DCMAKE_PREFIX_PATH={self.prefix}")
         run("cmake", "--build", build)
         server = subprocess.Popen([build / "first"])
@@ -127,7 +127,7 @@ class Installed(Package):
         programs = dict(re.findall(r"^### sluice::(sync|fsmutex|fat)$.*?^```cpp\n(.*?)^```",
                                    (SOURCE / "README.md").read_text(), re.S | re.M))
         self.assertEqual(set(programs), {"sync", "fsmutex", "fat"})
-        project = self.folder / "others"
+        project = self.directory / "others"
         project.mkdir()
         lines = ["cmake_minimum_required(VERSION 3.25)", "project(others CXX)",
                  f"find_package(sluice REQUIRED COMPONENTS {' '.join(programs)})"]
@@ -135,12 +135,12 @@ class Installed(Package):
             (project / f"{name}.cpp").write_text(text)
             lines += [f"add_executable({name} {name}.cpp)", f"target_link_libraries({name} PRIVATE sluice::{name})"]
         (project / "CMakeLists.txt").write_text("\n".join(lines) + "\n")
-        build = self.folder / "build"
+        build = self.directory / "build"
         configure(project, build, f"-DCMAKE_PREFIX_PATH={self.prefix}")
         run("cmake", "--build", build)
         self.assertEqual(run(build / "sync"), "busy\n")
-        run(self.prefix / "bin" / "sluice", "fat", "mkfs", "--size", "1440k", self.folder / "disk.img")
-        with contextlib.chdir(self.folder):  # their files are in the current directory
+        run(self.prefix / "bin" / "sluice", "fat", "mkfs", "--size", "1440k", self.directory / "disk.img")
+        with contextlib.chdir(self.directory):  # their files are in the current directory
             self.assertEqual(run(build / "fsmutex"), "locked\n")
             run(build / "fat")
 
@@ -148,21 +148,21 @@ class Installed(Package):
         guide = (SOURCE / "docs" / "guide" / "libraries.md").read_text()
         programs = dict(re.findall(r"^## sluice::(\w+)$.*?^```cpp\n(.*?)^```", guide, re.S | re.M))
         self.assertEqual(set(programs), {"io", "sync", "fsmutex", "fat", "smb_client"})
-        project = self.folder / "guide"
+        project = self.directory / "guide"
         project.mkdir()
         for name, text in programs.items():
             (project / f"{name}.cpp").write_text(text)
         (project / "CMakeLists.txt").write_text(re.search(r"```cmake\n(.*?)```", guide, re.S).group(1))
-        build = self.folder / "build"
+        build = self.directory / "build"
         configure(project, build, f"-DCMAKE_PREFIX_PATH={self.prefix}")
         run("cmake", "--build", build)
         self.assertEqual(run(build / "io", project / "CMakeLists.txt"), "7 lines\n")
         self.assertEqual(run(build / "sync"), "1000 2000 2000 2000 1000 0 0 0 \n")
-        held = subprocess.run([build / "fsmutex", self.folder / "jobs.lock", "index-a", "index-b"],
+        held = subprocess.run([build / "fsmutex", self.directory / "jobs.lock", "index-a", "index-b"],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True)
         self.assertEqual(held.stdout, "locked; press Enter to unlock\n")
-        run(build / "fat", self.folder / "disk.img")
-        self.assertEqual(run(self.prefix / "bin" / "sluice", "fat", "cat", f"{self.folder}/disk.img:/notes.txt"), "hello\n")
+        run(build / "fat", self.directory / "disk.img")
+        self.assertEqual(run(self.prefix / "bin" / "sluice", "fat", "cat", f"{self.directory}/disk.img:/notes.txt"), "hello\n")
         self.assertIn("connect: Connection refused", refused(build / "smb_client", "127.0.0.1", "1", "alice", "pub", "a"))
 
     def echo_of(self, sent, port):
@@ -176,23 +176,23 @@ class Installed(Package):
         self.fail(f"no server listens on port {port}")
 
     def test_a_component_that_does_not_exist_is_not_found(self):
-        project = self.folder / "project"
+        project = self.directory / "project"
         project.mkdir()
         (project / "CMakeLists.txt").write_text(
             "cmake_minimum_required(VERSION 3.25)\nproject(x LANGUAGES CXX)\n"
             "find_package(sluice QUIET COMPONENTS base telepathy)\n"
             "if(sluice_FOUND)\n  message(FATAL_ERROR telepathy)\nendif()\n")
-        configure(project, self.folder / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        configure(project, self.directory / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}")
 
     def project(self, components, main="int main() {}", link="base"):
         """Returns a project that requires these components."""
-        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
-        (folder / "CMakeLists.txt").write_text(
+        directory = pathlib.Path(tempfile.mkdtemp(dir=self.directory))
+        (directory / "CMakeLists.txt").write_text(
             "cmake_minimum_required(VERSION 3.25)\nproject(x LANGUAGES CXX)\n"
             f"find_package(sluice REQUIRED {components})\n"
             f"add_executable(x main.cpp)\ntarget_link_libraries(x PRIVATE sluice::{link})\n")
-        (folder / "main.cpp").write_text(main)
-        return folder
+        (directory / "main.cpp").write_text(main)
+        return directory
 
     def configuration(self, project, *settings):
         return ("cmake", "-G", "Ninja", "-S", project, "-B", project / "build", f"-DCMAKE_CXX_COMPILER={COMPILER}",
@@ -251,25 +251,25 @@ class Alone(Package):
     """One component without the others."""
 
     def built(self, components):
-        build = self.folder / "build"
+        build = self.directory / "build"
         configure(SOURCE, build, f"-DSLUICE_COMPONENTS={components}", *WITHOUT_OPENSSL)
         return build
 
     def test_io_is_configured_without_openssl_and_builds_nothing_above_it(self):
-        folders = {pathlib.Path(path).relative_to(SOURCE / "sluice").parts[0]
+        directories = {pathlib.Path(path).relative_to(SOURCE / "sluice").parts[0]
                    for path in compile_commands(self.built("io"))}
-        self.assertEqual(folders, {"base", "io", "sync"})
+        self.assertEqual(directories, {"base", "io", "sync"})
 
     def test_one_that_is_installed_alone_is_found_and_the_others_are_refused(self):
         build = self.built("sync_skiplist")
         run("cmake", "--build", build)
-        prefix = self.folder / "prefix"
+        prefix = self.directory / "prefix"
         run("cmake", "--install", build, "--prefix", prefix)
         for header in ("base/error.hpp", "sync/range_lock.hpp", "sync/skiplist/skiplist_range_lock.hpp"):
             self.assertTrue((prefix / "include" / "sluice" / header).exists(), header)
         self.assertFalse((prefix / "include" / "sluice" / "io").exists())
         for component, expected in (("sync_skiplist", None), ("io", "component io cannot be used: it was not installed")):
-            project = self.folder / component
+            project = self.directory / component
             project.mkdir()
             (project / "CMakeLists.txt").write_text(
                 "cmake_minimum_required(VERSION 3.25)\nproject(x LANGUAGES CXX)\n"
@@ -282,7 +282,7 @@ class Alone(Package):
                 self.assertIn(expected, refused(*command))
 
     def test_an_unknown_component_is_refused_with_the_known_ones(self):
-        said = refused("cmake", "-G", "Ninja", "-S", SOURCE, "-B", self.folder / "build",
+        said = refused("cmake", "-G", "Ninja", "-S", SOURCE, "-B", self.directory / "build",
                        f"-DCMAKE_CXX_COMPILER={COMPILER}", "-DSLUICE_COMPONENTS=io;telepathy")
         self.assertIn("there is no component 'telepathy'; there are base, sync", said)
 
@@ -290,7 +290,7 @@ class Alone(Package):
 class Compilers(Package):
     def problem(self, identity, version, system="Linux"):
         """Returns the problem that the check reports for a compiler, which need not be installed."""
-        script = self.folder / "check.cmake"
+        script = self.directory / "check.cmake"
         script.write_text(f'include("{SOURCE}/cmake/sluice-compiler.cmake")\n'
                           'sluice_compiler_problem(problem)\nmessage("problem: ${problem}")\n')
         return " ".join(run("cmake", f"-DCMAKE_CXX_COMPILER_ID={identity}", f"-DCMAKE_CXX_COMPILER_VERSION={version}",
@@ -314,28 +314,28 @@ class Compilers(Package):
         old = old_gcc()
         if old is None:
             self.skipTest("no GCC before 14 here")
-        said = refused("cmake", "-G", "Ninja", "-S", SOURCE, "-B", self.folder / "build",
+        said = refused("cmake", "-G", "Ninja", "-S", SOURCE, "-B", self.directory / "build",
                        f"-DCMAKE_CXX_COMPILER={old}")
         self.assertRegex(said, r"sluice: GCC 1[0-3]\.[^ ]* \(.*\) miscompiles coroutines.*Use clang 19")
 
     def test_a_standard_library_without_expected_is_refused_by_name(self):
-        include = self.folder / "old-library"
+        include = self.directory / "old-library"
         include.mkdir()
         (include / "expected").write_text("// nothing in it: as in libstdc++ 11\n")
-        said = refused("cmake", "-G", "Ninja", "-S", SOURCE, "-B", self.folder / "build",
+        said = refused("cmake", "-G", "Ninja", "-S", SOURCE, "-B", self.directory / "build",
                        f"-DCMAKE_CXX_COMPILER={COMPILER}", f"-DCMAKE_CXX_FLAGS=-I{include}")
         self.assertIn("has no std::expected or no coroutines. Install libstdc++ 12", said)
 
 
 class Subdirectory(Package):
     def test_a_parent_project_gets_libraries_without_tests_or_our_flags(self):
-        (self.folder / "CMakeLists.txt").write_text(
+        (self.directory / "CMakeLists.txt").write_text(
             "cmake_minimum_required(VERSION 3.25)\nproject(parent LANGUAGES CXX)\nenable_testing()\n"
             f'add_subdirectory("{SOURCE}" sluice)\n'
             f'add_executable(consumer "{CONSUMER}/main.cpp")\n'
             "target_link_libraries(consumer PRIVATE sluice::fat)\n")
-        build = self.folder / "build"
-        configure(self.folder, build)
+        build = self.directory / "build"
+        configure(self.directory, build)
         commands = compile_commands(build)
         self.assertIn(str(SOURCE / "sluice/base/error.cpp"), commands)
         for path, command in commands.items():

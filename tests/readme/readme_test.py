@@ -36,33 +36,33 @@ def free_port():
 
 class Readme(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.photos = self.folder / "photos"
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        self.photos = self.directory / "photos"
         (self.photos / "2026").mkdir(parents=True)
         (self.photos / "2026" / "one.jpg").write_bytes(b"a picture" * 1000)
-        (self.folder / "Public").mkdir()
+        (self.directory / "Public").mkdir()
         self.address = f"127.0.0.1:{free_port()}"
-        self.environment = {**os.environ, "HOME": str(self.folder), "XDG_CONFIG_HOME": str(self.folder / ".config"),
-                            "XDG_RUNTIME_DIR": str(self.folder), "SLUICE_PASSWORD": PASSWORD}
-        (self.folder / "work").mkdir()
+        self.environment = {**os.environ, "HOME": str(self.directory), "XDG_CONFIG_HOME": str(self.directory / ".config"),
+                            "XDG_RUNTIME_DIR": str(self.directory), "SLUICE_PASSWORD": PASSWORD}
+        (self.directory / "work").mkdir()
 
     def words(self, line):
         """The words of a command, as this test runs it."""
         line = line.replace("/srv/photos", str(self.photos)).replace("@server/", f"@{self.address}/")
-        words = [re.sub(r"^~", str(self.folder), word) for word in shlex.split(line)]
+        words = [re.sub(r"^~", str(self.directory), word) for word in shlex.split(line)]
         return [PROGRAM, *words[1:]]
 
     def run_line(self, line, stdin=""):
-        done = subprocess.run(self.words(line), cwd=self.folder / "work", env=self.environment, input=stdin, text=True,
+        done = subprocess.run(self.words(line), cwd=self.directory / "work", env=self.environment, input=stdin, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)
         self.assertEqual(done.returncode, 0, f"{line}\n{done.stdout}")
         return done.stdout
 
     def serve(self, line, *more):
         """Starts a server, and returns its output until it is listening."""
-        server = subprocess.Popen([*self.words(line), "--listen", self.address, *more], cwd=self.folder / "work",
+        server = subprocess.Popen([*self.words(line), "--listen", self.address, *more], cwd=self.directory / "work",
                                   env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.addCleanup(server.stdout.close)
         self.addCleanup(server.wait)
@@ -89,15 +89,15 @@ class Readme(unittest.TestCase):
         self.serve(f"sluice serve photos={self.photos}", "--user", f"alice%{PASSWORD}")
         get, resume, put = commands("Copy files")
         self.run_line(get)
-        copied = self.folder / "work" / "2026" / "one.jpg"
+        copied = self.directory / "work" / "2026" / "one.jpg"
         self.assertEqual(copied.read_bytes(), (self.photos / "2026" / "one.jpg").read_bytes())
         self.run_line(resume)
-        (self.folder / "work" / "backup.tar").write_bytes(b"an archive")
+        (self.directory / "work" / "backup.tar").write_bytes(b"an archive")
         self.run_line(put)
         self.assertEqual((self.photos / "backup.tar").read_bytes(), b"an archive")
 
     def test_the_commands_that_work_with_images(self):
-        (self.folder / "work" / "notes.txt").write_text("notes\n")
+        (self.directory / "work" / "notes.txt").write_text("notes\n")
         *lines, serve = commands("Work with FAT images")
         said = "".join(self.run_line(line) for line in lines)
         self.assertIn("notes.txt", said)
@@ -105,7 +105,7 @@ class Readme(unittest.TestCase):
 
     def test_the_commands_that_hold_locks(self):
         for name in ("rebuild", "report"):
-            script = self.folder / "work" / name
+            script = self.directory / "work" / name
             script.write_text(f"#!/bin/sh\necho {name}\n")
             script.chmod(0o755)
         rebuild, report = commands("Serialise jobs")

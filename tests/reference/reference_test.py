@@ -14,11 +14,11 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 class Reference(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.made = subprocess.run([SOURCE / "tools" / "docs", BUILD, cls.folder.name], text=True, stdout=subprocess.PIPE,
+        cls.directory = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.directory.cleanup)
+        cls.made = subprocess.run([SOURCE / "tools" / "docs", BUILD, cls.directory.name], text=True, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT)
-        cls.html = pathlib.Path(cls.folder.name) / "html"
+        cls.html = pathlib.Path(cls.directory.name) / "html"
 
     def test_it_is_generated_without_a_warning(self):
         self.assertEqual(self.made.returncode, 0, self.made.stdout)

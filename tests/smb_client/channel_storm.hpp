@@ -37,8 +37,9 @@ public:
         std::uint64_t kills = 0;
         std::string complaint;  // the first problem
     };
-    using dialler = std::function<io::task<smb::client::outcome<smb::client::owned<smb::client::connection>>>(
-        const smb::client::connection_options&)>;
+    using dialler =
+        std::function<io::task<smb::client::outcome<smb::client::not_null_ptr<smb::client::connection>>>(
+            const smb::client::connection_options&)>;
 
     channel_storm(smb::client::dependencies world, dialler dial, smb::auth::credentials who, options how)
         : world_(world),

@@ -1,4 +1,5 @@
-// The client against our server: every dialect and protection, reads and writes of all lengths, errors.
+// The client against our server: every dialect and protection, reads and writes of
+// all lengths, errors.
 
 #include <gtest/gtest.h>
 
@@ -137,7 +138,7 @@ protected:
     const std::vector<std::byte> data_ = pattern(5 << 20);
     rig world_;
     std::optional<logged_on> client_;
-    std::optional<owned<remote_file>> file_;
+    std::optional<not_null_ptr<remote_file>> file_;
 };
 INSTANTIATE_TEST_SUITE_P(to_a_client, large_file, testing::Bool(),
                          [](const auto& which) { return which.param ? "that_signs" : "that_does_not_sign"; });
@@ -209,8 +210,8 @@ TEST(client, creates_lists_renames_and_removes) {
     logged_on client(world);
     ASSERT_FALSE(client.error);
     tree& share = *client.tree;
-    ASSERT_TRUE(world.wait_for(share.make_folder("a")));
-    const auto again = world.wait_for(share.make_folder("a"));
+    ASSERT_TRUE(world.wait_for(share.create_directory("a")));
+    const auto again = world.wait_for(share.create_directory("a"));
     ASSERT_FALSE(again);
     EXPECT_EQ(again.error().status(), nt_status::object_name_collision);
     std::vector<std::string> names;
@@ -242,7 +243,7 @@ TEST(client, creates_lists_renames_and_removes) {
     const auto status = world.wait_for(share.status("b"));
     ASSERT_TRUE(status);
     EXPECT_EQ(status->end_of_file_bytes, 3U);
-    EXPECT_FALSE(is_folder(*status));
+    EXPECT_FALSE(is_directory(*status));
 }
 
 TEST(client, sets_sizes_and_times) {

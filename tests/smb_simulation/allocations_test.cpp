@@ -34,9 +34,9 @@ using wire::command;
 
 constexpr std::size_t read_bytes = 4096;
 constexpr std::size_t write_bytes = 3072;  // the room in a message of the simulated client
-constexpr const char* folder_name = "folder";
+constexpr const char* directory_name = "directory";
 // Too long for the internal buffer of any std::string.
-constexpr const char* file_name = "folder\\a file with a name as long as names of files are.txt";
+constexpr const char* file_name = "directory\\a file with a name as long as names of files are.txt";
 constexpr unsigned rounds_to_warm_up = 200;
 constexpr unsigned rounds = 10'000;
 
@@ -46,7 +46,7 @@ public:
     steady_client(io::socket_handle socket, const clock_source& clock)
         : simulated_client(std::move(socket), clock, 1),
           file_name_(wire::utf16_of(file_name).value()),
-          folder_name_(wire::utf16_of(folder_name).value()) {}
+          directory_name_(wire::utf16_of(directory_name).value()) {}
 
     io::task<bool> begin() {
         io::task<bool> setting_up = set_up();
@@ -102,7 +102,7 @@ public:
     }
     io::task<bool> list() {
         wire::create_args how = for_everything();
-        how.name = std::as_bytes(std::span(folder_name_));
+        how.name = std::as_bytes(std::span(directory_name_));
         io::task<bool> opening = open(how);
         if (not co_await std::move(opening)) co_return false;
         do {
@@ -118,7 +118,7 @@ public:
         io::task<bool> close_task = close();
         co_return co_await std::move(close_task);
     }
-    void hang_up() { EXPECT_TRUE(socket_.close()); }
+    void close_connection() { EXPECT_TRUE(socket_.close()); }
 
 private:
     [[nodiscard]] wire::create_args for_everything() const {
@@ -155,7 +155,7 @@ private:
     void adjust(wire::header& header) override { header.credits = 4; }
 
     std::string file_name_;
-    std::string folder_name_;
+    std::string directory_name_;
     std::array<std::byte, 2> everything_{std::byte{'*'}, {}};
     wire::file_id file_{};
     wire::file_id opened_{};
@@ -169,14 +169,14 @@ protected:
         auto made = GetParam() ? io::make_uring_multiplexer() : io::make_epoll_multiplexer();
         if (not made) return;
         loop_ = std::move(*made);
-        std::filesystem::create_directories(folder_ / folder_name);
+        std::filesystem::create_directories(directory_ / directory_name);
         const server::user_database::admission only{.name = "u", .password = "p"};
         EXPECT_TRUE(users_.admit(std::span(&only, 1)));
         server::server_configuration configuration;
         configuration.signing = server::protection::offered;
         configuration.shares.push_back({});
         configuration.shares.back().name = "files";
-        configuration.shares.back().volume = vfs::host_volume::open(*loop_, folder_.c_str()).value();
+        configuration.shares.back().volume = vfs::host_volume::open(*loop_, directory_.c_str()).value();
         server_ = std::make_unique<server::smb_server>(
             server::server_dependencies{
                 .loop = *loop_, .clock = clock_, .random = secrets_, .accounts = users_, .log = log_},
@@ -191,10 +191,10 @@ protected:
     }
     ~allocations() override {
         if (loop_ == nullptr) return;
-        client_->hang_up();
+        client_->close_connection();
         server_->stop();
         io::sync_wait(*loop_, server_->done());
-        std::filesystem::remove_all(folder_);
+        std::filesystem::remove_all(directory_);
     }
 
     using step = io::task<bool> (steady_client::*)();
@@ -215,7 +215,7 @@ protected:
 
     io::frame_pool frames_{std::size_t{1} << 20};
     io::frame_pool::use from_pool_{frames_};
-    std::filesystem::path folder_ =
+    std::filesystem::path directory_ =
         std::filesystem::path(testing::TempDir()) / ("sluice-allocations-" + std::to_string(::getpid()));
     std::unique_ptr<io::io_multiplexer> loop_;
     system_clock_source clock_;

@@ -97,7 +97,7 @@ TEST_F(app_instances, with_another_id_close_nothing) {
 TEST_F(app_instances, close_no_open_of_another_path) {
     const auto before = client().create("f", alone(some_id));
     EXPECT_EQ(second_.try_create("another", alone(some_id)), nt_status::success);
-    EXPECT_EQ(second_.try_create("no\\such\\folder", alone(some_id)), nt_status::object_path_not_found);
+    EXPECT_EQ(second_.try_create("no\\such\\directory", alone(some_id)), nt_status::object_path_not_found);
     EXPECT_EQ(write(before), nt_status::success);
 }
 

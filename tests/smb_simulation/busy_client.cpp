@@ -31,7 +31,7 @@ constexpr std::uint64_t in_flight_max = 4;
 }  // namespace
 
 // --- a connection
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 busy_channel::busy_channel(busy_client& of, io::socket_handle socket, std::uint64_t seed)
     : simulated_client(std::move(socket), of.clock_, seed),
@@ -203,7 +203,7 @@ bool busy_channel::is_ended_by_server() const noexcept {
 }
 
 // --- requests
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 busy_channel::open_name busy_channel::some_file() {
     return files_.empty() ? open_name{} : files_[random_.below(files_.size())];
@@ -375,7 +375,7 @@ void busy_channel::put_compound() {
 }
 
 // --- the client
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 busy_client::busy_client(io::io_multiplexer& loop, const clock_source& clock, exchanges& seen, habits how)
     : loop_(loop), clock_(clock), seen_(seen), how_(std::move(how)) {

@@ -70,7 +70,8 @@ private:
     std::uint64_t frame_begin_ = 0;
     std::vector<open_name> files_;
     std::set<std::uint64_t> registers_asked_;          // message IDs of CREATEs
-    std::set<std::uint64_t> waiting_;                  // async IDs of requests that have no final reply
+    std::set<std::uint64_t> waiting_;                  // async IDs of requests
+                                                       // that have no final reply
     std::map<std::uint64_t, std::uint64_t> async_of_;  // by message ID
     std::vector<smb::wire::oplock_break_args> acknowledgements_;
     unsigned successes_ = 0;

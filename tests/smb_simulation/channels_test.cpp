@@ -107,7 +107,7 @@ TEST_F(breaks, are_sent_on_another_channel_if_the_first_reads_nothing) {
 }
 
 TEST_F(breaks, are_sent_on_another_channel_if_the_first_is_lost_with_them) {
-    first_->hang_up();
+    first_->close_connection();
     is_told_and_gives_up(second_);
 }
 
@@ -148,7 +148,7 @@ TEST_F(breaks, keep_a_create_of_a_lost_channel_waiting_for_them) {
     how.contexts.durable_v2->create_guid.bytes[0] = std::byte{7};
     const std::uint64_t lost = second_of_other.send_create("f", how);
     ASSERT_FALSE(second_of_other.is_answered(lost));
-    second_of_other.hang_up();
+    second_of_other.close_connection();
     EXPECT_FALSE(other_.is_answered(waiting_))
         << "in the meantime the server has detected the loss of the channel";
     other_.channel_sequence = 1;
@@ -169,7 +169,7 @@ TEST_F(breaks, leave_no_open_to_a_session_that_ends_while_its_lost_channel_waits
     how.contexts.durable_v2->create_guid.bytes[0] = std::byte{7};
     const std::uint64_t lost = second_of_other.send_create("f", how);
     ASSERT_FALSE(second_of_other.is_answered(lost));
-    second_of_other.hang_up();
+    second_of_other.close_connection();
     EXPECT_FALSE(other_.is_answered(waiting_)) << "the server has detected that the channel is lost";
     std::vector<std::unique_ptr<polite_client>> copies;
     for (std::size_t i = 0; i != smb::server::limits::channels_per_session_max; ++i) {

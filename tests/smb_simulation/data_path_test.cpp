@@ -33,9 +33,9 @@ std::byte byte_at(std::uint64_t offset) {
     return static_cast<std::byte>((offset * 2'654'435'761U) >> 24);
 }
 
-class scratch_folder {
+class scratch_directory {
 public:
-    scratch_folder() {
+    scratch_directory() {
         std::string name = (std::filesystem::temp_directory_path() / "sluice-data-path-XXXXXX").string();
         EXPECT_NE(::mkdtemp(name.data()), nullptr);
         path_ = name;
@@ -44,9 +44,9 @@ public:
             content[i] = static_cast<char>(byte_at(i));
         std::ofstream(path_ / "big").write(content.data(), file_bytes);
     }
-    scratch_folder(const scratch_folder&) = delete;
-    scratch_folder& operator=(const scratch_folder&) = delete;
-    ~scratch_folder() { std::filesystem::remove_all(path_); }
+    scratch_directory(const scratch_directory&) = delete;
+    scratch_directory& operator=(const scratch_directory&) = delete;
+    ~scratch_directory() { std::filesystem::remove_all(path_); }
 
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
@@ -64,14 +64,14 @@ protected:
 
     void begin(const io::simulation_options& how) {
         begin(how, [&](io::io_multiplexer& loop) -> std::unique_ptr<vfs::volume> {
-            return vfs::host_volume::open(loop, folder_.path().c_str()).value();
+            return vfs::host_volume::open(loop, directory_.path().c_str()).value();
         });
     }
     void begin(const io::simulation_options& how, const volume_maker& make_volume) {
         world_ = std::make_unique<world>(how, 1);
         std::vector<server::share_configuration> shares(1);
         shares[0].name = "files";
-        shares[0].source = folder_.path().string();  // not the volume in memory
+        shares[0].source = directory_.path().string();  // not the volume in memory
         shares[0].volume = make_volume(*world_->loop);
         world_->server->replace_shares(std::move(shares));
         client_ = std::make_unique<polite_client>(*world_);
@@ -114,7 +114,7 @@ protected:
     // Lets the server work while the client reads nothing.
     void let_server_work() { world_->run(); }
 
-    scratch_folder folder_;
+    scratch_directory directory_;
     std::unique_ptr<world> world_;
     std::unique_ptr<polite_client> client_;
     wire::file_id file_{};
@@ -168,7 +168,7 @@ TEST_F(data_path, sends_the_announced_length_although_the_file_is_truncated_in_t
     const std::uint64_t first = send_read(0, 4 * mib);
     const std::uint64_t second = send_read(4 * mib, 4 * mib);
     let_server_work();  // until the socket is full, within the first reply
-    std::filesystem::resize_file(folder_.path() / "big", 6 * mib);
+    std::filesystem::resize_file(directory_.path() / "big", 6 * mib);
     expect_content(first, 0, 4 * mib);
     const auto answer = client_->answer_to(second);
     ASSERT_EQ(answer.status(), nt_status::success);
@@ -185,7 +185,7 @@ TEST_F(data_path, outlives_its_open_and_its_name) {
     const std::uint64_t read = send_read(mib, 8 * mib);
     const std::uint64_t close = client_->send(command::close, wire::close_args{.file = file_});
     let_server_work();
-    std::filesystem::remove(folder_.path() / "big");
+    std::filesystem::remove(directory_.path() / "big");
     expect_content(read, mib, 8 * mib);
     EXPECT_EQ(client_->answer_to(close).status(), nt_status::success);
 }
@@ -273,7 +273,7 @@ private:
     }
     void make_image() {
         const auto image = fat::formatted(20 << 10, "-F 16 -s 8 -R 8 -f 2 -r 512");
-        const auto path = folder_.path() / "image";
+        const auto path = directory_.path() / "image";
         std::ofstream(path).write(reinterpret_cast<const char*>(image.data()),
                                   static_cast<std::streamsize>(image.size()));
         device_.emplace(
@@ -298,7 +298,7 @@ private:
 };
 
 TEST_F(data_path_of_image, uses_the_page_cache_for_large_reads_run_by_run) {
-    ASSERT_TRUE(system_->lends());
+    ASSERT_TRUE(system_->pins_extents());
     const auto file = system_->find("big").value();
     EXPECT_GE(system_->pin_extents(*file, {.offset = 0, .length = 2 * mib}, 100).value().runs.size(), 10U);
     expect_content(send_read(4097, 2 * mib), 4097, 2 * mib);

@@ -39,7 +39,8 @@ TEST_F(break_of_an_oplock, comes_on_the_channel_that_opened_the_file) {
     EXPECT_TRUE(second.is_answered(smb::wire::notification_message_id));
 }
 
-// The client does not know the oplock before, and the break would wait for an answer that cannot come.
+// The client does not know the oplock before, and the break would wait for an
+// answer that cannot come.
 TEST_F(break_of_an_oplock, follows_the_reply_that_grants_it_in_a_compound_that_waits_for_the_break) {
     using smb::wire::command;
     auto caching = polite_client::for_everything();
@@ -70,7 +71,7 @@ TEST_F(break_of_an_oplock, follows_the_reply_that_returns_it_to_its_client) {
     caching.contexts.durable = true;
     auto again = polite_client::for_everything();
     again.contexts.durable_reconnect = first_->create("f", caching).file;
-    first_->hang_up();
+    first_->close_connection();
     polite_client back(where_);
     ASSERT_EQ(back.log_on("u", "p"), nt_status::success);
     ASSERT_EQ(back.connect_tree("files"), nt_status::success);

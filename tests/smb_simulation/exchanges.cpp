@@ -185,7 +185,8 @@ void exchanges::take_break(std::size_t number, const wire::message_view& message
     } else if (const auto* const oplock = std::get_if<wire::oplock_break>(&sent->sent)) {
         seen.file = oplock->file;
         seen.keeps_read = oplock->oplock_level == wire::oplock_level::level_2;
-        seen.needs_answer = seen.keeps_read;  // only exclusive and batch oplocks are broken to level II
+        // Only exclusive and batch oplocks are broken to level II.
+        seen.needs_answer = seen.keeps_read;
     }
     for (oracle* const each : oracles_)
         each->on_break(seen);

@@ -24,17 +24,17 @@ using namespace smb;  // NOLINT: the names of one protocol
 using wire::command;
 using wire::nt_status;
 
-class folder {
+class scratch_directory {
 public:
-    folder() {
+    scratch_directory() {
         std::string name = (std::filesystem::temp_directory_path() / "sluice-exclusion-XXXXXX").string();
         EXPECT_NE(::mkdtemp(name.data()), nullptr);
         path_ = name;
         std::filesystem::create_directory(path_ / "inner");
     }
-    folder(const folder&) = delete;
-    folder& operator=(const folder&) = delete;
-    ~folder() { std::filesystem::remove_all(path_); }
+    scratch_directory(const scratch_directory&) = delete;
+    scratch_directory& operator=(const scratch_directory&) = delete;
+    ~scratch_directory() { std::filesystem::remove_all(path_); }
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
 private:
@@ -65,10 +65,10 @@ protected:
             one.volume = vfs::host_volume::open(*world_.loop, path.c_str(), {.read_only = read_only}).value();
             shares.push_back(std::move(one));
         };
-        add("files", folder_.path(), false);
-        add("other", folder_.path(), false);
-        add("readonly", folder_.path(), true);
-        add("inner", folder_.path() / "inner", false);
+        add("files", scratch_.path(), false);
+        add("other", scratch_.path(), false);
+        add("readonly", scratch_.path(), true);
+        add("inner", scratch_.path() / "inner", false);
         world_.server->replace_shares(std::move(shares));
     }
     std::unique_ptr<polite_client> connect(std::string_view share) {
@@ -128,7 +128,7 @@ protected:
                    wire::disposition_information{.delete_on_close = true});
     }
 
-    folder folder_;
+    scratch_directory scratch_;
     world world_;
     std::uint64_t next_seed_ = 1;
     std::unique_ptr<polite_client> first_;
@@ -197,24 +197,24 @@ TEST_F(exclusion, removes_a_file_whose_last_open_is_of_a_read_only_share) {
     const auto reader = second->create("f", reading());
     ASSERT_EQ(dispose(*first_, doomed), nt_status::success);
     EXPECT_EQ(close(*first_, doomed), nt_status::success);
-    EXPECT_TRUE(std::filesystem::exists(folder_.path() / "f"));
+    EXPECT_TRUE(std::filesystem::exists(scratch_.path() / "f"));
     EXPECT_EQ(close(*second, reader), nt_status::success);
-    EXPECT_FALSE(std::filesystem::exists(folder_.path() / "f"));
+    EXPECT_FALSE(std::filesystem::exists(scratch_.path() / "f"));
 }
 
 TEST_F(exclusion, removes_each_name_whose_removal_was_requested) {
     const auto one = first_->create("one");
     for (const char* const name : {"two", "three"})
-        std::filesystem::create_hard_link(folder_.path() / "one", folder_.path() / name);
+        std::filesystem::create_hard_link(scratch_.path() / "one", scratch_.path() / name);
     const auto two = first_->create("two");
     const auto three = first_->create("three", reading());
     ASSERT_EQ(dispose(*first_, one), nt_status::success);
     ASSERT_EQ(dispose(*first_, two), nt_status::success);
     for (const auto& each : {one, two, three})
         EXPECT_EQ(close(*first_, each), nt_status::success);
-    EXPECT_FALSE(std::filesystem::exists(folder_.path() / "one"));
-    EXPECT_FALSE(std::filesystem::exists(folder_.path() / "two"));
-    EXPECT_TRUE(std::filesystem::exists(folder_.path() / "three"));
+    EXPECT_FALSE(std::filesystem::exists(scratch_.path() / "one"));
+    EXPECT_FALSE(std::filesystem::exists(scratch_.path() / "two"));
+    EXPECT_TRUE(std::filesystem::exists(scratch_.path() / "three"));
 }
 
 TEST_F(exclusion, keeps_a_directory_from_being_renamed_while_another_share_has_files_in_it_open) {
@@ -228,8 +228,8 @@ TEST_F(exclusion, keeps_a_directory_from_being_renamed_while_another_share_has_f
 }
 
 TEST_F(exclusion, keeps_a_directory_from_being_renamed_while_a_file_in_it_is_open_by_its_second_name) {
-    std::ofstream(folder_.path() / "f") << "f";
-    std::filesystem::create_hard_link(folder_.path() / "f", folder_.path() / "inner" / "f");
+    std::ofstream(scratch_.path() / "f") << "f";
+    std::filesystem::create_hard_link(scratch_.path() / "f", scratch_.path() / "inner" / "f");
     (void)first_->create("f");
     (void)first_->create("inner\\f");
     EXPECT_EQ(rename(*first_, first_->create("inner", directory()), "renamed"), nt_status::access_denied);
@@ -266,10 +266,10 @@ TEST_F(exclusion, does_not_pass_from_a_removed_file_to_the_next_file_with_its_in
         ASSERT_EQ(created.status(), nt_status::success);
         EXPECT_EQ(first_->answer_to(opening).status(), nt_status::success) << "round " << i;
         EXPECT_EQ(close(*first_, wire::decode_create_reply(created.message()).value()), nt_status::success);
-        EXPECT_TRUE(std::filesystem::exists(folder_.path() / "g")) << "removed instead of f";
-        std::filesystem::remove(folder_.path() / "g");
+        EXPECT_TRUE(std::filesystem::exists(scratch_.path() / "g")) << "removed instead of f";
+        std::filesystem::remove(scratch_.path() / "g");
         if (second->answer_to(waiting).status() == nt_status::success)
-            std::filesystem::rename(folder_.path() / "renamed", folder_.path() / "inner");
+            std::filesystem::rename(scratch_.path() / "renamed", scratch_.path() / "inner");
     }
 }
 

@@ -47,7 +47,7 @@ public:
         pollfd one{.fd = socket_.native().descriptor, .events = POLLIN, .revents = 0};
         return ::poll(&one, 1, 0) == 1;
     }
-    void hang_up() { EXPECT_TRUE(socket_.close()); }
+    void close_connection() { EXPECT_TRUE(socket_.close()); }
 
 private:
     template <class Args>
@@ -119,7 +119,7 @@ TEST(server_on_several_loops, has_detected_a_disconnection_on_another_loop_when_
         std::binary_semaphore until(0);
         served.hold_up(1, until);
         const late_release releasing(until);
-        before->hang_up();
+        before->close_connection();
         before.reset();
         asking_client again(*loop, served.connect_from_thread(1), served.clock());
         EXPECT_EQ(again.open("f", wire::share_access::none), nt_status::success);

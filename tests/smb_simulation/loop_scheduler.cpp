@@ -46,7 +46,7 @@ void loop_scheduler::run() {
 }
 
 // --- switching
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 // The number of switch points without a switch is drawn from a range that is drawn per run: some
 // runs switch threads at every point, others let one thread work for long.

@@ -17,9 +17,9 @@ namespace sluice::smb_simulation {
 
 /// Runs a program of several threads as on one CPU, and decides by a seed when to switch to another
 /// thread: the loops of a server, and threads that make slow calls. One thread runs at a time.
-/// Another one may be chosen at each switch point (`may_switch`, which the server calls when it has unlocked
-/// a session or a file), and is chosen when the running thread has to wait. When all threads wait, time
-/// advances to the next time for which one waits.
+/// Another one may be chosen at each switch point (`may_switch`, which the server calls when it has
+/// unlocked a session or a file), and is chosen when the running thread has to wait. When all
+/// threads wait, time advances to the next time for which one waits.
 ///
 /// The same seed, and the same program, give the same run.
 /// Thread safety: the thread that runs; run() that of the test. Allocates: per thread.

@@ -14,22 +14,22 @@
 namespace sluice::smb_simulation {
 namespace {
 
-[[nodiscard]] std::filesystem::path folder_of_test() {
+[[nodiscard]] std::filesystem::path directory_of_test() {
     return std::filesystem::path(testing::TempDir()) / ("sluice-loops-" + std::to_string(::getpid()));
 }
 
-[[nodiscard]] std::unique_ptr<vfs::volume> in_folder(io::io_multiplexer& loop, clock_source&) {
-    std::filesystem::create_directories(folder_of_test());
-    return vfs::host_volume::open(loop, folder_of_test().c_str()).value();
+[[nodiscard]] std::unique_ptr<vfs::volume> in_directory(io::io_multiplexer& loop, clock_source&) {
+    std::filesystem::create_directories(directory_of_test());
+    return vfs::host_volume::open(loop, directory_of_test().c_str()).value();
 }
 
 // Like a directory on a file system that may hang: every call runs on a worker.
-[[nodiscard]] std::unique_ptr<vfs::volume> in_offloaded_folder(io::io_multiplexer& loop,
-                                                               clock_source& clock) {
-    std::unique_ptr<vfs::volume> folder = in_folder(loop, clock);
-    folder->set_domain(std::make_shared<vfs::fs_domain>(
-        vfs::fs_domain_options{.name = "folder", .policy = vfs::call_policy::never_inline}));
-    return folder;
+[[nodiscard]] std::unique_ptr<vfs::volume> in_offloaded_directory(io::io_multiplexer& loop,
+                                                                  clock_source& clock) {
+    std::unique_ptr<vfs::volume> directory = in_directory(loop, clock);
+    directory->set_domain(std::make_shared<vfs::fs_domain>(
+        vfs::fs_domain_options{.name = "directory", .policy = vfs::call_policy::never_inline}));
+    return directory;
 }
 
 struct outcome {
@@ -77,13 +77,13 @@ TEST(server_on_several_loops, is_empty_after_clients_that_end_everything_in_rand
 }
 
 TEST(server_on_several_loops, serves_a_directory_to_such_clients) {
-    let_clients_live(3, in_folder);
-    std::filesystem::remove_all(folder_of_test());
+    let_clients_live(3, in_directory);
+    std::filesystem::remove_all(directory_of_test());
 }
 
 TEST(server_on_several_loops, serves_a_directory_whose_calls_run_on_workers_to_such_clients) {
-    let_clients_live(3, in_offloaded_folder);
-    std::filesystem::remove_all(folder_of_test());
+    let_clients_live(3, in_offloaded_directory);
+    std::filesystem::remove_all(directory_of_test());
 }
 
 // A client of several channels, each on its own loop, on a separate thread.
@@ -116,7 +116,7 @@ void rage(server_on_loops& served, std::uint16_t number, int operations,
 TEST(server_on_several_loops, serves_one_session_over_channels_on_all_loops_while_channels_are_lost) {
     std::array<smb_client_testing::channel_storm::tally, 2> came;
     {
-        server_on_loops served(3, in_folder);
+        server_on_loops served(3, in_directory);
         std::vector<std::function<void()>> clients;
         for (std::uint16_t i = 0; i != 2; ++i)
             // Channels are killed after some time: this number of operations takes long enough.
@@ -128,12 +128,12 @@ TEST(server_on_several_loops, serves_one_session_over_channels_on_all_loops_whil
         EXPECT_GT(of_one.reads + of_one.writes, 200U);
     }
     EXPECT_GT(came[0].kills + came[1].kills, 4U);
-    std::filesystem::remove_all(folder_of_test());
+    std::filesystem::remove_all(directory_of_test());
 }
 
 TEST(server_on_several_loops, serves_such_clients_on_one_loop_as_well) {
-    let_clients_live(1, in_folder);
-    std::filesystem::remove_all(folder_of_test());
+    let_clients_live(1, in_directory);
+    std::filesystem::remove_all(directory_of_test());
 }
 
 }  // namespace

@@ -66,7 +66,8 @@ private:
     simulated_accounts accounts_;
     silent_log log_;
     std::vector<std::unique_ptr<io::simulated_multiplexer>> loops_;
-    std::vector<std::optional<io::io_multiplexer::work_guard>> guards_;  // all loops except the first
+    // All loops except the first.
+    std::vector<std::optional<io::io_multiplexer::work_guard>> guards_;
     std::unique_ptr<io::simulated_multiplexer> clients_loop_;
     std::unique_ptr<io::task_group> clients_;
     std::unique_ptr<smb::server::smb_server> server_;

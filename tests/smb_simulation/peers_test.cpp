@@ -29,11 +29,11 @@ public:
     }
 
     std::function<void()> before_raise;                   // called once
-    std::deque<result<share_mode_lock_byte>> in_the_way;  // the next answers; afterwards there are no
-                                                          // conflicts
+    std::deque<result<share_mode_lock_byte>> in_the_way;  // the next answers; afterwards
+                                                          // there are no conflicts
     unsigned open_for_seals = 0;  // how often it still has a file open when it is sealed
     bool has_locked = false;      // has locked every byte of every file
-    unsigned seals = 0;
+    unsigned exclusive_claims = 0;
 
 private:
     class seen_file final : public server::peer_file {
@@ -47,12 +47,12 @@ private:
             return said;
         }
         void lower(share_mode_lock_byte) noexcept override {}
-        result<void> seal() noexcept override {
+        result<void> claim_exclusively() noexcept override {
             if (by_.open_for_seals == 0) return {};
             --by_.open_for_seals;
             return failure({EBUSY, "seal"});
         }
-        void unseal() noexcept override { ++by_.seals; }
+        void end_exclusive_claim() noexcept override { ++by_.exclusive_claims; }
         bool lock(const sync::byte_range&, peer_lock to) noexcept override {
             return not by_.has_locked or to == peer_lock::free;
         }
@@ -141,7 +141,7 @@ TEST_F(peers, keep_a_file_pending_removal_until_they_have_closed_it) {
     EXPECT_EQ(create(), nt_status::delete_pending);
     world_.run();
     EXPECT_FALSE(found());
-    EXPECT_EQ(other_.seals, 1U);
+    EXPECT_EQ(other_.exclusive_claims, 1U);
     EXPECT_EQ(create(), nt_status::success);
 }
 

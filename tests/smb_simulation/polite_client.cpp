@@ -46,7 +46,7 @@ polite_client::polite_client(world& where, std::vector<wire::signing_algorithm> 
 }
 
 polite_client::~polite_client() {
-    if (socket_.is_valid()) hang_up();
+    if (socket_.is_valid()) close_connection();
     world_.run();
     EXPECT_EQ(complaint(), "");
 }
@@ -89,7 +89,7 @@ nt_status polite_client::log_on(std::string_view user, std::string_view password
     return authenticate(user, password, wire::session_setup_flags::none);
 }
 
-nt_status polite_client::begin_log_on() {
+nt_status polite_client::begin_logon() {
     const auth::credentials unnamed;
     auth::initiating_negotiator initiator(unnamed, world_.secrets, world_.clock);
     const auto first = initiator.step({});

@@ -40,14 +40,14 @@ public:
     /// Closes the connection, and runs the simulation until nothing is pending.
     ~polite_client();
     /// Closes the connection while all other clients continue.
-    void hang_up() { EXPECT_TRUE(socket_.close()); }
+    void close_connection() { EXPECT_TRUE(socket_.close()); }
     /// Sends nothing more, but continues to read.
     void fall_silent() { EXPECT_TRUE(socket_.shutdown(io::direction::out)); }
 
     /// Sets up a session, or authenticates the present one again. Without a user: anonymously.
     smb::wire::nt_status log_on(std::string_view user, std::string_view password);
     /// Sends only the first token of an authentication. Afterwards the session id is known.
-    smb::wire::nt_status begin_log_on();
+    smb::wire::nt_status begin_logon();
     /// Starts a session and leaves it unfinished. Returns the status of the reply.
     smb::wire::nt_status begin_session();
     /// Sends the proof of a password without waiting for the reply. Returns the message id.
@@ -137,7 +137,8 @@ public:
     /// Returns whether the final reply has arrived; sends another request first, so that it would
     /// have.
     [[nodiscard]] bool is_answered(std::uint64_t message_id);
-    /// Returns the message ids of all final replies and notifications so far, in the order of their arrival.
+    /// Returns the message ids of all final replies and notifications so far, in the
+    /// order of their arrival.
     [[nodiscard]] const std::vector<std::uint64_t>& arrivals() const noexcept { return arrivals_; }
     /// Returns the final reply to a request.
     [[nodiscard]] answer answer_to(std::uint64_t message_id);

@@ -227,7 +227,7 @@ TEST_F(quotas, durable_opens_beyond_the_share_of_a_user_end_with_their_connectio
         where_.server->context().quotas.take(by, limit::kept_opens, bound / 2 - 1);
     for (int i = 0; i != 3; ++i)
         (void)greedy.create(std::to_string(i), how);
-    greedy.hang_up();
+    greedy.close_connection();
     polite_client& honest = log_on("honest");
     EXPECT_EQ(honest.call(command::echo, wire::echo_args{}).status(), nt_status::success);
     EXPECT_EQ(where_.server->gauges().opens, 1U) << "one is kept";

@@ -254,10 +254,10 @@ TEST_F(reauthentication, is_a_first_authentication_while_the_session_is_in_progr
 
 TEST_F(reauthentication, that_begins_twice_ends_the_session) {
     begin(identity::account);
-    EXPECT_EQ(client_->begin_log_on(), nt_status::more_processing_required);
+    EXPECT_EQ(client_->begin_logon(), nt_status::more_processing_required);
     EXPECT_EQ(read(*client_), nt_status::end_of_file)
         << "a valid session is served during its reauthentication";
-    EXPECT_EQ(client_->begin_log_on(), nt_status::invalid_parameter);
+    EXPECT_EQ(client_->begin_logon(), nt_status::invalid_parameter);
     EXPECT_FALSE(session().has_value());
     end();
 }
@@ -353,7 +353,7 @@ TEST_F(removed_user, loses_durable_opens_with_and_without_a_connection) {
     how.contexts.durable = true;
     const auto kept = client().create("a", how);
     ASSERT_TRUE(kept.contexts.durable);
-    client().hang_up();
+    client().close_connection();
     where_.clock.advance(std::chrono::seconds(1));
 
     polite_client back(where_);

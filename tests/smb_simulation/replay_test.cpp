@@ -65,7 +65,7 @@ protected:
 
 TEST_F(coming_back, finds_an_open_whose_lost_connection_has_just_been_detected) {
     EXPECT_FALSE(second_.is_answered(waiting_)) << "it still belongs to the earlier session";
-    first_->hang_up();
+    first_->close_connection();
     EXPECT_EQ(second_.answer_to(waiting_).status(), nt_status::success);
 }
 
@@ -90,7 +90,7 @@ private:
 };
 
 TEST_F(coming_back_as_an_account, uses_an_open_whose_first_tree_has_ended) {
-    first_->hang_up();
+    first_->close_connection();
     ASSERT_EQ(second_.answer_to(waiting_).status(), nt_status::success);
     const smb::wire::query_info_args question{.information_class = 4,  // FileBasicInformation
                                               .output_bytes_max = 100,
@@ -121,7 +121,7 @@ protected:
         auto again = how;
         again.contexts.durable = false;
         again.contexts.durable_reconnect = file;
-        first_->hang_up();
+        first_->close_connection();
         return second.answer_to(second.send_create("f", again)).status();
     }
     static constexpr auto at_once =

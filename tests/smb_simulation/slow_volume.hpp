@@ -13,7 +13,8 @@ namespace sluice::smb_simulation {
 struct slow_calls_options {
     io::permille chance = 0;                    // probability that a call is slow
     std::chrono::milliseconds longest{40'000};  // maximum duration of a slow call
-    io::permille hung = 0;                      // probability that a slow call takes `hung_for` instead
+    io::permille hung = 0;                      // probability that a slow call
+                                                // takes `hung_for` instead
     std::chrono::milliseconds hung_for{3'600'000};
 };
 

@@ -186,7 +186,7 @@ protected:
         how.oplock_level = wire::oplock_level::batch;
         how.contexts.durable = true;
         file_ = first_->create("file", how).file;
-        first_->hang_up();
+        first_->close_connection();
     }
 
     [[nodiscard]] nt_status reconnect_as(const std::string& user) {
@@ -240,7 +240,7 @@ TEST_F(lost_client, keeps_no_durable_open_that_the_end_of_another_has_ended) {
     durable.contexts.durable_v2.emplace();
     durable.contexts.durable_v2->create_guid.bytes[0] = std::byte{1};
     ASSERT_NE(lost_.create("f", durable).contexts.lease->state, wire::lease_state::none);
-    lost_.hang_up();
+    lost_.close_connection();
     EXPECT_EQ(first_->call(command::echo, wire::echo_args{}).status(), nt_status::success);
     EXPECT_EQ(where_.server->gauges().opens, 0U);
 }
@@ -248,7 +248,7 @@ TEST_F(lost_client, keeps_no_durable_open_that_the_end_of_another_has_ended) {
 TEST_F(lost_client, ends_opens_that_end_each_other_one_after_the_other) {
     for (std::uint8_t key = 1; key != 200; ++key)
         open_to_delete(key);
-    lost_.hang_up();
+    lost_.close_connection();
     EXPECT_EQ(first_->call(command::echo, wire::echo_args{}).status(), nt_status::success);
     EXPECT_EQ(where_.server->gauges().opens, 0U);
     EXPECT_EQ(where_.server->gauges().files, 0U);

@@ -20,7 +20,8 @@ namespace sluice::smb_simulation {
 /// If it has another life, it comes back and reconnects to its durable handles. All actions are
 /// drawn from its seed.
 ///
-/// Requests are sent without waiting for replies, as far as credits allow. Thread safety: the loop's thread.
+/// Requests are sent without waiting for replies, as far as credits allow. Thread
+/// safety: the loop's thread.
 class unruly_client final : private simulated_client {
 public:
     struct habits {

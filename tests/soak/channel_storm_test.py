@@ -19,8 +19,8 @@ import served  # noqa: E402  (found through the line above)
 
 
 def storm(options, multiplexer, protection):
-    with tempfile.TemporaryDirectory(prefix="sluice-storm-") as folder, \
-            served.Server(options.program, folder, multiplexer, ["--loops", "2"]) as server:
+    with tempfile.TemporaryDirectory(prefix="sluice-storm-") as directory, \
+            served.Server(options.program, directory, multiplexer, ["--loops", "2"]) as server:
         done = subprocess.run([options.storm, str(server.port), server.share, served.USER, served.PASSWORD,
                                str(options.seconds), str(options.channels), str(options.seed), protection],
                               capture_output=True, text=True, timeout=options.seconds + 120, check=False)

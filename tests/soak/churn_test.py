@@ -56,12 +56,12 @@ class Client(threading.Thread):
                 self.problems.append(f"client {self.number}, round {self.rounds} ({kind}): {wrong}")
 
     def one_round(self, kind):
-        folder = f"client {self.number} round {self.rounds}"
+        directory = f"client {self.number} round {self.rounds}"
         shutil.rmtree(self.place / "back", ignore_errors=True)
         (self.place / "back").mkdir()
         password = "wrong" if kind == "wrong password" else served.PASSWORD
-        commands = (f'prompt off; recurse on; mkdir "{folder}"; cd "{folder}"; lcd sent; mput *; ls *; '
-                    f'lcd ../back; mget *; cd ..; deltree "{folder}"')
+        commands = (f'prompt off; recurse on; mkdir "{directory}"; cd "{directory}"; lcd sent; mput *; ls *; '
+                    f'lcd ../back; mget *; cd ..; deltree "{directory}"')
         process = subprocess.Popen(
             ["smbclient", "//127.0.0.1/share", "-p", str(self.server.port), "-U", f"{served.USER}%{password}",
              *(["--client-protection=encrypt"] if kind == "encrypted" else []), "-c", commands],
@@ -145,8 +145,8 @@ def main():
         served.skip("smbclient is not installed (Debian package smbclient)")
     status = 0
     for multiplexer in options.multiplexers or served.MULTIPLEXERS:
-        with tempfile.TemporaryDirectory(prefix="sluice-soak-") as folder:
-            for problem in churn(options, multiplexer, pathlib.Path(folder)):
+        with tempfile.TemporaryDirectory(prefix="sluice-soak-") as directory:
+            for problem in churn(options, multiplexer, pathlib.Path(directory)):
                 status = 1
                 print(f"{multiplexer}: {problem}\nagain: {sys.argv[0]} {options.program} --seconds {options.seconds} "
                       f"--multiplexer {multiplexer} --seed {options.seed}")

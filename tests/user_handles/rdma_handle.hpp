@@ -119,7 +119,8 @@ public:
 
 }  // namespace detail
 
-/// One end of a queue pair. Operations complete in the order of the card, not in that of their starts.
+/// One end of a queue pair. Operations complete in the order of the card, not in
+/// that of their starts.
 class queue_pair_handle {
 public:
     queue_pair_handle(rdma_nic& nic, io::io_multiplexer& multiplexer) noexcept

@@ -36,8 +36,8 @@ protected:
     ~work_request() = default;
 };
 
-/// A simulated network card with remote direct memory access: it knows registered memory only, and carries
-/// out requests in step(), in a random order.
+/// A simulated network card with remote direct memory access: it knows registered memory only, and
+/// carries out requests in step(), in a random order.
 /// Owner of all members: `mutex_`, which is not held while a request is completed.
 class rdma_nic {
 public:

@@ -9,7 +9,7 @@ serve() {
     until grep -q '^I/O' banner || ! kill -0 $server 2>/dev/null; do sleep 0.02; done
 }
 
-# Has the server read its files again, and waits for the end of that.
+# Makes the server read its files again, and waits for the end of that.
 reload() {
     set -- "$(reloads)"
     kill -HUP $server

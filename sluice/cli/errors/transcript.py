@@ -77,12 +77,12 @@ def text_of(blocks):
     return "\n".join(block.text() if isinstance(block, Case) else block for block in blocks) + "\n"
 
 
-def run(case, prelude, folder, environment, seconds_max=60):
-    """Runs the commands in one shell in `folder`. Returns their raw results as steps."""
+def run(case, prelude, directory, environment, seconds_max=60):
+    """Runs the commands in one shell in `directory`. Returns their raw results as steps."""
     script = [f". {prelude}", "exec >/dev/null"]
     for step in case.steps:
         script += ["{ " + step.command[0], *step.command[1:], "}", f"printf '\\036%d\\n' $? >&2"]
-    shell = subprocess.Popen(["/bin/sh", "-c", "\n".join(script)], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+    shell = subprocess.Popen(["/bin/sh", "-c", "\n".join(script)], cwd=directory, env=environment, stdin=subprocess.DEVNULL,
                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
     try:
         _, stderr = shell.communicate(timeout=seconds_max)

@@ -164,7 +164,9 @@ void add_fat_build(command_syntax fat) {
         .required()
         .check(complaint_about_size)
         .value_name("SIZE");
-    add_format_options(build, arguments->format);
+    add_format_options(
+        build, arguments->format,
+        "volume serial number, in hexadecimal [default: $SOURCE_DATE_EPOCH, or time of newest file]");
     add_illegal_name_options(build, arguments->names);
     add_code_page_option(build, arguments->how);
     add_time_zone_option(build, arguments->how);

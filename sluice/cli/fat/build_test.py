@@ -12,10 +12,10 @@ PROGRAM = sys.argv.pop() if __name__ == "__main__" else None
 
 class Build(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.image = self.folder / "disk.img"
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        self.image = self.directory / "disk.img"
 
     def sluice(self, *arguments, code=0, **environment):
         done = subprocess.run([PROGRAM, "fat", *map(str, arguments)], capture_output=True, timeout=120,
@@ -28,7 +28,7 @@ class Build(unittest.TestCase):
         """Creates the same tree each time, in a different order, so that the host lists it in a different order."""
         files = {"a/one": b"1" * 5000, "a/two": b"2", "b/deep/er/file with a long name.txt": b"x" * 100_000, "c": b"",
                  "README": b"r", **{f"many/{i}": bytes([i]) * 10 for i in range(40)}}
-        top = self.folder / name
+        top = self.directory / name
         for path in sorted(files, reverse=order):
             (top / path).parent.mkdir(parents=True, exist_ok=True)
             (top / path).write_bytes(files[path])
@@ -45,7 +45,7 @@ class Build(unittest.TestCase):
         return self.image.read_bytes()
 
     def leftovers(self):
-        return [name for name in os.listdir(self.folder) if name.startswith(".sluice")]
+        return [name for name in os.listdir(self.directory) if name.startswith(".sluice")]
 
 
 class SameBytes(Build):
@@ -91,7 +91,7 @@ class SameBytes(Build):
     def test_the_volume_id_can_be_derived_from_a_text(self):
         self.build(self.tree("tree", False), "--serial-from", "123456789")
         self.assertIn("serial    CBF4-3926\n", self.sluice("stat", f"{self.image}:/"))
-        self.sluice("build", "--from", self.folder / "tree", "--size", "8m", "--serial", "1", "--serial-from", "x",
+        self.sluice("build", "--from", self.directory / "tree", "--size", "8m", "--serial", "1", "--serial-from", "x",
                     self.image, code=2)
 
     def test_an_invalid_time_is_refused_with_the_rule(self):
@@ -108,10 +108,10 @@ class OneCommand(Build):
         top = self.tree("tree", False)
         self.build(top)
         self.sluice("check", self.image)
-        self.sluice("get", f"{self.image}:/", self.folder / "back")
+        self.sluice("get", f"{self.image}:/", self.directory / "back")
         for path in top.rglob("*"):
             if path.is_file():
-                self.assertEqual((self.folder / "back" / path.relative_to(top)).read_bytes(), path.read_bytes())
+                self.assertEqual((self.directory / "back" / path.relative_to(top)).read_bytes(), path.read_bytes())
         self.assertEqual(self.sluice("label", self.image), "X\n")
         self.assertEqual(self.image.stat().st_size, 8 << 20)
         self.assertEqual(self.leftovers(), [])
@@ -148,7 +148,7 @@ class OneCommand(Build):
             self.assertIn("in use", self.said)
 
     def test_a_source_that_is_not_a_directory_is_refused(self):
-        self.sluice("build", "--from", self.folder / "none", "--size", "8m", self.image, code=1)
+        self.sluice("build", "--from", self.directory / "none", "--size", "8m", self.image, code=1)
         self.assertIn("none: open directory: No such file or directory", self.said)
 
 

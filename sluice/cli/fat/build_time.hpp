@@ -18,7 +18,8 @@ namespace sluice::cli {
 /// The latest time of FAT, the end of 2107, in seconds since 1970.
 inline constexpr std::int64_t source_date_max = 4'354'819'199;
 
-/// Returns the value of SOURCE_DATE_EPOCH, `text`: seconds since 1970, up to the latest time of FAT.
+/// Returns the value of SOURCE_DATE_EPOCH, `text`: seconds since 1970, up to
+/// the latest time of FAT.
 /// Errors: a sentence that names the value and the rule. Allocates: the sentence.
 [[nodiscard]] std::expected<fat::time_point, std::string> parse_source_date(const std::string& text);
 
@@ -32,7 +33,8 @@ struct build_moment {
     bool is_fixed = false;  // the same in every run
 };
 
-/// Returns SOURCE_DATE_EPOCH in UTC, or the present time in the zone of the host. Leaves as source_date().
+/// Returns SOURCE_DATE_EPOCH in UTC, or the present time in the zone of the host.
+/// Leaves as source_date().
 [[nodiscard]] build_moment build_now();
 
 /// Returns build_now().time. Leaves as source_date().

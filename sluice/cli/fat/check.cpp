@@ -38,7 +38,8 @@ fat::boot_source boot_of(const check_arguments& arguments) {
 
 void print(const fat::check_report& report, bool as_json) {
     if (as_json) return fmt::print("{}", json_of(report));
-    // Names come from the image: they must neither control the terminal nor look like a line of the report.
+    // Names come from the image: they must neither control the terminal nor look like
+    // a line of the report.
     fat::check_report shown = report;
     for (fat::problem& each : shown.problems) {
         each.path = terminal_text(each.path);
@@ -130,10 +131,10 @@ void run_repair(const check_arguments& arguments) {
 }  // namespace
 
 void add_fat_check(command_syntax fat) {
-    const auto add = [&](const char* name, const char* what, auto run) {
+    const auto add = [&](const char* name, const char* what, const char* overlay_help, auto run) {
         const auto arguments = std::make_shared<check_arguments>();
-        const command_syntax command = fat.add_subcommand(name, what);
-        add_overlay_option(command, arguments->how);
+        const command_syntax command = fat.add_subcommand(name, what).further_status("4 volume damaged");
+        add_overlay_option(command, arguments->how, overlay_help);
         add_code_page_option(command, arguments->how);
         command.add_option("IMAGE", arguments->image, "image file, or IMAGE@N for its partition N")
             .required();
@@ -146,9 +147,10 @@ void add_fat_check(command_syntax fat) {
         command.on_call([arguments, run] { run(*arguments); });
         return std::pair(command, arguments);
     };
-    add("check", "check a volume for damage, without changing it", run_check);
-    const auto [repair, arguments] =
-        add("repair", "repair a damaged volume; reachable files are kept", run_repair);
+    add("check", "check a volume for damage, without changing it", "check IMAGE with the changes in FILE",
+        run_check);
+    const auto [repair, arguments] = add("repair", "repair a damaged volume; reachable files are kept",
+                                         "store changes in FILE; do not modify the image", run_repair);
     repair.add_option("--undo", arguments->undo, "save the original bytes first, for 'sluice fat undo'")
         .value_name("FILE");
 }

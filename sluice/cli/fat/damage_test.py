@@ -71,10 +71,10 @@ class Volume:
 
 class Damaged(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.image = self.folder / "disk.img"
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        self.image = self.directory / "disk.img"
         self.sluice("mkfs", self.image, "--size", "20m", "--type", "16", "--cluster", "2k")
 
     def sluice(self, *arguments, code=0):
@@ -88,7 +88,7 @@ class Damaged(unittest.TestCase):
 
     def put_files(self, count):
         """Writes FILE00 to FILEnn of 10 kB in /D."""
-        top = self.folder / "d"
+        top = self.directory / "d"
         top.mkdir()
         for i in range(count):
             (top / f"FILE{i:02}").write_bytes(os.urandom(10_000))
@@ -109,17 +109,17 @@ class Objects(Damaged):
     def test_get_extracts_every_other_file_and_fails_at_the_end(self):
         top = self.put_files(40)
         self.damage_file("FILE00     ")
-        self.sluice("get", self.on("/D"), self.folder / "back", code=1)
-        self.assertEqual(sorted(os.listdir(self.folder / "back")), [f"FILE{i:02}" for i in range(1, 40)])
+        self.sluice("get", self.on("/D"), self.directory / "back", code=1)
+        self.assertEqual(sorted(os.listdir(self.directory / "back")), [f"FILE{i:02}" for i in range(1, 40)])
         for i in range(1, 40):
-            self.assertEqual((self.folder / "back" / f"FILE{i:02}").read_bytes(), (top / f"FILE{i:02}").read_bytes())
+            self.assertEqual((self.directory / "back" / f"FILE{i:02}").read_bytes(), (top / f"FILE{i:02}").read_bytes())
         self.assertIn("sluice fat get: /D/FILE00: ", self.said)
         self.assertIn("1 object is not complete", self.said)
 
     def test_get_keeps_the_present_target_of_a_file_that_cannot_be_read(self):
         self.put_files(1)
         self.damage_file("FILE00     ")
-        target = self.folder / "FILE00"
+        target = self.directory / "FILE00"
         target.write_text("old")
         self.sluice("get", self.on("/D/FILE00"), target, code=1)
         self.assertEqual(target.read_text(), "old")
@@ -129,7 +129,7 @@ class Objects(Damaged):
         for i in range(0, 40, 3):
             self.damage_file(f"FILE{i:02}     ")
         for i in range(5):
-            self.sluice("get", self.on("/D"), self.folder / f"back{i}", code=1)
+            self.sluice("get", self.on("/D"), self.directory / f"back{i}", code=1)
             names = [line.split(": ")[1] for line in self.said.splitlines()[:-1]]
             self.assertEqual(names, [f"/D/FILE{i:02}" for i in range(0, 40, 3)])
 
@@ -144,55 +144,55 @@ class Objects(Damaged):
         volume.set_first(volume.entry("D1         "), 1)
         volume.save()
         for i in range(5):
-            self.sluice("get", self.on("/"), self.folder / f"back{i}", code=1)
+            self.sluice("get", self.on("/"), self.directory / f"back{i}", code=1)
             names = [line.split(": ")[1] for line in self.said.splitlines()[:-1]]
             self.assertEqual(names, ["/D/FILE00", "/D/FILE39", "/D1"])
-            self.assertTrue((self.folder / f"back{i}" / "D2" / "LAST").exists())
+            self.assertTrue((self.directory / f"back{i}" / "D2" / "LAST").exists())
 
     def test_a_second_copy_replaces_the_files_of_the_first_and_leaves_nothing_else(self):
         top = self.put_files(40)
         for _ in range(2):
-            self.sluice("get", self.on("/D"), self.folder)
-            self.assertEqual(sorted(os.listdir(self.folder / "D")), [f"FILE{i:02}" for i in range(40)])
-            for each in (self.folder / "D").iterdir():
+            self.sluice("get", self.on("/D"), self.directory)
+            self.assertEqual(sorted(os.listdir(self.directory / "D")), [f"FILE{i:02}" for i in range(40)])
+            for each in (self.directory / "D").iterdir():
                 self.assertEqual(each.read_bytes(), (top / each.name).read_bytes())
                 each.write_text("old")
 
     def test_a_copy_replaces_no_directory_and_leaves_nothing_else(self):
         top = self.put_files(3)
-        back = self.folder / "back"
+        back = self.directory / "back"
         (back / "FILE01").mkdir(parents=True)
         self.sluice("get", self.on("/D/FILE00"), back)
         self.sluice("get", self.on("/D/FILE01"), back / "FILE01" / "copy")
-        self.sluice("get", self.on("/D"), self.folder / "all")
-        (self.folder / "all" / "FILE01").unlink()
-        (self.folder / "all" / "FILE01").mkdir()
-        (self.folder / "all" / "FILE02").write_text("old")
+        self.sluice("get", self.on("/D"), self.directory / "all")
+        (self.directory / "all" / "FILE01").unlink()
+        (self.directory / "all" / "FILE01").mkdir()
+        (self.directory / "all" / "FILE02").write_text("old")
         self.sluice("mv", self.on("/D"), "/all")
-        self.sluice("get", self.on("/all"), self.folder, code=1)
+        self.sluice("get", self.on("/all"), self.directory, code=1)
         self.assertIn("all/FILE01: replace: Is a directory", self.said)
-        self.assertEqual((self.folder / "all" / "FILE02").read_bytes(), (top / "FILE02").read_bytes())
-        self.assertEqual(sorted(os.listdir(self.folder / "all")), ["FILE00", "FILE01", "FILE02"])
+        self.assertEqual((self.directory / "all" / "FILE02").read_bytes(), (top / "FILE02").read_bytes())
+        self.assertEqual(sorted(os.listdir(self.directory / "all")), ["FILE00", "FILE01", "FILE02"])
 
     def test_a_copy_replaces_a_symbolic_link_and_not_its_target(self):
         top = self.put_files(1)
-        (self.folder / "other").write_text("other")
-        (self.folder / "link").symlink_to("other")
-        self.sluice("get", self.on("/D/FILE00"), self.folder / "link")
-        self.assertEqual((self.folder / "other").read_text(), "other")
-        self.assertFalse((self.folder / "link").is_symlink())
-        self.assertEqual((self.folder / "link").read_bytes(), (top / "FILE00").read_bytes())
+        (self.directory / "other").write_text("other")
+        (self.directory / "link").symlink_to("other")
+        self.sluice("get", self.on("/D/FILE00"), self.directory / "link")
+        self.assertEqual((self.directory / "other").read_text(), "other")
+        self.assertFalse((self.directory / "link").is_symlink())
+        self.assertEqual((self.directory / "link").read_bytes(), (top / "FILE00").read_bytes())
 
     def test_copies_have_the_permissions_that_the_umask_leaves(self):
         self.put_files(1)
         before = os.umask(0o027)
         self.addCleanup(os.umask, before)
-        self.sluice("get", self.on("/D"), self.folder / "back")
-        self.assertEqual((self.folder / "back" / "FILE00").stat().st_mode & 0o777, 0o640)
+        self.sluice("get", self.on("/D"), self.directory / "back")
+        self.assertEqual((self.directory / "back" / "FILE00").stat().st_mode & 0o777, 0o640)
 
     def test_a_full_file_system_ends_the_command_and_leaves_no_incomplete_copy(self):
         top = self.put_files(30)
-        small = self.folder / "small"
+        small = self.directory / "small"
         small.mkdir()
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", str(small)], capture_output=True).returncode:
             self.skipTest("needs the right to mount")
@@ -207,7 +207,7 @@ class Objects(Damaged):
 
     def test_copies_to_a_file_system_that_reports_errors_late_are_complete(self):
         top = self.put_files(20)
-        below, mounted = self.folder / "below", self.folder / "mounted"
+        below, mounted = self.directory / "below", self.directory / "mounted"
         below.mkdir()
         mounted.mkdir()
         if shutil.which("bindfs") is None or subprocess.run(["bindfs", str(below), str(mounted)], capture_output=True).returncode:
@@ -222,18 +222,18 @@ class Objects(Damaged):
 
     def test_a_large_file_between_holes_of_the_image_is_copied_completely(self):
         data = os.urandom(5_000_000)
-        (self.folder / "data").write_bytes(data[:3_000_000] + bytes(4 << 20) + data[3_000_000:])
-        self.sluice("put", self.folder / "data", self.on("/"))
-        self.sluice("get", self.on("/data"), self.folder / "copy")
-        self.assertEqual((self.folder / "copy").read_bytes(), (self.folder / "data").read_bytes())
+        (self.directory / "data").write_bytes(data[:3_000_000] + bytes(4 << 20) + data[3_000_000:])
+        self.sluice("put", self.directory / "data", self.on("/"))
+        self.sluice("get", self.on("/data"), self.directory / "copy")
+        self.assertEqual((self.directory / "copy").read_bytes(), (self.directory / "data").read_bytes())
 
     def test_salvage_copies_readable_parts_and_reports_the_rest(self):
         top = self.put_files(3)
         self.damage_file("FILE01     ")
-        self.sluice("get", "--salvage", self.on("/D"), self.folder / "back", code=1)
-        self.assertEqual((self.folder / "back" / "FILE01").read_bytes(),
+        self.sluice("get", "--salvage", self.on("/D"), self.directory / "back", code=1)
+        self.assertEqual((self.directory / "back" / "FILE01").read_bytes(),
                          (top / "FILE01").read_bytes()[:4096] + bytes(10_000 - 4096))
-        self.assertEqual((self.folder / "back" / "FILE02").read_bytes(), (top / "FILE02").read_bytes())
+        self.assertEqual((self.directory / "back" / "FILE02").read_bytes(), (top / "FILE02").read_bytes())
         self.assertIn("/D/FILE01: missing, and zero in the copy: bytes 4096-9999\n", self.said)
 
     def test_a_short_image_is_reported_and_salvaged_by_ranges(self):
@@ -241,24 +241,24 @@ class Objects(Damaged):
         volume = Volume(self.image)
         entry = volume.entry("FILE01     ", volume.first(volume.entry("D          ")))
         os.truncate(self.image, volume.place(volume.first(entry)) + 1024)
-        (self.folder / "older").write_text("a good copy")
-        self.sluice("get", self.on("/D/FILE01"), self.folder / "older", code=1)
-        self.assertEqual((self.folder / "older").read_text(), "a good copy")
-        self.sluice("get", self.on("/D"), self.folder / "back", code=1)
-        self.assertEqual(os.listdir(self.folder / "back"), ["FILE00"])
+        (self.directory / "older").write_text("a good copy")
+        self.sluice("get", self.on("/D/FILE01"), self.directory / "older", code=1)
+        self.assertEqual((self.directory / "older").read_text(), "a good copy")
+        self.sluice("get", self.on("/D"), self.directory / "back", code=1)
+        self.assertEqual(os.listdir(self.directory / "back"), ["FILE00"])
         self.assertIn("/D/FILE01: ", self.said)
         self.assertIn("/D/FILE02: ", self.said)
-        self.sluice("get", "--salvage", self.on("/D"), self.folder / "saved", code=1)
-        self.assertEqual((self.folder / "saved" / "FILE01").read_bytes(),
+        self.sluice("get", "--salvage", self.on("/D"), self.directory / "saved", code=1)
+        self.assertEqual((self.directory / "saved" / "FILE01").read_bytes(),
                          (top / "FILE01").read_bytes()[:1024] + bytes(10_000 - 1024))
         self.assertIn("bytes 1024-9999", self.said)
         self.assertIn("bytes 0-9999", self.said)
 
     def test_a_copy_replaces_no_pipe_or_device(self):
         self.put_files(1)
-        os.mkfifo(self.folder / "pipe")
-        self.sluice("get", self.on("/D/FILE00"), self.folder / "pipe", code=1)
-        self.assertTrue((self.folder / "pipe").is_fifo())
+        os.mkfifo(self.directory / "pipe")
+        self.sluice("get", self.on("/D/FILE00"), self.directory / "pipe", code=1)
+        self.assertTrue((self.directory / "pipe").is_fifo())
 
     def test_map_lists_every_other_file(self):
         self.put_files(5)
@@ -275,8 +275,8 @@ class Objects(Damaged):
         volume.save()
         self.assertEqual(self.sluice("ls", "-R", self.on("/"), code=1), "A/\nC/\nC/E/\nC/E/LAST\n")
         self.assertIn(": /A: ", self.said)
-        self.sluice("get", self.on("/"), self.folder / "back", code=1)
-        self.assertTrue((self.folder / "back" / "C" / "E" / "LAST").exists())
+        self.sluice("get", self.on("/"), self.directory / "back", code=1)
+        self.assertTrue((self.directory / "back" / "C" / "E" / "LAST").exists())
         self.assertIn(": /A: ", self.said)
 
     def test_entries_after_the_damage_of_a_directory_are_reported_as_missing(self):
@@ -329,7 +329,7 @@ class Hostile(Damaged):
         listed = self.sluice("ls", "-R", self.on("/"), code=1)
         self.assertLess(len(listed.splitlines()), 16 * 17 + 2)
         self.assertIn("its clusters belong to another directory", self.said)
-        self.sluice("get", self.on("/TOP"), self.folder / "back", code=1)
+        self.sluice("get", self.on("/TOP"), self.directory / "back", code=1)
 
     def test_directories_that_are_too_deep_are_reported_and_not_read(self):
         levels = 3000
@@ -348,9 +348,9 @@ class Hostile(Damaged):
         self.assertEqual(listed[-1], "/".join(["D"] * 1000) + "/")
         self.assertIn("not read: it is more than 1000 directories deep; move it up with 'sluice fat mv'", self.said)
         self.assertEqual(len(self.said.splitlines()), 2)
-        self.sluice("get", self.on("/"), self.folder / "back", code=1)
+        self.sluice("get", self.on("/"), self.directory / "back", code=1)
         self.assertIn("more than 1000 directories deep", self.said)
-        subprocess.run(["rm", "-r", str(self.folder / "back")], check=True)  # too deep for the clean-up of Python
+        subprocess.run(["rm", "-r", str(self.directory / "back")], check=True)  # too deep for the clean-up of Python
         self.sluice("rm", "-r", self.on("/D"), code=1)
         self.assertIn("D/D/D", self.sluice("ls", "-R", self.on("/"), code=1))
 
@@ -366,7 +366,7 @@ class Hostile(Damaged):
         name = self.on("/\x9b\x7fDirEsc")
         for command in (("ls", self.on("/")), ("ls", "-lR", self.on("/")), ("map", self.on("/")), ("stat", name),
                         ("map", name + "/\u202e\x9bFileEsc"), ("cat", name + "/\u202e\x9bFileEsc"), ("cat", name),
-                        ("get", name, self.folder / "back"), ("get", "--salvage", name, self.folder / "saved"),
+                        ("get", name, self.directory / "back"), ("get", "--salvage", name, self.directory / "saved"),
                         ("defrag", self.on("/")), ("mkdir", name), ("rm", name), ("mv", name + "/x", "/y"),
                         ("check", self.image), ("check", "--json", self.image)):
             with self.subTest(command=command):

@@ -18,9 +18,10 @@ public:
         std::uint64_t length = 0;  // from the start of the requested range; not 0
         bool is_data = true;
     };
-    /// Returns the first part of `range`, which is not empty. If the file system does not know, it is data.
-    /// Allocates: nothing. Blocks: for the file system. Complexity: constant, if the previous run of data or
-    /// hole has the start of `range`.
+    /// Returns the first part of `range`, which is not empty. If the file system does
+    /// not know, it is data.
+    /// Allocates: nothing. Blocks: for the file system. Complexity: constant, if the previous run
+    /// of data or hole has the start of `range`.
     [[nodiscard]] part first_of(const io::file_handle& file, byte_extent range) noexcept;
 
 private:

@@ -12,9 +12,9 @@
 
 namespace sluice::cli {
 
-/// Returns the formats in a range of an image: "ext4", "swap", "gpt partition table". They are those that
-/// libblkid detects, also if their checksums are wrong; "data of an unknown format" stands for any other data
-/// in the first 128 KiB. The list is empty if there is nothing.
+/// Returns the formats in a range of an image: "ext4", "swap", "gpt partition table". They are
+/// those that libblkid detects, also if their checksums are wrong; "data of an unknown format"
+/// stands for any other data in the first 128 KiB. The list is empty if there is nothing.
 /// Errors: a sentence, if the image cannot be read. Allocates: yes. Blocks: for the image.
 [[nodiscard]] std::expected<std::vector<std::string>, std::string> content_of(fat::file_device& image,
                                                                               byte_extent where);

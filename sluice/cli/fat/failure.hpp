@@ -10,13 +10,14 @@
 
 namespace sluice::cli {
 
-/// Returns "write: No space left on device", or the rule and the remedy where FAT has a rule of its own.
+/// Returns "write: No space left on device", or the rule and the remedy where FAT has a rule of its
+/// own.
 [[nodiscard]] std::string fat_reason(const error& why);
 /// Returns "what: write: reason".
 [[nodiscard]] std::string fat_message(const error& why, const std::string& what);
 
-/// Returns "/a/b" for the path "a/b" of a volume, safe for a terminal. Names from an image are printed
-/// through this or terminal_text() only.
+/// Returns "/a/b" for the path "a/b" of a volume, safe for a terminal. Names from an image are
+/// printed through this or terminal_text() only.
 [[nodiscard]] std::string shown(const std::string& path);
 
 /// Returns whether the path names a file; false if that cannot be determined.

@@ -28,10 +28,10 @@ def run(*command, **options):
 
 class Fat(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.image = self.folder / "disk.img"
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        self.image = self.directory / "disk.img"
 
     def sluice(self, *arguments, code=0, **options):
         done = run(PROGRAM, "fat", *arguments, **options)
@@ -78,8 +78,8 @@ class Volumes(Fat):
     def test_mkfs_overwrites_existing_data_only_with_force(self):
         self.make()
         self.assertIn("--force", self.sluice("mkfs", self.image, code=1))
-        self.assertIn("use --size to create", self.sluice("mkfs", self.folder / "none", code=1))
-        self.assertIn("must be 65541 to", self.sluice("mkfs", self.folder / "new", "--size", "1m", "--type", "32",
+        self.assertIn("use --size to create", self.sluice("mkfs", self.directory / "none", code=1))
+        self.assertIn("must be 65541 to", self.sluice("mkfs", self.directory / "new", "--size", "1m", "--type", "32",
                                                       code=1))
 
     def test_label_is_shown_set_and_removed(self):
@@ -99,7 +99,7 @@ class Volumes(Fat):
         subprocess.run(["sfdisk", "-q", self.image], check=True, env={**os.environ, "PATH": PATH}, text=True,
                        input="label: gpt\nstart=2048, size=20480\nstart=24576, size=40960\n")
         self.sluice("mkfs", f"{self.image}@2")
-        source = self.folder / "a.txt"
+        source = self.directory / "a.txt"
         source.write_text("second\n")
         self.sluice("put", source, f"{self.image}@2:/")
         self.assertEqual(self.sluice("cat", f"{self.image}:/a.txt"), "second\n")  # the only FAT
@@ -110,7 +110,7 @@ class Volumes(Fat):
 
 class Files(Fat):
     def tree(self):
-        top = self.folder / "tree"
+        top = self.directory / "tree"
         (top / "deep" / "deeper").mkdir(parents=True)
         (top / "a long name with spaces.txt").write_bytes(os.urandom(100_000))
         (top / "deep" / "naïve \U0001f600.bin").write_bytes(os.urandom(3_000_000))
@@ -129,11 +129,11 @@ class Files(Fat):
         top = self.tree()
         self.sluice("put", top, self.on("/"))
         self.assert_sound()
-        self.sluice("get", self.on("/tree"), self.folder / "back")
-        self.assert_same_tree(top, self.folder / "back")
-        self.assertEqual((self.folder / "back" / "a long name with spaces.txt").stat().st_mtime, 1_600_000_000)
-        self.other("7z", "x", "-y", f"-o{self.folder / 'seven'}", self.image)
-        self.assert_same_tree(top, self.folder / "seven" / "tree")
+        self.sluice("get", self.on("/tree"), self.directory / "back")
+        self.assert_same_tree(top, self.directory / "back")
+        self.assertEqual((self.directory / "back" / "a long name with spaces.txt").stat().st_mtime, 1_600_000_000)
+        self.other("7z", "x", "-y", f"-o{self.directory / 'seven'}", self.image)
+        self.assert_same_tree(top, self.directory / "seven" / "tree")
         listed = self.sluice("ls", "-R", self.on("/"))
         self.assertIn("tree/deep/naïve \U0001f600.bin\n", listed)
 
@@ -141,8 +141,8 @@ class Files(Fat):
         self.make("64m")
         top = self.tree()
         self.other("mcopy", "-s", "-m", "-i", self.image, top / "a long name with spaces.txt", "::")
-        self.sluice("get", self.on("/A LONG name with spaces.txt"), self.folder / "one")
-        self.assertEqual((self.folder / "one").read_bytes(), (top / "a long name with spaces.txt").read_bytes())
+        self.sluice("get", self.on("/A LONG name with spaces.txt"), self.directory / "one")
+        self.assertEqual((self.directory / "one").read_bytes(), (top / "a long name with spaces.txt").read_bytes())
 
     def test_names_are_created_moved_and_removed(self):
         self.make()
@@ -159,10 +159,10 @@ class Files(Fat):
 
     def test_impossible_copies_are_refused_with_the_reason(self):
         self.make("1440k")
-        big = self.folder / "big"
+        big = self.directory / "big"
         big.write_bytes(bytes(2_000_000))
         self.assertIn("No space left", self.sluice("put", big, self.on("/"), code=1))
-        self.assertIn("none: open: No such file", self.sluice("put", self.folder / "none", self.on("/"), code=1))
+        self.assertIn("none: open: No such file", self.sluice("put", self.directory / "none", self.on("/"), code=1))
         self.assertIn("No such file", self.sluice("cat", self.on("/none"), code=1))
         self.assertIn("name it, as in", self.sluice("put", big, self.image, code=2))
         self.assert_sound()
@@ -262,7 +262,7 @@ class Share(Fat):
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         server = subprocess.Popen([PROGRAM, "serve", *(str(part) for part in arguments), "--user", "u%secret", "--port",
-                                   str(self.port), "--listen", "127.0.0.1", "--users-file", str(self.folder / "users")],
+                                   str(self.port), "--listen", "127.0.0.1", "--users-file", str(self.directory / "users")],
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.addCleanup(server.stdout.close)
         self.addCleanup(server.wait)
@@ -275,20 +275,20 @@ class Share(Fat):
 
     def test_an_image_is_served_and_is_consistent_afterwards(self):
         self.make("64m")
-        big = self.folder / "big"
+        big = self.directory / "big"
         big.write_bytes(os.urandom(3_000_000))
         server = self.serve(f"card={self.image}")
         done = self.client("card", f'put {big} "Ein langer Name.bin"', "mkdir sub", f"put {big} sub\\b",
-                           "rename sub\\b sub\\c", f"get sub\\c {self.folder / 'back'}", "ls")
+                           "rename sub\\b sub\\c", f"get sub\\c {self.directory / 'back'}", "ls")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn(b"Ein langer Name.bin", done.stdout)
-        self.assertEqual((self.folder / "back").read_bytes(), big.read_bytes())
+        self.assertEqual((self.directory / "back").read_bytes(), big.read_bytes())
         self.assertIn(str(server.pid), self.sluice("mkdir", self.on("/x"), code=1))  # one writer at a time
         server.terminate()
         self.assertEqual(server.wait(timeout=30), 0)
         self.assert_sound()
-        self.sluice("get", self.on("/sub/c"), self.folder / "again")
-        self.assertEqual((self.folder / "again").read_bytes(), big.read_bytes())
+        self.sluice("get", self.on("/sub/c"), self.directory / "again")
+        self.assertEqual((self.directory / "again").read_bytes(), big.read_bytes())
 
     def test_an_image_served_read_only_does_not_change(self):
         self.make("20m")
@@ -296,7 +296,7 @@ class Share(Fat):
         before = self.image.read_bytes()
         self.serve(f"card={self.image}", "--read-only")
         self.assertNotEqual(self.client("card", "mkdir new").stdout.find(b"NT_STATUS_"), -1)
-        self.assertEqual(self.client("card", f"get f {self.folder / 'f'}").returncode, 0)
+        self.assertEqual(self.client("card", f"get f {self.directory / 'f'}").returncode, 0)
         self.assertEqual(before, self.image.read_bytes())
 
 

@@ -26,11 +26,11 @@ constexpr std::size_t ranges_listed_max = 64;
 struct file_extraction::copy_in_progress {
     const tree_entry& file;
     const copy_target& to;
-    fat::item_handle source;
-    std::optional<new_file> target{};  // becomes `to`
-    std::vector<byte_extent>
-        missing{};               // ranges of the file, ascending, not adjacent; at most ranges_listed_max
-    std::uint64_t unlisted = 0;  // further ones
+    fat::inode_handle source;
+    std::optional<new_file> target{};    // becomes `to`
+    std::vector<byte_extent> missing{};  // ranges of the file, ascending, not adjacent; at
+                                         // most ranges_listed_max
+    std::uint64_t unlisted = 0;          // further ones
     std::optional<error> read_error{};
     std::optional<error> write_error{};
 
@@ -103,7 +103,7 @@ std::vector<object_problem> file_extraction::copy(const tree_entry& file, const 
 }
 
 // Checks whether the whole cluster chain can be followed, and keeps the pieces if they are few.
-result<void> file_extraction::find_pieces(const tree_entry& file, fat::item& source) {
+result<void> file_extraction::find_pieces(const tree_entry& file, fat::inode& source) {
     pieces_.clear();
     has_all_pieces_ = true;
     const auto done = from_.system().for_each_extent(source, {.offset = 0, .length = file.status.size_bytes},

@@ -15,7 +15,8 @@ namespace sluice::cli {
 /// The treatment of a file that is only partly readable.
 enum class damaged_file : bool {
     skip,     ///< it is reported, and there is no copy
-    salvage,  ///< the copy has the readable bytes, and zeros elsewhere; the missing ranges are reported
+    salvage,  ///< the copy has the readable bytes, and zeros elsewhere; the
+              ///< missing ranges are reported
 };
 
 /// The target of a copy.
@@ -27,25 +28,28 @@ struct copy_target {
     bool is_in_new_directory = false;  // one that this program has just created
 };
 
-/// Copies files from a volume to the host. Small files pass through memory. The data of large ones goes from
-/// the image to the target without passing through this process where the kernel can do that.
+/// Copies files from a volume to the host. Small files pass through memory. The data of
+/// large ones goes from the image to the target without passing through this process where
+/// the kernel can do that.
 ///
-/// Invariant: without `salvage` no target remains that lacks bytes of its file. A crash may leave one for
-/// each thread, of a small file in a directory that this program has created. Thread safety: one thread per
-/// object; several objects may copy from one image at once. The arguments of the constructor outlive it.
+/// Invariant: without `salvage` no target remains that lacks bytes of its file. A crash may leave
+/// one for each thread, of a small file in a directory that this program has created. Thread
+/// safety: one thread per object; several objects may copy from one image at once. The arguments of
+/// the constructor outlive it.
 class file_extraction {
 public:
     file_extraction(mounted_image& from, progress_bar& progress, damaged_file policy)
         : from_(from), progress_(progress), policy_(policy) {}
 
-    /// Copies one file, with its time of modification. Returns the problems of this file, or of its target.
+    /// Copies one file, with its time of modification. Returns the problems of this
+    /// file, or of its target.
     /// Allocates: up to 1 MiB. Blocks: for both file systems.
     [[nodiscard]] std::vector<object_problem> copy(const tree_entry& file, const copy_target& to);
 
 private:
     struct copy_in_progress;
 
-    [[nodiscard]] result<void> find_pieces(const tree_entry& file, fat::item& source);
+    [[nodiscard]] result<void> find_pieces(const tree_entry& file, fat::inode& source);
     [[nodiscard]] bool read_small(const tree_entry& file);
     void copy_content(copy_in_progress& copy, new_file::form form);
     [[nodiscard]] static result<void> make_target(copy_in_progress& copy, new_file::form form, bool is_read);

@@ -9,24 +9,25 @@
 namespace sluice::cli {
 namespace {
 
-// Names were checked before anything was written. But if two directories are merged, a file created since may
-// have this name as its short name.
+// Names were checked before anything was written. But if two directories are merged, a file created
+// since may have this name as its short name.
 void refuse_other_name(fat::file_system& system, const std::string& to) {
     const auto present = system.find(to);
     if (not present) return;
     const std::string path = system.path_of(**present);
-    const auto last = [](std::string_view of) { return of.substr(of.rfind('/') + 1); };  // npos + 1 is 0
+    // npos + 1 is 0.
+    const auto last = [](std::string_view of) { return of.substr(of.rfind('/') + 1); };
     if (not equal_ignoring_case(last(path), last(to)))
         fail(fmt::format("/{} is the short name of /{} on the volume", to, path));
 }
 
 }  // namespace
 
-fat::item_handle open_or_create(fat::file_system& system, const std::string& path) {
+fat::inode_handle open_or_create(fat::file_system& system, const std::string& path) {
     auto found = system.find(path);
     if (not found and found.error() == std::errc::no_such_file_or_directory)
         return value_or_fail(system.create(path, false, fat::attributes::archive), shown(path));
-    fat::item_handle file = value_or_fail(std::move(found), shown(path));
+    fat::inode_handle file = value_or_fail(std::move(found), shown(path));
     if (file->is_directory) fail(shown(path) + ": is a directory");
     succeed_or_fail(system.truncate(*file, 0), shown(path));
     return file;
@@ -44,7 +45,7 @@ void put_file(fat::file_system& system, const std::filesystem::path& from, host_
     host_block block = files.next();
     if (block.problem) fail(fat_message(*block.problem, from.string()));
     refuse_other_name(system, to);
-    const fat::item_handle file = open_or_create(system, to);
+    const fat::inode_handle file = open_or_create(system, to);
     succeed_or_fail(system.expect(*file, block.file_bytes), shown(to));  // fails early if the file
                                                                          // does not fit
     fat::run_list::hint hint;

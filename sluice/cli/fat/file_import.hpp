@@ -7,13 +7,13 @@
 #include "sluice/cli/fat/image.hpp"
 #include "sluice/cli/fat/progress.hpp"
 
-// Files and directories of the host, written to a volume. All functions leave with the reason if something
-// fails. Block: for both file systems. Thread safety: one thread.
+// Files and directories of the host, written to a volume. All functions leave with the reason if
+// something fails. Block: for both file systems. Thread safety: one thread.
 
 namespace sluice::cli {
 
 /// Returns the empty file `path`: a new one, or the present one, emptied.
-[[nodiscard]] fat::item_handle open_or_create(fat::file_system& system, const std::string& path);
+[[nodiscard]] fat::inode_handle open_or_create(fat::file_system& system, const std::string& path);
 
 /// Creates the directory `path`, unless it exists.
 void make_directory(fat::file_system& system, const std::string& path);

@@ -70,7 +70,7 @@ void describe(const fat::format_plan& plan) {
                shape.cluster_bytes, shape.serial >> 16, shape.serial & 0xffff);
 }
 
-void add_format_options(command_syntax command, format_arguments& arguments) {
+void add_format_options(command_syntax command, format_arguments& arguments, const char* serial_help) {
     command.add_option("--type", arguments.bits, "FAT type: 12, 16, 32 [default: by size]")
         .one_of({12, 16, 32})
         .value_name("BITS")
@@ -99,9 +99,7 @@ void add_format_options(command_syntax command, format_arguments& arguments) {
     command.add_option("--label", arguments.label, "volume label, at most 11 characters")
         .check(complaint_about_label)
         .value_name("LABEL");
-    const option_syntax serial = command
-                                     .add_option("--serial", arguments.serial,
-                                                 "volume serial number, in hexadecimal [default: random]")
+    const option_syntax serial = command.add_option("--serial", arguments.serial, serial_help)
                                      .check(complaint_about_serial)
                                      .value_name("XXXX-XXXX")
                                      .group("Format");

@@ -25,13 +25,13 @@ struct format_arguments {
 };
 
 /// Adds the options to a command.
-void add_format_options(command_syntax command, format_arguments& arguments);
+void add_format_options(command_syntax command, format_arguments& arguments, const char* serial_help);
 
 /// Returns the rule for volume labels that the text violates, as option_syntax::check() needs it.
 [[nodiscard]] std::string complaint_about_label(const std::string& text);
 
-/// Returns the options of a volume created at `when`. The serial number is --serial, else the CRC-32 of
-/// --serial-from, else the seconds of `when` if it is fixed, else random.
+/// Returns the options of a volume created at `when`. The serial number is --serial, else the
+/// CRC-32 of --serial-from, else the seconds of `when` if it is fixed, else random.
 [[nodiscard]] fat::format_options options_of(const format_arguments& arguments, const build_moment& when);
 
 /// Prints a description of the volume to create.

@@ -37,7 +37,7 @@ void run_get(const get_arguments& arguments) {
     const image_name name = parse_image(arguments.image);
     mounted_image mounted(name, image_use::read, arguments.how);
     unreadable_objects skipped;
-    const fat::item_status status = mounted.system().status(*find_or_fail(mounted.system(), name.path));
+    const fat::inode_status status = mounted.system().status(*find_or_fail(mounted.system(), name.path));
     const std::string last = name.path.substr(name.path.rfind('/') + 1);  // npos + 1 is 0
     fs::path target =
         arguments.target.empty() ? fs::path(last.empty() ? "." : last) : fs::path(arguments.target);

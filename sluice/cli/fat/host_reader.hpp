@@ -15,7 +15,8 @@
 
 namespace sluice::cli {
 
-/// Bytes of a file of the host. The last block of a file may be empty, and has its time of modification.
+/// Bytes of a file of the host. The last block of a file may be empty, and has its
+/// time of modification.
 struct host_block {
     std::vector<std::byte> bytes{};  // at most 1 MiB
     std::uint64_t offset = 0;

@@ -88,10 +88,8 @@ std::string text_of(const image_options& options) {
     return text;
 }
 
-option_syntax add_overlay_option(command_syntax command, image_options& options) {
-    return command.add_option("--overlay", options.overlay, "store changes in FILE; do not modify the image")
-        .value_name("FILE")
-        .group("Files");
+option_syntax add_overlay_option(command_syntax command, image_options& options, const char* what) {
+    return command.add_option("--overlay", options.overlay, what).value_name("FILE").group("Files");
 }
 
 void add_code_page_option(command_syntax command, image_options& options) {

@@ -93,7 +93,8 @@ std::expected<std::shared_ptr<vfs::volume>, std::string> served_images::open(con
     std::erase_if(opened_, [](const opened& each) { return each.volume.expired(); });
     const image_name name = parse_image(wanted.name);
     const auto file = io::status_at({}, name.file, io::follow::yes);
-    if (not file) return open_engine(loop_, wanted, number_of_engine(random_));  // reports the reason
+    // Reports the reason.
+    if (not file) return open_engine(loop_, wanted, number_of_engine(random_));
     const auto refuse = [&](const char* why) { return std::unexpected(name.file + ": " + why); };
     for (const opened& each : opened_) {
         if (not each.file.is_same_inode(*file)) {

@@ -120,9 +120,9 @@ outcome image_stack::find_volume(const image_name& name) {
     const auto where = fat::find_volume(whole, name.partition);
     if (not where) return std::unexpected(name.file + ": " + where.error().message);
     where_ = *where;
-    auto part = fat::part_device::of(whole, where_);
+    auto part = fat::partition_device::of(whole, where_);
     if (not part) return std::unexpected(name.file + ": " + reason_of(part.error()));
-    part_ = std::make_unique<fat::part_device>(*std::move(part));
+    part_ = std::make_unique<fat::partition_device>(*std::move(part));
     return {};
 }
 

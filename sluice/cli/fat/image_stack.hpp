@@ -12,7 +12,7 @@
 #include "sluice/fat/codec/geometry.hpp"
 #include "sluice/fat/device/file_device.hpp"
 #include "sluice/fat/device/journal_device.hpp"
-#include "sluice/fat/device/part_device.hpp"
+#include "sluice/fat/device/partition_device.hpp"
 
 namespace sluice::cli {
 
@@ -82,7 +82,7 @@ private:
     std::unique_ptr<fat::file_device> file_;
     std::int64_t modified_ = 0;
     std::unique_ptr<overlay_file> overlay_;
-    std::unique_ptr<fat::part_device> part_;
+    std::unique_ptr<fat::partition_device> part_;
     byte_extent where_;
     std::string journal_path_;
     std::unique_ptr<fat::sparse_device> log_;
@@ -90,8 +90,8 @@ private:
     bool is_known_sound_ = false;
 };
 
-/// Returns why a volume should not be used by its boot sector, with the remedy; std::nullopt if it is sound.
-/// `image`: the name of the image. Allocates: the text.
+/// Returns why a volume should not be used by its boot sector, with the remedy; std::nullopt if it
+/// is sound. `image`: the name of the image. Allocates: the text.
 [[nodiscard]] std::optional<std::string> objection_to(const fat::boot_verdict& verdict,
                                                       const std::string& image);
 

@@ -18,12 +18,12 @@ PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 
 class Image(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.image = self.folder / "disk.img"
-        self.overlay = self.folder / "disk.overlay"
-        self.source = self.folder / "source"
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        self.image = self.directory / "disk.img"
+        self.overlay = self.directory / "disk.overlay"
+        self.source = self.directory / "source"
         self.source.write_bytes(os.urandom(300_000))
         self.sluice("mkfs", self.image, "--size", "20m")
         self.sluice("put", self.source, self.on("/before"))
@@ -46,7 +46,7 @@ class Image(unittest.TestCase):
     def fill(self):
         self.over("put", self.source, self.on("/new"))
         self.over("rm", self.on("/before"))
-        self.over("mkdir", self.on("/folder"))
+        self.over("mkdir", self.on("/dir"))
 
     def assert_pristine(self):
         self.assertTrue(self.image.read_bytes() == self.pristine, "the image was changed")
@@ -62,19 +62,19 @@ class Overlays(Image):
         self.fill()
         self.assert_pristine()
         self.assertEqual(self.names(), ["before"])
-        self.assertEqual(self.names("--overlay", self.overlay), ["folder/", "new"])
-        self.over("get", self.on("/new"), self.folder / "back")
-        self.assertEqual((self.folder / "back").read_bytes(), self.source.read_bytes())
+        self.assertEqual(self.names("--overlay", self.overlay), ["dir/", "new"])
+        self.over("get", self.on("/new"), self.directory / "back")
+        self.assertEqual((self.directory / "back").read_bytes(), self.source.read_bytes())
         self.over("check", self.image)
         self.over("label", self.image, "laid over")
         self.assertEqual(self.over("label", self.image), "LAID OVER\n")
         self.assert_pristine()
-        self.assertEqual(list(self.folder.glob("*.lock")), [])
+        self.assertEqual(list(self.directory.glob("*.lock")), [])
 
     def test_commit_writes_it_into_the_image(self):
         self.fill()
         self.assertIn("written", self.over("commit", self.image))
-        self.assertEqual(self.names(), ["folder/", "new"])
+        self.assertEqual(self.names(), ["dir/", "new"])
         self.assert_sound()
         self.assertFalse(self.overlay.exists())
         self.assertIn("No such file", self.over("commit", self.image, code=1))
@@ -137,11 +137,11 @@ class Overlays(Image):
         self.assertIn("modified at 2001-09-09T01:46:40", said)
         self.assertIn("sluice fat rebind", said)
         self.over("rebind", self.image)
-        self.assertEqual(self.names("--overlay", self.overlay), ["folder/", "new"])
+        self.assertEqual(self.names("--overlay", self.overlay), ["dir/", "new"])
         self.sluice("put", self.source, self.on("/other"))
         for command in (("ls", self.on("/")), ("mkdir", self.on("/x")), ("commit", self.image)):
             self.assertIn("the content differs", self.over(*command, code=1))
-        larger = self.folder / "larger.img"
+        larger = self.directory / "larger.img"
         self.sluice("mkfs", larger, "--size", "21m")
         self.assertIn("belongs to an image of", self.sluice("ls", larger, "--overlay", self.overlay, code=1))
 
@@ -151,7 +151,7 @@ class Overlays(Image):
         self.assertIn("not an overlay", self.sluice("mkdir", self.on("/x"), "--overlay", self.source, code=1))
 
     def test_excludes_writers_of_the_image_but_not_other_overlays(self):
-        second = self.folder / "second.overlay"
+        second = self.directory / "second.overlay"
         with Served(self.image, self.overlay), Served(self.image, second):
             self.assertIn("held by", self.sluice("mkdir", self.on("/x"), code=1))
             self.assertIn("held by", self.over("mkdir", self.on("/x"), code=1))
@@ -180,17 +180,17 @@ class Journals(Image):
         listed = subprocess.run([PROGRAM, "fat", "ls", self.on("/")], capture_output=True, text=True)
         self.assertEqual(listed.stdout.split(), ["before", "filler", "new"])
         self.assertIn("batches are in", listed.stderr)
-        self.sluice("get", self.on("/new"), self.folder / "back")
-        self.assertEqual((self.folder / "back").read_bytes(), self.source.read_bytes())
+        self.sluice("get", self.on("/new"), self.directory / "back")
+        self.assertEqual((self.directory / "back").read_bytes(), self.source.read_bytes())
         self.assertTrue(self.journal.exists())
         self.assertIn("sluice fat repair", self.over("ls", self.on("/"), code=1))
         self.assertIn("remove the journal first", self.sluice("mkfs", self.image, "--force", code=1))
-        self.sluice("mkdir", self.on("/folder"))
+        self.sluice("mkdir", self.on("/directory"))
         self.assertFalse(self.journal.exists())
         self.assert_sound()
-        self.assertEqual(self.names(), ["before", "filler", "folder/", "new"])
-        self.sluice("get", self.on("/new"), self.folder / "again")
-        self.assertEqual((self.folder / "again").read_bytes(), self.source.read_bytes())
+        self.assertEqual(self.names(), ["before", "dir/", "filler", "new"])
+        self.sluice("get", self.on("/new"), self.directory / "again")
+        self.assertEqual((self.directory / "again").read_bytes(), self.source.read_bytes())
 
     def test_a_journal_is_removed_after_its_replay(self):
         self.sluice("put", self.source, self.on("/new"), "--journal")

@@ -15,10 +15,10 @@ PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 
 class Mkfs(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.image = self.folder / "disk.img"
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        self.image = self.directory / "disk.img"
 
     def sluice(self, *arguments, code=0, **environment):
         done = subprocess.run([PROGRAM, "fat", *map(str, arguments)], capture_output=True, timeout=120,
@@ -59,9 +59,9 @@ class Mkfs(unittest.TestCase):
                               (["--fats", "0"], "invalid value '0' for --fats: use 1 or 2")):
             self.sluice("mkfs", self.image, *options, code=2)
             self.assertIn(rule, self.said)
-        self.sluice("mkfs", self.folder / "new.img", "--size", "40m", "--cluster", "512", "--reserved", "8", code=1)
-        self.assertFalse((self.folder / "new.img").exists())
-        self.sluice("mkfs", self.folder / "new.img", "--size", "64g", "--reserved", "8", code=1)
+        self.sluice("mkfs", self.directory / "new.img", "--size", "40m", "--cluster", "512", "--reserved", "8", code=1)
+        self.assertFalse((self.directory / "new.img").exists())
+        self.sluice("mkfs", self.directory / "new.img", "--size", "64g", "--reserved", "8", code=1)
         self.assertIn("reserved sectors is 8, must be at least 9 on FAT32", self.said)
 
     def test_ext4_is_named(self):
@@ -122,7 +122,7 @@ class Mkfs(unittest.TestCase):
     def test_a_file_system_in_a_partition_is_named(self):
         self.blank()
         self.other("sfdisk", "-q", self.image, input=b"label: gpt\nstart=2048, size=81920\nstart=90112, size=81920\n")
-        part = self.folder / "part"
+        part = self.directory / "part"
         with part.open("wb") as file:
             file.truncate(40 << 20)
         self.other("mkfs.ext4", "-q", part)
@@ -149,7 +149,7 @@ class Mkfs(unittest.TestCase):
         if os.geteuid() != 0 or shutil.which("setpriv") is None:
             self.skipTest("needs root and setpriv")
         self.image.chmod(0o666)
-        self.folder.chmod(0o777)
+        self.directory.chmod(0o777)
         done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", PROGRAM, "fat", "mkfs", self.image],
                               capture_output=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr.decode())
@@ -157,7 +157,7 @@ class Mkfs(unittest.TestCase):
                       done.stderr.decode())
 
     def test_a_lease_of_a_fuse_file_system_is_no_proof(self):
-        below, mounted = self.folder / "below", self.folder / "mounted"
+        below, mounted = self.directory / "below", self.directory / "mounted"
         below.mkdir()
         mounted.mkdir()
         self.other("bindfs", below, mounted)

@@ -25,7 +25,7 @@ void run_mkfile(const mkfile_arguments& arguments) {
     mounted_image mounted(name, image_use::write, arguments.how, strategy_of(arguments.strategy));
     fat::file_system& system = mounted.system();
     {
-        const fat::item_handle file = open_or_create(system, name.path);
+        const fat::inode_handle file = open_or_create(system, name.path);
         progress_bar progress(arguments.size_bytes);
         std::vector<std::byte> bytes(arguments.block_bytes);
         fat::run_list::hint hint;

@@ -36,7 +36,8 @@ bool lacks_nameless_files(int code) noexcept {
     return code == EOPNOTSUPP or code == EISDIR or code == ENOENT or code == EINVAL;
 }
 
-// The errors of linkat(2) if this file system, or a sandbox, does not give a name to a nameless file.
+// The errors of linkat(2) if this file system, or a sandbox, does not give a
+// name to a nameless file.
 bool lacks_late_names(const error& why) noexcept {
     return why == std::errc::operation_not_supported or why == std::errc::operation_not_permitted or
            why == std::errc::permission_denied or why == std::errc::no_such_file_or_directory or

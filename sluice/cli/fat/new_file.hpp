@@ -30,8 +30,8 @@ public:
     /// nameless file is lost then. Blocks: for the file system.
     [[nodiscard]] static form form_for(const io::path_handle& directory) noexcept;
 
-    /// Creates an empty file for `directory`. Errors: as io::file_handle::open; EOPNOTSUPP if the file system
-    /// has no nameless files. Allocates: nothing. Blocks: for the file system.
+    /// Creates an empty file for `directory`. Errors: as io::file_handle::open; EOPNOTSUPP if the
+    /// file system has no nameless files. Allocates: nothing. Blocks: for the file system.
     [[nodiscard]] static result<new_file> create(const io::path_handle& directory, form how) noexcept;
 
     /// Creates an empty file that has its name from the start, for a directory that this program

@@ -24,10 +24,10 @@ struct overlay_arguments {
 };
 
 // Names are durable only when their directory is.
-void sync_folder_of(const std::string& path) {
-    const fs::path folder = fs::absolute(path).parent_path();
-    auto opened = value_or_fail(io::directory_handle::open({}, folder.string()), folder.string());
-    succeed_or_fail(opened.barrier(), folder.string());
+void sync_directory_of(const std::string& path) {
+    const fs::path directory = fs::absolute(path).parent_path();
+    auto opened = value_or_fail(io::directory_handle::open({}, directory.string()), directory.string());
+    succeed_or_fail(opened.barrier(), directory.string());
 }
 
 void write_marker(const std::string& image, const std::string& overlay) {
@@ -40,13 +40,13 @@ void write_marker(const std::string& image, const std::string& overlay) {
     if (not written) fail(fat_message(written.error(), path));
     const auto durable = file.barrier(io::barrier_kind::wait_all);
     if (not durable) fail(fat_message(durable.error(), path));
-    sync_folder_of(path);
+    sync_directory_of(path);
 }
 
 void remove_marker(const std::string& image) {
     if (not exists(commit_marker_of(image))) return;
     remove_or_fail(commit_marker_of(image));
-    sync_folder_of(image);
+    sync_directory_of(image);
 }
 
 std::unique_ptr<overlay_file> open_overlay(const overlay_arguments& arguments, fat::device& image,
@@ -127,16 +127,17 @@ void run_rebind(const overlay_arguments& arguments) {
 }  // namespace
 
 void add_fat_overlay(command_syntax fat) {
-    const auto add = [&](const char* name, const char* what, auto run) {
+    const auto add = [&](const char* name, const char* what, const char* overlay_help, auto run) {
         const auto arguments = std::make_shared<overlay_arguments>();
         const command_syntax command = fat.add_subcommand(name, what);
         command.add_option("IMAGE", arguments->image, "image of the overlay").required();
-        command.add_option("--overlay", arguments->overlay, "overlay file").required().value_name("FILE");
+        command.add_option("--overlay", arguments->overlay, overlay_help).required().value_name("FILE");
         command.on_call([arguments, run] { run(*arguments); });
     };
-    add("commit", "apply an overlay to its image, then remove the overlay", run_commit);
-    add("discard", "remove an overlay and its changes", run_discard);
-    add("rebind", "accept a copied or touched image as the base of an overlay", run_rebind);
+    add("commit", "apply an overlay to its image, then remove the overlay", "overlay to apply", run_commit);
+    add("discard", "remove an overlay and its changes", "overlay to remove", run_discard);
+    add("rebind", "accept a copied or touched image as the base of an overlay", "overlay to update",
+        run_rebind);
 }
 
 }  // namespace sluice::cli

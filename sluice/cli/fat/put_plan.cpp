@@ -31,7 +31,7 @@ bool goes_before(const Child& a, const Child& b) {
 
 // Returns whether a file of the volume has the size and the time that a copy of `source` would
 // have. FAT stores times with a resolution of two seconds.
-bool is_copy_of(const fat::item_status& present, const fs::path& source) {
+bool is_copy_of(const fat::inode_status& present, const fs::path& source) {
     const auto status = io::status_at({}, source.string(), io::follow::yes);
     if (not status or status->size_bytes != present.size_bytes) return false;
     auto modified = std::chrono::time_point_cast<fat::time_point::duration>(status->modified);
@@ -170,8 +170,9 @@ void put_planner::check_volume(const child& what, const std::string& to) {
                                              to.size(), vfs::limits::path_bytes_max));
     const auto present = system_.find(to);
     if (not present) {
+        // Reported for the directory.
         const bool is_missing = present.error() == std::errc::no_such_file_or_directory or
-                                present.error() == std::errc::not_a_directory;  // reported for the directory
+                                present.error() == std::errc::not_a_directory;
         if (not is_missing) report(what.from, fat_message(present.error(), "/" + to));
         return;
     }

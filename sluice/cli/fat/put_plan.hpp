@@ -14,8 +14,9 @@ namespace sluice::cli {
 /// The treatment of names of the host that FAT cannot store.
 enum class illegal_names : std::uint8_t {
     refuse,  ///< all of them are reported, and nothing is written
-    rename,  ///< each is stored under legal_fat_name(), with a number if another source has that name; a file
-             ///< of the volume with the resulting name is replaced only if it has the same size and time
+    rename,  ///< each is stored under legal_fat_name(), with a number if another source has that
+             ///< name; a file of the volume with the resulting name is replaced only if it has
+             ///< the same size and time
     skip,    ///< the file, or the directory and everything in it, is reported and skipped
 };
 
@@ -32,11 +33,11 @@ struct put_step {
 ///
 /// Invariants:
 ///   1. Two steps have different paths, as FAT compares names.
-///   2. The order depends on names only, not on the order in which the host lists a directory: in each
-///      directory, first names that could be generated short names ("LONGNA~1.TXT"), then all others; both
-///      in ascending order of the bytes of the names on the volume. A directory's entries follow the
-///      directory. Because of the first rule, the volume never generates a short name that a later file
-///      needs.
+///   2. The order depends on names only, not on the order in which the host lists a directory: in
+///      each directory, first names that could be generated short names ("LONGNA~1.TXT"), then all
+///      others; both in ascending order of the bytes of the names on the volume. A directory's
+///      entries follow the directory. Because of the first rule, the volume never generates a short
+///      name that a later file needs.
 /// Thread safety: none. `system` outlives it.
 class put_planner {
 public:
@@ -46,7 +47,8 @@ public:
     /// the root). Directories are copied recursively. Symbolic links to files are followed; other
     /// objects are reported and skipped.
     void add_to_directory(const std::vector<std::filesystem::path>& sources, const std::string& into);
-    /// Adds one file or directory under a name of the user's choice. The entries of a directory go to `to`.
+    /// Adds one file or directory under a name of the user's choice. The entries of a
+    /// directory go to `to`.
     void add_as(const std::filesystem::path& source, const std::string& to);
 
     /// Adds everything in a directory of the host to the directory `into`.

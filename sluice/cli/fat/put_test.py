@@ -12,11 +12,11 @@ PROGRAM = sys.argv.pop() if __name__ == "__main__" else None
 
 class Put(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.image = self.folder / "disk.img"
-        self.tree = self.folder / "tree"
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        self.image = self.directory / "disk.img"
+        self.tree = self.directory / "tree"
         self.tree.mkdir()
         self.sluice("mkfs", self.image, "--size", "20m", "--serial", "1234-ABCD")
         self.pristine = self.image.read_bytes()
@@ -63,12 +63,12 @@ class IllegalNames(Put):
         self.files("a:b", "A:B", "a?b", "a%3Ab", "d:r/x:y", b"\xff\xfe", "end.", "long" * 60 + ":" * 15)
         self.sluice("put", "--rename-illegal", self.tree, self.on("/"))
         self.assertIn("tree/a:b: stored as ", self.said)
-        self.sluice("get", self.on("/tree"), self.folder / "back")
+        self.sluice("get", self.on("/tree"), self.directory / "back")
         found = {}
-        for directory, _, names in os.walk(self.folder / "back"):
+        for directory, _, names in os.walk(self.directory / "back"):
             for name in names:
                 path = pathlib.Path(directory) / name
-                found[path.read_bytes()] = os.path.relpath(path, self.folder / "back")
+                found[path.read_bytes()] = os.path.relpath(path, self.directory / "back")
         self.assertEqual(len(found), 8)
         self.assertEqual(found[b"a%3Ab"], "a%3Ab", "a legal name stays")
         self.assertEqual(found[b"A:B"], "A%3AB~2")
@@ -93,8 +93,8 @@ class IllegalNames(Put):
         self.assertTrue(self.image.read_bytes() == before, "the volume was changed")
         self.sluice("rm", self.on("/tree/a%3Ab"))
         self.sluice("put", "--rename-illegal", self.tree, self.on("/"))
-        self.sluice("get", self.on("/tree/a%3Ab"), self.folder / "back")
-        self.assertEqual((self.folder / "back").read_text(), "another file")
+        self.sluice("get", self.on("/tree/a%3Ab"), self.directory / "back")
+        self.assertEqual((self.directory / "back").read_text(), "another file")
 
     def test_many_files_and_a_large_one_arrive_complete(self):
         sizes = [0, 1, 4096, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3_500_000] + [i % 700 for i in range(600)]
@@ -102,10 +102,10 @@ class IllegalNames(Put):
         for i, size in enumerate(sizes):
             (self.tree / f"file {i}").write_bytes(os.urandom(size))
         self.sluice("put", self.tree, self.on("/"))
-        self.sluice("get", self.on("/tree"), self.folder / "back")
-        self.assertEqual(len(os.listdir(self.folder / "back")), len(sizes))
+        self.sluice("get", self.on("/tree"), self.directory / "back")
+        self.assertEqual(len(os.listdir(self.directory / "back")), len(sizes))
         for i in range(len(sizes)):
-            self.assertEqual((self.folder / "back" / f"file {i}").read_bytes(), (self.tree / f"file {i}").read_bytes())
+            self.assertEqual((self.directory / "back" / f"file {i}").read_bytes(), (self.tree / f"file {i}").read_bytes())
 
     def test_skip_illegal_skips_these_and_everything_below_them(self):
         self.files("good", "a:b", "d*r/fine", "sub/ok")
@@ -155,9 +155,9 @@ class EqualNames(Put):
         names = ["a long name.txt", "ALONGN~1.TXT", "alongn~2.txt", "A LONG NAME2.TXT"]
         self.files(*names)
         self.sluice("put", self.tree, self.on("/"))
-        self.sluice("get", self.on("/tree"), self.folder / "back")
+        self.sluice("get", self.on("/tree"), self.directory / "back")
         for name in names:
-            self.assertEqual((self.folder / "back" / name).read_text(), name)
+            self.assertEqual((self.directory / "back" / name).read_text(), name)
 
     def test_the_short_name_of_a_file_on_the_volume_is_reported(self):
         self.files("a long name.txt", "new")

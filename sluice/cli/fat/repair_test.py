@@ -36,10 +36,10 @@ FIELDS = {
 
 class Repair(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.image = self.folder / "disk.img"
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        self.image = self.directory / "disk.img"
 
     def sluice(self, *arguments, code=0):
         done = subprocess.run([PROGRAM, "fat", *map(str, arguments)], capture_output=True, timeout=120)
@@ -50,7 +50,7 @@ class Repair(unittest.TestCase):
     def make(self, *options):
         """Creates files of different lengths in the root and in two directories."""
         self.sluice("mkfs", self.image, *options)
-        top = self.folder / "d"
+        top = self.directory / "d"
         for i in range(FILES):
             directory = top / ("", "A", "B")[i % 3]
             directory.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ class Repair(unittest.TestCase):
 
     def files_left(self, image):
         """Returns the number of files that the volume still has with the same content."""
-        back = self.folder / "back"
+        back = self.directory / "back"
         shutil.rmtree(back, ignore_errors=True)
         subprocess.run([PROGRAM, "fat", "get", f"{image}:/", back], capture_output=True, timeout=120)
         files = [each for each in self.top.rglob("*") if each.is_file()]
@@ -94,7 +94,7 @@ class BootSector(Repair):
     @unittest.skipUnless(shutil.which("fsck.fat", path=PATH), "needs fsck.fat")
     def test_no_fewer_files_survive_than_with_fsck_fat(self):
         self.make("--size", "40m", "--type", "32", "--cluster", "512")
-        other = self.folder / "other.img"
+        other = self.directory / "other.img"
         for name, value in (("sectors per cluster", 8), ("FATs", 1), ("reserved sectors", 33), ("root cluster", 3)):
             with self.subTest(field=name):
                 self.restore_sound()
@@ -154,7 +154,7 @@ class BootSector(Repair):
                     told = json.loads(self.sluice("check", "--json", name, code=4))
                     self.assertEqual((told["sound"], told["verdict"]), (False, "rejected"))
                     self.assertTrue(told["refusal"])
-        self.sluice("check", "--json", self.folder / "missing", code=1)
+        self.sluice("check", "--json", self.directory / "missing", code=1)
 
 
 class UseOfDamagedBootSectors(Repair):
@@ -163,12 +163,12 @@ class UseOfDamagedBootSectors(Repair):
     def setUp(self):
         super().setUp()
         self.make("--size", "40m", "--type", "32", "--cluster", "512")
-        self.new = self.folder / "new"
+        self.new = self.directory / "new"
         self.new.write_text("new")
 
     def reading(self):
         return [("ls", f"{self.image}:/"), ("ls", "-R", f"{self.image}:/"), ("cat", f"{self.image}:/file 0"),
-                ("get", f"{self.image}:/", self.folder / "all"), ("map", f"{self.image}:/"), ("stat", self.image),
+                ("get", f"{self.image}:/", self.directory / "all"), ("map", f"{self.image}:/"), ("stat", self.image),
                 ("label", self.image)]
 
     def writing(self):
@@ -192,7 +192,7 @@ class UseOfDamagedBootSectors(Repair):
                 self.assertIn("sectors per cluster 8 instead of 1", self.said)
                 self.assertIn(f"run 'sluice fat repair {self.image}'", self.said)
                 self.assertTrue(self.image.read_bytes() == before, "the image was changed")
-        self.assertFalse((self.folder / "all").exists())
+        self.assertFalse((self.directory / "all").exists())
         self.sluice("repair", self.image)
         for command in self.reading():
             self.sluice(*command)
@@ -201,7 +201,7 @@ class UseOfDamagedBootSectors(Repair):
         self.set_field(13, 1, 8)
         for options in ((), ("--read-only",)):
             done = subprocess.run([PROGRAM, "serve", f"card={self.image}", *options, "--user", "u%secret", "--port", "0",
-                                   "--listen", "127.0.0.1", "--users-file", self.folder / "users"],
+                                   "--listen", "127.0.0.1", "--users-file", self.directory / "users"],
                                   capture_output=True, timeout=60)
             self.assertNotEqual(done.returncode, 0)
             self.assertIn(f"run 'sluice fat repair {self.image}'", (done.stderr + done.stdout).decode())
@@ -246,7 +246,7 @@ class Undo(Repair):
             image.seek(int.from_bytes(self.sound[14:16], "little") * 512 + 5000 * 4)
             image.write(b"\xff\xff\xff\x0f")
         self.damaged = self.image.read_bytes()
-        self.undo = self.folder / "undo"
+        self.undo = self.directory / "undo"
 
     def test_restores_the_image(self):
         self.assertIn("sluice fat undo", self.sluice("repair", "--undo", self.undo, self.image))
@@ -268,7 +268,7 @@ class Undo(Repair):
 
     def test_another_image_and_another_file_are_refused(self):
         self.sluice("repair", "--undo", self.undo, self.image)
-        other = self.folder / "other.img"
+        other = self.directory / "other.img"
         self.sluice("mkfs", other, "--size", "40m")
         self.sluice("undo", other, self.undo, code=1)
         self.assertIn("another image", self.said)

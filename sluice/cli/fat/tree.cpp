@@ -29,7 +29,7 @@ std::string path_in(const std::string& directory, const std::string& name) {
 
 /// A directory while it is listed.
 struct open_directory {
-    fat::item_handle held{};
+    fat::inode_handle held{};
     std::string path;
     std::uint32_t next_slot = 0;
     bool is_at_end = false;
@@ -48,8 +48,8 @@ struct open_directory {
     }
 };
 
-/// A walk through a tree: the directories from its top down to the present one. Each cluster chain is listed
-/// once.
+/// A walk through a tree: the directories from its top down to the present one. Each cluster
+/// chain is listed once.
 class tree_walk {
 public:
     tree_walk(fat::file_system& system, const tree_visitor& visitor) : system_(system), visitor_(visitor) {}
@@ -150,7 +150,7 @@ void unreadable_objects::leave_if_any() const {
     fail(fmt::format("{} not complete", count_ == 1 ? "1 object is" : fmt::format("{} objects are", count_)));
 }
 
-fat::item_handle find_or_fail(fat::file_system& system, const std::string& path) {
+fat::inode_handle find_or_fail(fat::file_system& system, const std::string& path) {
     return value_or_fail(system.find(path), shown(path));
 }
 
@@ -165,8 +165,8 @@ std::vector<tree_entry> entries_of(fat::file_system& system, const std::string& 
 
 void for_each_below(fat::file_system& system, const std::string& path, const tree_visitor& visitor) {
     {
-        const fat::item_handle top = find_or_fail(system, path);
-        const fat::item_status status = system.status(*top);
+        const fat::inode_handle top = find_or_fail(system, path);
+        const fat::inode_status status = system.status(*top);
         if (not status.is_directory) return (void)visitor.visit({.path = path, .status = status});
     }
     tree_walk walk(system, visitor);
@@ -192,7 +192,7 @@ std::vector<tree_entry> tree_of(fat::file_system& system, const std::string& pat
     return found;
 }
 
-result<std::uint64_t> runs_of(fat::file_system& system, fat::item& file) {
+result<std::uint64_t> runs_of(fat::file_system& system, fat::inode& file) {
     std::uint64_t runs = 0;
     std::optional<std::uint64_t> end;
     const auto done = system.for_each_extent(file, {.offset = 0, .length = system.status(file).size_bytes},

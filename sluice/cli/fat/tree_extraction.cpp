@@ -55,8 +55,9 @@ struct step_group {
 /// listing.
 ///
 /// Invariants:
-///   1. Groups are given out in the order of their numbers. Groups before front_ are complete, and their
-///      problems are reported. reported_later_ has the problems of complete groups after that.
+///   1. Groups are given out in the order of their numbers. Groups before front_ are
+///      complete, and their problems are reported. reported_later_ has the problems of
+///      complete groups after that.
 ///   2. After a problem that ends the command, which is last_, nothing more is reported.
 /// Thread safety: all members, from any thread.
 class group_queue {

@@ -20,11 +20,11 @@ struct tree_extraction {
 /// others copy files; the listing thread copies as well. Names that would lead out of the target
 /// are reported.
 ///
-/// Problems are reported in the order of the entries, whatever the threads do, and those of a directory
-/// before those of its entries. If a problem ends the command, such as a full file system, nothing is
-/// reported of the entries after that; some of them may have been copied. Leaves then. Allocates: up to 1 MiB
-/// per thread, 32 MiB for entries that were listed and not copied yet, and the problems of at most 1,024
-/// files; and as for_each_below(). Blocks: for both file systems.
+/// Problems are reported in the order of the entries, whatever the threads do, and those of a
+/// directory before those of its entries. If a problem ends the command, such as a full file
+/// system, nothing is reported of the entries after that; some of them may have been copied. Leaves
+/// then. Allocates: up to 1 MiB per thread, 32 MiB for entries that were listed and not copied yet,
+/// and the problems of at most 1,024 files; and as for_each_below(). Blocks: for both file systems.
 void copy_tree(const tree_extraction& what, progress_bar& progress, unreadable_objects& skipped);
 
 /// Returns whether a path from a volume stays below a directory of the host: it has no empty

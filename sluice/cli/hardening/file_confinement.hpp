@@ -11,15 +11,15 @@ namespace sluice::cli {
 /// The access to one directory tree.
 enum class tree_access : std::uint8_t { read, write };
 
-/// The directory trees, and single files, that this process may access; the kernel (Landlock) denies all
-/// others.
+/// The directory trees, and single files, that this process may access; the kernel
+/// (Landlock) denies all others.
 ///
-/// Needed: Linux 5.19 (Landlock ABI 2). The first version denies every rename between directories, which
-/// clients do all the time. Open descriptors stay usable. Sockets, stat(2) and inotify are not restricted:
-/// the process can still connect to Unix sockets of other programs.
+/// Needed: Linux 5.19 (Landlock ABI 2). The first version denies every rename between directories,
+/// which clients do all the time. Open descriptors stay usable. Sockets, stat(2) and inotify are
+/// not restricted: the process can still connect to Unix sockets of other programs.
 ///
-/// Thread safety: enforce() before the process has a second thread or a ring: the rules belong to the calling
-/// thread, and those that it starts from then on. covers() from any thread.
+/// Thread safety: enforce() before the process has a second thread or a ring: the rules belong to
+/// the calling thread, and those that it starts from then on. covers() from any thread.
 class file_confinement {
 public:
     /// Allows a file, or a directory recursively. A missing one is ignored, and stays inaccessible.

@@ -79,8 +79,8 @@ void server_hardening::apply(const serve_options& options, const std::string& co
     if (not options.shared_locks.empty())
         allow_directories_of(files_, options.shared_locks, tree_access::write);
     if (options.status_socket.empty()) {
-        (void)make_status_folder();  // observers::open reports why it cannot be used
-        files_.allow(status_folder(), tree_access::write);
+        (void)make_status_directory();  // observers::open reports why it cannot be used
+        files_.allow(status_directory(), tree_access::write);
     } else {
         allow_directories_of(files_, options.status_socket, tree_access::write);
     }

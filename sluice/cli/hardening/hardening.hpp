@@ -13,9 +13,9 @@ namespace sluice::cli {
 /// why others are not active.
 class server_hardening {
 public:
-    /// Call it once, before the process has a second thread or a ring, with the options as the file completes
-    /// them. `configuration` is the path of that file, and `users` of the users file. Blocks: for the file
-    /// system.
+    /// Call it once, before the process has a second thread or a ring, with the options as the file
+    /// completes them. `configuration` is the path of that file, and `users` of the users file.
+    /// Blocks: for the file system.
     void apply(const serve_options& options, const std::string& configuration, const std::string& users);
 
     [[nodiscard]] const std::vector<hardening_measure>& measures() const noexcept { return measures_; }

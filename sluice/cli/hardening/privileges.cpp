@@ -30,7 +30,8 @@ constexpr int capabilities_max = 64;
     return set;
 }
 
-// Only a process with CAP_SETPCAP may change the bounding set; without it, no_new_privs has the same effect.
+// Only a process with CAP_SETPCAP may change the bounding set; without it, no_new_privs
+// has the same effect.
 void drop_bounding_set(std::uint64_t keep) noexcept {
     for (int each = 0; each != capabilities_max; ++each)
         if ((keep >> each & 1U) == 0) (void)::prctl(PR_CAPBSET_DROP, each, 0, 0, 0);

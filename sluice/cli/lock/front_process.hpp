@@ -37,10 +37,10 @@ private:
 /// as its parent expects. If the lock file was damaged in the meantime, prints this, with the name
 /// of the `file`, and returns an exit status other than 0.
 ///
-/// The holder is a process of its own so that it can keep a lock after the command has ended, and when this
-/// process is killed. Signals that the terminal sends reach every process of the job, so they are not
-/// forwarded; stopping (SIGTSTP) and continuing are left to the kernel. Call with one thread, before anything
-/// that does not survive a fork. Returns the exit status for the shell.
+/// The holder is a process of its own so that it can keep a lock after the command has ended, and
+/// when this process is killed. Signals that the terminal sends reach every process of the job, so
+/// they are not forwarded; stopping (SIGTSTP) and continuing are left to the kernel. Call with one
+/// thread, before anything that does not survive a fork. Returns the exit status for the shell.
 [[nodiscard]] int run_in_holder(const std::string& file,
                                 const std::function<command_outcome(const outcome_report&)>& hold);
 

@@ -122,7 +122,8 @@ command_outcome run_held(const held_command& command, hold_until until, const he
     sigset_t handled = forwarded_signals();
     sigaddset(&handled, SIGCHLD);
     sigset_t everything;
-    sigfillset(&everything);         // also those that stop: a stopped holder would not release the lock
+    sigfillset(&everything);         // also those that stop: a stopped holder would
+                                     // not release the lock
     sigdelset(&everything, SIGBUS);  // SIGBUS: blocked, a truncated lock file would kill the holder
     ::pthread_sigmask(SIG_SETMASK, &everything, nullptr);
     ::signal(SIGCHLD, SIG_DFL);  // ignored, the kernel would keep the outcome for itself

@@ -13,7 +13,8 @@ struct held_command {
     std::vector<std::string> words;  ///< not empty
     std::vector<int> inherited;      ///< descriptors that keep the lock; the command inherits them
     bool owner_died = false;         ///< sets SLUICE_LOCK_OWNER_DIED in the environment
-    /// Descriptors that were open before the lock was: those of the caller, which the command inherits.
+    /// Descriptors that were open before the lock was: those of the caller, which
+    /// the command inherits.
     std::vector<int> foreign;
 };
 

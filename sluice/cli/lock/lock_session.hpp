@@ -19,8 +19,8 @@ struct lock_refusal {
     bool is_conflict = false;  // only another holder prevents it
 };
 
-/// The lock that `sluice lock` holds while a command runs: a request of a mutex, and a lock of the kernel
-/// that the command inherits. With the algorithm flock there is no mutex.
+/// The lock that `sluice lock` holds while a command runs: a request of a mutex, and a lock of the
+/// kernel that the command inherits. With the algorithm flock there is no mutex.
 ///
 /// Thread safety: one thread. Not movable.
 class lock_session {

@@ -44,7 +44,7 @@ class LockTest(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
-        self.folder = scratch.name
+        self.directory = scratch.name
         self.file = os.path.join(scratch.name, "jobs")
 
     def start(self, *arguments, command, **options):
@@ -109,7 +109,7 @@ class Command(LockTest):
                 done = sluice("lock", *line)
                 self.assertEqual(done.returncode, 64)
                 self.assertRegex(done.stderr, r"\Asluice lock: .+\nUsage: ")
-        self.assertEqual(os.listdir(self.folder), [])
+        self.assertEqual(os.listdir(self.directory), [])
 
     def test_names_exclude_each_other_in_every_algorithm(self):
         for algorithm in ALGORITHMS:
@@ -181,7 +181,7 @@ class Command(LockTest):
         self.assertEqual(os.path.getsize(self.file), 0)
 
     def test_a_lock_on_the_users_file_keeps_editors_waiting(self):
-        users = os.path.join(self.folder, "users")
+        users = os.path.join(self.directory, "users")
         self.file = f"{users}.lock"
         with self.holding():
             editor = subprocess.Popen([PROGRAM, "user", "--users-file", users, "add", "bob"], stdin=subprocess.PIPE,
@@ -352,7 +352,7 @@ class OtherContent(LockTest):
 
 class ClosedDescriptors(LockTest):
     def test_descriptors_closed_by_the_caller_are_closed_in_the_command_and_the_lock_file_is_unchanged(self):
-        report = os.path.join(self.folder, "report")
+        report = os.path.join(self.directory, "report")
         command = 'for n in 0 1 2; do [ -e /proc/$$/fd/$n ] && echo $n; done >"$0"; echo out; echo error >&2; true'
         for options in [], ["-F"], ["-o"]:
             for closed in itertools.product([False, True], repeat=3):
@@ -488,14 +488,14 @@ class LikeFlock(LockTest):
     ]
 
     def run_line(self, words, line):
-        path = lambda name: os.path.join(self.folder, name)
+        path = lambda name: os.path.join(self.directory, name)
         for name in "FILE", "HELD", "SHARED", "DIRECTORY", "SCRIPT":
             line = line.replace(name, f"'{path(name)}'")
         script = f"exec 8>>'{path('FILE')}' 9>>'{path('HELD')}'; {words} {line}; status=$?; exec 8>&- 9>&-; exit $status"
         return subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60, env={**os.environ, "SHELL": "/bin/sh"})
 
     def test_the_same_command_lines_have_the_same_statuses_and_output(self):
-        path = lambda name: os.path.join(self.folder, name)
+        path = lambda name: os.path.join(self.directory, name)
         os.mkdir(path("DIRECTORY"))
         with open(path("SCRIPT"), "w") as script:
             script.write("#!/bin/sh\n")
@@ -552,7 +552,7 @@ class Permissions(LockTest):
         for mode, expected in (0o755, 0o600), (0o770, 0o660), (0o2775, 0o660), (0o777, 0o666), (0o1777, 0o600):
             with self.subTest(mode=oct(mode)):
                 self.file += "x"
-                os.chmod(self.folder, mode)
+                os.chmod(self.directory, mode)
                 self.assertEqual(self.created()[0], expected)
 
     def test_a_wrong_mode_or_group_is_refused_with_value_and_rule(self):
@@ -568,7 +568,7 @@ class Permissions(LockTest):
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can be several users")
     def test_a_second_user_shares_the_file_by_group_and_by_mode_and_otherwise_gets_the_remedy(self):
-        os.chmod(self.folder, 0o1777)
+        os.chmod(self.directory, 0o1777)
         for options in ["--group", "65534"], ["--mode", "666"]:
             with self.subTest(options=options), self.holding(*options):
                 self.assertEqual(self.as_user(*options).returncode, 1)
@@ -577,15 +577,15 @@ class Permissions(LockTest):
             refused = self.as_user()
             self.assertEqual(refused.returncode, 66)
             self.assertRegex(refused.stderr, "Permission denied.*--mode, --group, or chmod")
-        os.chmod(self.folder, 0o2770)
-        os.chown(self.folder, 0, 65534)
+        os.chmod(self.directory, 0o2770)
+        os.chown(self.directory, 0, 65534)
         self.file += "x"
         with self.holding():
             self.assertEqual(self.as_user().returncode, 1)
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can be several users")
     def test_a_file_of_another_user_in_a_sticky_directory_is_refused_unless_it_is_shared(self):
-        os.chmod(self.folder, 0o1777)
+        os.chmod(self.directory, 0o1777)
         open(self.file, "w").close()
         os.chown(self.file, 65534, 65534)
         os.chmod(self.file, 0o666)

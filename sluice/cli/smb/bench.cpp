@@ -128,7 +128,7 @@ void run_bench(bench_smb_arguments given) {
         given.size_bytes != 0 ? static_cast<std::uint32_t>(given.size_bytes) : usual_size(given.load.kind);
     given.load.duration = std::chrono::milliseconds(static_cast<std::int64_t>(given.seconds * 1000));
     remote_share share(given.url, given.remote);
-    given.load.folder = joined_path(share.url().path, "sluice-bench.tmp");
+    given.load.directory = joined_path(share.url().path, "sluice-bench.tmp");
     auto addresses = io::resolve(share.url().host, share.url().port);
     if (not addresses) share.fail("", resolution_problem(share.url().host, addresses.error()));
     smb::client::connection& first = share.tree().of().first();

@@ -56,15 +56,16 @@ protected:
     [[nodiscard]] static io::task<copy_error> compare(smb::client::remote_file& remote, io::file_handle& here,
                                                       std::uint64_t begin, std::uint64_t end) noexcept;
 
-    /// Returns whether the last compared_tail_bytes before `end` are the same in both files, of which neither
-    /// may be longer than `whole`: the proof that an interrupted copy may be resumed at `end`. Suspends.
+    /// Returns whether the last compared_tail_bytes before `end` are the same in both files, of
+    /// which neither may be longer than `whole`: the proof that an interrupted copy may be
+    /// resumed at `end`. Suspends.
     [[nodiscard]] static io::task<smb::client::transferred<bool>> has_same_tail(
         smb::client::remote_file& remote, io::file_handle& here, std::uint64_t end,
         std::uint64_t whole) noexcept;
 
-    /// Returns why a file that had the status `before` when the copy began is not the same version when it
-    /// was closed; std::nullopt if it is. `after` is empty if the server did not report it; then it is
-    /// queried.
+    /// Returns why a file that had the status `before` when the copy began is not the same version
+    /// when it was closed; std::nullopt if it is. `after` is empty if the server did not report
+    /// it; then it is queried.
     [[nodiscard]] io::task<copy_error> check_version(const std::string& path,
                                                      const smb::client::file_status& before,
                                                      smb::client::file_status after) noexcept;

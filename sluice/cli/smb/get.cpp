@@ -89,7 +89,7 @@ private:
         const open_options how{.shares = smb::wire::share_access::read | smb::wire::share_access::write |
                                          smb::wire::share_access::remove,
                                .options = smb::wire::create_options::non_directory_file};
-        io::task<outcome<owned<remote_file>>> opening = share_.tree().open(file.from.path, how);
+        io::task<outcome<not_null_ptr<remote_file>>> opening = share_.tree().open(file.from.path, how);
         const auto remote = co_await std::move(opening);
         if (not remote) co_return remote.error().message();
         const auto directory = io::path_handle::open(directory_of(file.to));
@@ -139,7 +139,7 @@ private:
             version = *answered;
         }
         auto opened = open_part(file, directory, version);
-        if (not opened) co_return reason_of(opened.error());
+        if (not opened) co_return about(file.to.string(), opened.error());
         part.emplace(*std::move(opened));
         progress_.name(file.from.path);
         io::task<transferred<std::uint64_t>> receiving = receive(remote, *part, size);
@@ -250,7 +250,7 @@ void run_get(const get_arguments& arguments) {
     const std::vector<remote_entry> entries = entries_of(share, path, arguments.how.is_recursive);
     const std::string own_name = path.empty() ? share.url().share : last_name_of(path);
     fs::path target = arguments.target.empty() ? fs::path(".") : fs::path(arguments.target);
-    const bool is_tree = is_folder(entries.front().status);
+    const bool is_tree = is_directory(entries.front().status);
     std::error_code unknown;
     if (fs::is_directory(target, unknown)) target = host_path_below(share, path, target, own_name);
     std::vector<fetched_file> files;
@@ -271,7 +271,7 @@ void run_get(const get_arguments& arguments) {
             share.fail(each.path,
                        "another name in the same directory is the same name on this system; "
                        "rename one of the two on the server");
-        } else if (is_folder(each.status)) {
+        } else if (is_directory(each.status)) {
             fs::create_directories(to, why);
             if (why) share.fail_here(to.string() + ": create directory: " + why.message());
         } else {

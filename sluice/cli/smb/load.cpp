@@ -87,7 +87,7 @@ io::task<outcome<std::uint64_t>> write_over(connection& over, const remote_file&
 
 struct load_generator::lane {
     unsigned number = 0;
-    std::string folder;  // for its files; that of the first session contains the others
+    std::string directory;  // for its files; that of the first session contains the others
     std::vector<std::unique_ptr<connection>> own;  // the first one of the first session is the
                                                    // caller's
     std::unique_ptr<session> own_session;
@@ -118,11 +118,11 @@ io::task<std::string> load_generator::prepare() noexcept {
         lanes_.push_back(std::make_unique<lane>());
         lane& one = *lanes_.back();
         one.number = number;
-        one.folder = number == 0 ? how_.folder : fmt::format("{}/{}", how_.folder, number);
+        one.directory = number == 0 ? how_.directory : fmt::format("{}/{}", how_.directory, number);
         io::task<outcome<void>> connecting = connect(one);
         outcome<void> ready = co_await std::move(connecting);
         if (ready and not is_idle(one)) {
-            io::task<outcome<void>> making = at_.first->make_folder(one.folder);
+            io::task<outcome<void>> making = at_.first->create_directory(one.directory);
             ready = co_await std::move(making);
             const bool is_there = not ready and ready.error().status() == nt_status::object_name_collision;
             if (is_there) ready = outcome<void>{};
@@ -148,16 +148,17 @@ io::task<outcome<void>> load_generator::connect(lane& one) noexcept {
         if (one.channels.size() != how_.channels)
             co_return failed(client_error::of_policy("bind", "fewer channels are available than requested"));
     } else {
-        io::task<outcome<owned<connection>>> dialling = dial(like.world(), at_.addresses, like.options());
+        io::task<outcome<not_null_ptr<connection>>> dialling =
+            dial(like.deps(), at_.addresses, like.options());
         auto dialled = co_await std::move(dialling);
         if (not dialled) co_return failed(dialled.error());
         one.own.push_back(dialled->release());
         const smb::auth::credentials who = copy_of(at_.who);
-        io::task<outcome<owned<session>>> logging_on = session::log_on(*one.own.front(), who);
+        io::task<outcome<not_null_ptr<session>>> logging_on = session::log_on(*one.own.front(), who);
         auto logged_on = co_await std::move(logging_on);
         if (not logged_on) co_return failed(logged_on.error());
         one.own_session = logged_on->release();
-        io::task<outcome<owned<tree>>> joining = tree::connect(*one.own_session, at_.share);
+        io::task<outcome<not_null_ptr<tree>>> joining = tree::connect(*one.own_session, at_.share);
         auto joined = co_await std::move(joining);
         if (not joined) co_return failed(joined.error());
         one.own_tree = joined->release();
@@ -173,8 +174,8 @@ io::task<outcome<void>> load_generator::bind_channels(lane& one) noexcept {
     while (one.channels.size() != how_.channels) {
         connection_options options = first.options();
         options.client_guid = first.agreed().client_guid;
-        io::task<outcome<owned<connection>>> dialling =
-            dial(first.world(), at_.addresses, std::move(options));
+        io::task<outcome<not_null_ptr<connection>>> dialling =
+            dial(first.deps(), at_.addresses, std::move(options));
         auto dialled = co_await std::move(dialling);
         if (not dialled) co_return failed(dialled.error());
         one.own.push_back(dialled->release());
@@ -189,8 +190,8 @@ io::task<outcome<void>> load_generator::bind_channels(lane& one) noexcept {
 
 // Writes the whole large file, so that reads return data and writes do not change the size.
 io::task<outcome<void>> load_generator::fill(lane& one) noexcept {
-    io::task<outcome<owned<remote_file>>> opening =
-        one.share->open(one.folder + "/big", for_data(create_disposition::open_if));
+    io::task<outcome<not_null_ptr<remote_file>>> opening =
+        one.share->open(one.directory + "/big", for_data(create_disposition::open_if));
     auto opened = co_await std::move(opening);
     if (not opened) co_return failed(opened.error());
     one.file = opened->release();
@@ -214,7 +215,7 @@ io::task<outcome<void>> load_generator::put_missing(lane& one) noexcept {
     const bool needs_all = counts_files() or how_.kind == load_kind::list;
     const unsigned count = needs_all ? how_.files : 1;
     for (unsigned number = 0; number != count; ++number) {
-        io::task<outcome<owned<remote_file>>> opening =
+        io::task<outcome<not_null_ptr<remote_file>>> opening =
             one.share->open(small_name(one, number), for_data(create_disposition::open_if));
         auto opened = co_await std::move(opening);
         if (not opened) co_return failed(opened.error());
@@ -231,7 +232,7 @@ io::task<outcome<void>> load_generator::put_missing(lane& one) noexcept {
 }
 
 std::string load_generator::small_name(const lane& of, std::uint64_t number) const {
-    return fmt::format("{}/small{}", of.folder, number);
+    return fmt::format("{}/small{}", of.directory, number);
 }
 
 std::uint64_t load_generator::next_offset(lane& in) noexcept {
@@ -334,10 +335,10 @@ io::task<outcome<std::uint64_t>> load_generator::transfer(worker& who) noexcept 
 io::task<outcome<std::uint64_t>> load_generator::with_small_file(worker& who) noexcept {
     const bool makes = how_.kind == load_kind::put or how_.kind == load_kind::create;
     std::string name = how_.kind == load_kind::create
-                           ? fmt::format("{}/new{}", who.in->folder, who.in->next++)
+                           ? fmt::format("{}/new{}", who.in->directory, who.in->next++)
                            : small_name(*who.in, who.item);
     const open_options how = for_data(makes ? create_disposition::overwrite_if : create_disposition::open);
-    io::task<outcome<owned<remote_file>>> opening = who.in->share->open(std::move(name), how);
+    io::task<outcome<not_null_ptr<remote_file>>> opening = who.in->share->open(std::move(name), how);
     auto opened = co_await std::move(opening);
     if (not opened) co_return failed(opened.error());
     const std::unique_ptr<remote_file> file = opened->release();
@@ -369,12 +370,12 @@ io::task<outcome<std::uint64_t>> load_generator::look(worker& who) noexcept {
         co_return std::uint64_t{0};
     }
     if (how_.kind == load_kind::list) {
-        io::task<outcome<std::vector<directory_entry>>> listing = list(*who.in->share, who.in->folder);
+        io::task<outcome<std::vector<directory_entry>>> listing = list(*who.in->share, who.in->directory);
         const auto listed = co_await std::move(listing);
         if (not listed) co_return failed(listed.error());
         co_return std::uint64_t{0};
     }
-    io::task<outcome<owned<remote_file>>> opening = who.in->share->open(
+    io::task<outcome<not_null_ptr<remote_file>>> opening = who.in->share->open(
         small_name(*who.in, 0), {.shares = smb::wire::share_access::read | smb::wire::share_access::write});
     auto opened = co_await std::move(opening);
     if (not opened) co_return failed(opened.error());
@@ -390,12 +391,12 @@ io::task<outcome<std::uint64_t>> load_generator::look(worker& who) noexcept {
 
 io::task<outcome<std::uint64_t>> load_generator::log_on_once() noexcept {
     connection& like = at_.first->of().first();
-    io::task<outcome<owned<connection>>> dialling = dial(like.world(), at_.addresses, like.options());
+    io::task<outcome<not_null_ptr<connection>>> dialling = dial(like.deps(), at_.addresses, like.options());
     auto dialled = co_await std::move(dialling);
     if (not dialled) co_return failed(dialled.error());
     const std::unique_ptr<connection> over = dialled->release();
     const smb::auth::credentials who = copy_of(at_.who);
-    io::task<outcome<owned<session>>> logging_on = session::log_on(*over, who);
+    io::task<outcome<not_null_ptr<session>>> logging_on = session::log_on(*over, who);
     auto logged_on = co_await std::move(logging_on);
     outcome<std::uint64_t> ended = std::uint64_t{0};
     if (logged_on) {
@@ -409,15 +410,15 @@ io::task<outcome<std::uint64_t>> load_generator::log_on_once() noexcept {
     co_return ended;
 }
 
-io::task<void> load_generator::remove_files(const std::string& folder) noexcept {
-    io::task<outcome<std::vector<directory_entry>>> listing = list(*at_.first, folder);
+io::task<void> load_generator::remove_files(const std::string& directory) noexcept {
+    io::task<outcome<std::vector<directory_entry>>> listing = list(*at_.first, directory);
     const auto left = co_await std::move(listing);
     if (not left) co_return;
     for (const directory_entry& entry : *left) {
-        io::task<outcome<void>> removing = at_.first->remove(folder + "/" + entry.name, false);
+        io::task<outcome<void>> removing = at_.first->remove(directory + "/" + entry.name, false);
         (void)co_await std::move(removing);
     }
-    io::task<outcome<void>> removing = at_.first->remove(folder, true);
+    io::task<outcome<void>> removing = at_.first->remove(directory, true);
     (void)co_await std::move(removing);
 }
 
@@ -429,7 +430,7 @@ io::task<void> load_generator::clean_up(bool keeps_files) noexcept {
     }
     for (const std::unique_ptr<lane>& one : lanes_ | std::views::reverse) {
         if (keeps_files) break;
-        io::task<void> removing = remove_files(one->folder);
+        io::task<void> removing = remove_files(one->directory);
         co_await std::move(removing);
     }
     for (const std::unique_ptr<lane>& one : lanes_) {

@@ -38,7 +38,7 @@ struct load_options {
     std::uint64_t file_bytes = 256U << 20;  // size of the large file of each session
     unsigned files = 1000;                  // small files per session
     std::chrono::milliseconds duration{5000};
-    std::string folder;     // on the share, created for this; later sessions have subdirectories
+    std::string directory;  // on the share, created for this; later sessions have subdirectories
     bool discards = false;  // discards received data on arrival: see smb::client::request_options
     bool spins = false;     // polls instead of sleeping, so that the server need not wake a thread
 };
@@ -85,7 +85,7 @@ private:
     [[nodiscard]] io::task<smb::client::outcome<void>> bind_channels(lane& one) noexcept;
     [[nodiscard]] io::task<smb::client::outcome<void>> fill(lane& one) noexcept;
     [[nodiscard]] io::task<smb::client::outcome<void>> put_missing(lane& one) noexcept;
-    [[nodiscard]] io::task<void> remove_files(const std::string& folder) noexcept;
+    [[nodiscard]] io::task<void> remove_files(const std::string& directory) noexcept;
     [[nodiscard]] bool is_idle(const lane& one) const noexcept;
     [[nodiscard]] io::task<void> work(worker who) noexcept;
     [[nodiscard]] io::task<void> work_until_done(worker who) noexcept;

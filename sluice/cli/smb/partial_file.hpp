@@ -12,8 +12,9 @@ namespace sluice::cli {
 /// A local file that is being received, under a name of its own until it is complete.
 ///
 /// Invariants:
-/// 1. Only a file that this class created is ever written to, renamed or removed: a regular file of this
-///    account with one link, under a name that `partial_names` computed, and locked by this object.
+/// 1. Only a file that this class created is ever written to, renamed or removed: a regular
+///    file of this account with one link, under a name that `partial_names` computed, and
+///    locked by this object.
 /// 2. The target's name refers to the old file or to the complete new one, also after a crash.
 /// Thread safety: one thread.
 class partial_file {
@@ -25,13 +26,14 @@ public:
         std::string target;                ///< name of the complete file
     };
 
-    /// Creates the partial file; with `resumes`, opens the one that an earlier run left if its record is
-    /// `version`. A leftover of another version, and without `resumes` any leftover, is removed. Without a
-    /// `version`, or on a file system without locks or attributes, the file cannot be resumed later.
+    /// Creates the partial file; with `resumes`, opens the one that an earlier run left if its
+    /// record is `version`. A leftover of another version, and without `resumes` any leftover, is
+    /// removed. Without a `version`, or on a file system without locks or attributes, the file
+    /// cannot be resumed later.
     ///
-    /// Errors: EBUSY if another process of this account copies to the same target; EEXIST if a file has the
-    /// name that is not a regular file of this account; those of file_handle::open. Blocks: for the file
-    /// system.
+    /// Errors: EBUSY if another process of this account copies to the same target; EEXIST if a file
+    /// has the name that is not a regular file of this account; those of file_handle::open. Blocks:
+    /// for the file system.
     [[nodiscard]] static result<partial_file> open(place where,
                                                    const std::optional<partial_names::record>& version,
                                                    bool resumes) noexcept;
@@ -55,9 +57,9 @@ public:
     [[nodiscard]] result<io::file_status> target_status() const noexcept {
         return io::status_at(where_.directory, where_.target);
     }
-    /// Gives the file, which the caller has made durable, the name of the target, replacing an existing file,
-    /// and its permissions. Until then only this account can read it. Errors: those of io::set_times and
-    /// io::relink.
+    /// Gives the file, which the caller has made durable, the name of the target, replacing an
+    /// existing file, and its permissions. Until then only this account can read it. Errors: those
+    /// of io::set_times and io::relink.
     [[nodiscard]] result<void> finish(io::file_status::time_point modified) noexcept;
 
 private:

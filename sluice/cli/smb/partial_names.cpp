@@ -30,8 +30,9 @@ constexpr unsigned key_attempts_max = 2;
 // directories.
 constexpr error not_of_this_account(EPERM, "create a key in the directory of another account");
 
-// Creates the directory and those above it, unless the lowest one that exists belongs to another account.
-// Root may own it: only an ordinary account that may write there, as in /tmp, gets further.
+// Creates the directory and those above it, unless the lowest one that exists belongs
+// to another account. Root may own it: only an ordinary account that may write there,
+// as in /tmp, gets further.
 [[nodiscard]] result<void> create_own_directory(const fs::path& path) {
     constexpr std::uint32_t root = 0;
     constexpr unsigned own_only = 0700;

@@ -174,7 +174,7 @@ private:
         auto usual = co_await std::move(opening);
         if (usual or usual.error().is_of_connection()) co_return std::move(usual);
         const std::string name = joined_path(directory, names_.fresh_name());
-        io::task<outcome<owned<remote_file>>> creating =
+        io::task<outcome<not_null_ptr<remote_file>>> creating =
             share_.tree().open(name, exclusively(smb::wire::create_disposition::create));
         auto created = co_await std::move(creating);
         if (not created) co_return failed(created.error());
@@ -185,13 +185,13 @@ private:
     // it.
     io::task<outcome<partial>> open_usual(std::string name, const original& of) noexcept {
         for (unsigned i = 0;; ++i) {
-            io::task<outcome<owned<remote_file>>> creating =
+            io::task<outcome<not_null_ptr<remote_file>>> creating =
                 share_.tree().open(name, exclusively(smb::wire::create_disposition::create));
             auto created = co_await std::move(creating);
             if (created) co_return partial{.file = created->release(), .is_marked = true};
             const bool exists = created.error().status() == nt_status::object_name_collision;
             if (not exists or i + 1 == open_attempts_max) co_return failed(created.error());
-            io::task<outcome<owned<remote_file>>> opening = open_released(name);
+            io::task<outcome<not_null_ptr<remote_file>>> opening = open_released(name);
             auto opened = co_await std::move(opening);
             if (not opened and opened.error().status() == nt_status::object_name_not_found) continue;
             if (not opened) co_return failed(opened.error());
@@ -213,11 +213,11 @@ private:
 
     // Opens a leftover. With --resume, waits while the server still has it open for a lost
     // connection.
-    io::task<outcome<owned<remote_file>>> open_released(std::string name) noexcept {
+    io::task<outcome<not_null_ptr<remote_file>>> open_released(std::string name) noexcept {
         auto pause = release_pause_min;
         auto waited = std::chrono::milliseconds(0);
         for (;;) {
-            io::task<outcome<owned<remote_file>>> opening =
+            io::task<outcome<not_null_ptr<remote_file>>> opening =
                 share_.tree().open(name, exclusively(smb::wire::create_disposition::open));
             auto opened = co_await std::move(opening);
             const bool is_held = not opened and opened.error().status() == nt_status::sharing_violation;
@@ -270,7 +270,8 @@ private:
         co_return std::uint64_t{0};
     }
 
-    // Sends the bytes; then gives the file its name and its times. `keeps` is set if --resume can continue.
+    // Sends the bytes; then gives the file its name and its times. `keeps` is set if
+    // --resume can continue.
     io::task<copy_error> send(const given_file& file, io::file_handle& source, partial& to,
                               const original& of, bool& keeps) noexcept {
         io::task<transferred<std::uint64_t>> uploading = send_bytes(source, to, of);
@@ -335,9 +336,9 @@ private:
     return std::string(vfs::shown_name(name, storage));
 }
 
-void make_folder(remote_share& share, const std::string& path) {
+void create_directory(remote_share& share, const std::string& path) {
     if (path.empty()) return;
-    const auto made = share.run(share.tree().make_folder(path));
+    const auto made = share.run(share.tree().create_directory(path));
     if (not made and made.error().status() != nt_status::object_name_collision)
         share.fail(path, made.error().message());
 }
@@ -351,7 +352,7 @@ public:
         std::error_code why;
         const fs::file_status status = fs::status(from, why);
         if (why) share_.fail_here(from.string() + ": open: " + why.message());
-        if (fs::is_directory(status)) return add_folder(from, to);
+        if (fs::is_directory(status)) return add_directory(from, to);
         add_file(from, to);
     }
 
@@ -369,10 +370,10 @@ private:
             .push_back({.from = from, .to = to, .bytes = bytes, .may_replace = is_first});
     }
 
-    void add_folder(const fs::path& from, const std::string& to) {
+    void add_directory(const fs::path& from, const std::string& to) {
         if (not is_recursive_)
             share_.fail_here(from.string() + ": is a directory; use -r to copy directories recursively");
-        make_folder(share_, to);
+        create_directory(share_, to);
         std::error_code why;
         std::vector<fs::path> found;
         for (fs::directory_iterator each(from, why), end; not why and each != end; each.increment(why))
@@ -389,7 +390,7 @@ private:
         std::error_code unknown;
         const fs::file_status status = fs::symlink_status(from, unknown);
         if (fs::is_directory(status))
-            add_folder(from, to);
+            add_directory(from, to);
         else if (not fs::is_regular_file(status))
             warn(from.string() + ": skipped: neither a file nor a directory");
         else if (partial_names::is_one(name))
@@ -421,7 +422,7 @@ void run_put(const put_arguments& arguments) {
     const std::string& path = share.url().path;
     const auto there = share.run(share.tree().status(path));
     if (not there and there.error().is_of_connection()) share.fail(path, there.error().message());
-    const bool is_into = there and is_folder(*there);
+    const bool is_into = there and is_directory(*there);
     if (arguments.operands.size() > 2 and not is_into)
         share.fail(path, "not a directory; several sources require a directory as the target");
     gathering gathered(share, arguments.how.is_recursive);

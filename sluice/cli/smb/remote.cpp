@@ -86,8 +86,8 @@ std::string resolution_problem(const std::string& host, const error& why) {
     return fmt::format("look up '{}': {}", host, reason);
 }
 
-std::string joined_path(const std::string& folder, const std::string& name) {
-    return folder.empty() ? name : folder + "/" + name;
+std::string joined_path(const std::string& directory, const std::string& name) {
+    return directory.empty() ? name : directory + "/" + name;
 }
 
 remote_share::remote_share(const std::string& url, const remote_options& options) {
@@ -176,8 +176,8 @@ void remote_share::connect(const remote_options& options) {
         .signs = not options.is_unsigned,
         .encryption = options.encrypts ? encryption::required : encryption::as_server_asks,
         .channels = options.channels};
-    const dependencies world{.loop = *loop_, .random = random_, .clock = clock_};
-    auto dialled = run(dial(world, *addresses, how));
+    const dependencies deps{.loop = *loop_, .random = random_, .clock = clock_};
+    auto dialled = run(dial(deps, *addresses, how));
     if (not dialled) refuse(dialled.error().message());
     connections_.push_back(dialled->release());
     auto logged_on = run(session::log_on(*connections_.front(), who));
@@ -197,11 +197,11 @@ void remote_share::add_channels(unsigned count, std::span<const io::socket_addre
     connection_options same = how;
     same.client_guid = session_->first().agreed().client_guid;
     const auto named = run(tree_->interfaces(url_.port));
-    const dependencies world{.loop = *loop_, .random = random_, .clock = clock_};
+    const dependencies deps{.loop = *loop_, .random = random_, .clock = clock_};
     for (unsigned i = 0; i != count; ++i) {
         std::vector<io::socket_address> candidates(known.begin(), known.end());
         if (named and not named->empty()) candidates.insert(candidates.begin(), (*named)[i % named->size()]);
-        auto dialled = run(dial(world, candidates, same));
+        auto dialled = run(dial(deps, candidates, same));
         outcome<void> bound = failed(client_error::of_io("open another channel", ECANCELED));
         if (dialled) {
             connections_.push_back(dialled->release());

@@ -83,6 +83,6 @@ private:
 [[nodiscard]] std::string resolution_problem(const std::string& host, const error& why);
 
 /// Joins "a" and "b" to "a/b"; returns "b" if the first is empty.
-[[nodiscard]] std::string joined_path(const std::string& folder, const std::string& name);
+[[nodiscard]] std::string joined_path(const std::string& directory, const std::string& name);
 
 }  // namespace sluice::cli

@@ -11,20 +11,20 @@ using namespace smb::client;  // NOLINT: the names of one component
 
 io::task<outcome<std::vector<remote_entry>>> entries_below(tree& in, std::string path) noexcept {
     std::vector<remote_entry> found;
-    std::vector<std::string> folders{std::move(path)};
+    std::vector<std::string> directories{std::move(path)};
     std::size_t path_bytes = 0;
-    while (not folders.empty()) {
-        const std::string folder = std::move(folders.back());
-        folders.pop_back();
-        if (std::ranges::count(folder, '/') > static_cast<std::ptrdiff_t>(remote_depth_max))
+    while (not directories.empty()) {
+        const std::string directory = std::move(directories.back());
+        directories.pop_back();
+        if (std::ranges::count(directory, '/') > static_cast<std::ptrdiff_t>(remote_depth_max))
             co_return failed(
                 client_error::of_policy("list",
                                         "the directories are nested too deeply, and a link may lead "
                                         "back to a parent"));
-        io::task<outcome<std::vector<directory_entry>>> listing = list(in, folder);
+        io::task<outcome<std::vector<directory_entry>>> listing = list(in, directory);
         auto listed = co_await std::move(listing);
         if (not listed) co_return failed(listed.error());
-        path_bytes += std::transform_reduce(listed->begin(), listed->end(), listed->size() * folder.size(),
+        path_bytes += std::transform_reduce(listed->begin(), listed->end(), listed->size() * directory.size(),
                                             std::plus<>(), [](const auto& each) { return each.name.size(); });
         if (listed->size() > remote_entries_max - found.size() or path_bytes > remote_path_bytes_max)
             co_return failed(client_error::of_policy(
@@ -32,8 +32,9 @@ io::task<outcome<std::vector<remote_entry>>> entries_below(tree& in, std::string
                 "the tree has more than 4,194,304 entries, or 512 MiB of paths; copy its directories "
                 "one by one"));
         for (directory_entry& each : *listed) {
-            found.push_back({.path = joined_path(folder, each.name), .status = each.status});
-            if (is_folder(each.status) and not is_link(each.status)) folders.push_back(found.back().path);
+            found.push_back({.path = joined_path(directory, each.name), .status = each.status});
+            if (is_directory(each.status) and not is_link(each.status))
+                directories.push_back(found.back().path);
         }
     }
     co_return std::move(found);
@@ -43,7 +44,7 @@ std::vector<remote_entry> entries_of(remote_share& share, const std::string& pat
     const auto status = share.run(share.tree().status(path));
     if (not status) share.fail(path, status.error().message());
     std::vector<remote_entry> all{{.path = path, .status = *status}};
-    if (not is_folder(*status)) return all;
+    if (not is_directory(*status)) return all;
     if (not is_recursive) share.fail(path, "is a directory; use -r to copy directories recursively");
     auto below = share.run(entries_below(share.tree(), path));
     if (not below) share.fail(path, below.error().message());

@@ -55,8 +55,8 @@ result<std::unique_ptr<metrics_service>> metrics_service::open(smb_server& serve
 
 metrics_service::metrics_service(smb_server& server, io::listening_socket_handle listener)
     : server_(server),
-      conversations_(server.context().loop(), std::move(listener),
-                     [this](io::socket_handle& socket) { return answer(socket); }) {}
+      connections_(server.context().loop(), std::move(listener),
+                   [this](io::socket_handle& socket) { return answer(socket); }) {}
 
 io::task<void> metrics_service::answer(io::socket_handle& socket) noexcept {
     const std::string read = co_await co_read_until(socket, http_request_bytes_max, has_http_headers);

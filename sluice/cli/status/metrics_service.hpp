@@ -23,12 +23,12 @@ public:
     metrics_service(const metrics_service&) = delete;
     metrics_service& operator=(const metrics_service&) = delete;
 
-    void start() { conversations_.start(); }
-    void stop() noexcept { conversations_.stop(); }
-    [[nodiscard]] io::task<void> done() noexcept { return conversations_.done(); }
+    void start() { connections_.start(); }
+    void stop() noexcept { connections_.stop(); }
+    [[nodiscard]] io::task<void> done() noexcept { return connections_.done(); }
     /// Returns the address, with the port that the system chose if it was 0.
     [[nodiscard]] result<io::socket_address> address() const noexcept {
-        return conversations_.listener().local_address();
+        return connections_.listener().local_address();
     }
 
 private:
@@ -38,7 +38,7 @@ private:
     [[nodiscard]] io::task<std::string> metrics() noexcept;
 
     smb::server::smb_server& server_;
-    request_listener conversations_;
+    request_listener connections_;
 };
 
 }  // namespace sluice::cli

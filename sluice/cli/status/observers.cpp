@@ -16,7 +16,7 @@ namespace {
 // In the directory, under the number of the port; under another name if a server on another address
 // has that.
 [[nodiscard]] result<std::unique_ptr<status_service>> open_usual(smb_server& server) {
-    if (const auto made = make_status_folder(); not made) return failure(made.error());
+    if (const auto made = make_status_directory(); not made) return failure(made.error());
     const auto addresses = server.addresses();
     const std::uint16_t port = addresses.empty() ? std::uint16_t{0} : addresses.front().port();
     auto first = status_service::open(server, status_socket_path(port));
@@ -54,7 +54,7 @@ std::expected<std::unique_ptr<observers>, std::string> observers::open(smb_serve
         return std::unexpected("--status-socket: " + status.error().message());
     else
         server.context().log().write(smb::server::event_severity::warning, "status socket unavailable",
-                                     {{"path", status_folder()}, {"why", status.error().message()}});
+                                     {{"path", status_directory()}, {"why", status.error().message()}});
     if (made->status_ != nullptr) made->status_->start();
     if (made->metrics_ != nullptr) made->metrics_->start();
     return made;

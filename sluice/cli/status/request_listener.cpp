@@ -26,17 +26,17 @@ io::task<void> request_listener::accept_all() noexcept {
             if (not slept) co_return;
             continue;
         }
-        if (conversations_ >= conversations_max) continue;
+        if (connections_ >= connections_max) continue;
         if (const auto attached = accepted->socket.set_multiplexer(&loop_); not attached) continue;
         tasks_.spawn(converse(std::move(accepted->socket)));
     }
 }
 
 io::task<void> request_listener::converse(io::socket_handle socket) noexcept {
-    ++conversations_;
+    ++connections_;
     io::task<void> answering = answer_(socket);
-    (void)co_await io::with_deadline(loop_, std::move(answering), conversation_within);
-    --conversations_;
+    (void)co_await io::with_deadline(loop_, std::move(answering), connection_within);
+    --connections_;
 }
 
 io::task<void> request_listener::done() noexcept {

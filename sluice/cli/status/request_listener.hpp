@@ -16,8 +16,8 @@ namespace sluice::cli {
 /// Thread safety: the loop's thread.
 class request_listener {
 public:
-    static constexpr std::size_t conversations_max = 8;  // further ones are closed
-    static constexpr std::chrono::seconds conversation_within{10};
+    static constexpr std::size_t connections_max = 8;  // further ones are closed
+    static constexpr std::chrono::seconds connection_within{10};
 
     /// Answers one connection. Suspends while it waits for the socket, which outlives it.
     using answerer = std::function<io::task<void>(io::socket_handle&)>;
@@ -43,7 +43,7 @@ private:
     io::listening_socket_handle listener_;
     answerer answer_;
     io::task_group tasks_;
-    std::size_t conversations_ = 0;
+    std::size_t connections_ = 0;
 };
 
 /// Reads until `is_complete` returns true for the text so far, the end of the stream, or

@@ -58,8 +58,8 @@ status_service::status_service(smb_server& server, io::listening_socket_handle l
     : server_(server),
       path_(std::move(path)),
       sampling_(server.context().loop()),
-      conversations_(server.context().loop(), std::move(listener),
-                     [this](io::socket_handle& socket) { return answer(socket); }) {}
+      connections_(server.context().loop(), std::move(listener),
+                   [this](io::socket_handle& socket) { return answer(socket); }) {}
 
 status_service::~status_service() {
     (void)::unlink(path_.c_str());
@@ -67,17 +67,17 @@ status_service::~status_service() {
 
 void status_service::start() {
     sampling_.spawn(sample());
-    conversations_.start();
+    connections_.start();
 }
 
 void status_service::stop() noexcept {
     sampling_.cancel();
-    conversations_.stop();
+    connections_.stop();
 }
 
 io::task<void> status_service::done() noexcept {
     co_await sampling_.join();
-    io::task<void> ending = conversations_.done();
+    io::task<void> ending = connections_.done();
     co_await std::move(ending);
 }
 

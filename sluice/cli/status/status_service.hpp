@@ -46,7 +46,7 @@ private:
     std::string path_;
     rate_window rates_;
     io::task_group sampling_;
-    request_listener conversations_;
+    request_listener connections_;
 };
 
 }  // namespace sluice::cli

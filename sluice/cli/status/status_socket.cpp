@@ -23,7 +23,7 @@ constexpr std::size_t answer_bytes_max = 256U << 20;
 
 // Checks that no other user can have created a socket in it: a directory in /tmp could belong to
 // any user.
-[[nodiscard]] bool is_own_folder(const std::string& path) {
+[[nodiscard]] bool is_own_directory(const std::string& path) {
     struct stat status{};
     return ::lstat(path.c_str(), &status) == 0 and S_ISDIR(status.st_mode) and
            status.st_uid == ::geteuid() and (status.st_mode & 077) == 0;
@@ -31,35 +31,35 @@ constexpr std::size_t answer_bytes_max = 256U << 20;
 
 }  // namespace
 
-std::string status_folder() {
+std::string status_directory() {
     const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
     if (runtime != nullptr and *runtime == '/') return std::string(runtime) + "/sluice";
     return ::geteuid() == 0 ? "/run/sluice" : fmt::format("/tmp/sluice-{}", ::geteuid());
 }
 
-result<void> make_status_folder() {
-    const std::string path = status_folder();
+result<void> make_status_directory() {
+    const std::string path = status_directory();
     if (::mkdir(path.c_str(), 0700) != 0 and errno != EEXIST)
         return failure(error::with_path(errno, "create directory", path));
-    if (not is_own_folder(path))
+    if (not is_own_directory(path))
         return failure(error::with_path(EPERM, "use a directory that other users can change", path));
     return {};
 }
 
 std::string status_socket_path(std::uint16_t port) {
-    return fmt::format("{}/{}.sock", status_folder(), port);
+    return fmt::format("{}/{}.sock", status_directory(), port);
 }
 
 std::string second_status_socket_path(std::uint16_t port) {
-    return fmt::format("{}/{}-{}.sock", status_folder(), port, ::getpid());
+    return fmt::format("{}/{}-{}.sock", status_directory(), port, ::getpid());
 }
 
 std::vector<std::string> status_sockets() {
     std::vector<std::string> found;
-    const std::string folder = status_folder();
-    if (not is_own_folder(folder)) return found;
+    const std::string directory = status_directory();
+    if (not is_own_directory(directory)) return found;
     std::error_code unreadable;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, unreadable))
+    for (const auto& entry : std::filesystem::directory_iterator(directory, unreadable))
         if (entry.path().extension() == ".sock") found.push_back(entry.path().string());
     std::ranges::sort(found);
     return found;

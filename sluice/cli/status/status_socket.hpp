@@ -11,11 +11,11 @@
 namespace sluice::cli {
 
 /// Returns $XDG_RUNTIME_DIR/sluice; without it /run/sluice for root and /tmp/sluice-UID for others.
-[[nodiscard]] std::string status_folder();
+[[nodiscard]] std::string status_directory();
 
 /// Creates the directory if it is missing. Errors: those of mkdir(2); EPERM if it does not belong
 /// to this account, or if others can access it.
-[[nodiscard]] result<void> make_status_folder();
+[[nodiscard]] result<void> make_status_directory();
 
 /// Returns the socket path of a server on that port: PORT.sock; or the alternative if a server on
 /// another address uses it.

@@ -33,12 +33,12 @@ class Observed(unittest.TestCase):
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
         self.scratch = pathlib.Path(scratch.name)
-        self.folder = self.scratch / "served"
-        self.folder.mkdir()
+        self.directory = self.scratch / "served"
+        self.directory.mkdir()
         self.environment = os.environ | {"XDG_RUNTIME_DIR": str(self.scratch)}
 
     def server(self, *arguments, **how):
-        return running_server(self, PROGRAM, self.folder, self.scratch / "users", "--user", "u%p", *arguments,
+        return running_server(self, PROGRAM, self.directory, self.scratch / "users", "--user", "u%p", *arguments,
                               environment=self.environment, **how)
 
     def status(self, *arguments):
@@ -171,7 +171,7 @@ class Status(Observed):
                     os._exit(0 if asking.recv(100) == b"" else 1)
             self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
 
-    def test_a_folder_that_others_can_write_to_is_not_trusted(self):
+    def test_a_directory_that_others_can_write_to_is_not_trusted(self):
         (self.scratch / "sluice").mkdir()
         (self.scratch / "sluice").chmod(0o777)
         with self.server():
@@ -215,8 +215,8 @@ class Status(Observed):
             self.assertEqual(self.document("--socket", path)["version"], 1)
 
     def test_a_requested_socket_that_cannot_be_opened_is_an_error(self):
-        done = subprocess.run([PROGRAM, "serve", str(self.folder), "--port", "0", "--listen", "127.0.0.1:0", "--users-file",
-                               str(self.scratch / "users"), "--status-socket", "/no/such/folder/x"],
+        done = subprocess.run([PROGRAM, "serve", str(self.directory), "--port", "0", "--listen", "127.0.0.1:0", "--users-file",
+                               str(self.scratch / "users"), "--status-socket", "/no/such/directory/x"],
                               capture_output=True, text=True, timeout=60, env=self.environment)
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("--status-socket", done.stderr)
@@ -255,7 +255,7 @@ class Load(Observed):
             read = bench("read", "--file-size", "1000000", "--size", "100000", "--encrypt")
             self.assertEqual(self.document()["traffic"]["read_bytes"], read["bytes"])
             self.assertEqual(read["bytes"], read["operations"] * 100_000)
-            self.assertEqual(list(self.folder.iterdir()), [])
+            self.assertEqual(list(self.directory.iterdir()), [])
 
 
 SAMPLE = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(\{[a-z_]+="(?:[^"\\\n]|\\["\\n])*"\})? (-?[0-9.]+(?:e[+-]\d+)?)')
@@ -347,7 +347,7 @@ class Metrics(Observed):
 
     def test_an_invalid_address_is_refused(self):
         for where in "metrics", "localhost:1", "unix:/tmp/x", "70000":
-            done = subprocess.run([PROGRAM, "serve", str(self.folder), "--listen", "127.0.0.1:0", "--users-file",
+            done = subprocess.run([PROGRAM, "serve", str(self.directory), "--listen", "127.0.0.1:0", "--users-file",
                                    str(self.scratch / "users"), "--metrics", where], capture_output=True, text=True,
                                   timeout=60, env=self.environment)
             self.assertEqual(done.returncode, 2, where)

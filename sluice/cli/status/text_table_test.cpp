@@ -48,7 +48,8 @@ TEST(bytes_text, numbers_have_three_digits_and_a_unit) {
 
 TEST(time_text, formats_times_of_files_and_logs_and_rejects_years_out_of_range) {
     EXPECT_EQ(utc_text(iso_seconds, 0), "1970-01-01T00:00:00");
-    EXPECT_EQ(utc_text("%Y-%m-%d %H:%M", -11'644'473'600), "1601-01-01 00:00");  // where FILETIME begins
+    // Where FILETIME begins.
+    EXPECT_EQ(utc_text("%Y-%m-%d %H:%M", -11'644'473'600), "1601-01-01 00:00");
     EXPECT_EQ(utc_text(iso_seconds, INT64_MAX), "?");
     EXPECT_EQ(local_time_text(iso_seconds, INT64_MIN), "?");
 }

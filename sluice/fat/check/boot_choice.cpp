@@ -229,7 +229,8 @@ void boot_choice::take_marks() {
         take_field("extended_signature", "it must be 28 or 29 hexadecimal");
 }
 
-// Fields that do not say where things are, and have an illegal value or one that the volume contradicts.
+// Fields that do not say where things are, and have an illegal value or one that
+// the volume contradicts.
 void boot_choice::take_wrong_fields() {
     begin_restoration();
     take_marks();

@@ -26,21 +26,23 @@ inline constexpr std::uint64_t usual_backup_sector = 6;
 /// Returns whether everything that a check or repair examines is in the same places.
 [[nodiscard]] bool is_alike(const geometry& a, const geometry& b) noexcept;
 
-/// Finds the backup of the boot sector of FAT32. That is a legal boot sector in sectors 1 to 31, for any size
-/// of sectors, that says of itself where it is, and is inside the sectors that it reserves. A sector at
-/// number 6, where everyone puts it, or where the first sector says, need not name its place. Returns
-/// std::nullopt if there is none. Allocates: 128 KiB. Blocks: for the device.
+/// Finds the backup of the boot sector of FAT32. That is a legal boot sector in sectors 1 to
+/// 31, for any size of sectors, that says of itself where it is, and is inside the sectors
+/// that it reserves. A sector at number 6, where everyone puts it, or where the first sector
+/// says, need not name its place. Returns std::nullopt if there is none. Allocates: 128 KiB.
+/// Blocks: for the device.
 [[nodiscard]] std::optional<boot_candidate> find_backup(device& image, const boot_sector& first);
 
 /// Decides which boot sector to believe, and checks the volume with it.
 ///
 /// Rules:
-///   1. A boot sector that is the only one is believed unless the volume contradicts it more than once.
-///   2. If boot sector and backup place everything alike, the first is believed. A field that has an illegal
-///   value, or
+///   1. A boot sector that is the only one is believed unless the volume
+///      contradicts it more than once.
+///   2. If boot sector and backup place everything alike, the first is believed. A field that has
+///   an illegal value, or
 ///      one that the volume contradicts, is taken from the backup.
-///   3. If they place things differently, the one is believed that the evidence prefers. Without a preference
-///   neither is.
+///   3. If they place things differently, the one is believed that the evidence prefers. Without a
+///   preference neither is.
 ///   4. A backup is not believed against strong evidence.
 /// Nothing is repaired on a volume whose boot sector is not believed.
 /// Thread safety: none of its own.

@@ -15,8 +15,8 @@ using testing::HasSubstr;
 
 enum class content : std::uint8_t { tree, small_files };
 
-// A volume with 40 files: in the root and three directories, up to ten clusters long; or all in the root, of
-// a cluster each.
+// A volume with 40 files: in the root and three directories, up to ten clusters long; or all in the
+// root, of a cluster each.
 class library {
 public:
     library(fat_type type, content what) : image_(formatted(kibibytes_of(type), options_of(type))) {
@@ -105,8 +105,8 @@ TEST(boot_choice, restores_each_field_from_the_backup_and_keeps_every_file) {
             const auto report = repair(image);
             ASSERT_TRUE(report);
             EXPECT_TRUE(report->after.is_sound()) << text_of(report->before) << text_of(report->after);
-            // The number of the active FAT has no meaning while all are kept alike, nor the second number of
-            // sectors.
+            // The number of the active FAT has no meaning while all are kept alike, nor the
+            // second number of sectors.
             const std::string_view key = field.key;
             const bool may_be_legal =
                 key == "flags" or key == "total_sectors_32" or key == "extended_signature";

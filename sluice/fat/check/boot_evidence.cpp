@@ -210,8 +210,8 @@ private:
             "the FAT has " + text(has) + " sectors, and the clusters need " + text(needs));
     }
 
-    // Looks at the 64 KiB after the entry of the last cluster. Bad clusters do not count: some programs mark
-    // the rest of the FAT so.
+    // Looks at the 64 KiB after the entry of the last cluster. Bad clusters do not count: some
+    // programs mark the rest of the FAT so.
     void weigh_tail() {
         constexpr std::uint64_t bytes_max = 64 << 10;
         const std::uint64_t entries =
@@ -271,7 +271,8 @@ private:
         set(evidence_kind::rules, broken, text(broken) + " fields break a rule of the format");
     }
 
-    // The name of the type has no meaning to readers, but a formatter that writes it knows the type.
+    // The name of the type has no meaning to readers, but a formatter that
+    // writes it knows the type.
     bool is_named_by_type() const noexcept {
         const extended_fields fields = extended_fields_of(sector_, shape_.type);
         const std::string_view name(fields.type_name.data(), 5);
@@ -289,8 +290,8 @@ private:
     boot_evidence evidence_;
 };
 
-// Whether X has more files that fit together, and nothing speaks against it; or so many more that it does not
-// matter what does.
+// Whether X has more files that fit together, and nothing speaks against it; or so many more that
+// it does not matter what does.
 bool has_better_tree(const boot_evidence& x, const boot_evidence& y) noexcept {
     const bool is_no_worse = x.consistent >= y.consistent and x.damaged <= y.damaged and x.lost <= y.lost;
     const bool differs = x.consistent != y.consistent or x.damaged != y.damaged or x.lost != y.lost;
@@ -310,7 +311,8 @@ void for_each_kind(const Visit& visit) {
         visit(static_cast<evidence_kind>(i));
 }
 
-// Files whose chains are as long as they would be if clusters were `factor` times smaller, or larger.
+// Files whose chains are as long as they would be if clusters were `factor`
+// times smaller, or larger.
 std::uint64_t fits_other_cluster(const problem& one, std::uint64_t factor, bool is_smaller) noexcept {
     ENSURE(factor > 1, "another size of cluster");
     const std::uint64_t has = one.value;

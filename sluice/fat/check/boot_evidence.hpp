@@ -7,12 +7,13 @@
 #include "sluice/fat/check/check_report.hpp"
 #include "sluice/fat/codec/boot_sector.hpp"
 
-// Evidence on a volume for and against the boot sector that describes it. A boot sector with one wrong field
-// is still legal; only the rest of the volume shows that it is wrong.
+// Evidence on a volume for and against the boot sector that describes it. A boot sector with one
+// wrong field is still legal; only the rest of the volume shows that it is wrong.
 
 namespace sluice::fat {
 
-/// The kinds of evidence. The first three are strong: they compare the boot sector with data of the volume.
+/// The kinds of evidence. The first three are strong: they compare the boot sector
+/// with data of the volume.
 enum class evidence_kind : std::uint8_t {
     fat_start,  ///< every copy of the FAT begins with a media byte and an end mark
     root,       ///< the root directory looks like one
@@ -45,26 +46,27 @@ struct boot_evidence {
     }
 };
 
-/// Gathers the evidence for `sector`, whose geometry is `shape`. `found` is the report of a check of the
-/// volume with this geometry (check_as). Errors: none; unreadable parts count against the sector. Allocates:
-/// texts, and the FAT. Blocks: for the device. Complexity: linear in the FAT.
+/// Gathers the evidence for `sector`, whose geometry is `shape`. `found` is the report of a check
+/// of the volume with this geometry (check_as). Errors: none; unreadable parts count against the
+/// sector. Allocates: texts, and the FAT. Blocks: for the device. Complexity: linear in the FAT.
 [[nodiscard]] boot_evidence gather_evidence(device& image, const boot_sector& sector, const geometry& shape,
                                             const check_report& found);
 
 /// The boot sector of two that the evidence supports.
 enum class preference : std::uint8_t { neither, first, second };
 
-/// Compares the evidence for two boot sectors of one volume. One is preferred if strong evidence is for it
-/// and none for the other, or if there is no strong evidence and all other evidence is for it.
+/// Compares the evidence for two boot sectors of one volume. One is preferred if strong
+/// evidence is for it and none for the other, or if there is no strong evidence and all
+/// other evidence is for it.
 [[nodiscard]] preference compare(const boot_evidence& first, const boot_evidence& second) noexcept;
 
 /// Returns the evidence in which `better` is better than `worse`, in words.
 [[nodiscard]] std::vector<std::string> differences(const boot_evidence& better, const boot_evidence& worse,
                                                    const char* better_name, const char* worse_name);
 
-/// Returns the contradictions between a volume and its only boot sector, in words; empty if the boot sector
-/// can be relied on. One contradiction alone is damage of that part. `found` is the same report as for
-/// gather_evidence.
+/// Returns the contradictions between a volume and its only boot sector, in words; empty if the
+/// boot sector can be relied on. One contradiction alone is damage of that part. `found` is the
+/// same report as for gather_evidence.
 [[nodiscard]] std::vector<std::string> contradictions(const boot_evidence& evidence,
                                                       const check_report& found);
 

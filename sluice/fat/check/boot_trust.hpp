@@ -13,7 +13,8 @@
 namespace sluice::fat {
 
 enum class boot_trust : std::uint8_t {
-    sound,     ///< the backup places everything alike, there is none, or the volume agrees with the first
+    sound,     ///< the backup places everything alike, there is none, or the volume
+               ///< agrees with the first
     doubtful,  ///< the backup places things differently, and the volume does not decide
     wrong,     ///< the volume agrees with the backup
 };
@@ -34,8 +35,8 @@ struct boot_verdict {
 [[nodiscard]] std::expected<boot_verdict, std::string> judge_boot_sector(device& image,
                                                                          check_options options = {});
 
-/// Writes the boot sector over its backup if that places things differently. Returns whether it did. Errors:
-/// those of the device. Allocates: as find_backup. Blocks: for the device.
+/// Writes the boot sector over its backup if that places things differently. Returns whether it
+/// did. Errors: those of the device. Allocates: as find_backup. Blocks: for the device.
 [[nodiscard]] result<bool> copy_to_backup(device& image);
 
 }  // namespace sluice::fat

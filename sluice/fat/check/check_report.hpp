@@ -15,8 +15,8 @@ namespace sluice::fat {
 /// Each kind has its sentence in check_report.cpp and its remedy in repair.cpp.
 enum class problem_kind : std::uint8_t {
     boot_sector_bad,       // the boot sector has wrong fields, its backup has not
-    boot_sector_doubtful,  // the volume contradicts its boot sector, and no backup is better: nothing is
-                           // repaired
+    boot_sector_doubtful,  // the volume contradicts its boot sector, and no backup is
+                           // better: nothing is repaired
     backup_differs,        // unusual: copy of the boot sector
     image_is_short,        // value: bytes of the volume; expected: bytes of the image
     fats_differ,           // value: copy; cluster: the first that differs
@@ -27,7 +27,8 @@ enum class problem_kind : std::uint8_t {
     free_count_wrong,      // value: FSInfo's; expected: counted
     root_start_bad,        // FAT32: the root's first cluster is invalid
     bad_start,             // value: first cluster
-    chain_broken,          // cluster: the last good; value: the next one, which is free, bad or invalid
+    chain_broken,          // cluster: the last good; value: the next one, which is
+                           // free, bad or invalid
     chain_loop,            // cluster: the last; value: the earlier one that it leads to
     cross_link,            // cluster: the last before; value: the shared one; other: its owner
     chain_too_short,       // value: clusters; expected: clusters for the size
@@ -60,7 +61,8 @@ struct problem {
     std::uint32_t cluster = 0;
     std::uint64_t value = 0;
     std::uint64_t expected = 0;
-    std::uint64_t slot_offset = 0;  // bytes from the start of the volume: its directory entry; 0: none
+    std::uint64_t slot_offset = 0;  // bytes from the start of the volume: its
+                                    // directory entry; 0: none
     std::uint64_t first_slot = 0;   // the same for its first long-name slot; 0: none
 
     [[nodiscard]] severity weight() const noexcept;

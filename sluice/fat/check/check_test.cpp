@@ -13,9 +13,9 @@ namespace {
 using testing::HasSubstr;
 
 int fsck(sample_volume& volume, std::string& said) {
-    const io::test_directory folder("/dev/shm");
-    volume.save(folder.path_of("image"));
-    return status_of("fsck.fat -n " + folder.path_of("image"), said);
+    const io::test_directory directory("/dev/shm");
+    volume.save(directory.path_of("image"));
+    return status_of("fsck.fat -n " + directory.path_of("image"), said);
 }
 
 TEST(check, reports_no_problem_of_a_consistent_volume) {

@@ -29,8 +29,8 @@ struct repair_report {
 };
 
 /// Repairs a volume. Errors: as check, and those of writes; the volume is then partly repaired, and
-/// can be repaired again. Allocates: as check, and the table twice, two bits for each cluster and, for
-/// `save_lost`, a list of the chains. Blocks: for the device. Ends after at most
+/// can be repaired again. Allocates: as check, and the table twice, two bits for each cluster and,
+/// for `save_lost`, a list of the chains. Blocks: for the device. Ends after at most
 /// limits::repair_rounds checks.
 [[nodiscard]] result<repair_report> repair(device& image, const repair_options& options = {});
 

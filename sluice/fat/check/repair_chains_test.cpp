@@ -72,10 +72,10 @@ void expect_kept(sample_volume& volume, bool asks_fsck) {
             << each.name << '\n'
             << text_of(report->before) << lines(report->actions);
     if (not asks_fsck or not has_tool("fsck.fat")) return;
-    const io::test_directory folder("/dev/shm");
-    volume.save(folder.path_of("image"));
+    const io::test_directory directory("/dev/shm");
+    volume.save(directory.path_of("image"));
     std::string said;
-    EXPECT_EQ(status_of("fsck.fat -n " + folder.path_of("image"), said), 0) << said;
+    EXPECT_EQ(status_of("fsck.fat -n " + directory.path_of("image"), said), 0) << said;
 }
 
 // Chains that lead to themselves, to each other, or to free and bad clusters, and that end too

@@ -72,8 +72,9 @@ result<unsigned> repair_round::run(repair_stage stage, std::set<std::uint64_t>& 
     return applied;
 }
 
-// Lost clusters may belong to a file in a directory, or in a part of the image, that was not read. In this
-// case they are not saved under another name, and the counts of the volume stay as they are.
+// Lost clusters may belong to a file in a directory, or in a part of the image, that was
+// not read. In this case they are not saved under another name, and the counts of the
+// volume stay as they are.
 bool repair_round::has_seen_everything() const noexcept {
     return not found_.has(problem_kind::image_is_short) and
            not found_.has(problem_kind::directory_unreadable) and

@@ -15,8 +15,8 @@ enum class repair_stage : std::uint8_t { boot, tables, root, chains, lengths, en
 
 /// One round of a repair: the remedies for the problems of one stage of one report.
 ///
-/// Invariant: every change of the FAT goes through `table_`, and reaches the disk before any change of an
-/// entry that makes it needed, or after one that makes it superfluous: see each remedy.
+/// Invariant: every change of the FAT goes through `table_`, and reaches the disk before any change
+/// of an entry that makes it needed, or after one that makes it superfluous: see each remedy.
 class repair_round {
 public:
     repair_round(device& image, const check_report& found, const repair_options& options,
@@ -69,7 +69,8 @@ private:
     std::vector<std::string>& actions_;
     std::optional<table_editor> table_;
     std::optional<const table_editor> as_found_;  // the table before this round, if chains cross
-    std::vector<bool> is_seen_;                   // for shared_from(), by cluster; all false between calls
+    std::vector<bool> is_seen_;                   // for shared_from(), by cluster;
+                                                  // all false between calls
 };
 
 }  // namespace sluice::fat

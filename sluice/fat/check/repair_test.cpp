@@ -76,10 +76,10 @@ std::string all_of(const std::vector<std::string>& lines) {
 
 void expect_sound_for_fsck(sample_volume& volume) {
     if (not has_tool("fsck.fat")) return;
-    const io::test_directory folder("/dev/shm");
-    volume.save(folder.path_of("image"));
+    const io::test_directory directory("/dev/shm");
+    volume.save(directory.path_of("image"));
     std::string said;
-    EXPECT_EQ(status_of("fsck.fat -n " + folder.path_of("image"), said), 0) << said;
+    EXPECT_EQ(status_of("fsck.fat -n " + directory.path_of("image"), said), 0) << said;
 }
 
 TEST(repair, repairs_each_damage_and_keeps_all_readable_data) {

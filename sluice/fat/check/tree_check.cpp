@@ -163,7 +163,8 @@ bool tree_check::read_extent(reading& state, byte_extent extent) {
     ENSURE(extent.length % slot_bytes == 0 and extent.offset % slot_bytes == 0, "whole slots are read");
     while (extent.length != 0) {
         const auto room = std::span(room_).first(std::min<std::uint64_t>(extent.length, room_.size()));
-        if (not image_.read_at(extent.offset, room)) {  // bad sectors, or past the end of a truncated image
+        // Bad sectors, or past the end of a truncated image.
+        if (not image_.read_at(extent.offset, room)) {
             problem unreadable{.kind = problem_kind::directory_unreadable};
             unreadable.path = path_of(state.where.which);
             problems_.add(std::move(unreadable));

@@ -33,9 +33,10 @@ private:
 /// The part of a check that reads the directories.
 ///
 /// Invariants:
-///   1. Every object, a file or directory, has an index of its own in `objects_`; it owns in the chain_map
-///      the clusters its chain reached first. The root is object 1.
-///   2. A directory is read only if it owns its first cluster, so each is read once, whatever leads to it.
+///   1. Every object, a file or directory, has an index of its own in `objects_`; it owns in the
+///      chain_map the clusters its chain reached first. The root is object 1.
+///   2. A directory is read only if it owns its first cluster, so each is read once,
+///      whatever leads to it.
 /// Thread safety: none of its own.
 class tree_check {
 public:

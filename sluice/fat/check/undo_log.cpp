@@ -5,7 +5,7 @@
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/fat/codec/crc32.hpp"
-#include "sluice/fat/device/part_device.hpp"
+#include "sluice/fat/device/partition_device.hpp"
 
 namespace sluice::fat {
 namespace {
@@ -143,7 +143,7 @@ std::expected<void, std::string> undo_log::check_image(device& image, std::int64
     if (image.size_bytes() != binding_.image_bytes)
         return std::unexpected("belongs to another image: of " + std::to_string(binding_.image_bytes) +
                                " bytes, and this one has " + std::to_string(image.size_bytes()));
-    auto volume = part_device::of(image, binding_.volume);
+    auto volume = partition_device::of(image, binding_.volume);
     if (not volume) return std::unexpected(volume.error().reason());
     if (binding_.state != undo_state::complete) {
         original_view originals(*volume, *this);
@@ -174,7 +174,7 @@ result<void> undo_log::set_state(undo_state state) {
 }
 
 std::expected<void, std::string> undo_log::apply(device& image) {
-    auto volume = part_device::of(image, binding_.volume);
+    auto volume = partition_device::of(image, binding_.volume);
     if (not volume) return std::unexpected("the image ends before the volume does");
     const auto refuse = [](const error& why) { return std::unexpected(why.reason()); };
     if (const auto done = set_state(undo_state::undoing); not done) return refuse(done.error());

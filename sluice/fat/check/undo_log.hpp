@@ -30,8 +30,8 @@ public:
     /// 0: unknown. Errors, as a sentence: the difference.
     [[nodiscard]] std::expected<void, std::string> check_image(device& image, std::int64_t image_modified);
 
-    /// Writes the original bytes back, durably. It can be interrupted and repeated. Errors, as a sentence:
-    /// the image is too short; those of the devices.
+    /// Writes the original bytes back, durably. It can be interrupted and repeated. Errors, as a
+    /// sentence: the image is too short; those of the devices.
     [[nodiscard]] std::expected<void, std::string> apply(device& image);
 
 private:

@@ -8,7 +8,7 @@
 #include "sluice/fat/check/repair.hpp"
 #include "sluice/fat/check/undo_log.hpp"
 #include "sluice/fat/check/undo_recorder.hpp"
-#include "sluice/fat/device/part_device.hpp"
+#include "sluice/fat/device/partition_device.hpp"
 
 namespace sluice::fat {
 namespace {
@@ -28,8 +28,8 @@ struct power {
     }
 };
 
-// A device whose writes fail once there is no power. Before a barrier it keeps writes to itself, if it is
-// `lazy`.
+// A device whose writes fail once there is no power. Before a barrier it keeps writes to
+// itself, if it is `lazy`.
 class fragile_device final : public device {
 public:
     fragile_device(device& below, power& supply, bool is_lazy) noexcept
@@ -100,8 +100,8 @@ public:
         binding.id[3] = std::byte{9};
         binding.fingerprint_bytes = shape.data_offset;
     }
-    [[nodiscard]] part_device volume(device& whole) const {
-        return part_device::of(whole, binding.volume).value();
+    [[nodiscard]] partition_device volume(device& whole) const {
+        return partition_device::of(whole, binding.volume).value();
     }
     [[nodiscard]] bool is_as_before() {
         return std::memcmp(before.data(), image.bytes().data(), before.size()) == 0;
@@ -110,7 +110,7 @@ public:
     bool repair_with(device& log, power& supply, bool is_log_lazy) {
         fragile_device fragile_image(image, supply, false);
         fragile_device fragile_log(log, supply, is_log_lazy);
-        part_device part = volume(fragile_image);
+        partition_device part = volume(fragile_image);
         const auto recorder = undo_recorder::begin(part, fragile_log, binding);
         if (not recorder) return false;
         const auto report = repair(**recorder);

@@ -52,7 +52,8 @@ struct boot_change {
 /// The changes of a boot sector that repair would make. A plain value.
 struct boot_restoration {
     std::uint64_t backup_offset = 0;  // bytes from the start of the volume
-    bool is_whole = false;            // the whole sector is a copy of the backup, not only `changes`
+    bool is_whole = false;            // the whole sector is a copy of the
+                                      // backup, not only `changes`
     std::vector<boot_change> changes;
     std::vector<std::string> evidence;  // a clause each
     boot_sector sector{};

@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::uint32_t fat12_clusters_max = 4084;
 constexpr std::uint32_t fat16_clusters_max = 65524;
-constexpr std::uint32_t fat32_clusters_max = 0x0fff'fff5;  // the last is then 0x0ffffff6, one below "bad"
+// The last is then 0x0ffffff6, one below "bad".
+constexpr std::uint32_t fat32_clusters_max = 0x0fff'fff5;
 constexpr std::uint32_t strict_fat32_clusters_min = 65525;
 
 using checked = std::expected<void, boot_problem>;

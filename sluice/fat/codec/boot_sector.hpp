@@ -49,7 +49,8 @@ static_assert(offsetof(boot_sector, total_sectors_32) == 32 and offsetof(boot_se
 struct extended_fields {
     le8 drive;                      // 0
     le8 state;                      // 1  bit 0 dirty, bit 1 the medium had errors
-    le8 signature;                  // 2  0x29: all fields below are valid; 0x28: only the serial number
+    le8 signature;                  // 2  0x29: all fields below are valid; 0x28:
+                                    //    only the serial number
     le32 serial;                    // 3
     std::array<char, 11> label;     // 7
     std::array<char, 8> type_name;  // 18  informational only

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/fat/codec/double_byte_page.hpp"
+#include "sluice/fat/codec/dbcs_code_page.hpp"
 
 namespace sluice::fat {
 namespace {
@@ -128,23 +128,23 @@ const upper_half* table_of(code_page page) noexcept {
 }
 
 // Returns null for pages whose characters are single bytes.
-const double_byte_page* double_bytes_of(code_page page) {
-    static_assert(double_byte_page::missing == missing);
+const dbcs_code_page* double_bytes_of(code_page page) {
+    static_assert(dbcs_code_page::missing == missing);
     switch (page) {
         case code_page::cp932: {
-            static const double_byte_page japanese("CP932");
+            static const dbcs_code_page japanese("CP932");
             return &japanese;
         }
         case code_page::cp936: {
-            static const double_byte_page simplified_chinese("CP936");
+            static const dbcs_code_page simplified_chinese("CP936");
             return &simplified_chinese;
         }
         case code_page::cp949: {
-            static const double_byte_page korean("CP949");
+            static const dbcs_code_page korean("CP949");
             return &korean;
         }
         case code_page::cp950: {
-            static const double_byte_page traditional_chinese("CP950");
+            static const dbcs_code_page traditional_chinese("CP950");
             return &traditional_chinese;
         }
         default:
@@ -152,7 +152,7 @@ const double_byte_page* double_bytes_of(code_page page) {
     }
 }
 
-std::optional<page_bytes> encode_double(char32_t point, const double_byte_page& page) noexcept {
+std::optional<page_bytes> encode_double(char32_t point, const dbcs_code_page& page) noexcept {
     const std::uint16_t code = point > 0xffff ? 0 : page.code(static_cast<char16_t>(point));
     if (code == 0) return std::nullopt;
     const auto low = static_cast<unsigned char>(code & 0xff);
@@ -163,7 +163,7 @@ std::optional<page_bytes> encode_double(char32_t point, const double_byte_page& 
 }  // namespace
 
 bool is_available(code_page page) noexcept {
-    const double_byte_page* const of_two = double_bytes_of(page);
+    const dbcs_code_page* const of_two = double_bytes_of(page);
     return of_two == nullptr or of_two->is_known();
 }
 
@@ -171,7 +171,7 @@ page_character decode(std::span<const unsigned char> text, code_page page) noexc
     ENSURE(not text.empty(), "a text has a first character");
     const unsigned char byte = text.front();
     if (byte < 0x80) return {.unit = byte};
-    if (const double_byte_page* const of_two = double_bytes_of(page)) {
+    if (const dbcs_code_page* const of_two = double_bytes_of(page)) {
         if (not of_two->is_lead(byte)) return {.unit = of_two->character(byte)};
         if (text.size() == 1) return {.unit = missing};
         const char16_t unit = of_two->character(static_cast<std::uint16_t>(byte << 8 | text[1]));
@@ -184,7 +184,7 @@ page_character decode(std::span<const unsigned char> text, code_page page) noexc
 std::optional<page_bytes> encode(char32_t point, code_page page) noexcept {
     if (point < 0x80) return page_bytes{.bytes = {static_cast<unsigned char>(point)}};
     if (point == missing) return std::nullopt;
-    if (const double_byte_page* const of_two = double_bytes_of(page)) return encode_double(point, *of_two);
+    if (const dbcs_code_page* const of_two = double_bytes_of(page)) return encode_double(point, *of_two);
     const upper_half* const table = table_of(page);
     if (table == nullptr) return std::nullopt;
     const auto found = std::ranges::find(*table, point, [](char16_t unit) { return char32_t{unit}; });

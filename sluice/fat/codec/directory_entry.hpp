@@ -39,14 +39,16 @@ using short_name_bytes = std::array<unsigned char, 11>;
 // clang-format off
 /// Invariant: any 32 bytes are valid; the constructor and reads check nothing.
 struct directory_entry {
-    short_name_bytes name{};            //  0  [0]: 0 the end, 0xe5 free, 0x05 stands for a first 0xe5
+    short_name_bytes name{};            //  0  [0]: 0 the end, 0xe5 free, 0x05
+                                        //     stands for a first 0xe5
     le8              attribute_bits;    // 11
-    le8              case_bits;         // 12  see short_name.hpp; the other bits belong to other systems
+    le8              case_bits;         // 12  see short_name.hpp; the other bits
+                                        //     belong to other systems
     le8              created_10ms;      // 13  0 to 199
     le16             created_time;      // 14
     le16             created_date;      // 16
     le16             accessed_date;     // 18
-    le16             first_cluster_high; // 20 of FAT32 only: on FAT12 and FAT16 OS/2 keeps something else here
+    le16             first_cluster_high; // 20 of FAT32 only; OS/2 uses it on FAT12 and FAT16
     le16             modified_time;     // 22
     le16             modified_date;     // 24
     le16             first_cluster_low; // 26

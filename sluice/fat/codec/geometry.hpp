@@ -13,7 +13,8 @@ namespace sluice::fat {
 enum class format_anomaly : std::uint16_t {
     none = 0,
     no_signature = 1,       ///< the sector does not end in 55 AA
-    few_clusters = 2,       ///< FAT32 by its fields, with fewer clusters than the specification requires
+    few_clusters = 2,       ///< FAT32 by its fields, with fewer clusters than the
+                            ///< specification requires
     image_is_short = 4,     ///< the boot sector counts more sectors than the image has
     table_is_short = 8,     ///< the FAT has entries for fewer clusters than the data area
     one_table = 16,         ///< a single FAT: no copy to repair from
@@ -68,9 +69,11 @@ struct geometry {
 
     std::uint8_t media = 0xf8;
     bool is_dirty = false;             // the boot sector's mark; FAT[1] has another
-    bool has_extended_fields = false;  // serial, label and the dirty mark exist (not on the oldest floppies)
+    bool has_extended_fields = false;  // serial, label and the dirty mark exist (not on
+                                       // the oldest floppies)
     std::uint32_t serial = 0;
-    std::array<char, 11> label{};  // as in the boot sector, padded with spaces; the root may have another
+    // As in the boot sector, padded with spaces; the root may have another.
+    std::array<char, 11> label{};
     format_anomaly odd = format_anomaly::none;
 
     [[nodiscard]] constexpr std::uint32_t last_cluster() const noexcept { return cluster_count + 1; }

@@ -15,15 +15,17 @@ namespace sluice::fat {
 
 /// The first sector of a journal. It is a single sector so that a disk writes it atomically.
 struct journal_header {
-    std::array<char, 8> magic;     //  0  "SLUICJNL"
-    le32 version;                  //  8
-    le32 was_clean;                // 12  1: the volume was marked clean before it was used with this journal
-    le64 volume_offset;            // 16  in the image
-    le64 volume_bytes;             // 24
-    le64 generation;               // 32  of the valid records
-    std::array<std::byte, 16> id;  // 40  random; identifies the records
-    le32 fingerprint;              // 56  CRC-32 of the volume's first 512 bytes, without the dirty mark
-    le32 checksum;                 // 60  CRC-32 of bytes 0 to 59
+    std::array<char, 8> magic;          //  0  "SLUICJNL"
+    le32 version;                       //  8
+    le32 was_clean;                     // 12  1: the volume was marked clean before it was
+                                        //     used with this journal
+    le64 volume_offset;                 // 16  in the image
+    le64 volume_bytes;                  // 24
+    le64 generation;                    // 32  of the valid records
+    std::array<std::byte, 16> id;       // 40  random; identifies the records
+    le32 fingerprint;                   // 56  CRC-32 of the volume's first 512 bytes,
+                                        //     without the dirty mark
+    le32 checksum;                      // 60  CRC-32 of bytes 0 to 59
     std::array<std::byte, 448> unused;  // 64
 };
 static_assert(sizeof(journal_header) == 512 and alignof(journal_header) == 1);
@@ -40,9 +42,11 @@ struct journal_record {
     le32 kind;              //  0  a journal_kind
     le32 payload_checksum;  //  4  CRC-32 of the bytes that follow
     le64 offset;            //  8  in the volume; 0 in an end record
-    le64 length;            // 16  bytes changed; in an end record, the number of records in the batch
+    le64 length;            // 16  bytes changed; in an end record, the number of
+                            //     records in the batch
     le64 generation;        // 24
-    le32 checksum;          // 32  CRC-32 of the journal's id, the record's own place (8 bytes), and all above
+    le32 checksum;          // 32  CRC-32 of the journal's id, the record's own place (8
+                            //     bytes), and all above
     le32 zero;              // 36
 };
 static_assert(sizeof(journal_record) == 40 and alignof(journal_record) == 1);

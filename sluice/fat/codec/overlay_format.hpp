@@ -19,7 +19,8 @@ struct overlay_header {
     le32 version;                       //  8
     le32 state;                         // 12  an overlay_state
     le32 block_bytes;                   // 16
-    le32 fingerprint;                   // 20  of the image; once committing, of the image under its overlay
+    le32 fingerprint;                   // 20  of the image; once committing, of the
+                                        //     image under its overlay
     le64 image_bytes;                   // 24
     le64 image_modified;                // 32  nanoseconds since 1970; 0: not checked
     std::array<std::byte, 16> id;       // 40  random; identifies the entries
@@ -33,7 +34,8 @@ static_assert(offsetof(overlay_header, id) == 40 and offsetof(overlay_header, ch
 /// changed.
 struct overlay_entry {
     le32 block_plus_one;  // 0
-    le32 checksum;        // 4  CRC-32 of the overlay's id, the slot's number (8 bytes) and the field above
+    le32 checksum;        // 4  CRC-32 of the overlay's id, the slot's number (8
+                          //    bytes) and the field above
 };
 static_assert(sizeof(overlay_entry) == 8 and alignof(overlay_entry) == 1);
 

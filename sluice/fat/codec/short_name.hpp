@@ -43,7 +43,8 @@ struct short_name_basis {
     std::array<unsigned char, 8> base{};  // padded with spaces; not blank
     std::array<unsigned char, 3> extension{};
     std::size_t base_length = 0;
-    std::uint8_t second_bytes = 0;  // bit set for each byte of `base` that is the second of a character
+    // Bit set for each byte of `base` that is the second of a character.
+    std::uint8_t second_bytes = 0;
     [[nodiscard]] friend bool operator==(const short_name_basis&, const short_name_basis&) noexcept = default;
 };
 [[nodiscard]] short_name_basis basis_of(std::string_view name, code_page page);

@@ -22,14 +22,16 @@ struct undo_header {
     le64 volume_offset;            // 24  in the image
     le64 volume_bytes;             // 32
     std::array<std::byte, 16> id;  // 40  random
-    le64 fingerprint_bytes;        // 56  bytes at the start of the volume that fingerprints cover completely
+    le64 fingerprint_bytes;        // 56  bytes at the start of the volume that
+                                   //     fingerprints cover completely
     le32 before;                   // 64  fingerprint before the repair
     le32 after;                    // 68  fingerprint after it; 0 while recording
-    le32 changed;         // 72  CRC-32 of the recorded ranges after the repair, in the order of records
-    le32 unused;          // 76  0
-    le64 log_bytes;       // 80  end of the records; 0 while recording
-    le64 image_modified;  // 88  after the repair, nanoseconds since 1970; 0: unknown
-    le32 checksum;        // 96  CRC-32 of bytes 0 to 95
+    le32 changed;                  // 72  CRC-32 of the recorded ranges after the repair, in
+                                   //     the order of records
+    le32 unused;                   // 76  0
+    le64 log_bytes;                // 80  end of the records; 0 while recording
+    le64 image_modified;           // 88  after the repair, nanoseconds since 1970; 0: unknown
+    le32 checksum;                 // 96  CRC-32 of bytes 0 to 95
 };
 static_assert(sizeof(undo_header) == 100 and offsetof(undo_header, fingerprint_bytes) == 56);
 static_assert(offsetof(undo_header, log_bytes) == 80 and offsetof(undo_header, checksum) == 96);
@@ -38,8 +40,8 @@ static_assert(offsetof(undo_header, log_bytes) == 80 and offsetof(undo_header, c
 struct undo_record {
     le64 offset;    //  0  in the volume
     le32 length;    //  8
-    le32 checksum;  // 12  CRC-32 of the id, the record's place in the file (8 bytes), offset, length, and the
-                    // bytes
+    le32 checksum;  // 12  CRC-32 of the id, the record's place in the file (8 bytes), offset,
+                    //     length, and the bytes
 };
 static_assert(sizeof(undo_record) == 16);
 

@@ -7,7 +7,7 @@
 #include "sluice/fat/check/check.hpp"
 #include "sluice/fat/check/image_testing.hpp"
 #include "sluice/fat/device/file_device.hpp"
-#include "sluice/fat/device/part_device.hpp"
+#include "sluice/fat/device/partition_device.hpp"
 #include "sluice/fat/engine/extent_pin_table.hpp"
 #include "sluice/io/file/page_cache.hpp"
 #include "sluice/io/path/volume_test.hpp"
@@ -130,59 +130,59 @@ private:
 };
 
 TEST_P(extent_pinning, names_the_runs_of_a_range_in_the_file_of_the_host) {
-    ASSERT_TRUE(system().lends());
+    ASSERT_TRUE(system().pins_extents());
     put_in_pieces("a", "b", 6);
-    const auto lent = pin_extents("a", 100, 5 * cluster).value();
-    EXPECT_EQ(lent.runs.size(), 6U);
-    EXPECT_EQ(seen(lent), content_of(system(), "a").substr(100, 5 * cluster));
+    const auto pinned = pin_extents("a", 100, 5 * cluster).value();
+    EXPECT_EQ(pinned.runs.size(), 6U);
+    EXPECT_EQ(seen(pinned), content_of(system(), "a").substr(100, 5 * cluster));
     EXPECT_EQ(bytes_of(pin_extents("a", 5 * cluster, 1 << 20).value()), cluster)
         << "ends at the end of the file";
     EXPECT_TRUE(pin_extents("a", 6 * cluster, 10).value().runs.empty());
-    EXPECT_EQ(code(pin_extents("a", 100, 5 * cluster, lent.runs.size() - 1)), E2BIG);
+    EXPECT_EQ(code(pin_extents("a", 100, 5 * cluster, pinned.runs.size() - 1)), E2BIG);
 }
 
 TEST_P(extent_pinning, reports_the_zero_bytes_that_are_not_on_disk) {
     put(system(), "f", std::string(5000, 'x'));
     auto file = system().find("f").value();
     ASSERT_TRUE(system().truncate(*file, 100'000));
-    const auto lent = system().pin_extents(*file, {.offset = 0, .length = 100'000}, 10).value();
-    ASSERT_EQ(bytes_of(lent), 100'000U);
-    EXPECT_FALSE(lent.runs.back().place);
-    EXPECT_EQ(lent.runs.back().length, 95'000U);
-    EXPECT_EQ(seen(lent), content_of(system(), "f"));
+    const auto pinned = system().pin_extents(*file, {.offset = 0, .length = 100'000}, 10).value();
+    ASSERT_EQ(bytes_of(pinned), 100'000U);
+    EXPECT_FALSE(pinned.runs.back().place);
+    EXPECT_EQ(pinned.runs.back().length, 95'000U);
+    EXPECT_EQ(seen(pinned), content_of(system(), "f"));
 }
 
 TEST_P(extent_pinning, keeps_pinned_extents_from_other_files_until_they_are_unpinned) {
     put(system(), "f", std::string(40 * cluster, 'x'));
     const std::uint32_t clusters = system().free_clusters().value() + 40;
-    auto lent = pin_extents("f", 0, 40 * cluster).value();
+    auto pinned = pin_extents("f", 0, 40 * cluster).value();
     ASSERT_TRUE(system().remove(*system().find("f").value()));
     ASSERT_TRUE(system().commit());
     EXPECT_EQ(system().free_clusters().value(), clusters) << "they are reported as free";
     const std::size_t filled = fill_up("others", 'o');
     EXPECT_LE(filled, (std::size_t{clusters} - 40) * cluster);
-    EXPECT_EQ(seen(lent).find('o'), std::string::npos);
-    lent = {};
+    EXPECT_EQ(seen(pinned).find('o'), std::string::npos);
+    pinned = {};
     // A write without room causes a commit, which checks the pinned clusters again.
     EXPECT_GE(fill_up("more", 'm'), 40 * cluster);
 }
 
 TEST_P(extent_pinning, keeps_the_clusters_of_a_truncated_part_as_well) {
     put(system(), "f", std::string(40 * cluster, 'x'));
-    const auto lent = pin_extents("f", 10 * cluster, 20 * cluster).value();
+    const auto pinned = pin_extents("f", 10 * cluster, 20 * cluster).value();
     auto file = system().find("f").value();
     ASSERT_TRUE(system().truncate(*file, cluster));
     ASSERT_TRUE(system().commit());
     (void)fill_up("others", 'o');
-    EXPECT_EQ(seen(lent).find('o'), std::string::npos);
+    EXPECT_EQ(seen(pinned).find('o'), std::string::npos);
 }
 
 TEST_P(extent_pinning, never_exposes_other_files_in_pages_spliced_by_reference) {
     put(system(), "f", std::string(12 * cluster, 'x'));
     spliced reply;
     {
-        const auto lent = pin_extents("f", 0, 12 * cluster).value();
-        reply.take(lent);
+        const auto pinned = pin_extents("f", 0, 12 * cluster).value();
+        reply.take(pinned);
     }
     ASSERT_TRUE(system().remove(*system().find("f").value()));
     ASSERT_TRUE(system().commit());
@@ -201,38 +201,38 @@ TEST_P(extent_pinning, outlives_the_volume) {
 
 TEST_P(extent_pinning, needs_whole_pages_or_a_volume_without_writers) {
     begin("-F 16 -s 1");
-    EXPECT_FALSE(system().lends()) << "a page has clusters of several files";
+    EXPECT_FALSE(system().pins_extents()) << "a page has clusters of several files";
     put(system(), "f", std::string(5000, 'x'));
     EXPECT_EQ(code(pin_extents("f", 0, 1)), EOPNOTSUPP);
     mount({.is_read_only = true});
-    ASSERT_TRUE(system().lends());
+    ASSERT_TRUE(system().pins_extents());
     EXPECT_EQ(seen(pin_extents("f", 0, 5000).value()), std::string(5000, 'x'));
 
     begin("-F 16 -s 8 -R 1 -r 16 -a");
-    EXPECT_FALSE(system().lends()) << "clusters begin within a page";
+    EXPECT_FALSE(system().pins_extents()) << "clusters begin within a page";
     begin(in_pages, {.discards = false});
-    EXPECT_FALSE(system().lends()) << "pages are never evicted from the host's memory";
+    EXPECT_FALSE(system().pins_extents()) << "pages are never evicted from the host's memory";
     mounted_image in_memory(formatted(20 << 10, in_pages));
-    EXPECT_FALSE(in_memory.system->lends());
+    EXPECT_FALSE(in_memory.system->pins_extents());
 }
 
 TEST(extent_pin_table, reports_pins_by_group_and_remembers_past_ones) {
-    const auto book = std::make_shared<extent_pin_table>(1000);
+    const auto pins = std::make_shared<extent_pin_table>(1000);
     const cluster_extent asked{.first = 130, .length = 3};
-    EXPECT_FALSE(book->was_lent(asked));
+    EXPECT_FALSE(pins->was_pinned(asked));
     {
-        extent_pin one(book);
-        extent_pin other(book);
+        extent_pin one(pins);
+        extent_pin other(pins);
         one.add({.first = 2, .length = 127});
         other.add({.first = 190, .length = 10});
-        EXPECT_TRUE(book->is_lent(asked)) << "a neighbour's";
-        EXPECT_TRUE(book->is_lent({.first = 128, .length = 1}));
-        EXPECT_FALSE(book->is_lent({.first = 256, .length = 745}));
+        EXPECT_TRUE(pins->is_pinned(asked)) << "a neighbour's";
+        EXPECT_TRUE(pins->is_pinned({.first = 128, .length = 1}));
+        EXPECT_FALSE(pins->is_pinned({.first = 256, .length = 745}));
     }
-    EXPECT_FALSE(book->is_lent({.first = 2, .length = 998}));
-    EXPECT_TRUE(book->was_lent(asked));
-    EXPECT_TRUE(book->was_lent({.first = 0, .length = 1001}));
-    EXPECT_FALSE(book->was_lent({.first = 256, .length = 745}));
+    EXPECT_FALSE(pins->is_pinned({.first = 2, .length = 998}));
+    EXPECT_TRUE(pins->was_pinned(asked));
+    EXPECT_TRUE(pins->was_pinned({.first = 0, .length = 1001}));
+    EXPECT_FALSE(pins->was_pinned({.first = 256, .length = 745}));
 }
 
 SLUICE_ON_EACH_VOLUME(extent_pinning);

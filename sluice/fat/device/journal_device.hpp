@@ -36,7 +36,8 @@ public:
     /// The location of a volume and its dirty mark.
     struct place {
         byte_extent in_image;
-        std::optional<std::uint64_t> dirty_mark{};  // offset in the volume of the byte with the mark in bit 0
+        // Offset in the volume of the byte with the mark in bit 0.
+        std::optional<std::uint64_t> dirty_mark{};
     };
 
     /// Creates a journal in `log`, durably; its previous content is lost. Does not write to
@@ -136,7 +137,8 @@ private:
     std::uint32_t records_ = 0;                   // in this generation
     std::uint32_t in_batch_ = 0;                  // of these, since the last end of a batch
     bool is_durable_ = true;                      // up to the last end of a batch
-    bool generation_is_due_ = false;              // the write of a header failed; must be repeated first
+    bool generation_is_due_ = false;              // the write of a header failed;
+                                                  // must be repeated first
     bool has_mark_ = false;                       // the volume is marked dirty
     std::uint32_t batches_ = 0;
     std::uint32_t splits_ = 0;

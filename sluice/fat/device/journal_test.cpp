@@ -113,7 +113,7 @@ std::string text(std::size_t bytes, char what) {
     return std::string(bytes, what);
 }
 
-item_handle at(file_system& fs, std::string_view path) {
+inode_handle at(file_system& fs, std::string_view path) {
     auto found = fs.find(path);
     EXPECT_EQ(code(found), 0) << path;
     return std::move(*found);

@@ -128,12 +128,14 @@ void overlay_device::set_slot(std::uint32_t block, std::uint32_t slot) {
     if (in == nullptr) {
         leaves_.push_back(std::make_unique<leaf>());
         in = leaves_.back().get();
-        map_[block / leaf_blocks].store(in, std::memory_order_release);  // pairs with the load in slot_of
+        // Pairs with the load in slot_of.
+        map_[block / leaf_blocks].store(in, std::memory_order_release);
     }
     ++held_;
     ENSURE(held_ <= binding_.layout.block_count(), "each block is held once");
     ENSURE(held_ + free_.size() <= next_, "a slot is a block's, free, or a writer's");
-    (*in)[block % leaf_blocks].store(slot, std::memory_order_release);  // pairs with the load in slot_of
+    // Pairs with the load in slot_of.
+    (*in)[block % leaf_blocks].store(slot, std::memory_order_release);
 }
 
 result<overlay_device::slot_run> overlay_device::take_slots(std::uint32_t most) {
@@ -184,7 +186,8 @@ overlay_device::stretch overlay_device::stretch_at(std::uint64_t offset, std::ui
     stretch found{.bytes = block_bytes - offset % block_bytes, .slot = slot_of(block)};
     std::uint32_t slot = found.slot;
     while (found.bytes < most) {
-        if (slot != no_slot and slot++ % overlay_layout::slots_per_group == 0) break;  // the group's last
+        // The group's last.
+        if (slot != no_slot and slot++ % overlay_layout::slots_per_group == 0) break;
         if (slot_of(++block) != slot) break;
         found.bytes += block_bytes;
     }

@@ -312,13 +312,14 @@ TEST(overlay, for_a_huge_image_uses_larger_blocks_rather_than_more_memory) {
 }
 
 TEST(overlay, in_a_file_is_only_as_long_as_the_data_written) {
-    const io::test_directory folder("/dev/shm");
+    const io::test_directory directory("/dev/shm");
     memory_device image(random_bytes(1, 4000 * block_bytes));
     const std::uint64_t most = overlay_layout::for_image(image.size_bytes()).store_bytes();
     std::vector<std::byte> model = everything_in(image);
     seeded_random random(11);
     for (int round = 0; round < 3; ++round) {
-        auto file = io::file_handle::open({}, folder.path_of("o"), io::mode::write, io::creation::if_needed);
+        auto file =
+            io::file_handle::open({}, directory.path_of("o"), io::mode::write, io::creation::if_needed);
         auto store = sparse_device::over(*std::move(file), most).value();
         if (round == 0) {
             ASSERT_TRUE(overlay_device::format(image, *store, 0, some_id));
@@ -330,7 +331,7 @@ TEST(overlay, in_a_file_is_only_as_long_as_the_data_written) {
         EXPECT_EQ(everything_in(*overlay), model);
         ASSERT_TRUE(overlay->barrier());
     }
-    EXPECT_LT(std::filesystem::file_size(folder.path_of("o")), 400 * block_bytes);
+    EXPECT_LT(std::filesystem::file_size(directory.path_of("o")), 400 * block_bytes);
 }
 
 }  // namespace

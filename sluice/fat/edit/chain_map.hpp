@@ -44,7 +44,8 @@ public:
         std::uint32_t length = 0;     // clusters now owned
         std::uint32_t last = 0;       // the last of these; 0: none
         std::uint32_t leads_to = 0;   // if incomplete: the cluster that could not be added
-        std::uint32_t at_length = 0;  // the cluster at which `mark_at` clusters were reached; 0: fewer
+        std::uint32_t at_length = 0;  // the cluster at which `mark_at` clusters
+                                      // were reached; 0: fewer
     };
     /// Assigns the clusters of the chain from `first` to `owner`. Complexity: linear in its length.
     [[nodiscard]] outcome take(std::uint32_t first, object owner, std::uint64_t mark_at = 0) noexcept;

@@ -24,7 +24,8 @@ public:
     /// The slots of the root.
     directory_slots(device& image, const geometry& shape, table_editor& table)
         : directory_slots(image, shape, table, shape.type == fat_type::fat32 ? shape.root_cluster : 0) {}
-    /// The slots of the directory that begins at cluster `first`; if it is 0, those of the fixed root.
+    /// The slots of the directory that begins at cluster `first`; if it is 0,
+    /// those of the fixed root.
     directory_slots(device& image, const geometry& shape, table_editor& table, std::uint32_t first)
         : image_(image), shape_(shape), table_(table), extents_(extents_from(first)) {}
 

@@ -24,15 +24,18 @@
 namespace sluice::fat {
 
 struct format_options {
-    std::optional<fat_type> type = {};                // by size: below 4.1 MB FAT12, up to 512 MiB FAT16
+    std::optional<fat_type> type = {};                // by size: below 4.1 MB
+                                                      // FAT12, up to 512 MiB FAT16
     std::optional<std::uint32_t> cluster_bytes = {};  // by type and size, from Microsoft's tables
     std::uint32_t sector_bytes = 512;                 // 512, 1024, 2048 or 4096
     std::uint32_t fat_count = 2;                      // 1 or 2
-    std::optional<std::uint32_t> root_entries = {};   // FAT12, FAT16: by size; rounded up to whole sectors
+    std::optional<std::uint32_t> root_entries = {};   // FAT12, FAT16: by size;
+                                                      // rounded up to whole sectors
     std::optional<std::uint32_t> reserved_sectors = {};
     label_bytes label = no_label;
     std::uint32_t serial = 0;
-    std::uint64_t hidden_bytes = 0;   // before the partition of the volume; the field holds 2^32 - 1 sectors
+    std::uint64_t hidden_bytes = 0;   // before the partition of the volume; the field
+                                      // holds 2^32 - 1 sectors
     std::uint16_t label_date = 0x21;  // for the label's entry, in the on-disk form: 1980-01-01
     std::uint16_t label_time = 0;
 };

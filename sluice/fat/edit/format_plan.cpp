@@ -14,7 +14,8 @@ constexpr std::uint64_t gib = 1024 * mib;
 
 constexpr std::uint32_t cluster_bytes_max = 64 * 1024;  // 128 sectors of 512; > 32 KiB on request
 constexpr std::uint32_t clear_of_limits = 16;           // policy 1
-constexpr std::uint32_t fat32_reserved_min = 9;         // policy 4: sectors 0, 1, 6, 7 and 8 are used
+constexpr std::uint32_t fat32_reserved_min = 9;         // policy 4: sectors 0,
+                                                        // 1, 6, 7 and 8 are used
 
 struct cluster_range {
     std::uint64_t least = 0;

@@ -74,20 +74,20 @@ bool has_tool(const char* name) {
 
 TEST(format, creates_volumes_that_fsck_and_mtools_accept) {
     if (not has_tool("fsck.fat") or not has_tool("minfo")) GTEST_SKIP() << "needs dosfstools and mtools";
-    const io::test_directory folder("/dev/shm");
+    const io::test_directory directory("/dev/shm");
     for (const sample& each : samples) {
         SCOPED_TRACE(std::to_string(each.bytes) + " bytes, sectors of " + std::to_string(each.sector));
         const auto plan = plan_format(each.bytes, options_of(each));
         ASSERT_TRUE(plan) << plan.error();
         auto file =
-            io::file_handle::open({}, folder.path_of("image"), io::mode::write, io::creation::if_needed);
+            io::file_handle::open({}, directory.path_of("image"), io::mode::write, io::creation::if_needed);
         ASSERT_TRUE(file and file->truncate(0) and file->truncate(each.bytes));
         file_device image = file_device::over(*std::move(file)).value();
         ASSERT_TRUE(format(image, *plan));
         EXPECT_EQ(plan->shape.type, each.type);
-        expect_tool("fsck.fat -n -v " + folder.path_of("image"), 0);
-        expect_tool("minfo -i " + folder.path_of("image") + " ::", 0);
-        expect_tool("mlabel -s -i " + folder.path_of("image") + " :: | grep -q 'is SAMPLE'", 0);
+        expect_tool("fsck.fat -n -v " + directory.path_of("image"), 0);
+        expect_tool("minfo -i " + directory.path_of("image") + " ::", 0);
+        expect_tool("mlabel -s -i " + directory.path_of("image") + " :: | grep -q 'is SAMPLE'", 0);
     }
 }
 

@@ -7,8 +7,8 @@
 
 namespace sluice::fat {
 
-/// Names for the files that repair creates in the root: FSCK0000.REC to FSCK9999.REC, then FSC10000.REC to
-/// FSC99999.REC. There are more of them than slots in a directory.
+/// Names for the files that repair creates in the root: FSCK0000.REC to FSCK9999.REC, then
+/// FSC10000.REC to FSC99999.REC. There are more of them than slots in a directory.
 ///
 /// Thread safety: none of its own.
 class saved_names {

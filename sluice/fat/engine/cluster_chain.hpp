@@ -34,8 +34,8 @@ public:
 
     [[nodiscard]] std::uint32_t first() const noexcept { return first_; }
 
-    /// Returns whether an error of this class reports a chain that is too short, damaged or cyclic, not one
-    /// of the device, which may be temporary.
+    /// Returns whether an error of this class reports a chain that is too short, damaged or cyclic,
+    /// not one of the device, which may be temporary.
     [[nodiscard]] static bool is_damage(const error& why) noexcept;
 
     /// Returns the run that begins with `file_cluster`, if it is known without reading the table.

@@ -153,7 +153,8 @@ private:
     std::optional<std::uint32_t> label_slot_;
 
     name_index names_;
-    std::unordered_map<std::string, std::uint32_t> next_number_;  // by basis; all lower numbers are used
+    // By basis; all lower numbers are used.
+    std::unordered_map<std::string, std::uint32_t> next_number_;
 
     std::vector<bool> used_;
     std::vector<std::uint16_t> free_in_;  // per sector

@@ -13,7 +13,7 @@ void extent_pin_table::begin(cluster_extent what) noexcept {
            "pinned extents are clusters of the volume");
     for (std::uint32_t group = what.first / group_clusters;
          group <= (what.first + what.length - 1) / group_clusters; ++group) {
-        counts_[group].fetch_add(one_loan, std::memory_order_relaxed);
+        counts_[group].fetch_add(one_pin, std::memory_order_relaxed);
         counts_[group].fetch_or(once, std::memory_order_relaxed);
     }
 }
@@ -22,8 +22,8 @@ void extent_pin_table::begin(cluster_extent what) noexcept {
 void extent_pin_table::end(cluster_extent what) noexcept {
     for (std::uint32_t group = what.first / group_clusters;
          group <= (what.first + what.length - 1) / group_clusters; ++group) {
-        const std::uint32_t before = counts_[group].fetch_sub(one_loan, std::memory_order_release);
-        ENSURE(before >= one_loan + once, "a pin is released once");
+        const std::uint32_t before = counts_[group].fetch_sub(one_pin, std::memory_order_release);
+        ENSURE(before >= one_pin + once, "a pin is released once");
     }
 }
 
@@ -36,22 +36,22 @@ bool extent_pin_table::any_count_from(std::uint32_t least, cluster_extent what) 
                        [&](const auto& count) { return count.load(std::memory_order_acquire) >= least; });
 }
 
-bool extent_pin_table::is_lent(cluster_extent what) const noexcept {
-    return any_count_from(one_loan, what);
+bool extent_pin_table::is_pinned(cluster_extent what) const noexcept {
+    return any_count_from(one_pin, what);
 }
 
-bool extent_pin_table::was_lent(cluster_extent what) const noexcept {
+bool extent_pin_table::was_pinned(cluster_extent what) const noexcept {
     return any_count_from(once, what);
 }
 
 extent_pin::~extent_pin() {
-    for (const cluster_extent& each : lent_)
-        book_->end(each);
+    for (const cluster_extent& each : pinned_)
+        table_->end(each);
 }
 
 void extent_pin::add(cluster_extent what) {
-    book_->begin(what);
-    lent_.push_back(what);
+    table_->begin(what);
+    pinned_.push_back(what);
 }
 
 }  // namespace sluice::fat

@@ -27,14 +27,14 @@ public:
     void end(cluster_extent what) noexcept;
 
     /// Returns whether any cluster of `what`, which is not empty, may be pinned now.
-    [[nodiscard]] bool is_lent(cluster_extent what) const noexcept;
+    [[nodiscard]] bool is_pinned(cluster_extent what) const noexcept;
     /// Returns whether any cluster of `what` may ever have been pinned.
-    [[nodiscard]] bool was_lent(cluster_extent what) const noexcept;
+    [[nodiscard]] bool was_pinned(cluster_extent what) const noexcept;
 
 private:
     static constexpr std::uint32_t group_clusters = 64;
     static constexpr std::uint32_t once = 1;
-    static constexpr std::uint32_t one_loan = 2;
+    static constexpr std::uint32_t one_pin = 2;
 
     [[nodiscard]] bool any_count_from(std::uint32_t least, cluster_extent what) const noexcept;
 
@@ -45,7 +45,7 @@ private:
 /// Thread safety: one thread at a time. Allocates: a list.
 class extent_pin {
 public:
-    explicit extent_pin(std::shared_ptr<extent_pin_table> in) noexcept : book_(std::move(in)) {}
+    explicit extent_pin(std::shared_ptr<extent_pin_table> in) noexcept : table_(std::move(in)) {}
     extent_pin(const extent_pin&) = delete;
     extent_pin& operator=(const extent_pin&) = delete;
     ~extent_pin();
@@ -53,8 +53,8 @@ public:
     void add(cluster_extent what);
 
 private:
-    std::shared_ptr<extent_pin_table> book_;
-    std::vector<cluster_extent> lent_;
+    std::shared_ptr<extent_pin_table> table_;
+    std::vector<cluster_extent> pinned_;
 };
 
 }  // namespace sluice::fat

@@ -8,7 +8,7 @@
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/path.hpp"
 
-// Mounting, and finding items by name.
+// Mounting, and finding inodes by name.
 
 namespace sluice::fat {
 namespace {
@@ -16,15 +16,16 @@ namespace {
 constexpr std::uint64_t root_id = 1;
 constexpr std::size_t contents_max = 1024;            // directories kept in memory
 constexpr std::size_t content_bytes_max = 64U << 20;  // their total size
-constexpr std::uint32_t root_key = 0;                 // key in by_cluster_: no directory begins at cluster 0
+constexpr std::uint32_t root_key = 0;                 // key in by_cluster_: no
+                                                      // directory begins at cluster 0
 
-std::uint32_t key_of(const item& of) noexcept {
+std::uint32_t key_of(const inode& of) noexcept {
     return of.parent == nullptr ? root_key : of.chain.first();
 }
 
 // If the volume can change, no page may contain two clusters: one may be pinned while the other is
 // written.
-bool can_lend(device& on, const geometry& shape, const mount_options& options) noexcept {
+bool can_pin(device& on, const geometry& shape, const mount_options& options) noexcept {
     if (shape.cluster_count == 0) return false;
     const auto place = on.place_of(shape.data_offset);
     if (not place or options.is_read_only) return place.has_value();
@@ -35,8 +36,8 @@ bool can_lend(device& on, const geometry& shape, const mount_options& options) n
 
 }  // namespace
 
-item_handle::~item_handle() {
-    if (system_ != nullptr) system_->closed(item_);
+inode_handle::~inode_handle() {
+    if (system_ != nullptr) system_->closed(inode_);
 }
 
 file_system::file_system(device& on, const geometry& shape, const clock_source& clock,
@@ -47,10 +48,10 @@ file_system::file_system(device& on, const geometry& shape, const clock_source& 
       options_(options),
       zone_(options.zone),
       table_(on, shape_),
-      lends_(can_lend(on, shape, options)),
+      pins_extents_(can_pin(on, shape, options)),
       writes_at_once_(on.place_of(shape.data_offset).has_value()) {
     const std::uint32_t first = shape_.type == fat_type::fat32 ? shape_.root_cluster : 0;
-    root_ = std::make_shared<item>(root_id, true, cluster_chain(table_, shape_, options_.strategy, first));
+    root_ = std::make_shared<inode>(root_id, true, cluster_chain(table_, shape_, options_.strategy, first));
     root_->entry.attribute_bits = le8(static_cast<std::uint8_t>(attributes::directory));
 }
 
@@ -87,24 +88,24 @@ cluster_width file_system::width() const noexcept {
 }
 
 // The slot has 16 bits: a directory has 65,536 slots.
-file_system::location file_system::location_of(const item& parent, std::uint32_t slot) noexcept {
+file_system::location file_system::location_of(const inode& parent, std::uint32_t slot) noexcept {
     ENSURE(slot <= 0xffffU, "a directory has at most 65,536 slots");
     return (std::uint64_t{parent.parent == nullptr ? 1U : parent.chain.first()} << 16 | (slot & 0xffffU)) +
            root_id + 1;
 }
 
-std::uint64_t file_system::id_of(const item& parent, const name_entry& entry) const noexcept {
+std::uint64_t file_system::id_of(const inode& parent, const name_entry& entry) const noexcept {
     return entry.use.id != 0 ? entry.use.id : location_of(parent, entry.slot);
 }
 
-item_ptr file_system::item_at(const item_ptr& parent, const name_entry& entry) {
-    if (item_ptr held = entry.use.held.lock()) return held;
+inode_ptr file_system::inode_at(const inode_ptr& parent, const name_entry& entry) {
+    if (inode_ptr held = entry.use.held.lock()) return held;
     ENSURE(parent->content->at(entry.slot) == &entry, "an entry is one of its directory's");
     const directory_entry raw = parent->content->read(entry.slot);
     const bool is_directory = kind_of(raw) == slot_kind::directory;
     // Not make_shared: the control block lives as long as the entry has a weak pointer.
-    item_ptr made(new item(id_of(*parent, entry), is_directory,
-                           cluster_chain(table_, shape_, options_.strategy, first_cluster(raw, width()))));
+    inode_ptr made(new inode(id_of(*parent, entry), is_directory,
+                             cluster_chain(table_, shape_, options_.strategy, first_cluster(raw, width()))));
     made->parent = parent;
     made->slot = entry.slot;
     made->name = entry.name;
@@ -115,7 +116,7 @@ item_ptr file_system::item_at(const item_ptr& parent, const name_entry& entry) {
     return made;
 }
 
-result<directory*> file_system::content_of(const item_ptr& of) {
+result<directory*> file_system::content_of(const inode_ptr& of) {
     if (not of->is_directory) return failure({ENOTDIR, "find"});
     if (of->content == nullptr) {
         const std::uint32_t key = key_of(*of);
@@ -142,22 +143,22 @@ result<directory*> file_system::content_of(const item_ptr& of) {
 }
 
 // The uses of names outlive the content of the directory in memory: ids are valid until the volume
-// is unmounted, and two lookups of a file return the same item.
-void file_system::put_uses_aside(const item& of) {
+// is unmounted, and two lookups of a file return the same inode.
+void file_system::put_uses_aside(const inode& of) {
     for (const name_entry* each = of.content->next(0); each != nullptr;
          each = of.content->next(each->slot + 1))
         if (each->use.id != 0 or not each->use.held.expired())
             uses_.emplace(location_of(of, each->slot), std::move(each->use));
 }
 
-void file_system::take_uses_back(const item& of) {
+void file_system::take_uses_back(const inode& of) {
     if (uses_.empty()) return;
     for (const name_entry* each = of.content->next(0); each != nullptr;
          each = of.content->next(each->slot + 1))
         if (auto known = uses_.extract(location_of(of, each->slot))) each->use = std::move(known.mapped());
 }
 
-void file_system::drop_content(item& of) noexcept {
+void file_system::drop_content(inode& of) noexcept {
     if (of.content == nullptr) return;
     put_uses_aside(of);
     {
@@ -180,7 +181,7 @@ void file_system::trim() noexcept {
     for (auto each = recent_.end(); each != recent_.begin();) {
         if (recent_.size() <= contents_max / 2 and recent_bytes_ <= content_bytes_max / 2) return;
         --each;
-        item& one = **each;
+        inode& one = **each;
         if (one.parent == nullptr or dirty_directories_.contains(*each)) continue;
         drop_content(one);
         each = recent_.erase(each);
@@ -193,10 +194,10 @@ void file_system::try_to_trim() noexcept {
     if (change_guard) trim();
 }
 
-// Finds an item. Each component before the last must be a directory.
-result<item_ptr> file_system::walk(std::string_view path) {
+// Finds an inode. Each component before the last must be a directory.
+result<inode_ptr> file_system::walk(std::string_view path) {
     if (const auto valid = vfs::check_path(path); not valid) return failure(valid.error());
-    item_ptr here = root_;
+    inode_ptr here = root_;
     while (not path.empty()) {
         const std::size_t slash = path.find('/');
         const auto content = content_of(here);
@@ -204,30 +205,30 @@ result<item_ptr> file_system::walk(std::string_view path) {
         const name_entry* const found = (*content)->find(path.substr(0, slash));
         if (found == nullptr)
             return failure(error::with_path(slash == path.npos ? ENOENT : ENOTDIR, "find", path));
-        here = item_at(here, *found);
+        here = inode_at(here, *found);
         path = slash == path.npos ? std::string_view() : path.substr(slash + 1);
     }
     return here;
 }
 
-// Requires names_. If only `last` refers to an item that will be destroyed, also removes the weak
+// Requires names_. If only `last` refers to an inode that will be destroyed, also removes the weak
 // pointer in its directory entry, so that the next lookup does not have to check it.
-void file_system::forget_use(const item_ptr& last) noexcept {
+void file_system::forget_use(const inode_ptr& last) noexcept {
     if (last.use_count() != 1 or last->is_removed or last->parent == nullptr) return;
     const auto& content = last->parent->content;
     const name_entry* const entry = content != nullptr ? content->at(last->slot) : nullptr;
     if (entry != nullptr) entry->use.held.reset();
 }
 
-item_handle file_system::hold(item_ptr which) {
-    ENSURE(not which->is_removed or which->handles != 0, "a removed item has handles until it is destroyed");
+inode_handle file_system::hold(inode_ptr which) {
+    ENSURE(not which->is_removed or which->handles != 0, "a removed inode has handles until it is destroyed");
     ++which->handles;
     ++handles_;
-    ENSURE(handles_ >= which->handles, "the handles of all items are counted");
+    ENSURE(handles_ >= which->handles, "the handles of all inodes are counted");
     return {*this, std::move(which)};
 }
 
-result<item_handle> file_system::find(std::string_view path) noexcept {
+result<inode_handle> file_system::find(std::string_view path) noexcept {
     const std::scoped_lock guard(names_);
     try_to_trim();
     auto found = walk(path);
@@ -235,13 +236,13 @@ result<item_handle> file_system::find(std::string_view path) noexcept {
     return hold(std::move(*found));
 }
 
-bool file_system::is_last(const item& held) noexcept {
+bool file_system::is_last(const inode& held) noexcept {
     const std::scoped_lock guard(names_);
     ENSURE(held.handles != 0 and handles_ >= held.handles, "the caller holds a handle");
     return held.handles == 1 and not held.is_removed;
 }
 
-void file_system::closed(item_ptr& which) noexcept {
+void file_system::closed(inode_ptr& which) noexcept {
     // Zeros may have to be written; do it before other threads would have to wait. If that fails,
     // the file on the disk ends where its data ends.
     if (not which->is_removed and is_unsettled(*which) and is_last(*which)) (void)settle(*which);
@@ -258,20 +259,20 @@ void file_system::closed(item_ptr& which) noexcept {
     forget_use(which);
 }
 
-std::string file_system::path_locked(const item& of) const {
+std::string file_system::path_locked(const inode& of) const {
     if (of.parent == nullptr) return {};
     std::string path(of.name.view());
-    for (const item* above = of.parent.get(); above->parent != nullptr; above = above->parent.get())
+    for (const inode* above = of.parent.get(); above->parent != nullptr; above = above->parent.get())
         path = std::string(above->name.view()) + '/' + path;
     return path;
 }
 
-std::string file_system::path_of(const item& of) noexcept {
+std::string file_system::path_of(const inode& of) noexcept {
     const std::scoped_lock guard(names_);
     return path_locked(of);
 }
 
-item_status file_system::status_of(const directory_entry& entry) const noexcept {
+inode_status file_system::status_of(const directory_entry& entry) const noexcept {
     const time_point modified =
         unpack({.date = entry.modified_date.value(), .time = entry.modified_time.value()}, zone_);
     return {
@@ -286,12 +287,12 @@ item_status file_system::status_of(const directory_entry& entry) const noexcept 
         .is_directory = has(static_cast<attributes>(entry.attribute_bits.value()), attributes::directory)};
 }
 
-// Requires the item's mutex.
-item_status file_system::status_locked(const item& of) const noexcept {
-    ENSURE(of.valid() <= of.size(), "invariant 3 of item");
+// Requires the inode's mutex.
+inode_status file_system::status_locked(const inode& of) const noexcept {
+    ENSURE(of.valid() <= of.size(), "invariant 3 of inode");
     directory_entry raw = of.entry;
     stamp(raw, of);
-    item_status found = status_of(raw);
+    inode_status found = status_of(raw);
     found.id = of.id;
     found.size_bytes = of.size();
     if (of.changed) found.changed = *of.changed;
@@ -303,16 +304,16 @@ item_status file_system::status_locked(const item& of) const noexcept {
 }
 
 // Does not need names_, which a commit holds except while it waits for the disk.
-item_status file_system::status(item& of) noexcept {
+inode_status file_system::status(inode& of) noexcept {
     const std::shared_lock guard(of.mutex);
     return status_locked(of);
 }
 
 // Requires names_, and a directory whose content is in memory.
-file_system::listed file_system::listed_of(const item& directory, const name_entry& entry) const {
+file_system::listed file_system::listed_of(const inode& directory, const name_entry& entry) const {
     listed one{.name = std::string(entry.name.view()), .status = {}, .slot = entry.slot};
-    // The item in use has newer values than the disk.
-    if (const item_ptr held = entry.use.held.lock()) {
+    // The inode in use has newer values than the disk.
+    if (const inode_ptr held = entry.use.held.lock()) {
         const std::shared_lock reading(held->mutex);
         one.status = status_locked(*held);
         return one;
@@ -326,14 +327,14 @@ file_system::listed file_system::listed_of(const item& directory, const name_ent
     return one;
 }
 
-result<std::optional<file_system::listed>> file_system::list(item& of, std::uint32_t from_slot) noexcept {
+result<std::optional<file_system::listed>> file_system::list(inode& of, std::uint32_t from_slot) noexcept {
     std::vector<listed> found;
     if (const auto done = list(of, from_slot, 1, found); not done) return failure(done.error());
     if (found.empty()) return std::nullopt;
     return std::move(found.front());
 }
 
-result<void> file_system::list(item& of, std::uint32_t from_slot, std::size_t most,
+result<void> file_system::list(inode& of, std::uint32_t from_slot, std::size_t most,
                                std::vector<listed>& found) noexcept {
     const std::scoped_lock guard(names_);
     if (of.is_removed) return {};
@@ -349,14 +350,14 @@ result<void> file_system::list(item& of, std::uint32_t from_slot, std::size_t mo
     return {};
 }
 
-result<file_system::directory_state> file_system::state_of(item& of) noexcept {
+result<file_system::directory_state> file_system::state_of(inode& of) noexcept {
     const std::scoped_lock guard(names_);
     const auto content = content_of(of.shared_from_this());
     if (not content) return failure(content.error());
     return directory_state{.first_cluster = of.chain.first(), .is_cut_off = (*content)->is_damaged()};
 }
 
-item_handle file_system::again(item& of) noexcept {
+inode_handle file_system::again(inode& of) noexcept {
     const std::scoped_lock guard(names_);
     return hold(of.shared_from_this());
 }

@@ -10,7 +10,7 @@
 #include "sluice/fat/codec/timestamp.hpp"
 #include "sluice/fat/engine/allocator.hpp"
 #include "sluice/fat/engine/extent_pin_table.hpp"
-#include "sluice/fat/engine/item.hpp"
+#include "sluice/fat/engine/inode.hpp"
 #include "sluice/vfs/host_runs.hpp"
 
 namespace sluice::fat {
@@ -33,15 +33,15 @@ struct mount_options {
     bool is_known_sound = false;
 };
 
-/// A change of an item; unset members stay as they are.
-struct item_change {
+/// A change of an inode; unset members stay as they are.
+struct inode_change {
     std::optional<time_point> created{};
     std::optional<time_point> accessed{};
     std::optional<time_point> modified{};
     std::optional<attributes> bits{};  // of read_only, hidden, system, archive
 };
 
-struct item_status {
+struct inode_status {
     std::uint64_t id = 0;
     std::uint64_t size_bytes = 0;
     std::uint64_t allocated_bytes = 0;
@@ -58,28 +58,28 @@ class file_system;
 
 /// A reference to a file or directory. A removed file exists until its last handle is destroyed.
 /// Move-only. Destroyed before its file system.
-class item_handle {
+class inode_handle {
 public:
-    item_handle() noexcept = default;
-    item_handle(item_handle&& other) noexcept
-        : system_(std::exchange(other.system_, nullptr)), item_(std::move(other.item_)) {}
-    item_handle& operator=(item_handle&& other) noexcept {
+    inode_handle() noexcept = default;
+    inode_handle(inode_handle&& other) noexcept
+        : system_(std::exchange(other.system_, nullptr)), inode_(std::move(other.inode_)) {}
+    inode_handle& operator=(inode_handle&& other) noexcept {
         std::swap(system_, other.system_);
-        std::swap(item_, other.item_);
+        std::swap(inode_, other.inode_);
         return *this;
     }
-    ~item_handle();
+    ~inode_handle();
 
-    [[nodiscard]] explicit operator bool() const noexcept { return item_ != nullptr; }
-    [[nodiscard]] item& operator*() const noexcept { return *item_; }
-    [[nodiscard]] item* operator->() const noexcept { return item_.get(); }
+    [[nodiscard]] explicit operator bool() const noexcept { return inode_ != nullptr; }
+    [[nodiscard]] inode& operator*() const noexcept { return *inode_; }
+    [[nodiscard]] inode* operator->() const noexcept { return inode_.get(); }
 
 private:
     friend class file_system;
-    item_handle(file_system& system, item_ptr held) noexcept : system_(&system), item_(std::move(held)) {}
+    inode_handle(file_system& system, inode_ptr held) noexcept : system_(&system), inode_(std::move(held)) {}
 
     file_system* system_ = nullptr;
-    item_ptr item_;
+    inode_ptr inode_;
 };
 
 /// A mounted FAT volume: the engine below fat::volume, the commands and the benchmarks.
@@ -90,29 +90,30 @@ private:
 /// released clusters become free. Data is written at once.
 ///
 /// Invariants:
-///   1. Locks are acquired in this order: ranges of an item; changes_; names_; an item's mutex;
+///   1. Locks are acquired in this order: ranges of an inode; changes_; names_; an inode's mutex;
 ///      queue_; those inside allocator and table. A thread that changes names or commits holds
 ///      changes_ for the whole operation, and names_ except while the commit waits for the disk.
-///      During that wait, other threads can look up names and close items, but change neither a
+///      During that wait, other threads can look up names and close inodes, but change neither a
 ///      directory nor anything that the commit still has to write. Contents are dropped only with
-///      changes_ held, or if the item is removed and has no handles.
-///   2. A directory is in memory once: by_cluster_ has the items whose content is loaded. A second
+///      changes_ held, or if the inode is removed and has no handles.
+///   2. A directory is in memory once: by_cluster_ has the inodes whose content is loaded. A second
 ///      directory that claims the same cluster, even its own ancestor, is rejected (ELOOP).
 ///   3. Size and valid length of a file change only under a lock on its ranges from the lesser one
 ///      to the end. So a thread that holds a range within the valid length may transfer it in
 ///      place.
-///   4. A change is in an item's entry before the item is in dirty_items_; the clusters that the
+///   4. A change is in an inode's entry before the inode is in dirty_inodes_; the clusters that the
 ///      change gave up are released after that. So if a commit collects the released clusters
 ///      before the entries, it writes no entry that refers to a cluster that it frees.
 ///   5. A cluster is freed only if it is taken in the table. A cluster that is free in the table
 ///      becomes part of a chain only for the file that it was allocated to, and gets no link
 ///      before. So if two files of a damaged volume share a cluster, they do not free it twice, and
 ///      neither continues after a cluster that the other has freed.
-///   6. Pinned extents (pin_extents()) are not reallocated before they are unpinned, and extents that were
-///      ever pinned are not reallocated before the host has evicted their pages. So a holder of a
-///      pin, or of pages spliced from it, sees old or new bytes of that file, but never those of
-///      another file.
-/// Thread safety: any thread, all members but the destructor. Blocks: for the device. Allocates: yes.
+///   6. Pinned extents (pin_extents()) are not reallocated before they are unpinned, and extents
+///      that were ever pinned are not reallocated before the host has evicted their pages. So a
+///      holder of a pin, or of pages spliced from it, sees old or new bytes of that file, but never
+///      those of another file.
+/// Thread safety: any thread, all members but the destructor. Blocks: for the
+/// device. Allocates: yes.
 class file_system {
 public:
     /// `on` and `clock` outlive the file system. Errors: EIO if the root cannot be read; those of
@@ -141,71 +142,72 @@ public:
 
     // --- names; paths are in the form of vfs::check_path
 
-    /// Finds an item by its path. Errors: ENOENT if the last component is missing; ENOTDIR if an
+    /// Finds an inode by its path. Errors: ENOENT if the last component is missing; ENOTDIR if an
     /// earlier one is missing or is a file; ELOOP for a directory that claims the cluster of
     /// another; EIO.
-    [[nodiscard]] result<item_handle> find(std::string_view path) noexcept;
+    [[nodiscard]] result<inode_handle> find(std::string_view path) noexcept;
     /// Creates a file or directory. Errors: as find for the parent directory; EEXIST; ENOSPC, also
     /// for a full directory; EROFS; EILSEQ for a name that ends in a dot or a space.
-    [[nodiscard]] result<item_handle> create(std::string_view path, bool is_directory,
-                                             attributes bits) noexcept;
-    /// Returns another handle of the item.
-    [[nodiscard]] item_handle again(item& of) noexcept;
+    [[nodiscard]] result<inode_handle> create(std::string_view path, bool is_directory,
+                                              attributes bits) noexcept;
+    /// Returns another handle of the inode.
+    [[nodiscard]] inode_handle again(inode& of) noexcept;
     enum class if_taken : bool { refuse, replace };
-    /// Renames or moves an item. Errors: as create; EBUSY for the root; ENOENT if it was removed;
+    /// Renames or moves an inode. Errors: as create; EBUSY for the root; ENOENT if it was removed;
     /// EINVAL for a directory into itself; ENOTEMPTY, EISDIR, ENOTDIR if the target cannot be
     /// replaced.
-    [[nodiscard]] result<void> rename(item& what, std::string_view path, if_taken taken) noexcept;
-    /// Removes an item. Errors: EBUSY for the root; ENOENT if it was removed; ENOTEMPTY; EROFS.
-    [[nodiscard]] result<void> remove(item& what) noexcept;
-    /// Returns the path of an item. For a removed item, returns its last name in its former
+    [[nodiscard]] result<void> rename(inode& what, std::string_view path, if_taken taken) noexcept;
+    /// Removes an inode. Errors: EBUSY for the root; ENOENT if it was removed; ENOTEMPTY; EROFS.
+    [[nodiscard]] result<void> remove(inode& what) noexcept;
+    /// Returns the path of an inode. For a removed inode, returns its last name in its former
     /// directory.
-    [[nodiscard]] std::string path_of(const item& of) noexcept;
+    [[nodiscard]] std::string path_of(const inode& of) noexcept;
     /// Returns the first name of a directory at or after `from_slot`, and its status; std::nullopt
     /// at the end.
     /// Errors: ENOTDIR; as find.
     struct listed {
         std::string name;
-        item_status status;
+        inode_status status;
         std::uint32_t slot = 0;
     };
-    [[nodiscard]] result<std::optional<listed>> list(item& of, std::uint32_t from_slot) noexcept;
+    [[nodiscard]] result<std::optional<listed>> list(inode& of, std::uint32_t from_slot) noexcept;
     /// Appends names in the order of their slots, until `found` has `most` names, or the directory
     /// ends. Holds the lock of the names throughout. Errors: as above. Allocates: the names.
-    [[nodiscard]] result<void> list(item& of, std::uint32_t from_slot, std::size_t most,
+    [[nodiscard]] result<void> list(inode& of, std::uint32_t from_slot, std::size_t most,
                                     std::vector<listed>& found) noexcept;
     /// Returns the on-disk identity of a directory, and whether list() returns all of its names.
     /// Errors: ENOTDIR; as find. Complexity: O(1) if the directory is in memory, else linear in its
     /// size.
     struct directory_state {
         std::uint32_t first_cluster = 0;  // 0: the root of FAT12 and FAT16
-        bool is_cut_off = false;          // its cluster chain is damaged: names after the damage are missing
+        bool is_cut_off = false;          // its cluster chain is damaged: names after
+                                          // the damage are missing
     };
-    [[nodiscard]] result<directory_state> state_of(item& of) noexcept;
+    [[nodiscard]] result<directory_state> state_of(inode& of) noexcept;
 
-    // --- status of an item
+    // --- status of an inode
 
-    [[nodiscard]] item_status status(item& of) noexcept;
+    [[nodiscard]] inode_status status(inode& of) noexcept;
     /// Changes times or attributes. Errors: EROFS.
-    [[nodiscard]] result<void> change(item& of, const item_change& wanted) noexcept;
+    [[nodiscard]] result<void> change(inode& of, const inode_change& wanted) noexcept;
 
     // --- data of a file. Each stream of requests has its own `hint`. EAGAIN means that the call
     // would have to wait but may not, and that nothing was done.
 
     /// Reads; returns fewer bytes only at the end of the file. Errors: EIO if the chain is shorter
     /// than the size.
-    [[nodiscard]] result<std::size_t> read(item& of, run_list::hint& hint, std::span<std::byte> into,
+    [[nodiscard]] result<std::size_t> read(inode& of, run_list::hint& hint, std::span<std::byte> into,
                                            std::uint64_t offset, may_wait waits = may_wait::yes) noexcept;
     /// Writes. Errors: EFBIG beyond 2^32 - 1 bytes; ENOSPC; EROFS; EIO. If it may not wait, it
     /// commits nothing (see is_commit_due()), and works only if the device writes into the host's
     /// memory.
-    [[nodiscard]] result<void> write(item& of, run_list::hint& hint, std::span<const std::byte> from,
+    [[nodiscard]] result<void> write(inode& of, run_list::hint& hint, std::span<const std::byte> from,
                                      std::uint64_t offset, may_wait waits = may_wait::yes) noexcept;
     /// Sets the size. Added bytes read as zeros, which are not written before that is necessary.
     /// Errors: as write.
-    [[nodiscard]] result<void> truncate(item& of, std::uint64_t size_bytes) noexcept;
+    [[nodiscard]] result<void> truncate(inode& of, std::uint64_t size_bytes) noexcept;
     /// Preallocates clusters for an expected size. Errors: ENOSPC, EFBIG, EROFS.
-    [[nodiscard]] result<void> expect(item& of, std::uint64_t size_bytes) noexcept;
+    [[nodiscard]] result<void> expect(inode& of, std::uint64_t size_bytes) noexcept;
     /// Moves a file's data to fewer runs of clusters, if there is free space for them. The move is
     /// a separate commit, after a commit of all earlier changes: until then neither the table nor a
     /// directory refers to the new clusters. So a crash leaves the old runs or the new ones;
@@ -216,11 +218,11 @@ public:
         std::uint64_t before = 0;
         std::uint64_t after = 0;  // equal to `before` if there was no better place
     };
-    [[nodiscard]] result<run_counts> defragment(item& of) noexcept;
+    [[nodiscard]] result<run_counts> defragment(inode& of) noexcept;
     /// Sets a range to zeros; never extends the file. Errors: as write.
-    [[nodiscard]] result<void> zero(item& of, byte_extent where) noexcept;
-    /// Makes the data and name of the item durable.
-    [[nodiscard]] result<void> flush(item& of) noexcept;
+    [[nodiscard]] result<void> zero(inode& of, byte_extent where) noexcept;
+    /// Makes the data and name of the inode durable.
+    [[nodiscard]] result<void> flush(inode& of) noexcept;
 
     /// Visits the data of a range: contiguous pieces of the device, in ascending order, each as
     /// large as possible. Zeros that are not on the device come as pieces without a place. The
@@ -231,17 +233,18 @@ public:
         std::uint64_t length = 0;
         std::optional<std::uint64_t> place{};  // on the device
     };
-    [[nodiscard]] result<void> for_each_extent(item& of, byte_extent where,
+    [[nodiscard]] result<void> for_each_extent(inode& of, byte_extent where,
                                                const std::function<bool(const piece&)>& visit,
                                                may_wait waits = may_wait::yes) noexcept;
 
-    /// Returns whether pin_extents() can work: the device is (part of) a file of the host, and either it
-    /// is read-only, or clusters are whole pages that can be evicted from the host's memory.
-    [[nodiscard]] bool lends() const noexcept { return lends_; }
+    /// Returns whether pin_extents() can work: the device is (part of) a file of the
+    /// host, and either it is read-only, or clusters are whole pages that can be evicted
+    /// from the host's memory.
+    [[nodiscard]] bool pins_extents() const noexcept { return pins_extents_; }
     /// Pins bytes and returns their location in the file of the host, for transfers that bypass the
     /// engine and its locks: later writes to the file may or may not be visible. Errors: as read;
     /// EOPNOTSUPP if extents cannot be pinned; E2BIG if there are more than `runs_max` runs.
-    [[nodiscard]] result<vfs::host_runs> pin_extents(item& of, byte_extent where, std::size_t runs_max,
+    [[nodiscard]] result<vfs::host_runs> pin_extents(inode& of, byte_extent where, std::size_t runs_max,
                                                      may_wait waits = may_wait::yes) noexcept;
 
     /// Makes all changes durable, in order. Errors: those of the device; the next commit retries
@@ -252,36 +255,36 @@ public:
     [[nodiscard]] bool is_commit_due() noexcept;
 
 private:
-    friend class item_handle;
+    friend class inode_handle;
     using location = std::uint64_t;
 
     file_system(device& on, const geometry& shape, const clock_source& clock, const mount_options& options);
 
     // lookup, with names_ held; trim also with changes_ (file_system.cpp)
     [[nodiscard]] cluster_width width() const noexcept;
-    [[nodiscard]] static location location_of(const item& parent, std::uint32_t slot) noexcept;
-    [[nodiscard]] item_ptr item_at(const item_ptr& parent, const name_entry& entry);
-    [[nodiscard]] result<directory*> content_of(const item_ptr& of);
-    void drop_content(item& of) noexcept;
-    [[nodiscard]] std::uint64_t id_of(const item& parent, const name_entry& entry) const noexcept;
-    void put_uses_aside(const item& of);
-    void take_uses_back(const item& of);
+    [[nodiscard]] static location location_of(const inode& parent, std::uint32_t slot) noexcept;
+    [[nodiscard]] inode_ptr inode_at(const inode_ptr& parent, const name_entry& entry);
+    [[nodiscard]] result<directory*> content_of(const inode_ptr& of);
+    void drop_content(inode& of) noexcept;
+    [[nodiscard]] std::uint64_t id_of(const inode& parent, const name_entry& entry) const noexcept;
+    void put_uses_aside(const inode& of);
+    void take_uses_back(const inode& of);
     void trim() noexcept;
     void try_to_trim() noexcept;
-    [[nodiscard]] result<item_ptr> walk(std::string_view path);
-    [[nodiscard]] item_handle hold(item_ptr which);
-    [[nodiscard]] bool is_last(const item& held) noexcept;
-    void closed(item_ptr& which) noexcept;
-    static void forget_use(const item_ptr& last) noexcept;
-    [[nodiscard]] item_status status_of(const directory_entry& entry) const noexcept;
-    [[nodiscard]] item_status status_locked(const item& of) const noexcept;
-    [[nodiscard]] listed listed_of(const item& directory, const name_entry& entry) const;
-    [[nodiscard]] std::string path_locked(const item& of) const;
+    [[nodiscard]] result<inode_ptr> walk(std::string_view path);
+    [[nodiscard]] inode_handle hold(inode_ptr which);
+    [[nodiscard]] bool is_last(const inode& held) noexcept;
+    void closed(inode_ptr& which) noexcept;
+    static void forget_use(const inode_ptr& last) noexcept;
+    [[nodiscard]] inode_status status_of(const directory_entry& entry) const noexcept;
+    [[nodiscard]] inode_status status_locked(const inode& of) const noexcept;
+    [[nodiscard]] listed listed_of(const inode& directory, const name_entry& entry) const;
+    [[nodiscard]] std::string path_locked(const inode& of) const;
     static std::uint64_t new_id_base() noexcept { return std::uint64_t{1} << 63; }
 
     // names, with changes_ and names_ held (file_system_names.cpp)
     struct place {
-        item_ptr parent;
+        inode_ptr parent;
         directory* in = nullptr;
         std::string_view name;
         const name_entry* taken = nullptr;
@@ -289,47 +292,48 @@ private:
     [[nodiscard]] result<place> place_of(std::string_view path);
     [[nodiscard]] result<void> may_change() const noexcept;
     [[nodiscard]] result<void> make_room(const place& there);
-    [[nodiscard]] result<void> grow_directory(item& which, directory& in);
+    [[nodiscard]] result<void> grow_directory(inode& which, directory& in);
     [[nodiscard]] result<cluster_extent> take_cluster(const allocation_request& wanted, reservation& own);
-    [[nodiscard]] result<std::uint32_t> make_directory_cluster(const item& parent);
+    [[nodiscard]] result<std::uint32_t> make_directory_cluster(const inode& parent);
     [[nodiscard]] directory_entry new_entry(bool is_directory, attributes bits) const noexcept;
-    void touch(const item_ptr& which);
-    [[nodiscard]] result<void> move_over(const item_ptr& what, const place& there);
-    [[nodiscard]] result<void> move_to(const item_ptr& what, const place& there);
-    [[nodiscard]] result<void> change_case(const item_ptr& what, const place& there);
-    void settle_in(const item_ptr& what, const place& there, const name_entry& entry);
-    [[nodiscard]] result<void> may_replace(const item_ptr& what, const item_ptr& other);
+    void touch(const inode_ptr& which);
+    [[nodiscard]] result<void> move_over(const inode_ptr& what, const place& there);
+    [[nodiscard]] result<void> move_to(const inode_ptr& what, const place& there);
+    [[nodiscard]] result<void> change_case(const inode_ptr& what, const place& there);
+    void settle_in(const inode_ptr& what, const place& there, const name_entry& entry);
+    [[nodiscard]] result<void> may_replace(const inode_ptr& what, const inode_ptr& other);
     [[nodiscard]] result<void> after_change();
 
     // data (file_system_data.cpp)
     [[nodiscard]] result<allocator*> clusters() noexcept;
-    [[nodiscard]] result<cluster_run> run_at(item& of, std::uint32_t file_cluster, run_list::hint& hint,
+    [[nodiscard]] result<cluster_run> run_at(inode& of, std::uint32_t file_cluster, run_list::hint& hint,
                                              may_wait waits) noexcept;
     template <class Transfer>
-    [[nodiscard]] result<void> for_each_piece(item& of, run_list::hint& hint, byte_extent where,
+    [[nodiscard]] result<void> for_each_piece(inode& of, run_list::hint& hint, byte_extent where,
                                               Transfer transfer, may_wait waits) noexcept;
-    [[nodiscard]] result<void> zero_on_device(item& of, byte_extent where) noexcept;
+    [[nodiscard]] result<void> zero_on_device(inode& of, byte_extent where) noexcept;
     void put_back(const std::vector<cluster_extent>& taken) noexcept;
-    [[nodiscard]] result<void> make_clusters(item& of, std::uint64_t size_bytes) noexcept;
-    [[nodiscard]] result<void> try_make_clusters(item& of, std::uint64_t size_bytes) noexcept;
-    [[nodiscard]] sync::range_guard lock_to_read(item& of, byte_extent where, may_wait waits) noexcept;
-    [[nodiscard]] sync::range_guard lock_to_write(item& of, byte_extent where, bool& lengthens,
+    [[nodiscard]] result<void> make_clusters(inode& of, std::uint64_t size_bytes) noexcept;
+    [[nodiscard]] result<void> try_make_clusters(inode& of, std::uint64_t size_bytes) noexcept;
+    [[nodiscard]] sync::range_guard lock_to_read(inode& of, byte_extent where, may_wait waits) noexcept;
+    [[nodiscard]] sync::range_guard lock_to_write(inode& of, byte_extent where, bool& lengthens,
                                                   may_wait waits) noexcept;
-    [[nodiscard]] bool lengthens_at_once(item& of, std::uint64_t offset) noexcept;
-    [[nodiscard]] result<void> write_pieces(item& of, run_list::hint& hint, std::span<const std::byte> from,
+    [[nodiscard]] bool lengthens_at_once(inode& of, std::uint64_t offset) noexcept;
+    [[nodiscard]] result<void> write_pieces(inode& of, run_list::hint& hint, std::span<const std::byte> from,
                                             std::uint64_t offset, may_wait waits) noexcept;
-    [[nodiscard]] result<void> write_longer(item& of, run_list::hint& hint, std::span<const std::byte> from,
+    [[nodiscard]] result<void> write_longer(inode& of, run_list::hint& hint, std::span<const std::byte> from,
                                             std::uint64_t offset, may_wait waits) noexcept;
-    [[nodiscard]] result<void> shrink(item& of, std::uint64_t size_bytes) noexcept;
-    [[nodiscard]] bool is_unsettled(const item& of) const noexcept;
-    [[nodiscard]] result<void> settle(item& of) noexcept;
-    // defragmenting, with all ranges of the item locked (file_system_defragment.cpp)
-    [[nodiscard]] result<std::uint32_t> runs_in(item& of) noexcept;
-    [[nodiscard]] result<std::vector<cluster_extent>> take_better_room(item& of, std::uint32_t runs) noexcept;
-    [[nodiscard]] result<void> copy_to(item& of, std::span<const cluster_extent> room) noexcept;
-    [[nodiscard]] result<void> move_to_clusters(item& of, std::span<const cluster_extent> room) noexcept;
-    void drop(item& of) noexcept;
-    void mark_changed(item& of, bool is_content) noexcept;
+    [[nodiscard]] result<void> shrink(inode& of, std::uint64_t size_bytes) noexcept;
+    [[nodiscard]] bool is_unsettled(const inode& of) const noexcept;
+    [[nodiscard]] result<void> settle(inode& of) noexcept;
+    // defragmenting, with all ranges of the inode locked (file_system_defragment.cpp)
+    [[nodiscard]] result<std::uint32_t> runs_in(inode& of) noexcept;
+    [[nodiscard]] result<std::vector<cluster_extent>> take_better_room(inode& of,
+                                                                       std::uint32_t runs) noexcept;
+    [[nodiscard]] result<void> copy_to(inode& of, std::span<const cluster_extent> room) noexcept;
+    [[nodiscard]] result<void> move_to_clusters(inode& of, std::span<const cluster_extent> room) noexcept;
+    void drop(inode& of) noexcept;
+    void mark_changed(inode& of, bool is_content) noexcept;
 
     // commit, with changes_ and names_ held (file_system_commit.cpp)
     [[nodiscard]] result<void> commit_locked() noexcept;
@@ -343,12 +347,12 @@ private:
     [[nodiscard]] result<void> wait_for_disk() noexcept;
     [[nodiscard]] result<void> flush_table() noexcept;
     void forget_written_directories();
-    void stamp(directory_entry& raw, const item& of) const noexcept;
-    [[nodiscard]] directory_entry entry_of(item& of) noexcept;
+    void stamp(directory_entry& raw, const inode& of) const noexcept;
+    [[nodiscard]] directory_entry entry_of(inode& of) noexcept;
     void write_entries();
     [[nodiscard]] result<void> write_directories(bool is_removing) noexcept;
     struct cut {
-        item_ptr of;
+        inode_ptr of;
         std::uint32_t last = 0;  // the cluster that becomes the last of its chain
     };
     struct given_up {
@@ -363,9 +367,9 @@ private:
     [[nodiscard]] byte_extent on_device(cluster_extent what) const noexcept;
     void discard(std::vector<cluster_extent>& freed) noexcept;
     void make_available(std::vector<cluster_extent> freed, std::uint64_t asked) noexcept;
-    void ask_for_loans() noexcept;
-    [[nodiscard]] std::shared_ptr<extent_pin_table> loans();
-    [[nodiscard]] std::shared_ptr<extent_pin_table> loans_so_far() noexcept;
+    void recheck_pinned() noexcept;
+    [[nodiscard]] std::shared_ptr<extent_pin_table> pin_table();
+    [[nodiscard]] std::shared_ptr<extent_pin_table> pin_table_so_far() noexcept;
     [[nodiscard]] bool has_changes() noexcept;
 
     device& device_;
@@ -375,32 +379,32 @@ private:
     const remembered_zone zone_;
     allocation_table table_;
     bool was_dirty_ = false;
-    const bool lends_;
+    const bool pins_extents_;
     const bool writes_at_once_;  // into the memory of the host, without waiting for the disk
 
     std::mutex allocator_made_;
     std::atomic<allocator*> clusters_{nullptr};
     std::unique_ptr<allocator> own_clusters_;
-    std::mutex loans_made_;
-    std::shared_ptr<extent_pin_table> loans_;  // null: no extent has been pinned
+    std::mutex pin_table_made_;
+    std::shared_ptr<extent_pin_table> pin_table_;  // null: no extent has been pinned
 
     std::mutex changes_;
-    std::mutex names_;  // guards the members below, and names and contents of items
-    item_ptr root_;
+    std::mutex names_;  // guards the members below, and names and contents of inodes
+    inode_ptr root_;
     std::size_t handles_ = 0;  // open handles
     std::uint64_t next_id_ = new_id_base();
     std::unordered_map<location, name_use> uses_;  // for names whose directory is not in memory
-    std::unordered_map<std::uint32_t, item*> by_cluster_;
-    std::list<item_ptr> recent_;  // directories with content, most recently used first
+    std::unordered_map<std::uint32_t, inode*> by_cluster_;
+    std::list<inode_ptr> recent_;  // directories with content, most recently used first
     std::size_t recent_bytes_ = 0;
-    std::set<item_ptr> dirty_directories_;
+    std::set<inode_ptr> dirty_directories_;
     bool is_marked_ = false;
     std::deque<given_up> unfinished_;  // of this commit, and of failed ones
     std::vector<cluster_extent>
-        lent_;  // free on the disk, but pinned, or in the host's memory, when last checked
+        pinned_;  // free on the disk, but pinned, or in the host's memory, when last checked
 
     std::mutex queue_;  // guards the members below
-    std::vector<item_ptr> dirty_items_;
+    std::vector<inode_ptr> dirty_inodes_;
     std::vector<cut> cuts_;
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 // Above these limits a commit is due.
 constexpr std::uint64_t table_bytes_max = 16U << 20;
-constexpr std::size_t queued_items_max = 4096;
+constexpr std::size_t queued_inodes_max = 4096;
 // Number of extents that a commit discards, the largest first: a deleted file in very many
 // fragments does not delay it.
 constexpr std::size_t discards_max = 1024;
@@ -36,13 +36,13 @@ std::vector<cluster_extent> merged(std::vector<cluster_extent> pieces) {
 bool file_system::is_commit_due() noexcept {
     if (table_.dirty_bytes() > table_bytes_max or device_.wants_batch_end()) return true;
     const std::scoped_lock guard(queue_);
-    return dirty_items_.size() > queued_items_max;
+    return dirty_inodes_.size() > queued_inodes_max;
 }
 
 bool file_system::has_changes() noexcept {
     if (table_.is_dirty() or not dirty_directories_.empty() or not unfinished_.empty()) return true;
     const std::scoped_lock guard(queue_);
-    return not dirty_items_.empty() or not cuts_.empty();
+    return not dirty_inodes_.empty() or not cuts_.empty();
 }
 
 template <class Wait>
@@ -67,16 +67,16 @@ result<void> file_system::flush_table() noexcept {
     return while_others_look([&] { return table_.flush(options_.mode != write_mode::fast); });
 }
 
-// Requires the item's mutex. A write only records its time, because there are many writes for each
+// Requires the inode's mutex. A write only records its time, because there are many writes for each
 // read of the time.
-void file_system::stamp(directory_entry& raw, const item& of) const noexcept {
+void file_system::stamp(directory_entry& raw, const inode& of) const noexcept {
     if (not of.written) return;
     const packed_time packed = pack(*of.written, options_.zone);
     raw.modified_date = le16(packed.date);
     raw.modified_time = le16(packed.time);
 }
 
-directory_entry file_system::entry_of(item& of) noexcept {
+directory_entry file_system::entry_of(inode& of) noexcept {
     const std::unique_lock guard(of.mutex);
     stamp(of.entry, of);
     of.written.reset();
@@ -90,15 +90,15 @@ directory_entry file_system::entry_of(item& of) noexcept {
 }
 
 void file_system::write_entries() {
-    std::vector<item_ptr> changed;
+    std::vector<inode_ptr> changed;
     {
         const std::scoped_lock guard(queue_);
-        changed.swap(dirty_items_);
+        changed.swap(dirty_inodes_);
     }
-    for (const item_ptr& each : changed) {
+    for (const inode_ptr& each : changed) {
         {
             const std::unique_lock guard(each->mutex);
-            ENSURE(each->is_queued, "queued items are marked as queued");
+            ENSURE(each->is_queued, "queued inodes are marked as queued");
             each->is_queued = false;
         }
         if (each->is_removed or each->parent == nullptr) continue;
@@ -114,7 +114,7 @@ void file_system::write_entries() {
 
 result<void> file_system::write_directories(bool is_removing) noexcept {
     ENSURE(is_marked_, "a volume is marked dirty before it is changed");
-    for (const item_ptr& each : dirty_directories_) {
+    for (const inode_ptr& each : dirty_directories_) {
         if (each->content == nullptr) continue;
         if (is_removing) each->content->apply_removals();
         if (not each->content->is_dirty()) continue;
@@ -126,7 +126,7 @@ result<void> file_system::write_directories(bool is_removing) noexcept {
 
 // Keeps a directory that was loaded while the disk was busy and that has removals.
 void file_system::forget_written_directories() {
-    std::erase_if(dirty_directories_, [](const item_ptr& each) {
+    std::erase_if(dirty_directories_, [](const inode_ptr& each) {
         return each->content == nullptr or not(each->content->is_dirty() or each->content->has_removals());
     });
 }
@@ -160,17 +160,17 @@ void file_system::discard(std::vector<cluster_extent>& freed) noexcept {
 // (invariant 6), which a later commit checks again. `asked` is the number of clusters that were
 // released with them.
 void file_system::make_available(std::vector<cluster_extent> freed, std::uint64_t asked) noexcept {
-    const std::shared_ptr<extent_pin_table> book = loans_so_far();
+    const std::shared_ptr<extent_pin_table> pins = pin_table_so_far();
     std::vector<cluster_extent> available;
     std::vector<cluster_extent> forgotten;
     for (const cluster_extent& each : merged(std::move(freed))) {
-        if (book == nullptr or not book->was_lent(each)) {
+        if (pins == nullptr or not pins->was_pinned(each)) {
             available.push_back(each);
-        } else if (not book->is_lent(each) and device_.discard(on_device(each))) {
+        } else if (not pins->is_pinned(each) and device_.discard(on_device(each))) {
             forgotten.push_back(each);
         } else {
             ENSURE(asked >= each.length, "freed clusters are part of the released ones");
-            lent_.push_back(each);
+            pinned_.push_back(each);
             asked -= each.length;
         }
     }
@@ -180,12 +180,12 @@ void file_system::make_available(std::vector<cluster_extent> freed, std::uint64_
     if (asked != 0) clusters_.load()->reuse(available, asked);
 }
 
-void file_system::ask_for_loans() noexcept {
-    if (lent_.empty()) return;
-    auto asked = std::exchange(lent_, {});
+void file_system::recheck_pinned() noexcept {
+    if (pinned_.empty()) return;
+    auto asked = std::exchange(pinned_, {});
     const std::uint64_t count = clusters_in(asked);
     make_available(std::move(asked), count);
-    ENSURE(clusters_in(lent_) <= count, "extents that stay pinned were pinned before");
+    ENSURE(clusters_in(pinned_) <= count, "extents that stay pinned were pinned before");
 }
 
 result<void> file_system::free_given_up(given_up& what) noexcept {
@@ -244,7 +244,7 @@ result<void> file_system::commit_locked() noexcept {
 
 result<void> file_system::write_changes() noexcept {
     ENSURE(not options_.is_read_only, "a read-only volume has no changes");
-    ask_for_loans();
+    recheck_pinned();
     if (not has_changes()) {
         given_up left = take_given_up();
         if (left.rest.empty()) return wait_for_disk();
@@ -261,7 +261,7 @@ result<void> file_system::write_changes() noexcept {
         if (const auto done = order(); not done) return done;
     if (const auto done = write_directories(false); not done) return done;
     if (const auto done = order(); not done) return done;
-    const bool has_removals = std::ranges::any_of(dirty_directories_, [](const item_ptr& each) {
+    const bool has_removals = std::ranges::any_of(dirty_directories_, [](const inode_ptr& each) {
         return each->content != nullptr and each->content->has_removals();
     });
     if (has_removals) {

@@ -48,7 +48,7 @@ result<allocator*> file_system::clusters() noexcept {
     return own_clusters_.get();
 }
 
-void file_system::mark_changed(item& of, bool is_content) noexcept {
+void file_system::mark_changed(inode& of, bool is_content) noexcept {
     ENSURE(not options_.is_read_only, "a read-only volume does not change");
     const auto now = std::chrono::time_point_cast<std::chrono::system_clock::duration>(clock_.utc_now());
     of.changed = now;
@@ -56,10 +56,10 @@ void file_system::mark_changed(item& of, bool is_content) noexcept {
     if (of.is_queued) return;
     of.is_queued = true;
     const std::scoped_lock guard(queue_);
-    dirty_items_.push_back(of.shared_from_this());
+    dirty_inodes_.push_back(of.shared_from_this());
 }
 
-result<cluster_run> file_system::run_at(item& of, std::uint32_t file_cluster, run_list::hint& hint,
+result<cluster_run> file_system::run_at(inode& of, std::uint32_t file_cluster, run_list::hint& hint,
                                         may_wait waits) noexcept {
     {
         // A thread that follows the chain further holds the mutex while it reads the disk.
@@ -74,8 +74,8 @@ result<cluster_run> file_system::run_at(item& of, std::uint32_t file_cluster, ru
 
 // Calls transfer(done, device_offset, bytes) for each contiguous piece, until one fails.
 template <class Transfer>
-result<void> file_system::for_each_piece(item& of, run_list::hint& hint, byte_extent where, Transfer transfer,
-                                         may_wait waits) noexcept {
+result<void> file_system::for_each_piece(inode& of, run_list::hint& hint, byte_extent where,
+                                         Transfer transfer, may_wait waits) noexcept {
     for (std::uint64_t done = 0; done < where.length;) {
         const std::uint64_t at = where.offset + done;
         const auto run = run_at(of, static_cast<std::uint32_t>(at / shape_.cluster_bytes), hint, waits);
@@ -93,11 +93,11 @@ result<void> file_system::for_each_piece(item& of, run_list::hint& hint, byte_ex
 }
 
 // Locks a range for reading: the bytes are neither changed nor truncated.
-sync::range_guard file_system::lock_to_read(item& of, byte_extent where, may_wait waits) noexcept {
+sync::range_guard file_system::lock_to_read(inode& of, byte_extent where, may_wait waits) noexcept {
     return of.ranges.try_lock({.where = range_of(where), .mode = sync::lock_mode::shared}, limit_of(waits));
 }
 
-result<std::size_t> file_system::read(item& of, run_list::hint& hint, std::span<std::byte> into,
+result<std::size_t> file_system::read(inode& of, run_list::hint& hint, std::span<std::byte> into,
                                       std::uint64_t offset, may_wait waits) noexcept {
     if (of.is_directory) return failure({EISDIR, "read"});
     if (into.empty() or offset > file_bytes_max) return 0U;
@@ -127,7 +127,7 @@ result<std::size_t> file_system::read(item& of, run_list::hint& hint, std::span<
 
 // Locks a range for writing. Within the valid length it locks only the range; past it, it locks
 // everything up to the end, so that no other thread changes the lengths.
-sync::range_guard file_system::lock_to_write(item& of, byte_extent where, bool& lengthens,
+sync::range_guard file_system::lock_to_write(inode& of, byte_extent where, bool& lengthens,
                                              may_wait waits) noexcept {
     for (;;) {
         const std::uint64_t valid = of.valid();
@@ -143,8 +143,8 @@ sync::range_guard file_system::lock_to_write(item& of, byte_extent where, bool& 
 }
 
 // Requires a lock on the ranges from the valid length on. Allocates clusters for `size_bytes`
-// bytes; the caller marks the item as changed.
-result<void> file_system::try_make_clusters(item& of, std::uint64_t size_bytes) noexcept {
+// bytes; the caller marks the inode as changed.
+result<void> file_system::try_make_clusters(inode& of, std::uint64_t size_bytes) noexcept {
     const auto from = clusters();
     if (not from) return failure(from.error());
     ENSURE(size_bytes != 0 and size_bytes <= file_bytes_max, "a FAT file has at most 2^32 - 1 bytes");
@@ -188,7 +188,7 @@ void file_system::put_back(const std::vector<cluster_extent>& taken) noexcept {
         if (table_.free_up(each)) clusters_.load()->undo({each});
 }
 
-result<void> file_system::make_clusters(item& of, std::uint64_t size_bytes) noexcept {
+result<void> file_system::make_clusters(inode& of, std::uint64_t size_bytes) noexcept {
     if (size_bytes > file_bytes_max) return failure({EFBIG, "lengthen file"});
     auto done = try_make_clusters(of, size_bytes);
     if (done or done.error().code() != EAGAIN) return done;
@@ -200,7 +200,7 @@ result<void> file_system::make_clusters(item& of, std::uint64_t size_bytes) noex
 }
 
 // Requires a lock on the bytes, which are within the chain.
-result<void> file_system::zero_on_device(item& of, byte_extent where) noexcept {
+result<void> file_system::zero_on_device(inode& of, byte_extent where) noexcept {
     ENSURE(where.offset >= of.valid() or where.offset + where.length <= of.valid(),
            "the range does not cross the valid length");
     run_list::hint hint;
@@ -213,7 +213,7 @@ result<void> file_system::zero_on_device(item& of, byte_extent where) noexcept {
 }
 
 // Requires a lock on the bytes, which are within the chain.
-result<void> file_system::write_pieces(item& of, run_list::hint& hint, std::span<const std::byte> from,
+result<void> file_system::write_pieces(inode& of, run_list::hint& hint, std::span<const std::byte> from,
                                        std::uint64_t offset, may_wait waits) noexcept {
     return for_each_piece(
         of, hint, {.offset = offset, .length = from.size()},
@@ -224,7 +224,7 @@ result<void> file_system::write_pieces(item& of, run_list::hint& hint, std::span
         waits);
 }
 
-result<void> file_system::write_longer(item& of, run_list::hint& hint, std::span<const std::byte> from,
+result<void> file_system::write_longer(inode& of, run_list::hint& hint, std::span<const std::byte> from,
                                        std::uint64_t offset, may_wait waits) noexcept {
     const std::uint64_t end = offset + from.size();
     // Returns EAGAIN if there are enough clusters only after a commit.
@@ -249,13 +249,13 @@ result<void> file_system::write_longer(item& of, run_list::hint& hint, std::span
 // extend the file without waiting: neither the end of the chain nor the free clusters have to be
 // searched for, no zeros are needed before the write, and no commit has to carry out an earlier
 // truncation.
-bool file_system::lengthens_at_once(item& of, std::uint64_t offset) noexcept {
+bool file_system::lengthens_at_once(inode& of, std::uint64_t offset) noexcept {
     if (clusters_.load() == nullptr or of.valid() < offset) return false;
     const std::shared_lock guard(of.mutex, std::try_to_lock);
     return guard and of.chain.is_counted() and of.cuts == 0;
 }
 
-result<void> file_system::write(item& of, run_list::hint& hint, std::span<const std::byte> from,
+result<void> file_system::write(inode& of, run_list::hint& hint, std::span<const std::byte> from,
                                 std::uint64_t offset, may_wait waits) noexcept {
     if (const auto may = may_change(); not may) return may;
     if (of.is_directory) return failure({EISDIR, "write"});
@@ -281,7 +281,7 @@ result<void> file_system::write(item& of, run_list::hint& hint, std::span<const 
 }
 
 // Requires a lock on the ranges from the lesser size on.
-result<void> file_system::shrink(item& of, std::uint64_t size_bytes) noexcept {
+result<void> file_system::shrink(inode& of, std::uint64_t size_bytes) noexcept {
     if (const auto from = clusters(); not from) return failure(from.error());
     const std::unique_lock guard(of.mutex);
     ENSURE(size_bytes <= of.size(), "shrinking does not increase the size");
@@ -306,7 +306,7 @@ result<void> file_system::shrink(item& of, std::uint64_t size_bytes) noexcept {
     return {};
 }
 
-result<void> file_system::truncate(item& of, std::uint64_t size_bytes) noexcept {
+result<void> file_system::truncate(inode& of, std::uint64_t size_bytes) noexcept {
     if (const auto may = may_change(); not may) return may;
     if (of.is_directory) return failure({EISDIR, "truncate"});
     if (size_bytes > file_bytes_max) return failure({EFBIG, "truncate"});
@@ -328,7 +328,7 @@ result<void> file_system::truncate(item& of, std::uint64_t size_bytes) noexcept 
     return options_.mode == write_mode::sync or is_commit_due() ? commit() : result<void>();
 }
 
-result<void> file_system::expect(item& of, std::uint64_t size_bytes) noexcept {
+result<void> file_system::expect(inode& of, std::uint64_t size_bytes) noexcept {
     if (const auto may = may_change(); not may) return may;
     if (of.is_directory) return failure({EISDIR, "reserve"});
     if (size_bytes > file_bytes_max) return failure({EFBIG, "reserve"});
@@ -342,7 +342,7 @@ result<void> file_system::expect(item& of, std::uint64_t size_bytes) noexcept {
     return {};
 }
 
-result<void> file_system::zero(item& of, byte_extent where) noexcept {
+result<void> file_system::zero(inode& of, byte_extent where) noexcept {
     if (const auto may = may_change(); not may) return may;
     if (of.is_directory) return failure({EISDIR, "zero"});
     if (where.length == 0 or where.offset > file_bytes_max) return {};
@@ -358,18 +358,18 @@ result<void> file_system::zero(item& of, byte_extent where) noexcept {
 }
 
 // Returns whether the file has zeros that are not on the device.
-bool file_system::is_unsettled(const item& of) const noexcept {
+bool file_system::is_unsettled(const inode& of) const noexcept {
     return not of.is_directory and not options_.is_read_only and of.valid() != of.size();
 }
 
-result<void> file_system::settle(item& of) noexcept {
+result<void> file_system::settle(inode& of) noexcept {
     if (not is_unsettled(of)) return {};
     bool ignored = false;
     const auto held = lock_to_write(of, {.offset = file_bytes_max, .length = 2}, ignored, may_wait::yes);
     const std::uint64_t valid = of.valid();
     const std::uint64_t size = of.size();
     if (valid == size) return {};
-    ENSURE(valid < size, "invariant 3 of item");
+    ENSURE(valid < size, "invariant 3 of inode");
     if (const auto done = zero_on_device(of, {.offset = valid, .length = size - valid}); not done)
         return done;
     const std::unique_lock guard(of.mutex);
@@ -378,14 +378,14 @@ result<void> file_system::settle(item& of) noexcept {
     return {};
 }
 
-result<void> file_system::flush(item& of) noexcept {
+result<void> file_system::flush(inode& of) noexcept {
     if (options_.is_read_only) return {};
     if (not of.is_directory)
         if (const auto done = settle(of); not done) return done;
     return commit();
 }
 
-result<void> file_system::for_each_extent(item& of, byte_extent where,
+result<void> file_system::for_each_extent(inode& of, byte_extent where,
                                           const std::function<bool(const piece&)>& visit,
                                           may_wait waits) noexcept {
     if (of.is_directory) return failure({EISDIR, "list extents"});
@@ -413,24 +413,24 @@ result<void> file_system::for_each_extent(item& of, byte_extent where,
     return {};
 }
 
-std::shared_ptr<extent_pin_table> file_system::loans() {
-    const std::scoped_lock guard(loans_made_);
-    if (loans_ == nullptr) loans_ = std::make_shared<extent_pin_table>(shape_.last_cluster());
-    return loans_;
+std::shared_ptr<extent_pin_table> file_system::pin_table() {
+    const std::scoped_lock guard(pin_table_made_);
+    if (pin_table_ == nullptr) pin_table_ = std::make_shared<extent_pin_table>(shape_.last_cluster());
+    return pin_table_;
 }
 
-std::shared_ptr<extent_pin_table> file_system::loans_so_far() noexcept {
-    const std::scoped_lock guard(loans_made_);
-    return loans_;
+std::shared_ptr<extent_pin_table> file_system::pin_table_so_far() noexcept {
+    const std::scoped_lock guard(pin_table_made_);
+    return pin_table_;
 }
 
 // Adds the pins while the ranges are locked. A truncation comes later, and frees the clusters even
 // later.
-result<vfs::host_runs> file_system::pin_extents(item& of, byte_extent where, std::size_t runs_max,
+result<vfs::host_runs> file_system::pin_extents(inode& of, byte_extent where, std::size_t runs_max,
                                                 may_wait waits) noexcept {
-    if (not lends_) return failure({EOPNOTSUPP, "lend"});
+    if (not pins_extents_) return failure({EOPNOTSUPP, "pin extents"});
     vfs::host_runs made;
-    const auto noted = options_.is_read_only ? nullptr : std::make_shared<extent_pin>(loans());
+    const auto noted = options_.is_read_only ? nullptr : std::make_shared<extent_pin>(pin_table());
     bool fits = true;
     const auto done = for_each_extent(
         of, where,
@@ -448,16 +448,16 @@ result<vfs::host_runs> file_system::pin_extents(item& of, byte_extent where, std
         },
         waits);
     if (not done) return failure(done.error());
-    if (not fits) return failure({E2BIG, "lend"});
+    if (not fits) return failure({E2BIG, "pin extents"});
     made.kept = noted;
     return made;
 }
 
-// Requires names_. The item has no handles and cannot be found any more.
-void file_system::drop(item& of) noexcept {
+// Requires names_. The inode has no handles and cannot be found any more.
+void file_system::drop(inode& of) noexcept {
     if (of.content != nullptr) {
         drop_content(of);
-        recent_.remove_if([&](const item_ptr& each) { return each.get() == &of; });
+        recent_.remove_if([&](const inode_ptr& each) { return each.get() == &of; });
     }
     ENSURE(of.is_removed and of.handles == 0, "only removed files without handles free their clusters");
     const std::unique_lock guard(of.mutex);

@@ -29,7 +29,7 @@ room_place place_in(const geometry& shape, std::span<const cluster_extent> room,
 
 }  // namespace
 
-result<std::uint32_t> file_system::runs_in(item& of) noexcept {
+result<std::uint32_t> file_system::runs_in(inode& of) noexcept {
     const std::unique_lock guard(of.mutex);
     const auto count = of.chain.count();
     if (not count) return failure(count.error());
@@ -50,7 +50,7 @@ result<std::uint32_t> file_system::runs_in(item& of) noexcept {
 
 // Allocates clusters for the whole file in fewer than `runs` runs; returns an empty list if that is
 // not possible. Allocates in memory only.
-result<std::vector<cluster_extent>> file_system::take_better_room(item& of, std::uint32_t runs) noexcept {
+result<std::vector<cluster_extent>> file_system::take_better_room(inode& of, std::uint32_t runs) noexcept {
     const auto from = clusters();
     if (not from) return failure(from.error());
     const auto count = [&] {
@@ -71,7 +71,7 @@ result<std::vector<cluster_extent>> file_system::take_better_room(item& of, std:
 }
 
 // No entry leads to these clusters yet, so a batch of the journal may end in the middle.
-result<void> file_system::copy_to(item& of, std::span<const cluster_extent> room) noexcept {
+result<void> file_system::copy_to(inode& of, std::span<const cluster_extent> room) noexcept {
     std::vector<std::byte> block(copied_bytes);
     run_list::hint hint;
     const std::uint64_t size = of.valid();
@@ -98,7 +98,7 @@ result<void> file_system::copy_to(item& of, std::span<const cluster_extent> room
     return commit();
 }
 
-result<void> file_system::move_to_clusters(item& of, std::span<const cluster_extent> room) noexcept {
+result<void> file_system::move_to_clusters(inode& of, std::span<const cluster_extent> room) noexcept {
     const std::unique_lock guard(of.mutex);
     if (of.reserved) of.reserved->release();
     const auto gone = of.chain.replace(room);
@@ -113,7 +113,7 @@ result<void> file_system::move_to_clusters(item& of, std::span<const cluster_ext
     return {};
 }
 
-result<file_system::run_counts> file_system::defragment(item& of) noexcept {
+result<file_system::run_counts> file_system::defragment(inode& of) noexcept {
     if (const auto may = may_change(); not may) return failure(may.error());
     if (of.is_directory) return failure({EISDIR, "defragment"});
     if (const auto done = settle(of); not done) return failure(done.error());

@@ -6,7 +6,7 @@
 #include "sluice/fat/check/check.hpp"
 #include "sluice/fat/check/image_testing.hpp"
 #include "sluice/fat/device/file_device.hpp"
-#include "sluice/fat/device/part_device.hpp"
+#include "sluice/fat/device/partition_device.hpp"
 #include "sluice/io/path/file_status.hpp"
 #include "sluice/io/path/volume_test.hpp"
 
@@ -256,7 +256,8 @@ TEST(reading_directory, that_fails_in_the_middle_is_an_error_and_not_an_end) {
         failing_device below(made.image);
         const auto fs = file_system::mount(below, shape, made.clock, {.is_read_only = true}).value();
         const auto directory = fs->find("d").value();
-        below.fail(1, failures, EIO);  // the first call reads the first cluster, the others the table
+        // The first call reads the first cluster, the others the table.
+        below.fail(1, failures, EIO);
         EXPECT_EQ(code(fs->list(*directory, 0)), EIO);
         const auto state = fs->state_of(*directory);
         ASSERT_EQ(code(state), 0);
@@ -298,7 +299,7 @@ protected:
         file_.emplace(
             file_device::over(io::file_handle::open({}, directory.path_of("image"), io::mode::write).value())
                 .value());
-        part_.emplace(part_device::of(*file_, {.offset = partition_at, .length = image.size()}).value());
+        part_.emplace(partition_device::of(*file_, {.offset = partition_at, .length = image.size()}).value());
     }
     std::unique_ptr<file_system> mounted(bool discards) {
         return file_system::mount(*part_, read_geometry(*part_).value(), clock_, {.discards = discards})
@@ -306,13 +307,14 @@ protected:
     }
     std::uint64_t allocated() const {
         const auto file = io::file_handle::open({}, directory.path_of("image")).value();
-        (void)file_->barrier(io::barrier_kind::wait_all);  // delayed allocations are not counted yet
+        // Delayed allocations are not counted yet.
+        (void)file_->barrier(io::barrier_kind::wait_all);
         return io::status_of(file, io::stat_fields::allocated).value().allocated_bytes;
     }
 
     const simulated_clock clock_;
     mutable std::optional<file_device> file_;
-    std::optional<part_device> part_;
+    std::optional<partition_device> part_;
 };
 SLUICE_ON_EACH_VOLUME(discarding);
 

@@ -13,7 +13,7 @@ namespace sluice::fat {
 namespace {
 
 // Keyed by case-folded paths; the content of directories is not used.
-struct model_item {
+struct model_inode {
     std::string path;
     bool is_directory = false;
     std::string content;
@@ -113,7 +113,7 @@ private:
             path = draw_existing(true) + '/' + path;
         return path.starts_with('/') ? path.substr(1) : path;
     }
-    // Usually returns an existing item.
+    // Usually returns an existing inode.
     [[nodiscard]] std::string draw_existing(bool is_directory) {
         std::vector<std::string> all;
         for (const auto& [folded, each] : items_)
@@ -198,7 +198,7 @@ private:
         const auto done =
             fs().rename(*file, to, replaces ? file_system::if_taken::replace : file_system::if_taken::refuse);
         if (code(done) == ENOSPC) return;
-        const model_item moved = known->second;
+        const model_inode moved = known->second;
         const auto taken = items_.find(fold(to));
         const bool is_same = taken == known;
         const bool is_into_itself = fold(to).starts_with(fold(from) + '/');
@@ -217,14 +217,14 @@ private:
         return next != items_.end() and next->first.starts_with(folded + '/');
     }
     void move(const std::string& from, const std::string& to) {
-        std::map<std::string, model_item> moved;
+        std::map<std::string, model_inode> moved;
         for (auto each = items_.begin(); each != items_.end();) {
             const std::string& path = each->second.path;
             if (path != from and not path.starts_with(from + '/')) {
                 ++each;
                 continue;
             }
-            model_item one = each->second;
+            model_inode one = each->second;
             one.path = to + path.substr(from.size());
             moved[fold(one.path)] = std::move(one);
             each = items_.erase(each);
@@ -245,7 +245,7 @@ private:
     mount_options options_;
     mounted_image on_;
     run_list::hint hint_;
-    std::map<std::string, model_item> items_;
+    std::map<std::string, model_inode> items_;
 };
 
 struct model_run {

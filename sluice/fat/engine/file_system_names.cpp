@@ -32,7 +32,7 @@ result<file_system::place> file_system::place_of(std::string_view path) {
     return there;
 }
 
-void file_system::touch(const item_ptr& which) {
+void file_system::touch(const inode_ptr& which) {
     ENSURE(which->is_directory and not options_.is_read_only);
     dirty_directories_.insert(which);
 }
@@ -53,7 +53,7 @@ result<cluster_extent> file_system::take_cluster(const allocation_request& wante
     return taken.front();
 }
 
-result<void> file_system::grow_directory(item& which, directory& in) {
+result<void> file_system::grow_directory(inode& which, directory& in) {
     if (in.is_full()) return failure({ENOSPC, "grow directory"});
     const auto count = which.chain.count();
     if (not count) return failure(count.error());
@@ -105,7 +105,7 @@ directory_entry file_system::new_entry(bool is_directory, attributes bits) const
 }
 
 // Creates a cluster with `.` and `..`, and zeros.
-result<std::uint32_t> file_system::make_directory_cluster(const item& parent) {
+result<std::uint32_t> file_system::make_directory_cluster(const inode& parent) {
     const auto from = clusters();
     if (not from) return failure(from.error());
     reservation none(**from);
@@ -130,7 +130,7 @@ result<std::uint32_t> file_system::make_directory_cluster(const item& parent) {
     return failure(ended.error());
 }
 
-result<item_handle> file_system::create(std::string_view path, bool is_directory, attributes bits) noexcept {
+result<inode_handle> file_system::create(std::string_view path, bool is_directory, attributes bits) noexcept {
     if (const auto may = may_change(); not may) return failure(may.error());
     const std::scoped_lock change_guard(changes_);
     const std::scoped_lock guard(names_);
@@ -152,22 +152,22 @@ result<item_handle> file_system::create(std::string_view path, bool is_directory
     touch(there->parent);
     if (not entry) return failure(entry.error());
     (*entry)->use.id = next_id_++;
-    item_ptr made = item_at(there->parent, **entry);
+    inode_ptr made = inode_at(there->parent, **entry);
     if (const auto done = after_change(); not done) return failure(done.error());
     return hold(std::move(made));
 }
 
-result<void> file_system::remove(item& what) noexcept {
+result<void> file_system::remove(inode& what) noexcept {
     if (const auto may = may_change(); not may) return may;
     const std::scoped_lock change_guard(changes_);
     const std::scoped_lock guard(names_);
-    const item_ptr self = what.shared_from_this();
+    const inode_ptr self = what.shared_from_this();
     if (self == root_) return failure({EBUSY, "remove"});
     if (what.is_removed) return failure({ENOENT, "remove"});
     const auto in = content_of(what.parent);
     if (not in) return failure(in.error());
     if (what.is_directory) {
-        // A directory that is unreadable or belongs to another item is not removed, because its
+        // A directory that is unreadable or belongs to another inode is not removed, because its
         // content is unknown.
         const auto content = content_of(self);
         if (not content) return failure(content.error());
@@ -183,7 +183,7 @@ result<void> file_system::remove(item& what) noexcept {
     return after_change();
 }
 
-result<void> file_system::may_replace(const item_ptr& what, const item_ptr& other) {
+result<void> file_system::may_replace(const inode_ptr& what, const inode_ptr& other) {
     if (other->is_directory and not what->is_directory) return failure({EISDIR, "rename"});
     if (what->is_directory and not other->is_directory) return failure({ENOTDIR, "rename"});
     if (not other->is_directory) return {};
@@ -194,20 +194,20 @@ result<void> file_system::may_replace(const item_ptr& what, const item_ptr& othe
     return {};
 }
 
-result<void> file_system::rename(item& what, std::string_view path, if_taken taken) noexcept {
+result<void> file_system::rename(inode& what, std::string_view path, if_taken taken) noexcept {
     if (const auto may = may_change(); not may) return may;
     const std::scoped_lock change_guard(changes_);
     const std::scoped_lock guard(names_);
     trim();
-    const item_ptr self = what.shared_from_this();
+    const inode_ptr self = what.shared_from_this();
     if (self == root_) return failure({EBUSY, "rename"});
     if (what.is_removed) return failure({ENOENT, "rename"});
     auto there = place_of(path);
     if (not there) return failure(there.error());
-    const item_ptr other = there->taken != nullptr ? item_at(there->parent, *there->taken) : nullptr;
+    const inode_ptr other = there->taken != nullptr ? inode_at(there->parent, *there->taken) : nullptr;
     if (other != nullptr and other != self and taken == if_taken::refuse)
         return failure(error::with_path(EEXIST, "rename", path));
-    for (const item* above = there->parent.get(); above != nullptr; above = above->parent.get())
+    for (const inode* above = there->parent.get(); above != nullptr; above = above->parent.get())
         if (above == self.get()) return failure({EINVAL, "rename"});
     if (const auto in = content_of(what.parent); not in) return failure(in.error());
     if (other == self) {
@@ -231,9 +231,9 @@ result<void> file_system::rename(item& what, std::string_view path, if_taken tak
     return after_change();
 }
 
-// Updates an item that is in a new location.
-void file_system::settle_in(const item_ptr& what, const place& there, const name_entry& entry) {
-    ENSURE(there.parent->content->at(entry.slot) == &entry, "an item is where its directory has its entry");
+// Updates an inode that is in a new location.
+void file_system::settle_in(const inode_ptr& what, const place& there, const name_entry& entry) {
+    ENSURE(there.parent->content->at(entry.slot) == &entry, "an inode is where its directory has its entry");
     if (what->is_directory and what->parent != there.parent and what->content != nullptr) {
         what->content->set_parent(there.parent->parent == nullptr ? 0 : there.parent->chain.first(), width());
         touch(what);
@@ -244,14 +244,14 @@ void file_system::settle_in(const item_ptr& what, const place& there, const name
     entry.use = {.id = what->id, .held = what};
 }
 
-result<void> file_system::move_to(const item_ptr& what, const place& there) {
+result<void> file_system::move_to(const inode_ptr& what, const place& there) {
     // The entry `..` of a directory may have to change.
     if (what->is_directory)
         if (const auto content = content_of(what); not content) return failure(content.error());
     if (const auto room = make_room(there); not room) return room;
     ENSURE(there.parent->content.get() == there.in,
            "the content of a directory stays while its names change");
-    const item_ptr from = what->parent;
+    const inode_ptr from = what->parent;
     const std::uint32_t slot = what->slot;
     const auto entry = there.in->add(there.name, entry_of(*what));
     touch(there.parent);
@@ -264,13 +264,13 @@ result<void> file_system::move_to(const item_ptr& what, const place& there) {
 }
 
 // Replaces another file: its entry is changed in place, so that the name never disappears.
-result<void> file_system::move_over(const item_ptr& what, const place& there) {
+result<void> file_system::move_over(const inode_ptr& what, const place& there) {
     if (what->is_directory)
         if (const auto content = content_of(what); not content) return failure(content.error());
-    const item_ptr other = item_at(there.parent, *there.taken);
+    const inode_ptr other = inode_at(there.parent, *there.taken);
     ENSURE(other != what and not other->is_removed, "a file takes the place of another");
     const name_entry& entry = *there.taken;
-    const item_ptr from = what->parent;
+    const inode_ptr from = what->parent;
     const std::uint32_t slot = what->slot;
     directory_entry raw = entry_of(*what);
     raw.case_bits = there.in->read(entry.slot).case_bits;
@@ -286,7 +286,7 @@ result<void> file_system::move_over(const item_ptr& what, const place& there) {
     return {};
 }
 
-result<void> file_system::change_case(const item_ptr& what, const place& there) {
+result<void> file_system::change_case(const inode_ptr& what, const place& there) {
     ENSURE(what->parent == there.parent, "a name changes its case where it is");
     if (const auto slot = there.in->change_case(what->slot, there.name)) {
         touch(there.parent);
@@ -301,7 +301,7 @@ result<void> file_system::after_change() {
     return {};
 }
 
-result<void> file_system::change(item& of, const item_change& wanted) noexcept {
+result<void> file_system::change(inode& of, const inode_change& wanted) noexcept {
     if (const auto may = may_change(); not may) return may;
     {
         const std::unique_lock guard(of.mutex);

@@ -31,10 +31,10 @@ struct volume_format {
 class file_system_test : public testing::TestWithParam<volume_format> {
 protected:
     file_system& fs() { return *on_.system; }
-    item_handle make(std::string_view path, bool is_directory = false) {
+    inode_handle make(std::string_view path, bool is_directory = false) {
         auto made = fs().create(path, is_directory, attributes::none);
         EXPECT_EQ(code(made), 0) << path;
-        return made ? std::move(*made) : item_handle();
+        return made ? std::move(*made) : inode_handle();
     }
     // Unmounts; then fsck.fat reports no problem, and a new mount shows the same content.
     void check() {
@@ -211,7 +211,7 @@ TEST_P(file_system_test, attributes_and_times_are_preserved) {
               0);
     file = {};
     check();
-    const item_status found = fs().status(*fs().find("file").value());
+    const inode_status found = fs().status(*fs().find("file").value());
     EXPECT_EQ(found.bits, attributes::system);
     EXPECT_EQ(found.created, when + 1s);
     EXPECT_EQ(found.modified, when);

@@ -43,11 +43,11 @@ void work_in_place(file_system& fs, std::size_t own, std::atomic<int>& wrong) {
 // A file that grows, shrinks and moves, while other files are created and removed.
 void work_with_names(file_system& fs, std::size_t own, std::atomic<int>& wrong) {
     seeded_random random(own + 100);
-    const std::string folder = "thread " + std::to_string(own);
+    const std::string directory = "thread " + std::to_string(own);
     const auto check = [&](const auto& done) { wrong += done ? 0 : 1; };
-    check(fs.create(folder, true, attributes::none));
+    check(fs.create(directory, true, attributes::none));
     run_list::hint hint;
-    auto made = fs.create(folder + "/file", false, attributes::none).value();
+    auto made = fs.create(directory + "/file", false, attributes::none).value();
     std::string wanted;
     for (int i = 0; i < 60; ++i) {
         const std::string more(1 + random.below(20'000), static_cast<char>('A' + i % 26));
@@ -58,10 +58,10 @@ void work_with_names(file_system& fs, std::size_t own, std::atomic<int>& wrong) 
             check(fs.truncate(*made, wanted.size()));
         }
         if (random.below(10) == 0) check(fs.flush(*made));
-        const std::string name = folder + "/a name of number " + std::to_string(i);
+        const std::string name = directory + "/a name of number " + std::to_string(i);
         check(fs.rename(*made, name, file_system::if_taken::refuse));
-        check(fs.create(folder + "/short" + std::to_string(i), false, attributes::none));
-        if (i % 2 == 0) check(fs.remove(*fs.find(folder + "/short" + std::to_string(i)).value()));
+        check(fs.create(directory + "/short" + std::to_string(i), false, attributes::none));
+        if (i % 2 == 0) check(fs.remove(*fs.find(directory + "/short" + std::to_string(i)).value()));
         (void)fs.status(*made);
         std::string found(wanted.size(), '?');
         const auto count = fs.read(*made, hint, std::as_writable_bytes(std::span(found)), 0);
@@ -173,7 +173,7 @@ TEST(file_system_threads, transfers_and_status_do_not_wait_for_the_disk_of_a_com
 }
 
 // Makes changes for a commit: a new file, a removed one, and one whose name crosses sectors.
-void make_changes(file_system& fs, const std::string& fresh, item_handle& gone) {
+void make_changes(file_system& fs, const std::string& fresh, inode_handle& gone) {
     put(fs, fresh, std::string(10'000, 'b'));
     put(fs, std::string(250, 'l') + fresh, std::string(10'000, 'b'));
     put(fs, "gone", std::string(10'000, 'c'));
@@ -188,8 +188,8 @@ void look_beside(const std::function<int(file_system&)>& work, int barriers_min)
     {
         const simulated_clock clock;
         const auto fs = file_system::mount(image, read_geometry(image).value(), clock).value();
-        ASSERT_TRUE(fs->create("folder", true, attributes::none));
-        put(*fs, "folder/file", "content");
+        ASSERT_TRUE(fs->create("dir", true, attributes::none));
+        put(*fs, "dir/file", "content");
         ASSERT_EQ(code(fs->unmount()), 0);
     }
     gated_device slow(image);
@@ -198,19 +198,19 @@ void look_beside(const std::function<int(file_system&)>& work, int barriers_min)
     for (int before = 1, after = 0; at < before - after; ++at) {
         const auto fs = file_system::mount(slow, read_geometry(image).value(), clock).value();
         const std::string fresh = "new " + std::to_string(at);
-        item_handle gone;
+        inode_handle gone;
         make_changes(*fs, fresh, gone);
         after = slow.barriers();
         slow.shut(at);
         auto waiting = std::async(std::launch::async, [&] { return work(*fs); });
         slow.wait_for_visitor();
         auto looking = std::async(std::launch::async, [&] {
-            const auto file = fs->find("folder/file").value();  // the directory is not in memory
-            EXPECT_EQ(fs->path_of(*file), "folder/file");
+            const auto file = fs->find("dir/file").value();  // the directory is not in memory
+            EXPECT_EQ(fs->path_of(*file), "dir/file");
             EXPECT_EQ(content_of(*fs, fresh), std::string(10'000, 'b'));
             EXPECT_EQ(code(fs->find("gone")), ENOENT);
-            const auto folder = fs->find("folder").value();
-            EXPECT_EQ(fs->list(*folder, 0).value()->name, "file");
+            const auto directory = fs->find("dir").value();
+            EXPECT_EQ(fs->list(*directory, 0).value()->name, "file");
             gone = {};
         });
         EXPECT_EQ(looking.wait_for(std::chrono::seconds(20)), std::future_status::ready) << "barrier " << at;
@@ -293,8 +293,8 @@ TEST(file_system_threads, directories_come_and_go_in_memory_while_names_change) 
                 const std::string one = name(random.below(directories));
                 const auto file = fs.find(one + "/file");
                 if (not file or fs.path_of(**file) != one + "/file") ++wrong;
-                const auto folder = fs.find(one);
-                if (not folder or not fs.list(**folder, 0)) ++wrong;
+                const auto directory = fs.find(one);
+                if (not directory or not fs.list(**directory, 0)) ++wrong;
             }
         });
     for (std::size_t own : {2U, 3U})
@@ -343,15 +343,15 @@ TEST(file_system_threads, two_files_that_grow_concurrently_have_few_runs) {
 // find the letter of the file, or zeros from blocks that the host has freed.
 TEST(file_system_threads, a_thread_that_has_pinned_a_file_never_reads_another) {
     constexpr std::size_t file_bytes = 40U << 12;
-    const io::test_directory folder(std::filesystem::current_path().string());
+    const io::test_directory directory(std::filesystem::current_path().string());
     const auto image = formatted(20 << 10, "-F 16 -s 8 -R 8 -f 2 -r 512");
-    folder.write("image", std::string(reinterpret_cast<const char*>(image.data()), image.size()));
+    directory.write("image", std::string(reinterpret_cast<const char*>(image.data()), image.size()));
     file_device device =
-        file_device::over(io::file_handle::open({}, folder.path_of("image"), io::mode::write).value())
+        file_device::over(io::file_handle::open({}, directory.path_of("image"), io::mode::write).value())
             .value();
     const simulated_clock clock;
     const auto fs = file_system::mount(device, read_geometry(device).value(), clock).value();
-    ASSERT_TRUE(fs->lends());
+    ASSERT_TRUE(fs->pins_extents());
     put(*fs, "ballast", std::string(19U << 20, '.'));
     std::atomic<int> wrong{0};
     std::atomic<int> looked{0};
@@ -365,7 +365,8 @@ TEST(file_system_threads, a_thread_that_has_pinned_a_file_never_reads_another) {
             run_list::hint hint;
             for (int i = 0; i < 150; ++i) {
                 auto made = fs->create(name, false, attributes::none).value();
-                (void)fs->write(*made, hint, std::as_bytes(std::span(content)), 0);  // the volume may be full
+                // The volume may be full.
+                (void)fs->write(*made, hint, std::as_bytes(std::span(content)), 0);
                 if (i % 2 == 0) (void)fs->truncate(*made, 5000);
                 wrong += fs->remove(*made) ? 0 : 1;
                 made = {};
@@ -379,12 +380,12 @@ TEST(file_system_threads, a_thread_that_has_pinned_a_file_never_reads_another) {
             while (not is_over) {
                 auto file = fs->find(std::string(1, letter));
                 if (not file) continue;
-                const auto lent = fs->pin_extents(**file, {.offset = 0, .length = file_bytes}, 100);
+                const auto pinned = fs->pin_extents(**file, {.offset = 0, .length = file_bytes}, 100);
                 *file = {};  // its clusters are freed, except pinned ones
-                if (not lent) continue;
+                if (not pinned) continue;
                 for (const int until = turns + 9; turns < until and not is_over;)
                     std::this_thread::yield();
-                for (const vfs::host_run& run : lent->runs) {
+                for (const vfs::host_run& run : pinned->runs) {
                     if (not run.place) continue;
                     const auto part = std::as_writable_bytes(std::span(seen)).first(run.length);
                     wrong += device.read_at(*run.place, part) ? 0 : 1;

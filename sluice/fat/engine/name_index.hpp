@@ -12,12 +12,12 @@
 
 namespace sluice::fat {
 
-struct item;
+struct inode;
 
 /// The data that a file system attaches to a name; a directory only stores it.
 struct name_use {
-    std::uint64_t id = 0;        // own id; 0: the id of its location
-    std::weak_ptr<item> held{};  // the item in use under that name
+    std::uint64_t id = 0;         // own id; 0: the id of its location
+    std::weak_ptr<inode> held{};  // the inode in use under that name
 };
 
 /// The location of a name, and its displayed form.
@@ -25,7 +25,8 @@ struct name_entry {
     std::uint32_t first_slot = 0;  // first of its set: the last piece of its long name, or `slot`
     std::uint32_t slot = 0;        // the entry proper
     name_text name{};              // as displayed by a volume (vfs::shown_name)
-    std::string alias{};           // the displayed short name if it differs by more than case; else empty
+    std::string alias{};           // the displayed short name if it differs by more
+                                   // than case; else empty
     mutable name_use use{};
 };
 

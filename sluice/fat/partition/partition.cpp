@@ -4,20 +4,20 @@
 #include <cerrno>
 
 #include "sluice/fat/check/boot_choice.hpp"
-#include "sluice/fat/device/part_device.hpp"
+#include "sluice/fat/device/partition_device.hpp"
 #include "sluice/fat/partition/partition_formats.hpp"
 
 namespace sluice::fat {
 namespace {
 
 std::expected<geometry, boot_problem> geometry_at(device& image, byte_extent range) {
-    auto part = part_device::of(image, range);
+    auto part = partition_device::of(image, range);
     ENSURE(part.has_value());  // invariant 1
     return read_geometry(*part);
 }
 
 bool has_backup(device& image, byte_extent range) {
-    auto part = part_device::of(image, range);
+    auto part = partition_device::of(image, range);
     ENSURE(part.has_value());  // invariant 1
     std::array<std::byte, sizeof(boot_sector)> bytes{};
     (void)part->device::read_at(0, std::span<std::byte>(bytes));

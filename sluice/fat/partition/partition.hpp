@@ -6,8 +6,8 @@
 
 #include "sluice/fat/partition/partition_table.hpp"
 
-// Partition tables of images: the MBR with its chain of logical partitions, the GPT with both its copies.
-// Read only; nothing here writes a table.
+// Partition tables of images: the MBR with its chain of logical partitions, the GPT with both its
+// copies. Read only; nothing here writes a table.
 //
 // Invariants of the result:
 //   1. Every partition is inside the image and is not empty. A partition that reaches past the end

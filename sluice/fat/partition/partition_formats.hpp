@@ -10,7 +10,8 @@ namespace sluice::fat {
 
 /// One of the four slots of a master (or extended) boot record.
 struct mbr_slot {
-    le8 status;                          //  0  0x80: active; other values than this and 0 are invalid
+    le8 status;                          //  0  0x80: active; other values than
+                                         //     this and 0 are invalid
     std::array<std::byte, 3> first_chs;  //  1
     le8 type;                            //  4  0: free
     std::array<std::byte, 3> last_chs;   //  5

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t copied_bytes = 1U << 20;  // per transfer
 constexpr std::size_t any_number = SIZE_MAX;    // of runs: there are no more runs than bytes
 
-vfs::metadata metadata_of(const item_status& status, std::uint64_t volume) noexcept {
+vfs::metadata metadata_of(const inode_status& status, std::uint64_t volume) noexcept {
     constexpr attributes dos =
         attributes::read_only | attributes::hidden | attributes::system | attributes::archive;
     return {.kind = status.is_directory ? vfs::node_kind::directory : vfs::node_kind::file,
@@ -31,10 +31,11 @@ vfs::metadata metadata_of(const item_status& status, std::uint64_t volume) noexc
 
 class listing final : public vfs::directory_listing {
 public:
-    listing(file_system& system, item_handle directory) noexcept
+    listing(file_system& system, inode_handle directory) noexcept
         : system_(system), directory_(std::move(directory)) {}
 
-    // Continues after the last returned slot, so that concurrent additions and removals are harmless.
+    // Continues after the last returned slot, so that concurrent additions and
+    // removals are harmless.
     [[nodiscard]] result<const vfs::listed_name*> next() noexcept override {
         auto found = system_.list(*directory_, from_);
         if (not found) return failure(found.error());
@@ -50,7 +51,7 @@ public:
 
 private:
     file_system& system_;
-    item_handle directory_;
+    inode_handle directory_;
     std::uint32_t from_ = 0;
     file_system::listed held_;
     vfs::listed_name current_;
@@ -64,22 +65,22 @@ result<void> node::may_use(bool is_granted) const noexcept {
 }
 
 result<void> node::noted(result<void> done, vfs::change_kind what) {
-    if (not done or item_->is_removed) return done;
+    if (not done or inode_->is_removed) return done;
     // The query of a path may have to wait for a thread that changes names.
-    around_.feed->note(what, item_->is_directory, around_.feed->is_watched() ? path() : std::string());
+    around_.feed->note(what, inode_->is_directory, around_.feed->is_watched() ? path() : std::string());
     return done;
 }
 
 result<vfs::metadata> node::status() noexcept {
-    return metadata_of(system_.status(*item_), system_.shape().serial);
+    return metadata_of(system_.status(*inode_), system_.shape().serial);
 }
 
 result<void> node::change(const vfs::metadata_change& wanted) noexcept {
     if (wanted.is_sparse.value_or(false)) return not_supported("make sparse");
     if (wanted.is_empty()) return {};
-    item_change asked{.created = wanted.born, .accessed = wanted.accessed, .modified = wanted.modified};
+    inode_change asked{.created = wanted.born, .accessed = wanted.accessed, .modified = wanted.modified};
     if (wanted.dos) asked.bits = static_cast<attributes>(*wanted.dos);
-    return noted(system_.change(*item_, asked), vfs::change_kind::attributes);
+    return noted(system_.change(*inode_, asked), vfs::change_kind::attributes);
 }
 
 result<void> node::open_data(vfs::data_access wanted) noexcept {
@@ -91,7 +92,7 @@ result<void> node::open_data(vfs::data_access wanted) noexcept {
 // Never waits: on failure the caller uses co_read instead.
 result<vfs::host_runs> node::pin_extents(io::extent_pair range, std::size_t runs_max) noexcept {
     if (const auto may = may_use(granted_.can_read()); not may) return failure(may.error());
-    return system_.pin_extents(*item_, {.offset = range.offset, .length = range.length}, runs_max,
+    return system_.pin_extents(*inode_, {.offset = range.offset, .length = range.length}, runs_max,
                                may_wait::no);
 }
 
@@ -108,20 +109,20 @@ io::task<result<std::size_t>> node::co_read(std::span<std::byte> into, std::uint
                                             io::call_withdrawal* by) noexcept {
     if (const auto may = may_use(granted_.can_read()); not may) co_return failure(may.error());
     run_list::hint hint;
-    const auto waiting = [&] { return system_.read(*item_, hint, into, offset); };
+    const auto waiting = [&] { return system_.read(*inode_, hint, into, offset); };
     if (not domain().is_inline()) {
         io::task<result<std::size_t>> reading = on_thread(waiting, by);
         co_return co_await std::move(reading);
     }
-    auto got = system_.read(*item_, hint, into, offset, may_wait::no);
+    auto got = system_.read(*inode_, hint, into, offset, may_wait::no);
     if (got or got.error() != std::errc::resource_unavailable_try_again) co_return got;
     // Reads directly from the image: as many concurrent reads as the loop's multiplexer can have in
     // flight.
-    if (system_.lends()) {
-        const auto lent =
-            system_.pin_extents(*item_, {.offset = offset, .length = into.size()}, any_number, may_wait::no);
-        if (lent) {
-            io::task<result<std::size_t>> reading = read_lent(*lent, into);
+    if (system_.pins_extents()) {
+        const auto pinned =
+            system_.pin_extents(*inode_, {.offset = offset, .length = into.size()}, any_number, may_wait::no);
+        if (pinned) {
+            io::task<result<std::size_t>> reading = read_pinned(*pinned, into);
             co_return co_await std::move(reading);
         }
     }
@@ -129,8 +130,8 @@ io::task<result<std::size_t>> node::co_read(std::span<std::byte> into, std::uint
     co_return co_await std::move(reading);
 }
 
-io::task<result<std::size_t>> node::read_lent(const vfs::host_runs& from,
-                                              std::span<std::byte> into) const noexcept {
+io::task<result<std::size_t>> node::read_pinned(const vfs::host_runs& from,
+                                                std::span<std::byte> into) const noexcept {
     std::optional<vfs::loop_bound_file> file;
     if (from.file != nullptr) file.emplace(*from.file, vfs::loop_here(around_.loops));
     if (file and not file->attached()) co_return failure(file->attached().error());
@@ -156,7 +157,7 @@ result<void> node::write_at_once(std::span<const std::byte> from, std::uint64_t 
     const auto began = vfs::buffered_write_hint::clock::now();
     if (not around_.writes.is_prompt(began)) return failure({EAGAIN, "write at once"});
     run_list::hint hint;
-    const auto done = system_.write(*item_, hint, from, offset, may_wait::no);
+    const auto done = system_.write(*inode_, hint, from, offset, may_wait::no);
     around_.writes.note(began, vfs::buffered_write_hint::clock::now(), from.size());
     return done;
 }
@@ -172,31 +173,31 @@ io::task<result<void>> node::co_write(std::span<const std::byte> from, std::uint
     } else if (not done and done.error() == std::errc::resource_unavailable_try_again) {
         run_list::hint hint;
         io::task<result<void>> writing =
-            on_thread([&] { return system_.write(*item_, hint, from, offset); }, by);
+            on_thread([&] { return system_.write(*inode_, hint, from, offset); }, by);
         done = co_await std::move(writing);
     }
-    if (done and not item_->is_removed) around_.feed->note_written(*item_);
+    if (done and not inode_->is_removed) around_.feed->note_written(*inode_);
     co_return done;
 }
 
 io::task<result<void>> node::co_flush(io::call_withdrawal* by) noexcept {
-    io::task<result<void>> flushing = on_thread([&] { return system_.flush(*item_); }, by);
+    io::task<result<void>> flushing = on_thread([&] { return system_.flush(*inode_); }, by);
     co_return co_await std::move(flushing);
 }
 
 result<void> node::truncate(std::uint64_t size_bytes) noexcept {
     if (const auto may = may_use(granted_.can_write()); not may) return may;
-    return noted(system_.truncate(*item_, size_bytes), vfs::change_kind::modified);
+    return noted(system_.truncate(*inode_, size_bytes), vfs::change_kind::modified);
 }
 
 result<void> node::allocate(std::uint64_t size_bytes) noexcept {
     if (const auto may = may_use(granted_.can_write()); not may) return may;
-    return system_.expect(*item_, size_bytes);
+    return system_.expect(*inode_, size_bytes);
 }
 
 result<void> node::zero(std::uint64_t offset, std::uint64_t length, bool) noexcept {
     if (const auto may = may_use(granted_.can_write()); not may) return may;
-    return noted(system_.zero(*item_, {.offset = offset, .length = length}), vfs::change_kind::modified);
+    return noted(system_.zero(*inode_, {.offset = offset, .length = length}), vfs::change_kind::modified);
 }
 
 result<std::span<io::extent_pair>> node::allocated_ranges(std::uint64_t offset, std::uint64_t length,
@@ -206,7 +207,7 @@ result<std::span<io::extent_pair>> node::allocated_ranges(std::uint64_t offset, 
     if (storage.empty()) return failure({EINVAL, "list ranges"});
     std::size_t filled = 0;
     const auto done = system_.for_each_extent(
-        *item_, {.offset = offset, .length = length}, [&](const file_system::piece& each) {
+        *inode_, {.offset = offset, .length = length}, [&](const file_system::piece& each) {
             if (not each.place) return true;
             if (filled == 0) {
                 storage[filled++] = {.offset = each.offset, .length = each.length};
@@ -226,7 +227,7 @@ result<std::uint64_t> node::clone_to(vfs::node& destination, io::extent_pair sou
     if (only_shared or other == nullptr or &other->system_ != &system_) return not_supported("clone");
     if (const auto may = may_use(granted_.can_read()); not may) return failure(may.error());
     if (const auto may = other->may_use(other->granted_.can_write()); not may) return failure(may.error());
-    const std::uint64_t size = system_.status(*item_).size_bytes;
+    const std::uint64_t size = system_.status(*inode_).size_bytes;
     if (source.offset >= size) return 0U;
     const std::uint64_t length = std::min(source.length, size - source.offset);
     std::vector<std::byte> part(static_cast<std::size_t>(std::min<std::uint64_t>(length, copied_bytes)));
@@ -238,10 +239,10 @@ result<std::uint64_t> node::clone_to(vfs::node& destination, io::extent_pair sou
         const std::uint64_t bytes = std::min<std::uint64_t>(part.size(), length - done);
         const std::uint64_t at = is_backward ? length - done - bytes : done;
         const auto piece = std::span(part).first(static_cast<std::size_t>(bytes));
-        const auto read = system_.read(*item_, hint, piece, source.offset + at);
+        const auto read = system_.read(*inode_, hint, piece, source.offset + at);
         if (not read) return failure(read.error());
         if (*read < bytes) return failure({EIO, "clone"});  // the file was truncated concurrently
-        const auto written = system_.write(*other->item_, other_hint, piece, destination_offset + at);
+        const auto written = system_.write(*other->inode_, other_hint, piece, destination_offset + at);
         if (not written) return failure(written.error());
         done += bytes;
     }
@@ -255,32 +256,32 @@ result<void> node::rename(std::string_view path, vfs::when_taken taken) noexcept
     const auto seen = around_.feed->names_of(before);
     const auto how =
         taken == vfs::when_taken::replace ? file_system::if_taken::replace : file_system::if_taken::refuse;
-    // Find the replaced item before the rename, so that its removal can be reported.
+    // Find the replaced inode before the rename, so that its removal can be reported.
     auto replaced = how == file_system::if_taken::replace ? system_.find(path) : failure({ENOENT, "find"});
     const bool is_other = replaced and & **replaced != &held();
     const std::string other = is_other ? system_.path_of(**replaced) : std::string();
-    const auto done = system_.rename(*item_, path, how);
+    const auto done = system_.rename(*inode_, path, how);
     if (not done) return done;
     const std::string after = this->path();
     if (is_other) {
         around_.feed->note(vfs::change_kind::removed, (*replaced)->is_directory, other);
         if ((*replaced)->is_directory) around_.feed->note_end(**replaced);
     }
-    if (before != after) around_.feed->note_move(seen, item_->is_directory, after);
+    if (before != after) around_.feed->note_move(seen, inode_->is_directory, after);
     return {};
 }
 
 result<void> node::remove() noexcept {
     const std::string before = path();
-    const auto done = system_.remove(*item_);
+    const auto done = system_.remove(*inode_);
     if (not done) return done;
-    around_.feed->note(vfs::change_kind::removed, item_->is_directory, before);
-    if (item_->is_directory) around_.feed->note_end(*item_);
+    around_.feed->note(vfs::change_kind::removed, inode_->is_directory, before);
+    if (inode_->is_directory) around_.feed->note_end(*inode_);
     return {};
 }
 
 result<std::unique_ptr<vfs::directory_listing>> node::list() noexcept {
-    return std::make_unique<listing>(system_, system_.again(*item_));
+    return std::make_unique<listing>(system_, system_.again(*inode_));
 }
 
 }  // namespace sluice::fat

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sluice/fat/engine/file_system.hpp"
-#include "sluice/fat/volume/item_holder.hpp"
+#include "sluice/fat/volume/inode_holder.hpp"
 #include "sluice/fat/volume/volume_change_feed.hpp"
 #include "sluice/io/task/call_threads.hpp"
 #include "sluice/vfs/buffered_write_hint.hpp"
@@ -34,46 +34,46 @@ struct volume_context {
 
 /// A file or directory of a FAT volume.
 ///
-/// A transfer runs on the loop if it does not have to wait, and otherwise on a thread; but if the file system
-/// can pin extents of its image, the loop's multiplexer reads data that is not in the host's memory. In a
-/// domain whose calls are offloaded, all transfers run on the domain's workers.
+/// A transfer runs on the loop if it does not have to wait, and otherwise on a thread; but if the
+/// file system can pin extents of its image, the loop's multiplexer reads data that is not in the
+/// host's memory. In a domain whose calls are offloaded, all transfers run on the domain's workers.
 /// Thread safety: as vfs::node; immutable, but for atomic members.
 class node final : public vfs::node,
                    public vfs::node_data,
                    public vfs::node_names,
                    public vfs::node_children,
-                   public item_holder {
+                   public inode_holder {
 public:
     /// `around` outlives the node.
-    node(volume_context& around, item_handle what) noexcept
+    node(volume_context& around, inode_handle what) noexcept
         : vfs::node(around.owner->domain()),
           around_(around),
           system_(*around.system),
-          item_(std::move(what)) {}
+          inode_(std::move(what)) {}
 
-    [[nodiscard]] item& held() const noexcept override { return *item_; }
+    [[nodiscard]] inode& held() const noexcept override { return *inode_; }
 
     [[nodiscard]] vfs::node_kind kind() const noexcept override {
-        return item_->is_directory ? vfs::node_kind::directory : vfs::node_kind::file;
+        return inode_->is_directory ? vfs::node_kind::directory : vfs::node_kind::file;
     }
     [[nodiscard]] vfs::file_key key() const noexcept override {
-        return {.image = around_.number, .volume = system_.shape().serial, .file = item_->id, .stream = 0};
+        return {.image = around_.number, .volume = system_.shape().serial, .file = inode_->id, .stream = 0};
     }
-    [[nodiscard]] std::string path() const override { return system_.path_of(*item_); }
+    [[nodiscard]] std::string path() const override { return system_.path_of(*inode_); }
 
     [[nodiscard]] result<vfs::metadata> status() noexcept override;
     [[nodiscard]] result<void> change(const vfs::metadata_change& wanted) noexcept override;
     [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override;
-    [[nodiscard]] vfs::node_data* data() noexcept override { return item_->is_directory ? nullptr : this; }
+    [[nodiscard]] vfs::node_data* data() noexcept override { return inode_->is_directory ? nullptr : this; }
     [[nodiscard]] vfs::node_names* names() noexcept override { return this; }
     [[nodiscard]] vfs::node_attached* attached() noexcept override { return nullptr; }
     [[nodiscard]] vfs::node_children* children() noexcept override {
-        return item_->is_directory ? this : nullptr;
+        return inode_->is_directory ? this : nullptr;
     }
 
     [[nodiscard]] bool transfers_at_once() const noexcept override { return true; }
     [[nodiscard]] result<void> open_data(vfs::data_access wanted) noexcept override;
-    [[nodiscard]] bool lends() noexcept override { return system_.lends(); }
+    [[nodiscard]] bool pins_extents() noexcept override { return system_.pins_extents(); }
     [[nodiscard]] result<vfs::host_runs> pin_extents(io::extent_pair range,
                                                      std::size_t runs_max) noexcept override;
     [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
@@ -99,8 +99,8 @@ private:
         return failure({EOPNOTSUPP, operation});
     }
     [[nodiscard]] result<void> may_use(bool is_granted) const noexcept;
-    [[nodiscard]] io::task<result<std::size_t>> read_lent(const vfs::host_runs& from,
-                                                          std::span<std::byte> into) const noexcept;
+    [[nodiscard]] io::task<result<std::size_t>> read_pinned(const vfs::host_runs& from,
+                                                            std::span<std::byte> into) const noexcept;
     [[nodiscard]] result<void> write_at_once(std::span<const std::byte> from, std::uint64_t offset) noexcept;
     template <class Call>
     [[nodiscard]] io::task<std::invoke_result_t<Call&>> on_thread(Call call,
@@ -109,7 +109,7 @@ private:
 
     volume_context& around_;
     file_system& system_;
-    item_handle item_;
+    inode_handle inode_;
     vfs::granted_access granted_;
 };
 

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/fat/volume/item_holder.hpp"
+#include "sluice/fat/volume/inode_holder.hpp"
 #include "sluice/io/task/awaitable.hpp"
 #include "sluice/vfs/limits.hpp"
 
@@ -22,7 +22,7 @@ deadline commit_time() noexcept {
 
 class volume_change_feed::held_watch final : public vfs::queued_watch {
 public:
-    held_watch(volume_change_feed& feed, item_ptr directory, bool recursive,
+    held_watch(volume_change_feed& feed, inode_ptr directory, bool recursive,
                vfs::change_listener& listener) noexcept
         : queued_watch(listener), feed_(feed), directory_(std::move(directory)), is_recursive_(recursive) {}
     ~held_watch() override { feed_.forget(*this); }
@@ -36,11 +36,11 @@ public:
         if (not is_recursive_ and rest.find('/') != rest.npos) return std::nullopt;
         return rest;
     }
-    [[nodiscard]] const item* directory() const noexcept { return directory_.get(); }
+    [[nodiscard]] const inode* directory() const noexcept { return directory_.get(); }
 
 private:
     volume_change_feed& feed_;
-    item_ptr directory_;
+    inode_ptr directory_;
     bool is_recursive_;
 };
 
@@ -49,8 +49,8 @@ volume_change_feed::volume_change_feed(io::io_multiplexer& multiplexer, file_sys
     : loop_(multiplexer), system_(of), threads_(threads), commits_(multiplexer) {
     auto made = io::pipe_handle::anonymous();
     if (not made or not made->reader.set_multiplexer(&multiplexer)) return;
-    bell_ = *std::move(made);
-    has_bell_ = true;
+    wake_pipe_ = *std::move(made);
+    has_wake_pipe_ = true;
 }
 
 volume_change_feed::~volume_change_feed() {
@@ -59,7 +59,7 @@ volume_change_feed::~volume_change_feed() {
 
 result<std::unique_ptr<vfs::change_watch>> volume_change_feed::watch(
     vfs::node& directory, bool recursive, vfs::change_listener& listener) noexcept {
-    item* const watched = item_of(directory);
+    inode* const watched = inode_of(directory);
     if (watched == nullptr or not watched->is_directory) return failure({ENOTDIR, "watch"});
     const std::scoped_lock locked(mutex_);
     if (watches_.size() == vfs::limits::watched_directories_max) return failure({ENOSPC, "watch"});
@@ -85,7 +85,7 @@ void volume_change_feed::note(vfs::change_kind what, bool is_directory, const st
 }
 
 // The path is determined later, outside of the write.
-void volume_change_feed::note_written(item& which) {
+void volume_change_feed::note_written(inode& which) {
     {
         const std::scoped_lock guard(written_mutex_);
         if (notes_written_) written_.insert(which.shared_from_this());
@@ -96,12 +96,12 @@ void volume_change_feed::note_written(item& which) {
 // Reports writes before other changes, so that a write is reported before later changes of the
 // file.
 void volume_change_feed::note_what_was_written() {
-    std::set<item_ptr> written;
+    std::set<inode_ptr> written;
     {
         const std::scoped_lock guard(written_mutex_);
         written.swap(written_);
     }
-    for (const item_ptr& each : written)
+    for (const inode_ptr& each : written)
         if (not each->is_removed) notify_watches(vfs::change_kind::modified, false, system_.path_of(*each));
 }
 
@@ -119,7 +119,8 @@ void volume_change_feed::note_move(const names_seen& before, bool is_directory, 
     const std::scoped_lock guard(mutex_);
     for (held_watch* const each : watches_) {
         const auto path = each->path_from_here(after);
-        const auto seen = std::ranges::find(before, each, &name_seen::by);  // none: the watch is newer
+        // None: the watch is newer.
+        const auto seen = std::ranges::find(before, each, &name_seen::by);
         const bool has_seen = seen != before.end() and seen->name;
         // A watch that covers only one of the names reports an addition or a removal.
         if (has_seen) queue_.add(*each, path ? renamed_old_name : removed, is_directory, *seen->name);
@@ -128,7 +129,7 @@ void volume_change_feed::note_move(const names_seen& before, bool is_directory, 
     ring();
 }
 
-void volume_change_feed::note_end(const item& directory) {
+void volume_change_feed::note_end(const inode& directory) {
     const std::scoped_lock guard(mutex_);
     for (held_watch* const each : watches_)
         if (each->directory() == &directory) queue_.add_end(*each);
@@ -136,10 +137,10 @@ void volume_change_feed::note_end(const item& directory) {
 }
 
 void volume_change_feed::ring() noexcept {
-    if (not has_bell_ or has_rung_.exchange(true)) return;
+    if (not has_wake_pipe_ or is_signalled_.exchange(true)) return;
     const std::array<std::byte, 1> one{};
     // If the pipe is full, the reader wakes up as well.
-    (void)bell_.writer.try_write(io::io_request<io::const_bytes_type>{.buffers = one});
+    (void)wake_pipe_.writer.try_write(io::io_request<io::const_bytes_type>{.buffers = one});
 }
 
 void volume_change_feed::forget(held_watch& which) noexcept {
@@ -172,14 +173,14 @@ io::task<bool> volume_change_feed::co_poll() noexcept {
 }
 
 io::task<bool> volume_change_feed::co_changed() noexcept {
-    if (not has_bell_) {
+    if (not has_wake_pipe_) {
         io::task<bool> polling = co_poll();
         co_return co_await std::move(polling);
     }
-    std::array<std::byte, 16> rung;
-    const io::io_request<io::bytes_type> request{.buffers = rung};
+    std::array<std::byte, 16> signals;
+    const io::io_request<io::bytes_type> request{.buffers = signals};
     for (;;) {
-        const auto woken = co_await io::co_read(bell_.reader, request, commits_at_);
+        const auto woken = co_await io::co_read(wake_pipe_.reader, request, commits_at_);
         if (woken) co_return true;
         if (woken.error() != std::errc::timed_out) {
             co_await commits_.join();
@@ -195,14 +196,14 @@ io::task<bool> volume_change_feed::co_changed() noexcept {
     }
 }
 
-void volume_change_feed::tell() noexcept {
+void volume_change_feed::deliver() noexcept {
     if (commits_now_) {
         (void)system_.commit();  // as in commit_in_background()
         commits_now_ = false;
         commits_at_ = deadline();
         return;
     }
-    has_rung_ = false;
+    is_signalled_ = false;
     const std::scoped_lock guard(mutex_);
     note_what_was_written();
     queue_.deliver_all();

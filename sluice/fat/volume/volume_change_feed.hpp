@@ -30,15 +30,15 @@ public:
     [[nodiscard]] result<std::unique_ptr<vfs::change_watch>> watch(
         vfs::node& directory, bool recursive, vfs::change_listener& listener) noexcept override;
     [[nodiscard]] io::task<bool> co_changed() noexcept override;
-    void tell() noexcept override;
+    void deliver() noexcept override;
 
     [[nodiscard]] bool is_watched() const noexcept {
         const std::scoped_lock guard(mutex_);
         return not watches_.empty();
     }
     /// Records a change of a file's content.
-    void note_written(item& which);
-    /// Records a change of the item at a path. The path is used only if is_watched().
+    void note_written(inode& which);
+    /// Records a change of the inode at a path. The path is used only if is_watched().
     void note(vfs::change_kind what, bool is_directory, const std::string& path);
     /// The name of a path relative to each watch that covers it. A rename gets the names before,
     /// and passes them to note_move() after the move.
@@ -50,7 +50,7 @@ public:
     [[nodiscard]] names_seen names_of(const std::string& path);
     void note_move(const names_seen& before, bool is_directory, const std::string& after);
     /// Ends the watches of a directory that has been removed.
-    void note_end(const item& directory);
+    void note_end(const inode& directory);
 
 private:
     class held_watch;
@@ -68,15 +68,15 @@ private:
     io::call_threads* threads_;
     // A byte in this pipe wakes co_changed(). If no descriptors were available when the volume was
     // opened, there is no pipe, and co_changed() polls.
-    io::pipe_handle::pair bell_;
-    bool has_bell_ = false;
-    std::atomic<bool> has_rung_ = false;
+    io::pipe_handle::pair wake_pipe_;
+    bool has_wake_pipe_ = false;
+    std::atomic<bool> is_signalled_ = false;
 
     std::mutex written_mutex_;  // guards the members below
-    std::set<item_ptr> written_;
+    std::set<inode_ptr> written_;
     bool notes_written_ = false;  // there are watches
 
-    // Used only by co_changed() and tell():
+    // Used only by co_changed() and deliver():
     deadline commits_at_;  // none: no change since the last commit
     bool commits_now_ = false;
     io::task_group commits_;  // in progress on a thread; at most one

@@ -63,7 +63,7 @@ TEST(fat_changes, are_reported_by_a_volume_that_was_opened_without_a_descriptor_
     const auto watch = tested->changes()->watch(*root, false, seen).value();
     ASSERT_TRUE(tested->create("f", {}));
     EXPECT_TRUE(io::sync_wait(*loop, tested->changes()->co_changed()));
-    tested->changes()->tell();
+    tested->changes()->deliver();
     EXPECT_EQ(seen.paths.front(), "f");
 }
 

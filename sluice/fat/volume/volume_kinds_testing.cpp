@@ -34,20 +34,20 @@ private:
     std::unique_ptr<fat::volume> made_;
 };
 
-// In a file, so that reads bypass the engine (file_system::lend).
+// In a file, so that reads bypass the engine (file_system::pin_extents).
 class fat_in_file final : public tested_volume {
 public:
     explicit fat_in_file(io::io_multiplexer& multiplexer)
-        : folder_(std::filesystem::current_path().string()) {
+        : directory_(std::filesystem::current_path().string()) {
         const auto image = fat::formatted(8 << 10, "-F 32 -s 8");
-        folder_.write("image", std::string(reinterpret_cast<const char*>(image.data()), image.size()));
+        directory_.write("image", std::string(reinterpret_cast<const char*>(image.data()), image.size()));
         device_.emplace(fat::file_device::over(
-                            io::file_handle::open({}, folder_.path_of("image"), io::mode::write).value())
+                            io::file_handle::open({}, directory_.path_of("image"), io::mode::write).value())
                             .value());
         const auto shape = fat::read_geometry(*device_).value();
         auto mounted =
             fat::file_system::mount(*device_, shape, clock_, {.zone = fat::time_zone::utc()}).value();
-        EXPECT_TRUE(mounted->lends());
+        EXPECT_TRUE(mounted->pins_extents());
         made_ = std::make_unique<fat::volume>(multiplexer, std::move(mounted), 1U);
     }
     ~fat_in_file() override {
@@ -60,7 +60,7 @@ public:
     [[nodiscard]] volume& tested() noexcept override { return *made_; }
 
 private:
-    io::test_directory folder_;
+    io::test_directory directory_;
     system_clock_source clock_;
     std::optional<fat::file_device> device_;
     std::unique_ptr<fat::volume> made_;

@@ -325,7 +325,7 @@ TEST_P(image_in_a_file, is_read_directly_if_its_data_is_not_cached) {
     const geometry shape = read_geometry(image).value();
     put(*file_system::mount(image, shape, clock).value(), "file", content);
     auto mounted = file_system::mount(slow, shape, clock, {.is_read_only = true}).value();
-    ASSERT_TRUE(mounted->lends());
+    ASSERT_TRUE(mounted->pins_extents());
     volume served(*loop, std::move(mounted), 1, &threads);
     const auto file = served.find("file", vfs::follow_links::yes).value();
     ASSERT_TRUE(file->data()->open_data({.read = true}));

@@ -184,7 +184,8 @@ public:
         core_.reset();
     }
 
-    /// void(asio::error_code, asio_stream<socket_handle>), the stream on the same context; closed on error.
+    /// void(asio::error_code, asio_stream<socket_handle>), the stream on the same
+    /// context; closed on error.
     template <class Token = asio::default_completion_token_t<executor_type>>
     auto async_accept(Token&& token = Token()) {
         return detail::asio_initiate<void(asio::error_code, asio_stream<socket_handle>), detail::asio_accept>(

@@ -198,12 +198,14 @@ public:
     }
 
     void cancel() noexcept override {
-        // seq_cst, both: either we see that it has been launched, or launch() sees that it is cancelled.
+        // seq_cst, both: either we see that it has been launched, or launch() sees
+        // that it is cancelled.
         is_cancelled_.store(true, std::memory_order_seq_cst);
         if (is_launched_.load(std::memory_order_seq_cst)) io_->cancel();
     }
     [[nodiscard]] bool is_cancelled() const noexcept override {
-        return is_cancelled_.load(std::memory_order_relaxed);  // checked on one thread where it matters
+        // Checked on one thread where it matters.
+        return is_cancelled_.load(std::memory_order_relaxed);
     }
 
 private:
@@ -216,15 +218,16 @@ private:
     void initiate() noexcept {
         io_multiplexer& multiplexer = core_->context.multiplexer();
         core_->context.begin_outstanding();
-        if (core_->is_shared) core_->add_pending(*this);  // a cancellation may come before it is launched
+        // A cancellation may come before it is launched.
+        if (core_->is_shared) core_->add_pending(*this);
         if (not multiplexer.is_owner()) {
             multiplexer.post(*this);
             return;
         }
         const asio_pending* const before = std::exchange(initiating_here, this);
         launch();
-        initiating_here =
-            before;  // the operation may be gone; if it completes here, the item that delivers was posted
+        // The operation may be gone; if it completes here, the item that delivers was posted.
+        initiating_here = before;
     }
 
     // The item posted by initiate(), on another thread, or by done().
@@ -273,7 +276,8 @@ private:
     // Until the next launch a cancellation is only recorded.
     void unlaunch() noexcept {
         const typename Core::guard in(*core_);
-        is_launched_.store(false, std::memory_order_relaxed);  // read with the lock, or by this thread only
+        // Read with the lock, or by this thread only.
+        is_launched_.store(false, std::memory_order_relaxed);
         outcome_.reset();
     }
 
@@ -341,7 +345,8 @@ private:
     bool is_finished_ = false;
     std::atomic<bool> is_launched_{false};
     std::atomic<bool> is_cancelled_{false};
-    std::optional<atomic_io_operation_connection<sender_type, relay>> io_;  // created where it is launched
+    // Created where it is launched.
+    std::optional<atomic_io_operation_connection<sender_type, relay>> io_;
 };
 
 /// The initiation function object that asio::async_initiate calls with the handler made from a

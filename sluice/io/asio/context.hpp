@@ -125,8 +125,8 @@ public:
     }
     void end_outstanding() noexcept { outstanding_.fetch_sub(1, std::memory_order_relaxed); }
 
-    /// Runs `action()` on the multiplexer's thread, between the handlers; with several threads, at once. Any
-    /// thread.
+    /// Runs `action()` on the multiplexer's thread, between the handlers; with several threads,
+    /// at once. Any thread.
     template <class Action>
     void act(Action&& action) {
         if (multiplexer_->is_for_threads() or multiplexer_->is_owner()) {
@@ -216,7 +216,8 @@ private:
     std::atomic<std::size_t> outstanding_{0};
     std::mutex mutex_;  // guards the members from here to `thrown_`
     std::condition_variable has_changed_;
-    int runners_ = 0;                         // threads in run() or its variants that have their turn
+    int runners_ = 0;                         // threads in run() or its variants
+                                              // that have their turn
     bool is_claimed_ = false;                 // a thread runs it, or has
     std::vector<std::exception_ptr> thrown_;  // more than one in one run(); for the next
 

@@ -14,8 +14,8 @@ public:
     explicit waker(asio_context& of) noexcept : context_(&of) {}
 
     void post() noexcept {
-        // acq_rel: pairs with invoke(), so that what was done before a post that comes too early to be one
-        // more is seen there.
+        // acq_rel: pairs with invoke(), so that what was done before a post that comes too early to
+        // be one more is seen there.
         if (not is_posted_.exchange(true, std::memory_order_acq_rel)) context_->multiplexer_->post(*this);
     }
     void let_go() noexcept {
@@ -42,7 +42,8 @@ struct asio_context::lists {
     // with several threads, guarded by the mutex here.
     std::mutex enlisted_mutex;
     intrusive_list<detail::asio_core_base, &detail::asio_core_base::enlisted_link> enlisted;
-    // Guarded by the context's mutex. With several threads no object has to wait for another to destroy it.
+    // Guarded by the context's mutex. With several threads no object has to wait for
+    // another to destroy it.
     intrusive_list<detail::asio_core_base, &detail::asio_core_base::unowned_link> unowned;
 };
 
@@ -116,8 +117,8 @@ inline result<int> asio_context::step(time_point until) noexcept {
     return multiplexer_->try_run_until(until, 1);
 }
 
-// With a multiplexer for one thread, only the first thread gets a turn; others wait until the context is
-// stopped.
+// With a multiplexer for one thread, only the first thread gets a turn; others wait until
+// the context is stopped.
 inline bool asio_context::becomes_runner(runner& self, time_point until) {
     std::unique_lock lock(mutex_);
     const auto has_turn = [this] {
@@ -167,8 +168,8 @@ inline void asio_context::become_stopped() noexcept {
 
 inline void asio_context::stop() noexcept {
     become_stopped();
-    // A runner that calls this leaves by itself. Others may sleep, also in the multiplexer's own run(), where
-    // they are not counted.
+    // A runner that calls this leaves by itself. Others may sleep, also in the multiplexer's own
+    // run(), where they are not counted.
     if (multiplexer_->is_for_threads() or not multiplexer_->is_owner()) waker_->post();
 }
 

@@ -84,7 +84,8 @@ template <class Executor>
     }
 }
 
-/// The context that an executor runs on. Throws: asio::system_error (EINVAL) if it is another context.
+/// The context that an executor runs on. Throws: asio::system_error (EINVAL) if
+/// it is another context.
 template <class Executor>
 [[nodiscard]] asio_context& asio_context_of(const Executor& executor) {
     if (const auto* const own = asio_own_executor(executor)) return own->query(asio::execution::context);
@@ -96,8 +97,8 @@ template <class Executor>
     return *asio::use_service<asio_home>(any).context;
 }
 
-/// One pending operation, as its object sees it. The multiplexer's thread only; with several threads, with
-/// the object's core locked.
+/// One pending operation, as its object sees it. The multiplexer's thread only; with several
+/// threads, with the object's core locked.
 class asio_pending : public posted_item {
 public:
     virtual void cancel() noexcept = 0;
@@ -199,11 +200,13 @@ private:
     void invoke() noexcept override {
         const std::shared_ptr<asio_core_base> self = std::move(kept_);
         context.end_outstanding();
-        cancel_posted_.store(false, std::memory_order_release);  // pairs with the exchange in cancel_all()
+        // Pairs with the exchange in cancel_all().
+        cancel_posted_.store(false, std::memory_order_release);
         cancel_pending();
     }
 
-    std::recursive_mutex mutex_;  // of `pending`, `is_enlisted`, and what derived classes guard with it
+    // Of `pending`, `is_enlisted`, and what derived classes guard with it.
+    std::recursive_mutex mutex_;
     std::uint64_t numbers_ = 0;
     std::atomic<bool> cancel_posted_{false};
     std::shared_ptr<asio_core_base> kept_;

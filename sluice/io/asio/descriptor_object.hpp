@@ -67,7 +67,8 @@ public:
         asio::error_code why;
         close(why);
     }
-    /// Returns the descriptor, which the caller owns. Fails with EBUSY while operations are pending.
+    /// Returns the descriptor, which the caller owns. Fails with EBUSY while
+    /// operations are pending.
     [[nodiscard]] native_handle_type release(asio::error_code& why) {
         why = is_open() ? asio::error_code() : detail::asio_errno(EBADF);
         if (not why) why = core_->detach(core_);

@@ -11,9 +11,11 @@ namespace sluice::io {
 
 /// An Asio executor on a multiplexer: execute(), and the properties of io_context's executor.
 ///
-/// A function is posted unless blocking is possible (the default) and the caller is inside a handler of the
-/// same context already: then it runs at once. With outstanding work tracked, run() waits while one exists.
-/// Allocates: one node for a posted function, by the `allocator` property, freed before the function runs.
+/// A function is posted unless blocking is possible (the default) and the caller is inside a
+/// handler of the same context already: then it runs at once. With outstanding work tracked, run()
+/// waits while one exists.
+/// Allocates: one node for a posted function, by the `allocator` property, freed
+/// before the function runs.
 /// Thread safety: any thread.
 template <class Allocator, bool Tracked>
 class asio_context::basic_executor {

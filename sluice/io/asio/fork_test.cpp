@@ -155,7 +155,8 @@ TEST_P(asio_forks, the_loop_that_forked_continues_in_the_child) {
         asio::async_read(*served, asio::buffer(line, 4), [&](asio::error_code, std::size_t) {
             asio::async_write(*served, asio::buffer(line, 4), [](asio::error_code, std::size_t) {});
         });
-        net::post(*context, [&] { asio::write(*served, asio::buffer("?", 1)); });  // while the read waits
+        // While the read waits.
+        net::post(*context, [&] { asio::write(*served, asio::buffer("?", 1)); });
     });
     context->run();
     if (::getpid() != parent) ::_exit(0);

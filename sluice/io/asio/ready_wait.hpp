@@ -28,7 +28,8 @@ template <class Base>
     return what == Base::wait_write ? asio_condition::writable : asio_condition::exceptional;
 }
 
-/// Returns whether a descriptor has out-of-band data, an error or a hang-up: what wait_error waits for.
+/// Returns whether a descriptor has out-of-band data, an error or a hang-up: what
+/// wait_error waits for.
 /// Blocks: unless `milliseconds` is 0; -1 means without a limit.
 [[nodiscard]] inline bool asio_is_exceptional(int descriptor, int milliseconds) noexcept {
     pollfd watched{.fd = descriptor, .events = POLLPRI, .revents = 0};

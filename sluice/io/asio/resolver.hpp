@@ -23,7 +23,8 @@ public:
     class lookup {
     public:
         explicit lookup(asio_name_service& by) noexcept : by_(by) {
-            by_.lookups_.fetch_add(1, std::memory_order_relaxed);  // the count orders no other access
+            // The count orders no other access.
+            by_.lookups_.fetch_add(1, std::memory_order_relaxed);
         }
         lookup(const lookup&) = delete;
         lookup& operator=(const lookup&) = delete;

@@ -107,7 +107,8 @@ public:
 
     /// In a child after a fork. Throws: asio::system_error.
     void renew_in_child() {
-        forks_.fetch_add(1, std::memory_order_relaxed);  // no other thread uses the context during a fork
+        // No other thread uses the context during a fork.
+        forks_.fetch_add(1, std::memory_order_relaxed);
         for (source& each : signals_)
             asio_throw_if(asio_outcome(each.receiver.renew_in_child()), "notify_fork");
     }
@@ -145,7 +146,8 @@ private:
             if (each.kept != nullptr or each.is_removed) continue;
             if (each.receiver.multiplexer() == nullptr and
                 not each.receiver.set_multiplexer(&context.multiplexer()).has_value()) {
-                continue;  // out of descriptors or memory: the others are received, and this by the next wait
+                // Out of descriptors or memory: the others are received, and this by the next wait.
+                continue;
             }
             each.kept = shared_from_this();
             context.enlist(*this);

@@ -41,8 +41,8 @@ template <class Endpoint>
 
 namespace asio_names {
 
-/// The common part of sockets and acceptors: the members of Asio's basic_socket, with their meaning. See
-/// descriptor_object.
+/// The common part of sockets and acceptors: the members of Asio's basic_socket, with their
+/// meaning. See descriptor_object.
 template <class Protocol, class Executor, class Handle>
 class socket_object : public descriptor_object<asio::socket_base, Executor, Handle> {
     using base = descriptor_object<asio::socket_base, Executor, Handle>;

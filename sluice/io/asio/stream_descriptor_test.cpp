@@ -68,7 +68,8 @@ TEST_P(asio_descriptors, the_end_of_a_pipe_is_an_end_and_a_pipe_without_a_reader
     ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
     ::close(ends[0]);
     writer->assign(ends[1]);
-    EXPECT_EQ(writer->write_some(asio::buffer("x", 1), seen), 0U);  // SIGPIPE does not terminate the process
+    // SIGPIPE does not terminate the process.
+    EXPECT_EQ(writer->write_some(asio::buffer("x", 1), seen), 0U);
     EXPECT_EQ(seen, asio::error::broken_pipe);
 }
 

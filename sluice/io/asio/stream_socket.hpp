@@ -30,7 +30,7 @@ public:
     basic_stream_socket& operator=(basic_stream_socket&&) noexcept = default;
     template <class Other>
         requires std::convertible_to<Other, Executor>
-    basic_stream_socket(basic_stream_socket<Protocol, Other>&& other) noexcept  // NOLINT: meant to convert
+    basic_stream_socket(basic_stream_socket<Protocol, Other>&& other) noexcept  // NOLINT: converts
         : base(std::move(other)) {}
 
     template <class Buffers, class Token = asio::default_completion_token_t<executor_type>>

@@ -67,8 +67,8 @@ private:
 
 namespace asio_names {
 
-/// Asio's basic_waitable_timer on our multiplexer, for any clock. Setting it again cancels its waits.
-/// Completion, cancellation and allocation are those of asio_stream.
+/// Asio's basic_waitable_timer on our multiplexer, for any clock. Setting it again cancels its
+/// waits. Completion, cancellation and allocation are those of asio_stream.
 template <class Clock, class Traits = asio::wait_traits<Clock>, class Executor = asio::any_io_executor>
 class basic_waitable_timer {
 public:

@@ -15,7 +15,8 @@ namespace sluice::io {
     return moved > 0 and static_cast<std::size_t>(moved) > asked_bytes ? -EIO : moved;
 }
 
-/// Returns the value that a system call returned, or -1 with EIO in errno if it is more than `asked_bytes`.
+/// Returns the value that a system call returned, or -1 with EIO in errno if it is
+/// more than `asked_bytes`.
 [[nodiscard]] inline std::ptrdiff_t checked_moved(std::ptrdiff_t returned, std::size_t asked_bytes) noexcept {
     if (checked_outcome(returned, asked_bytes) == returned) [[likely]]
         return returned;

@@ -32,8 +32,8 @@ struct datagram_request {
 /// sender's descriptor is always writable, so there is nothing to poll for.
 [[nodiscard]] bool waits_for_receiver(const native_handle& native, const datagram_request& request) noexcept;
 
-/// The same as datagram_call, but waits. Errors: ETIMEDOUT, and those of datagram_call. Blocks: until the
-/// deadline.
+/// The same as datagram_call, but waits. Errors: ETIMEDOUT, and those of datagram_call.
+/// Blocks: until the deadline.
 [[nodiscard]] result<std::size_t> datagram_blocking(const native_handle& native, direction which,
                                                     std::span<const buffer> pieces, datagram_request& request,
                                                     deadline within) noexcept;

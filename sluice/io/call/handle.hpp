@@ -31,12 +31,14 @@ enum class creation : std::uint8_t {
 
 /// The data that the kernel may keep in memory.
 enum class caching : std::uint8_t {
-    none,                ///< O_DIRECT | O_SYNC: I/O aligned to the device's blocks, durable when it returns
+    none,                ///< O_DIRECT | O_SYNC: I/O aligned to the device's blocks,
+                         ///< durable when it returns
     only_metadata,       ///< O_DIRECT: I/O aligned to the device's blocks
     reads,               ///< reads are cached; writes are durable (with metadata) when they return
     reads_and_metadata,  ///< reads are cached; written data is durable when the write returns
     all,                 ///< everything is cached; durable after a barrier
-    temporary,           ///< everything is cached, and write-back may be delayed as long as possible
+    temporary,           ///< everything is cached, and write-back may be
+                         ///< delayed as long as possible
 };
 
 /// A file descriptor and its known properties. A plain value: `handle` is its owner.
@@ -48,15 +50,16 @@ struct native_handle {
     bool append_only = false;
     bool direct = false;       // opened with O_DIRECT
     bool nonblocking = false;  // O_NONBLOCK is set on the open file description
-    bool stream = false;  // bytes without message boundaries: neighbouring requests may share a system call
+    // Bytes without message boundaries: neighbouring requests may share a system call.
+    bool stream = false;
     bool in_memory = false;  // a file whose I/O never waits for a device (tmpfs)
 
     [[nodiscard]] constexpr bool is_valid() const noexcept { return descriptor >= 0; }
 };
 
 /// Owns one open descriptor. Move-only; closes in the destructor.
-/// Thread safety: distinct handles are independent; one handle is for one thread at a time, except that const
-/// members, and blocking reads and writes at an offset, may be called from several.
+/// Thread safety: distinct handles are independent; one handle is for one thread at a time, except
+/// that const members, and blocking reads and writes at an offset, may be called from several.
 class handle {
 public:
     constexpr handle() noexcept = default;

@@ -41,13 +41,14 @@ inline constexpr int listen_backlog = 4096;
 /// Operations that complete in one pass, from which on it is cheaper to submit together the
 /// operations that their receivers start on sockets than to try each by its own system call
 /// (io_uring).
-inline constexpr int crowded_completions_min = 4;
+inline constexpr int batching_completions_min = 4;
 
 /// Addresses of one name that are kept, and so tried by connect_by_name; a name server may send any
 /// number.
 inline constexpr std::size_t addresses_per_name_max = 64;
 
-/// Different errors that are kept for operations on handles that cannot be attached to a multiplexer.
+/// Different errors that are kept for operations on handles that cannot be
+/// attached to a multiplexer.
 inline constexpr std::size_t refusals_max = 32;
 
 /// Attached handles for which memory is allocated at a time.

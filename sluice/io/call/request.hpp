@@ -37,7 +37,7 @@ public:
     constexpr const_buffer(const std::byte* data, std::size_t size) noexcept : data_(data), size_(size) {}
     constexpr const_buffer(std::span<const std::byte> bytes) noexcept  // NOLINT: meant to convert
         : const_buffer(bytes.data(), bytes.size()) {}
-    constexpr const_buffer(std::span<std::byte> bytes) noexcept  // NOLINT: what a read returns, to be written
+    constexpr const_buffer(std::span<std::byte> bytes) noexcept  // NOLINT: converts, after a read
         : const_buffer(bytes.data(), bytes.size()) {}
     constexpr const_buffer(buffer b) noexcept  // NOLINT: meant to convert
         : const_buffer(b.data(), b.size()) {}
@@ -123,7 +123,8 @@ enum class amount : bool { some, all };
 enum class barrier_kind : std::uint8_t {
     nowait_data_only,  ///< start writing data back; return without waiting
     wait_data_only,    ///< data, and the metadata that is needed to find it, is on the device
-    nowait_all,        ///< start writing back everything; Linux has no weaker form than nowait_data_only
+    nowait_all,        ///< start writing back everything; Linux has no weaker form
+                       ///< than nowait_data_only
     wait_all,          ///< data and all metadata are on the device
 };
 

@@ -14,7 +14,8 @@ sigset_t native_set(signal_set which) noexcept {
     sigset_t made;
     ::sigemptyset(&made);
     for (int number = 1; number <= signal_numbers_max; ++number)
-        if (which.contains(number)) (void)::sigaddset(&made, number);  // refuses signals of the C library
+        // Refuses signals of the C library.
+        if (which.contains(number)) (void)::sigaddset(&made, number);
     return made;
 }
 

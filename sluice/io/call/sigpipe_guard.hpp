@@ -24,11 +24,12 @@ inline thread_local constinit unsigned sigpipe_guards = 0;
 
 /// Keeps SIGPIPE from the calling thread during its lifetime.
 ///
-/// sendfile(2), splice(2) and writes to a pipe without a reader raise SIGPIPE; no flag prevents it.
-/// Our transfers between handles (splice.hpp) suppress the signal. On a thread without a guard,
-/// each call does so with two system calls. Under a guard they are not needed. So keep a guard around the
-/// loop of a thread that sends files; the worker threads of multiplexers do. A guard also covers writes to a
-/// pipe_handle: they fail with EPIPE, and without a guard they raise the signal as well.
+/// sendfile(2), splice(2) and writes to a pipe without a reader raise SIGPIPE; no flag prevents
+/// it. Our transfers between handles (splice.hpp) suppress the signal. On a thread without a
+/// guard, each call does so with two system calls. Under a guard they are not needed. So keep a
+/// guard around the loop of a thread that sends files; the worker threads of multiplexers do. A
+/// guard also covers writes to a pipe_handle: they fail with EPIPE, and without a guard they
+/// raise the signal as well.
 ///
 /// Guards may be nested. The last one that is destroyed restores the state that the first one
 /// found: a signal that was blocked or pending before stays so, and one that became pending under

@@ -50,7 +50,8 @@ public:
     /// has none, and for other families. Borrows from the address.
     [[nodiscard]] std::string_view local_name() const noexcept;
 
-    /// "127.0.0.1:445", "[::1]:445", "unix:/run/x", "unix:@abstract", "unix:" (a socket without a name), "-".
+    /// "127.0.0.1:445", "[::1]:445", "unix:/run/x", "unix:@abstract", "unix:" (a socket
+    /// without a name), "-".
     [[nodiscard]] std::string text() const;
     /// The same, into memory of the caller: for messages on paths that must not allocate.
     [[nodiscard]] std::string_view text_into(std::span<char, text_bytes_max> memory) const noexcept;

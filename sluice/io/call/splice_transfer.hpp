@@ -59,11 +59,11 @@ struct splice_transfer {
     // The request.
     native_handle from;
     native_handle to;
-    transit_pipe* through =
-        nullptr;                  // where neither end is a pipe: by reference through this, else as it goes
-    const_bytes_type header{};    // sent before the bytes from `from`
-    bytes_type scratch{};         // to copy to a file through; empty: the stack's
-    extent_type from_offset = 0;  // of files
+    transit_pipe* through = nullptr;  // where neither end is a pipe: by reference through
+                                      // this, else as it goes
+    const_bytes_type header{};        // sent before the bytes from `from`
+    bytes_type scratch{};             // to copy to a file through; empty: the stack's
+    extent_type from_offset = 0;      // of files
     extent_type to_offset = 0;
     std::uint64_t length = 0;
     bool duplicates = false;     // tee: the bytes that are read stay
@@ -75,7 +75,8 @@ struct splice_transfer {
     std::uint64_t moved = 0;
     std::uint64_t zeros = 0;
     bool is_prepared = false;
-    bool copies = false;  // the kernel cannot splice these two: through our memory, one segment at a time
+    // The kernel cannot splice these two: through our memory, one segment at a time.
+    bool copies = false;
 
     void restart() noexcept;
     [[nodiscard]] std::uint64_t payload() const noexcept {

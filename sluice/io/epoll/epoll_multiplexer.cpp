@@ -154,7 +154,8 @@ void epoll_multiplexer::set_interest(registration& target, std::uint32_t events)
         const int code = errno;
         for (auto& half : target.halves) {
             disarm(half);
-            if (half.in_flight != 0) continue;  // another thread tries the first one, and calls this again
+            // Another thread tries the first one, and calls this again.
+            if (half.in_flight != 0) continue;
             while (operation_record* const op = half.queue.pop_front()) {
                 op->error_code = code;
                 finish(*op);

@@ -22,7 +22,8 @@ namespace sluice::io {
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
-constexpr std::size_t sector_bytes = 512;  // alignment of direct I/O where the kernel does not report it
+// Alignment of direct I/O where the kernel does not report it.
+constexpr std::size_t sector_bytes = 512;
 
 struct free_memory {
     void operator()(std::byte* memory) const noexcept { std::free(memory); }
@@ -134,8 +135,8 @@ result<atomicity_row> try_size(std::vector<worker>& workers, const place& where,
     std::atomic<bool> stop = false;
     {
         std::vector<std::jthread> threads;
-        // Declared after the threads, so that it is set before they are joined, also when one cannot be
-        // started.
+        // Declared after the threads, so that it is set before they are joined, also when
+        // one cannot be started.
         const std::unique_ptr<std::atomic<bool>, void (*)(std::atomic<bool>*)> stop_at_exit(
             &stop, [](std::atomic<bool>* flag) { flag->store(true, std::memory_order_relaxed); });
         for (worker& each : workers) {

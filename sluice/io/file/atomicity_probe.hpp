@@ -59,7 +59,8 @@ struct atomicity_row {
 /// The results for one way of doing I/O, smallest writes first.
 struct atomicity_series {
     bool direct = false;
-    std::optional<error> refused;  ///< the reason why this kind is not supported here; then there are no rows
+    /// The reason why this kind is not supported here; then there are no rows.
+    std::optional<error> refused;
     std::vector<atomicity_row> rows;
 
     /// Returns the largest write such that it and all smaller ones were always read complete, each

@@ -52,23 +52,24 @@ TEST(atomicity_probe, the_largest_atomic_write_is_below_the_first_torn_or_unseen
     EXPECT_EQ(atomicity_series{}.torn_bytes_min(), 0U);
 }
 
-// A file in memory whose calls are atomic, but short: each returns the first half. So no read can be torn.
+// A file in memory whose calls are atomic, but short: each returns the first half. So
+// no read can be torn.
 class half_calls final : public atomicity_calls {
 public:
     std::ptrdiff_t read(int, std::span<std::byte> into, extent_type offset) noexcept override {
-        const std::lock_guard holding(latch_);
+        const std::lock_guard holding(mutex_);
         const std::size_t half = (into.size() + 1) / 2;
         std::memcpy(into.data(), content_.data() + offset, half);
         return static_cast<std::ptrdiff_t>(half);
     }
     std::ptrdiff_t write(int, std::span<const std::byte> from, extent_type offset) noexcept override {
-        const std::lock_guard holding(latch_);
+        const std::lock_guard holding(mutex_);
         std::memcpy(content_.data() + offset, from.data(), from.size());
         return static_cast<std::ptrdiff_t>(from.size());
     }
 
 private:
-    std::mutex latch_;
+    std::mutex mutex_;
     std::vector<std::byte> content_ = std::vector<std::byte>(1U << 17);
 };
 
@@ -92,14 +93,14 @@ TEST(atomicity_probe, does_not_combine_two_short_reads_into_a_torn_one) {
 class late_writers final : public atomicity_calls {
 public:
     std::ptrdiff_t read(int, std::span<std::byte> into, extent_type offset) noexcept override {
-        const std::lock_guard holding(latch_);
+        const std::lock_guard holding(mutex_);
         std::memcpy(into.data(), content_.data() + offset, into.size());
         count(into.size());
         ++reads_;
         return static_cast<std::ptrdiff_t>(into.size());
     }
     std::ptrdiff_t write(int, std::span<const std::byte> from, extent_type offset) noexcept override {
-        const std::lock_guard holding(latch_);
+        const std::lock_guard holding(mutex_);
         count(from.size());
         if (std::this_thread::get_id() != caller_ and reads_ < 10) {
             errno = EINTR;
@@ -116,7 +117,7 @@ private:
     }
 
     const std::thread::id caller_ = std::this_thread::get_id();
-    std::mutex latch_;
+    std::mutex mutex_;
     std::size_t bytes_ = 0;
     int reads_ = 0;
     std::vector<std::byte> content_ = std::vector<std::byte>(1U << 17);

@@ -10,7 +10,8 @@ namespace sluice::io {
 
 /// Ways to copy within and between files, strongest first.
 enum class clone_method : std::uint8_t {
-    reflink,      ///< both share the same blocks until one is written to (FICLONERANGE): no data moves
+    reflink,      ///< both share the same blocks until one is written to
+                  ///< (FICLONERANGE): no data moves
     kernel_copy,  ///< the kernel, or the server, copies (copy_file_range)
     user_copy,    ///< read into a buffer and written from it: works between any two files
 };
@@ -64,7 +65,8 @@ struct clone_options {
 
 struct clone_result {
     extent_type cloned_bytes = 0;  // bytes of the range; fewer at the source's end, or when stopped
-    extent_type data_bytes = 0;    // thereof in data, not in holes; reflink does not distinguish them
+    extent_type data_bytes = 0;    // thereof in data, not in holes; reflink does
+                                   // not distinguish them
     clone_method method = clone_method::reflink;  // the weakest that was needed
     bool stopped = false;                         // by the observer
 };

@@ -14,9 +14,11 @@ namespace sluice::io {
 /// More ways to open a file.
 enum class open_flag : std::uint8_t {
     none = 0,
-    unlink_on_first_close = 1,  ///< its present name is removed when this handle closes; see fs_location.hpp
+    unlink_on_first_close = 1,  ///< its present name is removed when this handle
+                                ///< closes; see fs_location.hpp
     no_follow = 2,              ///< ELOOP if the path itself is a symbolic link
-    no_wait = 4,  ///< EAGAIN instead of waiting until a lease (fcntl F_SETLEASE) on the file is released
+    /// EAGAIN instead of waiting until a lease (fcntl F_SETLEASE) on the file is released.
+    no_wait = 4,
 };
 [[nodiscard]] constexpr open_flag operator|(open_flag a, open_flag b) noexcept {
     return static_cast<open_flag>(static_cast<unsigned>(a) | static_cast<unsigned>(b));

@@ -95,8 +95,8 @@ TEST_P(file_handle_on, always_new_replaces_the_file_and_open_handles_keep_the_ol
     EXPECT_EQ(read_all(old), "old");
     EXPECT_TRUE(status_of(*fresh)->is_same_inode(status_at(base, "file").value()));
     EXPECT_EQ(directory.entry_count(), 1U);
-    fs::create_directories(directory.path_of("folder"));
-    EXPECT_EQ(file_handle::open(base, "folder", mode::write, creation::always_new).error(),
+    fs::create_directories(directory.path_of("directory"));
+    EXPECT_EQ(file_handle::open(base, "directory", mode::write, creation::always_new).error(),
               std::errc::is_a_directory);
     EXPECT_EQ(directory.entry_count(), 2U) << "the temporary name was left behind";
 }
@@ -129,11 +129,12 @@ TEST_P(file_handle_on, a_handle_reads_and_writes_only_if_its_mode_allows_it) {
 
 TEST_P(file_handle_on, directories_fifos_and_sockets_are_refused_without_waiting) {
     ASSERT_EQ(::mkfifo(directory.path_of("fifo").c_str(), 0600), 0);
-    fs::create_directory(directory.path_of("folder"));
+    fs::create_directory(directory.path_of("directory"));
     for (const mode wanted : {mode::read, mode::write, mode::append}) {
         EXPECT_EQ(file_handle::open(directory.anchor(), "fifo", wanted).error(),
                   std::errc::no_such_device_or_address);
-        EXPECT_EQ(file_handle::open(directory.anchor(), "folder", wanted).error(), std::errc::is_a_directory);
+        EXPECT_EQ(file_handle::open(directory.anchor(), "directory", wanted).error(),
+                  std::errc::is_a_directory);
     }
     EXPECT_EQ(status_of(file_handle::open(directory.anchor(), "fifo", mode::attr_read).value()).value().type,
               file_type::fifo);
@@ -142,7 +143,8 @@ TEST_P(file_handle_on, directories_fifos_and_sockets_are_refused_without_waiting
 TEST_P(file_handle_on, open_with_no_wait_does_not_wait_for_a_lease_of_another_process) {
     (void)create(directory.anchor(), "file", "x");
     auto holder = file_handle::open(directory.anchor(), "file").value();
-    const auto no_signal = std::signal(SIGIO, SIG_IGN);  // the signal that notifies the holder of the break
+    // The signal that notifies the holder of the break.
+    const auto no_signal = std::signal(SIGIO, SIG_IGN);
     ASSERT_EQ(::fcntl(holder.descriptor(), F_SETLEASE, F_RDLCK), 0);
     const auto open = [&] {
         return file_handle::open(directory.anchor(), "file", mode::write, creation::open_existing,

@@ -217,8 +217,8 @@ io_result<const_buffers_type> mapped_file_handle::barrier(barrier_kind kind,
                                                           io_request<const_buffers_type> range,
                                                           deadline within) noexcept {
     const barrier_range bytes = barrier_extent(range);
-    // The other kinds are calls on the descriptor anyway: msync has no form that starts write-back (MS_ASYNC
-    // does nothing on Linux) and none that takes all metadata.
+    // The other kinds are calls on the descriptor anyway: msync has no form that starts write-back
+    // (MS_ASYNC does nothing on Linux) and none that takes all metadata.
     if (kind != barrier_kind::wait_data_only or bytes.length == 0)
         return file_handle::barrier(kind, range, within);
     if (not is_valid()) return failure({EBADF, "msync", descriptor()});

@@ -10,8 +10,9 @@ namespace detail {
 struct handle_access;
 }
 
-/// A handle that asynchronous operations may refer to: the parent of io_handle, whose operations transfer
-/// bytes, of listening_socket_handle, and of user-defined handles (see user_operation.hpp).
+/// A handle that asynchronous operations may refer to: the parent of io_handle, whose operations
+/// transfer bytes, of listening_socket_handle, and of user-defined handles (see
+/// user_operation.hpp).
 class multiplexable_handle : public handle {
 public:
     constexpr multiplexable_handle() noexcept = default;

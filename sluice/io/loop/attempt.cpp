@@ -55,7 +55,7 @@ bool attempt_transfer(operation_record& op, direction which) noexcept {
             if (errno == EINTR) continue;
             if (would_block(errno)) return false;
             if (errno == EOPNOTSUPP and is_file) {
-                op.target->side(which).give_up_speculation();
+                op.target->side(which).stop_speculation();
                 return false;
             }
             return fail(op, errno);

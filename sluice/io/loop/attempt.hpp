@@ -12,9 +12,10 @@ namespace sluice::io {
 /// Allocates, blocks: no. Complexity: one system call for the common single segment.
 [[nodiscard]] bool attempt(detail::operation_record& op) noexcept;
 
-/// Serves the waiting operations of one half of a stream in order until it would block, the queue is empty or
-/// `calls_max` calls have been made. Neighbouring reads (or writes) share a vectored call. Finished
-/// operations are moved to `ready`. Returns whether the half would block (false: more may be possible).
+/// Serves the waiting operations of one half of a stream in order until it would block, the queue
+/// is empty or `calls_max` calls have been made. Neighbouring reads (or writes) share a vectored
+/// call. Finished operations are moved to `ready`. Returns whether the half would block (false:
+/// more may be possible).
 bool serve(registration::half& half, operation_queue& ready, int calls_max) noexcept;
 
 /// The effect of one call on an operation.
@@ -33,8 +34,8 @@ void finish_front(registration::half& half, operation_queue& ready) noexcept;
 /// which decides the length of a step. With `wait::yes` a call on a file may wait. Internal to io.
 [[nodiscard]] progress advance(detail::operation_record& op, std::size_t bytes_max, wait waits) noexcept;
 
-/// The same for the operations at the front of a queue that may share a call; the finished ones are moved to
-/// `ready`.
+/// The same for the operations at the front of a queue that may share a call; the finished ones
+/// are moved to `ready`.
 [[nodiscard]] progress advance_together(registration::half& half, operation_queue& ready,
                                         std::size_t bytes_max) noexcept;
 

@@ -66,7 +66,7 @@ inline bool io_multiplexer::start_or_finish(detail::operation_record& op) noexce
 
 inline void io_multiplexer::note_completions(unsigned count) noexcept {
     if (direct_left_ > 0 and not signalling_)
-        is_crowded_ = batches_crowds_ and count >= static_cast<unsigned>(limits::crowded_completions_min);
+        is_batching_ = batches_starts_ and count >= static_cast<unsigned>(limits::batching_completions_min);
 }
 
 inline void io_multiplexer::hold(registration& attached) noexcept {
@@ -140,7 +140,8 @@ inline void io_multiplexer::woke_up() noexcept {
     if (sharing_ != nullptr) [[unlikely]]
         awake();
     begin_turn();
-    sleeping_.store(false, std::memory_order_relaxed);  // a late wake-up only ends the next sleep early
+    // A late wake-up only ends the next sleep early.
+    sleeping_.store(false, std::memory_order_relaxed);
 }
 
 template <class Serve>

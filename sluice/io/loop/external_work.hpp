@@ -16,19 +16,21 @@ namespace sluice::io {
 /// afterwards.
 ///
 /// Invariants:
-///   1. begin() is called once per start(). If it returns std::nullopt, complete() is called exactly once,
-///      after begin() was called; unless abandon() returns true.
+///   1. begin() is called once per start(). If it returns std::nullopt, complete() is called
+///      exactly once, after begin() was called; unless abandon() returns true.
 ///   2. end() is called only between the two, as far as the multiplexer knows: complete() may have
 ///      been called on another thread.
-/// Thread safety: begin() and end() are called by a thread that runs, starts or cancels on the multiplexer,
-/// one at a time; complete() may be called on any thread, also from within the other two. Allocates: nothing.
+/// Thread safety: begin() and end() are called by a thread that runs, starts or cancels on the
+/// multiplexer, one at a time; complete() may be called on any thread, also from within the other
+/// two. Allocates: nothing.
 class external_work {
 public:
     external_work(const external_work&) = delete;
     external_work& operator=(const external_work&) = delete;
 
-    /// Begins. Returns the outcome, an errno value or 0, if it is known at once, and std::nullopt if
-    /// complete() follows. Unless it `may_wait`, returns ETIMEDOUT instead of std::nullopt. Blocks: no.
+    /// Begins. Returns the outcome, an errno value or 0, if it is known at once, and
+    /// std::nullopt if complete() follows. Unless it `may_wait`, returns ETIMEDOUT instead of
+    /// std::nullopt. Blocks: no.
     [[nodiscard]] virtual std::optional<int> begin(bool may_wait) noexcept = 0;
 
     /// Requests, once, an early end: complete(ECANCELED) follows, now or soon, unless it was
@@ -40,8 +42,9 @@ public:
     /// Checks for completion, where a check is needed. Blocks: no.
     virtual void poll() noexcept {}
 
-    /// Ends it at once, because its owner is destroyed. Returns whether it is over; complete() is not called
-    /// then. By default it returns false, and the multiplexer waits for the completion that end() causes.
+    /// Ends it at once, because its owner is destroyed. Returns whether it is over; complete()
+    /// is not called then. By default it returns false, and the multiplexer waits for the
+    /// completion that end() causes.
     /// Blocks: until it is over.
     [[nodiscard]] virtual bool abandon() noexcept { return false; }
 

@@ -2,12 +2,15 @@
 
 namespace sluice::io {
 
-/// A failure that no function can return, because there is no awaiter or the caller is a destructor.
+/// A failure that no function can return, because there is no awaiter or the
+/// caller is a destructor.
 enum class unreturned_failure : unsigned char {
     exception_left_task,      ///< a task without an awaiter: a child of a task_group
-    waiting_frame_destroyed,  ///< a coroutine's frame, while the kernel may still write into its buffers
+    waiting_frame_destroyed,  ///< a coroutine's frame, while the kernel may still
+                              ///< write into its buffers
     pending_state_destroyed,  ///< a connected state, likewise
-    loop_cannot_run,          ///< the kernel refuses a system call of an event loop, as in sync_wait
+    loop_cannot_run,          ///< the kernel refuses a system call of an event
+                              ///< loop, as in sync_wait
 };
 
 /// Handles such a failure; `what` has details. May be called on any thread, on several at once. If

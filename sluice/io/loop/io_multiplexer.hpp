@@ -32,35 +32,37 @@ struct engine;
 
 /// Multiplexes the I/O of many handles on one thread, or on several (WG21 P2052R0).
 ///
-/// Receivers are signalled only inside start(), poll(), complete_io…, timeout_io… and run…, on the thread
-/// that calls them, and so do operations advance; only over epoll do threads of the multiplexer
-/// carry out file operations (see worker_pool). Between handles, and
-/// between requests on one file, there is no order. Requests in one direction of one stream are served in
-/// the order they were started.
+/// Receivers are signalled only inside start(), poll(), complete_io…, timeout_io… and run…, on
+/// the thread that calls them, and so do operations advance; only over epoll do threads of the
+/// multiplexer carry out file operations (see worker_pool). Between handles, and between requests
+/// on one file, there is no order. Requests in one direction of one stream are served in the
+/// order they were started.
 ///
-/// Functions that count return the number of completed (or invoked) items, if positive; `nothing_ready`,
-/// a negative number, if some are pending and none was ready; 0 if nothing is pending. A negative maximum
-/// (`unlimited`) means all items of one pass, see limits::completions_per_pass_max. An error of
-/// the kernel (of epoll_pwait2 or io_uring_enter) is returned if nothing was completed before it; otherwise
-/// by the next call, if it persists. The operations stay pending.
+/// Functions that count return the number of completed (or invoked) items, if positive;
+/// `nothing_ready`, a negative number, if some are pending and none was ready; 0 if nothing is
+/// pending. A negative maximum (`unlimited`) means all items of one pass, see
+/// limits::completions_per_pass_max. An error of the kernel (of epoll_pwait2 or io_uring_enter) is
+/// returned if nothing was completed before it; otherwise by the next call, if it persists. The
+/// operations stay pending.
 ///
-/// Only run…, and try_run… with a time, wait. complete_io…, timeout_io… and invoke_posted_items… never do:
-/// a time limits their execution time (P2052R0 4.3.1, 4.3.2).
+/// Only run…, and try_run… with a time, wait. complete_io…, timeout_io… and invoke_posted_items…
+/// never do: a time limits their execution time (P2052R0 4.3.1, 4.3.2).
 ///
-/// Thread safety: a multiplexer for a single thread belongs to the thread that first starts or completes
-/// an operation on it, or runs it; ENSURE checks. Only post(), the states of atomic_ senders, and
-/// external_work::complete() may be used from any thread. A multiplexer for several threads
-/// (best_available(n)) may be used from any thread, and run by several at once: see is_for_threads().
+/// Thread safety: a multiplexer for a single thread belongs to the thread that first starts or
+/// completes an operation on it, or runs it; ENSURE checks. Only post(), the states of atomic_
+/// senders, and external_work::complete() may be used from any thread. A multiplexer for
+/// several threads (best_available(n)) may be used from any thread, and run by several at once:
+/// see is_for_threads().
 /// Allocates: attaching a handle, amortised; and post() of a callable. Nothing else allocates.
 ///
 /// Invariants:
-///   0. Only a thread that is inside accesses members that are not atomic: the owner or, for several
-///      threads, the thread that holds the lock. See io_multiplexer_threads.cpp.
+///   0. Only a thread that is inside accesses members that are not atomic: the owner or, for
+///      several threads, the thread that holds the lock. See io_multiplexer_threads.cpp.
 ///   1. `pending_` counts the operations between start() and the done signal.
-///   2. An operation is in exactly one place: its registration's queue, the back end's, with another thread
-///      or in `completed_elsewhere_`, or in `ready_`.
-///   3. `signalling_` is true exactly while a receiver runs. Operations that finish during that time go to
-///      `ready_`, so receivers never nest and the stack does not grow.
+///   2. An operation is in exactly one place: its registration's queue, the back end's, with
+///      another thread or in `completed_elsewhere_`, or in `ready_`.
+///   3. `signalling_` is true exactly while a receiver runs. Operations that finish during that
+///      time go to `ready_`, so receivers never nest and the stack does not grow.
 class io_multiplexer {
 public:
     using clock = std::chrono::steady_clock;
@@ -78,18 +80,17 @@ public:
     /// Returns "io_uring", "epoll" or "simulated".
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
 
-    /// Completes up to `max` operations that are ready. Ignores deadlines. Errors: those of the kernel.
-    /// Blocks: no.
+    /// Completes up to `max` operations that are ready. Ignores deadlines.
+    /// Errors: those of the kernel. Blocks: no.
     result<int> complete_io(int max = unlimited) noexcept;
 
-    /// As complete_io, repeated until `max` are completed, no more is ready or the time is up. Makes at
-    /// least one pass.
+    /// As complete_io, at least once, until `max` are completed, none is ready or the time is up.
     result<int> complete_io_within(duration within, int max = unlimited) noexcept;
     result<int> complete_io_until(time_point until, int max = unlimited) noexcept;
 
-    /// Ends up to `max` operations whose deadline has passed: cancels them and completes those that could
-    /// be cancelled at once, with ETIMEDOUT. Complexity: O(log n) amortised for each that has passed.
-    /// Errors: none. Blocks: no.
+    /// Ends up to `max` operations whose deadline has passed: cancels them and completes those
+    /// that could be cancelled at once, with ETIMEDOUT. Complexity: O(log n) amortised for each
+    /// that has passed. Errors: none. Blocks: no.
     result<int> timeout_io(int max = unlimited) noexcept;
 
     /// As timeout_io, repeated until `max` are ended, no deadline has passed or the time is up.
@@ -99,8 +100,8 @@ public:
     /// Invokes `item` on this multiplexer's thread. Any thread. Allocates: nothing. Blocks: no.
     void post(posted_item& item) noexcept;
 
-    /// Invokes `invocable()` once, on this multiplexer's thread. Any thread. Errors: ENOMEM. Allocates: one
-    /// node for the callable, freed after it has run. Blocks: no.
+    /// Invokes `invocable()` once, on this multiplexer's thread. Any thread. Errors: ENOMEM.
+    /// Allocates: one node for the callable, freed after it has run. Blocks: no.
     template <std::invocable Invocable>
     [[nodiscard]] result<void> post(Invocable&& invocable) noexcept {
         using item = detail::posted_callable<std::decay_t<Invocable>>;
@@ -116,22 +117,23 @@ public:
     result<int> invoke_posted_items_within(duration within, int max = unlimited) noexcept;
     result<int> invoke_posted_items_until(time_point until, int max = unlimited) noexcept;
 
-    /// Does all available work (posted items, deadlines, completions); waits until there is some. Returns
-    /// how much; 0 when nothing is pending and no `work_guard` exists, so that `while (m.run().value_or(0)
-    /// > 0) {}` runs all. Errors: those of the kernel; the operations stay pending. Blocks: until something
-    /// happened; try_run never; try_run_for and try_run_until at most until the time.
+    /// Does all available work (posted items, deadlines, completions); waits until there is some.
+    /// Returns how much; 0 when nothing is pending and no `work_guard` exists, so that `while
+    /// (m.run().value_or(0) > 0) {}` runs all. Errors: those of the kernel; the operations stay
+    /// pending. Blocks: until something happened; try_run never; try_run_for and try_run_until at
+    /// most until the time.
     result<int> run(int max = unlimited) noexcept;
     result<int> try_run(int max = unlimited) noexcept;
     result<int> try_run_for(duration within, int max = unlimited) noexcept;
     result<int> try_run_until(time_point until, int max = unlimited) noexcept;
 
-    /// While one exists, run() waits for posted items although no I/O is pending. Items that its thread has
-    /// posted are invoked before run() returns zero. May be created, and destroyed, on any thread.
+    /// While one exists, run() waits for posted items although no I/O is pending. Items that
+    /// its thread has posted are invoked before run() returns zero. May be created, and
+    /// destroyed, on any thread.
     class work_guard {
     public:
         explicit work_guard(io_multiplexer& multiplexer) noexcept : multiplexer_(&multiplexer) {
-            multiplexer.guards_.fetch_add(1,
-                                          std::memory_order_relaxed);  // a hint to the loop, orders nothing
+            multiplexer.guards_.fetch_add(1, std::memory_order_relaxed);  // a hint, orders nothing
         }
         work_guard(work_guard&& other) noexcept : multiplexer_(std::exchange(other.multiplexer_, nullptr)) {}
         work_guard& operator=(work_guard&&) = delete;
@@ -141,38 +143,41 @@ public:
         io_multiplexer* multiplexer_;
     };
 
-    /// How operations begin if they have no setting of their own. `automatic`: a non-blocking call first,
-    /// unless recent calls have found the handle not ready; on io_uring, operations on sockets that are
-    /// started while many others complete are batched.
+    /// How operations begin if they have no setting of their own. `automatic`: a non-blocking call
+    /// first, unless recent calls have found the handle not ready; on io_uring, operations on
+    /// sockets that are started while many others complete are batched.
     void set_initiation(initiation how) noexcept { initiation_ = how; }
 
-    /// Allocates memory for I/O that is registered with the kernel, where the back end supports that
-    /// (io_uring). It must be freed before the multiplexer. By the owning thread, or before there is one.
-    /// Errors: ENOMEM, EINVAL for no bytes. Allocates: the memory, by mmap; pinned, within RLIMIT_MEMLOCK.
+    /// Allocates memory for I/O that is registered with the kernel, where the back end supports
+    /// that (io_uring). It must be freed before the multiplexer. By the owning thread, or before
+    /// there is one. Errors: ENOMEM, EINVAL for no bytes. Allocates: the memory, by mmap; pinned,
+    /// within RLIMIT_MEMLOCK.
     [[nodiscard]] result<registered_buffer> allocate_registered_buffer(std::size_t bytes) noexcept;
 
-    /// Returns a number for a watchdog: odd during a turn of try_run… and run, even while the loop sleeps
-    /// or is outside of them, and a different one for each turn. An odd number that does not change belongs
-    /// to a turn that does not end. Any thread.
+    /// Returns a number for a watchdog: odd during a turn of try_run… and run, even while the loop
+    /// sleeps or is outside of them, and a different one for each turn. An odd number that does not
+    /// change belongs to a turn that does not end. Any thread.
     [[nodiscard]] std::uint64_t turn() const noexcept { return turn_.load(std::memory_order_relaxed); }
 
     /// The steps of notify_fork().
     enum class fork_step : std::uint8_t { prepare, parent, child };
-    /// Keeps this usable around fork(2): `prepare` before it, then `parent` or `child` in each process.
-    /// After `prepare` no request is with the kernel. The child gets its own ring or epoll instance,
-    /// because the parent's cannot be shared. Pending operations continue in both processes: both wait for
-    /// the same connections and bytes. Timers and posted items also continue in both. An external_work,
-    /// such as a name lookup or a wait for a lock, has its threads in the parent only: complete or cancel
-    /// it before the fork, because in the child it may never complete.
+    /// Keeps this usable around fork(2): `prepare` before it, then `parent` or `child` in each
+    /// process. After `prepare` no request is with the kernel. The child gets its own ring or
+    /// epoll instance, because the parent's cannot be shared. Pending operations continue in
+    /// both processes: both wait for the same connections and bytes. Timers and posted items
+    /// also continue in both. An external_work, such as a name lookup or a wait for a lock, has
+    /// its threads in the parent only: complete or cancel it before the fork, because in the
+    /// child it may never complete.
     ///
-    /// Must be called while no other thread uses this, by its owner if it is for one thread and has one;
-    /// also from a receiver or posted item. Other threads may use other multiplexers during the call, which
-    /// the child must not touch; the library's process-wide locks are free in the child. Errors of
-    /// `prepare`, which change nothing: EBUSY while operations on files or waits for a word are pending,
-    /// while registered buffers exist, on a ring while a receive_pool or an accept_stream exists, and while
-    /// a peer has not acknowledged zero-copy sends; ENOMEM. Of `child`: those of creating a multiplexer;
-    /// then this can only be destroyed. Allocates: `child`. Blocks: `prepare`, until the kernel has
-    /// returned its requests: at most about limits::fork_rounds_max milliseconds.
+    /// Must be called while no other thread uses this, by its owner if it is for one thread and has
+    /// one; also from a receiver or posted item. Other threads may use other multiplexers during
+    /// the call, which the child must not touch; the library's process-wide locks are free in the
+    /// child. Errors of `prepare`, which change nothing: EBUSY while operations on files or waits
+    /// for a word are pending, while registered buffers exist, on a ring while a receive_pool or an
+    /// accept_stream exists, and while a peer has not acknowledged zero-copy sends; ENOMEM. Of
+    /// `child`: those of creating a multiplexer; then this can only be destroyed. Allocates:
+    /// `child`. Blocks: `prepare`, until the kernel has returned its requests: at most about
+    /// limits::fork_rounds_max milliseconds.
     [[nodiscard]] result<void> notify_fork(fork_step step) noexcept;
 
     /// Returns the number of operations started and not yet done.
@@ -181,14 +186,15 @@ public:
     }
 
     /// Returns whether several threads may use it. Then:
-    ///   1. Any thread may start, poll and cancel operations, attach and detach handles, and call any other
-    ///      member. Any number may be in run… at once.
-    ///   2. A receiver runs, without a lock, on any thread that finds its operation complete. Two receivers
-    ///      may run at the same time, those of one operation never. A `strand` serialises them.
-    ///   3. started() and completed() of a state are for its receivers; other threads call poll(), or use
-    ///      an atomic_ sender. The caller of a member of a state keeps it alive during the call. A false
-    ///      started() allows nothing: the done signal may be about to be given. Only the signal itself, or
-    ///      abandon(), allows another thread to destroy the state.
+    ///   1. Any thread may start, poll and cancel operations, attach and detach handles, and call
+    ///      any other member. Any number may be in run… at once.
+    ///   2. A receiver runs, without a lock, on any thread that finds its operation
+    ///      complete. Two receivers may run at the same time, those of one operation never.
+    ///      A `strand` serialises them.
+    ///   3. started() and completed() of a state are for its receivers; other threads call poll(),
+    ///      or use an atomic_ sender. The caller of a member of a state keeps it alive during the
+    ///      call. A false started() allows nothing: the done signal may be about to be given. Only
+    ///      the signal itself, or abandon(), allows another thread to destroy the state.
     ///   4. run() returns 0 only when no thread's receiver is running either.
     [[nodiscard]] bool is_for_threads() const noexcept { return sharing_ != nullptr; }
 
@@ -199,31 +205,31 @@ public:
     }
 
     /// Zero-copy sends (uring_options), and how many of them were copied after all. Any thread.
-    struct uncopied_sends {
+    struct zero_copy_counts {
         std::uint64_t sends = 0;
         std::uint64_t copied = 0;
     };
-    [[nodiscard]] virtual uncopied_sends zero_copy_sends() const noexcept { return {}; }
+    [[nodiscard]] virtual zero_copy_counts zero_copy_sends() const noexcept { return {}; }
 
     /// Returns whether the calling thread owns this or, of several, runs it. Any thread.
     [[nodiscard]] bool is_owner() const noexcept {
         return is_inside() or (sharing_ != nullptr and running_ == this);
     }
 
-    /// Returns the multiplexer that runs on this thread, in run…, try_run… or sync_wait(); null for none.
+    /// Returns the multiplexer that runs on this thread (run…, try_run…, sync_wait()), or null.
     [[nodiscard]] static io_multiplexer* running_here() noexcept { return running_; }
 
 protected:
-    // --- for handles, senders and awaitables, through engine.hpp, which defines the inline
-    // functions
+    // --- for handles, senders and awaitables, through engine.hpp (it defines inline functions)
 
     friend struct detail::engine;
 
     [[nodiscard]] result<registration*> attach(const native_handle& native) noexcept;
     [[nodiscard]] result<void> detach(registration& attached) noexcept;
 
-    /// Begins an operation. Returns whether the outcome is known and no receiver is running, so that the
-    /// caller may give the signals itself, by signal_both(); otherwise they follow from the loop.
+    /// Begins an operation. Returns whether the outcome is known and no receiver is running,
+    /// so that the caller may give the signals itself, by signal_both(); otherwise they
+    /// follow from the loop.
     [[nodiscard]] inline bool start(detail::operation_record& op,
                                     initiation how = initiation::automatic) noexcept;
 
@@ -234,33 +240,33 @@ protected:
     template <class Value, class Done>
     void signal_both(detail::operation_record& op, Value&& value, Done&& done) noexcept;
 
-    /// Implements operation::signal_both while the multiplexer is signalling: sends both signals of a
-    /// finished operation, and handles what comes between them.
+    /// Implements operation::signal_both while the multiplexer is signalling: sends both signals of
+    /// a finished operation, and handles what comes between them.
     template <class Value, class Done>
     void give_both(detail::operation_record& op, Value&& value, Done&& done) noexcept;
 
-    /// Begins an operation for a caller that wants no signals if it completes at once. It then returns
-    /// true, and the outcome is in `op`, which is idle again. Otherwise as start(), but for several threads
-    /// only `begun`: publish() follows, once the coroutine is suspended and so may be resumed.
+    /// Begins an operation for a caller that wants no signals if it completes at once. It then
+    /// returns true, and the outcome is in `op`, which is idle again. Otherwise as start(),
+    /// but for several threads only `begun`: publish() follows, once the coroutine is
+    /// suspended and so may be resumed.
     [[nodiscard]] inline bool start_or_finish(detail::operation_record& op) noexcept;
 
-    /// Begins an operation that start_or_finish() has left `begun`. `op` may be gone when this returns.
+    /// Begins what start_or_finish() has left `begun`. `op` may be gone when this returns.
     void publish(detail::operation_record& op, initiation how) noexcept;
 
-    /// Completes a started operation if it is ready, and signals only it. Returns whether its value has
-    /// been signalled, now or before; `op` may be gone then, or started again. Complexity: constant, plus
-    /// the completions since the last call.
+    /// Completes a started operation if it is ready, and signals only it. Returns whether its value
+    /// has been signalled, now or before; `op` may be gone then, or started again. Complexity:
+    /// constant, plus the completions since the last call.
     [[nodiscard]] bool poll(detail::operation_record& op) noexcept;
 
-    /// Ends a started operation early; it completes with `code` (ECANCELED, ETIMEDOUT) unless it was
-    /// faster.
+    /// Ends an operation early: with `code` (ECANCELED, ETIMEDOUT), unless it was faster.
     void cancel(detail::operation_record& op, int code) noexcept;
 
     /// Completes an operation of kind `external` that has its outcome. Any thread.
     void complete_elsewhere(detail::operation_record& op) noexcept;
 
-    /// As post(), but once `item` is invoked, the multiplexer may be destroyed although this has not
-    /// returned yet: its destruction waits for that. Any thread.
+    /// As post(), but once `item` is invoked, the multiplexer may be destroyed although this has
+    /// not returned yet: its destruction waits for that. Any thread.
     void post_last(posted_item& item) noexcept;
 
     /// Marks a multiplexer as running on this thread while this exists.
@@ -275,19 +281,20 @@ protected:
         io_multiplexer* before_;
     };
 
-    /// Ends a started operation without signals, before its destruction. Signals no other receiver. Returns
-    /// whether that has kept its value from being signalled. Blocks: until the kernel has released its
-    /// buffers, and a signal of it that another thread gives has returned.
+    /// Ends a started operation without signals, before its destruction. Signals no other receiver.
+    /// Returns whether that has kept its value from being signalled. Blocks: until the kernel has
+    /// released its buffers, and a signal of it that another thread gives has returned.
     bool abandon(detail::operation_record& op) noexcept;
 
     void forget_registered_buffer(unsigned index) noexcept;
 
-    /// Counts one more operation on a handle until release(), for objects that stay between operations.
+    /// Counts another operation on a handle until release(): for objects that stay between them.
     inline void hold(registration& attached) noexcept;
     inline void release(registration& attached) noexcept;
 
-    /// Provides the kernel with buffers to receive into, `bytes_each` long, if the back end supports it;
-    /// returns their name. They stay until forgotten, when no `receive` may be pending. Allocates: yes.
+    /// Provides the kernel with buffers to receive into, `bytes_each` long, if the back end
+    /// supports it; returns their name. They stay until forgotten, when no `receive` may be
+    /// pending. Allocates: yes.
     [[nodiscard]] virtual std::optional<unsigned> provide_receive_buffers(std::span<std::byte>,
                                                                           std::size_t) noexcept {
         return std::nullopt;
@@ -296,18 +303,19 @@ protected:
     virtual void return_receive_buffer(unsigned, std::uint32_t) noexcept {}
     virtual void forget_receive_buffers(unsigned) noexcept {}
 
-    /// Starts accepting connections in the back end, for `accept_ahead` operations on this listener, until
-    /// end_accepting(). `into` must live until then. Returns false if the back end does not support it, or
-    /// already accepts for another stream. Each connection must then be accepted individually.
+    /// Starts accepting connections in the back end, for `accept_ahead` operations on this
+    /// listener, until end_accepting(). `into` must live until then. Returns false if the back end
+    /// does not support it, or already accepts for another stream. Each connection must then be
+    /// accepted individually.
     [[nodiscard]] virtual bool begin_accepting(registration&, accept_request&) noexcept { return false; }
-    /// Ends it, after an `accept_ahead` has ended with an error and the back end has no connections left.
+    /// Ends it, after an `accept_ahead` has failed and the back end has no connections left.
     virtual void end_accepting(registration&) noexcept {}
 
     /// Serves a waiting operation of a stream next.
     void prioritise(detail::operation_record& op) noexcept;
 
-    /// Gives a thread access to the engine's state while this exists: takes the lock, if there is one and
-    /// this thread does not hold it. For one thread it does nothing.
+    /// Gives a thread access to the engine's state while this exists: takes the lock, if there is
+    /// one and this thread does not hold it. For one thread it does nothing.
     class [[nodiscard]] entry {
     public:
         explicit entry(const io_multiplexer& into) noexcept
@@ -336,30 +344,30 @@ protected:
     /// Returns the target of those.
     [[nodiscard]] registration& words() noexcept { return words_; }
 
-    /// Returns whether the loop sleeps until another thread posts something. A simulation does not, and
-    /// passes simulated time instead: start() does there what other threads would do.
+    /// Returns whether the loop sleeps until another thread posts something. A simulation does not,
+    /// and passes simulated time instead: start() does there what other threads would do.
     [[nodiscard]] virtual bool waits_for_threads() const noexcept { return true; }
 
     io_multiplexer() noexcept;
 
-    // The interface that a back end implements. It passes finished operations to `ready_` through finish().
+    // The interface of a back end, which passes finished operations to `ready_` by finish().
 
     /// Prepares for this handle, or forgets it.
     virtual result<void> backend_attach(registration& attached) noexcept = 0;
     virtual void backend_detach(registration& attached) noexcept = 0;
     /// Takes an operation on a file, or a barrier, that did not complete at once.
     virtual void backend_submit(detail::operation_record& op) noexcept = 0;
-    /// While another thread sleeps in backend_complete: submits the queued operations without waiting.
+    /// Submits the queued operations without waiting; another thread sleeps in backend_complete.
     virtual void backend_flush() noexcept {}
-    /// Requests an early end of an operation in flight, or takes a submitted one back and finishes it.
+    /// Requests an early end of an operation in flight, or withdraws and finishes a submitted one.
     virtual void backend_cancel(detail::operation_record& op) noexcept = 0;
-    /// Submits the queued operations to the kernel and finishes the complete ones. If none is complete,
-    /// waits until one is, or until a wake-up. `until` in the past: do not wait. Errors: those of the
-    /// kernel, after all complete operations have been finished.
+    /// Submits the queued operations to the kernel and finishes the complete ones. If none is
+    /// complete, waits until one is, or until a wake-up. `until` in the past: do not wait. Errors:
+    /// those of the kernel, after all complete operations have been finished.
     virtual result<void> backend_complete(time_point until) noexcept = 0;
     /// Ends a wait of backend_complete, now or the next one. Any thread.
     virtual void backend_wake() noexcept = 0;
-    /// Before a fork: takes back all requests from the kernel, so that they are submitted again afterwards.
+    /// Before a fork: takes back all requests from the kernel, which are submitted again later.
     /// No file operation is pending. Errors: those of notify_fork(); then nothing has changed.
     [[nodiscard]] virtual result<void> backend_recall() noexcept { return {}; }
     /// In the child: replaces the parent's kernel objects. Errors: as in creating a multiplexer.
@@ -379,26 +387,25 @@ protected:
         return std::nullopt;
     }
     virtual void backend_unregister(unsigned) noexcept {}
-    /// Returns whether start() may try the operation itself. Called only for a back end that has called
-    /// ask_before_speculating(), because a mispredicted indirect call would show in the cost of a ready
-    /// read.
+    /// Returns whether start() may try the operation itself. Called only for a back end that has
+    /// called ask_before_speculating(), because a mispredicted indirect call would show in the
+    /// cost of a ready read.
     [[nodiscard]] virtual bool may_speculate(const detail::operation_record&) const noexcept { return true; }
     void ask_before_speculating() noexcept { asks_before_speculating_ = true; }
 
-    /// Queues the signals for the outcome in `op`. With `op.notification_pending`, only the first of them.
+    /// Queues the signals for the outcome in `op`; only the first with `op.notification_pending`.
     inline void finish(detail::operation_record& op) noexcept;
     /// As finish(), but gives the signals at once if they would be next anyway, because with many
-    /// operations in flight the queue costs time. From within backend_complete only, with no work half done
-    /// there: `op` may be gone afterwards, and its receivers may have done anything.
+    /// operations in flight the queue costs time. From within backend_complete only, with no work
+    /// half done there: `op` may be gone afterwards, and its receivers may have done anything.
     inline void finish_directly(detail::operation_record& op) noexcept;
-    /// Must be called before finish_directly: the number of operations that the kernel completed together.
+    /// Comes before finish_directly: the number of operations that the kernel completed together.
     inline void note_completions(unsigned count) noexcept;
-    /// The kernel no longer reads the buffers of an operation with `notification_pending`: queues the
-    /// second signal.
+    /// Queues the second signal, once the kernel has released the buffers of the operation.
     void finish_notification(detail::operation_record& op) noexcept;
-    /// Removes an operation that the kernel does not know of from its queue and finishes it with `code`. If
-    /// it is a write of which a part has been sent, the operations after it end with ECANCELED: they must
-    /// not be sent after the gap.
+    /// Removes an operation that the kernel does not know of from its queue and finishes it with
+    /// `code`. If it is a write of which a part has been sent, the operations after it end with
+    /// ECANCELED: they must not be sent after the gap.
     void withdraw(detail::operation_record& op, int code) noexcept;
     void mark_dirty(registration::half& half) noexcept;
     /// Passes every dirty half with waiting operations to `serve(half)`.
@@ -407,42 +414,40 @@ protected:
     /// Serves one half that has become ready. Returns whether operations still wait.
     bool serve_half(registration::half& half) noexcept;
 
-    // Written by the owner alone, and read by a watchdog without ordering: relaxed, and no
-    // read-modify-write.
+    // Written by the owner alone, read by a watchdog without ordering: relaxed, no exchange.
     void begin_turn() noexcept { turn_.store((turn() + 1) | 1U, std::memory_order_relaxed); }
     void end_turn() noexcept { turn_.store((turn() | 1U) + 1, std::memory_order_relaxed); }
 
     /// A back end calls these around its sleep. False: do not sleep, an item was posted.
     [[nodiscard]] inline bool prepare_to_sleep() noexcept;
-    /// Returns whether a thread is between the two calls. Another thread then leaves wake-ups to it.
+    /// Returns whether a thread is between the two calls, so that others leave wake-ups to it.
     [[nodiscard]] bool another_sleeps() const noexcept;
     inline void woke_up() noexcept;
     /// For a back end whose own threads have pushed operations for the loop. Any thread.
     void wake_if_sleeping() noexcept;
-    /// Returns whether the back end's own threads have pushed operations; called before every sleep.
+    /// Returns whether the back end's own threads have pushed operations. Called before each sleep.
     [[nodiscard]] virtual bool backend_has_news() const noexcept { return false; }
-    /// Tries an operation that must not wait, and that start() has not tried or has tried without success.
-    /// By default by a call that does not wait.
+    /// Tries an operation that must not wait, and that start() has not tried or has tried without
+    /// success. By default by a call that does not wait.
     [[nodiscard]] virtual bool backend_attempt(detail::operation_record& op) noexcept;
-    /// Returns whether the last backend_complete found that no operation can ever complete without an
-    /// action from outside. Only a simulation can know.
+    /// Returns whether the last backend_complete found that no operation can ever complete without
+    /// an action from outside. Only a simulation can know.
     [[nodiscard]] virtual bool backend_is_stalled() const noexcept { return false; }
 
-    /// Waits for other threads to leave complete_elsewhere() and post_last(). The destructor of a back end
-    /// must call it first, while backend_wake() still works. Blocks: for some instructions of those
-    /// threads.
+    /// Waits for other threads to leave complete_elsewhere() and post_last(). The destructor of a
+    /// back end calls it first, while backend_wake() works. Blocks: for a few instructions.
     void let_finish() noexcept;
 
-    /// Makes every operation on this end with the error of its target inside start(). Nothing is ever
-    /// pending on it, and it must not be destroyed. Any thread may then use it.
+    /// Makes every operation on this end with the error of its target inside start(). Nothing is
+    /// ever pending on it, and it must not be destroyed. Any thread may then use it.
     void refuse_all() noexcept;
 
-    /// For a back end that submits many operations in one system call. Operations on sockets that receivers
-    /// start are queued, not tried, while many operations complete in one pass (see limits.hpp).
-    void batch_crowds() noexcept { batches_crowds_ = true; }
+    /// For a back end that submits many operations in one system call. While many operations
+    /// complete in one pass (limits.hpp), those on sockets that receivers start are only queued.
+    void batch_starts() noexcept { batches_starts_ = true; }
 
-    /// Enables several threads; called first by a back end that implements backend_flush(). Errors: ENOMEM.
-    /// Allocates: its lock.
+    /// Enables several threads; a back end that implements backend_flush() calls it first.
+    /// Errors: ENOMEM. Allocates: its lock.
     [[nodiscard]] result<void> share() noexcept;
 
     operation_queue ready_;
@@ -562,19 +567,19 @@ private:
 
     std::size_t pending_ = 0;
     std::size_t registered_buffers_ = 0;
-    std::size_t queued_ = 0;  // operations that need the back end: started, not done, not in `ready_`
-    // The thread inside: written once, by the owner; for several threads by each that takes the lock.
+    std::size_t queued_ = 0;  // operations for the back end: started, not done, not in `ready_`
+    // The thread inside: written once, by the owner; of several, by each that takes the lock.
     mutable std::atomic<const void*> owner_{nullptr};
     std::unique_ptr<sharing, free_sharing> sharing_;  // null: for one thread
     initiation initiation_ = initiation::automatic;
     bool signalling_ = false;
-    bool batches_crowds_ = false;
+    bool batches_starts_ = false;
     bool refuses_all_ = false;
     bool asks_before_speculating_ = false;
-    bool is_crowded_ = false;  // the running receivers belong to one of many completions
-    int finished_ = 0;         // operations finished since the last receiver ran
+    bool is_batching_ = false;  // the running receivers belong to one of many completions
+    int finished_ = 0;          // operations finished since the last receiver ran
     int inline_left_;
-    int direct_left_ = 0;  // operations this pass of complete() may still signal from within the back end
+    int direct_left_ = 0;  // signals that this pass of complete() may still give in the back end
     int passes_without_backend_ = 0;
     timer_heap timers_;
     registration no_handle_;

@@ -14,7 +14,7 @@ using detail::operation_record;
 using namespace passes;
 
 // --- posting
-// ----------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 void io_multiplexer::post(posted_item& item) noexcept {
     ENSURE(not refuses_all_, "no thread invokes items of a multiplexer that refuses all operations");
@@ -78,7 +78,7 @@ result<int> io_multiplexer::invoke_posted_items_until(time_point until, int max)
 }
 
 // --- signalling and completing
-// ----------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 // Returns whether this completed the operation; a late done signal does not count.
 bool io_multiplexer::signal(operation_record& op) noexcept {
@@ -89,7 +89,8 @@ bool io_multiplexer::signal(operation_record& op) noexcept {
     } else if (completes) {
         op.at = operation_record::stage::valued;
         op.has_completed = true;
-        op.signal_value();  // done follows from finish_notification, even if that comes during this call
+        // Done follows from finish_notification, even if that comes during this call.
+        op.signal_value();
     } else {
         ENSURE(op.at == operation_record::stage::valued, "done is signalled before the value");
         retire(op);
@@ -103,7 +104,7 @@ bool io_multiplexer::signal(operation_record& op) noexcept {
     ENSURE(not signalling_, "timeout_io must not be called from a receiver");
     int count = 0;
     max = std::min(max, limits::completions_per_pass_max);
-    is_crowded_ = batches_crowds_ and finished_ >= limits::crowded_completions_min;
+    is_batching_ = batches_starts_ and finished_ >= limits::batching_completions_min;
     finished_ = 0;
     while (count < max) {
         operation_record* const op = ready_.pop_front();
@@ -115,7 +116,7 @@ bool io_multiplexer::signal(operation_record& op) noexcept {
         // polls, and never renews its budget, advances as well.
         if (inline_left_ <= 0) break;
     }
-    is_crowded_ = false;
+    is_batching_ = false;
     return count;
 }
 
@@ -180,7 +181,7 @@ result<int> io_multiplexer::complete_io_until(time_point until, int max) noexcep
 }
 
 // --- running
-// ----------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 // One pass over all available work. If there is none, waits for work until `until`.
 [[gnu::always_inline]] inline result<int> io_multiplexer::run_once(int max, time_point until) noexcept {

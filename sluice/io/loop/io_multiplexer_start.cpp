@@ -21,7 +21,7 @@ bool io_multiplexer::wants_attempt(const operation_record& op, initiation how) n
     if (not half.queue.empty() or not half.may_speculate()) return false;
     if (asks_before_speculating_ and not may_speculate(op)) return false;
     if (how == initiation::speculative) return true;
-    if (is_crowded_ and op.target->native.kind == handle_kind::socket) return false;
+    if (is_batching_ and op.target->native.kind == handle_kind::socket) return false;
     if (half.skipped >= half.pause) [[likely]]
         return true;
     ++half.skipped;
@@ -42,7 +42,7 @@ bool io_multiplexer::is_usual(const operation_record& op, const registration::ha
                               initiation how) const noexcept {
     const auto word = [](auto of) { return static_cast<unsigned>(of); };
     const unsigned unusual = word(how) | word(initiation_) | word(asks_before_speculating_) |
-                             word(is_crowded_) | word(half.never_speculate) | half.pause |
+                             word(is_batching_) | word(half.never_speculate) | half.pause |
                              word(not half.queue.empty()) | word(not half.call.is_known()) |
                              word(op.kind > operation_kind::write) | (op.piece_count ^ 1U);
     static_assert(word(initiation::automatic) == 0);
@@ -88,7 +88,8 @@ bool io_multiplexer::begin_on(operation_record& op, std::ptrdiff_t moved) noexce
     if (moved == -EAGAIN) return note_attempt(op, false);
     ENSURE(op.piece_count == 1, "the first call of begin() moves the only piece");
     if (moved > 0) op.transferred = static_cast<std::size_t>(moved);
-    const bool goes_on = moved > 0 or moved == -EINTR or moved == -EOPNOTSUPP;  // attempt() handles these
+    // attempt() handles these.
+    const bool goes_on = moved > 0 or moved == -EINTR or moved == -EOPNOTSUPP;
     if (goes_on) return note_attempt(op, attempt(op));
     op.error_code = static_cast<int>(-moved);
     return note_attempt(op, true);
@@ -179,7 +180,8 @@ bool io_multiplexer::begin_slow_path(operation_record& op) noexcept {
     }
     if (op.kind == operation_kind::external) return begin_external(op);
     if (op.kind == operation_kind::barrier and op.target->is_stream()) {
-        op.at = operation_record::stage::ready;  // nothing to make durable, and so nothing to wait for
+        // Nothing to make durable, and so nothing to wait for.
+        op.at = operation_record::stage::ready;
         return true;
     }
     if (waits_for_readiness(op.kind) and not op.target->is_stream()) {

@@ -60,7 +60,8 @@ result<void> io_multiplexer::share() noexcept {
 bool io_multiplexer::enter() const noexcept {
     if (is_inside()) return false;
     sharing_->lock.lock();
-    owner_.store(&thread_mark_, std::memory_order_relaxed);  // only this thread finds it to be its own
+    // Only this thread finds it to be its own.
+    owner_.store(&thread_mark_, std::memory_order_relaxed);
     return true;
 }
 
@@ -107,7 +108,7 @@ std::size_t io_multiplexer::pending_of_threads() const noexcept {
 }
 
 // --- starting
-// ---------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 bool io_multiplexer::start_outside(operation_record& op, initiation how) noexcept {
     if (refuses_all_) [[unlikely]] {
@@ -149,7 +150,8 @@ bool io_multiplexer::start_or_finish_outside(operation_record& op) noexcept {
         return start_or_finish(op);
     }
     if (refuses_all_) [[unlikely]] {
-        // It must neither enter a cancel scope nor resume its coroutine on a multiplexer that no thread runs.
+        // It must neither enter a cancel scope nor resume its coroutine on a multiplexer
+        // that no thread runs.
         op.error_code = op.target->refusal->code();
         op.has_completed = true;
         return true;
@@ -290,7 +292,7 @@ void io_multiplexer::signal_shared(operation_record& op) noexcept {
 }
 
 // --- external work
-// ----------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 // Calls a function of an operation's external work, outside. The operation stays where it is: its
 // completion, and a cancellation, wait until the call has returned.
@@ -403,7 +405,8 @@ bool io_multiplexer::abandon_pinned(operation_record& op) noexcept {
     if (is_over) {
         finish(op);
     } else if (noted == pinned_word::step::end) {
-        call_pinned(op, &external_work::end);  // another thread has cancelled it in between; only once
+        // Another thread has cancelled it in between; only once.
+        call_pinned(op, &external_work::end);
     }
     return is_over;
 }

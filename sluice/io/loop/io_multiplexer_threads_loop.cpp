@@ -14,7 +14,7 @@ using detail::operation_record;
 using namespace passes;
 
 // --- between threads
-// --------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 bool io_multiplexer::has_work() const noexcept {
     return not(ready_.empty() and posted_.empty() and completed_elsewhere_.empty());
@@ -50,7 +50,7 @@ void io_multiplexer::hand_on() noexcept {
 }
 
 // --- running
-// ----------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 // Waits to be woken.
 void io_multiplexer::follow(time_point until) noexcept {
@@ -159,8 +159,8 @@ result<int> io_multiplexer::run_shared(share_of_work what, int max, time_point u
     const io_multiplexer* const looping_before = std::exchange(looping_, this);
     const entry in(*this);
     result<int> count = nothing_ready;
-    // Read after every wait for the lock and before this thread waits: finish_run() wakes the waiting
-    // threads.
+    // Read after every wait for the lock and before this thread waits: finish_run() wakes
+    // the waiting threads.
     const auto is_done = [done] { return done != nullptr and * done; };
     for (bool goes_on = max != 0 and not is_done(); goes_on;) {
         count = pass_shared(what, max, until);

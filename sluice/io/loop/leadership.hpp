@@ -66,7 +66,8 @@ public:
         if (next == nullptr) return false;
         next->is_woken = true;
         ++on_their_way_;
-        next->signal.notify_one();  // under the lock: once its thread holds that, the node may be gone
+        // Under the lock: once its thread holds that, the node may be gone.
+        next->signal.notify_one();
         return true;
     }
     /// Makes a follower look for work that this thread leaves to others, if there is more, or no

@@ -41,8 +41,10 @@ enum class operation_kind : std::uint8_t {
     call_out,        // argument: ready_call*, which waits until a write would not wait
     barrier,         // from here on: operations that start() never tries
     sleep,           // only its deadline ends it
-    receive,         // argument: receive_request*; the bytes that arrive next, in a buffer the back end picks
-    accept_ahead,    // argument: accept_request*; the next connection that the back end has accepted
+    receive,         // argument: receive_request*; the bytes that arrive next, in a
+                     // buffer the back end picks
+    accept_ahead,    // argument: accept_request*; the next connection that the
+                     // back end has accepted
     wait_word,       // argument: a futex word, offset: its value while there is no change
     external,        // argument: an external_work
 };
@@ -51,7 +53,8 @@ enum class operation_kind : std::uint8_t {
 enum class initiation : std::uint8_t {
     automatic,    ///< the multiplexer chooses: see io_multiplexer::set_initiation
     speculative,  ///< start() tries a non-blocking call first: least time for one operation
-    batched,      ///< start() only queues; queued operations go to the kernel together: least time for many
+    batched,      ///< start() only queues; queued operations go to the kernel
+                  ///< together: least time for many
 };
 
 /// One asynchronous operation, as seen by a user-defined sender that passes it on to the sender it

@@ -47,7 +47,8 @@ public:
     enum class stage : std::uint8_t {
         idle,       // not started, or done
         waiting,    // in a queue of ours; the kernel does not know of it
-        in_flight,  // with the kernel or a worker thread: it, and its buffers, must stay where they are
+        in_flight,  // with the kernel or a worker thread: it, and its buffers,
+                    // must stay where they are
         ready,      // the outcome is known; the signals have not been given
         valued,     // the first signal has been given
         begun,      // for several threads: it waits for its coroutine to be suspended
@@ -63,7 +64,8 @@ public:
     // that a batched operation on a file needs from start() to done, and its deadline if it has
     // one, into two cache lines: with many operations in flight, each additional line costs time.
     registration* target = nullptr;
-    const buffer* pieces = nullptr;  // an iovec array, also for a write: the kernel's type has no const
+    // An iovec array, also for a write: the kernel's type has no const.
+    const buffer* pieces = nullptr;
     extent_type offset = 0;
     std::uint32_t piece_count = 0;
     operation_kind kind = operation_kind::read;

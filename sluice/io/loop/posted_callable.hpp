@@ -26,7 +26,8 @@ private:
 
     void invoke() noexcept override {
         Callable taken = std::move(callable_);
-        delete this;  // first, so that the callable may do anything, even destroy the multiplexer's user
+        // First, so that the callable may do anything, even destroy the multiplexer's user.
+        delete this;
         std::move(taken)();
     }
 

@@ -68,7 +68,8 @@ bool io_multiplexer::abandon_refused(operation_record& op) noexcept {
     const entry in(*this);
     const bool has_no_value = op.at == operation_record::stage::ready;
     // The queue may belong to another thread.
-    if (has_no_value) reinterpret_cast<operation_queue*>(op.backend_word)->erase(op);  // NOLINT: put there
+    // NOLINTNEXTLINE: the word is that of a queue
+    if (has_no_value) reinterpret_cast<operation_queue*>(op.backend_word)->erase(op);
     while (sharing_->is_signalled_elsewhere(op)) {
         leave();
         std::this_thread::yield();

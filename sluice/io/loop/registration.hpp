@@ -25,7 +25,8 @@ struct registration {
         std::uint16_t in_flight = 0;   // how many at the front of the queue are with the kernel
         bool is_armed = false;         // the back end is notified when it becomes ready
         bool never_speculate = false;  // the file does not support calls that do not wait
-        std::uint8_t pause = 0;        // starts without speculation: doubles with each "would block"
+        std::uint8_t pause = 0;        // starts without speculation: doubles
+                                       // with each "would block"
         std::uint8_t skipped = 0;      // how many of these have passed
         direction which = direction::in;
         registration* owner = nullptr;
@@ -34,7 +35,7 @@ struct registration {
 
         // Atomic because one of several threads may find it out without the lock. relaxed: it
         // orders no other access.
-        void give_up_speculation() noexcept {
+        void stop_speculation() noexcept {
             std::atomic_ref(never_speculate).store(true, std::memory_order_relaxed);
         }
         [[nodiscard]] bool may_speculate() noexcept {

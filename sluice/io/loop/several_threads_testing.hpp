@@ -34,7 +34,8 @@ private:
     io_multiplexer::work_guard promise_;  // is destroyed first
 };
 
-/// A sender that waits for external work without a deadline, and whose result does not depend on the work.
+/// A sender that waits for external work without a deadline, and whose result does
+/// not depend on the work.
 class external_sender {
 public:
     using result_type = result<void>;

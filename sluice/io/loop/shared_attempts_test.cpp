@@ -1,5 +1,5 @@
-// Operations that a thread tries outside of the lock of a multiplexer for several threads, and wake-ups for
-// the thread that sleeps. Runs under ThreadSanitizer.
+// Operations that a thread tries outside of the lock of a multiplexer for several threads, and
+// wake-ups for the thread that sleeps. Runs under ThreadSanitizer.
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -257,7 +257,8 @@ public:
         std::this_thread::sleep_for(5ms);  // while abandon() is called, if it is to show
         stage_ = over;
     }
-    // Abandons the operation while run() is running. Returns whether run() has ended before abandon().
+    // Abandons the operation while run() is running. Returns whether run() has
+    // ended before abandon().
     [[nodiscard]] bool abandon_during(auto& state) {
         while (stage_ != running)
             std::this_thread::yield();

@@ -33,10 +33,10 @@ void perform_blocking(operation_record& op) noexcept {
     }
 }
 
-result<std::unique_ptr<worker_pool>> worker_pool::create(std::size_t threads, listener& told) noexcept {
+result<std::unique_ptr<worker_pool>> worker_pool::create(std::size_t threads, listener& notified) noexcept {
     ENSURE(threads != 0, "operations would wait for no thread");
     try {
-        std::unique_ptr<worker_pool> pool(new worker_pool(told));
+        std::unique_ptr<worker_pool> pool(new worker_pool(notified));
         const blocked_signals inherited(receivable_signals());
         for (std::size_t i = 0; i < threads; ++i) {
             auto& fresh = *pool->workers_.emplace_back(std::make_unique<worker>());
@@ -101,9 +101,10 @@ void worker_pool::work(worker& self) noexcept {
                 perform_blocking(*op);
             }
             (void)done_.push(*op);
-            told_.work_done();
+            notified_.work_done();
         }
-        const std::uint32_t now = self.posted.load(std::memory_order_acquire);  // pairs with submit()
+        // Pairs with submit().
+        const std::uint32_t now = self.posted.load(std::memory_order_acquire);
         if (now == seen) {
             self.posted.wait(now, std::memory_order_acquire);
             continue;

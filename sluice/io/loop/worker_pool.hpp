@@ -34,7 +34,7 @@ public:
 
     /// Errors: EAGAIN if a thread cannot be started, ENOMEM.
     [[nodiscard]] static result<std::unique_ptr<worker_pool>> create(std::size_t threads,
-                                                                     listener& told) noexcept;
+                                                                     listener& notified) noexcept;
     worker_pool(const worker_pool&) = delete;
     worker_pool& operator=(const worker_pool&) = delete;
     /// Waits for the operations in progress; none may be queued.
@@ -55,16 +55,18 @@ public:
 private:
     struct worker {
         operation_handoff queue;
-        std::atomic<std::uint32_t> posted{0};  // counts submitted operations; an idle worker waits on it
-        std::size_t load = 0;                  // the loop's count of operations submitted and not returned
+        std::atomic<std::uint32_t> posted{0};  // counts submitted operations; an
+                                               // idle worker waits on it
+        std::size_t load = 0;                  // the loop's count of operations
+                                               // submitted and not returned
         std::atomic<bool> stopping{false};
         std::thread thread;
     };
 
-    explicit worker_pool(listener& told) noexcept : told_(told) {}
+    explicit worker_pool(listener& notified) noexcept : notified_(notified) {}
     void work(worker& self) noexcept;
 
-    listener& told_;
+    listener& notified_;
     operation_handoff done_;
     std::vector<std::unique_ptr<worker>> workers_;
 };

@@ -79,7 +79,8 @@ void lookup::finish(addresses_result&& outcome) noexcept {
 
 // --- the threads
 
-// Owned by the resolver and by each of its threads, so that an abandoned lookup outlives the resolver.
+// Owned by the resolver and by each of its threads, so that an abandoned lookup
+// outlives the resolver.
 class lookup_queue final : public std::enable_shared_from_this<lookup_queue> {
 public:
     explicit lookup_queue(name_resolver_options&& options) noexcept : options_(std::move(options)) {
@@ -149,7 +150,7 @@ void lookup_queue::start_thread() noexcept {
     try {
         std::thread([self = shared_from_this()] { self->work(); }).detach();
         ++threads_;
-    } catch (const std::exception&) {  // NOLINT: no thread, or no memory for it: the others have more to do
+    } catch (const std::exception&) {  // NOLINT: no thread, or no memory: the others do more
     }
 }
 

@@ -75,7 +75,8 @@ private:
 
 struct name_resolver_options {
     std::size_t threads_max = 4;            ///< lookups that are carried out at the same time
-    std::size_t waiting_max = 256;          ///< lookups that wait for a thread; one more fails with EAGAIN
+    std::size_t waiting_max = 256;          ///< lookups that wait for a thread; one
+                                            ///< more fails with EAGAIN
     std::shared_ptr<name_source> source{};  ///< null: the system's getaddrinfo
 };
 

@@ -203,7 +203,8 @@ private:
     }
 };
 
-// With the lock of the scopes taken under that of the connect, each thread would wait for the other.
+// With the lock of the scopes taken under that of the connect, each thread
+// would wait for the other.
 TEST_P(lookups_by_threads, that_belong_to_a_connect_are_cancelled_while_a_scope_is_that_cancels_them_too) {
     struct receiver {
         std::atomic<bool>* is_done;
@@ -223,7 +224,8 @@ TEST_P(lookups_by_threads, that_belong_to_a_connect_are_cancelled_while_a_scope_
         work.on_end = [&] {
             is_ending = true;
             for (int i = 0; i < 100; ++i)
-                std::this_thread::yield();  // while the other thread is in cancel(), if it is to show
+                // While the other thread is in cancel(), if it is to show.
+                std::this_thread::yield();
             state.cancel();
         };
         cancel_scope scope;

@@ -7,8 +7,8 @@
 // The system calls that open a path, confined or not. Not for users.
 namespace sluice::io {
 
-/// The directory that a path is relative to, with its confinement: a path_handle without its owner. A
-/// negative descriptor is the current directory, which cannot be confined.
+/// The directory that a path is relative to, with its confinement: a path_handle without its owner.
+/// A negative descriptor is the current directory, which cannot be confined.
 struct anchor_directory {
     int descriptor = -1;
     confinement limit = confinement::none;

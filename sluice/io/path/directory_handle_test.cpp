@@ -48,7 +48,7 @@ TEST_P(directory_handle_on, ten_thousand_entries_are_returned_once_each_through_
 
 TEST_P(directory_handle_on, entries_have_inode_type_and_only_the_requested_status) {
     directory.write("file", "12345");
-    fs::create_directory(directory.path_of("folder"));
+    fs::create_directory(directory.path_of("directory"));
     fs::create_symlink("nowhere", directory.path_of("link"));
     const auto opened = directory_handle::open(directory.anchor(), ".").value();
     std::array<directory_entry, 10> entries;
@@ -68,7 +68,7 @@ TEST_P(directory_handle_on, entries_have_inode_type_and_only_the_requested_statu
             EXPECT_EQ(entry.type, file_type::regular);
             EXPECT_EQ(entry.status.size_bytes, 5U);
         }
-        if (entry.name == "folder") EXPECT_EQ(entry.type, file_type::directory);
+        if (entry.name == "directory") EXPECT_EQ(entry.type, file_type::directory);
         if (entry.name == "link") EXPECT_EQ(entry.type, file_type::symlink);
     }
 }

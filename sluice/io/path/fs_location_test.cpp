@@ -41,12 +41,12 @@ TEST_P(fs_location_on, relink_replaces_only_on_request) {
 }
 
 TEST_P(fs_location_on, relink_moves_directories_but_not_into_themselves) {
-    const auto folder =
-        directory_handle::open(directory.anchor(), "folder", mode::read, creation::if_needed).value();
-    directory.write("folder/file", "");
-    EXPECT_EQ(relink(folder, folder, "inside").error(), std::errc::invalid_argument);
-    EXPECT_EQ(relink(folder, folder, "inside", replace::no).error(), std::errc::invalid_argument);
-    ASSERT_TRUE(relink(folder, directory.anchor(), "moved", replace::no));
+    const auto below =
+        directory_handle::open(directory.anchor(), "directory", mode::read, creation::if_needed).value();
+    directory.write("directory/file", "");
+    EXPECT_EQ(relink(below, below, "inside").error(), std::errc::invalid_argument);
+    EXPECT_EQ(relink(below, below, "inside", replace::no).error(), std::errc::invalid_argument);
+    ASSERT_TRUE(relink(below, directory.anchor(), "moved", replace::no));
     EXPECT_TRUE(directory.exists("moved/file"));
 }
 
@@ -138,12 +138,12 @@ TEST_P(fs_location_on, a_name_that_ends_like_the_kernels_mark_of_deleted_files_i
 }
 
 TEST_P(fs_location_on, unlink_removes_empty_directories_only) {
-    const auto folder =
-        directory_handle::open(directory.anchor(), "folder", mode::read, creation::if_needed).value();
-    directory.write("folder/file", "");
-    EXPECT_EQ(unlink(folder).error(), std::errc::directory_not_empty);
-    ASSERT_TRUE(remove(folder, "file"));
-    EXPECT_TRUE(unlink(folder));
+    const auto below =
+        directory_handle::open(directory.anchor(), "directory", mode::read, creation::if_needed).value();
+    directory.write("directory/file", "");
+    EXPECT_EQ(unlink(below).error(), std::errc::directory_not_empty);
+    ASSERT_TRUE(remove(below, "file"));
+    EXPECT_TRUE(unlink(below));
     EXPECT_EQ(directory.entry_count(), 0U);
 }
 
@@ -155,12 +155,12 @@ TEST_P(fs_location_on, a_link_is_one_more_name_of_the_same_inode) {
 }
 
 TEST_P(fs_location_on, remove_distinguishes_files_and_directories) {
-    fs::create_directories(directory.path_of("folder"));
+    fs::create_directories(directory.path_of("directory"));
     directory.write("file", "");
-    EXPECT_EQ(remove(directory.anchor(), "folder").error(), std::errc::is_a_directory);
+    EXPECT_EQ(remove(directory.anchor(), "directory").error(), std::errc::is_a_directory);
     EXPECT_EQ(remove_directory(directory.anchor(), "file").error(), std::errc::not_a_directory);
     EXPECT_TRUE(remove(directory.confined(), "file"));
-    EXPECT_TRUE(remove_directory(directory.confined(), "folder/"));
+    EXPECT_TRUE(remove_directory(directory.confined(), "directory/"));
     EXPECT_EQ(remove(directory.anchor(), "file").error().message(),
               "file: remove: No such file or directory");
 }

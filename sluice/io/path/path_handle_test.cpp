@@ -91,7 +91,8 @@ TEST_P(path_handle_on, confinement_is_inherited_and_never_loosened) {
 TEST_P(path_handle_on, a_moved_from_confined_one_is_refused_instead_of_meaning_the_current_directory) {
     auto share = directory.confined();
     const path_handle taken = std::move(share);
-    EXPECT_EQ(path_handle::open(share, ".").error(), std::errc::bad_file_descriptor);  // NOLINT: moved from
+    // NOLINTNEXTLINE: moved from
+    EXPECT_EQ(path_handle::open(share, ".").error(), std::errc::bad_file_descriptor);
     EXPECT_EQ(status_at(share, "x").error(), std::errc::bad_file_descriptor);
 }
 

@@ -58,7 +58,8 @@ private:
     std::string_view text_;
     const char* start_ = nullptr;
     int problem_ = 0;
-    std::array<char, limits::path_bytes_max> copy_;  // not initialised unless needed: 4 KiB to clear per call
+    // Not initialised unless needed: 4 KiB to clear per call.
+    std::array<char, limits::path_bytes_max> copy_;
 };
 
 }  // namespace sluice::io

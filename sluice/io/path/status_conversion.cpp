@@ -54,7 +54,8 @@ file_type type_of_mode(unsigned mode) noexcept {
 
 file_status::time_point to_time_point(std::int64_t seconds, std::uint32_t nanoseconds) noexcept {
     using duration = file_status::time_point::duration;
-    // One second within the range of 64 bits of nanoseconds on either side, so the sum below cannot wrap.
+    // One second within the range of 64 bits of nanoseconds on either side, so the
+    // sum below cannot wrap.
     constexpr std::int64_t seconds_max = duration::max().count() / 1'000'000'000 - 1;
     if (seconds > seconds_max) return file_status::time_point::max();
     if (seconds < -seconds_max) return file_status::time_point::min();

@@ -36,8 +36,8 @@ TEST_P(symlink_handle_on, creation_decides_what_happens_to_an_existing_link) {
     EXPECT_EQ(target_of(symlink_handle::create(base, "link", "second", creation::always_new).value()),
               "second");
     EXPECT_EQ(directory.entry_count(), 1U);
-    fs::create_directory(directory.path_of("folder"));
-    EXPECT_EQ(symlink_handle::create(base, "folder", "x", creation::always_new).error(),
+    fs::create_directory(directory.path_of("directory"));
+    EXPECT_EQ(symlink_handle::create(base, "directory", "x", creation::always_new).error(),
               std::errc::is_a_directory);
     EXPECT_EQ(directory.entry_count(), 2U);
 }

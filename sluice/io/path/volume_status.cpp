@@ -32,7 +32,8 @@ constexpr std::array known_types{
     known_type{0x15013346, "udf", volume_reach::this_host},
     known_type{0x73717368, "squashfs", volume_reach::this_host},
     known_type{0xe0f5e1e2, "erofs", volume_reach::this_host},
-    known_type{0x794c7630, "overlay", volume_reach::unknown},  // unknown: its lower layers may be remote
+    // unknown: its lower layers may be remote.
+    known_type{0x794c7630, "overlay", volume_reach::unknown},
     known_type{0x01021994, "tmpfs", volume_reach::this_host, true},
     known_type{0x858458f6, "ramfs", volume_reach::this_host, true},
     known_type{0x958458f6, "hugetlbfs", volume_reach::this_host, true},

@@ -33,8 +33,8 @@ private:
     path_handle anchor_;
 };
 
-/// A fixture run once on the volume of $TMPDIR (or the current directory), which on most machines is a disk,
-/// and once in memory.
+/// A fixture run once on the volume of $TMPDIR (or the current directory), which on most machines
+/// is a disk, and once in memory.
 class on_each_volume : public testing::TestWithParam<const char*> {
 protected:
     on_each_volume();

@@ -16,8 +16,8 @@
 namespace sluice::io {
 namespace {
 
-// Runs `by_descriptor`; a descriptor opened with O_PATH is refused with EBADF, and the inode is then reached
-// through its name in /proc with `by_path`.
+// Runs `by_descriptor`; a descriptor opened with O_PATH is refused with EBADF, and the inode is
+// then reached through its name in /proc with `by_path`.
 template <class ByDescriptor, class ByPath>
 ssize_t reach(const handle& open, ByDescriptor by_descriptor, ByPath by_path) noexcept {
     // The attempt always fails for a handle that only names a file.
@@ -45,7 +45,8 @@ result<std::size_t> fetch(const handle& open, path_view name, void* data, std::s
     return static_cast<std::size_t>(bytes);
 }
 
-// getxattrat(2), of Linux 6.13, which no header here has yet; the number is the same on every architecture.
+// getxattrat(2), of Linux 6.13, which no header here has yet; the number is the same
+// on every architecture.
 constexpr long call_getxattrat = 464;
 struct value_room {
     std::uint64_t address;

@@ -96,7 +96,8 @@ private:
     // Belongs to the thread that sets `cancel_queued`, until the owner takes it.
     cancel_item cancel_item_;
     // Belongs to the owner.
-    std::optional<io_multiplexer::work_guard> waiting_;  // keeps run() going while done waits for an item
+    // Keeps run() going while done waits for an item.
+    std::optional<io_multiplexer::work_guard> waiting_;
 };
 
 /// The state of one operation that several threads may start, poll and cancel: P2052's

@@ -40,7 +40,8 @@ private:
 
 void await(std::atomic<int>& counter, int at_least) {
     for (int now = 0; (now = counter.load(std::memory_order_acquire)) < at_least;)
-        counter.wait(now, std::memory_order_acquire);  // pairs with the release of the counting thread
+        // Pairs with the release of the counting thread.
+        counter.wait(now, std::memory_order_acquire);
 }
 
 void count_one(std::atomic<int>& counter) {
@@ -110,7 +111,8 @@ TEST_F(atomic_sender_threads, a_cancel_racing_completion_leaves_nothing_behind) 
                 (void)round.load(std::memory_order_relaxed);
             }
             victim.load(std::memory_order_relaxed)->cancel();
-            victim.store(nullptr, std::memory_order_release);  // no longer inside: it may be destroyed
+            // No longer inside: it may be destroyed.
+            victim.store(nullptr, std::memory_order_release);
         }
     });
     for (int i = 1; i <= rounds; ++i) {

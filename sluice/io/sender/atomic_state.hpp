@@ -20,19 +20,21 @@ namespace sluice::io {
 ///     pending valued        the value has been signalled
 ///     pending valued ended  the I/O is over, but the done signal waits for the queued cancel item
 ///
-/// `cancel_asked` joins `claimed`, `cancel_queued` joins the states after it; `valued` stays after done until
-/// the next start.
+/// `cancel_asked` joins `claimed`, `cancel_queued` joins the states after it; `valued` stays after
+/// done until the next start.
 ///
-/// Thread safety: claim(), cancel(), is_pending() and has_value() from any thread; the others from the owner.
+/// Thread safety: claim(), cancel(), is_pending() and has_value() from any thread; the
+/// others from the owner.
 ///
 /// Invariants:
-///   1. One claim() succeeds from each idle state, and one done or cancel_arrived() makes it idle again.
-///   2. `claimed` is cleared by begin() alone, once per claim. So a cancel before it needs no item: begin()
-///      will see it, and refuses to do any I/O.
+///   1. One claim() succeeds from each idle state, and one done or cancel_arrived()
+///      makes it idle again.
+///   2. `claimed` is cleared by begin() alone, once per claim. So a cancel before it needs no item:
+///      begin() will see it, and refuses to do any I/O.
 ///   3. The cancel item is queued, or about to be, exactly while `cancel_queued` is set: the thread
 ///      that sets it pushes the item, and only the item's arrival clears it.
-///   4. The done signal is given only by a step to idle, from a state without `claimed` and `cancel_queued`:
-///      then no item of this state is queued, nor will be before the next claim.
+///   4. The done signal is given only by a step to idle, from a state without `claimed` and
+///      `cancel_queued`: then no item of this state is queued, nor will be before the next claim.
 template <class Word = std::atomic<std::uint32_t>>
 class atomic_state {
 public:

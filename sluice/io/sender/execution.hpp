@@ -136,7 +136,8 @@ private:
     using callback_type = stop_callback_of<Execution, Receiver, canceller>;
 
     void complete() noexcept {
-        callback_.reset();  // waits for a canceller that runs on another thread: none can come after this
+        // Waits for a canceller that runs on another thread: none can come after this.
+        callback_.reset();
         const bool stop_requested = stop_token_of<Execution>(receiver_).stop_requested();
         // Locals, because completing destroys this.
         auto outcome = *std::move(outcome_);

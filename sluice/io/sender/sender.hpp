@@ -23,7 +23,8 @@ namespace sluice::io {
 template <class S>
 concept sender = std::move_constructible<S> and requires(S& s, detail::operation_record& op) {
     typename S::result_type;
-    { s.configure(op) } noexcept;  // sets the request; called by start(), when `s` has its final address
+    // Sets the request; called by start(), when `s` has its final address.
+    { s.configure(op) } noexcept;
     { s.collect(op) } noexcept -> std::same_as<typename S::result_type>;  // the outcome
 };
 
@@ -227,7 +228,8 @@ struct word_wait {
     std::atomic<std::uint32_t>* word = nullptr;  // null: no wake-up will come
     std::uint32_t expected = 0;                  // its value while there is no change
     std::chrono::nanoseconds at_most{};          // more than zero
-    std::chrono::nanoseconds pause{};            // poll interval where the kernel cannot wake the multiplexer
+    std::chrono::nanoseconds pause{};            // poll interval where the kernel cannot
+                                                 // wake the multiplexer
 };
 
 /// The sender of async_wait_word: waits for a word. Ends with success when the word may have
@@ -263,7 +265,8 @@ private:
     word_wait what_;
 };
 
-/// Senders of the operations of io_handle. The request's memory, and the handle, must outlive the operation.
+/// Senders of the operations of io_handle. The request's memory, and the handle, must
+/// outlive the operation.
 [[nodiscard]] inline auto async_read(io_handle& from, io_request<buffers_type> request,
                                      deadline within = {}) noexcept {
     return transfer_sender<buffers_type>(from, request, within);
@@ -328,9 +331,10 @@ class mapped_write_sender;
     return word_sender(multiplexer, what);
 }
 
-/// The state of one operation, from start() to the done signal; see `operation` for the lifetime rules.
-/// The receiver may be incomplete where this type is only named, so that it can point to its own state to
-/// start it again. Thread safety: the multiplexer's thread only. Allocates, locks, waits, throws: never.
+/// The state of one operation, from start() to the done signal; see `operation` for the lifetime
+/// rules. The receiver may be incomplete where this type is only named, so that it can point to its
+/// own state to start it again. Thread safety: the multiplexer's thread only. Allocates, locks,
+/// waits, throws: never.
 template <class Sender, class Receiver>
 class io_operation_connection final : private detail::operation_record {
 public:
@@ -348,8 +352,8 @@ public:
     io_operation_connection(io_operation_connection&& other) noexcept = default;
     io_operation_connection& operator=(io_operation_connection&& other) noexcept = default;
 
-    /// Destroying it before done is an error, reported to the failure handler. Blocks: then, until the kernel
-    /// has released the buffers.
+    /// Destroying it before done is an error, reported to the failure handler. Blocks: then, until
+    /// the kernel has released the buffers.
     ~io_operation_connection() {
         if (is_idle()) [[likely]]
             return;
@@ -372,9 +376,9 @@ public:
             multiplexer, *this, [this] { signal_value(); }, [this] { signal_done(); });
     }
 
-    /// Checks the started operation, and signals only it, if it is complete. Returns whether its value
-    /// has been signalled since the last start(). The receiver may destroy this state, or start it
-    /// again, from its done signal; then only the return value may be used. Blocks: no.
+    /// Checks the started operation, and signals only it, if it is complete. Returns whether its
+    /// value has been signalled since the last start(). The receiver may destroy this state, or
+    /// start it again, from its done signal; then only the return value may be used. Blocks: no.
     bool poll() noexcept { return detail::engine::poll(sender_.multiplexer(), *this); }
 
     /// Ends the operation early: it completes, now or soon, with ECANCELED unless it was faster.

@@ -20,12 +20,14 @@ concept user_call =
         { call.take() } noexcept -> std::convertible_to<typename Call::result_type>;
     };
 
-/// A sender for a user-defined operation on a descriptor: a system call (an ioctl, a read in records) that is
-/// attempted at once, and again whenever the descriptor is ready in one direction. Requests in one direction
-/// of one handle are served in the order they were started, among reads and writes too. On a regular file,
-/// which is always ready, std::nullopt ends the operation with EAGAIN.
+/// A sender for a user-defined operation on a descriptor: a system call (an ioctl, a read in
+/// records) that is attempted at once, and again whenever the descriptor is ready in one
+/// direction. Requests in one direction of one handle are served in the order they were started,
+/// among reads and writes too. On a regular file, which is always ready, std::nullopt ends the
+/// operation with EAGAIN.
 ///
-/// The error is `{code, Call::name, descriptor}`; without an error the result is that of Call::take().
+/// The error is `{code, Call::name, descriptor}`; without an error the result is
+/// that of Call::take().
 /// Allocates, locks, waits, throws: never. Thread safety: as every sender.
 template <user_call Call>
 class call_sender : public detail::handle_sender {
@@ -55,7 +57,8 @@ private:
     direction waits_for_ = direction::in;
 };
 
-/// The work of a work_sender: created from a request for each start, its name for errors, and its result.
+/// The work of a work_sender: created from a request for each start, its name for
+/// errors, and its result.
 template <class Work, class Request>
 concept user_work = std::derived_from<Work, external_work> and std::constructible_from<Work, Request&> and
                     requires(Work& work) {
@@ -64,12 +67,13 @@ concept user_work = std::derived_from<Work, external_work> and std::constructibl
                         { work.take() } noexcept -> std::convertible_to<typename Work::result_type>;
                     };
 
-/// A sender for a user-defined operation that completes elsewhere: in a device with its own queue of
-/// completions, in another thread, or in a library. Operations complete in the order of their works.
+/// A sender for a user-defined operation that completes elsewhere: in a device with its own
+/// queue of completions, in another thread, or in a library. Operations complete in the
+/// order of their works.
 ///
-/// Every start() creates a Work from the request. The error is `{code, Work::name}`; without an error the
-/// result is that of Work::take(). Allocates, locks, waits, throws: never. Thread safety: as every sender;
-/// see external_work for what the work may do on which thread.
+/// Every start() creates a Work from the request. The error is `{code, Work::name}`; without an
+/// error the result is that of Work::take(). Allocates, locks, waits, throws: never. Thread safety:
+/// as every sender; see external_work for what the work may do on which thread.
 template <class Request, user_work<Request> Work>
 class work_sender {
 public:

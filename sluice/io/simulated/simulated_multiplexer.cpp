@@ -69,7 +69,8 @@ private:
         time_point due{};           // when its front may advance
         time_point cancel_due{};    // when the cancel of its front takes effect
         bool is_active = false;     // in `active_`
-        bool is_blocked = false;    // the descriptor returned EAGAIN; poll has not shown otherwise since
+        bool is_blocked = false;    // the descriptor returned EAGAIN; poll has not
+                                    // shown otherwise since
         bool cancel_asked = false;  // for its front
         int error = 0;              // its next operation fails with this
         bool error_stays = false;   // and all later ones
@@ -98,7 +99,7 @@ private:
     [[nodiscard]] bool happens(permille chance) const noexcept { return random_.below(1000) < chance; }
     [[nodiscard]] duration some_delay() const noexcept;
     [[nodiscard]] side& side_of(const operation_record& op) noexcept;
-    void tell(event_kind what, const operation_record& op, std::int64_t amount) const noexcept;
+    void report(event_kind what, const operation_record& op, std::int64_t amount) const noexcept;
     void emit(simulation_event event) const noexcept;
 
     void take_new() noexcept;
@@ -138,7 +139,7 @@ private:
 };
 
 // --- random choices and events
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 io_multiplexer::duration back_end::some_delay() const noexcept {
     if (options_.delay_max <= duration::zero()) return duration::zero();
@@ -160,7 +161,7 @@ const injected_error* back_end::drawn_error(const operation_record& op) noexcept
     return nullptr;
 }
 
-void back_end::tell(event_kind what, const operation_record& op, std::int64_t amount) const noexcept {
+void back_end::report(event_kind what, const operation_record& op, std::int64_t amount) const noexcept {
     emit({.what = what, .operation = op.kind, .handle = op.target->slot, .amount = amount});
 }
 
@@ -182,7 +183,7 @@ back_end::side& back_end::side_of(const operation_record& op) noexcept {
 }
 
 // --- attaching, submitting, cancelling
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 result<void> back_end::backend_attach(registration& attached) noexcept {
     const std::size_t needed = (attached.slot + 1) * 2;
@@ -235,14 +236,14 @@ void back_end::backend_cancel(operation_record& op) noexcept {
         op.backend_word |= cancel_asked_bit;
         op.expires = heeded;  // free: its timer has been removed
     }
-    tell(event_kind::cancelling, op, op.cancel_code);
+    report(event_kind::cancelling, op, op.cancel_code);
 }
 
 void back_end::end_cancelled(const choice& chosen) noexcept {
     operation_record& op = chosen.stream != nullptr ? *chosen.stream->half->queue.front() : *chosen.file;
     ENSURE(op.at == operation_record::stage::in_flight and op.cancel_code != 0,
            "an operation ends early without a cancellation, or without the kernel");
-    tell(event_kind::cancelled, op, op.cancel_code);
+    report(event_kind::cancelled, op, op.cancel_code);
     if (chosen.stream != nullptr) {
         withdraw(op, op.cancel_code);
         show_front(*chosen.stream);
@@ -259,7 +260,7 @@ bool back_end::may_speculate(const operation_record& op) const noexcept {
     ENSURE(index < sides_.size(), "only what is attached has sides");
     const side& s = sides_[index];
     if (s.error != 0 or not happens(options_.speculation)) return false;
-    tell(event_kind::began, op, 0);
+    report(event_kind::began, op, 0);
     return true;
 }
 
@@ -268,17 +269,17 @@ bool back_end::backend_attempt(operation_record& op) noexcept {
     if (op.target->is_stream() and s.error != 0) {
         op.error_code = s.error;
         if (not s.error_stays) s.error = 0;
-        tell(event_kind::failed, op, op.error_code);
+        report(event_kind::failed, op, op.error_code);
         return true;
     }
     const bool finished = attempt(op);
-    tell(finished ? event_kind::finished : event_kind::refused, op,
-         static_cast<std::int64_t>(op.transferred));
+    report(finished ? event_kind::finished : event_kind::refused, op,
+           static_cast<std::int64_t>(op.transferred));
     return finished;
 }
 
 // --- choosing
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 // The front of a queue becomes known to the kernel; a new one has a delay of its own.
 void back_end::show_front(side& s) noexcept {
@@ -376,7 +377,7 @@ bool back_end::step() noexcept {
 }
 
 // --- advancing
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 void back_end::break_handle(registration& target, int code) noexcept {
     ENSURE(code != 0, "a handle breaks with the error of its operations");
@@ -394,7 +395,7 @@ void back_end::break_handle(registration& target, int code) noexcept {
 void back_end::fail_stream(side& s, int code) noexcept {
     ENSURE(code != 0, "fails without a cause");
     operation_record& front = *s.half->queue.front();
-    tell(event_kind::failed, front, code);
+    report(event_kind::failed, front, code);
     if (front.transferred != 0) s.error = code;
     withdraw(front, code);
     show_front(s);
@@ -412,7 +413,7 @@ void back_end::advance_stream(side& s) noexcept {
         return;
     }
     if (happens(options_.spurious_waits)) {
-        tell(event_kind::held_back, front, 0);
+        report(event_kind::held_back, front, 0);
         s.due = now() + std::max(some_delay(), options_.step_time);
         return;
     }
@@ -429,13 +430,13 @@ void back_end::advance_stream(side& s) noexcept {
     const progress made =
         together ? advance_together(*s.half, served, limit) : advance(front, limit, wait::no);
     if (made == progress::would_block) {
-        tell(event_kind::refused, front, 0);
+        report(event_kind::refused, front, 0);
         s.is_blocked = true;
         return;
     }
     if (not together and made == progress::finished) finish_front(*s.half, served);
     if (served.empty()) {
-        tell(event_kind::advanced, front, static_cast<std::int64_t>(front.transferred - before));
+        report(event_kind::advanced, front, static_cast<std::int64_t>(front.transferred - before));
         s.due = now() + some_delay();
         return;
     }
@@ -445,8 +446,8 @@ void back_end::advance_stream(side& s) noexcept {
 void back_end::after_step(side& s, operation_queue& served) noexcept {
     while (operation_record* const op = served.pop_front()) {
         const bool is_error = op->error_code != 0;
-        tell(is_error ? event_kind::failed : event_kind::finished, *op,
-             is_error ? op->error_code : static_cast<std::int64_t>(op->transferred));
+        report(is_error ? event_kind::failed : event_kind::finished, *op,
+               is_error ? op->error_code : static_cast<std::int64_t>(op->transferred));
         finish(*op);
     }
     show_front(s);
@@ -456,7 +457,7 @@ void back_end::advance_file(operation_record& op) noexcept {
     ENSURE(op.at == operation_record::stage::in_flight,
            "a file's operation is in flight from its submission");
     const auto done = [&](event_kind what, std::int64_t amount) {
-        tell(what, op, amount);
+        report(what, op, amount);
         files_.erase(op);
         finish(op);
     };
@@ -480,13 +481,13 @@ void back_end::advance_file(operation_record& op) noexcept {
              is_error ? op.error_code : static_cast<std::int64_t>(op.transferred));
         return;
     }
-    tell(event_kind::advanced, op, static_cast<std::int64_t>(op.transferred - before));
+    report(event_kind::advanced, op, static_cast<std::int64_t>(op.transferred - before));
     const auto due = static_cast<std::uint64_t>((now() + some_delay()).time_since_epoch().count());
     op.backend_word = (op.backend_word & cancel_asked_bit) | due;
 }
 
 // --- the loop
-// -------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 void back_end::pass_time(time_point to) noexcept {
     const duration passed = to - now();

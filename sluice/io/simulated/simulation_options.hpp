@@ -24,7 +24,8 @@ struct injected_error {
     std::optional<handle_kind> of{};  // none: every kind of handle
     int code = 0;                     // an errno value
     permille chance = 0;              // each time such an operation advances
-    bool breaks = false;  // the connection is lost: everything on the handle fails with it from then on
+    // The connection is lost: everything on the handle fails with it from then on.
+    bool breaks = false;
 };
 
 /// An event of a simulation: enough to compare two runs, and to read their course. Handles are
@@ -37,7 +38,8 @@ struct simulation_event {
         refused,      // the descriptor was not ready
         held_back,    // held back although it may be ready: a spurious "would block"
         failed,       // amount: the errno value, injected or the kernel's
-        cancelling,   // a cancel was received, and takes effect later unless the operation is faster
+        cancelling,   // a cancel was received, and takes effect later unless
+                      // the operation is faster
         cancelled,    // amount: the errno value
         began,        // start() may try it itself
         time_passed,  // amount: nanoseconds; no event was possible before
@@ -99,7 +101,8 @@ struct simulation_options {
     std::chrono::nanoseconds step_time{1000};
     std::vector<injected_error> errors{};
 
-    /// Shared with the program under test, so that there is one time; null: the multiplexer has its own.
+    /// Shared with the program under test, so that there is one time; null: the
+    /// multiplexer has its own.
     simulated_clock* clock = nullptr;
     simulation_listener* listener = nullptr;
     /// Runs other loops while this one waits; they share `clock`. Null: there are no others, and

@@ -74,7 +74,7 @@ TEST_P(co_receive_test, returns_the_bytes_in_order_and_an_empty_buffer_at_the_en
     const heard all = run(hear(pair.server, *pool));
     EXPECT_EQ(all.text, "aaaabbbbcc");
     EXPECT_EQ(all.code, 0);
-    EXPECT_EQ(pool->lent(), 0U);
+    EXPECT_EQ(pool->in_use(), 0U);
 }
 
 task<std::string> one_piece(socket_handle& from, receive_pool& pool) {
@@ -87,7 +87,7 @@ TEST_P(co_receive_test, receives_only_on_request) {
     say("aaaabbbb");
     EXPECT_EQ(run(one_piece(pair.server, *pool)), "aaaa");
     (void)multiplexer->try_run_for(20ms);
-    EXPECT_EQ(pool->lent(), 0U);
+    EXPECT_EQ(pool->in_use(), 0U);
     std::array<std::byte, 8> memory{};
     EXPECT_EQ(string_of(pair.server.read(io_request<bytes_type>{memory}).value()), "bbbb");
 }
@@ -132,7 +132,7 @@ TEST_P(co_receive_test, without_a_free_buffer_it_waits_for_one_or_for_its_time_l
     later.held = &held;
     multiplexer->post(later);
     EXPECT_EQ(run(timed()).value(), "bbbb");
-    EXPECT_EQ(pool->lent(), 0U);
+    EXPECT_EQ(pool->in_use(), 0U);
 }
 
 TEST_P(co_receive_test, a_reset_connection_is_an_error) {
@@ -186,7 +186,7 @@ TEST_P(co_receive_test, many_coroutines_share_few_buffers_and_every_byte_is_echo
     EXPECT_TRUE(std::ranges::all_of(gone, std::identity{}));
     for (const heard& each : come)
         EXPECT_TRUE(each.text == string_of(all)) << each.text.size();
-    EXPECT_EQ(pool->lent() + replies.lent(), 0U);
+    EXPECT_EQ(pool->in_use() + replies.in_use(), 0U);
     connections.clear();
 }
 
@@ -219,7 +219,7 @@ TEST_P(co_receive_test, a_frame_that_is_destroyed_leaves_nothing_pending_and_no_
     }
     EXPECT_EQ(reports, 2);
     EXPECT_EQ(multiplexer->pending(), 0U);
-    EXPECT_EQ(buffers.lent(), 0U);
+    EXPECT_EQ(buffers.in_use(), 0U);
 }
 
 TEST_P(co_receive_test, a_frame_that_waits_for_a_buffer_may_be_destroyed) {
@@ -238,7 +238,7 @@ TEST_P(co_receive_test, a_frame_that_waits_for_a_buffer_may_be_destroyed) {
     }
     EXPECT_EQ(reports, 1);
     EXPECT_EQ(multiplexer->pending(), 0U);
-    EXPECT_EQ(buffers.lent(), 0U);
+    EXPECT_EQ(buffers.in_use(), 0U);
 }
 
 TEST_P(co_receive_test, a_stream_that_is_destroyed_leaves_nothing_pending) {
@@ -256,7 +256,7 @@ TEST_P(co_receive_test, a_stream_that_is_destroyed_leaves_nothing_pending) {
     }
     EXPECT_EQ(reports, 1);
     EXPECT_EQ(multiplexer->pending(), 0U);
-    EXPECT_EQ(buffers.lent(), 0U);
+    EXPECT_EQ(buffers.in_use(), 0U);
 }
 
 // Like a kernel without memory for another handle.

@@ -11,7 +11,8 @@ namespace sluice::io {
 template <read_buffers Buffers>
 struct received_datagram {
     Buffers buffers{};
-    socket_address peer;  ///< the sender; its family is unspecified for a Unix socket without a name
+    /// The sender; its family is unspecified for a Unix socket without a name.
+    socket_address peer;
     std::size_t message_bytes = 0;  ///< length of the datagram as sent
     /// True if no bytes were received because the peer of a seqpacket socket has ended the
     /// connection, or this side has shut down receiving. False for an empty datagram. The kernel

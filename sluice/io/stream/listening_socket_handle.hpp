@@ -8,11 +8,12 @@
 namespace sluice::io {
 
 struct listen_options {
-    int backlog =
-        limits::listen_backlog;  ///< connections that may wait to be accepted; the kernel has a limit too
-    bool reuse_address = true;   ///< do not wait until the kernel has dropped connections of a predecessor
-    bool reuse_port = false;     ///< several listeners share the port, and the kernel distributes
-    bool v6_only = false;        ///< an IPv6 listener does not accept IPv4 as well
+    int backlog = limits::listen_backlog;  ///< connections that may wait to be accepted; the
+                                           ///< kernel has a limit too
+    bool reuse_address = true;             ///< do not wait until the kernel has dropped
+                                           ///< connections of a predecessor
+    bool reuse_port = false;               ///< several listeners share the port
+    bool v6_only = false;                  ///< an IPv6 listener does not accept IPv4 as well
     /// Unix: a socket file that refuses connections has been left by a server that died; replace
     /// it. If two servers do so at the same time, both may succeed: make them exclude each other
     /// first.

@@ -169,7 +169,8 @@ TEST(pipe_handle, a_description_that_must_be_shared_is_left_in_blocking_mode_and
         EXPECT_EQ(got, written.bytes_transferred());
         ::close(reader);
         ASSERT_TRUE(in.close().has_value());
-        // Without a reader the writing end of a FIFO cannot be reopened; that of an anonymous pipe can.
+        // Without a reader the writing end of a FIFO cannot be reopened; that of
+        // an anonymous pipe can.
         EXPECT_EQ(pipe_handle::adopt(writer).value().native().nonblocking, reader != named_reader);
         ::close(writer);
     }

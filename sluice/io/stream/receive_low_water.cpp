@@ -24,17 +24,17 @@ void receive_low_water::expect(std::size_t bytes) noexcept {
         if (is_resting_) --rests_;
     }
     const bool is_worth_it = bytes >= worth_a_call_bytes and not is_resting_;
-    tell(is_worth_it ? std::min(bytes, bytes_max) : 1);
+    apply(is_worth_it ? std::min(bytes, bytes_max) : 1);
 }
 
-void receive_low_water::tell(std::size_t bytes) noexcept {
+void receive_low_water::apply(std::size_t bytes) noexcept {
     ENSURE(bytes != 0 and bytes <= bytes_max, "a mark at which nothing wakes, or that leaves the cache");
-    if (bytes == told_) return;
+    if (bytes == applied_) return;
     if (bytes != 1 and not raised_) raised_ = std::chrono::steady_clock::now();
     const int value = static_cast<int>(bytes);
     // A socket that refuses continues to wake the reader for every byte.
     (void)::setsockopt(socket_->descriptor(), SOL_SOCKET, SO_RCVLOWAT, &value, sizeof value);
-    told_ = bytes;
+    applied_ = bytes;
 }
 
 }  // namespace sluice::io

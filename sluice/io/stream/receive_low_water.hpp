@@ -35,10 +35,10 @@ public:
     static constexpr unsigned rests_max = 64;
 
 private:
-    void tell(std::size_t bytes) noexcept;
+    void apply(std::size_t bytes) noexcept;
 
     const socket_handle* socket_;
-    std::size_t told_ = 1;                                         // the value that the kernel has
+    std::size_t applied_ = 1;                                      // the value that the kernel has
     std::optional<std::chrono::steady_clock::time_point> raised_;  // in this message
     unsigned rests_ = 0;                                           // messages without a mark
     bool is_within_ = false;                                       // within a message

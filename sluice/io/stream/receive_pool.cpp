@@ -9,13 +9,13 @@ namespace sluice::io {
 namespace detail {
 
 receive_slots::~receive_slots() {
-    ENSURE(lent_ == 0, "a pool must outlive the buffers it has lent");
+    ENSURE(in_use_ == 0, "a pool must outlive its buffers that receivers have");
     ENSURE(waiting_.empty(), "a pool must outlive its streams");
     if (group_) detail::engine::forget_receive_buffers(multiplexer_, *group_);
 }
 
 result<void> receive_slots::open() noexcept {
-    ENSURE(lent_ == 0 and memory_ == nullptr, "opened once, before its first use");
+    ENSURE(in_use_ == 0 and memory_ == nullptr, "opened once, before its first use");
     // Not initialised: a buffer occupies memory only after the first receive into it.
     memory_.reset(new (std::nothrow) std::byte[count_ * bytes_each_]);
     next_free_.reset(new (std::nothrow) std::uint32_t[count_]);
@@ -32,16 +32,16 @@ std::uint32_t receive_slots::take() noexcept {
     ENSURE(not group_);
     const std::uint32_t index = first_free_;
     if (index == none) return none;
-    ENSURE(index < count_ and lent_ < count_, "more buffers are free than there are");
+    ENSURE(index < count_ and in_use_ < count_, "more buffers are free than there are");
     first_free_ = next_free_[index];
-    ++lent_;
+    ++in_use_;
     return index;
 }
 
 void receive_slots::release(std::uint32_t index) noexcept {
-    ENSURE(index < count_ and lent_ > 0, "no buffer of this pool's");
+    ENSURE(index < count_ and in_use_ > 0, "no buffer of this pool's");
     if (group_) {
-        --lent_;
+        --in_use_;
         detail::engine::return_receive_buffer(multiplexer_, *group_, index);
         wake_another();
     } else if (buffer_waiter* const stream = waiting_.front()) {
@@ -49,14 +49,14 @@ void receive_slots::release(std::uint32_t index) noexcept {
         stop_waiting(*stream);
         stream->resume(index);
     } else {
-        --lent_;
+        --in_use_;
         next_free_[index] = first_free_;
         first_free_ = index;
     }
 }
 
 void receive_slots::wait(buffer_waiter& stream) noexcept {
-    ENSURE(lent_ == count_, "a stream waits for a buffer while some are free");
+    ENSURE(in_use_ == count_, "a stream waits for a buffer while some are free");
     waiting_.push_back(stream);
 }
 
@@ -65,9 +65,9 @@ void receive_slots::stop_waiting(buffer_waiter& stream) noexcept {
 }
 
 void receive_slots::wake_another() noexcept {
-    ENSURE(lent_ <= count_, "more buffers are out than the pool has");
+    ENSURE(in_use_ <= count_, "more buffers are out than the pool has");
     buffer_waiter* const stream = waiting_.front();
-    if (not group_ or stream == nullptr or lent_ == count_) return;
+    if (not group_ or stream == nullptr or in_use_ == count_) return;
     stop_waiting(*stream);
     stream->resume(none);
 }

@@ -53,7 +53,7 @@ public:
     [[nodiscard]] result<void> open() noexcept;
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return multiplexer_; }
     [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
-    [[nodiscard]] std::uint32_t lent() const noexcept { return lent_; }
+    [[nodiscard]] std::uint32_t in_use() const noexcept { return in_use_; }
     [[nodiscard]] std::span<std::byte> bytes(std::uint32_t index) const noexcept {
         return {memory_.get() + index * bytes_each_, bytes_each_};
     }
@@ -63,7 +63,7 @@ public:
     /// Returns a free buffer, or `none`. Only where the kernel does not provide them.
     [[nodiscard]] std::uint32_t take() noexcept;
     /// Records that the kernel has provided this buffer.
-    void note_pinned() noexcept { ++lent_; }
+    void note_use() noexcept { ++in_use_; }
     /// Returns a buffer to the pool. The stream that has waited longest resumes.
     void release(std::uint32_t index) noexcept;
 
@@ -76,12 +76,13 @@ private:
     io_multiplexer& multiplexer_;
     std::uint32_t count_;
     std::size_t bytes_each_;
-    std::uint32_t lent_ = 0;
+    std::uint32_t in_use_ = 0;
     std::uint32_t first_free_ = none;
     std::optional<unsigned> group_;
     std::unique_ptr<std::byte[]> memory_;
     std::unique_ptr<std::uint32_t[]> next_free_;
-    intrusive_list<buffer_waiter, &buffer_waiter::link> waiting_;  // the streams that wait, oldest first
+    // The streams that wait, oldest first.
+    intrusive_list<buffer_waiter, &buffer_waiter::link> waiting_;
 };
 
 }  // namespace detail
@@ -134,7 +135,8 @@ struct receive_pool_size {
 /// multiplexer. ENSURE checks the buffers. Thread safety: as the multiplexer.
 class receive_pool {
 public:
-    static constexpr std::uint32_t count_max = 32768;  // the capacity of one buffer ring of the kernel
+    // The capacity of one buffer ring of the kernel.
+    static constexpr std::uint32_t count_max = 32768;
 
     /// Errors: EINVAL for no buffers, no bytes, or more than `count_max`; EOPNOTSUPP for a
     /// multiplexer for several threads; ENOMEM. Allocates: all memory of the pool; with io_uring
@@ -144,7 +146,7 @@ public:
 
     [[nodiscard]] std::uint32_t count() const noexcept { return slots_->count(); }
     /// Returns the number of buffers that receivers have, or that are being read into for one.
-    [[nodiscard]] std::uint32_t lent() const noexcept { return slots_->lent(); }
+    [[nodiscard]] std::uint32_t in_use() const noexcept { return slots_->in_use(); }
     /// Returns whether the kernel picks the buffers (io_uring), instead of a read into each.
     [[nodiscard]] bool is_provided() const noexcept { return slots_->group().has_value(); }
 

@@ -43,7 +43,8 @@ void receiving::go_on() noexcept {
     ENSURE(started_ and is_idle() and not is_paused_ and not ending_,
            "one use at a time, and none after the last value");
     if (refusal_) [[unlikely]] {
-        begin(operation_kind::sleep);  // ends in the next pass, where signal_value() delivers the error
+        // Ends in the next pass, where signal_value() delivers the error.
+        begin(operation_kind::sleep);
     } else if (cancelled_) {
         begin_end();
     } else {
@@ -121,7 +122,7 @@ void receiving::abandon() noexcept {
 // Returns the buffer of a completed use.
 void receiving::drop_bytes() noexcept {
     if (kind == operation_kind::receive and transferred != 0) {
-        slots_->note_pinned();
+        slots_->note_use();
         slots_->release(request_.index);
     } else if (index_ != receive_slots::none) {
         slots_->release(std::exchange(index_, receive_slots::none));
@@ -162,7 +163,7 @@ void receiving::deliver(result<received_buffer>&& outcome) noexcept {
 void receiving::take_bytes() noexcept {
     std::uint32_t index = std::exchange(index_, receive_slots::none);
     if (kind == operation_kind::receive and transferred != 0) {
-        slots_->note_pinned();
+        slots_->note_use();
         index = request_.index;
     }
     if (transferred != 0) {
@@ -201,7 +202,7 @@ void receiving::signal_done() noexcept {
         go_on();
     } else if (is_out_of_buffers) {
         // A buffer may have been returned since.
-        slots_->lent() == slots_->count() ? pause() : go_on();
+        slots_->in_use() == slots_->count() ? pause() : go_on();
     } else if (index_ = slots_->take(); index_ == receive_slots::none) {
         pause();
     } else {

@@ -47,7 +47,8 @@ protected:
     receiving(socket_handle& from, receive_pool& pool) noexcept;
     receiving(receiving&& other) noexcept;
     ~receiving();
-    /// Ends it without signals, before its destruction. Received bytes that were not delivered are lost.
+    /// Ends it without signals, before its destruction. Received bytes that were
+    /// not delivered are lost.
     /// Blocks: until the kernel has released its buffers.
     void abandon() noexcept;
     [[nodiscard]] io_multiplexer& multiplexer() const noexcept { return slots_->multiplexer(); }

@@ -60,9 +60,9 @@ public:
         }
         ASSERT_TRUE(is_over()) << multiplexer_->stalled();
         // At the end, the buffers in use are exactly those kept here.
-        EXPECT_EQ(pool_.lent(), kept_.size());
+        EXPECT_EQ(pool_.in_use(), kept_.size());
         kept_.clear();
-        EXPECT_EQ(pool_.lent(), 0U);
+        EXPECT_EQ(pool_.in_use(), 0U);
         EXPECT_EQ(multiplexer_->pending(), 0U);
     }
 
@@ -197,7 +197,7 @@ TEST(receive_stream_simulated, a_coroutine_receives_every_byte_however_rough_it_
         std::string text;
         ASSERT_EQ(sync_wait(*multiplexer, hear(pair.second, pool, text)), 0);
         ASSERT_TRUE(text == string_of(all));
-        ASSERT_EQ(pool.lent(), 0U);
+        ASSERT_EQ(pool.in_use(), 0U);
     }
 }
 

@@ -72,7 +72,7 @@ protected:
     void say(std::string_view s) const {
         ASSERT_EQ(::send(pair.client.native().descriptor, s.data(), s.size(), 0), ssize_t(s.size()));
     }
-    void hang_up() { ASSERT_TRUE(pair.client.shutdown(direction::out).has_value()); }
+    void close_connection() { ASSERT_TRUE(pair.client.shutdown(direction::out).has_value()); }
     // Runs until there are no more events.
     void linger() {
         int passes = 0;
@@ -83,7 +83,7 @@ protected:
         ASSERT_TRUE(run_until([&] { return came.dones != 0; }));
         EXPECT_EQ(came.dones, 1);
         EXPECT_EQ(multiplexer->pending(), 0U);
-        EXPECT_EQ(pool->lent(), came.kept.size());
+        EXPECT_EQ(pool->in_use(), came.kept.size());
     }
 
     std::optional<receive_pool> pool;
@@ -99,8 +99,8 @@ TEST_P(receive_streams, delivers_all_bytes_until_the_end_of_file) {
     linger();
     say(" two");
     ASSERT_TRUE(run_until([&] { return came.text == "one two"; }));
-    EXPECT_EQ(pool->lent(), 0U);
-    hang_up();
+    EXPECT_EQ(pool->in_use(), 0U);
+    close_connection();
     expect_done();
     EXPECT_EQ(came.ends, 1);
     EXPECT_EQ(came.code, 0);
@@ -118,7 +118,7 @@ TEST_P(receive_streams, bytes_are_exact_and_in_order_whatever_the_sizes) {
         if (moved > 0) sent += static_cast<std::size_t>(moved);
         if (moved < 0 or random() % 3 == 0) (void)multiplexer->try_run();
     }
-    hang_up();
+    close_connection();
     expect_done();
     EXPECT_EQ(came.ends, 1);
     EXPECT_TRUE(came.text == string_of(all));
@@ -129,7 +129,7 @@ TEST_P(receive_streams, without_a_free_buffer_it_pauses_and_resumes) {
     stream_state stream(pair.server, make_pool(2, 4), collector{&came});
     stream.start();
     say("aaaabbbbccccdddde");
-    hang_up();
+    close_connection();
     ASSERT_TRUE(run_until([&] { return came.kept.size() == 2; }));
     linger();
     EXPECT_EQ(came.text, "aaaabbbb");
@@ -147,7 +147,7 @@ TEST_P(receive_streams, without_a_free_buffer_it_pauses_and_resumes) {
     EXPECT_EQ(came.text, "aaaabbbbccccdddde");
     EXPECT_EQ(came.ends, 1);
     came.kept.clear();
-    EXPECT_EQ(pool->lent(), 0U);
+    EXPECT_EQ(pool->in_use(), 0U);
 }
 
 TEST_P(receive_streams, cancelled_while_idle_it_ends_and_loses_nothing) {
@@ -187,7 +187,7 @@ TEST_P(receive_streams, cancelled_at_any_moment_it_leaves_the_rest_to_the_next) 
     came = {};
     stream_state stream(pair.server, *pool, collector{&came});
     stream.start();
-    hang_up();
+    close_connection();
     expect_done();
     EXPECT_TRUE(text + came.text == string_of(all));
 }
@@ -222,7 +222,7 @@ TEST_P(receive_streams, cancelled_by_its_receiver_and_started_again_it_continues
     };
     stream.start();
     say("aaaabbbbccccdddd");
-    hang_up();
+    close_connection();
     expect_done();
     EXPECT_EQ(came.text, "aaaabbbbccccdddd");
     EXPECT_GE(rounds, 1);
@@ -245,12 +245,13 @@ TEST_P(receive_streams, a_stream_may_be_destroyed_from_done) {
     auto stream = std::make_unique<stream_state>(pair.server, *pool, collector{&came});
     came.on_done = [&] { stream.reset(); };
     stream->start();
-    hang_up();
+    close_connection();
     expect_done();
     EXPECT_EQ(stream, nullptr);
 }
 
-// More streams than buffers: the idle ones must not keep buffers from the others, and all get theirs.
+// More streams than buffers: the idle ones must not keep buffers from the
+// others, and all get theirs.
 TEST_P(receive_streams, many_streams_share_few_buffers) {
     constexpr std::size_t count = 64;
     constexpr std::size_t rounds = 20;
@@ -291,7 +292,7 @@ TEST_P(receive_streams, many_streams_share_few_buffers) {
         EXPECT_EQ(each->came.ends, 1);
         ASSERT_TRUE(each->pair.server.close().has_value());
     }
-    EXPECT_EQ(pool->lent(), 0U);
+    EXPECT_EQ(pool->in_use(), 0U);
 }
 
 TEST_P(receive_streams, pools_beyond_the_kernels_number_of_groups_are_read_into) {
@@ -304,7 +305,7 @@ TEST_P(receive_streams, pools_beyond_the_kernels_number_of_groups_are_read_into)
     stream_state stream(pair.server, *pool, collector{&came});
     stream.start();
     linger();
-    EXPECT_EQ(pool->lent(), 0U) << "an idle stream holds no buffer";
+    EXPECT_EQ(pool->in_use(), 0U) << "an idle stream holds no buffer";
     say("aaaabbbbcc");
     ASSERT_TRUE(run_until([&] { return came.kept.size() == 2; }));
     linger();

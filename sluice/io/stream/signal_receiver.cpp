@@ -101,8 +101,8 @@ public:
         into = events_[static_cast<std::size_t>(std::countr_zero(arrived_))];
         arrived_ &= arrived_ - 1;
         if (arrived_ == 0) {
-            std::uint64_t rung = 0;
-            (void)::read(doorbell(), &rung, sizeof rung);
+            std::uint64_t wakes = 0;
+            (void)::read(doorbell(), &wakes, sizeof wakes);
         }
         return true;
     }

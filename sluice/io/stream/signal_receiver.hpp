@@ -14,13 +14,15 @@
 
 namespace sluice::io {
 
-/// A signal that has arrived. If several with one number arrive before they are received, this is the newest.
+/// A signal that has arrived. If several with one number arrive before they are
+/// received, this is the newest.
 struct signal_event {
     int number = 0;
     int code = 0;                   ///< si_code: SI_USER and so on
     std::int32_t process = 0;       ///< the sender, or the child
     std::uint32_t user = 0;         ///< the sender's
-    std::int32_t value = 0;         ///< the exit status of a child (SIGCHLD), or the value of sigqueue
+    std::int32_t value = 0;         ///< the exit status of a child (SIGCHLD), or
+                                    ///< the value of sigqueue
     std::uint64_t occurrences = 1;  ///< arrivals that this event represents
 };
 
@@ -43,9 +45,9 @@ class signal_inbox;
 /// Thread safety: any thread. Allocates: create().
 class signal_source {
 public:
-    /// Errors name the signal: EINVAL for one that cannot be received (SIGKILL, SIGSTOP, those of faults such
-    /// as SIGSEGV, those the C library uses), and for one that the calling thread does not block; EINVAL for
-    /// an empty or invalid set; EMFILE, ENFILE, ENOMEM.
+    /// Errors name the signal: EINVAL for one that cannot be received (SIGKILL, SIGSTOP, those of
+    /// faults such as SIGSEGV, those the C library uses), and for one that the calling thread does
+    /// not block; EINVAL for an empty or invalid set; EMFILE, ENFILE, ENOMEM.
     [[nodiscard]] static result<signal_source> create(signal_set which) noexcept;
 
     /// Returns the signals that this receives, and that every thread has to block.
@@ -77,8 +79,8 @@ private:
 /// Thread safety: one thread at a time, like a handle. Every multiplexer supports it.
 class signal_receiver {
 public:
-    /// `which` is part of the source's set. Errors: EINVAL if it is not; EMFILE, ENFILE, ENOMEM. Allocates:
-    /// yes.
+    /// `which` is part of the source's set. Errors: EINVAL if it is not; EMFILE, ENFILE,
+    /// ENOMEM. Allocates: yes.
     [[nodiscard]] static result<signal_receiver> create(const signal_source& from, signal_set which) noexcept;
     [[nodiscard]] static result<signal_receiver> create(const signal_source& from) noexcept {
         return create(from, from.signals());
@@ -87,11 +89,13 @@ public:
     signal_receiver& operator=(signal_receiver&&) = delete;
     ~signal_receiver();
 
-    /// Waits for the next signal. Errors: ETIMEDOUT. Allocates: nothing. Blocks: until the deadline.
+    /// Waits for the next signal. Errors: ETIMEDOUT. Allocates: nothing.
+    /// Blocks: until the deadline.
     [[nodiscard]] result<signal_event> wait(deadline within = {}) noexcept;
 
-    /// In a child after fork(2), before its multiplexer's notify_fork(): replaces the descriptors under their
-    /// numbers, so that the child's signals wake it and the parent's do not. Errors: EMFILE, ENFILE, ENOMEM.
+    /// In a child after fork(2), before its multiplexer's notify_fork(): replaces the descriptors
+    /// under their numbers, so that the child's signals wake it and the parent's do not. Errors:
+    /// EMFILE, ENFILE, ENOMEM.
     [[nodiscard]] result<void> renew_in_child() noexcept;
 
     /// As io_handle::set_multiplexer, for the asynchronous forms.

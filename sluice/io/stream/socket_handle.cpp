@@ -38,7 +38,8 @@ int native_family(address_family family) noexcept {
     return -1;
 }
 
-// buffer and const_buffer have one layout, that of iovec; the kernel only reads the bytes of a send.
+// buffer and const_buffer have one layout, that of iovec; the kernel only reads
+// the bytes of a send.
 template <class Piece>
 std::span<const buffer> as_buffers(std::span<Piece> pieces) noexcept {
     return {reinterpret_cast<const buffer*>(pieces.data()), pieces.size()};

@@ -107,7 +107,8 @@ public:
                                                        const socket_address& to,
                                                        deadline within = {}) noexcept;
 
-    /// Ends one direction: after `out` the peer reads the end of file, after `in` we do. Errors: ENOTCONN.
+    /// Ends one direction: after `out` the peer reads the end of file, after `in` we
+    /// do. Errors: ENOTCONN.
     [[nodiscard]] result<void> shutdown(direction which) noexcept;
 
     /// Returns whether the peer has ended its direction, or the connection is lost; there may be

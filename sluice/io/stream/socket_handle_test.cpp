@@ -151,7 +151,8 @@ TEST(socket_handle, received_bytes_of_a_tcp_socket_can_be_discarded_unread) {
     EXPECT_EQ(discard_received(both.server, 100), 0U) << "nothing is there";
     ASSERT_EQ(both.client.write({.buffers = text("hello, world")}).bytes_transferred(), 12U);
     std::array<std::byte, 1> first{};
-    ASSERT_EQ(both.server.read(io_request<bytes_type>{first}, 5s).value().size(), 1U);  // it has arrived
+    // It has arrived.
+    ASSERT_EQ(both.server.read(io_request<bytes_type>{first}, 5s).value().size(), 1U);
     EXPECT_EQ(discard_received(both.server, 6), 6U);
     std::array<std::byte, 5> rest{};
     ASSERT_EQ(both.server.read(io_request<bytes_type>{rest}, 5s).value().size(), 5U);

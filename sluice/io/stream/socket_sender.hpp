@@ -21,7 +21,8 @@ public:
         configure_as(op, operation_kind::accept);
         op.argument = &peer_;
     }
-    /// The descriptor is owned from here on: a receiver that drops the result closes the connection.
+    /// The descriptor is owned from here on: a receiver that drops the result
+    /// closes the connection.
     [[nodiscard]] result_type collect(const operation& completed) noexcept {
         const detail::operation_record& op = detail::record_of(completed);
         if (op.error_code != 0) return failure(error_of(op, "accept"));

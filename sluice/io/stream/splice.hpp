@@ -31,7 +31,8 @@ inline constexpr std::uint64_t to_the_end = std::numeric_limits<std::uint64_t>::
 
 /// How to send a range if the file turns out to be shorter.
 enum class short_file : std::uint8_t {
-    ends_early,        ///< the result has the number of bytes; the receiver gets fewer than announced
+    ends_early,        ///< the result has the number of bytes; the receiver gets
+                       ///< fewer than announced
     filled_with_zeros  ///< as if it still had that length, so that the length in a header stays
                        ///< correct
 };
@@ -87,8 +88,8 @@ private:
     transit_pipe transit_;
 };
 
-/// Sends part of a file to a socket or pipe, after a header. `through` a pipe it takes less CPU time
-/// than without, for long ranges. A file that the kernel cannot splice is copied.
+/// Sends part of a file to a socket or pipe, after a header. `through` a pipe it takes less CPU
+/// time than without, for long ranges. A file that the kernel cannot splice is copied.
 /// Errors: ETIMEDOUT, EPIPE, ECONNRESET, and those of reading the file. Allocates: nothing. Blocks:
 /// until all is sent or the deadline passes.
 [[nodiscard]] result<std::uint64_t> send_file_to(io_handle& file, io_handle& to,

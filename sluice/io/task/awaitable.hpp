@@ -83,8 +83,8 @@ public:
         return std::forward<Other>(other);
     }
 
-    /// Sets the multiplexer on whose thread the coroutine starts and its awaiter resumes; before the start.
-    /// Null: unknown.
+    /// Sets the multiplexer on whose thread the coroutine starts and its awaiter resumes; before
+    /// the start. Null: unknown.
     void set_home(io_multiplexer* home) noexcept { home_ = place_ = home; }
     [[nodiscard]] io_multiplexer* home() const noexcept { return home_; }
 

@@ -83,10 +83,10 @@ TEST_P(awaitable, a_handle_that_is_always_ready_yields_to_others_after_the_budge
 }
 
 TEST_P(awaitable, a_read_ends_at_its_deadline) {
-    const auto read_in_vain = [](pipe_handle& from, bytes_type into) -> task<io_result<bytes_type>> {
+    const auto read_cancelled = [](pipe_handle& from, bytes_type into) -> task<io_result<bytes_type>> {
         co_return co_await co_read(from, io_request<bytes_type>{into}, 5ms);
     };
-    const auto read = sync_wait(*multiplexer_, read_in_vain(pipe_.reader, into_));
+    const auto read = sync_wait(*multiplexer_, read_cancelled(pipe_.reader, into_));
     ASSERT_FALSE(read.has_value());
     EXPECT_EQ(read.error(), std::errc::timed_out);
 }

@@ -44,7 +44,8 @@ struct call_threads::shared_state {
     std::condition_variable has_stopped;  // a thread ends
     intrusive_list<queued_call, &queued_call::link_> queue;
     std::size_t queued = 0;  // calls that have not begun
-    std::size_t idle = 0;    // threads that wait for a call, or were woken for one and do not have it yet
+    std::size_t idle = 0;    // threads that wait for a call, or were woken for one
+                             // and do not have it yet
     std::size_t started = 0;
     std::size_t ended = 0;
     std::uint64_t completed = 0;
@@ -77,8 +78,8 @@ call_threads::~call_threads() {
     for (std::size_t i = 0; i != state.started; ++i) {
         worker& each = state.workers[i];
         phase expected = phase::calling;
-        // acq_rel: pairs with the exchange in work(). The first of the two decides whether the thread
-        // reports the end of the call to its caller.
+        // acq_rel: pairs with the exchange in work(). The first of the two decides whether the
+        // thread reports the end of the call to its caller.
         const bool is_own = each.thread.get_id() == std::this_thread::get_id();
         if (is_own or each.at.compare_exchange_strong(expected, phase::abandoned, std::memory_order_acq_rel))
             each.thread.detach();
@@ -146,7 +147,8 @@ void call_threads::shared_state::work(worker& self) noexcept {
                "a thread that waits takes a call that waits");
         --queued;
         self.began = now();
-        self.at.store(phase::calling, std::memory_order_release);  // pairs with the destructor's exchange
+        // Pairs with the destructor's exchange.
+        self.at.store(phase::calling, std::memory_order_release);
         guard.unlock();
         const bool comes_back = next->carry_out();
         // acq_rel: pairs with the destructor's exchange.
@@ -167,7 +169,8 @@ call_figures call_threads::figures() const noexcept {
     std::optional<clock_source::steady_time> oldest;
     for (std::size_t i = 0; i != state_->started; ++i) {
         const worker& each = state_->workers[i];
-        if (each.at.load(std::memory_order_relaxed) != phase::calling) continue;  // set under the mutex
+        // Set under the mutex.
+        if (each.at.load(std::memory_order_relaxed) != phase::calling) continue;
         ++now.running;
         oldest = oldest ? std::min(*oldest, each.began) : each.began;
     }

@@ -236,8 +236,8 @@ private:
     intrusive_list<withdrawable_call, &withdrawable_call::link_> pending_;
 };
 
-/// The awaiter that call_threads::run creates for a call that can be withdrawn. May be moved until it is
-/// awaited.
+/// The awaiter that call_threads::run creates for a call that can be withdrawn. May be moved
+/// until it is awaited.
 template <class Call>
 class [[nodiscard]] withdrawable_call_awaiter final : public call_in_frame<Call>, private withdrawable_call {
 public:

@@ -59,9 +59,9 @@ protected:
     explicit awaited_operation(cancel_scope* within) noexcept : awaited(within) {}
     ~awaited_operation() = default;
 
-    /// Must be called by the destructor of the derived class, before the members that the operation uses are
-    /// destroyed. If the frame is destroyed while it waits, reports that, ends the operation and returns
-    /// true. Blocks: until the kernel has released the buffers.
+    /// Must be called by the destructor of the derived class, before the members that the operation
+    /// uses are destroyed. If the frame is destroyed while it waits, reports that, ends the
+    /// operation and returns true. Blocks: until the kernel has released the buffers.
     [[nodiscard]] bool end_with_frame() noexcept {
         if (is_idle()) [[likely]]
             return false;

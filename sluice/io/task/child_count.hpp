@@ -25,8 +25,8 @@ public:
         return word_.load(std::memory_order_acquire) / one_child;  // acquire: pairs with end()
     }
 
-    /// Returns whether there are children: then the last one ends the wait, perhaps before this returns. If
-    /// not, nothing has changed: a child that another thread adds now ends no wait.
+    /// Returns whether there are children: then the last one ends the wait, perhaps before this
+    /// returns. If not, nothing has changed: a child that another thread adds now ends no wait.
     [[nodiscard]] bool begin_wait() noexcept {
         // acquire: the writes of the children, if none is left.
         std::size_t seen = word_.load(std::memory_order_acquire);
@@ -38,12 +38,14 @@ public:
         return true;
     }
 
-    /// A child has ended. Returns whether the caller ends the wait; otherwise the group may be gone.
+    /// A child has ended. Returns whether the caller ends the wait; otherwise
+    /// the group may be gone.
     [[nodiscard]] bool end() noexcept {
         // release: the writes of the child. acquire: the waiter, and the writes of the other
         // children.
         if (word_.fetch_sub(one_child, std::memory_order_acq_rel) != (one_child | has_waiter)) return false;
-        word_.fetch_sub(has_waiter, std::memory_order_relaxed);  // the waiter has not been resumed yet
+        // The waiter has not been resumed yet.
+        word_.fetch_sub(has_waiter, std::memory_order_relaxed);
         return true;
     }
 

@@ -58,7 +58,7 @@ void* frame_pool::take_frame(frame_pool* pool, std::size_t bytes) noexcept {
     return memory;
 }
 
-void frame_pool::give_back_frame(void* frame, std::size_t bytes) noexcept {
+void frame_pool::release_frame(void* frame, std::size_t bytes) noexcept {
     frame_pool* pool = nullptr;
     std::memcpy(&pool, static_cast<std::byte*>(frame) + offset_of_pool(bytes), sizeof pool);
     if (pool != nullptr) {

@@ -31,7 +31,8 @@ namespace sluice::io {
 ///      or in `returned_`.
 class frame_pool {
 public:
-    /// Larger frames come from the heap: a frame of that size holds a buffer that belongs elsewhere.
+    /// Larger frames come from the heap: a frame of that size holds a buffer
+    /// that belongs elsewhere.
     static constexpr std::size_t block_bytes_max = 4096;
     static constexpr std::size_t block_step_bytes = 64;
 
@@ -54,7 +55,8 @@ public:
     /// Returns the counts so far. Owner's thread only.
     [[nodiscard]] counters statistics() noexcept;
 
-    /// While it exists, frames of tasks called on this thread come from `pool` (null: the heap). Nests.
+    /// While it exists, frames of tasks called on this thread come from `pool`
+    /// (null: the heap). Nests.
     class use {
     public:
         explicit use(frame_pool& pool) noexcept : use(&pool) {}
@@ -73,7 +75,7 @@ public:
     /// For promise types: returns a frame from `pool` (null: the heap), or frees it, from any
     /// thread. Never null: a program out of memory stops.
     [[nodiscard]] static void* take_frame(frame_pool* pool, std::size_t bytes) noexcept;
-    static void give_back_frame(void* frame, std::size_t bytes) noexcept;
+    static void release_frame(void* frame, std::size_t bytes) noexcept;
 
 private:
     struct block {
@@ -97,7 +99,8 @@ private:
     [[nodiscard]] bool is_of_arena(const void* memory) const noexcept;
 
     static inline thread_local constinit frame_pool* current_ = nullptr;
-    static inline thread_local constinit char thread_mark_ = 0;  // its address identifies the thread
+    // Its address identifies the thread.
+    static inline thread_local constinit char thread_mark_ = 0;
 
     // Belongs to the owner.
     std::array<block*, classes> free_{};
@@ -129,7 +132,7 @@ public:
         return frame_pool::take_frame(&pool, bytes);
     }
     static void operator delete(void* frame, std::size_t bytes) noexcept {
-        frame_pool::give_back_frame(frame, bytes);
+        frame_pool::release_frame(frame, bytes);
     }
 
 protected:
@@ -137,7 +140,7 @@ protected:
     ~pooled_frame() = default;
 };
 
-// -----------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 inline void* frame_pool::take(std::size_t bytes) noexcept {
     const std::size_t size_class = class_of(bytes);
@@ -156,7 +159,8 @@ inline void frame_pool::release(void* memory, std::size_t bytes) noexcept {
         return;
     }
     block* const back = new (memory) block{.next = returned_.load(std::memory_order_relaxed), .bytes = bytes};
-    // release: the block's contents; pairs with the acquire in drain_returned(). A failure only reloads.
+    // release: the block's contents; pairs with the acquire in drain_returned(). A
+    // failure only reloads.
     while (not returned_.compare_exchange_weak(back->next, back, std::memory_order_release,
                                                std::memory_order_relaxed)) {}
 }

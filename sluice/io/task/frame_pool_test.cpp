@@ -140,7 +140,7 @@ TEST_F(frame_pools, blocks_of_one_size_do_not_overlap) {
     for (std::size_t i = 0; i < 64; ++i) {
         EXPECT_EQ(frames[i][0], static_cast<std::byte>(i));
         EXPECT_EQ(frames[i][119], static_cast<std::byte>(i));
-        frame_pool::give_back_frame(frames[i], 120);
+        frame_pool::release_frame(frames[i], 120);
     }
     EXPECT_EQ(pool.statistics().heap_frames, 0U);
 }

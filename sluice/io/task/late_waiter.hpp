@@ -13,7 +13,8 @@ namespace sluice::io {
 template <class Word = std::atomic<void*>>
 class late_waiter {
 public:
-    /// Returns whether signal() is still to come; it returns `waiter` then, and this may be gone already.
+    /// Returns whether signal() is still to come; it returns `waiter` then, and this
+    /// may be gone already.
     [[nodiscard]] bool wait(void* waiter) noexcept {
         void* none = nullptr;
         // release: the waiter's state, for the thread that resumes it. acquire: the writes of the

@@ -80,8 +80,9 @@ template <class Atomics>
     return range_lock_sender<Atomics>(multiplexer, lock, wanted, within);
 }
 
-/// `co_await co_lock(multiplexer, lock, {.where = range}, 10s)` returns the guard. The task resumes on the
-/// multiplexer's thread. Suspends: unless it is granted at once. Errors, Allocates: as async_lock.
+/// `co_await co_lock(multiplexer, lock, {.where = range}, 10s)` returns the guard. The task
+/// resumes on the multiplexer's thread. Suspends: unless it is granted at once. Errors,
+/// Allocates: as async_lock.
 template <class Atomics>
 [[nodiscard]] auto co_lock(io_multiplexer& multiplexer, sync::basic_range_lock<Atomics>& lock,
                            const sync::lock_args& wanted, deadline within = {}) noexcept {

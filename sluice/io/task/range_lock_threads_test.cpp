@@ -1,5 +1,5 @@
-// Range locks that tasks and receivers wait for on a multiplexer that several threads run. Runs under
-// ThreadSanitizer.
+// Range locks that tasks and receivers wait for on a multiplexer that several threads run. Runs
+// under ThreadSanitizer.
 
 #include <gtest/gtest.h>
 

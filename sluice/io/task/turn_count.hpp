@@ -27,7 +27,8 @@ public:
     /// Returns how many items a run may take: at most the counted ones, so it never subtracts an
     /// uncounted one.
     [[nodiscard]] std::size_t at_most(std::size_t most) const noexcept {
-        return std::min(waiting_.load(std::memory_order_acquire), most);  // acquire: pairs with add()
+        // Acquire: pairs with add().
+        return std::min(waiting_.load(std::memory_order_acquire), most);
     }
 
     /// A run of `count` items has ended. Returns whether the caller must begin another one.

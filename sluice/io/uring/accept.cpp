@@ -25,7 +25,8 @@ using detail::operation_record;
 // it connections are accepted by calls.
 void multiplexer::reserve_links() noexcept {
     ENSURE(links_ == nullptr, "connections that wait to be taken would be lost");
-    constexpr rlim_t links_max = rlim_t{1} << 20;  // fs.nr_open, unless an administrator has raised it
+    // fs.nr_open, unless an administrator has raised it.
+    constexpr rlim_t links_max = rlim_t{1} << 20;
     rlimit open_files{};
     (void)::getrlimit(RLIMIT_NOFILE, &open_files);
     const std::size_t bytes = std::min(open_files.rlim_max, links_max) * sizeof(std::uint32_t);
@@ -109,7 +110,8 @@ void multiplexer::notify_peer(operation_record& op) noexcept {
 // whether there was either.
 bool multiplexer::finish_accept(half_state& state) noexcept {
     operation_record& front = *state.half->queue.front();
-    const bool is_single = front.kind == operation_kind::accept;  // shares the listener with a stream
+    // Shares the listener with a stream.
+    const bool is_single = front.kind == operation_kind::accept;
     ENSURE(is_single or front.kind == operation_kind::accept_ahead, "a connection for what accepts none");
     if (state.oldest_arrived != buffer_group::none) {
         front.transferred = state.oldest_arrived;

@@ -25,14 +25,14 @@ enum class completion_target : std::uint64_t {
     receive,    // a half_state: its multishot receive
     accept,     // a half_state: its multishot accept
 };
-inline constexpr std::uint64_t addressee_mask = 7;
+inline constexpr std::uint64_t completion_target_mask = 7;
 
 [[nodiscard]] inline std::uint64_t address(completion_target sort, const void* of) noexcept {
     return reinterpret_cast<std::uintptr_t>(of) | static_cast<std::uint64_t>(sort);
 }
 
 [[nodiscard]] inline void* addressed(std::uint64_t user_data) noexcept {
-    return reinterpret_cast<void*>(user_data & ~addressee_mask);  // NOLINT: made by address()
+    return reinterpret_cast<void*>(user_data & ~completion_target_mask);  // NOLINT: of address()
 }
 
 /// Frees memory shared with the kernel.
@@ -78,7 +78,7 @@ struct alignas(8) half_state {
     bool polls_only = false;       // O_NONBLOCK: the ring would return EAGAIN instead of waiting
     bool has_cancelled = false;    // an operation of the transfer must end early
     bool never_zero_copy = false;  // without success, or impossible, on this socket
-    bool was_uncopied = false;     // once at least
+    bool was_zero_copy = false;    // once at least
     std::uint8_t copied_in_a_row = 0;
     std::uint32_t kept_by_kernel = 0;  // sends whose memory it still reads
     list_hook<half_state> cancel_link;
@@ -87,12 +87,14 @@ struct alignas(8) half_state {
     std::uint32_t oldest_arrived = buffer_group::none;
     std::uint32_t newest_arrived = buffer_group::none;
     unsigned receive_group = 0;
-    int multishot_end = 0;      // the errno value that ended it, unless it is in progress
-    bool has_ended = false;     // and no operation has reported it yet
-    bool is_multishot = false;  // it is with the kernel
-    bool is_bursting = false;   // connections come faster than they are taken: use calls until there is none
+    int multishot_end = 0;               // the errno value that ended it, unless it is in progress
+    bool has_ended = false;              // and no operation has reported it yet
+    bool is_multishot = false;           // it is with the kernel
+    bool is_bursting = false;            // connections come faster than they are taken: use
+                                         // calls until there is none
     accept_request* acceptor = nullptr;  // the target of the kernel's accepts
-    msghdr message{};                    // the kernel writes to it when a gathered receive completes
+    msghdr message{};                    // the kernel writes to it when a
+                                         // gathered receive completes
 };
 
 /// The io_uring back end. Streams are in streams.cpp, their multishot receives in receive.cpp,
@@ -109,7 +111,7 @@ struct alignas(8) half_state {
 class multiplexer final : public io_multiplexer {
 public:
     explicit multiplexer(const uring_options& options) noexcept : options_(options) {
-        batch_crowds();
+        batch_starts();
         if (options.threads == run_by::several)
             options_.zero_copy_send_bytes_min = std::numeric_limits<std::size_t>::max();
         if (options_.zero_copy_send_bytes_min != std::numeric_limits<std::size_t>::max())
@@ -144,9 +146,9 @@ private:
     void backend_wake() noexcept override;
     result<void> backend_recall() noexcept override;
     result<void> backend_renew() noexcept override;
-    [[nodiscard]] uncopied_sends zero_copy_sends() const noexcept override {
-        return {.sends = uncopied_.sends.load(std::memory_order_relaxed),
-                .copied = uncopied_.copied.load(std::memory_order_relaxed)};
+    [[nodiscard]] zero_copy_counts zero_copy_sends() const noexcept override {
+        return {.sends = zero_copy_.sends.load(std::memory_order_relaxed),
+                .copied = zero_copy_.copied.load(std::memory_order_relaxed)};
     }
     [[nodiscard]] bool may_speculate(const detail::operation_record& op) const noexcept override {
         return not wants_zero_copy(op);
@@ -277,11 +279,12 @@ private:
     struct {
         std::atomic<std::uint64_t> sends{0};
         std::atomic<std::uint64_t> copied{0};
-    } uncopied_;
+    } zero_copy_;
     operation_queue files_;                                 // to be submitted to the ring
     operation_queue cancelled_files_;                       // in flight, to be cancelled
     cancel_list cancelled_;                                 // the same of streams
-    std::vector<std::unique_ptr<stream_state[]>> streams_;  // by slot, in chunks: addresses are stable
+    std::vector<std::unique_ptr<stream_state[]>> streams_;  // by slot, in chunks:
+                                                            // addresses are stable
     std::array<std::unique_ptr<buffer_group>, limits::receive_groups_max> groups_;
 
     // For each connection that the kernel has accepted and no operation has taken, by descriptor:

@@ -16,7 +16,8 @@ namespace sluice::io::uring {
 using detail::operation_record;
 namespace {
 
-constexpr std::size_t bytes_per_call_max = 0x7fff'f000;  // MAX_RW_COUNT of Linux; also fits the entry's field
+// MAX_RW_COUNT of Linux; also fits the entry's field.
+constexpr std::size_t bytes_per_call_max = 0x7fff'f000;
 
 // `backend_word` of an operation that the ring has answered with EAGAIN: a worker of the kernel
 // waits for it.

@@ -19,8 +19,8 @@ bool multiplexer::serves_multishots() const noexcept {
            });
 }
 
-// Counts requests on streams, and the wake-up; none on files is pending. Slots of closed handles count: the
-// kernel may still have their polls.
+// Counts requests on streams, and the wake-up; none on files is pending. Slots of closed handles
+// count: the kernel may still have their polls.
 bool multiplexer::has_requests() const noexcept {
     const auto is_kernels = [](const half_state& each) {
         const bool is_in_flight = each.half != nullptr and each.half->in_flight != 0;
@@ -66,7 +66,8 @@ result<void> multiplexer::backend_renew() noexcept {
     ENSURE(not has_requests(), "the multiplexer ran between the preparation of a fork and the child");
     if (auto opened = ring_.open_in_child(sizes()); not opened) return opened;
     is_enabled_ = waker_is_armed_ = false;
-    for_each_attached([](registration& each) { each.backend_word = 0; });  // not in the new ring's table
+    // Not in the new ring's table.
+    for_each_attached([](registration& each) { each.backend_word = 0; });
     return make_waker_and_rows();
 }
 

@@ -1,4 +1,5 @@
-// Receives into buffers that the kernel has picked; most of them multishot: one submission, many completions.
+// Receives into buffers that the kernel has picked; most of them multishot: one
+// submission, many completions.
 
 #include <sys/mman.h>
 

@@ -1,6 +1,7 @@
-// When the kernel has no memory for requests, io_uring_enter fails with ENOMEM or EAGAIN and takes nothing.
-// The multiplexer then carries out the untaken requests without the ring, and tries the ring again in each
-// pass. Requests that the kernel has taken complete once io_uring_enter works again.
+// When the kernel has no memory for requests, io_uring_enter fails with ENOMEM or EAGAIN and
+// takes nothing. The multiplexer then carries out the untaken requests without the ring, and
+// tries the ring again in each pass. Requests that the kernel has taken complete once
+// io_uring_enter works again.
 
 #include <poll.h>
 #include <unistd.h>
@@ -45,9 +46,9 @@ void multiplexer::take_back_refused() noexcept {
 bool multiplexer::take_back(std::uint64_t user_data) noexcept {
     constexpr int interrupted = -EINTR;
     void* const whose = addressed(user_data);
-    switch (static_cast<completion_target>(user_data & addressee_mask)) {
-        case completion_target::nobody:  // cancellations stay in the queue: no entry of theirs names an
-                                         // operation
+    switch (static_cast<completion_target>(user_data & completion_target_mask)) {
+        case completion_target::nobody:  // cancellations stay in the queue: no entry of
+                                         // theirs names an operation
             break;
         case completion_target::loop:
             return false;  // so does the wake-up
@@ -85,8 +86,8 @@ void multiplexer::perform_now(operation_record& op) noexcept {
     op.at = operation_record::stage::waiting;
     if (op.cancel_code != 0) {
         if (op.transferred == 0) op.error_code = op.cancel_code;
-    } else if (op.kind != operation_kind::wait_word) {  // a waiter checks the word itself, so a wake-up too
-                                                        // many is harmless
+    } else if (op.kind != operation_kind::wait_word) {  // a waiter checks the word itself, so a
+                                                        // wake-up too many is harmless
         perform_blocking(op);
     }
     finish(op);

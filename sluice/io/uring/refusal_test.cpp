@@ -1,4 +1,5 @@
-// A loop over io_uring when the kernel has no memory for it. best_available states the order of degradation.
+// A loop over io_uring when the kernel has no memory for it. best_available states the
+// order of degradation.
 
 #include <liburing.h>
 #include <poll.h>
@@ -22,7 +23,8 @@
 
 namespace {
 
-std::atomic<unsigned> largest_ring{std::numeric_limits<unsigned>::max()};  // entries there is memory for
+// Entries there is memory for.
+std::atomic<unsigned> largest_ring{std::numeric_limits<unsigned>::max()};
 std::atomic<int> refusals_left{0};  // calls answered with `refusal_code`
 std::atomic<int> refusal_code{ENOMEM};
 std::atomic<int> entries_asked{0};

@@ -208,8 +208,8 @@ void ring::make_idle(io_uring_sqe& entry) noexcept {
     entry.user_data = 0;
 }
 
-// Entries that the kernel does not take stay in the queue: that, an interruption, a busy kernel and an
-// expired time are not errors.
+// Entries that the kernel does not take stay in the queue: that, an interruption, a busy kernel and
+// an expired time are not errors.
 result<void> ring::accepted(int outcome) noexcept {
     is_refusing_ = outcome == -ENOMEM or outcome == -EAGAIN;
     return judged(outcome);

@@ -13,10 +13,11 @@ namespace sluice::io::uring {
 
 // Constants of the kernel that Debian's liburing 2.3 does not have. Their presence decides nothing:
 // whether the running kernel supports them is checked at run time.
-inline constexpr std::uint8_t op_futex_wait = 51;                     // 6.7
-inline constexpr int futex_of_32_bits = 2;                            // FUTEX2_SIZE_U32
-inline constexpr std::uint16_t send_zc_report_usage = 1U << 3;        // 6.2
-inline constexpr std::uint32_t notification_usage_copied = 1U << 31;  // in the result of a notification
+inline constexpr std::uint8_t op_futex_wait = 51;               // 6.7
+inline constexpr int futex_of_32_bits = 2;                      // FUTEX2_SIZE_U32
+inline constexpr std::uint16_t send_zc_report_usage = 1U << 3;  // 6.2
+// In the result of a notification.
+inline constexpr std::uint32_t notification_usage_copied = 1U << 31;
 
 /// One io_uring: its two queues, its table of files, its registered buffers. It adds only the order
 /// in which set-up flags are tried, and the guarantee that a full queue loses no submission.

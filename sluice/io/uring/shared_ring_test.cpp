@@ -12,7 +12,8 @@
 
 namespace {
 
-std::atomic<bool> has_bad_buffers{false};   // requests go to the kernel with an address that is not mapped
+std::atomic<bool> has_bad_buffers{false};   // requests go to the kernel with an
+                                            // address that is not mapped
 std::atomic<bool> has_bad_outcomes{false};  // reports one byte more than was moved
 std::atomic<int> submissions{0};            // calls that submit
 std::atomic<bool> is_gate_closed{false};    // a thread about to sleep waits before its system call

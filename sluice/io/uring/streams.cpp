@@ -12,7 +12,8 @@ namespace sluice::io::uring {
 using detail::operation_record;
 namespace {
 
-constexpr std::size_t bytes_per_call_max = 0x7fff'f000;  // MAX_RW_COUNT of Linux; also fits the entry's field
+// MAX_RW_COUNT of Linux; also fits the entry's field.
+constexpr std::size_t bytes_per_call_max = 0x7fff'f000;
 
 // Reads and writes of sockets are submitted to the ring unchanged. All other operations wait for
 // readiness and are then done by a call: our pipes are O_NONBLOCK, for which the ring would return
@@ -343,7 +344,7 @@ bool multiplexer::wants_zero_copy(const operation_record& op) const noexcept {
     // Until one send was really zero-copy, one at a time: a send that is copied after all costs
     // more than an ordinary one.
     const half_state& state = state_of(op.target->side(direction::out));
-    return not state.never_zero_copy and (state.was_uncopied or state.kept_by_kernel == 0);
+    return not state.never_zero_copy and (state.was_zero_copy or state.kept_by_kernel == 0);
 }
 
 void multiplexer::prepare_zero_copy(io_uring_sqe& entry, half_state& state, operation_record& op) noexcept {
@@ -385,12 +386,12 @@ void multiplexer::on_zero_copy(operation_record& op, int outcome, unsigned flags
                "memory is released more often than it was sent");
         const bool copied = (static_cast<std::uint32_t>(outcome) & notification_usage_copied) != 0;
         --state.kept_by_kernel;
-        state.was_uncopied |= not copied;
-        const std::uint8_t copied_in_vain_max = state.was_uncopied ? 8 : 2;
+        state.was_zero_copy |= not copied;
+        const std::uint8_t copied_sends_max = state.was_zero_copy ? 8 : 2;
         state.copied_in_a_row = copied ? static_cast<std::uint8_t>(state.copied_in_a_row + 1) : 0;
-        count(uncopied_.sends);
-        if (copied) count(uncopied_.copied);
-        if (state.copied_in_a_row >= copied_in_vain_max) state.never_zero_copy = true;
+        count(zero_copy_.sends);
+        if (copied) count(zero_copy_.copied);
+        if (state.copied_in_a_row >= copied_sends_max) state.never_zero_copy = true;
         if (--op.backend_word == 0) finish_notification(op);
         return;
     }

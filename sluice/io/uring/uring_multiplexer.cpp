@@ -80,7 +80,7 @@ result<void> multiplexer::backend_attach(registration& attached) noexcept {
         state.is_unready = state.polls_only = state.never_zero_copy = false;
         state.acceptor = nullptr;
         state.tells_more = tells_more;
-        state.was_uncopied = false;
+        state.was_zero_copy = false;
         state.copied_in_a_row = 0;
         state.kept_by_kernel = 0;
         attached.halves[i].backend = &state;
@@ -122,7 +122,8 @@ void multiplexer::settle(half_state& state) noexcept {
         take_completions();
     }
     if (ring_.is_refusing()) take_back_refused();
-    // Otherwise, and if the kernel lacks memory to end it, the poll is settled later: closing never waits.
+    // Otherwise, and if the kernel lacks memory to end it, the poll is settled later:
+    // closing never waits.
     state.is_stale = state.is_polling;
 }
 
@@ -173,8 +174,8 @@ bool multiplexer::give_wake_up() noexcept {
     ENSURE(is_enabled_, "requests are given to a ring that has no owner");
     io_uring_sqe* const entry = ring_.next();
     if (entry == nullptr) return false;
-    // Each write to the counter completes it once more; the counter itself is never read, and would take 2^64
-    // wake-ups to fill.
+    // Each write to the counter completes it once more; the counter itself is never read, and would
+    // take 2^64 wake-ups to fill.
     io_uring_prep_poll_multishot(entry, waker_.descriptor(), POLLIN);
     entry->user_data = address(completion_target::loop, nullptr);
     waker_is_armed_ = true;
@@ -255,7 +256,7 @@ void multiplexer::take_completions() noexcept {
             // These two are handled without the switch: many completions of a file may come at
             // once, each of little work, and a transfer follows the call that has waited for it,
             // where an indirect jump is mispredicted.
-            const auto whom = static_cast<completion_target>(user_data & addressee_mask);
+            const auto whom = static_cast<completion_target>(user_data & completion_target_mask);
             if (whom == completion_target::file) {
                 on_file(*static_cast<operation_record*>(addressed(user_data)), outcome);
             } else if (whom == completion_target::transfer) {
@@ -269,7 +270,7 @@ void multiplexer::take_completions() noexcept {
 
 void multiplexer::on_completion(std::uint64_t user_data, int outcome, unsigned flags) noexcept {
     void* const whose = addressed(user_data);
-    switch (static_cast<completion_target>(user_data & addressee_mask)) {
+    switch (static_cast<completion_target>(user_data & completion_target_mask)) {
         case completion_target::nobody:
             break;
         case completion_target::loop:

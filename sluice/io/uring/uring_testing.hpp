@@ -17,7 +17,8 @@
 
 namespace sluice::io::uring_test {
 
-/// A multiplexer for a test; see needs_uring in uring_multiplexer_test.cpp for where io_uring is denied.
+/// A multiplexer for a test; see needs_uring in uring_multiplexer_test.cpp for
+/// where io_uring is denied.
 inline std::unique_ptr<io_multiplexer> make(uring_options options = {}) {
     auto made = make_uring_multiplexer(options);
     EXPECT_TRUE(made.has_value()) << made.error().message();

@@ -140,15 +140,15 @@ TEST(uring_zero_copy, it_stops_where_everything_is_copied) {
     tcp_pair pair;
     ASSERT_TRUE(pair.ours.set_multiplexer(multiplexer.get()).has_value());
     one_write write(pair.ours, std::string(8192, 'z'));
-    int in_vain = 0;
+    int not_speculated = 0;
     for (int i = 0; i < 30; ++i) {
         write.state.start();
-        if (write.state.started()) ++in_vain;  // not done at once: not speculated
+        if (write.state.started()) ++not_speculated;  // not done at once: not speculated
         while (multiplexer->run().value_or(0) > 0) {}
         ASSERT_EQ(write.result.dones, i + 1);
         while (pair.discard() > 0) {}
     }
-    EXPECT_EQ(in_vain, 2);
+    EXPECT_EQ(not_speculated, 2);
 }
 
 // Several segments use another call than one does.

@@ -39,8 +39,8 @@ public:
         return equal_ignoring_case(one.user, other.user) and equal_ignoring_case(one.domain, other.domain);
     }
 
-    /// A number that changes with every change of the accounts. The default implementation is for accounts
-    /// that never change. Any thread.
+    /// A number that changes with every change of the accounts. The default implementation is for
+    /// accounts that never change. Any thread.
     [[nodiscard]] virtual std::uint64_t generation() const noexcept { return 0; }
 
     account_source(const account_source&) = delete;
@@ -67,7 +67,8 @@ struct step_done {
     std::string domain;
     std::string workstation;
     bool is_guest = false;
-    bool is_anonymous = false;  // no proof of identity: the key has no value, and the caller decides
+    // No proof of identity: the key has no value, and the caller decides.
+    bool is_anonymous = false;
 };
 
 /// The exchange failed. Answer with this status. The reason is for the log, never for the peer.

@@ -26,7 +26,8 @@ struct cipher_options {
     int tag_bytes = 0;    // 0: no tag, or the cipher does not need its length
 };
 
-/// Errors: `not_supported` if this OpenSSL lacks the cipher, `not_enough_memory`. Allocates: the context.
+/// Errors: `not_supported` if this OpenSSL lacks the cipher, `not_enough_memory`.
+/// Allocates: the context.
 [[nodiscard]] result<cipher_context> start_cipher(const cipher_options& options, bytes_view key) noexcept;
 
 /// Begins the next message with `nonce`. Allocates: nothing.

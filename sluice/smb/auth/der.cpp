@@ -5,9 +5,12 @@
 namespace sluice::smb::auth::der {
 namespace {
 
-constexpr unsigned long_form = 0x80;  // the low bits of the first byte are then the number of length bytes
-constexpr unsigned length_bytes_max = 4;      // more than memory; also prevents an overflow of the sum below
-constexpr unsigned multi_byte_number = 0x1f;  // a tag that continues in the next byte: not supported
+// The low bits of the first byte are then the number of length bytes.
+constexpr unsigned long_form = 0x80;
+constexpr unsigned length_bytes_max = 4;      // more than memory; also prevents an
+                                              // overflow of the sum below
+constexpr unsigned multi_byte_number = 0x1f;  // a tag that continues in the
+                                              // next byte: not supported
 
 struct header {
     std::uint8_t tag_number;

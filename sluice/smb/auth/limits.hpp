@@ -6,12 +6,15 @@
 /// The limits for input of peers that are not authenticated.
 namespace sluice::smb::auth::limits {
 
-inline constexpr std::size_t token_bytes_max = 64
-                                               << 10;  // a Kerberos ticket with many groups is about 48 KiB
-inline constexpr std::size_t mechanisms_max = 16;      // in a SPNEGO list; Windows offers four
-inline constexpr std::size_t av_pairs_max = 32;        // in an NTLM target information; ten kinds are defined
-inline constexpr std::size_t target_information_bytes_max = 8 << 10;  // the server's description of itself
-inline constexpr std::size_t name_utf16_units_max = 256;              // for a user, a domain or a workstation
+inline constexpr std::size_t token_bytes_max = 64 << 10;  // a Kerberos ticket with many
+                                                          // groups is about 48 KiB
+inline constexpr std::size_t mechanisms_max = 16;         // in a SPNEGO list; Windows offers four
+inline constexpr std::size_t av_pairs_max = 32;           // in an NTLM target information;
+                                                          // ten kinds are defined
+// The server's description of itself.
+inline constexpr std::size_t target_information_bytes_max = 8 << 10;
+// For a user, a domain or a workstation.
+inline constexpr std::size_t name_utf16_units_max = 256;
 inline constexpr unsigned round_trips_max = 4;  // number of steps until an exchange must end
 
 /// The longest message that can be encrypted: the direct TCP transport has a 24-bit length

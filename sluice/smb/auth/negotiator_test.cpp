@@ -253,7 +253,8 @@ protected:
             .mechanisms = {}, .mechanism_list_der = list, .mech_token = negotiate, .mech_list_mic = {}}));
         EXPECT_TRUE(std::holds_alternative<step_continue>(chosen));
         if (first_choice != mechanism::ntlm) (void)accepting.step(wrapped(negotiate, std::nullopt));
-        const auto last = ntlm::encode(ntlm::authenticate_message{.flags = 0x00000a01,  // anonymous, Unicode
+        // Anonymous, Unicode.
+        const auto last = ntlm::encode(ntlm::authenticate_message{.flags = 0x00000a01,
                                                                   .lm_response = {},
                                                                   .nt_response = {},
                                                                   .domain = {},

@@ -9,8 +9,8 @@
 
 namespace sluice::smb::auth {
 
-/// The nonce field of an SMB2 transform header ([MS-SMB2] 2.2.41). CCM uses its first 11 bytes, GCM its first
-/// 12; the rest is zero.
+/// The nonce field of an SMB2 transform header ([MS-SMB2] 2.2.41). CCM uses its first 11 bytes, GCM
+/// its first 12; the rest is zero.
 struct transform_nonce {
     le64 counter;                         //  0
     std::array<std::uint8_t, 3> lane{};   //  8

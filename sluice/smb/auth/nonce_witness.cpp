@@ -32,7 +32,8 @@ key_fingerprint fingerprint_of(bytes_view key, std::uint16_t algorithm) noexcept
 namespace detail {
 
 void report_nonce(const key_fingerprint& key, bytes_view nonce) noexcept {
-    nonce_witness* const present = witness.load(std::memory_order_acquire);  // pairs with set_nonce_witness()
+    // Pairs with set_nonce_witness().
+    nonce_witness* const present = witness.load(std::memory_order_acquire);
     if (present != nullptr) present->used(key, nonce);
 }
 

@@ -15,7 +15,8 @@ struct credentials {
     std::string user;
     std::string domain;
     std::string workstation;
-    std::string target_name;      // "cifs/server", with which a server can check that it is the target
+    std::string target_name;      // "cifs/server", with which a server can check
+                                  // that it is the target
     std::optional<nt_hash> hash;  // std::nullopt: anonymous, with an empty user
     bool exchanges_key = true;    // generates its own session key, like all current clients
 };

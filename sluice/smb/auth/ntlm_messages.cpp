@@ -276,8 +276,8 @@ std::vector<std::byte> encode_client_blob(const client_blob_contents& contents) 
     std::vector<std::byte> bytes;
     append(bytes, bytes_of(fixed));
     append(bytes, contents.pairs);
-    append(bytes,
-           std::array<std::byte, 4>{});  // absent from the table of 2.2.2.7, but present in all its examples
+    // Absent from the table of 2.2.2.7, but present in all its examples.
+    append(bytes, std::array<std::byte, 4>{});
     return bytes;
 }
 

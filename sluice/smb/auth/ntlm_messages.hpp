@@ -120,7 +120,8 @@ struct nt_v2_response {
     av_pairs pairs;          // within the blob
 };
 
-/// Errors: `bad_protocol_id`, `truncated`, `range_outside_message`, `bad_value`. Allocates: nothing.
+/// Errors: `bad_protocol_id`, `truncated`, `range_outside_message`,
+/// `bad_value`. Allocates: nothing.
 [[nodiscard]] wire::decoded<negotiate_message> decode_negotiate(bytes_view token) noexcept;
 [[nodiscard]] wire::decoded<challenge_message> decode_challenge(bytes_view token) noexcept;
 [[nodiscard]] wire::decoded<authenticate_message> decode_authenticate(bytes_view token) noexcept;

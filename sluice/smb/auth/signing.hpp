@@ -28,7 +28,8 @@ struct signed_message {
     std::uint64_t message_id = 0;
     message_sender sender = message_sender::client;
     bool is_cancel = false;  // it repeats the id of the cancelled request, so its nonce must differ
-    std::uint16_t ids = 1;   // number of ids that the request uses, from message_id on: its credit charge
+    std::uint16_t ids = 1;   // number of ids that the request uses, from message_id
+                             // on: its credit charge
 };
 
 using message_signature = std::array<std::byte, 16>;

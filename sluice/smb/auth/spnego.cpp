@@ -137,7 +137,8 @@ std::optional<neg_token_init> decode_init(bytes_view token) noexcept {
 
     neg_token_init decoded{
         .mechanisms = *mechanisms, .mechanism_list_der = *list, .mech_token = {}, .mech_list_mic = {}};
-    if (members.next_is(tag::context_1) and !members.take(tag::context_1)) return std::nullopt;  // reqFlags
+    // reqFlags.
+    if (members.next_is(tag::context_1) and !members.take(tag::context_1)) return std::nullopt;
     if (!take_octets(members, tag::context_2, decoded.mech_token)) return std::nullopt;
     // [3] is the MIC in a NegTokenInit. In a NegTokenInit2 it is the hints, and the MIC follows.
     if (members.next_is(tag::context_3)) {

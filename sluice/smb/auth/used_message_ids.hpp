@@ -6,15 +6,16 @@
 
 namespace sluice::smb::auth {
 
-/// The message ids that one AES-GMAC key has signed for one sender, and thus its nonces ([MS-SMB2] 3.1.4.1).
-/// Two messages with one nonce reveal the key, so that an attacker can forge messages.
+/// The message ids that one AES-GMAC key has signed for one sender, and thus its nonces ([MS-SMB2]
+/// 3.1.4.1). Two messages with one nonce reveal the key, so that an attacker can forge messages.
 ///
-/// Replies are sent in any order, and some requests wait for hours, so a window of recent ids is not enough.
-/// The set is exact: all ids below the highest, except for a list of gaps, one for each request in between
-/// that has no reply yet.
+/// Replies are sent in any order, and some requests wait for hours, so a window of recent ids is
+/// not enough. The set is exact: all ids below the highest, except for a list of gaps, one for each
+/// request in between that has no reply yet.
 ///
-/// Invariants: gaps are disjoint, not adjacent, in ascending order, and below `next_`; there are at most
-/// limits::unsigned_gaps_max. Beyond that, the oldest gap is dropped: its ids cannot be claimed any more.
+/// Invariants: gaps are disjoint, not adjacent, in ascending order, and below `next_`; there
+/// are at most limits::unsigned_gaps_max. Beyond that, the oldest gap is dropped: its ids
+/// cannot be claimed any more.
 /// Thread safety: none of its own. Allocates: for gaps, up to the largest number so far.
 /// Complexity: claim() in the order of the ids: constant; otherwise O(gaps).
 class used_message_ids {

@@ -16,7 +16,8 @@ public:
     enum class kind : std::uint8_t {
         io,        ///< the network, or this machine: code() is the errno value
         status,    ///< the server returned an error: status()
-        protocol,  ///< the server violated the protocol: rule() is the violation; the connection is closed
+        protocol,  ///< the server violated the protocol: rule() is the violation; the
+                   ///< connection is closed
         policy,    ///< the client refuses: rule() is the requirement that is not met, and a remedy
     };
 

@@ -9,28 +9,28 @@ namespace sluice::smb::client {
 
 using wire::nt_status;
 
-connection::connection(dependencies world, io::socket_handle socket, connection_options options) noexcept
-    : world_(world),
+connection::connection(dependencies deps, io::socket_handle socket, connection_options options) noexcept
+    : deps_(deps),
       options_(std::move(options)),
       socket_(std::move(socket)),
-      tasks_(world.loop),
+      tasks_(deps.loop),
       staged_(limits::staging_bytes),
-      last_heard_(world.clock.steady_now()) {}
+      last_heard_(deps.clock.steady_now()) {}
 
 connection::~connection() {
-    ENSURE(tasks_.size() == 0 and not attendant_called_, "connection destroyed before close()");
+    ENSURE(tasks_.size() == 0 and not is_work_posted_, "connection destroyed before close()");
 }
 
-io::task<outcome<owned<connection>>> connection::open(dependencies world, io::socket_handle socket,
-                                                      connection_options options) noexcept {
-    std::unique_ptr<connection> fresh(new connection(world, std::move(socket), std::move(options)));
+io::task<outcome<not_null_ptr<connection>>> connection::open(dependencies deps, io::socket_handle socket,
+                                                             connection_options options) noexcept {
+    std::unique_ptr<connection> fresh(new connection(deps, std::move(socket), std::move(options)));
     fresh->running_ = 2;
     fresh->tasks_.spawn(fresh->send_all());
     fresh->tasks_.spawn(fresh->receive_all());
     fresh->tasks_.spawn(fresh->watch());
     io::task<outcome<void>> agreeing = fresh->negotiate();
     const outcome<void> agreed = co_await std::move(agreeing);
-    if (agreed) co_return owned(std::move(fresh));
+    if (agreed) co_return not_null_ptr(std::move(fresh));
     io::task<void> close_task = io::uncancelled(fresh->close());
     co_await std::move(close_task);
     co_return failed(agreed.error());
@@ -40,8 +40,8 @@ io::task<void> connection::close() noexcept {
     break_soon(client_error::of_io("close", ECANCELED));
     co_await tasks_.join();
     // The deferred work that was posted earlier runs before this resumes.
-    while (attendant_called_)
-        co_await io::yield(world_.loop);
+    while (is_work_posted_)
+        co_await io::yield(deps_.loop);
     (void)socket_.close();
 }
 
@@ -49,7 +49,7 @@ void connection::break_soon(client_error why) noexcept {
     if (broken_) return;
     broken_ = why;
     tasks_.cancel();
-    call_attendant();  // the sender may be idle, and does not wait for I/O
+    post_deferred_work();  // the sender may be idle, and does not wait for I/O
 }
 
 io::task<outcome<reply>> connection::refused_for_memory(request_options how) noexcept {
@@ -101,7 +101,7 @@ void connection::grant(std::uint16_t credits) noexcept {
 }
 
 bool connection::skip_to(std::uint64_t message_id) noexcept {
-    ENSURE(under_way_ == 0 and skipped_ == 0 and message_id >= next_message_id_);
+    ENSURE(in_flight_ == 0 and skipped_ == 0 and message_id >= next_message_id_);
     const std::uint64_t count = message_id - next_message_id_;
     if (count >= credits_) return false;
     skipped_from_ = std::exchange(next_message_id_, message_id);
@@ -135,7 +135,7 @@ void connection::serve_credit_waits() noexcept {
             continue;
         }
         // No request is in flight whose reply could grant more credits.
-        if (under_way_ != 0) return;
+        if (in_flight_ != 0) return;
         break_soon(
             client_error::of_protocol("wait for credits", "the server grants too few credits to continue"));
         return;
@@ -153,9 +153,9 @@ bool credit_wait::await_ready() noexcept {
 bool credit_wait::begin(std::coroutine_handle<> waiter, io::cancel_scope* scope) noexcept {
     run_in(scope);
     if (is_refused()) return false;
-    wait(waiter, over_.world_.loop);
+    wait(waiter, over_.deps_.loop);
     over_.credit_waits_.push_back(*this);
-    if (over_.under_way_ == 0) over_.call_attendant();  // the waiter may never get its credits
+    if (over_.in_flight_ == 0) over_.post_deferred_work();  // the waiter may never get its credits
     return true;
 }
 
@@ -165,7 +165,7 @@ void credit_wait::end() noexcept {
     // not delay others.
     over_.credit_waits_.erase(*this);
     over_.credit_waits_.push_front(*this);
-    over_.call_attendant();
+    over_.post_deferred_work();
 }
 
 outcome<void> credit_wait::await_resume() noexcept {
@@ -197,7 +197,7 @@ bool exchange::begin(std::coroutine_handle<> waiter, io::cancel_scope* scope) no
         over_.break_soon(*error_);
         return false;
     }
-    wait(waiter, over_.world_.loop);
+    wait(waiter, over_.deps_.loop);
     over_.launch(*this);
     return true;
 }
@@ -228,14 +228,14 @@ exchange* connection::find(std::uint64_t message_id) noexcept {
 
 // --- deferred work
 
-void connection::call_attendant() noexcept {
-    if (attendant_called_) return;
-    attendant_called_ = true;
-    world_.loop.post(attendant_);
+void connection::post_deferred_work() noexcept {
+    if (is_work_posted_) return;
+    is_work_posted_ = true;
+    deps_.loop.post(deferred_work_);
 }
 
 void connection::attend() noexcept {
-    attendant_called_ = false;
+    is_work_posted_ = false;
     serve_credit_waits();
     const bool has_work = not outbox_.empty() or broken_.has_value();
     if (idle_sender_ and has_work) std::exchange(idle_sender_, nullptr).resume();
@@ -249,7 +249,7 @@ void connection::finish() noexcept {
     while (outbox_.pop_front() != nullptr) {}
     for (table_bucket& bucket : table_) {
         while (exchange* const one = bucket.pop_front()) {
-            --under_way_;
+            --in_flight_;
             one->error_ = broken_;
             one->resume_waiter(broken_->code() == ECANCELED ? ECANCELED : 0);
         }
@@ -258,7 +258,7 @@ void connection::finish() noexcept {
 }
 
 bool connection::awaits_only_async_replies() const noexcept {
-    return under_way_ != 0 and under_way_ == async_under_way_;
+    return in_flight_ != 0 and in_flight_ == async_in_flight_;
 }
 
 // Ends the connection when the server owes a reply and has been silent for too long. An operation
@@ -268,11 +268,12 @@ io::task<void> connection::watch() noexcept {
     std::size_t silent_steps = 0;
     auto heard = last_heard_;
     while (not broken_) {
-        const auto slept = co_await io::co_sleep(world_.loop, step);
+        const auto slept = co_await io::co_sleep(deps_.loop, step);
         if (not slept or broken_) co_return;
-        const bool is_silent = under_way_ != 0 and heard == last_heard_;
+        const bool is_silent = in_flight_ != 0 and heard == last_heard_;
         heard = last_heard_;
-        if (is_silent) low_water_.expect(0);  // a part of a long reply may have arrived, over a slow line
+        // A part of a long reply may have arrived, over a slow line.
+        if (is_silent) low_water_.expect(0);
         silent_steps = is_silent ? silent_steps + 1 : 0;
         if (silent_steps == 2 and awaits_only_async_replies()) tasks_.spawn(send_keepalive());
         if (silent_steps < 4) continue;

@@ -16,7 +16,7 @@
 #include "sluice/smb/client/channel_security.hpp"
 #include "sluice/smb/client/exchange.hpp"
 #include "sluice/smb/client/limits.hpp"
-#include "sluice/smb/client/owned.hpp"
+#include "sluice/smb/client/not_null_ptr.hpp"
 #include "sluice/smb/wire/message/frame.hpp"
 #include "sluice/smb/wire/message/negotiate.hpp"
 
@@ -39,8 +39,8 @@ struct connection_options {
     std::string server_name;  ///< as the user wrote it: part of \\name\share and of the NTLM proof
     wire::dialect dialect_min = wire::dialect::smb_2_1;
     wire::dialect dialect_max = wire::dialect::smb_3_1_1;
-    bool signs = true;  ///< signs every request; if false: only requests that must be signed, or all if the
-                        ///< server requires it
+    bool signs = true;  ///< signs every request; if false: only requests that must be signed, or
+                        ///< all if the server requires it
     client::encryption encryption = encryption::as_server_asks;
     /// The planned number of channels of the session, including this one. With AES-GMAC and two or
     /// more channels, it is also the limit: each needs message ids that the session's key has not
@@ -56,16 +56,19 @@ struct connection_options {
 /// The parameters that a connection and its server agreed on in NEGOTIATE.
 struct agreement {
     wire::dialect dialect = wire::dialect::smb_2_0_2;
-    wire::capabilities capabilities = wire::capabilities::none;  ///< the server's capabilities that are used
-    wire::capabilities server_capabilities = wire::capabilities::none;  ///< as announced, for validation
-    wire::security_mode security_mode = wire::security_mode::none;      ///< the server's
+    /// The server's capabilities that are used.
+    wire::capabilities capabilities = wire::capabilities::none;
+    /// As announced, for validation.
+    wire::capabilities server_capabilities = wire::capabilities::none;
+    wire::security_mode security_mode = wire::security_mode::none;  ///< the server's
     wire::guid server_guid{};
     std::uint32_t transact_bytes_max = 0;
     std::uint32_t read_bytes_max = 0;
     std::uint32_t write_bytes_max = 0;
     auth::signing_algorithm signing = auth::signing_algorithm::hmac_sha256;
     std::optional<auth::cipher_algorithm> cipher{};
-    auth::preauth_integrity preauth{};        ///< for 3.1.1; each session setup continues from a copy
+    auth::preauth_integrity preauth{};        ///< for 3.1.1; each session setup
+                                              ///< continues from a copy
     std::vector<std::byte> security_offer{};  ///< the server's first SPNEGO token
     // The client's parameters, for VALIDATE_NEGOTIATE_INFO.
     wire::guid client_guid{};
@@ -98,17 +101,18 @@ struct agreement {
 /// once as many have been in flight.
 ///
 /// Invariants:
-///   1. `credits_` are available for sending. Each granted credit is used for one message id, in order.
-///   2. A request is in `table_` from launch until it is answered. When the connection breaks, all requests
-///      in it end, after the sending and the receiving task have ended and no longer access their memory.
+///   1. `credits_` are available for sending. Each granted credit is used for one
+///      message id, in order.
+///   2. A request is in `table_` from launch until it is answered. When the connection breaks, all
+///      requests in it end, after the sending and the receiving task have ended and no longer
+///      access their memory.
 class connection {
 public:
     /// Negotiates a dialect and its parameters with the server at the other end of `socket`, which
     /// is attached to the loop. Errors: `policy` if the server does not support the required
     /// features; `status`, `io`, `protocol`.
-    [[nodiscard]] static io::task<outcome<owned<connection>>> open(dependencies world,
-                                                                   io::socket_handle socket,
-                                                                   connection_options options) noexcept;
+    [[nodiscard]] static io::task<outcome<not_null_ptr<connection>>> open(
+        dependencies deps, io::socket_handle socket, connection_options options) noexcept;
 
     connection(const connection&) = delete;
     connection& operator=(const connection&) = delete;
@@ -116,7 +120,7 @@ public:
 
     [[nodiscard]] const agreement& agreed() const noexcept { return agreed_; }
     [[nodiscard]] const connection_options& options() const noexcept { return options_; }
-    [[nodiscard]] const dependencies& world() const noexcept { return world_; }
+    [[nodiscard]] const dependencies& deps() const noexcept { return deps_; }
 
     /// Returns the largest length of one READ or WRITE that both sides allow and the credits can
     /// pay for.
@@ -164,7 +168,7 @@ public:
     [[nodiscard]] io::task<void> close() noexcept;
 
     /// Returns the number of requests that wait for their replies.
-    [[nodiscard]] std::size_t under_way() const noexcept { return under_way_; }
+    [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_; }
     /// Returns the number of message ids that are available now.
     [[nodiscard]] std::uint32_t credits() const noexcept { return credits_; }
 
@@ -186,7 +190,7 @@ private:
         connection& of_;
     };
 
-    connection(dependencies world, io::socket_handle socket, connection_options options) noexcept;
+    connection(dependencies deps, io::socket_handle socket, connection_options options) noexcept;
 
     // connection.cpp
     [[nodiscard]] io::task<outcome<reply>> perform(wire::command code, pool_buffer memory,
@@ -196,7 +200,7 @@ private:
     [[nodiscard]] std::uint32_t payable_bytes() const noexcept;
     void grant(std::uint16_t credits) noexcept;
     void serve_credit_waits() noexcept;
-    void call_attendant() noexcept;
+    void post_deferred_work() noexcept;
     void attend() noexcept;
     void finish() noexcept;
     [[nodiscard]] exchange* find(std::uint64_t message_id) noexcept;
@@ -237,15 +241,15 @@ private:
     void answer(exchange& one, const reply& with) noexcept;
     [[nodiscard]] std::size_t frame_bytes_max() const noexcept;
 
-    dependencies world_;
+    dependencies deps_;
     connection_options options_;
     agreement agreed_;
     io::socket_handle socket_;
     io::receive_low_water low_water_{socket_};
     buffer_pool memory_{limits::kept_bytes_max};
     io::task_group tasks_;
-    deferred_work attendant_{*this};
-    bool attendant_called_ = false;
+    deferred_work deferred_work_{*this};
+    bool is_work_posted_ = false;
     channel_security security_;
     auth::preauth_integrity* hashes_next_ = nullptr;
 
@@ -256,9 +260,9 @@ private:
     std::uint64_t next_message_id_ = 0;
     std::uint64_t skipped_from_ = 0;
     std::uint32_t skipped_ = 0;
-    std::size_t under_way_ = 0;
+    std::size_t in_flight_ = 0;
     std::size_t direct_readers_ = 0;  // large READs among them
-    std::size_t async_under_way_ = 0;
+    std::size_t async_in_flight_ = 0;
     std::array<table_bucket, table_size> table_;
     intrusive_list<credit_wait, &credit_wait::link_> credit_waits_;
 

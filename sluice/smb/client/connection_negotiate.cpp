@@ -41,7 +41,7 @@ io::task<outcome<void>> connection::negotiate() noexcept {
     if (count == 0) co_return failed(client_error::of_policy(step, "the range of dialects is empty"));
     const bool offers_3 = options_.dialect_max >= dialect::smb_3_0;
     agreed_.client_guid = options_.client_guid;
-    if (agreed_.client_guid == wire::guid{}) world_.random.fill(agreed_.client_guid.bytes);
+    if (agreed_.client_guid == wire::guid{}) deps_.random.fill(agreed_.client_guid.bytes);
     options_.client_guid = agreed_.client_guid;
     agreed_.offered_capabilities = wire::capabilities::large_mtu;
     if (offers_3)
@@ -51,7 +51,7 @@ io::task<outcome<void>> connection::negotiate() noexcept {
                        : wire::security_mode::signing_enabled;
 
     std::array<std::byte, salt_bytes> salt;
-    world_.random.fill(salt);
+    deps_.random.fill(salt);
     const le16 sha_512(static_cast<std::uint16_t>(wire::hash_algorithm::sha_512));
     wire::negotiate_args hello{
         .security_mode = agreed_.offered_security_mode,

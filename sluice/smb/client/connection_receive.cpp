@@ -76,7 +76,7 @@ io::task<outcome<void>> connection::stage(std::size_t bytes) noexcept {
         if (not got) co_return failed(client_error::of_io(step, got.error()));
         if (got.bytes_transferred() == 0) co_return failed(client_error::of_io(step, ECONNRESET));
         end_ += got.bytes_transferred();
-        last_heard_ = world_.clock.steady_now();
+        last_heard_ = deps_.clock.steady_now();
     }
     co_return outcome<void>{};
 }
@@ -120,7 +120,7 @@ io::task<outcome<void>> connection::receive_frame() noexcept {
         if (not got) co_return failed(client_error::of_io(step, got.error()));
         if (got.bytes_transferred() == 0) co_return failed(client_error::of_io(step, ECONNRESET));
         have += got.bytes_transferred();
-        last_heard_ = world_.clock.steady_now();
+        last_heard_ = deps_.clock.steady_now();
     }
     low_water_.expect(0);
     co_return take_frame(frame);
@@ -168,7 +168,7 @@ io::task<outcome<void>> connection::receive_data(mutable_bytes data) noexcept {
         const std::size_t of_data = std::min(bytes, data_bytes - have);
         have += of_data;
         end_ = bytes - of_data;
-        last_heard_ = world_.clock.steady_now();
+        last_heard_ = deps_.clock.steady_now();
     }
     low_water_.expect(0);
     co_return outcome<void>{};
@@ -190,7 +190,7 @@ io::task<outcome<void>> connection::discard_data(std::size_t bytes) noexcept {
         if (not got) co_return failed(client_error::of_io(step, got.error()));
         if (got.bytes_transferred() == 0) co_return failed(client_error::of_io(step, ECONNRESET));
         left -= got.bytes_transferred();
-        last_heard_ = world_.clock.steady_now();
+        last_heard_ = deps_.clock.steady_now();
     }
     low_water_.expect(0);
     co_return outcome<void>{};
@@ -272,7 +272,7 @@ outcome<void> connection::take_message(const wire::message_view& message, bool w
     if (is_interim) {
         if (one->async_id_ != 0) return failed(broken_rule("a second interim reply"));
         one->async_id_ = header.async_id | 1U;  // never 0, and only compared with 0
-        ++async_under_way_;
+        ++async_in_flight_;
         return {};
     }
     const auto parts = auth::with_zero_signature(message.bytes());
@@ -316,9 +316,9 @@ outcome<void> connection::place_read_data(exchange& reader, const wire::message_
 // Ends the wait of a request, if the kernel no longer uses its memory.
 void connection::answer(exchange& one, const reply& with) noexcept {
     bucket_of(one.message_id_).erase(one);
-    --under_way_;
+    --in_flight_;
     charged_ -= charge_of(one.how_.payload_bytes);
-    if (one.async_id_ != 0) --async_under_way_;
+    if (one.async_id_ != 0) --async_in_flight_;
     if (one.how_.into.size() >= limits::direct_read_bytes_min) --direct_readers_;
     one.reply_ = with;
     one.is_answered_ = true;

@@ -62,7 +62,7 @@ void connection::launch(exchange& one) noexcept {
         std::exchange(hashes_next_, nullptr)->add(message);
     }
     bucket_of(one.message_id_).push_back(one);
-    ++under_way_;
+    ++in_flight_;
     if (one.how_.into.size() >= limits::direct_read_bytes_min) ++direct_readers_;
     if (not has_signature) {
         break_soon(client_error::of_protocol(one.how_.step, "no message ids are left for the session key"));
@@ -73,7 +73,7 @@ void connection::launch(exchange& one) noexcept {
         return;
     }
     outbox_.push_back(one);
-    call_attendant();
+    post_deferred_work();
 }
 
 // Returns false if the key has signed a message with that id.

@@ -35,7 +35,7 @@ TEST(client_requests, wait_for_credits_and_are_all_answered) {
         logged_on client(world, {.server_name = "server", .credits_wanted = credits});
         ASSERT_FALSE(client.error) << client.error->message();
         EXPECT_EQ(world.wait_for(send_at_once(*world.loop, *client.connection, 50)), 50) << credits;
-        EXPECT_EQ(client.connection->under_way(), 0U);
+        EXPECT_EQ(client.connection->in_flight(), 0U);
     }
 }
 

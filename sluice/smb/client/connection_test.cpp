@@ -31,7 +31,7 @@ protected:
 
 TEST_F(client_connection, has_nothing_in_flight_after_a_reply) {
     EXPECT_TRUE(echo());
-    EXPECT_EQ(client.connection->under_way(), 0U);
+    EXPECT_EQ(client.connection->in_flight(), 0U);
 }
 
 TEST_F(client_connection, that_broke_fails_every_request_with_the_same_error) {

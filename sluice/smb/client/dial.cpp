@@ -4,8 +4,9 @@
 
 namespace sluice::smb::client {
 
-io::task<outcome<owned<connection>>> dial(dependencies world, std::span<const io::socket_address> addresses,
-                                          connection_options options) noexcept {
+io::task<outcome<not_null_ptr<connection>>> dial(dependencies deps,
+                                                 std::span<const io::socket_address> addresses,
+                                                 connection_options options) noexcept {
     constexpr const char* step = "connect";
     client_error last = client_error::of_io(step, EADDRNOTAVAIL);
     for (const io::socket_address& address : addresses) {
@@ -14,15 +15,16 @@ io::task<outcome<owned<connection>>> dial(dependencies world, std::span<const io
             last = client_error::of_io(step, socket.error());
             continue;
         }
-        if (const auto attached = socket->set_multiplexer(&world.loop); not attached)
+        if (const auto attached = socket->set_multiplexer(&deps.loop); not attached)
             co_return failed(client_error::of_io(step, attached.error()));
         const auto connected = co_await io::co_connect(*socket, address, limits::connect_timeout);
         if (not connected) {
             last = client_error::of_io(step, connected.error());
             continue;
         }
-        io::task<outcome<owned<connection>>> opening = connection::open(world, std::move(*socket), options);
-        outcome<owned<connection>> opened = co_await std::move(opening);
+        io::task<outcome<not_null_ptr<connection>>> opening =
+            connection::open(deps, std::move(*socket), options);
+        outcome<not_null_ptr<connection>> opened = co_await std::move(opening);
         if (not opened or (*opened)->has_ids_for_channels()) co_return std::move(opened);
         // Connect once more, so that the server chooses an algorithm that does not need separate
         // ids.
@@ -30,7 +32,8 @@ io::task<outcome<owned<connection>>> dial(dependencies world, std::span<const io
         io::task<void> close_task = given_up->close();
         co_await std::move(close_task);
         options.offers_gmac = false;
-        io::task<outcome<owned<connection>>> again = dial(world, std::span(&address, 1), std::move(options));
+        io::task<outcome<not_null_ptr<connection>>> again =
+            dial(deps, std::span(&address, 1), std::move(options));
         co_return co_await std::move(again);
     }
     co_return failed(last);

@@ -46,15 +46,16 @@ bool is_safe_name(std::string_view name) noexcept {
     return name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
 }
 
-io::task<outcome<std::vector<directory_entry>>> list(remote_file& folder, std::size_t entries_max) noexcept {
+io::task<outcome<std::vector<directory_entry>>> list(remote_file& directory,
+                                                     std::size_t entries_max) noexcept {
     constexpr std::string_view all("*\0", 2);
-    connection& over = folder.in().of().first();
+    connection& over = directory.in().of().first();
     std::vector<directory_entry> entries;
     for (std::size_t listed = 0; listed <= entries_max;) {
-        request_options how = folder.in().request(step);
+        request_options how = directory.in().request(step);
         how.payload_bytes = limits::listing_bytes;
         const wire::query_directory_args asked{.information_class = wire::directory_class::full_directory,
-                                               .file = folder.id(),
+                                               .file = directory.id(),
                                                .pattern = std::as_bytes(std::span(all)),
                                                .output_bytes_max = limits::listing_bytes};
         io::task<outcome<reply>> asking = over.call(wire::command::query_directory, asked, how);
@@ -81,12 +82,12 @@ io::task<outcome<std::vector<directory_entry>>> list(tree& in, std::string path)
         .access = wire::access_mask::list_directory | wire::access_mask::read_attributes,
         .shares = wire::share_access::read | wire::share_access::write | wire::share_access::remove,
         .options = wire::create_options::directory_file};
-    io::task<outcome<owned<remote_file>>> opening = in.open(std::move(path), how);
-    const auto folder = co_await std::move(opening);
-    if (not folder) co_return failed(folder.error());
-    io::task<outcome<std::vector<directory_entry>>> listing = list(**folder);
+    io::task<outcome<not_null_ptr<remote_file>>> opening = in.open(std::move(path), how);
+    const auto directory = co_await std::move(opening);
+    if (not directory) co_return failed(directory.error());
+    io::task<outcome<std::vector<directory_entry>>> listing = list(**directory);
     auto entries = co_await std::move(listing);
-    io::task<outcome<file_status>> close_task = (*folder)->co_close();
+    io::task<outcome<file_status>> close_task = (*directory)->co_close();
     (void)co_await std::move(close_task);
     co_return std::move(entries);
 }

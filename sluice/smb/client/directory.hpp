@@ -23,7 +23,7 @@ struct directory_entry {
 /// `protocol` for an invalid listing, an unsafe name, or more than `entries_max` entries, those two
 /// included. Allocates: the list. Complexity: a round trip for each limits::listing_bytes.
 [[nodiscard]] io::task<outcome<std::vector<directory_entry>>> list(
-    remote_file& folder, std::size_t entries_max = limits::listing_entries_max) noexcept;
+    remote_file& directory, std::size_t entries_max = limits::listing_entries_max) noexcept;
 
 /// The same for a path.
 [[nodiscard]] io::task<outcome<std::vector<directory_entry>>> list(tree& in, std::string path) noexcept;

@@ -42,9 +42,9 @@ struct listing {
     const open_options how{.access = smb::wire::access_mask::list_directory,
                            .options = smb::wire::create_options::directory_file};
     auto opening = in.open("", how);
-    const auto folder = co_await std::move(opening);
-    if (not folder) co_return failed(folder.error());
-    auto listing = list(**folder, entries_max);
+    const auto directory = co_await std::move(opening);
+    if (not directory) co_return failed(directory.error());
+    auto listing = list(**directory, entries_max);
     co_return co_await std::move(listing);
 }
 
@@ -80,7 +80,7 @@ TEST(endless_directory, differs_from_a_directory_with_exactly_the_limit) {
     logged_on client(world);
     ASSERT_FALSE(client.error);
     for (const char* const name : {"a", "b", "c"})
-        ASSERT_TRUE(world.wait_for(client.tree->make_folder(name)));
+        ASSERT_TRUE(world.wait_for(client.tree->create_directory(name)));
     const auto listed = world.wait_for(list_root(*client.tree, 5));
     ASSERT_TRUE(listed) << listed.error().message();
     EXPECT_EQ(listed->size(), 3U) << "without . and ..";

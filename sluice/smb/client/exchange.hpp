@@ -19,8 +19,8 @@ class connection;
 /// suspends, so decode it first.
 struct reply {
     wire::header header;
-    bytes_view
-        message;  ///< from its header on; if a READ received its data directly, only the part before them
+    /// From its header on; if a READ received its data directly, only the part before them.
+    bytes_view message;
     std::size_t read_bytes = 0;  ///< number of bytes that a READ stored in the caller's memory
 };
 
@@ -28,12 +28,14 @@ struct reply {
 struct request_options {
     const char* step = "";  ///< the operation, for error messages
     std::uint32_t tree_id = 0;
-    std::uint64_t payload_bytes = 0;  ///< sent or requested, the larger number: determines the credit charge
+    std::uint64_t payload_bytes = 0;  ///< sent or requested, the larger number:
+                                      ///< determines the credit charge
     bool must_sign = false;           ///< even if the session does not sign
     bool must_seal = false;
     bool is_replay = false;  ///< a repetition of a request over a connection that was lost
     std::uint16_t channel_sequence = 0;
-    bool uses_skipped = false;       ///< uses the message ids of connection::skip_to(), which are paid for
+    bool uses_skipped = false;       ///< uses the message ids of
+                                     ///< connection::skip_to(), which are paid for
     std::uint32_t room_bytes = 256;  ///< for the body, unless a larger length is known
     bytes_view payload{};            ///< follows the body; valid until the reply has arrived
     mutable_bytes into{};            ///< receives the data of a READ; valid until then
@@ -46,8 +48,8 @@ struct request_options {
 /// once.
 ///
 /// Invariants:
-///   1. From launch to resumption it is in the connection's table. Until the kernel has sent it, the
-///      request or the pending write refers to its memory, so it is not resumed before.
+///   1. From launch to resumption it is in the connection's table. Until the kernel has sent it,
+///      the request or the pending write refers to its memory, so it is not resumed before.
 ///   2. The connection's own tasks resume it, never a function that it calls.
 class exchange final : private io::awaited {
 public:

@@ -47,7 +47,7 @@ inline constexpr std::size_t messages_per_frame_max = 64;
 inline constexpr unsigned binding_ids_per_channel = 2;
 
 /// The largest number of rounds of a session setup.
-inline constexpr unsigned log_on_rounds_max = 8;
+inline constexpr unsigned logon_rounds_max = 8;
 
 /// If the server is silent for this time while it owes a reply, the connection is considered lost.
 inline constexpr std::chrono::seconds reply_timeout{60};

@@ -29,7 +29,8 @@ constexpr const char* step = "log on";
 
 }  // namespace
 
-io::task<outcome<owned<session>>> session::log_on(connection& first, const auth::credentials& who) noexcept {
+io::task<outcome<not_null_ptr<session>>> session::log_on(connection& first,
+                                                         const auth::credentials& who) noexcept {
     std::unique_ptr<session> fresh(new session(first));
     first.secure({});
     io::task<outcome<set_up>> exchanging = fresh->exchange_tokens(first, who, false);
@@ -40,18 +41,18 @@ io::task<outcome<owned<session>>> session::log_on(connection& first, const auth:
         first.break_soon(taken.error());
         co_return failed(taken.error());
     }
-    co_return owned(std::move(fresh));
+    co_return not_null_ptr(std::move(fresh));
 }
 
 // Exchanges the tokens of a setup. The last reply is in the connection's memory, so the caller
 // inspects it before it awaits anything else.
 io::task<outcome<session::set_up>> session::exchange_tokens(connection& over, const auth::credentials& who,
                                                             bool binds) noexcept {
-    auth::initiating_negotiator initiator(who, over.world().random, over.world().clock);
+    auth::initiating_negotiator initiator(who, over.deps().random, over.deps().clock);
     const bool hashes = over.agreed().dialect >= dialect::smb_3_1_1;
     set_up made{.key = {}, .flags = {}, .preauth = over.agreed().preauth, .last = {}};
     std::vector<std::byte> token = over.agreed().security_offer;
-    for (unsigned round = 0; round != limits::log_on_rounds_max; ++round) {
+    for (unsigned round = 0; round != limits::logon_rounds_max; ++round) {
         auto next = initiator.step(token);
         if (auto* const refused = std::get_if<auth::step_refused>(&next))
             co_return failed(client_error::of_protocol(step, refused->reason));
@@ -140,7 +141,7 @@ outcome<void> session::verify_last(connection& over, auth::signer& with, const s
 
 outcome<void> session::seal_over(connection& over, channel_security& security) noexcept {
     if (not seals_with_) return {};
-    auto sealer = seals_with_->make_sealer(over.world().random);
+    auto sealer = seals_with_->make_sealer(over.deps().random);
     if (not sealer) return failed(of_crypto(sealer.error()));
     auto opener = auth::opener::create(*opens_with_);
     if (not opener) return failed(of_crypto(opener.error()));
@@ -242,7 +243,7 @@ connection& session::idlest() const noexcept {
     connection* best = nullptr;
     for (connection* const each : channels_) {
         if (each->is_broken()) continue;
-        if (best == nullptr or each->under_way() < best->under_way()) best = each;
+        if (best == nullptr or each->in_flight() < best->in_flight()) best = each;
     }
     return best != nullptr ? *best : *channels_.front();
 }
@@ -270,11 +271,11 @@ io::task<bool> session::co_can_repeat(const connection& over, client_error after
     }
     // Before the first loss, this status has another meaning.
     if (after.status() != nt_status::file_not_available or channel_sequence_ == 0) co_return false;
-    const dependencies& world = first().world();
-    const auto now = world.clock.steady_now();
+    const dependencies& deps = first().deps();
+    const auto now = deps.clock.steady_now();
     if (not so_far.since) so_far.since = now;
     if (now - *so_far.since > limits::repeat_within) co_return false;
-    const auto slept = co_await io::co_sleep(world.loop, so_far.pause);
+    const auto slept = co_await io::co_sleep(deps.loop, so_far.pause);
     so_far.pause = std::min(2 * so_far.pause, limits::repeat_pause_max);
     co_return slept.has_value();
 }

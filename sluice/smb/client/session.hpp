@@ -27,8 +27,8 @@ public:
     /// guest, whose messages cannot be signed, and the connection requires signing, or if required
     /// encryption is impossible; `protocol` if the last reply is not signed with the key that only
     /// the right server has. The connection is still usable after `status`.
-    [[nodiscard]] static io::task<outcome<owned<session>>> log_on(connection& first,
-                                                                  const auth::credentials& who) noexcept;
+    [[nodiscard]] static io::task<outcome<not_null_ptr<session>>> log_on(
+        connection& first, const auth::credentials& who) noexcept;
 
     /// Makes `further`, which has negotiated the same dialect, another channel of this session
     /// ([MS-SMB2] 3.2.4.2.3.1). Requires 3.0. Errors: as log_on(); `policy` before 3.0.

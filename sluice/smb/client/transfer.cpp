@@ -82,7 +82,7 @@ io::task<void> store(remote_file& to, piece& from, bytes_view data, std::uint64_
 // The segments of one transfer, used as a ring.
 struct pieces {
     pieces(remote_file& file, std::uint32_t bytes_max, std::uint64_t bytes_left)
-        : piece_bytes(bytes_max), tasks(file.in().of().first().world().loop) {
+        : piece_bytes(bytes_max), tasks(file.in().of().first().deps().loop) {
         const std::uint64_t wanted = bytes_left / piece_bytes + 1;
         const std::size_t count = static_cast<std::size_t>(
             std::min({wanted, transfer_window_bytes / piece_bytes, transfer_pieces_max}));

@@ -31,7 +31,7 @@ constexpr wire::share_access everybody =
 
 }  // namespace
 
-io::task<outcome<owned<tree>>> tree::connect(session& in, std::string_view share) noexcept {
+io::task<outcome<not_null_ptr<tree>>> tree::connect(session& in, std::string_view share) noexcept {
     constexpr const char* step = "connect to the share";
     connection& over = in.first();
     const auto path = wire_path_of("\\\\" + over.options().server_name + "\\" + std::string(share), step);
@@ -69,7 +69,7 @@ io::task<outcome<owned<tree>>> tree::connect(session& in, std::string_view share
             co_return failed(valid.error());
         }
     }
-    co_return owned(std::move(fresh));
+    co_return not_null_ptr(std::move(fresh));
 }
 
 // Repeats the parameters of NEGOTIATE, signed ([MS-SMB2] 3.2.5.5). In 3.1.1 the keys depend on
@@ -166,7 +166,7 @@ io::task<outcome<std::vector<io::socket_address>>> tree::interfaces(std::uint16_
     co_return std::move(addresses);
 }
 
-io::task<outcome<owned<remote_file>>> tree::open(std::string path, open_options how) noexcept {
+io::task<outcome<not_null_ptr<remote_file>>> tree::open(std::string path, open_options how) noexcept {
     constexpr const char* step = "open";
     const auto name = wire_path_of(path, step);
     if (not name) co_return failed(name.error());
@@ -184,14 +184,14 @@ io::task<outcome<owned<remote_file>>> tree::open(std::string path, open_options 
     if (not answered) co_return failed(answered.error());
     const auto said = wire::decode_create_reply(*wire::message_view::of(answered->message));
     if (not said) co_return failed(client_error::of_protocol(step, "invalid CREATE reply"));
-    co_return owned(std::make_unique<remote_file>(*this, said->file, said->information));
+    co_return not_null_ptr(std::make_unique<remote_file>(*this, said->file, said->information));
 }
 
 namespace {
 
 // Opens and closes. Returns the status reported on opening, and ignores that of closing.
 io::task<outcome<file_status>> touch(tree& in, std::string path, open_options how) noexcept {
-    io::task<outcome<owned<remote_file>>> opening = in.open(std::move(path), how);
+    io::task<outcome<not_null_ptr<remote_file>>> opening = in.open(std::move(path), how);
     const auto opened = co_await std::move(opening);
     if (not opened) co_return failed(opened.error());
     const file_status status = (*opened)->status();
@@ -209,7 +209,7 @@ io::task<outcome<file_status>> tree::status(std::string path) noexcept {
     co_return co_await std::move(touching);
 }
 
-io::task<outcome<void>> tree::make_folder(std::string path) noexcept {
+io::task<outcome<void>> tree::create_directory(std::string path) noexcept {
     const open_options how{.access = wire::access_mask::read_attributes,
                            .shares = everybody,
                            .disposition = wire::create_disposition::create,
@@ -220,13 +220,13 @@ io::task<outcome<void>> tree::make_folder(std::string path) noexcept {
     co_return outcome<void>{};
 }
 
-io::task<outcome<void>> tree::remove(std::string path, bool is_of_folder) noexcept {
+io::task<outcome<void>> tree::remove(std::string path, bool is_of_directory) noexcept {
     const open_options how{.access = wire::access_mask::delete_object | wire::access_mask::read_attributes,
                            .shares = everybody,
                            .options = wire::create_options::open_reparse_point |
-                                      (is_of_folder ? wire::create_options::directory_file
-                                                    : wire::create_options::non_directory_file)};
-    io::task<outcome<owned<remote_file>>> opening = open(std::move(path), how);
+                                      (is_of_directory ? wire::create_options::directory_file
+                                                       : wire::create_options::non_directory_file)};
+    io::task<outcome<not_null_ptr<remote_file>>> opening = open(std::move(path), how);
     const auto opened = co_await std::move(opening);
     if (not opened) co_return failed(opened.error().of_step("remove"));
     io::task<outcome<void>> marking = (*opened)->delete_on_close();
@@ -242,7 +242,7 @@ io::task<outcome<void>> tree::rename(std::string from, std::string to, bool repl
     const open_options how{.access = wire::access_mask::delete_object | wire::access_mask::read_attributes,
                            .shares = everybody,
                            .options = wire::create_options::open_reparse_point};
-    io::task<outcome<owned<remote_file>>> opening = open(std::move(from), how);
+    io::task<outcome<not_null_ptr<remote_file>>> opening = open(std::move(from), how);
     const auto opened = co_await std::move(opening);
     if (not opened) co_return failed(opened.error());
     io::task<outcome<void>> renaming = (*opened)->rename(std::move(to), replaces);

@@ -31,21 +31,23 @@ class tree final : public tree_connection {
 public:
     /// Connects to \\server\share. With 3.0 and 3.0.2 it also validates NEGOTIATE. Errors: `status`
     /// (`bad_network_name`, `access_denied`), `policy` if the share does not contain files.
-    [[nodiscard]] static io::task<outcome<owned<tree>>> connect(session& in, std::string_view share) noexcept;
+    [[nodiscard]] static io::task<outcome<not_null_ptr<tree>>> connect(session& in,
+                                                                       std::string_view share) noexcept;
 
     /// Opens or creates a file or directory. Errors: `status`; `policy` for a name that is not
     /// UTF-8 or too long.
-    [[nodiscard]] io::task<outcome<owned<remote_file>>> open(std::string path, open_options how) noexcept;
+    [[nodiscard]] io::task<outcome<not_null_ptr<remote_file>>> open(std::string path,
+                                                                    open_options how) noexcept;
 
     /// Returns the status of a file by opening it without access. Errors: as open().
     [[nodiscard]] io::task<outcome<file_status>> status(std::string path) noexcept;
 
     /// Creates a directory. Errors: as open(): `object_name_collision` if the name exists.
-    [[nodiscard]] io::task<outcome<void>> make_folder(std::string path) noexcept;
+    [[nodiscard]] io::task<outcome<void>> create_directory(std::string path) noexcept;
 
     /// Removes a file or an empty directory. For a link, removes the link, not its target. Errors:
     /// as open(); `directory_not_empty`; `cannot_delete` if it is read-only.
-    [[nodiscard]] io::task<outcome<void>> remove(std::string path, bool is_of_folder) noexcept;
+    [[nodiscard]] io::task<outcome<void>> remove(std::string path, bool is_of_directory) noexcept;
 
     /// Renames a file or directory within the share. Errors: as open(); `object_name_collision`
     /// unless `replaces`.

@@ -9,15 +9,15 @@ namespace sluice::smb::client {
 /// The attributes, sizes and times that a server returns when it opens or closes a file.
 using file_status = wire::open_information;
 
-[[nodiscard]] inline bool is_folder(const file_status& status) noexcept {
+[[nodiscard]] inline bool is_directory(const file_status& status) noexcept {
     return wire::has(status.attributes, wire::file_attributes::directory);
 }
 [[nodiscard]] inline bool is_link(const file_status& status) noexcept {
     return wire::has(status.attributes, wire::file_attributes::reparse_point);
 }
 
-/// The part of a connected share that its open files use; tree.hpp has the rest. Thread safety: the loop's
-/// thread. The session outlives it.
+/// The part of a connected share that its open files use; tree.hpp has the rest. Thread safety: the
+/// loop's thread. The session outlives it.
 class tree_connection {
 public:
     tree_connection(const tree_connection&) = delete;

@@ -46,7 +46,7 @@ TEST_F(client_tree, rejects_a_path_with_invalid_utf_8) {
 }
 
 TEST_F(client_tree, does_not_remove_a_directory_as_a_file) {
-    ASSERT_TRUE(world.wait_for(client.tree->make_folder("d")));
+    ASSERT_TRUE(world.wait_for(client.tree->create_directory("d")));
     EXPECT_EQ(refusal(world.wait_for(client.tree->remove("d", false))), nt_status::file_is_a_directory);
     EXPECT_EQ(refusal(world.wait_for(client.tree->remove("d", true))), nt_status::success);
     EXPECT_EQ(refusal(world.wait_for(client.tree->remove("d", true))), nt_status::object_name_not_found);

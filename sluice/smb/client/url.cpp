@@ -61,7 +61,8 @@ constexpr std::string_view scheme = "smb://";
     if (authority.starts_with('[')) {
         const std::size_t end = authority.find(']');
         if (end == std::string_view::npos) return std::unexpected("missing ']' after the address");
-        auto address = decoded(authority.substr(1, end - 1));  // %25 before the name of an interface
+        // %25 before the name of an interface.
+        auto address = decoded(authority.substr(1, end - 1));
         if (not address) return std::unexpected(address.error());
         into.host = std::move(*address);
         port = authority.substr(end + 1);

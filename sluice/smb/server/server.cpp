@@ -101,8 +101,8 @@ io::task<void> smb_server::run_changes(std::shared_ptr<volume_feed> of) noexcept
 
 io::task<void> smb_server::deliver_changes(vfs::volume& of) noexcept {
     vfs::change_feed& feed = *of.changes();
-    const auto tell = [&feed] {
-        feed.tell();
+    const auto deliver = [&feed] {
+        feed.deliver();
         return true;
     };
     for (;;) {
@@ -111,7 +111,7 @@ io::task<void> smb_server::deliver_changes(vfs::volume& of) noexcept {
         if (not goes_on) co_return;
         ENSURE(context_.loop().is_owner(), "changes are delivered on the first loop");
         loop_activity::begin(std::nullopt);
-        (void)co_await within_work(of.domain().run(context_.loop(), tell, vfs::waits_for_calls::yes));
+        (void)co_await within_work(of.domain().run(context_.loop(), deliver, vfs::waits_for_calls::yes));
     }
 }
 
@@ -195,8 +195,8 @@ std::size_t smb_server::sockets_max() const noexcept {
 }
 
 void smb_server::adopt(io::socket_handle socket, const io::socket_address& peer) noexcept {
-    // Here already: a loop that is busy takes its connections later, and their descriptors must not be all
-    // there are.
+    // Here already: a loop that is busy takes its connections later, and their descriptors must
+    // not be all there are.
     if (not context_.connections.take_socket(sockets_max())) {
         context_.rejections.add(limit::connections_without_session, client_address(peer).text());
         return;

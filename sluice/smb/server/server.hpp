@@ -22,17 +22,17 @@ struct server_gauges {
     std::uint64_t handed_over = 0;  // so far, posts from one loop to another
 };
 
-/// An SMB2 and SMB3 server on one loop or several: its shares, connections, sessions and opens ([MS-SMB2]
-/// 3.3.1.5).
+/// An SMB2 and SMB3 server on one loop or several: its shares, connections, sessions and opens
+/// ([MS-SMB2] 3.3.1.5).
 ///
 /// Construct, start() listening, run the loops; stop() ends it, and done() waits until nothing is
 /// left.
 /// Allocates: per connection, session and open, within limits.hpp.
 ///
-/// Thread safety: a connection and all its coroutines belong to its home loop (server_loop.hpp). What loops
-/// share, sessions, opens, files and tables, are monitors (docs/decisions/0022-a-mutex-per-object.md).
-/// start(), replace_shares(), adopt(), stop() and done() are for the first loop's thread; gauges() is for
-/// any.
+/// Thread safety: a connection and all its coroutines belong to its home loop (server_loop.hpp).
+/// What loops share, sessions, opens, files and tables, are monitors
+/// (docs/decisions/0022-a-mutex-per-object.md). start(), replace_shares(), adopt(), stop() and
+/// done() are for the first loop's thread; gauges() is for any.
 class smb_server {
 public:
     smb_server(const server_dependencies& given, server_configuration configuration) noexcept;
@@ -50,9 +50,9 @@ public:
     /// Serves a connection that the caller has accepted, on the loop that its socket is attached
     /// to; else on a loop of its choice (loop_choice).
     void adopt(io::socket_handle socket, const io::socket_address& peer) noexcept;
-    /// Ends the sessions of users who were removed, or have another password, with their pending requests,
-    /// opens and watches; and the durable opens of removed users that wait for their client. Returns the
-    /// number of sessions.
+    /// Ends the sessions of users who were removed, or have another password, with their pending
+    /// requests, opens and watches; and the durable opens of removed users that wait for their
+    /// client. Returns the number of sessions.
     std::size_t end_sessions_of_removed_users() noexcept;
     /// Accepts no more connections and ends the existing ones. Requests in flight are answered or
     /// cut short.

@@ -10,8 +10,9 @@
 
 namespace sluice::smb::wire {
 
-/// A view of a list of 16-bit codes in a message (dialects, ciphers, algorithms), in the sender's order of
-/// preference. Codes without an enumerator are kept. The bytes outlive the list. Thread safety: a value.
+/// A view of a list of 16-bit codes in a message (dialects, ciphers, algorithms), in the
+/// sender's order of preference. Codes without an enumerator are kept. The bytes outlive the
+/// list. Thread safety: a value.
 template <class Code>
 class code_list {
 public:

@@ -12,7 +12,8 @@ enum class decode_error {
     bad_protocol_id,        ///< does not begin with the identifier of this kind of message
     bad_structure_size,     ///< the StructureSize field does not have the value of this message
     range_outside_message,  ///< an offset and length name bytes outside the variable part
-    misaligned,             ///< is at an address that the format forbids, or would place its successor at one
+    misaligned,             ///< is at an address that the format forbids, or would place
+                            ///< its successor at one
     bad_chain,              ///< the next element of a list would begin inside this one
     too_long,               ///< longer than the caller or the format allows
     too_many,               ///< more elements than the caller or the format allows
@@ -20,7 +21,8 @@ enum class decode_error {
     duplicate,              ///< a part that may occur once occurs twice
     bad_value,              ///< a field has a value that its specification excludes
     bad_text,               ///< UTF-16 of an odd number of bytes, or text that is not UTF-8
-    unsupported,            ///< well-formed as far as read, but of an unsupported kind (a compressed message)
+    unsupported,            ///< well-formed as far as read, but of an unsupported kind
+                            ///< (a compressed message)
 };
 
 /// Returns the name, as in "range_outside_message". Allocates: nothing.

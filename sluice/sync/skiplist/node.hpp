@@ -18,7 +18,7 @@ struct state_word_bits {
     [[nodiscard]] static constexpr std::uint32_t uses(std::uint32_t state_word) noexcept {
         return state_word / one_range;
     }
-    [[nodiscard]] static constexpr std::uint32_t rung(std::uint32_t state_word) noexcept {
+    [[nodiscard]] static constexpr std::uint32_t signalled(std::uint32_t state_word) noexcept {
         return (state_word | asleep | post) + 1;
     }
     [[nodiscard]] static constexpr bool is_same_range(std::uint32_t state_word,

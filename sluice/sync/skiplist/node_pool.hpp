@@ -28,9 +28,9 @@ namespace sluice::sync::skiplist {
 ///      outdated ones;
 ///   3. nodes are created only when the shared stack of their size was empty, so of each size there
 ///      are never more than were with users at once, plus, of low ones, `idle_max` in stripes.
-/// Thread safety: any thread. Lock-free, except for creating nodes, which takes a latch. Allocates:
-/// the first block on construction; afterwards as much as there is, whenever that is used up, so
-/// rarely, and never again once there are as many nodes as are used at once.
+/// Thread safety: any thread. Lock-free, except for creating nodes, which acquires a mutex.
+/// Allocates: the first block on construction; afterwards as much as there is, whenever that is
+/// used up, so rarely, and never again once there are as many nodes as are used at once.
 template <class Atomics>
 class node_pool {
 public:
@@ -131,7 +131,8 @@ private:
     };
 
     static void leave(stripe& own) noexcept {
-        own.is_taken.store(0, std::memory_order_release);  // pairs with the acquire of the next user
+        // Pairs with the acquire of the next user.
+        own.is_taken.store(0, std::memory_order_release);
     }
 
     // A block, and the number of the node in its first cell.
@@ -203,9 +204,10 @@ private:
 
     // Creates a node after the existing ones.
     [[nodiscard]] node_number make(bool is_tall) noexcept {
-        const std::lock_guard making(latch_);
+        const std::lock_guard making(mutex_);
         const node_number cells = is_tall ? 2 : 1;
-        // A tall node does not reach into the next block, but leaves one cell unused, at most, in each.
+        // A tall node does not reach into the next block, but leaves one cell
+        // unused, at most, in each.
         if (is_tall and (made_ + 1) >> block_bits_ != 0 and std::has_single_bit(made_ + 1)) ++made_;
         ENSURE(made_ <= cells_max - cells, "no more than 2^24 ranges at once");
         const place where = place_of(made_);
@@ -223,12 +225,13 @@ private:
 
     // Read often, written seldom.
     const unsigned height_max_;
-    const unsigned block_bits_;  // block 0 has 2^block_bits_ cells, and each other as many as all before it
+    // Block 0 has 2^block_bits_ cells, and each other as many as all before it.
+    const unsigned block_bits_;
     cell<Atomics>* first_block_ = nullptr;
     std::array<std::unique_ptr<cell<Atomics>[]>, node_number_bits> blocks_;
     atomic<std::size_t> nodes_{0};
 
-    alignas(64) basic_small_mutex<Atomics> latch_;  // for the members below, and for blocks_
+    alignas(64) basic_small_mutex<Atomics> mutex_;  // for the members below, and for blocks_
     node_number made_ = end_cells;                  // the next cell to use
 
     std::array<stack, 2> free_;  // ordinary ones and tall ones

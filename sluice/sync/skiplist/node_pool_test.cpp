@@ -64,7 +64,8 @@ TEST(node_pool, has_no_end_among_its_nodes_and_finds_each_by_its_number) {
         held.push_back(nodes.take());
         EXPECT_NE(held.back().number, the_end);
         EXPECT_EQ(&nodes.at(held.back().number), held.back().what);
-        for (unsigned level = 0; level != held.back().height; ++level)  // none lies in another's tower
+        // None lies in another's tower.
+        for (unsigned level = 0; level != held.back().height; ++level)
             held.back().what->at(level).store(held.back().number, std::memory_order_relaxed);
     }
     for (const pool::taken& one : held)

@@ -74,7 +74,8 @@ private:
     [[nodiscard]] atomic<std::uint64_t>& slot_of(std::uint64_t begin) noexcept {
         return const_cast<atomic<std::uint64_t>&>(std::as_const(*this).slot_of(begin));
     }
-    // Regions twice as long as they must be are good enough: all posts move when the length changes.
+    // Regions twice as long as they must be are good enough: all posts move
+    // when the length changes.
     void cover(std::uint64_t span) noexcept {
         const auto bits = static_cast<unsigned>(std::bit_width(span));
         const unsigned wanted = std::min(bits - std::min(bits, max_log2), shift_max);

@@ -36,7 +36,8 @@ namespace sluice::sync::skiplist {
 /// are still the neighbours, and by (1) no other range can conflict. A refusal: the moment the
 /// conflicting node was last seen linked and unmarked. erase(): the mark on the bottom level.
 ///
-/// Complexity: O(log n) expected in the ranges of the set. Thread safety: any thread. Allocates: nothing.
+/// Complexity: O(log n) expected in the ranges of the set. Thread safety: any
+/// thread. Allocates: nothing.
 template <class Atomics, class Steps = sound_steps>
 class range_skiplist {
 public:
@@ -53,7 +54,7 @@ public:
     struct entry {
         typename pool_type::taken own;
         node* before = nullptr;
-        std::uint32_t before_bell = 0;  // the state word of `before`, and its link, at that time
+        std::uint32_t before_state = 0;  // the state word of `before`, and its link, at that time
         std::uint64_t before_word = 0;
     };
     /// A conflicting node, and its state word while its range was in the set.
@@ -106,12 +107,14 @@ private:
     struct gap {
         node* before;
         std::uint64_t word;
-        std::uint64_t before_last;  // 0 for the head and for an entry point, which conflict with no range
+        // 0 for the head and for an entry point, which conflict with no range.
+        std::uint64_t before_last;
     };
     // The position of a key: on each level, after the last node with a smaller one.
     struct position {
         gap bottom;
-        std::uint64_t behind_first;      // the first byte of the next node, which is unmarked, or the end
+        std::uint64_t behind_first;      // the first byte of the next node, which is
+                                         // unmarked, or the end
         std::array<gap, height_max> on;  // the levels above the bottom
     };
     enum class progress { went_on, stayed, arrived, link_changed };
@@ -369,7 +372,7 @@ auto range_skiplist<Atomics, Steps>::link_in(entry& fresh, const byte_range& whe
         for (unsigned level = 1; level != height; ++level)
             point(own.at(level), at.on[level].word);
         fresh.before = at.bottom.before;
-        fresh.before_bell = fresh.before->state_word.load(std::memory_order_relaxed);
+        fresh.before_state = fresh.before->state_word.load(std::memory_order_relaxed);
         if (lead(fresh.before->at(0), at.bottom.word, fresh.own.number)) break;
     }
     fresh.before_word = at.bottom.word;
@@ -442,7 +445,7 @@ bool range_skiplist<Atomics, Steps>::take_down(const typename pool_type::taken& 
     if (not own.at(0).compare_exchange_strong(word, word | Steps::mark, std::memory_order_acq_rel,
                                               std::memory_order_relaxed))
         return false;
-    own.state_word.store(bits::rung(state_word), std::memory_order_release);  // after the mark
+    own.state_word.store(bits::signalled(state_word), std::memory_order_release);  // after the mark
     unlink({.own = old});
     nodes_.give(old);
     return true;
@@ -466,7 +469,7 @@ template <class Atomics, class Steps>
     // The state word has not changed after this was read, so it is the same range, and was in the
     // set. The state word alone would wrap after 2^30 ranges.
     if (not bits::is_same_range(leaving.before->state_word.load(std::memory_order_relaxed),
-                                leaving.before_bell))
+                                leaving.before_state))
         return false;
     if (Steps::is_marked(word) or not Steps::is_soon_after(leaving.before_word, word)) return false;
     if (Steps::next(word) == leaving.own.number)

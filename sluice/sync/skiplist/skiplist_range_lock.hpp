@@ -56,11 +56,12 @@ private:
 
     basic_skiplist_range_lock<Atomics, Steps>* lock_ = nullptr;
     byte_range where_ = byte_range::none_at(0);
-    typename skiplist::range_skiplist<Atomics, Steps>::entry held_;  // no node if the range is nowhere
+    // No node if the range is nowhere.
+    typename skiplist::range_skiplist<Atomics, Steps>::entry held_;
 };
 
 /// An exclusive lock on the ranges of one resource: no two held ranges overlap. Requests that do
-/// not overlap neither wait for one another nor share a latch: the ranges are the nodes of a
+/// not overlap neither wait for one another nor share a mutex: the ranges are the nodes of a
 /// lock-free skip list (invariants: skiplist/range_skiplist.hpp; description:
 /// docs/algorithms/skiplist_range_lock.md).
 ///
@@ -195,7 +196,7 @@ void basic_skiplist_range_lock<Atomics, Steps>::unlock(const typename list::entr
         const std::uint32_t before = state_word.load(std::memory_order_seq_cst);
         // Overwrites a bit that was set since: the thread that set it sees the mark. release: after
         // the mark.
-        state_word.store(bits::rung(before), std::memory_order_release);
+        state_word.store(bits::signalled(before), std::memory_order_release);
         if ((before & bits::asleep) != 0) Atomics::wake_all(state_word);
     });
     nodes_.give(held.own);

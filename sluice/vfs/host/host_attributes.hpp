@@ -5,7 +5,8 @@
 #include "sluice/vfs/host/host_metadata.hpp"
 #include "sluice/vfs/node_attached.hpp"
 
-// Internal to the host volume: extended attributes as streams, EAs and security descriptors of an open file.
+// Internal to the host volume: extended attributes as streams, EAs and security
+// descriptors of an open file.
 
 namespace sluice::vfs {
 

@@ -28,7 +28,8 @@ change_kind kind_of_change(std::uint32_t mask) noexcept {
     return (mask & IN_ATTRIB) != 0 ? change_kind::attributes : change_kind::modified;
 }
 
-// Those that end the search for directories to watch; any other belongs to one directory, which is left out.
+// Those that end the search for directories to watch; any other belongs to one
+// directory, which is left out.
 bool is_out_of_watches(const error& why) noexcept {
     return why.code() == ENOSPC or why.code() == ENOMEM;
 }
@@ -89,8 +90,9 @@ private:
     host_change_feed& feed_;
 };
 
-// Whether an account may list the directory that an event is about, as seen from a watched directory. Watches
-// that have both in common, however many, have the answer in common: one event must cost little.
+// Whether an account may list the directory that an event is about, as seen from a watched
+// directory. Watches that have both in common, however many, have the answer in common: one
+// event must cost little.
 struct host_change_feed::listing_right {
     account_ptr account;
     int from = -1;               // the kernel's watch of the watched directory
@@ -166,8 +168,8 @@ result<host_change_feed::place*> host_change_feed::add_place(held_watch& owner, 
     return added;
 }
 
-// Watches every directory below that the thread may list. Directories that vanish while it does are skipped,
-// because their removal is reported.
+// Watches every directory below that the thread may list. Directories that vanish while it does are
+// skipped, because their removal is reported.
 result<void> host_change_feed::add_below(place& above, tell_content tells) {
     std::vector<place*> unseen{&above};
     std::vector<io::directory_entry> entries(limits::listed_names_per_batch);
@@ -201,7 +203,8 @@ result<void> host_change_feed::add_below(place& above, tell_content tells) {
     return {};
 }
 
-// Takes a place, and those below, out of the table; the kernel's watch goes with the last of its places.
+// Takes a place, and those below, out of the table; the kernel's watch goes with
+// the last of its places.
 void host_change_feed::release(place& which) noexcept {
     for (const auto& each : which.children)
         release(*each);
@@ -253,7 +256,7 @@ io::task<bool> host_change_feed::co_changed() noexcept {
     co_return true;
 }
 
-void host_change_feed::tell() noexcept {
+void host_change_feed::deliver() noexcept {
     const std::scoped_lock guard(mutex_);
     dispatch();
     queue_.deliver_all();
@@ -304,7 +307,8 @@ void host_change_feed::dispatch_single(const kernel_event& event) {
         if (what == change_kind::attributes) check_again(*where, event.name, known);
     }
     for (const listing_right& each : known) {
-        const bool is_left = each.watched and not places_.contains(*each.watched);  // renamed, or too many
+        // Renamed, or too many.
+        const bool is_left = each.watched and not places_.contains(*each.watched);
         if (is_left) (void)::inotify_rm_watch(kernel_queue_.descriptor(), *each.watched);
     }
 }
@@ -317,8 +321,8 @@ void host_change_feed::remove_child(place& where, std::string_view name) noexcep
     where.owner->tell_places();
 }
 
-// The permissions of a directory may have changed. Its name may lead to another one by now, so that the
-// kernel's watch of the one that the account may list is compared with ours.
+// The permissions of a directory may have changed. Its name may lead to another one by now, so that
+// the kernel's watch of the one that the account may list is compared with ours.
 void host_change_feed::check_again(place& where, const std::string& name, std::vector<listing_right>& known) {
     const held_watch& owner = *where.owner;
     if (not owner.is_recursive or owner.account == nullptr) return;

@@ -15,27 +15,29 @@ namespace sluice::vfs {
 
 /// Reports changes in directories of the host, from one inotify queue.
 ///
-/// The kernel watches single directories. A recursive watch consists of one watch on every directory
-/// below, set when the watch begins and again for each directory that is created or moved in. Files
-/// created in a new directory before its watch exists are searched for and reported as added; such a
-/// file can be reported twice. The position of a directory is kept as a parent and a name, so that a
-/// move includes the directories below. Symbolic links are not followed.
+/// The kernel watches single directories. A recursive watch consists of one watch on every
+/// directory below, set when the watch begins and again for each directory that is created or moved
+/// in. Files created in a new directory before its watch exists are searched for and reported as
+/// added; such a file can be reported twice. The position of a directory is kept as a parent and a
+/// name, so that a move includes the directories below. Symbolic links are not followed.
 ///
 /// A watch searches directories with the rights of its account. It skips directories below the
 /// watched one that the account may not list, and checks one again when its attributes change: the
-/// kernel checks only when its own watch is set. The watched directory itself was opened for listing,
-/// and remains watched.
+/// kernel checks only when its own watch is set. The watched directory itself was opened for
+/// listing, and remains watched.
 ///
 /// If another program removes a directory, its watch ends only when the last process has closed the
 /// directory: the kernel does not report the removal before.
 ///
-/// Monitor. Thread safety: as change_feed; `events_`, and reading the kernel's queue, are co_changed()'s and
-/// tell()'s. A recursive watch looks through its directories with the mutex held: tell() waits for that, so
-/// it is a call of the domain, like the beginning and end of a watch. co_changed() never takes the mutex,
-/// because a call that does not end may hold it: the kernel's queue is open before. Invariants:
-///   1. `places_` has every place, by the kernel's number; a number is watched as long as it has a place.
-///   2. A place's parent is a place of the same watch, and owns it; the first has none, and its watch owns
-///   it.
+/// Monitor. Thread safety: as change_feed; `events_`, and reading the kernel's queue, are
+/// co_changed()'s and deliver()'s. A recursive watch looks through its directories with the mutex
+/// held: deliver() waits for that, so it is a call of the domain, like the beginning and end of a
+/// watch. co_changed() never takes the mutex, because a call that does not end may hold it: the
+/// kernel's queue is open before. Invariants:
+///   1. `places_` has every place, by the kernel's number; a number is watched as
+///      long as it has a place.
+///   2. A place's parent is a place of the same watch, and owns it; the first has none,
+///   and its watch owns it.
 class host_change_feed final : public change_feed {
 public:
     /// Opens the kernel's queue. Where that fails, each watch fails with the same error.
@@ -51,7 +53,7 @@ public:
                                                                  bool recursive,
                                                                  change_listener& listener) noexcept override;
     [[nodiscard]] io::task<bool> co_changed() noexcept override;
-    void tell() noexcept override;
+    void deliver() noexcept override;
 
 private:
     class held_watch;

@@ -73,7 +73,7 @@ protected:
         fs::create_directory(path("mnt"));
         std::ofstream(path("local")) << "local";
     }
-    [[nodiscard]] std::string path(const std::string& name) const { return folder_.path() + '/' + name; }
+    [[nodiscard]] std::string path(const std::string& name) const { return directory_.path() + '/' + name; }
 
     // Executes a call in a domain.
     template <class Call>
@@ -94,11 +94,11 @@ protected:
     fs_domain& home() { return opened_->domain(); }
     fs_domain& beyond() { return *opened_->crossing_domain(); }
 
-    io::test_directory folder_{fs::current_path().string()};
+    io::test_directory directory_{fs::current_path().string()};
     std::unique_ptr<io::io_multiplexer> loop_ = io::make_epoll_multiplexer(0).value();
     domain_table table_;
     std::unique_ptr<host_volume> opened_ =
-        host_volume::open(*loop_, folder_.path(), {.domains = &table_}).value();
+        host_volume::open(*loop_, directory_.path(), {.domains = &table_}).value();
 };
 
 TEST_F(host_mounts, hung_file_system_in_a_local_share_delays_no_inline_call) {

@@ -132,14 +132,14 @@ result<metadata> host_node::status_from(const io::file_status& found) noexcept {
 }
 
 metadata host_node::status_from(const io::file_status& found, const private_attributes& own) const noexcept {
-    const std::scoped_lock guard(name_latch_);
+    const std::scoped_lock guard(name_mutex_);
     metadata shown = metadata_of(found, own.metadata, last_component(path_), tree_.dots());
     shown.has_security = own.has_security;
     return shown;
 }
 
 void host_node::go_by(std::string_view path) {
-    const std::scoped_lock guard(name_latch_);
+    const std::scoped_lock guard(name_mutex_);
     path_ = path;
 }
 
@@ -187,7 +187,8 @@ result<void> host_node::rename_over(const host_place& there, when_taken taken) {
     const bool is_own = other->is_same_inode(*itself) and present_path() == *there.taken;
     if (not is_own) {
         if (taken == when_taken::refuse) return failure(error::with_path(EEXIST, "rename", there.path));
-        // Between two names of one file rename(2) does nothing, where Windows takes the old one away.
+        // Between two names of one file rename(2) does nothing, where Windows
+        // takes the old one away.
         const auto done = other->is_same_inode(*itself)
                               ? io::unlink(held())
                               : io::relink(held(), tree_.root(), *there.taken, io::replace::yes);
@@ -234,7 +235,7 @@ result<std::string> host_node::read_link() noexcept {
         io::native_handle{.descriptor = held().descriptor(), .kind = io::handle_kind::symlink});
     std::array<char, io::limits::path_bytes_max> storage;
     const auto target = itself.target(storage);
-    (void)itself.release();  // lent
+    (void)itself.release();  // the descriptor is that of the node
     if (not target) return failure(target.error());
     return std::string(*target);
 }
@@ -256,7 +257,7 @@ result<void> host_node::hold_again(const std::string& where) {
     granted_.revoke();  // to what was held
     asked_by_.store(nullptr, std::memory_order_relaxed);
     kind_.store(kind_of(status->type), std::memory_order_relaxed);
-    const std::scoped_lock guard(name_latch_);
+    const std::scoped_lock guard(name_mutex_);
     key_ = key_of(*status);
     path_ = where;
     return {};

@@ -22,9 +22,9 @@ namespace sluice::vfs {
 /// descriptor, so that it is the same file even if its name has changed. A file that was just
 /// created, or opened for its data at once, is held by the descriptor of its data alone.
 ///
-/// Thread safety: as node. Descriptors are set once and published by an atomic pointer. The name and the
-/// key, which may change, are a monitor with its own latch: name_latch_ is held while one of them is read
-/// or set, never during a call of the kernel.
+/// Thread safety: as node. Descriptors are set once and published by an atomic pointer. The name
+/// and the key, which may change, are a monitor with its own mutex: name_mutex_ is held while one
+/// of them is read or set, never during a call of the kernel.
 class host_node final : public node,
                         public node_data,
                         public node_names,
@@ -42,7 +42,7 @@ public:
 
     [[nodiscard]] node_kind kind() const noexcept override { return kind_.load(std::memory_order_relaxed); }
     [[nodiscard]] file_key key() const noexcept override {
-        const std::scoped_lock guard(name_latch_);
+        const std::scoped_lock guard(name_mutex_);
         return key_;
     }
     [[nodiscard]] std::string path() const override;
@@ -94,7 +94,8 @@ public:
 
     /// Returns the descriptor that names it.
     [[nodiscard]] const io::handle& held() const noexcept {
-        return *named_by_.load(std::memory_order_acquire);  // pairs with the release in hold_again()
+        // Pairs with the release in hold_again().
+        return *named_by_.load(std::memory_order_acquire);
     }
     /// Returns the status that the kernel has reported.
     [[nodiscard]] result<metadata> status_from(const io::file_status& found) noexcept;
@@ -103,7 +104,7 @@ public:
                                        const private_attributes& own) const noexcept;
     /// The host's path, as last known.
     [[nodiscard]] std::string known_path() const {
-        const std::scoped_lock guard(name_latch_);
+        const std::scoped_lock guard(name_mutex_);
         return std::string(path_);
     }
 
@@ -128,11 +129,12 @@ private:
                                                                 std::span<std::byte> into,
                                                                 std::uint64_t offset) noexcept;
     [[nodiscard]] result<void> flush() noexcept;
-    // The file for transfers; null if it is not open for them. Thread safety: any number of threads.
+    // The file for transfers; null if it is not open for them. Thread safety:
+    // any number of threads.
     [[nodiscard]] io::file_handle* readable() noexcept;
     [[nodiscard]] io::file_handle* writable() noexcept;
-    // Turns O_NONBLOCK off before the first transfer: with it, a ring returns EAGAIN where it would wait. An
-    // open that transfers nothing does not need the call.
+    // Turns O_NONBLOCK off before the first transfer: with it, a ring returns EAGAIN where it would
+    // wait. An open that transfers nothing does not need the call.
     void end_nonblocking() noexcept;
 
     host_tree& tree_;
@@ -148,7 +150,7 @@ private:
     std::atomic<const io::handle*> asked_by_ = nullptr;          // one that is open for data
     std::atomic<const io::file_handle*> nonblocking_ = nullptr;  // the one with O_NONBLOCK on
 
-    mutable sync::basic_small_mutex<sync::real_atomics> name_latch_;  // guards what follows
+    mutable sync::basic_small_mutex<sync::real_atomics> name_mutex_;  // guards what follows
     file_key key_;
     std::pmr::string path_;  // the host's, as last known
 };

@@ -20,7 +20,8 @@ struct cached_part {
     bool is_all = false;  // as many as asked for, or the file ends there
 };
 
-// Reads the part that needs no wait for a device. Reports no errors: the read of the rest meets them again.
+// Reads the part that needs no wait for a device. Reports no errors: the read of the
+// rest meets them again.
 cached_part read_cached(const io::file_handle& file, std::span<std::byte> into,
                         std::uint64_t offset) noexcept {
     const int flags = file.native().in_memory ? 0 : RWF_NOWAIT;
@@ -62,10 +63,10 @@ result<void> write_waiting(io::file_handle& file, std::span<const std::byte> fro
 
 io::task<result<std::size_t>> host_node::co_read_by_ring(io::file_handle& file, std::span<std::byte> into,
                                                          std::uint64_t offset) noexcept {
-    loop_bound_file lent(file, tree_.multiplexer_here());
-    if (not lent.attached()) co_return failure(lent.attached().error());
+    loop_bound_file bound(file, tree_.multiplexer_here());
+    if (not bound.attached()) co_return failure(bound.attached().error());
     const io::io_request<io::bytes_type> request{.buffers = into, .offset = offset};
-    const auto read = co_await io::co_read(lent.file(), request);
+    const auto read = co_await io::co_read(bound.file(), request);
     if (not read) co_return failure(read.error());
     co_return read->size();
 }

@@ -27,12 +27,12 @@ std::string attribute_of(std::string_view stream) {
     return attribute;
 }
 
-/// A named stream: an extended attribute, read whole, changed and written whole by every call. Readers see
-/// one version of it; changes are serialised by the caller, for all nodes of the file.
-/// After the stream is removed, or renamed by another node without follow_stream_name(), calls fail with
-/// ENOENT and do not create it again.
+/// A named stream: an extended attribute, read whole, changed and written whole by every call.
+/// Readers see one version of it; changes are serialised by the caller, for all nodes of the file.
+/// After the stream is removed, or renamed by another node without follow_stream_name(), calls fail
+/// with ENOENT and do not create it again.
 /// Thread safety: as node. Immutable, but for access (atomic), and name and key, guarded by a
-/// latch that is held while one of them is read or set.
+/// mutex that is held while one of them is read or set.
 class host_stream final : public node, public node_data, public node_names, public node_attached {
 public:
     host_stream(host_tree& tree, io::handle file, file_key key, std::string path, std::string name)
@@ -47,13 +47,13 @@ public:
 
     [[nodiscard]] node_kind kind() const noexcept override { return node_kind::file; }
     [[nodiscard]] file_key key() const noexcept override {
-        const std::scoped_lock guard(name_latch_);
+        const std::scoped_lock guard(name_mutex_);
         return key_;
     }
     [[nodiscard]] std::string path() const override;
     [[nodiscard]] std::string location() const override { return link_of(file_); }
     [[nodiscard]] std::string stream_name() const override {
-        const std::scoped_lock guard(name_latch_);
+        const std::scoped_lock guard(name_mutex_);
         return name_;
     }
     [[nodiscard]] result<metadata> status() noexcept override;
@@ -104,12 +104,13 @@ private:
         return load_attribute(file_, attribute());
     }
     [[nodiscard]] std::string attribute() const {
-        const std::scoped_lock guard(name_latch_);
+        const std::scoped_lock guard(name_mutex_);
         return attribute_of(name_);
     }
     [[nodiscard]] result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset) const;
     [[nodiscard]] result<void> flush() const;
-    // Carries out a transfer where it may run; inline it never suspends, as transfers_at_once() promises.
+    // Carries out a transfer where it may run; inline it never suspends, as
+    // transfers_at_once() promises.
     template <class Call>
     [[nodiscard]] io::task<std::invoke_result_t<Call&>> co_run(Call call, io::call_withdrawal* by) noexcept {
         if (domain().is_inline()) {
@@ -123,7 +124,7 @@ private:
     const io::handle file_;
     const std::string path_;
     granted_access granted_;
-    mutable sync::basic_small_mutex<sync::real_atomics> name_latch_;  // guards what follows
+    mutable sync::basic_small_mutex<sync::real_atomics> name_mutex_;  // guards what follows
     file_key key_;
     std::string name_;
 };
@@ -154,9 +155,9 @@ result<void> host_stream::change(const metadata_change& wanted) noexcept {
     return apply_change(file_, wanted, *before);
 }
 
-// As for a file, an account's rights are checked when the data is opened: transfers are not made with its
-// identity. By the system call itself: what the C library has in its place, where the kernel lacks it, checks
-// another identity.
+// As for a file, an account's rights are checked when the data is opened: transfers are not made
+// with its identity. By the system call itself: what the C library has in its place, where the
+// kernel lacks it, checks another identity.
 result<void> host_stream::may_use(data_access wanted) const noexcept {
     const int rights = (wanted.read ? R_OK : 0) | (wanted.write ? W_OK : 0);
     if (::syscall(SYS_faccessat2, file_.descriptor(), "", rights, AT_EACCESS | AT_EMPTY_PATH) == 0) return {};
@@ -291,8 +292,8 @@ result<void> host_stream::rename(std::string_view name, when_taken taken) noexce
     if (other and not is_own) {
         if (taken == when_taken::refuse) return failure(error::with_path(EEXIST, "rename stream", name));
     }
-    // The new one first: a file system that is full then loses nothing. If the one that is replaced has this
-    // very name, the file system exchanges its value in one step.
+    // The new one first: a file system that is full then loses nothing. If the one that is replaced
+    // has this very name, the file system exchanges its value in one step.
     const std::string wanted = attribute_of(name);
     if (const auto done = store_attribute(file_, wanted, *bytes); not done) return done;
     if (other and not is_own and *other != wanted) {
@@ -307,7 +308,7 @@ result<void> host_stream::rename(std::string_view name, when_taken taken) noexce
 }
 
 void host_stream::follow_stream_name(std::string_view name) noexcept {
-    const std::scoped_lock guard(name_latch_);
+    const std::scoped_lock guard(name_mutex_);
     name_ = name;
     key_.stream = stream_number(name_);
 }

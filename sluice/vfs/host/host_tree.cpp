@@ -273,7 +273,8 @@ std::optional<std::string> host_tree::present_path(const io::handle& open, bool 
     }
     path.erase(0, base.size());
     if (path.empty() or base == "/") return path;
-    if (not path.starts_with('/')) return std::nullopt;  // a directory next to the root, with a longer name
+    // A directory next to the root, with a longer name.
+    if (not path.starts_with('/')) return std::nullopt;
     path.erase(0, 1);
     return path;
 }

@@ -24,7 +24,8 @@ inline constexpr io::stat_fields node_fields =
 
 /// The place for a new name, and the existing name there, ignoring case.
 struct host_place {
-    std::string path;                    // the directory in the host's spelling, the name as requested
+    std::string path;                    // the directory in the host's spelling,
+                                         // the name as requested
     std::optional<std::string> taken{};  // the existing name that conflicts, with its path
 };
 

@@ -12,8 +12,10 @@ class domain_table;
 struct host_volume_options {
     bool read_only = false;
     bool follow_links = true;           // false: a path through a symbolic link fails with ELOOP
-    bool map_hidden_dot_files = false;  // names beginning with a dot are `hidden` unless stored otherwise
-    std::uint16_t file_permission_bits = 0644;  // for new files, without the bits of the process's umask
+    bool map_hidden_dot_files = false;  // names beginning with a dot are `hidden`
+                                        // unless stored otherwise
+    // For new files, without the bits of the process's umask.
+    std::uint16_t file_permission_bits = 0644;
     std::uint16_t directory_permission_bits = 0755;
     std::string label{};  // by default the directory's name
     index_limits index{};

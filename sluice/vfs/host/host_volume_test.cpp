@@ -36,16 +36,16 @@ int code(const result<T>& of) noexcept {
 class host_volume_test : public testing::Test {
 protected:
     // In memory, because on a disk a hundred thousand files take seconds to create and remove.
-    host_volume_test() : folder("/dev/shm") {}
+    host_volume_test() : scratch("/dev/shm") {}
 
     void reopen(const host_volume_options& options) {
         opened.reset();
-        opened = host_volume::open(*multiplexer, folder.path() + "/share", options).value();
+        opened = host_volume::open(*multiplexer, scratch.path() + "/share", options).value();
     }
     [[nodiscard]] std::string path_of(const std::string& name) const {
-        return folder.path_of("share/" + name);
+        return scratch.path_of("share/" + name);
     }
-    void put(const std::string& name) const { folder.write("share/" + name, "content of " + name); }
+    void put(const std::string& name) const { scratch.write("share/" + name, "content of " + name); }
     [[nodiscard]] std::vector<std::string> names(std::string_view path = {}) {
         std::vector<std::string> found;
         auto listing = opened->find(path, follow_links::yes).value()->children()->list().value();
@@ -58,10 +58,10 @@ protected:
     }
     [[nodiscard]] std::uint64_t scans() const { return opened->index_statistics().scans; }
 
-    io::test_directory folder;
-    bool made = fs::create_directory(folder.path_of("share"));
+    io::test_directory scratch;
+    bool made = fs::create_directory(scratch.path_of("share"));
     std::unique_ptr<io::io_multiplexer> multiplexer = io::make_epoll_multiplexer().value();
-    std::unique_ptr<host_volume> opened = host_volume::open(*multiplexer, folder.path() + "/share").value();
+    std::unique_ptr<host_volume> opened = host_volume::open(*multiplexer, scratch.path() + "/share").value();
 };
 
 TEST_F(host_volume_test, names_that_windows_does_not_allow_are_mapped_in_both_directions) {
@@ -183,10 +183,10 @@ TEST_F(host_volume_test, misses_in_a_directory_of_100000_names_cost_one_scan) {
 }
 
 TEST_F(host_volume_test, no_path_leads_out_of_the_directory) {
-    folder.write("secret", "outside");
+    scratch.write("secret", "outside");
     fs::create_directory_symlink("..", path_of("up"));
     fs::create_symlink("../secret", path_of("out"));
-    fs::create_symlink(folder.path_of("secret"), path_of("absolute"));
+    fs::create_symlink(scratch.path_of("secret"), path_of("absolute"));
     fs::create_symlink("/proc/self/root/etc/passwd", path_of("magic"));
     fs::create_directory_symlink("/proc/self/cwd", path_of("cwd"));
     for (const char* path : {"up", "up/secret", "out", "OUT", "absolute", "magic", "cwd", "UP/secret"})
@@ -195,15 +195,15 @@ TEST_F(host_volume_test, no_path_leads_out_of_the_directory) {
     ASSERT_EQ(code(opened->create("mine", {})), 0);
     EXPECT_EQ(code(find("mine").value()->names()->rename("up/mine", when_taken::replace)), EXDEV);
     EXPECT_EQ(code(find("mine").value()->names()->link("up/mine", when_taken::replace)), EXDEV);
-    EXPECT_FALSE(folder.exists("new"));
-    EXPECT_FALSE(folder.exists("mine"));
+    EXPECT_FALSE(scratch.exists("new"));
+    EXPECT_FALSE(scratch.exists("mine"));
 }
 
 TEST_F(host_volume_test, a_directory_moved_out_during_a_walk_is_not_followed) {
     fs::create_directories(path_of("a/b"));
     const auto held = find("a/b").value();
-    fs::rename(path_of("a"), folder.path_of("a"));
-    folder.write("secret", "outside");
+    fs::rename(path_of("a"), scratch.path_of("a"));
+    scratch.write("secret", "outside");
     EXPECT_EQ(code(find("a/b")), ENOTDIR);
     EXPECT_EQ(code(opened->create("a/b/../../secret", {})), EILSEQ);
     EXPECT_EQ(held->path(), "a/b") << "the last known path";
@@ -217,7 +217,7 @@ TEST_F(host_volume_test, paths_of_nodes_follow_renames_by_any_process) {
     EXPECT_EQ(held->path(), "z/b/f");
     fs::rename(path_of("z/b/f"), path_of("g (deleted)"));
     EXPECT_EQ(held->path(), "g (deleted)");
-    fs::rename(folder.path_of("share"), folder.path_of("renamed"));
+    fs::rename(scratch.path_of("share"), scratch.path_of("renamed"));
     EXPECT_EQ(held->path(), "g (deleted)") << "also when the root moves";
 }
 
@@ -371,7 +371,7 @@ TEST_F(host_volume_test, a_feed_delivers_changes_before_it_has_read_all_of_many)
     int deliveries = 0;
     while (seen.changes < many_changes and seen.overflows == 0) {
         EXPECT_TRUE(io::sync_wait(*multiplexer, opened->changes()->co_changed()));
-        opened->changes()->tell();
+        opened->changes()->deliver();
         ++deliveries;
     }
     EXPECT_GT(deliveries, 1);
@@ -410,7 +410,7 @@ TEST_F(host_volume_test, a_watch_has_no_more_directories_than_its_listener_allow
 
     const auto hear = [&] {
         EXPECT_TRUE(io::sync_wait(*multiplexer, opened->changes()->co_changed()));
-        opened->changes()->tell();
+        opened->changes()->deliver();
     };
     fs::create_directory(path_of("c/beyond"));
     hear();
@@ -419,7 +419,7 @@ TEST_F(host_volume_test, a_watch_has_no_more_directories_than_its_listener_allow
     fs::remove_all(path_of("a"));
     hear();
     EXPECT_EQ(seen.watched, 2U);
-    fs::rename(path_of("c"), folder.path_of("outside"));
+    fs::rename(path_of("c"), scratch.path_of("outside"));
     hear();
     EXPECT_EQ(seen.watched, 1U);
 }
@@ -488,10 +488,10 @@ TEST_F(host_volume_test, creation_uses_the_permissions_of_the_request_or_else_of
 // Runs on the file system of the temporary directory, because one in memory may have no limit for
 // attributes.
 TEST(host_streams, keep_the_replaced_stream_without_space_for_its_successor) {
-    const io::test_directory folder(std::filesystem::temp_directory_path());
-    folder.write("f", "");
+    const io::test_directory scratch(std::filesystem::temp_directory_path());
+    scratch.write("f", "");
     const auto multiplexer = io::make_epoll_multiplexer().value();
-    const auto volume = host_volume::open(*multiplexer, folder.path()).value();
+    const auto volume = host_volume::open(*multiplexer, scratch.path()).value();
     if (not volume->features().has_streams) GTEST_SKIP() << "no extended attributes on this file system";
     const auto file = volume->find("f", follow_links::yes).value();
     const auto make = [&](std::string_view name, std::size_t bytes) {

@@ -34,7 +34,8 @@ public:
     }
 
 private:
-    static constexpr std::size_t count = 4093;  // a prime, so that the upper bits of a mark are used
+    // A prime, so that the upper bits of a mark are used.
+    static constexpr std::size_t count = 4093;
 
     // Never zero, which marks an empty entry.
     [[nodiscard]] static std::uint64_t mark_of(std::string_view path) noexcept {

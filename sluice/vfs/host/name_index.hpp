@@ -35,8 +35,8 @@ enum class reports_all_changes : bool { no, yes };
 /// queue, all are. A directory that cannot be watched (fs.inotify.max_user_watches) is scanned for
 /// every lookup.
 ///
-/// The accounts of an impersonated volume share one index. Before the index answers for one of them, it asks
-/// the kernel whether the account may list the directory.
+/// The accounts of an impersonated volume share one index. Before the index answers for one of
+/// them, it asks the kernel whether the account may list the directory.
 ///
 /// Monitor. Thread safety: any thread. The names of a directory are read without the mutex. Changes
 /// that the kernel reports during the read are applied afterwards. A thread that needs a name in a

@@ -24,7 +24,7 @@ struct private_attributes {
 /// one tick of the kernel's clock. The attributes are therefore valid as long as the change time is
 /// the same, if it was already some ticks old when they were read. The caller of note() checks the
 /// latter. This also holds if another file reuses the inode number, because that file is younger.
-/// Monitor, of several stripes with a latch each. Allocates: nothing. Complexity: O(1); entries
+/// Monitor, of several stripes with a mutex each. Allocates: nothing. Complexity: O(1); entries
 /// replace each other.
 class attribute_memory {
 public:
@@ -48,7 +48,8 @@ public:
 
 private:
     static constexpr std::size_t stripe_count = 16;
-    static constexpr std::size_t entries_per_stripe = 61;  // a prime, so that all bits of the hash are used
+    // A prime, so that all bits of the hash are used.
+    static constexpr std::size_t entries_per_stripe = 61;
     static constexpr std::size_t cache_line_bytes = 64;
     struct entry {
         file_key file{};

@@ -36,8 +36,8 @@ private:
 };
 
 memory_change_feed::memory_change_feed(io::io_multiplexer& multiplexer, std::recursive_mutex& mutex)
-    : mutex_(mutex), bell_(io::pipe_handle::anonymous().value()) {
-    ENSURE(bell_.reader.set_multiplexer(&multiplexer).has_value());
+    : mutex_(mutex), wake_pipe_(io::pipe_handle::anonymous().value()) {
+    ENSURE(wake_pipe_.reader.set_multiplexer(&multiplexer).has_value());
 }
 
 memory_change_feed::~memory_change_feed() {
@@ -100,7 +100,7 @@ void memory_change_feed::wake_if(bool was_idle) noexcept {
     if (not was_idle or queue_.empty()) return;
     const std::array<std::byte, 1> one{};
     // A full pipe wakes, too.
-    (void)bell_.writer.try_write(io::io_request<io::const_bytes_type>{.buffers = one});
+    (void)wake_pipe_.writer.try_write(io::io_request<io::const_bytes_type>{.buffers = one});
 }
 
 void memory_change_feed::forget(held_watch& which) noexcept {
@@ -110,9 +110,9 @@ void memory_change_feed::forget(held_watch& which) noexcept {
 }
 
 io::task<bool> memory_change_feed::co_changed() noexcept {
-    std::array<std::byte, 16> rung;
-    const io::io_request<io::bytes_type> request{.buffers = rung};
-    const auto woken = co_await io::co_read(bell_.reader, request);
+    std::array<std::byte, 16> signals;
+    const io::io_request<io::bytes_type> request{.buffers = signals};
+    const auto woken = co_await io::co_read(wake_pipe_.reader, request);
     co_return woken.has_value();
 }
 

@@ -15,8 +15,8 @@ namespace sluice::vfs {
 struct memory_entry;
 struct memory_file;
 
-/// The changes of a memory volume. They are queued until tell() delivers them. Thread safety: the
-/// volume's mutex guards all of it, except co_changed().
+/// The changes of a memory volume. They are queued until deliver() delivers them. Thread safety:
+/// the volume's mutex guards all of it, except co_changed().
 class memory_change_feed final : public change_feed {
 public:
     memory_change_feed(io::io_multiplexer& multiplexer, std::recursive_mutex& mutex);
@@ -25,7 +25,7 @@ public:
     [[nodiscard]] result<std::unique_ptr<change_watch>> watch(node& directory, bool recursive,
                                                               change_listener& listener) noexcept override;
     [[nodiscard]] io::task<bool> co_changed() noexcept override;
-    void tell() noexcept override {
+    void deliver() noexcept override {
         const std::scoped_lock guard(mutex_);
         queue_.deliver_all();
     }
@@ -47,7 +47,7 @@ private:
     void forget(held_watch& which) noexcept;
 
     std::recursive_mutex& mutex_;
-    io::pipe_handle::pair bell_;  // a byte in it wakes co_changed()
+    io::pipe_handle::pair wake_pipe_;  // a byte in it wakes co_changed()
     std::vector<held_watch*> watches_;
     change_queue queue_;
 };

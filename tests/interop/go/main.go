@@ -50,7 +50,7 @@ func run(address, user, password, name string) error {
 		what string
 		do   func(*smb2.Share) error
 	}{
-		{"files", files}, {"folders", folders}, {"renames", renames}, {"facts", facts}, {"absences", absences},
+		{"files", files}, {"directories", directories}, {"renames", renames}, {"facts", facts}, {"absences", absences},
 	} {
 		if err := step.do(share); err != nil {
 			return fmt.Errorf("%s: %w", step.what, err)
@@ -118,7 +118,7 @@ func files(share *smb2.Share) error {
 	return nil
 }
 
-func folders(share *smb2.Share) error {
+func directories(share *smb2.Share) error {
 	if err := share.MkdirAll("one/two", 0o755); err != nil {
 		return err
 	}

@@ -48,8 +48,8 @@ namespace {
     return now == session::phase::valid or now == session::phase::expired;
 }
 
-// Returns a signer of one reply with the session's own key, as its first channel has. Null if there is no
-// key.
+// Returns a signer of one reply with the session's own key, as its first channel has.
+// Null if there is no key.
 [[nodiscard]] std::shared_ptr<auth::signer> session_signer(const session& of, std::uint64_t message_id) {
     if (not of.signing_key) return nullptr;
     auto made = auth::signer::create(of.agreed.signing, *of.signing_key,
@@ -57,7 +57,8 @@ namespace {
     return made ? std::make_shared<auth::signer>(*std::move(made)) : nullptr;
 }
 
-// A token, and what goes with it. The signature of a longer request is not checked: it binds nothing.
+// A token, and what goes with it. The signature of a longer request is not
+// checked: it binds nothing.
 constexpr std::size_t binding_bytes_max = auth::limits::token_bytes_max + (std::size_t{1} << 10);
 
 [[nodiscard]] bool is_binding(const request& r) noexcept {
@@ -67,8 +68,8 @@ constexpr std::size_t binding_bytes_max = auth::limits::token_bytes_max + (std::
     return args and wire::has(args->flags, wire::session_setup_flags::binding);
 }
 
-// After the session's key has signed the request. False if the key may not sign a reply of that id: with
-// AES-GMAC it has done so, or may have.
+// After the session's key has signed the request. False if the key may not sign a reply of that id:
+// with AES-GMAC it has done so, or may have.
 [[nodiscard]] bool sign_reply_as(session& of, request& r) {
     if (r.is_reply_signed()) return true;
     const std::uint64_t id = r.header().message_id;
@@ -109,7 +110,8 @@ void prove_session_key(request& r) {
     if (signer == nullptr) return;
     if (not has_signed(*signer, r)) return;
     r.knows_session_key = true;
-    // With AES-GMAC there is one reply for each id, which is not to be lost to a refusal that will pass.
+    // With AES-GMAC there is one reply for each id, which is not to be lost to a
+    // refusal that will pass.
     if (signer->algorithm() != auth::signing_algorithm::aes_gmac) (void)r.sign_reply_with(signer);
 }
 
@@ -129,8 +131,8 @@ nt_status find_or_begin_binding(request& r) {
     } else {
         const std::shared_ptr<channel> fresh = make_channel(r.host(), wanted, on);
         if (fresh == nullptr) return nt_status::insufficient_resources;
-        // Its nonce is used up: by a binding of another connection, or the request is a copy of that. To go
-        // on would have the client repeat a nonce, too, in its next request.
+        // Its nonce is used up: by a binding of another connection, or the request is a copy of
+        // that. To go on would have the client repeat a nonce, too, in its next request.
         if (not sign_reply_as(*wanted, r)) {
             end_channel(r.host(), *fresh);
             return nt_status::request_out_of_sequence;

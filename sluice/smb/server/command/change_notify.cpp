@@ -38,8 +38,8 @@ namespace {
     return of.in_file(held).watch.get();
 }
 
-// Gives the open its watch. In one section, because an open that ends, or a directory that will be removed,
-// ends the watch that it finds.
+// Gives the open its watch. In one section, because an open that ends, or a directory that will be
+// removed, ends the watch that it finds.
 [[nodiscard]] nt_status keep_watch(open& of, std::unique_ptr<notify_watch>& watch) noexcept {
     const file_section held(*of.file);
     open_in_file& place = of.in_file(held);
@@ -85,8 +85,8 @@ using begun_watch = std::expected<std::unique_ptr<notify_watch>, nt_status>;
     co_return refused;
 }
 
-// Requests of one open that come before there is a watch begin it in turn: the first one decides what is
-// watched.
+// Requests of one open that come before there is a watch begin it in turn: the first one
+// decides what is watched.
 [[nodiscard]] io::task<nt_status> find_watch(request& r, std::shared_ptr<open> of,
                                              const wire::change_notify_args& args) {
     ENSURE(of->file != nullptr and of->is_directory(), "a directory is watched");

@@ -12,6 +12,16 @@ namespace sluice::smb::server {
 
 using wire::nt_status;
 
+namespace {
+
+// A removed file has no status that a client could use, and asking for it takes two system calls.
+[[nodiscard]] bool is_removed(file_state& file) noexcept {
+    const file_section held(file);
+    return file.protocol(held).phase() == delete_phase::removed;
+}
+
+}  // namespace
+
 io::task<nt_status> serve_close(request& r) {
     const auto args = wire::decode_close(r.message());
     if (not args) co_return nt_status::invalid_parameter;
@@ -23,8 +33,9 @@ io::task<nt_status> serve_close(request& r) {
     const nt_status status = co_await std::move(ending);
     ENSURE(one->has_ended(), "an open has ended when its CLOSE is answered");
     if (status != nt_status::success) co_return status;
-    if (wire::has(args->flags, wire::close_flags::query_attributes) and one->node != nullptr) {
-        // The node is still held. A removed file has no status to return.
+    if (wire::has(args->flags, wire::close_flags::query_attributes) and one->node != nullptr and
+        not is_removed(*one->file)) {
+        // The node is still held.
         if (auto last = co_await r.call(*one, [&] { return asked_status(*one->node); })) {
             one->file->show_change_time(*last);
             reply.flags = wire::close_flags::query_attributes;

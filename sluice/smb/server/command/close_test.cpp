@@ -1,4 +1,5 @@
 #include "sluice/smb/server/command/command_testing.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_scalars.hpp"
 
 // CLOSE ([MS-SMB2] 3.3.5.10).
 
@@ -21,6 +22,16 @@ TEST_F(close_command, reports_the_last_status_of_the_file_if_asked) {
     const wire::close_reply reply = ask_and_close(file);
     EXPECT_EQ(reply.flags, wire::close_flags::query_attributes);
     EXPECT_EQ(reply.information.end_of_file_bytes, 4U);
+}
+
+TEST_F(close_command, reports_no_status_of_a_file_that_it_has_removed) {
+    const wire::file_id file = open_for(wire::file_all_access);
+    ASSERT_EQ(set_information(file, wire::file_information_class::disposition,
+                              wire::disposition_information{.delete_on_close = true}),
+              nt_status::success);
+    const wire::close_reply reply = ask_and_close(file);
+    EXPECT_EQ(reply.flags, wire::close_flags::none);
+    EXPECT_EQ(reply.information.creation_time, wire::filetime{});
 }
 
 TEST_F(close_command, reports_no_status_unless_asked) {

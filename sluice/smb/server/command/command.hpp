@@ -27,7 +27,8 @@ namespace sluice::smb::server {
 [[nodiscard]] io::task<wire::nt_status> serve_oplock_break(request& r);     // 3.3.5.22
 // clang-format on
 
-/// The rule of a command; null for a code that is none. CANCEL is not in the table: it has no reply.
+/// The rule of a command; null for a code that is none. CANCEL is not in the
+/// table: it has no reply.
 [[nodiscard]] const command_rule* rule_of(wire::command code) noexcept;
 
 }  // namespace sluice::smb::server

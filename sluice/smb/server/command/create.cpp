@@ -266,7 +266,8 @@ io::task<nt_status> serve_create(request& r) {
         co_return co_await std::move(running);
     }
     if (const nt_status refused = check(*args); refused != nt_status::success) co_return refused;
-    if (args->contexts.timewarp) co_return nt_status::object_name_not_found;  // there are no snapshots
+    // There are no snapshots.
+    if (args->contexts.timewarp) co_return nt_status::object_name_not_found;
     auto name = parse_file_name(args->name, r.host().opens.memory(r.connection().home().number));
     if (not name) co_return name.error();
     begun repeatable = begin_replayable(r, *args);

@@ -2,7 +2,8 @@
 
 #include "sluice/smb/server/command/command_testing.hpp"
 
-// CREATE ([MS-SMB2] 3.3.5.9). A CREATE that fails late leaves neither an open nor a mark on the file.
+// CREATE ([MS-SMB2] 3.3.5.9). A CREATE that fails late leaves neither an open
+// nor a mark on the file.
 
 namespace sluice::smb_simulation {
 namespace {

@@ -100,7 +100,8 @@ template <class Writer>
             .attributes = all.attributes};
 }
 
-// As OS/2 counted, and clients still do: a list's length, and each attribute with its lengths and zero.
+// As OS/2 counted, and clients still do: a list's length, and each attribute with
+// its lengths and zero.
 [[nodiscard]] wire::ea_information ea_of(const file_facts& known) {
     if (not known.attributes or known.attributes->empty()) return {};
     std::size_t bytes = 4;

@@ -55,8 +55,8 @@ void count_locks(const file_section& held, open& of) noexcept {
     return nt_status::success;
 }
 
-// Several at once cannot wait: it would be undefined which of them are held during the wait. `exceeded`: the
-// limit that refuses them, to be counted after the section, because that is logged.
+// Several at once cannot wait: it would be undefined which of them are held during the wait.
+// `exceeded`: the limit that refuses them, to be counted after the section, because that is logged.
 [[nodiscard]] nt_status check_wanted(const file_section& held, open& of, const wire::lock_list& elements,
                                      std::optional<limit>& exceeded) noexcept {
     // A waiting lock counts as one that will be held.
@@ -110,8 +110,8 @@ void count_locks(const file_section& held, open& of) noexcept {
     }
 }
 
-// A lock that a request waits for, and that is counted already: in the list of the file from its construction
-// on.
+// A lock that a request waits for, and that is counted already: in the list of the file from
+// its construction on.
 class lock_wait {
 public:
     lock_wait(const file_section& held, request& r, std::shared_ptr<open> of,

@@ -11,8 +11,8 @@ io::task<wire::nt_status> serve_logoff(request& r) {
     byte_writer* const body = r.begin_reply(8);
     if (body == nullptr) co_return wire::nt_status::insufficient_resources;
     encode(*body, wire::logoff_reply{});
-    // The request still holds the session, whose key signs the reply. A user who logs off may come back for
-    // what is durable, as one whose connection was lost ([MS-SMB2] 3.3.5.6).
+    // The request still holds the session, whose key signs the reply. A user who logs off may come
+    // back for what is durable, as one whose connection was lost ([MS-SMB2] 3.3.5.6).
     end_session(r.host(), *r.session, true);
     co_return wire::nt_status::success;
 }

@@ -15,9 +15,9 @@ void end_if_in_progress(request& r) noexcept {
     if (r.session != nullptr) end_session_in_progress(r.host(), *r.session);
 }
 
-// Signed with the key of the session that it is about, so that its sender has a password already; unless it
-// tries others. One wrong proof is enough for all sessions of the user: a new one, after all of them have
-// ended, waits for its turn.
+// Signed with the key of the session that it is about, so that its sender has a password already;
+// unless it tries others. One wrong proof is enough for all sessions of the user: a new one, after
+// all of them have ended, waits for its turn.
 [[nodiscard]] bool is_of_known_client(const request& r) noexcept {
     if (not r.is_reply_signed() and not r.knows_session_key and r.sealed_by == nullptr) return false;
     const std::shared_ptr<session> of = r.host().find_session(r.header().session_id);

@@ -86,7 +86,7 @@ TEST_F(password_guessing, that_closes_its_connection_before_its_turn_is_never_ch
     (void)connect("10.0.0.3");  // until the proof has arrived
     EXPECT_EQ(where_.server->context().logons.waiting(), 1U);
     const auto sessions = where_.server->gauges().sessions;
-    abandoned.hang_up();
+    abandoned.close_connection();
     EXPECT_LT(time_to_log_on("10.0.0.2"), std::chrono::milliseconds(50));
     EXPECT_EQ(where_.server->context().logons.waiting(), 0U);
     EXPECT_EQ(where_.server->gauges().sessions, sessions)

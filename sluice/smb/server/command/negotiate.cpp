@@ -18,8 +18,8 @@ namespace {
 constexpr std::size_t reply_bytes_max = 1024;
 constexpr std::size_t salt_bytes = 32;
 
-// The ciphers to choose from, best first. AES-128-GCM is the fastest that is safe; 256 bits for clients
-// that accept no less.
+// The ciphers to choose from, best first. AES-128-GCM is the fastest that is safe; 256 bits for
+// clients that accept no less.
 constexpr std::array ciphers{wire::cipher::aes_128_gcm, wire::cipher::aes_256_gcm, wire::cipher::aes_128_ccm,
                              wire::cipher::aes_256_ccm};
 

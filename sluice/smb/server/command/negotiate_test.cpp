@@ -8,8 +8,8 @@
 #include "sluice/smb/wire/message/echo.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
-// NEGOTIATE ([MS-SMB2] 3.3.5.4): the choice of an algorithm for signatures, and the number of channels that
-// it permits to a client that numbers its messages from 0 on each connection: see
+// NEGOTIATE ([MS-SMB2] 3.3.5.4): the choice of an algorithm for signatures, and the number of
+// channels that it permits to a client that numbers its messages from 0 on each connection: see
 // docs/formats/smb2-signing.md.
 
 namespace sluice::smb_simulation {
@@ -83,7 +83,8 @@ TEST_F(signing_algorithms, without_nonces_permit_many_channels_with_repeated_mes
     EXPECT_EQ(where_->nonces.size(), 0U) << "none was used";
 }
 
-// The interim and the final reply have one message ID, and so would have one nonce ([MS-SMB2] 3.1.4.1).
+// The interim and the final reply have one message ID, and so would have one nonce
+// ([MS-SMB2] 3.1.4.1).
 TEST_F(signing_algorithms, with_nonces_sign_the_final_reply_and_not_the_interim_reply_before_it) {
     serve();
     polite_client client(*where_, offers{aes_gmac});

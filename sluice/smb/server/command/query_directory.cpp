@@ -95,8 +95,8 @@ struct scan_request {
     return list.count() != 0 ? nt_status::success : nt_status::no_more_files;
 }
 
-// Carries a query out. A pattern that comes while the scan is in progress is ignored: the first one holds
-// ([MS-FSA] 2.1.5.6.3).
+// Carries a query out. A pattern that comes while the scan is in progress is ignored: the first one
+// holds ([MS-FSA] 2.1.5.6.3).
 [[nodiscard]] nt_status continue_scan(directory_scan& scan, const scan_request& asked) {
     if (asked.restarts or not scan.is_started()) scan.start(asked.pattern);
     const bool is_first = not scan.has_given_any();

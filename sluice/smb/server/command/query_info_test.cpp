@@ -2,7 +2,8 @@
 #include "sluice/smb/wire/fscc/fscc_file_metadata.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_scalars.hpp"
 
-// QUERY_INFO ([MS-SMB2] 3.3.5.20): what it refuses, and how an answer is fitted into the client's room.
+// QUERY_INFO ([MS-SMB2] 3.3.5.20): what it refuses, and how an answer is fitted
+// into the client's room.
 
 namespace sluice::smb_simulation {
 namespace {

@@ -74,7 +74,7 @@ namespace {
                     .is_sealed = r.sealed_by != nullptr,
                     .is_compounded = not r.is_last_of_frame or not r.replies_before->empty(),
                     // Where calls may hang, the loop asks nothing of the file.
-                    .has_host_file = from.node->domain().is_inline() and data.lends(),
+                    .has_host_file = from.node->domain().is_inline() and data.pins_extents(),
                     .bytes = bytes});
 }
 
@@ -84,19 +84,19 @@ namespace {
 // cached: the loop must not wait for a disk.
 [[nodiscard]] reply_payload cached_part(open& from, vfs::node_data& data, const wire::read_args& args) {
     const io::extent_pair range{.offset = args.offset_bytes, .length = args.length_bytes};
-    auto lent = data.pin_extents(range, args.length_bytes / spliced_bytes_min);
-    if (not lent or lent->file == nullptr) return {};
+    auto pinned = data.pin_extents(range, args.length_bytes / spliced_bytes_min);
+    if (not pinned or pinned->file == nullptr) return {};
     std::uint64_t length = 0;
-    for (const vfs::host_run& run : lent->runs) {
-        if (run.place and not io::is_cached(*lent->file, {.offset = *run.place, .length = run.length}))
+    for (const vfs::host_run& run : pinned->runs) {
+        if (run.place and not io::is_cached(*pinned->file, {.offset = *run.place, .length = run.length}))
             return {};
         length += run.length;
     }
     if (length < spliced_bytes_min or length < args.minimum_bytes) return {};
-    std::shared_ptr<io::file_handle> pages = from.pages(*lent->file);
+    std::shared_ptr<io::file_handle> pages = from.pages(*pinned->file);
     if (pages == nullptr) return {};
     return reply_payload::file_pieces{
-        .file = std::move(pages), .kept = std::move(lent->kept), .runs = std::move(lent->runs)};
+        .file = std::move(pages), .kept = std::move(pinned->kept), .runs = std::move(pinned->runs)};
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include "sluice/smb/server/command/command_testing.hpp"
 
-// READ ([MS-SMB2] 3.3.5.12): what it refuses, and with which status. data_path_test.cpp tests the ways of the
-// data.
+// READ ([MS-SMB2] 3.3.5.12): what it refuses, and with which status. data_path_test.cpp tests
+// the ways of the data.
 
 namespace sluice::smb_simulation {
 namespace {

@@ -38,8 +38,8 @@ constexpr std::size_t reply_fixed_bytes = 16;
     return std::move(known->hash);
 }
 
-// Reauthentication never changes the identity of a session. An anonymous exchange proves none: a valid
-// session of a user takes it, as clients expect, and stays as it was; an expired one ends
+// Reauthentication never changes the identity of a session. An anonymous exchange proves none: a
+// valid session of a user takes it, as clients expect, and stays as it was; an expired one ends
 // (docs/formats/smb2_reauthentication.md).
 [[nodiscard]] nt_status readmit(request& r, const auth::step_done& who) noexcept {
     session& known = *r.session;
@@ -83,7 +83,8 @@ constexpr std::size_t reply_fixed_bytes = 16;
     return fresh.make_ciphers(*r.channel, r.host().random());
 }
 
-// A client that lost its connection may name the session it had, which then ends ([MS-SMB2] 3.3.5.5.3).
+// A client that lost its connection may name the session it had, which then ends
+// ([MS-SMB2] 3.3.5.5.3).
 void end_previous(request& r, std::uint64_t previous_id, const session& fresh) noexcept {
     if (previous_id == 0 or previous_id == fresh.id) return;
     const std::shared_ptr<session> previous = r.host().find_session(previous_id);
@@ -95,8 +96,9 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
     end_session(r.host(), *previous, true);
 }
 
-// One client does not use two dialects: an attacker may have changed the negotiation ([MS-SMB2] 3.3.5.5.3).
-// Compared with sessions of the same user only: GUIDs are not encrypted, and no user may lock out another.
+// One client does not use two dialects: an attacker may have changed the negotiation ([MS-SMB2]
+// 3.3.5.5.3). Compared with sessions of the same user only: GUIDs are not encrypted, and no user
+// may lock out another.
 [[nodiscard]] bool has_other_dialect(const request& r) {
     const session& fresh = *r.session;
     if (fresh.agreed.client == wire::guid{} or fresh.user.is_anonymous or fresh.user.is_guest) return false;
@@ -157,7 +159,8 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
     const bool is_first = not r.session->admitted.client;
     const nt_status status = is_first ? establish(r, args, who) : readmit(r, who);
     if (status != nt_status::success) return status;
-    // A client that proved its password also has the key. An anonymous one proves that only by its signature.
+    // A client that proved its password also has the key. An anonymous one proves that
+    // only by its signature.
     if (not who.is_anonymous and r.channel->signer != nullptr and not r.sign_reply_with(r.channel->signer))
         return nt_status::insufficient_resources;
     return nt_status::success;
@@ -186,8 +189,9 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
     return nt_status::success;
 }
 
-// Returns whether a password was checked and was wrong, or that of another user: a guess. Anonymous clients
-// prove nothing. A token that cannot be read, or a right password that is not enough, does not count either.
+// Returns whether a password was checked and was wrong, or that of another user: a guess.
+// Anonymous clients prove nothing. A token that cannot be read, or a right password that is not
+// enough, does not count either.
 [[nodiscard]] bool is_guess(nt_status refused, bool is_binding) noexcept {
     return refused == nt_status::logon_failure or refused == nt_status::account_disabled or
            (is_binding and refused == nt_status::access_denied);

@@ -3,8 +3,8 @@
 #include "sluice/smb/wire/message/echo.hpp"
 #include "tests/smb_simulation/polite_client.hpp"
 
-// SESSION_SETUP ([MS-SMB2] 3.3.5.5): logon as a user and anonymously, and the lifetime of sessions. See also
-// reauthentication_test.cpp.
+// SESSION_SETUP ([MS-SMB2] 3.3.5.5): logon as a user and anonymously, and the lifetime of sessions.
+// See also reauthentication_test.cpp.
 
 namespace sluice::smb_simulation {
 namespace {

@@ -76,9 +76,9 @@ public:
         (void)end(held);
     }
 
-    /// Begins to check a directory; nothing is to be done for a file, or a directory that another open has
-    /// set to be deleted. FILE_CLOSED if the open has ended. If it returns PENDING, `blocked` waits, and then
-    /// it is called again.
+    /// Begins to check a directory; nothing is to be done for a file, or a directory that another
+    /// open has set to be deleted. FILE_CLOSED if the open has ended. If it returns PENDING,
+    /// `blocked` waits, and then it is called again.
     [[nodiscard]] nt_status begin(waiter& blocked) noexcept {
         const file_section held(*one_.file);
         if (one_.in_file(held).is_ending) return nt_status::file_closed;
@@ -88,8 +88,8 @@ public:
         const bool is_blocked = protocol.begin_check(check_, blocked) == open_protocol::verdict::blocked;
         return is_blocked ? nt_status::pending : nt_status::success;
     }
-    /// Ends it: the directory stays as it is. Returns false if its result is outdated: another open has set
-    /// the directory to be deleted meanwhile, and taken that back.
+    /// Ends it: the directory stays as it is. Returns false if its result is outdated: another open
+    /// has set the directory to be deleted meanwhile, and taken that back.
     [[nodiscard]] bool end(const file_section& held) noexcept {
         open_protocol& protocol = one_.file->protocol(held);
         return protocol.end_check(check_, false) or not one_.is_directory() or
@@ -117,8 +117,8 @@ private:
     co_return co_await r.call(*one, [&] { return may_remove(*one->node, ignores_read_only); });
 }
 
-// The last step of a disposition. Returns std::nullopt if another client caches the file's handle again, or
-// the result of the check is outdated.
+// The last step of a disposition. Returns std::nullopt if another client caches the file's handle
+// again, or the result of the check is outdated.
 [[nodiscard]] std::optional<nt_status> set_deletion(const std::shared_ptr<open>& one, removal_check& check,
                                                     bool concerns_this_open) noexcept {
     const file_section held(*one->file);
@@ -168,7 +168,8 @@ private:
         const caching_outcome outcome = co_await std::move(waiting);
         if (outcome == caching_outcome::cancelled) co_return r.wait_failure_status();
         if (outcome == caching_outcome::exhausted) break;
-        if (outcome == caching_outcome::waited) continue;  // the result of the check may be outdated
+        // The result of the check may be outdated.
+        if (outcome == caching_outcome::waited) continue;
         if (const auto done = set_deletion(one, check, concerns_this_open)) co_return *done;
     }
     co_return nt_status::sharing_violation;

@@ -128,8 +128,8 @@ struct status_around {
     co_return nt_status::success;
 }
 
-// Changes a file's data in another way than WRITE does: `how` is the call. Times that the open keeps are set
-// back in the same call.
+// Changes a file's data in another way than WRITE does: `how` is the call. Times that the open
+// keeps are set back in the same call.
 template <class How>
 [[nodiscard]] io::task<nt_status> change_data(request& r, std::shared_ptr<open> one, How how) noexcept {
     struct outcome {
@@ -205,8 +205,8 @@ template <class How>
     return nt_status::success;
 }
 
-// [MS-SMB2] 3.3.5.21.3; for BACKUP_SECURITY_INFORMATION, which stands for all parts, the rights to all of
-// them.
+// [MS-SMB2] 3.3.5.21.3; for BACKUP_SECURITY_INFORMATION, which stands for all parts, the
+// rights to all of them.
 [[nodiscard]] access_mask needed_for(security_information parts) noexcept {
     using enum security_information;
     access_mask needed = access_mask::none;
@@ -238,8 +238,8 @@ io::task<nt_status> change_security(request& r, open& one, const wire::set_info_
     if (not r.tree->volume().features().has_security) co_return nt_status::not_supported;
     const auto given = wire::decode_security_descriptor(args.input);
     if (not given) co_return nt_status::invalid_security_descr;
-    // Without a part that is kept there is nothing to store. Storing the rest would turn a default that
-    // follows the file's mode into one that does not, and needs no right.
+    // Without a part that is kept there is nothing to store. Storing the rest would turn a default
+    // that follows the file's mode into one that does not, and needs no right.
     using enum security_information;
     if (not wire::has_any(parts, owner | group | dacl | sacl)) co_return nt_status::success;
     co_return co_await call_in_turn(r, one, [&] {
@@ -269,8 +269,8 @@ io::task<nt_status> change_file(request& r, std::shared_ptr<open> one,
             co_return co_await call_in_turn(
                 r, *one, [&] { return change_extended_attributes(*one->node, args.input); });
         case file_information_class::short_name:
-            co_return nt_status::not_supported;  // no volume here has short names in addition to the long
-                                                 // ones
+            co_return nt_status::not_supported;  // no volume here has short names in
+                                                 // addition to the long ones
         default:
             co_return nt_status::invalid_info_class;
     }

@@ -22,7 +22,8 @@ namespace {
     return slash == std::string_view::npos ? std::string{} : std::string(path.substr(slash + 1));
 }
 
-// Lets a client detect a changed negotiation: only the keys of 3.1.1 depend on it ([MS-SMB2] 3.3.5.7).
+// Lets a client detect a changed negotiation: only the keys of 3.1.1 depend on it
+// ([MS-SMB2] 3.3.5.7).
 [[nodiscard]] bool lacks_protection(const request& r) noexcept {
     const bool has_key = r.channel->signer != nullptr;  // guests and the anonymous have none
     return r.connection().agreed.is_at_least(wire::dialect::smb_3_1_1) and has_key and
@@ -51,8 +52,8 @@ namespace {
     return nt_status::success;
 }
 
-// With impersonation, the user's files are worked with as the Unix account of that name: what the kernel
-// refuses that account, it refuses us.
+// With impersonation, the user's files are worked with as the Unix account of that name: what the
+// kernel refuses that account, it refuses us.
 [[nodiscard]] nt_status impersonate(const request& r, tree& fresh) {
     const auto& account_of = r.host().configuration().account_of;
     if (not account_of or fresh.target->is_pipes()) return nt_status::success;

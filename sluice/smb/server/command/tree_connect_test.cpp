@@ -64,8 +64,8 @@ TEST_F(tree_connect_command, refuses_a_share_that_requires_encryption_to_a_sessi
 }
 
 TEST_F(tree_connect_command, without_a_session_is_refused) {
-    polite_client stranger(where_);
-    EXPECT_EQ(stranger.connect_tree("files"), nt_status::user_session_deleted);
+    polite_client unknown_client(where_);
+    EXPECT_EQ(unknown_client.connect_tree("files"), nt_status::user_session_deleted);
 }
 
 }  // namespace

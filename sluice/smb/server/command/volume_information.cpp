@@ -112,7 +112,8 @@ answer volume_information(const request& r, const wire::query_info_args& args, c
             return told(room, device);
         }
         case wire::filesystem_information_class::attribute:
-            // Programs that judge by the name of the file system know no other with streams and ACLs.
+            // Programs that judge by the name of the file system know no other
+            // with streams and ACLs.
             return told(room,
                         wire::fs_attribute_information{.attributes = attributes_of(volume.features()),
                                                        .name_units_max = volume.features().name_units_max,

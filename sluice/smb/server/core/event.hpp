@@ -21,16 +21,19 @@ namespace sluice::smb::server {
 /// The waiter is resumed by its loop, never inside set().
 ///
 /// Invariants:
-///   1. `word_` holds state and value. It goes from empty to set, or from empty to waiting to set; only
-///   reset() leads back. So one setter wins.
-///   2. The setter that replaces *waiting* posts the event, once, and only this post resumes the waiter. So
-///   the event exists until then, and this setter may post after it has unlocked a mutex.
+///   1. `word_` holds state and value. It goes from empty to set, or from empty to waiting to set;
+///   only reset() leads back. So one setter wins.
+///   2. The setter that replaces *waiting* posts the event, once, and only this post
+///   resumes the waiter. So the event exists until then, and this setter may post after it
+///   has unlocked a mutex.
 ///   3. Any other setter does not touch the event after its access to `word_`.
-/// Atomic: any thread calls set() and is_set(). wait(), reset() and the destructor are for the loop given.
-/// Lifetime: a setter finds the event under the mutex of a monitor; the waiter leaves that monitor, under the
-/// same mutex, before it destroys the event. It is not destroyed while its coroutine waits (ENSURE).
-/// Allocates: nothing. T: at most four bytes. Atomics: sync::real_atomics; for one thread, as in loop_event,
-/// owned_by_loop.
+/// Atomic: any thread calls set() and is_set(). wait(), reset() and the destructor
+/// are for the loop given.
+/// Lifetime: a setter finds the event under the mutex of a monitor; the waiter leaves that
+/// monitor, under the same mutex, before it destroys the event. It is not destroyed while its
+/// coroutine waits (ENSURE).
+/// Allocates: nothing. T: at most four bytes. Atomics: sync::real_atomics; for one thread, as in
+/// loop_event, owned_by_loop.
 template <class T, class Atomics>
 class basic_event final : private io::posted_item {
     static_assert(std::is_trivially_copyable_v<T> and sizeof(T) <= sizeof(std::uint32_t));
@@ -47,8 +50,9 @@ public:
     [[nodiscard]] bool set_only(T value) noexcept {
         std::uint64_t before = empty;
         const std::uint64_t after = word_of(value);
-        // release: what precedes set() is visible to a caller that finds it set; pairs with the acquires in
-        // word(). acquire: the handle of the waiter; pairs with the release in begin_wait().
+        // release: what precedes set() is visible to a caller that finds it set; pairs
+        // with the acquires in word(). acquire: the handle of the waiter; pairs with the
+        // release in begin_wait().
         if (word_.compare_exchange_strong(before, after, std::memory_order_release,
                                           std::memory_order_relaxed))
             return false;
@@ -155,8 +159,8 @@ using event = basic_event<T, sync::real_atomics>;
 template <class T>
 using loop_event = basic_event<T, owned_by_loop>;
 
-/// Sets events under the mutex of a monitor and posts them, in this order, when it is destroyed: declared
-/// before the lock_guard, so that no post is made with the mutex held.
+/// Sets events under the mutex of a monitor and posts them, in this order, when it is destroyed:
+/// declared before the lock_guard, so that no post is made with the mutex held.
 /// Allocates: nothing. T: as of the events.
 template <class T>
 class event_wakes {

@@ -9,25 +9,25 @@
 
 namespace sluice::smb::server {
 
-/// A lock for coroutines, granted in order of arrival. Most users hold it exclusively; shared holders are
-/// granted together, but do not overtake a waiter that has arrived before them.
+/// A lock for coroutines, granted in order of arrival. Most users hold it exclusively; shared
+/// holders are granted together, but do not overtake a waiter that has arrived before them.
 ///
-/// A place has its own event: a coroutine whose lock() returns false waits for that, without a mutex, and
-/// then asks its place: it may have been woken by an interrupt of its request. Whatever the answer, it calls
-/// unlock() in the end.
+/// A place has its own event: a coroutine whose lock() returns false waits for that, without a
+/// mutex, and then asks its place: it may have been woken by an interrupt of its request. Whatever
+/// the answer, it calls unlock() in the end.
 ///
 /// Invariants:
 ///   1. There is one exclusive holder, or any number of shared ones.
-///   2. A place in front of the queue is there because of the holders; so the queue is empty if there is
-///   none.
+///   2. A place in front of the queue is there because of the holders; so the queue is
+///   empty if there is none.
 ///   3. Places are granted in the order in which they were queued.
 ///   4. `holders_` counts the held places, which are all of one kind.
-/// Monitor: any thread; `mutex_` guards the lock and its places. Allocates: nothing. Complexity: constant,
-/// and linear in the places that are granted.
+/// Monitor: any thread; `mutex_` guards the lock and its places. Allocates: nothing. Complexity:
+/// constant, and linear in the places that are granted.
 class fifo_lock {
 public:
-    /// A holder or waiter. Lifetime: `granted` and the lock outlive it; it is destroyed after unlock()
-    /// (ENSURE).
+    /// A holder or waiter. Lifetime: `granted` and the lock outlive it; it is destroyed
+    /// after unlock() (ENSURE).
     class place {
     public:
         explicit place(event<wire::nt_status>& granted) noexcept : granted_(granted) {}

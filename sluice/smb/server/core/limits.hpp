@@ -25,8 +25,8 @@ inline constexpr std::chrono::seconds first_session_within{30};
 inline constexpr std::size_t connections_max = 4096;
 /// Connections without a session. Beyond, the oldest of the address with most of them is closed.
 inline constexpr std::size_t connections_without_session_max = 512;
-/// A client that has vanished is detected after keep_alive_idle without traffic and keep_alive_probes
-/// unanswered probes.
+/// A client that has vanished is detected after keep_alive_idle without traffic and
+/// keep_alive_probes unanswered probes.
 inline constexpr std::chrono::seconds keep_alive_idle{120};
 inline constexpr std::chrono::seconds keep_alive_interval{20};
 inline constexpr unsigned keep_alive_probes = 3;
@@ -48,14 +48,15 @@ inline constexpr std::size_t unsent_bytes_max = 32U << 20;
 /// Bytes of replies to one frame after which the server rejects its remaining messages.
 inline constexpr std::size_t reply_bytes_per_frame_max = 32U << 20;
 
-/// Bytes of buffers for requests and replies, of all clients: a quarter of the memory of the machine, at most
-/// this.
+/// Bytes of buffers for requests and replies, of all clients: a quarter of the memory of the
+/// machine, at most this.
 inline constexpr std::size_t buffer_bytes_max = 4UL << 30;
 /// Bytes of buffers that one connection may use before the server stops reading its requests.
 inline constexpr std::size_t buffer_bytes_per_connection_max = 64U << 20;
 
 inline constexpr std::size_t sessions_max = 16'384;
-/// Sessions whose client has not authenticated yet. Beyond, the oldest of the address with most of them ends.
+/// Sessions whose client has not authenticated yet. Beyond, the oldest of the address
+/// with most of them ends.
 inline constexpr std::size_t sessions_in_progress_max = 1024;
 inline constexpr std::size_t sessions_in_progress_per_connection_max = 64;
 inline constexpr std::size_t sessions_per_connection_max = 1024;
@@ -78,7 +79,8 @@ inline constexpr std::size_t queued_change_bytes_max = 16U << 20;
 /// Changes queued for a watched directory; beyond, its client must list the directory.
 inline constexpr std::size_t notify_changes_max = 1024;
 
-/// Failed logons of an address without delay, and the longest pause before each further check of a password.
+/// Failed logons of an address without delay, and the longest pause before each further
+/// check of a password.
 inline constexpr unsigned logon_failures_free = 5;
 /// The same for an IPv6 network of 64 bits, in which every host may have many addresses.
 inline constexpr unsigned logon_failures_free_per_network = 64;
@@ -100,8 +102,8 @@ inline constexpr std::chrono::seconds durable_timeout_max{300};
 
 /// How often a CREATE starts again at once because the name it found has changed since.
 inline constexpr unsigned open_attempts_max = 32;
-/// How often a CREATE, rename or removal waits for a lease break or a CLOSE and then starts again. Each
-/// client that caches a file may end one wait.
+/// How often a CREATE, rename or removal waits for a lease break or a CLOSE and then starts again.
+/// Each client that caches a file may end one wait.
 inline constexpr unsigned caching_waits_max = 4096;
 
 /// How often a rename or link starts again because other clients had to give up caching.

@@ -10,8 +10,8 @@
 
 namespace sluice::smb::server {
 
-/// A piece of work on an event loop: a command, and the number of the domain whose file system it may call.
-/// See domain_names.
+/// A piece of work on an event loop: a command, and the number of the domain whose file system it
+/// may call. See domain_names.
 struct loop_work {
     wire::command command = wire::command::negotiate;
     std::uint32_t domain = 0;  // 0: none
@@ -19,11 +19,11 @@ struct loop_work {
     [[nodiscard]] friend constexpr bool operator==(const loop_work&, const loop_work&) noexcept = default;
 };
 
-/// The work of one event loop, for its watchdog: "command C in domain D". It is stored when the loop begins
-/// or resumes a request, and cleared when a task that serves no request resumes.
+/// The work of one event loop, for its watchdog: "command C in domain D". It is stored when the
+/// loop begins or resumes a request, and cleared when a task that serves no request resumes.
 ///
-/// Thread safety (atomic): the loop's thread writes, by means of a `use`; any thread reads. A reader that
-/// sees one turn for a while sees what was stored in it: no order is needed.
+/// Thread safety (atomic): the loop's thread writes, by means of a `use`; any thread reads. A
+/// reader that sees one turn for a while sees what was stored in it: no order is needed.
 class loop_activity {
 public:
     /// `loop` outlives this.
@@ -31,8 +31,8 @@ public:
     loop_activity(const loop_activity&) = delete;
     loop_activity& operator=(const loop_activity&) = delete;
 
-    /// While it exists, the calling thread is the one that runs the loop, and begin() writes to `of`. No
-    /// watchdog looks at it any more when the thread ends. A loop has one use at a time.
+    /// While it exists, the calling thread is the one that runs the loop, and begin() writes to
+    /// `of`. No watchdog looks at it any more when the thread ends. A loop has one use at a time.
     /// `thread` is the kernel's number of the thread.
     class use {
     public:
@@ -45,8 +45,8 @@ public:
         loop_activity& of_;
     };
 
-    /// The loop of this thread begins or resumes `work`; std::nullopt is work that serves no request. Does
-    /// nothing on a thread without a `use`.
+    /// The loop of this thread begins or resumes `work`; std::nullopt is work that serves no
+    /// request. Does nothing on a thread without a `use`.
     static void begin(std::optional<loop_work> work) noexcept {
         if (loop_activity* const here = here_; here != nullptr) here->note(work);
     }

@@ -37,9 +37,9 @@ private:
     std::optional<loop_work> work_;
 };
 
-/// `co_await within_work(e.wait())`, `co_await within_work(std::move(reading))`: waits for an event, or runs
-/// a task. Afterwards the loop's activity is again the work that it was before. The caller holds no mutex,
-/// and resumes on its own loop.
+/// `co_await within_work(e.wait())`, `co_await within_work(std::move(reading))`: waits for an
+/// event, or runs a task. Afterwards the loop's activity is again the work that it was before. The
+/// caller holds no mutex, and resumes on its own loop.
 template <class T>
 [[nodiscard]] auto within_work(io::task<T>&& work) noexcept {
     using awaiter = decltype(std::move(work).operator co_await());

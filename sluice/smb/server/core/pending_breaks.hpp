@@ -22,8 +22,8 @@ namespace sluice::smb::server {
 ///
 /// Invariant: a waiter that has found breaks is in the list before the end of the last break checks
 /// the list, because the waiter counts them again under the mutex of the list.
-/// Monitor: any thread; `mutex_` guards the waiters, and the count is atomic. begin() is called in the
-/// critical section that makes the decision visible. Allocates: nothing.
+/// Monitor: any thread; `mutex_` guards the waiters, and the count is atomic. begin() is called in
+/// the critical section that makes the decision visible. Allocates: nothing.
 class pending_breaks {
 public:
     pending_breaks() noexcept = default;
@@ -31,7 +31,8 @@ public:
     pending_breaks& operator=(const pending_breaks&) = delete;
     ~pending_breaks() { ENSURE(not any(), "every break is sent before the server is destroyed"); }
 
-    // relaxed: a caller that sees the decision sees the count, by the mutex that makes the decision visible.
+    // relaxed: a caller that sees the decision sees the count, by the mutex that makes
+    // the decision visible.
     void begin() noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
     inline void end() noexcept;
 
@@ -61,7 +62,8 @@ private:
 };
 
 inline void pending_breaks::end() noexcept {
-    // release: pairs with any(). The count falls before the list is read: a later waiter finds no break.
+    // release: pairs with any(). The count falls before the list is read: a later
+    // waiter finds no break.
     const std::uint32_t before = count_.fetch_sub(1, std::memory_order_acq_rel);
     ENSURE(before != 0, "a break ends once");
     if (before != 1) return;
@@ -79,9 +81,11 @@ inline io::task<void> pending_breaks::none_left(io::io_multiplexer& loop) noexce
     (void)co_await within_work(mine.all_gone.wait());
 }
 
-/// One of the pending breaks: counts from its construction, in the critical section of the decision, until it
-/// is destroyed. Move-only; empty after a move, or for a server with one loop. Lifetime: `of` outlives it.
-/// Thread safety: a value of its owner, on any thread that holds no leaf mutex when it is destroyed.
+/// One of the pending breaks: counts from its construction, in the critical section of the
+/// decision, until it is destroyed. Move-only; empty after a move, or for a server with one loop.
+/// Lifetime: `of` outlives it.
+/// Thread safety: a value of its owner, on any thread that holds no leaf mutex
+/// when it is destroyed.
 class pending_break {
 public:
     pending_break() noexcept = default;

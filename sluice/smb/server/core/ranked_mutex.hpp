@@ -9,16 +9,17 @@
 
 namespace sluice::smb::server {
 
-/// The ranks of the server's mutexes. A thread holds at most one of each rank, and locks them in this order.
+/// The ranks of the server's mutexes. A thread holds at most one of each rank, and
+/// locks them in this order.
 enum class lock_rank : std::uint8_t { registry, session, open, file, client, leaf, memory };
 
-/// A mutex with a place in the order of the server's mutexes. It is not recursive. `Checked` builds stop the
-/// program if a thread locks out of order, or holds it when a coroutine suspends or a file-system call
-/// begins.
+/// A mutex with a place in the order of the server's mutexes. It is not recursive. `Checked` builds
+/// stop the program if a thread locks out of order, or holds it when a coroutine suspends or a
+/// file-system call begins.
 ///
-/// Thread safety: any thread. Allocates: nothing. Blocks: while another thread holds it. Without checks it
-/// has the four bytes and the cost of sync::basic_small_mutex: one compare-and-swap and one exchange, as
-/// std::mutex.
+/// Thread safety: any thread. Allocates: nothing. Blocks: while another thread holds it. Without
+/// checks it has the four bytes and the cost of sync::basic_small_mutex: one compare-and-swap and
+/// one exchange, as std::mutex.
 template <lock_rank Rank, bool Checked>
 class SLUICE_CAPABILITY("mutex") basic_ranked_mutex {
 public:

@@ -9,8 +9,8 @@
 namespace sluice::smb::server {
 
 /// Recycled memory (recycled_memory.hpp) of objects that any thread may release.
-/// Monitor: any thread, whatever other mutex it holds; `mutex_` guards the memory. Allocates: when none of
-/// the size is kept. Complexity: O(1). Lifetime: outlives what is made in it (ENSURE).
+/// Monitor: any thread, whatever other mutex it holds; `mutex_` guards the memory. Allocates: when
+/// none of the size is kept. Complexity: O(1). Lifetime: outlives what is made in it (ENSURE).
 class shared_memory final : public std::pmr::memory_resource {
 public:
     explicit shared_memory(std::size_t kept_bytes_max = std::size_t{4} << 20) noexcept

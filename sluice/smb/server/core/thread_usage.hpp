@@ -8,7 +8,8 @@ namespace sluice::smb::server {
 
 /// The state of a thread at one moment, as the kernel sees it.
 struct thread_usage {
-    bool is_runnable = false;           // it runs, or waits for a processor; otherwise it sleeps in a call
+    bool is_runnable = false;           // it runs, or waits for a processor;
+                                        // otherwise it sleeps in a call
     clock_source::duration cpu_time{};  // that it has used so far
 };
 
@@ -16,7 +17,8 @@ struct thread_usage {
 /// Thread safety: the watchdog's thread.
 class thread_usage_source {
 public:
-    /// Returns the usage of the thread with the kernel's number `thread`, or std::nullopt if it is not known.
+    /// Returns the usage of the thread with the kernel's number `thread`, or
+    /// std::nullopt if it is not known.
     /// Blocks: no; in particular, it does not wait for that thread.
     [[nodiscard]] virtual std::optional<thread_usage> of(int thread) noexcept = 0;
 

@@ -7,7 +7,8 @@
 
 namespace sluice::smb::server {
 
-/// Test support: runs `work(number)` on `threads` threads, which begin at the same time, and waits for them.
+/// Test support: runs `work(number)` on `threads` threads, which begin at the same
+/// time, and waits for them.
 template <class Work>
 void run_at_once(std::size_t threads, Work work) {
     std::latch all_are_there(static_cast<std::ptrdiff_t>(threads));

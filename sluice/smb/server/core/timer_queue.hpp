@@ -18,10 +18,12 @@ namespace sluice::smb::server {
 ///
 /// Invariants:
 ///   1. One task runs, or is about to, while there are entries, until the background is cancelled.
-///   2. An entry is in the list until it is cancelled or begins. One that has begun may run while its owner
-///   tries to cancel it: it locks the object that it changes, and does nothing if its own number is outdated.
+///   2. An entry is in the list until it is cancelled or begins. One that has begun may run while
+///   its owner tries to cancel it: it locks the object that it changes, and does nothing if its
+///   own number is outdated.
 /// Monitor: any thread; `mutex_` guards the list. Entries run on the first loop, without the mutex.
-/// Allocates: a node per entry. Complexity: O(log n). Lifetime: the clock and the background outlive it.
+/// Allocates: a node per entry. Complexity: O(log n). Lifetime: the clock and the
+/// background outlive it.
 class timer_queue {
 public:
     static constexpr std::chrono::milliseconds granularity{250};
@@ -39,8 +41,8 @@ public:
     /// Runs `what` once `within` has passed; late by up to the granularity. It is not run after the
     /// background was cancelled. The caller holds no mutex: the first entry starts the task.
     entry add(std::chrono::milliseconds within, work what);
-    /// Returns false if the entry is not in the list any more: it was cancelled, or has begun, perhaps on
-    /// another loop. The caller holds no leaf mutex.
+    /// Returns false if the entry is not in the list any more: it was cancelled, or has begun,
+    /// perhaps on another loop. The caller holds no leaf mutex.
     bool cancel(const entry& which) noexcept;
     /// Cancels the entry of an owner, and resets the owner's copy. None: does nothing.
     void end(std::optional<entry>& kept) noexcept;

@@ -10,16 +10,17 @@ class waiter_list;
 
 /// A coroutine's entry in a waiter list of a monitor: names the event that the coroutine waits on.
 ///
-/// Lifetime: `woken` outlives it. It must have left its list before it is destroyed (ENSURE); `waiting`,
-/// below, does that. Thread safety: part of the monitor whose list it is in, under its mutex.
+/// Lifetime: `woken` outlives it. It must have left its list before it is destroyed
+/// (ENSURE); `waiting`, below, does that. Thread safety: part of the monitor whose list it
+/// is in, under its mutex.
 class waiter {
 public:
     explicit waiter(event<wire::nt_status>& woken) noexcept : woken_(woken) {}
 
     /// Leaves the list that it is in, if any. Complexity: constant.
     inline void leave() noexcept;
-    /// Whether it has ever been in a list. For the coroutine that it belongs to, which adds it: without a
-    /// mutex.
+    /// Whether it has ever been in a list. For the coroutine that it belongs to, which adds
+    /// it: without a mutex.
     [[nodiscard]] bool has_waited() const noexcept { return has_waited_; }
 
 private:
@@ -30,10 +31,11 @@ private:
     list_hook<waiter> link_;
 };
 
-/// The coroutines that a monitor wakes when its state has changed. Waking is not a result: a woken coroutine
-/// calls the monitor again.
+/// The coroutines that a monitor wakes when its state has changed. Waking is not a result: a woken
+/// coroutine calls the monitor again.
 ///
-/// Invariant: `in_` of each element is this list. Thread safety: part of a monitor, under its mutex.
+/// Invariant: `in_` of each element is this list. Thread safety: part of a
+/// monitor, under its mutex.
 /// Allocates: nothing.
 class waiter_list {
 public:
@@ -70,8 +72,8 @@ inline void waiter::leave() noexcept {
     }
 }
 
-/// A waiter that leaves its monitor when it is destroyed, whatever woke its coroutine: forget() of the
-/// monitor locks the mutex. Lifetime: monitor and event outlive it.
+/// A waiter that leaves its monitor when it is destroyed, whatever woke its coroutine: forget() of
+/// the monitor locks the mutex. Lifetime: monitor and event outlive it.
 template <class Monitor>
 class waiting {
 public:

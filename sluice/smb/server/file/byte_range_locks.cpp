@@ -24,8 +24,8 @@ struct stretch {
     peer_lock lock;
 };
 
-// A range, as other servers see it, as a row of stretches, each locked as strongly as the strongest lock
-// there.
+// A range, as other servers see it, as a row of stretches, each locked as strongly as the
+// strongest lock there.
 [[nodiscard]] std::vector<stretch> stretches_of(sync::range_lock& held, const sync::byte_range& seen) {
     struct edge {
         std::uint64_t at;

@@ -27,17 +27,18 @@ class open;
 /// locks of other opens: an open may stack them on its own. Only held locks conflict with others,
 /// never waiting ones, as in the specification, in Windows and in Samba.
 ///
-/// Where other servers have the file, too, each shows the others, as one, what its opens have locked: for
-/// each byte the strongest lock there is. Locks of no bytes are not among it.
+/// Where other servers have the file, too, each shows the others, as one, what its opens have
+/// locked: for each byte the strongest lock there is. Locks of no bytes are not among it.
 ///
 /// Invariants:
 ///   1. `held_count_` is the number of locks of all opens, each of which is held in `ranges_`.
 ///   2. `waiting` of an open is the number of its entries in `waiters_`.
 ///
-/// Complexity: O(log n) expected in the locks of the file, plus those that overlap, where nothing else is
-/// said; a release costs that for each waiter for part of the range, and a short check of the
-/// others.
-/// Allocates: a node for each lock. Thread safety: under the mutex of its file, except for has_any().
+/// Complexity: O(log n) expected in the locks of the file, plus those that overlap, where
+/// nothing else is said; a release costs that for each waiter for part of the range, and a short
+/// check of the others.
+/// Allocates: a node for each lock. Thread safety: under the mutex of its file,
+/// except for has_any().
 class byte_range_locks {
 public:
     struct range {
@@ -93,8 +94,9 @@ public:
     void retry_waiters() noexcept { serve_waiters(sync::byte_range::whole()); }
     [[nodiscard]] bool has_waiters() const noexcept { return not waiters_.empty(); }
 
-    /// Returns whether a READ or WRITE may conflict: a lock is held, or other servers may have some. Any
-    /// thread, without a mutex: a transfer may end after a lock was granted that began after this check.
+    /// Returns whether a READ or WRITE may conflict: a lock is held, or other servers may have
+    /// some. Any thread, without a mutex: a transfer may end after a lock was granted that
+    /// began after this check.
     [[nodiscard]] bool has_any() const noexcept { return has_any_.load(std::memory_order_acquire); }
     [[nodiscard]] bool is_empty() const noexcept { return held_count_ == 0 and waiters_.empty(); }
     /// Returns how many locks an open has, and how many with those it waits for. Complexity:

@@ -165,8 +165,8 @@ TEST_F(byte_range_locks_test, closing_an_open_ends_its_waiters_and_serves_the_ot
     EXPECT_EQ(locks.held_by(c), 1U);
 }
 
-// The same as sets of points: byte b is the point 2b + 1, the place in front of it 2b. A range covers its
-// bytes and the places between them; one without bytes covers its place.
+// The same as sets of points: byte b is the point 2b + 1, the place in front of it 2b. A range
+// covers its bytes and the places between them; one without bytes covers its place.
 class model {
 public:
     struct entry {

@@ -26,8 +26,8 @@ file_state::~file_state() {
     ENSURE(waiters_.empty() and locks_.is_empty(), "waiters hold their file, and locks end with their open");
     file_table::shard& in = table_.shard_of(key_);
     const lock_guard held(in.mutex);
-    // Under its key there may be another by now, of a stream that took this one's name, or made since the
-    // last owner of this one has released it.
+    // Under its key there may be another by now, of a stream that took this one's name, or made
+    // since the last owner of this one has released it.
     if (file_table::remove_from(in, *this, key_)) table_.change_times.forget(key_);
 }
 

@@ -34,11 +34,12 @@ class file_table;
 ///
 /// Invariants:
 ///   1. A stream has a `base`; a file has none.
-///   2. An open that has asked for the removal keeps the file pending until another open clears that.
+///   2. An open that has asked for the removal keeps the file pending until
+///      another open clears that.
 ///   3. No locks and no waiters are left when the last holder goes.
 /// Monitor: any thread. One mutex guards a file and its streams, the part of its opens that is
-/// `open_in_file`, and its leases. A file_section holds it, and is the argument of every function that needs
-/// it.
+/// `open_in_file`, and its leases. A file_section holds it, and is the argument of every
+/// function that needs it.
 class file_state : public std::enable_shared_from_this<file_state> {
 public:
     /// `whole_file`: the state of the file to which a stream belongs; null for a file.
@@ -55,8 +56,8 @@ public:
     /// By which its opens, closes and renames exclude each other while they call the file system.
     [[nodiscard]] inline open_protocol& protocol(const file_section& held) noexcept;
 
-    /// The order of changes of its attributes, streams, EAs, security descriptor and size: one at a time.
-    /// A monitor of its own.
+    /// The order of changes of its attributes, streams, EAs, security descriptor and size: one at a
+    /// time. A monitor of its own.
     fifo_lock changes;
 
     /// Adds an open, which has joined, to the list; remove() takes it out.
@@ -71,7 +72,8 @@ public:
 
     /// Change times that clients have set; of all files. A monitor of its own.
     [[nodiscard]] set_change_times& change_times() noexcept;
-    /// Puts the change time that a client has set of this file, if there is one, into its status. Locks.
+    /// Puts the change time that a client has set of this file, if there is one,
+    /// into its status. Locks.
     void show_change_time(vfs::metadata& status) noexcept;
     /// Has `shown` shown as its change time until the host's is not `of_host` any more. Locks.
     void set_change_time(vfs::time_point shown, vfs::time_point of_host);
@@ -80,7 +82,8 @@ public:
     /// granted read caching.
     void begin_write(const file_section& held) noexcept;
     void end_write(const file_section& held) noexcept;
-    /// Any other change that a client makes: of attributes, EAs, security, size or the whole content. Locks.
+    /// Any other change that a client makes: of attributes, EAs, security, size or the
+    /// whole content. Locks.
     void begin_change() noexcept;
     void end_change() noexcept;
     /// Returns how many writes and other changes have ended. A status is not current if the number
@@ -108,20 +111,22 @@ public:
     void add_remover(const file_section& held, std::shared_ptr<open> by);
     [[nodiscard]] inline const std::vector<std::shared_ptr<open>>& removers(
         const file_section& held) const noexcept;
-    /// The opens by which to remove the file, after the last has ended: one for each that asked for it.
+    /// The opens by which to remove the file, after the last has ended: one for
+    /// each that asked for it.
     [[nodiscard]] std::vector<std::shared_ptr<open>> take_removers(const file_section& held) noexcept;
 
     /// A waiter of the protocol does not wait any more. Locks.
     void forget(waiter& one) noexcept;
 
-    /// Returns whether a READ or WRITE may conflict with a byte-range lock: see byte_range_locks::has_any().
-    /// Any thread, without the mutex.
+    /// Returns whether a READ or WRITE may conflict with a byte-range lock: see
+    /// byte_range_locks::has_any(). Any thread, without the mutex.
     [[nodiscard]] bool has_any_lock() const noexcept { return locks_.has_any(); }
     /// Returns whether an open may read, or write, a range. Locks, if there may be a conflict.
     [[nodiscard]] bool allows_read(const open& who, byte_range_locks::range where) noexcept;
     [[nodiscard]] bool allows_write(const open& who, byte_range_locks::range where) noexcept;
 
-    /// Returns whether it is shared with other servers, which peers() shows. Any thread, without the mutex.
+    /// Returns whether it is shared with other servers, which peers() shows. Any
+    /// thread, without the mutex.
     [[nodiscard]] bool has_peers() const noexcept { return has_peers_.load(std::memory_order_acquire); }
     /// Returns the file's share-mode lock bytes among other servers; null if the server shares
     /// locks with no others. They publish the locked byte ranges, too.
@@ -157,15 +162,16 @@ private:
     std::pmr::vector<open*> opens_;
     byte_range_locks locks_;
     std::vector<event<wire::nt_status>*> waiters_;
-    std::vector<std::shared_ptr<open>> removers_;  // they hold this; none once the removal has taken them
+    // They hold this; none once the removal has taken them.
+    std::vector<std::shared_ptr<open>> removers_;
     std::uint32_t pending_writes_ = 0;
     std::uint32_t pending_changes_ = 0;
     std::atomic<std::uint32_t> ended_changes_{0};
     bool retries_locks_ = false;
 };
 
-/// A critical section of a file and its streams: holds their mutex while it exists. In it, the thread locks
-/// no session, open, or other file, sends nothing and calls no file system.
+/// A critical section of a file and its streams: holds their mutex while it exists. In it, the
+/// thread locks no session, open, or other file, sends nothing and calls no file system.
 ///
 /// Loop-owned, on the stack. The file outlives it.
 class file_section {
@@ -214,19 +220,19 @@ inline bool& file_state::retries_locks(const file_section& held) noexcept {
     return retries_locks_;
 }
 
-/// The open files of a server, by key: every share that reaches a file finds the same state, before and after
-/// a reload.
+/// The open files of a server, by key: every share that reaches a file finds the same state,
+/// before and after a reload.
 ///
 /// Invariants:
 ///   1. A file and its streams are in the same shard, so that one mutex guards them.
-///   2. An entry leads to the state that was made for its key last. A state whose last owner is destroying it
-///   is not found any more; it removes only an entry that leads to itself.
-///   3. The key of a state is that of the entry that leads to it. A stream stays a stream when its key
-///   changes.
-///   4. The end of a change while the file has no opens, and the loss of the last open of a file that may
-///   have changed, are counted in changed_files() before the state can be forgotten.
-/// Monitor: any thread; the mutex of each shard guards its entries. What it returns holds the states, which
-/// are monitors themselves. Lifetime: outlives its states.
+///   2. An entry leads to the state that was made for its key last. A state whose last owner is
+///   destroying it is not found any more; it removes only an entry that leads to itself.
+///   3. The key of a state is that of the entry that leads to it. A stream stays a stream
+///   when its key changes.
+///   4. The end of a change while the file has no opens, and the loss of the last open of a file
+///   that may have changed, are counted in changed_files() before the state can be forgotten.
+/// Monitor: any thread; the mutex of each shard guards its entries. What it returns holds the
+/// states, which are monitors themselves. Lifetime: outlives its states.
 class file_table {
 public:
     file_table() noexcept = default;
@@ -237,24 +243,26 @@ public:
     [[nodiscard]] std::shared_ptr<file_state> of(const vfs::file_key& key);
     /// Returns the state of a file, or null if there is none.
     [[nodiscard]] std::shared_ptr<file_state> find(const vfs::file_key& key) noexcept;
-    /// The named streams of a file that are open; `file` is the key of the file itself. Allocates: the list.
+    /// The named streams of a file that are open; `file` is the key of the file itself.
+    /// Allocates: the list.
     [[nodiscard]] std::vector<std::shared_ptr<file_state>> streams_of(const vfs::file_key& file) const;
     /// Whether any stream of `file` has opens. In a section of that file.
     [[nodiscard]] bool has_open_streams(const file_section& held, file_state& file) const noexcept;
-    /// A stream has another name, or an open file has become another inode, and so another key. Another state
-    /// that had this key is of a stream that was replaced: it is not found any more, and lasts as long as
-    /// those who hold it. The caller excludes other changes of this key, by a rename mark or
-    /// alone at the rename barrier: for a moment, the state may be found under both keys.
+    /// A stream has another name, or an open file has become another inode, and so another key.
+    /// Another state that had this key is of a stream that was replaced: it is not found any
+    /// more, and lasts as long as those who hold it. The caller excludes other changes of this
+    /// key, by a rename mark or alone at the rename barrier: for a moment, the state may be
+    /// found under both keys.
     void change_key(const file_section& held, file_state& of, const vfs::file_key& key);
-    /// The file is about to be removed, and has no opens: requests may still hold its state, but it is not
-    /// that of the next file, which may get the same key.
+    /// The file is about to be removed, and has no opens: requests may still hold its state, but it
+    /// is not that of the next file, which may get the same key.
     void forget(const file_section& held, file_state& removed) noexcept;
     /// Complexity: constant in the files.
     [[nodiscard]] std::size_t size() const noexcept;
 
-    /// Counts the files that clients have changed and that have no opens left. While it is the same as before
-    /// a lookup, and the file's own state says not may_have_changed(), the status that the lookup has found
-    /// is current.
+    /// Counts the files that clients have changed and that have no opens left. While it is the same
+    /// as before a lookup, and the file's own state says not may_have_changed(), the status that
+    /// the lookup has found is current.
     [[nodiscard]] std::uint64_t changed_files() const noexcept {
         return changed_files_.load(std::memory_order_seq_cst);  // pairs with note_changed_file()
     }

@@ -34,13 +34,15 @@ struct break_notice {
 /// Decides which notifications are due. Its users send them, wait, and apply the time limits.
 ///
 /// Invariants:
-///   1. held() loses bits by answers, by time_out(), and by breaks from R alone; it gains them by raise()
-///   only.
-///   2. While is_breaking(), the client has been notified once since its last answer, and not again.
+///   1. held() loses bits by answers, by time_out(), and by breaks from R alone; it gains
+///   them by raise() only.
+///   2. While is_breaking(), the client has been notified once since its last
+///      answer, and not again.
 ///   3. While is_breaking(), the client is asked to keep less than held().
-///   4. Once nothing is breaking, held() has none of the bits that any earlier ask() requested, unless
-///      raise() gave them since.
-/// Thread safety: under the mutex of its file, except for what never changes. Allocates: nothing of its own.
+///   4. Once nothing is breaking, held() has none of the bits that any earlier ask() requested,
+///      unless raise() gave them since.
+/// Thread safety: under the mutex of its file, except for what never changes.
+/// Allocates: nothing of its own.
 class lease {
 public:
     enum class kind : std::uint8_t { oplock, lease_v1, lease_v2 };
@@ -53,8 +55,9 @@ public:
         [[nodiscard]] friend auto operator<=>(const identity&, const identity&) noexcept = default;
     };
 
-    /// `of`: the file, whose mutex guards it. `epoch` is the client's value. A lease of version 2 counts its
-    /// changes from there, beginning with the grant. `memory`, for the list of opens, outlives it.
+    /// `of`: the file, whose mutex guards it. `epoch` is the client's value. A lease of
+    /// version 2 counts its changes from there, beginning with the grant. `memory`, for the
+    /// list of opens, outlives it.
     lease(std::shared_ptr<file_state> of, kind which, const identity& who, wire::lease_state granted,
           std::uint16_t epoch, std::pmr::memory_resource& memory = *std::pmr::get_default_resource()) noexcept
         : file(std::move(of)),
@@ -84,7 +87,8 @@ public:
 
     /// The result of an answer: the client has given up everything except `kept`.
     struct answer {
-        /// `success`; UNSUCCESSFUL if it was not asked; REQUEST_NOT_ACCEPTED if it keeps more than it may.
+        /// `success`; UNSUCCESSFUL if it was not asked; REQUEST_NOT_ACCEPTED if it
+        /// keeps more than it may.
         wire::nt_status status = wire::nt_status::success;
         std::optional<break_notice> next{};  // to send next
     };
@@ -99,7 +103,8 @@ public:
     std::pmr::vector<open*> opens;
     /// The key of the directory's lease, as the client last sent it; returned in replies.
     std::optional<wire::lease_key> parent_key;
-    /// How many replies that grant the lease, or reply to an answer of its holder, are not sent yet.
+    /// How many replies that grant the lease, or reply to an answer of its
+    /// holder, are not sent yet.
     std::uint32_t untold_grants = 0;
     /// A notification that follows the last of these. While there is one, the lease is not raised.
     std::optional<break_notice> parked;
@@ -107,8 +112,8 @@ public:
     bool is_being_sent = false;
     /// The time limit for the answer to the pending break, from its decision on.
     std::optional<timer_queue::entry> time_limit;
-    /// How many notifications of breaks have been decided. By this number, what follows a decision, its time
-    /// limit and the check of its delivery, detects that it is outdated.
+    /// How many notifications of breaks have been decided. By this number, what follows a decision,
+    /// its time limit and the check of its delivery, detects that it is outdated.
     std::uint32_t breaks_told = 0;
 
 private:
@@ -117,7 +122,8 @@ private:
     std::uint16_t epoch_;
     wire::lease_state held_;
     bool is_breaking_ = false;
-    wire::lease_state asked_ = wire::lease_state::none;   // the most that the client was asked to keep
+    wire::lease_state asked_ = wire::lease_state::none;   // the most that the client was asked to
+                                                          // keep
     wire::lease_state wanted_ = wire::lease_state::none;  // the state after all breaks
 };
 

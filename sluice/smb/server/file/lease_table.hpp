@@ -11,10 +11,10 @@
 
 namespace sluice::smb::server {
 
-/// The leases of all clients, by client and key ([MS-SMB2] 3.3.1.11, GlobalLeaseTableList). Oplocks are not
-/// in it: their opens have them.
-/// Monitor: any thread; `mutex_` guards the map, and the mutex of its file each lease. What find() returns
-/// may have ended. Lifetime: outlives its leases (ENSURE).
+/// The leases of all clients, by client and key ([MS-SMB2] 3.3.1.11, GlobalLeaseTableList). Oplocks
+/// are not in it: their opens have them.
+/// Monitor: any thread; `mutex_` guards the map, and the mutex of its file each lease. What find()
+/// returns may have ended. Lifetime: outlives its leases (ENSURE).
 class lease_table {
 public:
     lease_table() noexcept = default;
@@ -27,14 +27,15 @@ public:
         const auto found = leases_.find(who);
         return found == leases_.end() ? nullptr : found->second;
     }
-    /// A new lease or oplock; not in the table yet. The arguments are those of the constructor. Allocates: in
-    /// memory of the table's, as the lease does.
+    /// A new lease or oplock; not in the table yet. The arguments are those of the constructor.
+    /// Allocates: in memory of the table's, as the lease does.
     template <class... Arguments>
     [[nodiscard]] std::shared_ptr<lease> make(Arguments&&... how) {
         return std::allocate_shared<lease>(std::pmr::polymorphic_allocator<lease>(&memory_),
                                            std::forward<Arguments>(how)..., memory_);
     }
-    /// Adds a lease. Returns false if its key has one: that of another file, or one that has ended since.
+    /// Adds a lease. Returns false if its key has one: that of another file, or one
+    /// that has ended since.
     [[nodiscard]] bool add(const std::shared_ptr<lease>& fresh) {
         const lock_guard held(mutex_);
         return leases_.emplace(fresh->who(), fresh).second;

@@ -22,17 +22,19 @@ public:
 
     [[nodiscard]] pending_creates& creates() noexcept { return creates_; }
 
-    /// The rename barrier: CREATE, LINK and RENAME of a file hold it shared; RENAME of a directory or a
-    /// stream, and changes of a reparse point, exclusively.
+    /// The rename barrier: CREATE, LINK and RENAME of a file hold it shared; RENAME of a directory
+    /// or a stream, and changes of a reparse point, exclusively.
     [[nodiscard]] fifo_lock& rename_barrier() noexcept { return rename_barrier_; }
 
-    /// How many files have been removed or replaced. A CREATE reads it before its lookup, and again after
-    /// joining: if it is the same, the file that the lookup has found was there when the CREATE joined.
+    /// How many files have been removed or replaced. A CREATE reads it before its lookup, and
+    /// again after joining: if it is the same, the file that the lookup has found was there
+    /// when the CREATE joined.
     [[nodiscard]] std::uint64_t removals() const noexcept {
         return removals_.load(std::memory_order_seq_cst);  // pairs with note_removal()
     }
     /// A file has been removed or replaced. Called before the file table forgets it.
-    void note_removal() noexcept { removals_.fetch_add(1, std::memory_order_seq_cst); }  // with removals()
+    // With removals().
+    void note_removal() noexcept { removals_.fetch_add(1, std::memory_order_seq_cst); }
 
 private:
     pending_creates creates_;
@@ -40,10 +42,10 @@ private:
     std::atomic<std::uint64_t> removals_{0};
 };
 
-/// The naming states of a server, by domain. A state exists for as long as the table, so that two requests
-/// never have different ones: there are as many as file systems that a share reaches.
-/// Monitor: any thread; `mutex_` guards the map. Every CREATE asks for a state, so those of the first domains
-/// are found without the mutex. Allocates: a state, at the first use of a domain.
+/// The naming states of a server, by domain. A state exists for as long as the table, so that two
+/// requests never have different ones: there are as many as file systems that a share reaches.
+/// Monitor: any thread; `mutex_` guards the map. Every CREATE asks for a state, so those of the
+/// first domains are found without the mutex. Allocates: a state, at the first use of a domain.
 class naming_states {
 public:
     /// `domain`: fs_domain::number().

@@ -166,7 +166,8 @@ void open_protocol::release(name_right& right) noexcept {
     wake_joins();
 }
 
-// A removal waits for no joining entry: none can join its file or stream, and other streams do not matter.
+// A removal waits for no joining entry: none can join its file or stream, and other
+// streams do not matter.
 void open_protocol::grant_next() noexcept {
     name_right* const next = rights_.front();
     if (next == nullptr or holder_ != nullptr) return;

@@ -11,10 +11,11 @@ namespace sluice::smb::server {
 
 class open_protocol;
 
-/// The share-mode entry of one open, or of a CREATE that is not complete. Moves from the CREATE to its open.
+/// The share-mode entry of one open, or of a CREATE that is not complete. Moves from
+/// the CREATE to its open.
 ///
-/// Lifetime: leaves its file before it is destroyed (ENSURE). Thread safety: the caller holds the mutex of
-/// the file.
+/// Lifetime: leaves its file before it is destroyed (ENSURE). Thread safety: the caller holds
+/// the mutex of the file.
 class share_entry {
 public:
     share_entry() noexcept = default;
@@ -39,8 +40,8 @@ private:
     sharing mode_;
 };
 
-/// The right to change a name of a file: a rename mark, or the right to remove the file. One holder at a
-/// time, in order of arrival.
+/// The right to change a name of a file: a rename mark, or the right to remove the file. One holder
+/// at a time, in order of arrival.
 ///
 /// Lifetime: `woken` outlives it. It is neither queued nor held when it is destroyed (ENSURE).
 /// Thread safety: as share_entry.
@@ -85,13 +86,14 @@ enum class delete_phase : std::uint8_t {
     removed,         ///< final
 };
 
-/// The protocol by which CREATE, CLOSE and RENAME of one file, or of one named stream of it, exclude each
-/// other while they call the file system: share-mode entries, delete phase, rename mark, directory changes.
+/// The protocol by which CREATE, CLOSE and RENAME of one file, or of one named stream of it,
+/// exclude each other while they call the file system: share-mode entries, delete phase, rename
+/// mark, directory changes.
 /// Invariants and wake-ups: docs/algorithms/open_protocol.md.
 ///
-/// It has no mutex: each method is one critical section of the file's monitor, to which the streams belong as
-/// well; none suspends or calls the file system. Thread safety: the caller holds that mutex. Allocates:
-/// nothing. Complexity: constant, and linear in the waiters that are woken.
+/// It has no mutex: each method is one critical section of the file's monitor, to which the streams
+/// belong as well; none suspends or calls the file system. Thread safety: the caller holds that
+/// mutex. Allocates: nothing. Complexity: constant, and linear in the waiters that are woken.
 class open_protocol {
 public:
     /// Creates the protocol of a file, or of a stream of `file`, which outlives it.
@@ -110,22 +112,25 @@ public:
     };
     /// Returns what join() would return, without a change.
     [[nodiscard]] verdict check(const sharing& wanted) const noexcept;
-    /// Adds `fresh`, which is outside, as joining if it is granted; queues `blocked` if it is blocked.
+    /// Adds `fresh`, which is outside, as joining if it is granted; queues
+    /// `blocked` if it is blocked.
     [[nodiscard]] verdict join(share_entry& fresh, const sharing& wanted, waiter& blocked) noexcept;
     /// A joining entry becomes an open. `mode` is what it has now: what it wanted, or less.
     void commit(share_entry& joined, const sharing& mode) noexcept;
     /// The open has been closed, but changes of the file through it are in flight: leave() follows.
     void end(share_entry& committed) noexcept;
 
-    /// The removals that the caller of leave() begins with begin_removal(): first the stream, then the file.
+    /// The removals that the caller of leave() begins with begin_removal(): first the
+    /// stream, then the file.
     struct removal_duty {
         bool of_this = false;  ///< the file or stream of the entry
         bool of_file = false;  ///< the file of a stream, whose removal waited for its streams
     };
-    /// The entry does not count any more, in whatever state it was. Nothing happens if it is outside.
+    /// The entry does not count any more, in whatever state it was. Nothing
+    /// happens if it is outside.
     [[nodiscard]] removal_duty leave(share_entry& leaving) noexcept;
-    /// As leave(), for a CREATE that has created the file, and failed: the file is removed with it if no
-    /// other entry has joined. Until end_removal(), joins are blocked, not refused.
+    /// As leave(), for a CREATE that has created the file, and failed: the file is removed with it
+    /// if no other entry has joined. Until end_removal(), joins are blocked, not refused.
     [[nodiscard]] removal_duty leave_created(share_entry& leaving) noexcept;
 
     /// The file or stream is deleted when its last entry leaves. The caller has an entry.
@@ -134,33 +139,36 @@ public:
     void clear_delete_pending() noexcept;
     [[nodiscard]] delete_phase phase() const noexcept { return phase_; }
 
-    /// Begins the removal that leave() has made the caller's duty: waits for the file's rename marks. Returns
-    /// whether `right` is held; else it is queued, and `woken` is set once it is. When it is held, the phase
-    /// is `removing`; or `removed`, if a rename has replaced the file: then there is nothing to remove.
+    /// Begins the removal that leave() has made the caller's duty: waits for the file's rename
+    /// marks. Returns whether `right` is held; else it is queued, and `woken` is set once it is.
+    /// When it is held, the phase is `removing`; or `removed`, if a rename has replaced the file:
+    /// then there is nothing to remove.
     [[nodiscard]] bool begin_removal(name_right& right) noexcept;
-    /// The call has ended. If it has removed the file, the caller has raised the removal count, and the file
-    /// table forgets the file in the same critical section. Also ends a removal that is queued.
+    /// The call has ended. If it has removed the file, the caller has raised the removal
+    /// count, and the file table forgets the file in the same critical section. Also ends a
+    /// removal that is queued.
     void end_removal(name_right& right, bool is_removed) noexcept;
 
-    /// Marks the file, whose name a rename will change or replace. Returns whether `right` is held; else it
-    /// is queued until joining entries, other marks and a removal have ended. A waiter that holds other marks
-    /// has those of smaller keys only. The file may be `removed` when the mark is held: look the names up
-    /// again.
+    /// Marks the file, whose name a rename will change or replace. Returns whether `right` is held;
+    /// else it is queued until joining entries, other marks and a removal have ended. A waiter that
+    /// holds other marks has those of smaller keys only. The file may be `removed` when the mark is
+    /// held: look the names up again.
     [[nodiscard]] bool mark(name_right& right) noexcept;
-    /// Releases the mark, or leaves the queue; nothing happens if it is in neither. `was_replaced`: the
-    /// rename has replaced this file. Returns whether it is removed now; then the caller has raised the
-    /// removal count, and the file table forgets the file in the same critical section.
+    /// Releases the mark, or leaves the queue; nothing happens if it is in neither. `was_replaced`:
+    /// the rename has replaced this file. Returns whether it is removed now; then the caller has
+    /// raised the removal count, and the file table forgets the file in the same critical section.
     bool unmark(name_right& right, bool was_replaced = false) noexcept;
 
     /// Begins to add a name to this directory: `granted`, `blocked`, `gone` or `delete_pending`.
     [[nodiscard]] verdict begin_directory_change(waiter& blocked) noexcept;
     void end_directory_change() noexcept;
-    /// Begins to check whether this directory is empty. `granted`: list it now. `blocked`: wait, and call
-    /// begin_check() again, or end_check(). `delete_pending`: an open has set it. The caller has an entry.
+    /// Begins to check whether this directory is empty. `granted`: list it now. `blocked`: wait,
+    /// and call begin_check() again, or end_check(). `delete_pending`: an open has set it. The
+    /// caller has an entry.
     [[nodiscard]] verdict begin_check(directory_check& check, waiter& blocked) noexcept;
-    /// Ends the check, if it has begun: the directory is deleted if it is empty, or stays. An open that has
-    /// set the phase to `delete_pending` since then prevails. Returns false if that has ended it, or it had
-    /// not begun.
+    /// Ends the check, if it has begun: the directory is deleted if it is empty, or stays. An open
+    /// that has set the phase to `delete_pending` since then prevails. Returns false if that has
+    /// ended it, or it had not begun.
     bool end_check(directory_check& check, bool is_empty) noexcept;
 
     /// A waiter does not wait any more.
@@ -170,8 +178,8 @@ public:
     /// The entries of all named streams of this file.
     [[nodiscard]] const share_entries& stream_entries() const noexcept { return stream_entries_; }
     [[nodiscard]] bool is_marked() const noexcept { return file_.marks_ != 0; }
-    /// Returns whether no right to a name of the file is held or queued: begin_removal() would be granted at
-    /// once.
+    /// Returns whether no right to a name of the file is held or queued: begin_removal()
+    /// would be granted at once.
     [[nodiscard]] bool are_names_free() const noexcept {
         return file_.holder_ == nullptr and file_.rights_.front() == nullptr;
     }

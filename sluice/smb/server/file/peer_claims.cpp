@@ -25,11 +25,11 @@ constexpr std::array ways{
 
 template <class Visit>
 void for_each_bit(share_mode_lock_byte set, Visit&& visit) {
-    for (unsigned bit = 0; bit != peer_sign_bits; ++bit)
+    for (unsigned bit = 0; bit != share_mode_lock_byte_bits; ++bit)
         if ((bits_of(set) >> bit & 1U) != 0) visit(bit);
 }
 
-[[nodiscard]] constexpr share_mode_lock_byte sign_of(unsigned bit) noexcept {
+[[nodiscard]] constexpr share_mode_lock_byte lock_byte_of(unsigned bit) noexcept {
     return static_cast<share_mode_lock_byte>(1U << bit);
 }
 
@@ -70,7 +70,7 @@ peer_terms terms_of_file(const sharing& file) noexcept {
 
 result<share_mode_lock_byte> share_mode_lock_bytes::claim(const peer_terms& terms,
                                                           peer_claim& into) noexcept {
-    ENSURE(terms.up != share_mode_lock_byte::none, "a claim shows a sign");
+    ENSURE(terms.up != share_mode_lock_byte::none, "a claim has a lock byte");
     const result<share_mode_lock_byte> in_the_way = file_->raise(terms.up, terms.unless);
     if (not in_the_way or *in_the_way != share_mode_lock_byte::none) return in_the_way;
     for_each_bit(terms.up, [&](unsigned bit) { ++claims_[bit]; });
@@ -82,16 +82,16 @@ void share_mode_lock_bytes::cancel(share_mode_lock_byte down) noexcept {
     share_mode_lock_byte last = share_mode_lock_byte::none;
     for_each_bit(down, [&](unsigned bit) {
         ENSURE(claims_[bit] != 0, "lock byte released without a claim");
-        if (--claims_[bit] == 0) last |= sign_of(bit);
+        if (--claims_[bit] == 0) last |= lock_byte_of(bit);
     });
     if (last != share_mode_lock_byte::none) file_->lower(last);
 }
 
 void peer_claim::keep(share_mode_lock_byte only) noexcept {
     if (of_ == nullptr) return;
-    ENSURE(wire::has(signs_, only), "a claim keeps signs that it has");
-    of_->cancel(without(signs_, only));
-    signs_ &= only;
+    ENSURE(wire::has(held_, only), "a claim keeps lock bytes that it has");
+    of_->cancel(without(held_, only));
+    held_ &= only;
 }
 
 }  // namespace sluice::smb::server

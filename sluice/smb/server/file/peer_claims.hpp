@@ -44,26 +44,26 @@ private:
     void cancel(share_mode_lock_byte down) noexcept;
 
     std::unique_ptr<peer_file> file_;
-    std::array<std::uint32_t, peer_sign_bits> claims_{};  // by bit
+    std::array<std::uint32_t, share_mode_lock_byte_bits> claims_{};  // by bit
 };
 
-/// A claim to lock bytes, which are shown until it is destroyed. Empty, or of a share_mode_lock_bytes that
-/// outlives it. Move-only.
+/// A claim to lock bytes, which are shown until it is destroyed. Empty, or of a
+/// share_mode_lock_bytes that outlives it. Move-only.
 class peer_claim {
 public:
     peer_claim() noexcept = default;
-    peer_claim(peer_claim&& other) noexcept : of_(std::exchange(other.of_, nullptr)), signs_(other.signs_) {}
+    peer_claim(peer_claim&& other) noexcept : of_(std::exchange(other.of_, nullptr)), held_(other.held_) {}
     peer_claim& operator=(peer_claim&& other) noexcept {
         if (this == &other) return *this;
         cancel();
         of_ = std::exchange(other.of_, nullptr);
-        signs_ = other.signs_;
+        held_ = other.held_;
         return *this;
     }
     ~peer_claim() { cancel(); }
 
     void cancel() noexcept {
-        if (of_ != nullptr) std::exchange(of_, nullptr)->cancel(signs_);
+        if (of_ != nullptr) std::exchange(of_, nullptr)->cancel(held_);
     }
     /// Keeps no more than these, which it has (ENSURE).
     void keep(share_mode_lock_byte only) noexcept;
@@ -71,21 +71,21 @@ public:
 
 private:
     friend class share_mode_lock_bytes;
-    peer_claim(share_mode_lock_bytes& of, share_mode_lock_byte signs) noexcept : of_(&of), signs_(signs) {}
+    peer_claim(share_mode_lock_bytes& of, share_mode_lock_byte held) noexcept : of_(&of), held_(held) {}
 
     share_mode_lock_bytes* of_ = nullptr;
-    share_mode_lock_byte signs_ = share_mode_lock_byte::none;
+    share_mode_lock_byte held_ = share_mode_lock_byte::none;
 };
 
 /// An exclusive claim: while it exists and converts to true, no other server can open the file.
 /// Neither copied nor moved.
 class exclusive_claim {
 public:
-    explicit exclusive_claim(peer_file& of) noexcept : file_(of), had_(of.seal()) {}
+    explicit exclusive_claim(peer_file& of) noexcept : file_(of), had_(of.claim_exclusively()) {}
     exclusive_claim(const exclusive_claim&) = delete;
     exclusive_claim& operator=(const exclusive_claim&) = delete;
     ~exclusive_claim() {
-        if (had_) file_.unseal();
+        if (had_) file_.end_exclusive_claim();
     }
     [[nodiscard]] explicit operator bool() const noexcept { return had_.has_value(); }
     [[nodiscard]] bool is_busy() const noexcept {

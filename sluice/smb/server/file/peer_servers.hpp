@@ -32,7 +32,7 @@ enum class share_mode_lock_byte : std::uint16_t {
     denies_removing = 0x0080,
     goes = 0x0200,  ///< it is removed when all have closed it
 };
-inline constexpr unsigned peer_sign_bits = 10;
+inline constexpr unsigned share_mode_lock_byte_bits = 10;
 
 enum class peer_lock : std::uint8_t { free, shared, exclusive };
 
@@ -60,10 +60,10 @@ public:
     /// Stops showing `down`.
     virtual void lower(share_mode_lock_byte down) noexcept = 0;
 
-    /// Keeps the file from being open at, or opened by, any other server until unseal(). Errors:
-    /// EBUSY if another server has it open; EAGAIN; as raise().
-    [[nodiscard]] virtual result<void> seal() noexcept = 0;
-    virtual void unseal() noexcept = 0;
+    /// Keeps the file from being open at, or opened by, any other server until
+    /// end_exclusive_claim(). Errors: EBUSY if another server has it open; EAGAIN; as raise().
+    [[nodiscard]] virtual result<void> claim_exclusively() noexcept = 0;
+    virtual void end_exclusive_claim() noexcept = 0;
 
     /// Sets the locks of this server in a range that has bytes, the last at most peer_byte_last;
     /// replaces its previous locks there. Returns false if locks of others conflict, never for less

@@ -15,8 +15,8 @@
 
 namespace sluice::smb::server {
 
-/// A name that a CREATE makes visible: the last component of a path, and a stream. Compares without regard to
-/// case. Immutable. Allocates: the folded name.
+/// A name that a CREATE makes visible: the last component of a path, and a stream. Compares without
+/// regard to case. Immutable. Allocates: the folded name.
 class name_key {
 public:
     /// `parent`: the directory; `stream`: its vfs::stream_number(), or 0.
@@ -32,16 +32,19 @@ private:
     std::string folded_;
 };
 
-/// The names that CREATEs of one domain are about to make visible, each from before its creation until its
-/// creator has joined. Thus a CREATE that finds a name which is not pending finds the creator's entry, too.
+/// The names that CREATEs of one domain are about to make visible, each from before its creation
+/// until its creator has joined. Thus a CREATE that finds a name which is not pending finds the
+/// creator's entry, too.
 ///
-/// Invariant: a name is pending once, and counted. Monitor: any thread; the mutex of each shard guards its
-/// names and their waiters. Allocates: nothing. Complexity: linear in the pending names of a shard.
+/// Invariant: a name is pending once, and counted. Monitor: any thread; the mutex of each
+/// shard guards its names and their waiters. Allocates: nothing. Complexity: linear in the
+/// pending names of a shard.
 class pending_creates {
     struct shard;
 
 public:
-    /// A pending create, in the frame of its CREATE. Lifetime: ends before it is destroyed (ENSURE).
+    /// A pending create, in the frame of its CREATE. Lifetime: ends before it
+    /// is destroyed (ENSURE).
     class place {
     public:
         explicit place(name_key name) noexcept : name_(std::move(name)) {}
@@ -65,8 +68,8 @@ public:
     void end(place& ending) noexcept;
     /// Returns whether the name is pending: then `blocked` is queued.
     [[nodiscard]] bool is_pending(const name_key& name, waiter& blocked) noexcept;
-    /// Whether any name is pending. If two CREATEs begin a name and ask at the same time, one may miss the
-    /// other.
+    /// Whether any name is pending. If two CREATEs begin a name and ask at the same time,
+    /// one may miss the other.
     [[nodiscard]] bool has_any() const noexcept { return count_.load(std::memory_order_seq_cst) != 0; }
     /// A waiter for this name does not wait any more.
     void forget(const name_key& name, waiter& one) noexcept;

@@ -8,19 +8,20 @@
 
 namespace sluice::smb::server {
 
-/// The change times that clients have set of open files. Hosts do not let programs set a change time, so the
-/// server shows it instead of the host's, for as long as the file is open and the host's does not change.
+/// The change times that clients have set of open files. Hosts do not let programs set a change
+/// time, so the server shows it instead of the host's, for as long as the file is open and the
+/// host's does not change.
 ///
-/// Monitor: `mutex_` guards the rest; `count_` is atomic, for callers that find none. Thread safety: any
-/// thread. Allocates: a node for each time. Complexity: constant.
+/// Monitor: `mutex_` guards the rest; `count_` is atomic, for callers that find none. Thread
+/// safety: any thread. Allocates: a node for each time. Complexity: constant.
 class set_change_times {
 public:
     set_change_times() noexcept = default;
     set_change_times(const set_change_times&) = delete;
     set_change_times& operator=(const set_change_times&) = delete;
 
-    /// Returns whether there is none. relaxed: a caller that does not see a set() shows the host's time, as
-    /// if it had come before.
+    /// Returns whether there is none. relaxed: a caller that does not see a set() shows the host's
+    /// time, as if it had come before.
     [[nodiscard]] bool is_empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
     /// Shows `shown` as the change time of a file until the host's is not `of_host` any more.
     void set(const vfs::file_key& of, vfs::time_point shown, vfs::time_point of_host) {

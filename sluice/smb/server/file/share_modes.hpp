@@ -9,7 +9,8 @@
 
 namespace sluice::smb::server {
 
-/// The access of an open, and the access that it shares with other opens of the file ([MS-FSA] 2.1.5.1.2.2).
+/// The access of an open, and the access that it shares with other opens of the file
+/// ([MS-FSA] 2.1.5.1.2.2).
 struct sharing {
     wire::access_mask access = wire::access_mask::none;
     wire::share_access share = wire::share_access::none;
@@ -23,7 +24,8 @@ struct sharing {
 /// neither reads, writes nor removes conflicts with no other.
 [[nodiscard]] bool can_coexist(const sharing& a, const sharing& b) noexcept;
 
-/// The share modes of all opens of a file, as counts, so that a new open is checked in constant time.
+/// The share modes of all opens of a file, as counts, so that a new open is
+/// checked in constant time.
 ///
 /// Invariant: can_join(x) is can_coexist(x, y) for every y that was added and not removed.
 /// Allocates: nothing. Thread safety: part of a monitor, under its mutex.

@@ -58,8 +58,8 @@ namespace {
     return *stored ? granted_by(by, **stored) : granted_by_default(by, status);
 }
 
-// Rights to a file that those to its directory bring along. Asked only where the file itself does not give
-// them.
+// Rights to a file that those to its directory bring along. Asked only where the file
+// itself does not give them.
 [[nodiscard]] access_mask granted_by_directory(const accessor& by, const vfs::node& file) {
     const std::string path = file.path();
     if (path.empty()) return access_mask::none;

@@ -22,7 +22,8 @@ constexpr ace_flags about_inheritance = ace_flags::object_inherit | ace_flags::c
     return who;
 }
 
-// One entry of a directory as what is made in it gets it: none, one, or one that counts and one to hand on.
+// One entry of a directory as what is made in it gets it: none, one, or one that
+// counts and one to hand on.
 class inheriting {
 public:
     inheriting(const file_creator& creator, bool makes_directory, bool is_automatic) noexcept

@@ -12,7 +12,8 @@ namespace sluice::smb::server {
 
 /// A name as a client writes it ("dir\file:stream:$DATA"), parsed ([MS-FSCC] 2.1.5).
 struct file_name {
-    std::pmr::string path;               // for vfs: UTF-8, '/' between components; empty for the root
+    std::pmr::string path;               // for vfs: UTF-8, '/' between
+                                         // components; empty for the root
     std::string stream;                  // empty for the unnamed one
     bool names_stream = false;           // a stream was named, even if by "::$DATA" the unnamed one
     bool names_directory_index = false;  // "dir::$INDEX_ALLOCATION", a directory by another name

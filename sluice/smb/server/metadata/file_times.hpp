@@ -34,13 +34,14 @@ struct requested_time {
                                                         std::optional<vfs::time_point> kept,
                                                         vfs::time_point present) noexcept;
 
-/// Sets the access and write times back to those that are kept, after something that changed them. Returns
-/// the change time that the host has then, if one is kept: for note_kept_change_time. A failure is no reason
-/// to fail what was done. Touches only the node. Blocks: for the file system. Thread safety: as node::change.
+/// Sets the access and write times back to those that are kept, after something that changed them.
+/// Returns the change time that the host has then, if one is kept: for note_kept_change_time. A
+/// failure is no reason to fail what was done. Touches only the node. Blocks: for the file system.
+/// Thread safety: as node::change.
 [[nodiscard]] std::optional<vfs::time_point> restore_times(vfs::node& node, const kept_times& kept) noexcept;
 
-/// Has the kept change time of an open shown, `of_host` being what the host has. Does nothing if there is
-/// none.
+/// Has the kept change time of an open shown, `of_host` being what the host has. Does
+/// nothing if there is none.
 void note_kept_change_time(open& one, const std::optional<vfs::time_point>& of_host) noexcept;
 
 }  // namespace sluice::smb::server

@@ -7,7 +7,8 @@ namespace sluice::smb::server {
 
 bool stays_in_share(std::string_view target, std::string_view directory) noexcept {
     if (target.empty() or target.starts_with('/') or target.find('\0') != target.npos) return false;
-    // Also "C:" and "\??\C:" in another spelling: a name with a colon would be a stream's to clients.
+    // Also "C:" and "\??\C:" in another spelling: a name with a colon would be a
+    // stream's to clients.
     if (target.substr(0, target.find('/')).find(':') != target.npos) return false;
     std::ptrdiff_t levels_up = directory.empty() ? 0 : 1 + std::ranges::count(directory, '/');
     bool has_gone_down = false;

@@ -7,8 +7,8 @@
 
 namespace sluice::smb::server {
 
-/// A request's turn at something that one request at a time may do, such as change the attributes of a file,
-/// or continue the scan of a directory. Turns are taken in order of arrival.
+/// A request's turn at something that one request at a time may do, such as change the attributes
+/// of a file, or continue the scan of a directory. Turns are taken in order of arrival.
 ///
 ///     change_turn turn(r, file);
 ///     if (not turn.is_taken()) status = co_await turn.wait();
@@ -73,8 +73,8 @@ enum class transfer : std::uint8_t { read, write };
     co_return co_await std::move(waiting);
 }
 
-/// Carries out a call that changes a file's attributes, streams, EAs, security descriptor or size, in its
-/// turn (file_state::changes). Otherwise as request::call. Suspends.
+/// Carries out a call that changes a file's attributes, streams, EAs, security descriptor or size,
+/// in its turn (file_state::changes). Otherwise as request::call. Suspends.
 template <std::invocable Call>
 [[nodiscard]] io::task<std::invoke_result_t<Call&>> call_in_turn(request& r, const open& one,
                                                                  Call call) noexcept {

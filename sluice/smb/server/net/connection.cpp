@@ -151,9 +151,9 @@ constexpr std::chrono::milliseconds pause_without_buffers{5};
 
 }  // namespace
 
-// Whether the requests that are served and the replies that are not sent leave room for another request.
-// While all connections of the loop together have much less than its bound, each may have much; the fewer
-// bytes are free, the less. One request at a time is always possible.
+// Whether the requests that are served and the replies that are not sent leave room for another
+// request. While all connections of the loop together have much less than its bound, each may have
+// much; the fewer bytes are free, the less. One request at a time is always possible.
 bool connection::may_receive() const noexcept {
     const std::size_t mine = buffer_use_.bytes();
     if (mine < buffer_bytes_always) return true;

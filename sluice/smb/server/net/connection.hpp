@@ -35,13 +35,15 @@ namespace sluice::smb::server {
 ///
 /// Invariants:
 ///   1. Every request in `requests_` lives in the frame of a task in `tasks_`.
-///   2. run() returns after all of them have ended; then the connection is a channel of no session any more.
-///   3. `pending_count_` and `pending_bytes_` are those of the requests in `requests_` that are pending.
-///   4. A channel in `channels_` has the handle of this connection, and a session with the ID by which it is
-///   found. It may have ended: then it leaves as soon as this loop detects it.
-/// Loop-owned: the thread of its home loop, except where a member says otherwise. Other threads reach it
-/// through its connection_handle. Shared by pointer only so that an item posted to its loop can check whether
-/// the connection still exists.
+///   2. run() returns after all of them have ended; then the connection is a channel of
+///      no session any more.
+///   3. `pending_count_` and `pending_bytes_` are those of the requests in
+///      `requests_` that are pending.
+///   4. A channel in `channels_` has the handle of this connection, and a session with the ID by
+///   which it is found. It may have ended: then it leaves as soon as this loop detects it.
+/// Loop-owned: the thread of its home loop, except where a member says otherwise. Other threads
+/// reach it through its connection_handle. Shared by pointer only so that an item posted to its
+/// loop can check whether the connection still exists.
 class connection final : public replier, public std::enable_shared_from_this<connection> {
 public:
     connection(server_context& host, server_loop& home, io::socket_handle socket,
@@ -85,18 +87,18 @@ public:
     traffic_counters counters;
     auth::preauth_integrity preauth;
 
-    /// The sessions this connection is a channel of, or is to become one of, by the session's id. Null if
-    /// there is none, or it has ended.
+    /// The sessions this connection is a channel of, or is to become one of, by the session's id.
+    /// Null if there is none, or it has ended.
     [[nodiscard]] std::shared_ptr<channel> find_channel(std::uint64_t session_id) noexcept;
-    /// Adds a channel that is in the list of its session. Returns false if there are too many, or one of that
-    /// session.
+    /// Adds a channel that is in the list of its session. Returns false if there are too many, or
+    /// one of that session.
     [[nodiscard]] bool add_channel(const std::shared_ptr<channel>& fresh);
     [[nodiscard]] bool has_room_for_channel() const noexcept {
         return channels_.size() < limits::sessions_per_connection_max;
     }
     [[nodiscard]] bool has_channels() const noexcept { return not channels_.empty(); }
-    /// A channel has ended: it leaves the table. Its key is kept for the errors to requests that it has
-    /// signed.
+    /// A channel has ended: it leaves the table. Its key is kept for the errors to
+    /// requests that it has signed.
     void forget(channel& ended) noexcept;
     admitted_connection admitted;
 
@@ -108,10 +110,10 @@ public:
     /// The position in the sent stream at which a message ends, once that is known: another loop
     /// may send it.
     using place_in_stream = std::shared_ptr<std::atomic<std::uint64_t>>;
-    /// Sends an unsolicited message, an oplock or lease break, `via` a channel, on whose connection it
-    /// does nothing if that is gone; encrypted if `is_sealed`. `encode` writes the body. `end` receives the
-    /// position at which the message ends, for has_delivered(). `counted` ends when the message has been
-    /// passed to the kernel. Any thread that holds no mutex.
+    /// Sends an unsolicited message, an oplock or lease break, `via` a channel, on whose connection
+    /// it does nothing if that is gone; encrypted if `is_sealed`. `encode` writes the body. `end`
+    /// receives the position at which the message ends, for has_delivered(). `counted` ends when
+    /// the message has been passed to the kernel. Any thread that holds no mutex.
     template <class Body>
     static void notify(std::shared_ptr<channel> via, bool is_sealed, wire::command code, const Body& body,
                        place_in_stream end, pending_break counted) noexcept {
@@ -138,13 +140,15 @@ public:
     [[nodiscard]] bool has_delivered(std::uint64_t up_to) const noexcept {
         return writer_.has_delivered(up_to);
     }
-    /// An unsolicited message, which ends there, is not delivered: until it is, no more are to go this way.
+    /// An unsolicited message, which ends there, is not delivered: until it is, no
+    /// more are to go this way.
     void note_stuck(std::uint64_t at) noexcept;
 
     /// Waits until a large reply would soon be sent; see frame_writer::has_room().
     [[nodiscard]] io::task<void> room_to_send() noexcept { return writer_.has_room(); }
 
-    /// Ends the waits of all requests that came by a channel, or of a tree of its session, with `why`.
+    /// Ends the waits of all requests that came by a channel, or of a tree of its
+    /// session, with `why`.
     void interrupt(const channel& of, const tree* only, wire::nt_status why) noexcept;
 
 private:
@@ -154,8 +158,8 @@ private:
     void remember(const channel& ended) noexcept;
     void lose_channels() noexcept;
     void close_here(std::string_view why) noexcept;
-    /// Closes a connection of the home loop when its buffers exceed its part of the memory: the one with most
-    /// bytes of the client with most. Complexity: O(n log n) in the connections.
+    /// Closes a connection of the home loop when its buffers exceed its part of the memory: the one
+    /// with most bytes of the client with most. Complexity: O(n log n) in the connections.
     void relieve_buffers() noexcept;
     /// Runs `what(*this)` on the home loop, at once if this is its thread, if the connection still
     /// exists.

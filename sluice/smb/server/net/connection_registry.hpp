@@ -18,8 +18,8 @@ class connection;
 class replier;
 
 /// A reference to a connection for any thread. It outlives the connection, after whose end its
-/// posts are lost. Immutable, with atomic flags. Only the home loop turns the weak pointer into a strong one,
-/// so that the connection is destroyed there.
+/// posts are lost. Immutable, with atomic flags. Only the home loop turns the weak pointer into a
+/// strong one, so that the connection is destroyed there.
 class connection_handle {
 public:
     connection_handle(server_loop& home, std::weak_ptr<replier> of) noexcept
@@ -28,8 +28,8 @@ public:
     [[nodiscard]] server_loop& home() const noexcept { return home_; }
     /// Ends the connection soon; `why` is for the log, and a literal. The caller holds no mutex.
     void close(std::string_view why) const noexcept;
-    /// Runs `what(replier*)` on the home loop, at once if this is its thread; null: the connection is gone.
-    /// The caller holds no mutex.
+    /// Runs `what(replier*)` on the home loop, at once if this is its thread; null: the connection
+    /// is gone. The caller holds no mutex.
     template <class What>
     void at_home(What what) const noexcept {
         home_.do_here([of = of_, done = std::move(what)]() mutable noexcept { done(of.lock().get()); });
@@ -39,8 +39,8 @@ public:
     // relaxed: only the flag is read; its consequences happen on the home loop.
     [[nodiscard]] bool is_closing() const noexcept { return is_closing_.load(std::memory_order_relaxed); }
     void note_closing() noexcept { is_closing_.store(true, std::memory_order_relaxed); }
-    /// Whether the last unsolicited message was not delivered when the home loop looked last: no more are to
-    /// go this way.
+    /// Whether the last unsolicited message was not delivered when the home loop looked last: no
+    /// more are to go this way.
     [[nodiscard]] bool is_stuck() const noexcept { return is_stuck_.load(std::memory_order_relaxed); }
     void note_stuck(bool now) noexcept { is_stuck_.store(now, std::memory_order_relaxed); }
 
@@ -53,8 +53,9 @@ private:
 
 /// The connections of a server, the sockets it has accepted for them, and whether it takes more.
 ///
-/// Invariant: a connection is in it from enter() until leave(), which its home loop calls, and has a socket
-/// that is counted. Monitor: any thread; `mutex_` guards the rest. Allocates: a node per connection.
+/// Invariant: a connection is in it from enter() until leave(), which its home loop calls, and
+/// has a socket that is counted. Monitor: any thread; `mutex_` guards the rest. Allocates: a
+/// node per connection.
 class connection_registry {
 public:
     connection_registry() noexcept = default;
@@ -72,18 +73,20 @@ public:
     /// Stops accepting connections. Returns the existing ones.
     [[nodiscard]] std::vector<std::shared_ptr<connection_handle>> stop();
     [[nodiscard]] bool is_stopping() const noexcept {
-        // relaxed: a connection that misses it is in the list of stop(), or is cancelled with its loop.
+        // relaxed: a connection that misses it is in the list of stop(), or is
+        // cancelled with its loop.
         return is_stopping_.load(std::memory_order_relaxed);
     }
-    /// The connections of a loop. Called on its thread, which does not keep them across a suspension.
+    /// The connections of a loop. Called on its thread, which does not keep them
+    /// across a suspension.
     /// Complexity: linear in all.
     [[nodiscard]] std::vector<connection*> of_loop(const server_loop& home) const;
     [[nodiscard]] std::size_t size() const noexcept {
         const lock_guard held(mutex_);
         return connections_.size();
     }
-    /// Calls `look(const connection&)` for each, under the mutex: it reads what any thread may, and locks and
-    /// posts nothing. Returns the traffic of those that have left.
+    /// Calls `look(const connection&)` for each, under the mutex: it reads what any thread may, and
+    /// locks and posts nothing. Returns the traffic of those that have left.
     template <class Look>
     [[nodiscard]] traffic read_each(Look look) const {
         const lock_guard held(mutex_);

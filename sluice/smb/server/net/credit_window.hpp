@@ -14,10 +14,10 @@ namespace sluice::smb::server {
 /// order; ids are granted at the window's end. So one bit shows whether a message is replayed, or
 /// is beyond the granted ids.
 ///
-/// Invariants: ids in [first_, end_) have been granted; bit (id mod capacity) of `used_` shows which
-/// of them have been used, and outstanding() have not; end_ - first_ <= capacity, because a client
-/// that never uses its lowest id could otherwise make the window grow indefinitely. Complexity:
-/// O(charge). Thread safety: one thread; outstanding() any.
+/// Invariants: ids in [first_, end_) have been granted; bit (id mod capacity) of `used_` shows
+/// which of them have been used, and outstanding() have not; end_ - first_ <= capacity, because a
+/// client that never uses its lowest id could otherwise make the window grow indefinitely.
+/// Complexity: O(charge). Thread safety: one thread; outstanding() any.
 class credit_window {
 public:
     static constexpr std::uint64_t capacity = 2 * limits::credits_max;
@@ -29,8 +29,8 @@ public:
     /// not granted or is already used. Then none is used, and the caller closes the connection.
     [[nodiscard]] bool use(std::uint64_t message_id, std::uint16_t charge) noexcept;
 
-    /// Grants up to `asked` more (at least one if the window would otherwise be empty), so that no more than
-    /// `outstanding_max` stay granted and unused. Returns how many.
+    /// Grants up to `asked` more (at least one if the window would otherwise be empty), so that no
+    /// more than `outstanding_max` stay granted and unused. Returns how many.
     [[nodiscard]] std::uint16_t grant(std::uint16_t asked, std::uint16_t outstanding_max) noexcept;
 
     /// Returns the number of ids that are granted and not used.

@@ -16,8 +16,8 @@ class request;
 class server_context;
 class session;
 
-/// Serves a command: decodes and authorises it, carries it out, and writes the reply. Returns the status of
-/// the reply, which has a body if the handler has begun one, and otherwise an error body.
+/// Serves a command: decodes and authorises it, carries it out, and writes the reply. Returns the
+/// status of the reply, which has a body if the handler has begun one, and otherwise an error body.
 using command_handler = io::task<wire::nt_status> (*)(request& r);
 
 /// The conditions under which a command is served.
@@ -25,11 +25,12 @@ struct command_rule {
     command_handler serve = nullptr;
     bool needs_session = true;
     bool needs_tree = true;
-    bool allowed_when_expired = false;  // the session must be authenticated again first, except for these
+    // The session must be authenticated again first, except for these.
+    bool allowed_when_expired = false;
 };
 
-/// The functions of later modules that earlier ones call: a connection does not know the commands, and the
-/// end of an open and the break of a lease can cause each other. Immutable.
+/// The functions of later modules that earlier ones call: a connection does not know the commands,
+/// and the end of an open and the break of a lease can cause each other. Immutable.
 struct dispatcher {
     /// Returns the rule of a command; null for an invalid code. CANCEL has none, because it has no
     /// reply.

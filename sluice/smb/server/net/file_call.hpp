@@ -26,8 +26,8 @@ template <class Outcome>
     }
 }
 
-/// The awaiter of request::call. `Awaiter` gives a std::optional, which is empty if the call was withdrawn.
-/// Loop-owned.
+/// The awaiter of request::call. `Awaiter` gives a std::optional, which is empty if the call was
+/// withdrawn. Loop-owned.
 template <class Awaiter>
 class [[nodiscard]] file_call {
 public:

@@ -30,8 +30,8 @@ io::task<result<std::size_t>> frame_reader::read_some(std::span<std::byte> into)
     co_return got.bytes_transferred();
 }
 
-// Where the next bytes are to go, behind those of a length that has not come whole, which are moved to where
-// they stand then.
+// Where the next bytes are to go, behind those of a length that has not come whole, which are moved
+// to where they stand then.
 std::span<std::byte> frame_reader::room_to_stage() noexcept {
     std::array<std::byte, length_bytes> begun{};
     const std::size_t begun_bytes = end_ - begin_;
@@ -235,7 +235,8 @@ io::task<void> frame_writer::has_room() noexcept {
     } while (not is_nearly_drained());
     ENSURE(waiters_.front() == &mine, "waiters resume in order of arrival");
     waiters_.erase(mine);
-    // The next one looks for itself, after this one has put its reply into the queue, or waits for a disk.
+    // The next one looks for itself, after this one has put its reply into the queue,
+    // or waits for a disk.
     wake_waiter();
 }
 

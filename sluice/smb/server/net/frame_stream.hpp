@@ -87,8 +87,9 @@ public:
     frame_writer& operator=(const frame_writer&) = delete;
     ~frame_writer() { ENSURE(waiters_.empty(), "a writer is destroyed after the waiters for room"); }
 
-    /// Queues the next piece; dropped if the connection is broken. Those of one frame, its length first, are
-    /// given without suspending in between; a file never comes first. Allocates: the queue, amortised.
+    /// Queues the next piece; dropped if the connection is broken. Those of one frame, its
+    /// length first, are given without suspending in between; a file never comes first.
+    /// Allocates: the queue, amortised.
     void put(frame_piece piece);
     /// Lets run() end once everything has been sent.
     void finish() noexcept;

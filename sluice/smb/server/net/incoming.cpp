@@ -101,7 +101,8 @@ io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<c
             continue;
         }
         nt_status status = nt_status::invalid_parameter;
-        if (not(is_first and r.is_related)) status = co_await serve(r);  // else nothing to be related to
+        // Else nothing to be related to.
+        if (not(is_first and r.is_related)) status = co_await serve(r);
         is_first = false;
         compound.status = status;
         const bool has_failed = wire::is_error(status) and status != nt_status::more_processing_required;
@@ -175,7 +176,8 @@ nt_status connection::find_session(request& r) noexcept {
     if (r.header().command == wire::command::negotiate) return nt_status::success;
     std::shared_ptr<channel> by = find_channel(id);
     if (by == nullptr) return nt_status::user_session_deleted;
-    // A session that is being made goes on by SESSION_SETUP; one that is being bound is not here yet.
+    // A session that is being made goes on by SESSION_SETUP; one that is being
+    // bound is not here yet.
     const bool is_made_here = r.header().command == wire::command::session_setup and
                               by->session->state() == session::phase::in_progress;
     if (not by->is_established() and not is_made_here) return nt_status::user_session_deleted;
@@ -185,8 +187,8 @@ nt_status connection::find_session(request& r) noexcept {
     return nt_status::success;
 }
 
-// Finds the signer for a request whose session is not one of this connection's. If the session was one
-// before, the key of its channel still signs the error; or the request binds the session.
+// Finds the signer for a request whose session is not one of this connection's. If the session was
+// one before, the key of its channel still signs the error; or the request binds the session.
 void connection::find_signer(request& r) noexcept {
     if (not wire::has(r.header().flags, wire::header_flags::signed_message)) return;
     const auto former =
@@ -243,8 +245,9 @@ nt_status connection::find_tree(request& r) noexcept {
     return nt_status::success;
 }
 
-// CANCEL names what it ends by the async id it was given, or else by its message id ([MS-SMB2] 3.3.5.16). It
-// is never answered, so one that may not end it, or is not of its session, does nothing.
+// CANCEL names what it ends by the async id it was given, or else by its message id
+// ([MS-SMB2] 3.3.5.16). It is never answered, so one that may not end it, or is not of its
+// session, does nothing.
 void connection::serve_cancel(request& cancel) noexcept {
     if (find_session(cancel) != nt_status::success or check_signature(cancel) != nt_status::success) return;
     const bool by_async = wire::has(cancel.header().flags, wire::header_flags::async);

@@ -62,10 +62,11 @@ void sign(finished_reply& one, bool is_padded) noexcept {
     std::memcpy(message.data() + wire::header_signature_offset, made.data(), made.size());
 }
 
-// For replies that cannot be signed, as this connection has no key: the session is unknown, or the request
-// was refused before the session was found. Windows and Samba then return the flag and the signature of the
-// request, and clients that require signatures accept some errors only in this form. It is the client's own
-// signature, so that it says nothing new. A request with a wrong signature does not get it back.
+// For replies that cannot be signed, as this connection has no key: the session is unknown, or the
+// request was refused before the session was found. Windows and Samba then return the flag and the
+// signature of the request, and clients that require signatures accept some errors only in this
+// form. It is the client's own signature, so that it says nothing new. A request with a wrong
+// signature does not get it back.
 void echo_signature(const request& r, nt_status status, wire::header& header) noexcept {
     const bool has_key = r.channel != nullptr and r.channel->signer != nullptr;
     const bool is_meant = not has_key and wire::has(r.header().flags, wire::header_flags::signed_message) and
@@ -139,7 +140,8 @@ void connection::send(reply_batch& replies, channel* sealed_by) noexcept {
 
 void connection::send(std::span<finished_reply> replies, channel* sealed_by) noexcept {
     ENSURE(not replies.empty(), "a frame has a reply");
-    const bool are_padded = replies.size() > 1;  // the last as well: Windows does, and is counted on
+    // The last as well: Windows does, and is counted on.
+    const bool are_padded = replies.size() > 1;
     std::size_t bytes = 0;
     for (std::size_t i = 0; i != replies.size(); ++i) {
         finished_reply& one = replies[i];
@@ -220,8 +222,9 @@ void connection::send_sealed(std::span<const finished_reply> replies, channel& b
 bool connection::count_pending(request& r) noexcept {
     ENSURE(loop().is_owner(), "a request is counted on its loop");
     if (r.is_pending) return true;
-    // One that waits keeps its frame: those of a connection must not stop it from reading the requests that
-    // end them. Reserved is up to twice as much, and may_receive() leaves it a quarter of all at least.
+    // One that waits keeps its frame: those of a connection must not stop it from reading the
+    // requests that end them. Reserved is up to twice as much, and may_receive() leaves it a
+    // quarter of all at least.
     const std::size_t bytes_max =
         std::min(limits::pending_bytes_per_connection_max, home_.buffer_bytes_max / 8);
     const bool has_room = pending_bytes_ == 0 or pending_bytes_ + r.frame_bytes <= bytes_max;
@@ -257,7 +260,8 @@ bool connection::send_interim(request& r) noexcept {
     header.credits = grant_credits(r);
     finished_reply finished{
         .head = std::move(interim.head()), .payload = {}, .signed_by = {}, .hashed_by = {}};
-    // Never signed ([MS-SMB2] 3.3.4.2): the last reply has the same message id, and with AES-GMAC the nonce.
+    // Never signed ([MS-SMB2] 3.3.4.2): the last reply has the same message id, and
+    // with AES-GMAC the nonce.
     put_header(finished.head, header);
     // Earlier replies of the same frame must not wait as long.
     add(*r.replies_before, std::move(finished), r.sealed_by.get());
@@ -276,8 +280,8 @@ void connection::send_notification(channel* sealed_by, wire::command code, reply
     send_unasked(header, message, sealed_by);
 }
 
-// A message that was just queued counts as a pending break until the writer, which it has woken, has had its
-// turn: an item that is posted now runs after the writer.
+// A message that was just queued counts as a pending break until the writer, which it has woken,
+// has had its turn: an item that is posted now runs after the writer.
 void connection::end_when_sent(pending_break counted) noexcept {
     ENSURE(loop().is_owner(), "a break is sent on the home loop");
     const auto posted = loop().post([counted = std::move(counted)]() noexcept {});

@@ -31,8 +31,8 @@ struct read_facts {
     std::size_t bytes = 0;
 };
 
-/// From how many bytes on a reply is sent from the kernel's cache: below, two calls for each reply cost more
-/// than to copy several and send them by one.
+/// From how many bytes on a reply is sent from the kernel's cache: below, two calls for each reply
+/// cost more than to copy several and send them by one.
 inline constexpr std::size_t spliced_bytes_min = 64U << 10;
 
 /// The path of a READ: the first line of the table that fits.

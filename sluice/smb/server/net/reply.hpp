@@ -22,14 +22,15 @@ class channel;
 /// A reply in preparation: room for header and body, and a payload that is sent after them from
 /// where it is.
 ///
-/// In front of the header is room for a frame's length, so that the first reply of a frame needs no piece
-/// more. Thread safety: the loop's thread.
+/// In front of the header is room for a frame's length, so that the first reply of a frame needs no
+/// piece more. Thread safety: the loop's thread.
 class reply {
 public:
     explicit reply(buffer_source buffers) noexcept : buffers_(buffers) {}
 
-    /// Makes room for a body of up to `bytes_max` and returns what to encode it with, begun at the header.
-    /// Null if there is no memory. Starts again if called again. Allocates: a buffer of the pool.
+    /// Makes room for a body of up to `bytes_max` and returns what to encode it with, begun
+    /// at the header. Null if there is no memory. Starts again if called again. Allocates:
+    /// a buffer of the pool.
     [[nodiscard]] byte_writer* begin(std::size_t bytes_max) noexcept;
     /// Bytes that follow the body.
     void attach(reply_payload payload) noexcept { payload_ = std::move(payload); }
@@ -63,7 +64,8 @@ struct finished_reply {
     pool_buffer head;  // room for a frame's length, header, body
     reply_payload payload;
     std::optional<reply_signer> signed_by;  // none: not signed
-    std::shared_ptr<channel> hashed_by;     // not null: goes into the keys being made, with its signature
+    std::shared_ptr<channel> hashed_by;     // not null: goes into the keys being
+                                            // made, with its signature
     std::optional<untold_grant> grants{};   // ends when the reply has been sent
 
     [[nodiscard]] std::size_t message_bytes() const noexcept {

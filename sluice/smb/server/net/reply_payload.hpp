@@ -15,7 +15,8 @@ namespace sluice::smb::server {
 /// is kept.
 struct file_range {
     std::shared_ptr<io::file_handle> file;  // open while it is in use; belongs to no loop
-    std::shared_ptr<const void> kept;       // vfs::host_runs has it: until its pages have been taken
+    std::shared_ptr<const void> kept;       // vfs::host_runs has it: until its
+                                            // pages have been taken
     std::uint64_t offset = 0;
     std::size_t length = 0;
 };
@@ -31,7 +32,7 @@ public:
     };
 
     reply_payload() noexcept = default;
-    reply_payload(pool_buffer memory) noexcept : memory_(std::move(memory)) {}  // NOLINT: one of two forms
+    reply_payload(pool_buffer memory) noexcept : memory_(std::move(memory)) {}  // NOLINT: converts
     reply_payload(file_pieces pieces) noexcept : pieces_(std::move(pieces)) {   // NOLINT
         for (const vfs::host_run& each : pieces_.runs)
             file_bytes_ += each.length;

@@ -22,17 +22,19 @@ class connection;
 /// The state that the messages of a compound pass to the related ones after them ([MS-SMB2]
 /// 3.3.5.2.7.2).
 struct compound_state {
-    std::optional<wire::file_id> file;                  // that the last CREATE made, or the last command used
+    std::optional<wire::file_id> file;                  // that the last CREATE made, or
+                                                        // the last command used
     wire::nt_status status = wire::nt_status::success;  // from the preceding message
-    std::optional<std::uint64_t> session_id;            // from the preceding message, if that session exists
+    std::optional<std::uint64_t> session_id;            // from the preceding message,
+                                                        // if that session exists
     std::optional<std::uint32_t> tree_id;
 };
 
 /// One message of a client while it is served: the message, its session and tree, and its reply.
 /// The argument of every command handler.
 ///
-/// Lives in the frame of the coroutine that serves it, and so until the reply is on its way; the connection
-/// joins all of them before it goes.
+/// Lives in the frame of the coroutine that serves it, and so until the reply is on its way; the
+/// connection joins all of them before it goes.
 ///
 /// Invariants:
 ///   1. It is in the list of its connection as long as it exists.
@@ -70,12 +72,12 @@ public:
     /// ([MS-SMB2] 3.3.5.2.5).
     [[nodiscard]] bool affords(std::uint64_t payload_bytes) const noexcept;
 
-    /// `co_await r.call(one, [&] { return ask(*one.node); })`: carries out a file-system call. `call` returns
-    /// an nt_status, or a std::expected with one; it touches its arguments, the node and the volume.
-    /// It runs at once if the domain of the node is inline, and otherwise on a worker of the
-    /// domain. Other loops run meanwhile, so that everything that loops share may have changed
-    /// afterwards. After an interrupt, a call that has not begun does not begin, and its outcome is
-    /// the status of the interrupt. Suspends.
+    /// `co_await r.call(one, [&] { return ask(*one.node); })`: carries out a file-system call.
+    /// `call` returns an nt_status, or a std::expected with one; it touches its arguments, the node
+    /// and the volume. It runs at once if the domain of the node is inline, and otherwise on a
+    /// worker of the domain. Other loops run meanwhile, so that everything that loops share may
+    /// have changed afterwards. After an interrupt, a call that has not begun does not begin, and
+    /// its outcome is the status of the interrupt. Suspends.
     template <std::invocable Call>
     [[nodiscard]] auto call(const open& on, Call call) noexcept {
         return this->call(on.node->domain(), std::move(call));
@@ -87,8 +89,8 @@ public:
         return file_call(*this, domain.run(loop(), withdrawal_, std::move(call), waits));
     }
 
-    /// Waits for an event that another request sets soon. An interrupt sets it as well. Returns its value.
-    /// Suspends.
+    /// Waits for an event that another request sets soon. An interrupt sets it as well. Returns
+    /// its value. Suspends.
     [[nodiscard]] io::task<wire::nt_status> wait(event<wire::nt_status>& until) noexcept;
 
     /// Waits for `until`. First sends an interim reply, [MS-SMB2] 3.3.4.2, except for a message
@@ -98,11 +100,12 @@ public:
     /// many requests of the connection wait, and INTERNAL_ERROR, as Windows does, for a request
     /// that may wait indefinitely with other messages after it. Suspends.
     [[nodiscard]] io::task<wire::nt_status> pend(event<wire::nt_status>& until) noexcept;
-    /// Ends the waits in pend() and wait(), the present one and later ones, and withdraws the calls that have
-    /// not begun.
+    /// Ends the waits in pend() and wait(), the present one and later ones, and withdraws the calls
+    /// that have not begun.
     void interrupt(wire::nt_status why) noexcept;
-    /// The status with which it must end, if it must. A request checks this after every suspension. The
-    /// session or the tree may have ended before the interrupt arrives: then they refuse additions.
+    /// The status with which it must end, if it must. A request checks this after every
+    /// suspension. The session or the tree may have ended before the interrupt arrives: then
+    /// they refuse additions.
     [[nodiscard]] const std::optional<wire::nt_status>& interrupted() const noexcept { return interrupted_; }
     /// Returns the status for a request whose wait for caches failed: it was interrupted, or too
     /// many wait.

@@ -27,8 +27,8 @@ server_context::server_context(const server_dependencies& given, server_configur
       refusals(log_, given.clock),
       background(given.loop),
       later(given.clock, background),
-      // Session IDs begin anywhere, so that one of the server's last run means nothing to this one; but below
-      // 2^32, because some clients keep no more of them.
+      // Session IDs begin anywhere, so that one of the server's last run means nothing to this one;
+      // but below 2^32, because some clients keep no more of them.
       sessions(given.random.next_u64() >> 33),
       homes(1 + given.other_loops.size()),
       dependencies_(given),

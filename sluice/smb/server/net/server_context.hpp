@@ -36,8 +36,8 @@ namespace sluice::smb::server {
 
 class connection;
 
-/// The environment of a server, passed in so that a simulation can replace it. Every part outlives the
-/// server.
+/// The environment of a server, passed in so that a simulation can replace it. Every part
+/// outlives the server.
 struct server_dependencies {
     io::io_multiplexer& loop;
     clock_source& clock;
@@ -51,10 +51,11 @@ struct server_dependencies {
     loop_watchdog* watchdog = nullptr;  // of these loops; null: none
 };
 
-/// The state that the connections and commands of a server share: tables, limits, timers, logs, loops.
+/// The state that the connections and commands of a server share: tables, limits,
+/// timers, logs, loops.
 ///
-/// Thread safety: any thread. What changes here is a monitor of its own, or atomic; what the constructor sets
-/// never changes.
+/// Thread safety: any thread. What changes here is a monitor of its own, or atomic; what the
+/// constructor sets never changes.
 class server_context {
 public:
     server_context(const server_dependencies& given, server_configuration configuration,
@@ -80,8 +81,9 @@ public:
     [[nodiscard]] const auth::server_names& names() const noexcept { return names_; }
     [[nodiscard]] bytes_view security_offer() const noexcept { return security_offer_; }
     [[nodiscard]] vfs::time_point started_at() const noexcept { return started_at_; }
-    /// The naming state of a volume's own file system, or of those mounted beneath it. With one state for
-    /// both, a mounted file system that hangs would keep renames of the volume's directories waiting.
+    /// The naming state of a volume's own file system, or of those mounted beneath it. With one
+    /// state for both, a mounted file system that hangs would keep renames of the volume's
+    /// directories waiting.
     [[nodiscard]] naming_state& names_of(vfs::volume& volume, bool is_beyond_mount) {
         vfs::fs_domain* const beyond = is_beyond_mount ? volume.crossing_domain() : nullptr;
         return naming.of((beyond != nullptr ? *beyond : volume.domain()).number());

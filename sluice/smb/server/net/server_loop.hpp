@@ -35,12 +35,12 @@ struct server_loop {
     }
 };
 
-/// Which loop a new connection has its home on: the one with the fewest connections of the same client, so
-/// that those one client has open, its channels, keep as many cores busy as there are; of several such, the
-/// one with the fewest of all clients.
+/// Which loop a new connection has its home on: the one with the fewest connections of the same
+/// client, so that those one client has open, its channels, keep as many cores busy as there are;
+/// of several such, the one with the fewest of all clients.
 /// Invariant: the connections of a client on a loop are among all on that loop.
-/// Monitor: any thread; `mutex_` guards the counts. Allocates: an entry for each client. Complexity:
-/// O(loops).
+/// Monitor: any thread; `mutex_` guards the counts. Allocates: an entry for each client.
+/// Complexity: O(loops).
 class loop_choice {
 public:
     explicit loop_choice(std::size_t loops) : of_all_(loops) {}

@@ -9,10 +9,11 @@ namespace sluice::smb::server {
 
 class server_context;
 
-/// A reply that grants caching, until it is sent: the client does not know of the caching before. A break
-/// that is decided in that time is sent after the reply (lease::untold_grants).
+/// A reply that grants caching, until it is sent: the client does not know of the caching before. A
+/// break that is decided in that time is sent after the reply (lease::untold_grants).
 ///
-/// Loop-owned: made where the caching is granted, destroyed where the reply has been sent. Move-only.
+/// Loop-owned: made where the caching is granted, destroyed where the reply has
+/// been sent. Move-only.
 class untold_grant {
 public:
     /// The caller has counted it in the lease.

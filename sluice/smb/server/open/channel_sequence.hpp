@@ -6,11 +6,12 @@
 
 namespace sluice::smb::server {
 
-/// Tells requests that a client sent before one of its channels failed from those it has sent since, so that
-/// one which arrives late, or twice, changes nothing ([MS-SMB2] 3.3.5.2.10). An open has one.
+/// Tells requests that a client sent before one of its channels failed from those it has
+/// sent since, so that one which arrives late, or twice, changes nothing ([MS-SMB2]
+/// 3.3.5.2.10). An open has one.
 ///
-/// The client counts its failures in each header. Thread safety: under the mutex of its open. Allocates:
-/// nothing.
+/// The client counts its failures in each header. Thread safety: under the mutex of its
+/// open. Allocates: nothing.
 class channel_sequence {
 public:
     enum class verdict : std::uint8_t {

@@ -106,7 +106,8 @@ result<const vfs::listed_name*> directory_scan::look_up() {
     const std::string path = child_of(directory_.path(), pattern_);
     result<vfs::node_ptr> found = volume_.find(path, vfs::follow_links::no);
     if (not found) {
-        if (found.error().code() == vfs::limits::crosses_mount) stage_ = stage::names;  // it is repeated
+        // It is repeated.
+        if (found.error().code() == vfs::limits::crosses_mount) stage_ = stage::names;
         if (is_absence(found.error())) return nullptr;
         return failure(found.error());
     }

@@ -12,9 +12,9 @@ namespace sluice::smb::server {
 /// The state of QUERY_DIRECTORY on an open directory ([MS-FSA] 2.1.5.6.3): the names that match a
 /// pattern, `.` and `..` first. A pattern without wildcards is looked up, not searched for.
 ///
-/// Invariant: a name that was peeked at stays, with what it refers to, until it is taken.
-/// The volume and the directory outlive it. Thread safety: `turn` is a monitor; the rest belongs to the query
-/// that holds it, on any thread.
+/// Invariant: a name that was peeked at stays, with what it refers to, until it is taken. The
+/// volume and the directory outlive it. Thread safety: `turn` is a monitor; the rest belongs to the
+/// query that holds it, on any thread.
 class directory_scan {
 public:
     directory_scan(vfs::volume& volume, vfs::node& directory) noexcept

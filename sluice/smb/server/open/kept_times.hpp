@@ -6,8 +6,8 @@
 
 namespace sluice::smb::server {
 
-/// Times that SET_INFO has set or frozen through an open: later requests on this open do not change them
-/// ([MS-FSA] 2.1.5.15.2). A value; metadata/file_times.hpp works with it.
+/// Times that SET_INFO has set or frozen through an open: later requests on this open do not change
+/// them ([MS-FSA] 2.1.5.15.2). A value; metadata/file_times.hpp works with it.
 struct kept_times {
     std::optional<vfs::time_point> accessed;
     std::optional<vfs::time_point> written;

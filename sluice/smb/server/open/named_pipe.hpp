@@ -15,8 +15,9 @@ namespace sluice::smb::server {
 
 /// A named pipe of IPC$, served by this program itself. A write is a request; the reply can be read
 /// as soon as the write returns.
-/// Monitor: any thread; `mutex_` guards the answers and their readers, and the functions that a pipe of
-/// a kind defines run under it: they lock and post nothing. Allocates: as these do, and a pointer per waiter.
+/// Monitor: any thread; `mutex_` guards the answers and their readers, and the functions that a
+/// pipe of a kind defines run under it: they lock and post nothing. Allocates: as these do, and
+/// a pointer per waiter.
 class named_pipe {
 public:
     virtual ~named_pipe() = default;
@@ -36,8 +37,8 @@ public:
     /// Returns the size of all replies.
     [[nodiscard]] std::size_t readable_bytes() const noexcept;
 
-    /// Has `answered` set to success with the next answer, at once if there is one; to PIPE_BROKEN when none
-    /// can come any more. It lives until forget().
+    /// Has `answered` set to success with the next answer, at once if there is one; to PIPE_BROKEN
+    /// when none can come any more. It lives until forget().
     void wait(event<wire::nt_status>& answered);
     void forget(event<wire::nt_status>& answered) noexcept;
     /// Its open was closed: wakes all readers, and no reply is returned any more.

@@ -23,12 +23,13 @@ namespace sluice::smb::server {
 /// them with NOTIFY_CLEANUP.
 ///
 /// Invariants:
-///   1. A waiter that has been woken is in the list no more; until it calls forget(), no other is woken.
+///   1. A waiter that has been woken is in the list no more; until it calls
+///      forget(), no other is woken.
 ///   2. `change_bytes_` has the bytes of `changes_`, if they are counted.
 ///   3. One thread adds changes: up to their bound, and none while some are lost.
-/// Monitor: any thread; `mutex_` guards changes and waiters. Quotas are taken before it is locked, and
-/// released after it is unlocked. The feed calls it on one thread at a time. begin() and the destructor call
-/// the file system. Lifetime: `told` of wait() until forget(), or the end.
+/// Monitor: any thread; `mutex_` guards changes and waiters. Quotas are taken before it is locked,
+/// and released after it is unlocked. The feed calls it on one thread at a time. begin() and the
+/// destructor call the file system. Lifetime: `told` of wait() until forget(), or the end.
 class notify_watch final : public vfs::discardable, private vfs::change_listener {
 public:
     struct interest {
@@ -36,15 +37,15 @@ public:
         bool recursive = false;
         std::uint32_t bytes_max = UINT32_MAX;  // in a reply; changes that do not fit are lost
     };
-    /// The parts of a client's shares: the directories that are watched one by one for it, and the memory of
-    /// its changes.
+    /// The parts of a client's shares: the directories that are watched one by one for it, and the
+    /// memory of its changes.
     struct counted {
         quota_hold directories;
         quota_hold change_bytes;
     };
     /// Begins to watch. Without `by`, changes are limited by their number alone. Errors: those of
-    /// change_feed::watch; ENOSPC also if the client may not have more directories watched. Blocks: for the
-    /// file system, if recursive.
+    /// change_feed::watch; ENOSPC also if the client may not have more directories watched. Blocks:
+    /// for the file system, if recursive.
     [[nodiscard]] static result<std::unique_ptr<notify_watch>> begin(vfs::change_feed& feed,
                                                                      vfs::node& directory,
                                                                      const interest& wanted, counted by = {});
@@ -52,13 +53,13 @@ public:
     notify_watch& operator=(const notify_watch&) = delete;
     ~notify_watch() override;
 
-    /// Has `told` set to success when it is its turn to take changes; to what ended the watch if that comes
-    /// first. It lives until forget(), which passes the turn on, or the watch's end.
+    /// Has `told` set to success when it is its turn to take changes; to what ended the watch if
+    /// that comes first. It lives until forget(), which passes the turn on, or the watch's end.
     void wait(event<wire::nt_status>& told);
     void forget(event<wire::nt_status>& told) noexcept;
 
-    /// Moves all changes into a reply. Gives NOTIFY_ENUM_DIR if they do not fit, or some were lost: they are
-    /// forgotten then, and the client is to look for itself.
+    /// Moves all changes into a reply. Gives NOTIFY_ENUM_DIR if they do not fit, or some were lost:
+    /// they are forgotten then, and the client is to look for itself.
     [[nodiscard]] wire::nt_status take(wire::notify_writer& into) noexcept;
 
     /// How long a reply may be at most, whatever later requests have room for. Immutable.

@@ -26,7 +26,7 @@ protected:
     void begin(completion_filter filter) {
         watch = notify_watch::begin(feed, *root, {.filter = filter, .recursive = false}).value();
     }
-    void tell(change_kind kind, std::string_view path, bool is_directory = false) {
+    void deliver(change_kind kind, std::string_view path, bool is_directory = false) {
         feed.listener->changed({.kind = kind, .is_directory = is_directory, .path = path});
     }
     // Returns the text of a reply with room for `bytes`: "+name" added, "-" removed, "*" modified,
@@ -55,8 +55,8 @@ protected:
 
 TEST_F(notify_watch_test, changes_are_queued_until_a_request_asks) {
     begin(completion_filter::file_name);
-    tell(change_kind::added, "a");
-    tell(change_kind::removed, "dir/b");
+    deliver(change_kind::added, "a");
+    deliver(change_kind::removed, "dir/b");
     event<nt_status> told(*loop);
     watch->wait(told);
     EXPECT_TRUE(told.is_set());
@@ -66,47 +66,47 @@ TEST_F(notify_watch_test, changes_are_queued_until_a_request_asks) {
 
 TEST_F(notify_watch_test, names_of_files_and_of_directories_are_distinguished) {
     begin(completion_filter::directory_name);
-    tell(change_kind::added, "file");
-    tell(change_kind::added, "directory", true);
-    tell(change_kind::modified, "file");
+    deliver(change_kind::added, "file");
+    deliver(change_kind::added, "directory", true);
+    deliver(change_kind::modified, "file");
     EXPECT_EQ(taken(), "+directory");
 }
 
 TEST_F(notify_watch_test, one_write_after_another_is_one_change) {
     begin(completion_filter::size);
     for (const char* const path : {"a", "a", "b", "a"})
-        tell(change_kind::modified, path);
+        deliver(change_kind::modified, path);
     EXPECT_EQ(taken(), "*a*b*a");
 }
 
 TEST_F(notify_watch_test, both_names_of_a_rename_stand_side_by_side) {
     begin(completion_filter::file_name);
-    tell(change_kind::renamed_old_name, "old");
-    tell(change_kind::renamed_new_name, "new");
+    deliver(change_kind::renamed_old_name, "old");
+    deliver(change_kind::renamed_new_name, "new");
     EXPECT_EQ(taken(), "<old>new");
 }
 
 // As in Windows, a rename sets the archive attribute.
 TEST_F(notify_watch_test, a_rename_is_a_change_of_attributes_of_a_file_but_not_of_a_directory) {
     begin(completion_filter::attributes);
-    tell(change_kind::renamed_old_name, "old");
-    tell(change_kind::renamed_new_name, "new");
-    tell(change_kind::renamed_new_name, "directory", true);
+    deliver(change_kind::renamed_old_name, "old");
+    deliver(change_kind::renamed_new_name, "new");
+    deliver(change_kind::renamed_new_name, "directory", true);
     EXPECT_EQ(taken(), "*new");
 }
 
 TEST_F(notify_watch_test, changes_that_do_not_fit_are_lost_and_the_client_must_list_the_directory) {
     begin(completion_filter::file_name);
-    tell(change_kind::added, "a name that is longer than the room for it");
+    deliver(change_kind::added, "a name that is longer than the room for it");
     EXPECT_EQ(taken(32), "look for yourself");
-    tell(change_kind::added, "b");
+    deliver(change_kind::added, "b");
     EXPECT_EQ(taken(32), "+b");
 }
 
 TEST_F(notify_watch_test, more_changes_than_are_kept_are_lost_together) {
     begin(completion_filter::file_name);
     for (std::size_t i = 0; i != limits::notify_changes_max + 1; ++i)
-        tell(change_kind::added, std::to_string(i));
+        deliver(change_kind::added, std::to_string(i));
     EXPECT_EQ(taken(1U << 20), "look for yourself");
 }
 
@@ -116,14 +116,14 @@ TEST_F(notify_watch_test, requests_take_turns_in_the_order_they_came) {
     event<nt_status> second(*loop);
     watch->wait(first);
     watch->wait(second);
-    tell(change_kind::added, "a");
+    deliver(change_kind::added, "a");
     EXPECT_TRUE(first.is_set());
     EXPECT_FALSE(second.is_set());
-    tell(change_kind::added, "b");
+    deliver(change_kind::added, "b");
     EXPECT_EQ(taken(), "+a+b") << "the first has not taken yet, and takes all";
     watch->forget(first);
     EXPECT_FALSE(second.is_set());
-    tell(change_kind::added, "c");
+    deliver(change_kind::added, "c");
     EXPECT_TRUE(second.is_set());
     watch->forget(second);
 }
@@ -134,7 +134,7 @@ TEST_F(notify_watch_test, the_turn_of_a_waiter_that_leaves_without_taking_passes
     event<nt_status> second(*loop);
     watch->wait(first);
     watch->wait(second);
-    tell(change_kind::added, "a");
+    deliver(change_kind::added, "a");
     watch->forget(first);
     EXPECT_TRUE(second.is_set());
     EXPECT_EQ(taken(), "+a");
@@ -194,7 +194,7 @@ TEST_F(counted_notify_watch, drops_changes_that_no_client_is_charged_for) {
                 feed, *root, {.filter = completion_filter::file_name},
                 {.directories = quotas_.take(quotas_.user("u"), limit::watches), .change_bytes = {}})
                 .value();
-    tell(change_kind::added, "a");
+    deliver(change_kind::added, "a");
     EXPECT_EQ(taken(), "look for yourself");
 }
 

@@ -26,8 +26,8 @@ open::~open() {
     ENSURE(not has_session(), "an open is taken from its session before it goes");
     drop_scan();
     if (node == nullptr) return;
-    // Closing its descriptors may block. The share keeps the volume until then; the tree, which is counted
-    // for its client, goes here.
+    // Closing its descriptors may block. The share keeps the volume until then; the tree, which is
+    // counted for its client, goes here.
     vfs::fs_domain& domain = node->domain();
     // The end of a watch calls the file system, too.
     if (in_file_.watch != nullptr)

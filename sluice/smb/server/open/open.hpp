@@ -37,7 +37,8 @@ struct durability {
     std::string owner;  // the user that may reclaim it
     std::string owner_domain;
     bool is_second_generation = false;
-    bool is_resilient = false;  // requested by LMR_REQUEST_RESILIENCY: kept whether it caches or not
+    // Requested by LMR_REQUEST_RESILIENCY: kept whether it caches or not.
+    bool is_resilient = false;
     std::chrono::milliseconds timeout{};
     std::optional<timer_queue::entry> end;  // while its client is gone: when it ends
     std::uint32_t losses = 0;               // how often its client was gone: the number of `end`
@@ -55,11 +56,14 @@ enum class open_phase : std::uint8_t {
 /// Invariant: while the open is in the list of its file, its entry counts there.
 struct open_in_file {
     share_entry entry;
-    /// The client's caching: an oplock of this open, or the lease it shares with others. Null: none.
+    /// The client's caching: an oplock of this open, or the lease it shares
+    /// with others. Null: none.
     std::shared_ptr<server::lease> lease;
     bool deletes_on_close = false;
-    bool is_ending = false;                         // it has ended, and leaves the file with its last write
-    std::uint32_t pending_writes = 0;               // they keep its place in the file: see open_closer.hpp
+    bool is_ending = false;                         // it has ended, and leaves the
+                                                    // file with its last write
+    std::uint32_t pending_writes = 0;               // they keep its place in the
+                                                    // file: see open_closer.hpp
     event<wire::nt_status>* told_of_end = nullptr;  // the CLOSE that waits for these
     quota_hold counted_locks;                       // its locks, and those it waits for
     server::lock_sequences lock_requests;
@@ -67,25 +71,28 @@ struct open_in_file {
     // file.
     peer_claim claim;
     peer_claim claim_to_base;
-    /// Ends with the open or the directory, and is destroyed with the open: requests that hold that use it
-    /// without the mutex.
+    /// Ends with the open or the directory, and is destroyed with the open: requests that hold that
+    /// use it without the mutex.
     std::unique_ptr<notify_watch> watch;
 };
 
-/// One CREATE that succeeded and has not been closed ([MS-SMB2] 3.3.1.10): a file, a directory, a stream, or
-/// a named pipe.
+/// One CREATE that succeeded and has not been closed ([MS-SMB2] 3.3.1.10): a file, a directory, a
+/// stream, or a named pipe.
 ///
-/// Held by the open_table while it can be named; a request that works with it across a suspension holds it
-/// too, and checks has_ended() afterwards.
+/// Held by the open_table while it can be named; a request that works with it across a suspension
+/// holds it too, and checks has_ended() afterwards.
 ///
 /// Invariants:
-///   1. It goes from `making` to `live` to `ended`, or from `making` to `ended`. One caller ends it.
-///   2. It has a session from admission (session::admit) until it ends, or is kept for a client that is gone.
-///   3. While its client is gone, it is counted as kept, and from the start of its timer on `durable->end` is
-///   set.
+///   1. It goes from `making` to `live` to `ended`, or from `making` to
+///      `ended`. One caller ends it.
+///   2. It has a session from admission (session::admit) until it ends, or is kept for a
+///      client that is gone.
+///   3. While its client is gone, it is counted as kept, and from the start of its timer on
+///   `durable->end` is set.
 ///   4. An open that has ended goes after its last write.
-/// Monitor: any thread. Its CREATE sets the public members; they do not change once the phase is live.
-/// `mutex_` guards the rest, except for what is atomic, and in_file(), which the mutex of the file guards.
+/// Monitor: any thread. Its CREATE sets the public members; they do not change once the phase
+/// is live. `mutex_` guards the rest, except for what is atomic, and in_file(), which the
+/// mutex of the file guards.
 class open : public std::enable_shared_from_this<open> {
 public:
     open() noexcept;
@@ -102,7 +109,8 @@ public:
 
     // --- its phase: atomic
 
-    // acquire: a thread that finds it live sees what its CREATE has set; pairs with the releases below.
+    // acquire: a thread that finds it live sees what its CREATE has set; pairs
+    // with the releases below.
     [[nodiscard]] open_phase phase() const noexcept { return phase_.load(std::memory_order_acquire); }
     [[nodiscard]] bool is_live() const noexcept { return phase() == open_phase::live; }
     [[nodiscard]] bool has_ended() const noexcept { return phase() == open_phase::ended; }
@@ -111,14 +119,16 @@ public:
         open_phase before = open_phase::making;
         return phase_.compare_exchange_strong(before, open_phase::live, std::memory_order_seq_cst);
     }
-    /// Ends it. Returns the phase before: of all callers, one does not get `ended`, and has to do the rest.
+    /// Ends it. Returns the phase before: of all callers, one does not get `ended`,
+    /// and has to do the rest.
     [[nodiscard]] open_phase end() noexcept {
         return phase_.exchange(open_phase::ended, std::memory_order_seq_cst);
     }
 
     // --- its session and tree
 
-    /// Returns whether it is now one of that session's, or of that tree's. Compared without the mutex.
+    /// Returns whether it is now one of that session's, or of that tree's.
+    /// Compared without the mutex.
     [[nodiscard]] bool is_of(const server::session& one) const noexcept {
         return session_.load(std::memory_order_acquire) == &one;
     }
@@ -130,9 +140,9 @@ public:
     }
     /// Returns its session; null while its client is gone, and after its end.
     [[nodiscard]] std::shared_ptr<server::session> session() const noexcept;
-    /// Gives it to a session, which has it in its table, on a channel: for session::admit(). Returns false if
-    /// it has ended or has a session. `lost`: its timer and its count as an open without a client, for the
-    /// caller to end.
+    /// Gives it to a session, which has it in its table, on a channel: for session::admit().
+    /// Returns false if it has ended or has a session. `lost`: its timer and its count as an open
+    /// without a client, for the caller to end.
     struct loss {
         std::optional<timer_queue::entry> end;
         quota_hold counted;
@@ -141,14 +151,14 @@ public:
                               const server::channel* on, loss& lost) noexcept;
     /// Takes it from its session, which the caller takes it out of. Returns null if it had none.
     [[nodiscard]] std::shared_ptr<server::session> detach() noexcept;
-    /// Takes it from that session, if it is one of its opens: a session does this with all that it had,
-    /// before it is destroyed. Returns whether it was.
+    /// Takes it from that session, if it is one of its opens: a session does this with all that it
+    /// had, before it is destroyed. Returns whether it was.
     bool detach_from(const server::session& of) noexcept;
-    /// Ends it, if it is still an open of that session (null: without its client). Returns the phase before;
-    /// std::nullopt if it is not one of that session's any more, or has ended.
+    /// Ends it, if it is still an open of that session (null: without its client). Returns the
+    /// phase before; std::nullopt if it is not one of that session's any more, or has ended.
     [[nodiscard]] std::optional<open_phase> end_if_of(const server::session* of) noexcept;
-    /// The channel of the last reply to a CREATE for it: a break of its oplock on another channel could
-    /// overtake that. Compared, never dereferenced: the channel may be gone.
+    /// The channel of the last reply to a CREATE for it: a break of its oplock on another channel
+    /// could overtake that. Compared, never dereferenced: the channel may be gone.
     [[nodiscard]] const server::channel* made_on() const noexcept {
         return made_on_.load(std::memory_order_relaxed);
     }
@@ -168,15 +178,17 @@ public:
         change(durable_);
         return true;
     }
-    /// Its client is gone: takes it from `of`, and counts it. Returns false, and changes nothing, if it is
-    /// not a live and durable open of `of`. Its timer begins after this.
+    /// Its client is gone: takes it from `of`, and counts it. Returns false, and changes nothing,
+    /// if it is not a live and durable open of `of`. Its timer begins after this.
     [[nodiscard]] bool begin_loss(const server::session& of, std::uint32_t number,
                                   quota_hold&& counted) noexcept;
-    /// The timer of that loss has begun. Returns false if the loss is over: the caller cancels the timer.
+    /// The timer of that loss has begun. Returns false if the loss is over: the
+    /// caller cancels the timer.
     [[nodiscard]] bool set_loss_end(std::uint32_t number, const timer_queue::entry& end) noexcept;
     /// The number for the next begin_loss(): for its timer.
     [[nodiscard]] std::uint32_t next_loss() const noexcept;
-    /// Ends it if its client has been gone since that loss. Returns whether it has ended by this call.
+    /// Ends it if its client has been gone since that loss. Returns whether it
+    /// has ended by this call.
     [[nodiscard]] bool end_if_lost(std::uint32_t number) noexcept;
     /// Returns its timer and its count as an open without a client, for the caller to end.
     [[nodiscard]] loss take_loss() noexcept;
@@ -204,11 +216,11 @@ public:
         kept_ = times;
         keeps_times_.store(times.any(), std::memory_order_release);  // pairs with kept()
     }
-    /// The scan of a directory; begun by the first query. Null once the open has ended. A query in progress
-    /// holds it, too.
+    /// The scan of a directory; begun by the first query. Null once the open has ended. A query in
+    /// progress holds it, too.
     [[nodiscard]] std::shared_ptr<directory_scan> scan(vfs::volume& volume);
-    /// Another handle of the file, for replies that are sent from it: they may outlive this. Duplicated by
-    /// the first of them; null if there is no descriptor left.
+    /// Another handle of the file, for replies that are sent from it: they may outlive this.
+    /// Duplicated by the first of them; null if there is no descriptor left.
     [[nodiscard]] std::shared_ptr<io::file_handle> pages(const io::file_handle& file);
     /// Releases what only an open that can be named needs.
     void drop_scan() noexcept;

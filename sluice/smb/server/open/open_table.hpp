@@ -16,10 +16,11 @@ namespace sluice::smb::server {
 /// Every open of the server, by the number in its id ([MS-SMB2] 3.3.1.10, GlobalOpenTable). Numbers
 /// are not used again, so that the id of a closed open is never valid.
 ///
-/// Invariant: the number of an open names the shard that has it, which is that of the loop that created it.
-/// So loops that serve their own opens share no mutex. An open has the number by which it is found.
-/// Monitor: any thread; the mutex of each shard guards its opens. What it returns holds the opens, which may
-/// have ended. Lifetime: outlives its opens (ENSURE).
+/// Invariant: the number of an open names the shard that has it, which is that of the loop
+/// that created it. So loops that serve their own opens share no mutex. An open has the number
+/// by which it is found.
+/// Monitor: any thread; the mutex of each shard guards its opens. What it returns holds the opens,
+/// which may have ended. Lifetime: outlives its opens (ENSURE).
 class open_table {
 public:
     open_table() noexcept = default;

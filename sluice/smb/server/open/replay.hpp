@@ -14,7 +14,8 @@
 namespace sluice::smb::server {
 
 /// The opens that were made with a create guid and not used since, or are being made.
-/// Invariant: an entry is in the table until its place is destroyed, or the eligibility of its open ends.
+/// Invariant: an entry is in the table until its place is destroyed, or the
+/// eligibility of its open ends.
 /// Monitor: any thread; `mutex_` guards the entries. Allocates: a node per entry.
 class replay_table {
 public:

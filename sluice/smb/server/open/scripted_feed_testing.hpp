@@ -16,7 +16,7 @@ public:
         return std::make_unique<kept>();
     }
     [[nodiscard]] io::task<bool> co_changed() noexcept override { co_return false; }
-    void tell() noexcept override {}
+    void deliver() noexcept override {}
 
     vfs::change_listener* listener = nullptr;
 };

@@ -13,8 +13,8 @@ namespace sluice::smb::server {
 class open;
 class request;
 
-/// The instance that a CREATE of this request is for. Returns std::nullopt if it names none, names an ID of
-/// zeros, or the dialect has none.
+/// The instance that a CREATE of this request is for. Returns std::nullopt if it names none, names
+/// an ID of zeros, or the dialect has none.
 [[nodiscard]] std::optional<app_instance> app_instance_in(const request& r,
                                                           const wire::create_request_contexts& asked);
 

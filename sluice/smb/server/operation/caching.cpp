@@ -104,7 +104,8 @@ void end_read_caching(const file_section& held, server_context& host, file_state
             return;
     for (const std::shared_ptr<lease>& holder : leases_of(held, file)) {
         if (not wire::has(holder->held(), lease_state::read)) continue;
-        // A level II oplock ends by its own open's writes, too; a lease does not ([MS-FSA] 2.1.4.12).
+        // A level II oplock ends by its own open's writes, too; a lease does not
+        // ([MS-FSA] 2.1.4.12).
         if (is_own(held, *holder, by) and not holder->is_oplock()) continue;
         breaks.add(held, host, holder, lease_state::none);
     }

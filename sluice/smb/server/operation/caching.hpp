@@ -31,9 +31,9 @@ enum class caching_outcome : std::uint8_t {
 /// Whether an open with these rights only looks at attributes, and so concerns nobody's cache.
 [[nodiscard]] bool is_for_attributes(wire::access_mask access) noexcept;
 
-/// A request that waits until a lease or oplock of a file has changed, or an open of it has ended. It enters
-/// the list in the section that has found the reason to wait; so it misses no change. Loop-owned, in the
-/// frame of the request. Lifetime: the file outlives it.
+/// A request that waits until a lease or oplock of a file has changed, or an open of it has ended.
+/// It enters the list in the section that has found the reason to wait; so it misses no change.
+/// Loop-owned, in the frame of the request. Lifetime: the file outlives it.
 class caching_wait {
 public:
     caching_wait(const file_section& held, request& r, file_state& file) : changed_(r.loop()), file_(file) {
@@ -46,7 +46,8 @@ public:
         file_.remove_caching_waiter(held, changed_);
     }
 
-    /// Returns `waited` or `cancelled`. Suspends: up to limits::break_within, with an interim reply.
+    /// Returns `waited` or `cancelled`. Suspends: up to limits::break_within,
+    /// with an interim reply.
     [[nodiscard]] io::task<caching_outcome> wait(request& r) noexcept;
 
 private:
@@ -54,13 +55,13 @@ private:
     file_state& file_;
 };
 
-/// Decides the breaks of the leases and oplocks that conflict with an open. Returns `clear`, or `blocked`
-/// where the rules say that one of them has to answer first.
+/// Decides the breaks of the leases and oplocks that conflict with an open. Returns `clear`, or
+/// `blocked` where the rules say that one of them has to answer first.
 [[nodiscard]] caching_outcome ask_for_way(const file_section& held, request& r, file_state& file,
                                           const caching_intent& intent, decided_breaks& breaks) noexcept;
 
-/// The lease a CREATE asks to share, if there is one of its client and key. Null: none, or none was asked
-/// for. It may belong to another file, or have ended.
+/// The lease a CREATE asks to share, if there is one of its client and key. Null: none, or none was
+/// asked for. It may belong to another file, or have ended.
 [[nodiscard]] std::shared_ptr<lease> find_lease(const request& r, const wire::create_args& args) noexcept;
 
 /// The caching of an open, as the reply to its CREATE says it.
@@ -75,9 +76,9 @@ struct told_caching {
     }
 };
 
-/// Grants a new open, which `action` has made, as much of the caching it asks for as the other opens allow,
-/// and returns that. Breaks of it wait for the reply (request::grants). `may_cache`: false if the facts in
-/// the reply may be outdated.
+/// Grants a new open, which `action` has made, as much of the caching it asks for as the other
+/// opens allow, and returns that. Breaks of it wait for the reply (request::grants). `may_cache`:
+/// false if the facts in the reply may be outdated.
 [[nodiscard]] told_caching grant_caching(const file_section& held, request& r, open& fresh,
                                          const wire::create_args& args, bool may_cache,
                                          wire::create_action action);

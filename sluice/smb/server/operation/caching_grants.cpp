@@ -81,8 +81,8 @@ void grant_oplock(const file_section& held, const request& r, open& fresh, lease
     granted->opens.push_back(&fresh);
 }
 
-// Null if the key has a lease by now, of another file, by a CREATE at the same time: a key stands for one
-// file.
+// Null if the key has a lease by now, of another file, by a CREATE at the same time: a key
+// stands for one file.
 [[nodiscard]] std::shared_ptr<lease> make_lease(request& r, const open& fresh, const wire::lease& asked,
                                                 lease_state granted) {
     const lease::identity who{.client = r.connection().agreed.client, .key = asked.key};
@@ -131,7 +131,8 @@ told_caching grant_caching(const file_section& held, request& r, open& fresh, co
     ENSURE(
         place.lease == nullptr and place.entry.is_inside() and place.entry.state() == entry_state::committed,
         "an open caches nothing before it is committed");
-    // Directories get no leases: the server does not announce them, and clients watch directories instead.
+    // Directories get no leases: the server does not announce them, and clients watch
+    // directories instead.
     if (not fresh.is_directory()) {
         const bool wants_lease = args.oplock_level == oplock_level::lease and args.contexts.lease and
                                  r.connection().agreed.is_at_least(wire::dialect::smb_2_1);

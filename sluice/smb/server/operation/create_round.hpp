@@ -16,8 +16,9 @@ namespace sluice::smb::server {
     return volume.crossing_domain() != nullptr and node.domain().number() != volume.domain().number();
 }
 
-/// The rights to names that one round of a CREATE, LINK or RENAME holds: a place at the rename barrier, a
-/// pending name, and a directory whose names change. The destructor releases the rest of them.
+/// The rights to names that one round of a CREATE, LINK or RENAME holds: a place at the
+/// rename barrier, a pending name, and a directory whose names change. The destructor
+/// releases the rest of them.
 ///
 /// Loop-owned, in the frame of the round.
 class create_round {
@@ -30,8 +31,8 @@ public:
 
     /// Enters the rename barrier. If it returns false, wait for entered(), then call is_inside().
     [[nodiscard]] bool enter() noexcept { return names_.rename_barrier().lock_shared(barrier_); }
-    /// The same for a holder that is alone: the RENAME of a directory or a stream, a change of a reparse
-    /// point.
+    /// The same for a holder that is alone: the RENAME of a directory or a stream, a
+    /// change of a reparse point.
     [[nodiscard]] bool enter_alone() noexcept { return names_.rename_barrier().lock(barrier_); }
     [[nodiscard]] event<wire::nt_status>& entered() noexcept { return entered_; }
     [[nodiscard]] bool is_inside() const noexcept { return names_.rename_barrier().is_held_by(barrier_); }

@@ -19,9 +19,9 @@ void grant_durability(const request& r, open& fresh, const wire::create_args& ar
                       wire::create_reply& reply);
 void encode_durability(const open& one, wire::create_reply& reply) noexcept;
 
-/// Keeps a durable open when its connection is lost, for its client to come back to: takes it from `of`, its
-/// session, and ends it after its time. False if it is not durable, its caching is being broken, or its
-/// client has too many such opens; then the caller must end it.
+/// Keeps a durable open when its connection is lost, for its client to come back to: takes it from
+/// `of`, its session, and ends it after its time. False if it is not durable, its caching is being
+/// broken, or its client has too many such opens; then the caller must end it.
 [[nodiscard]] bool keep_without_client(server_context& host, const std::shared_ptr<open>& one,
                                        session& of) noexcept;
 

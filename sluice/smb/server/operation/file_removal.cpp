@@ -52,8 +52,8 @@ public:
         const file_section held(*file_);
         return file_->protocol(held).begin_removal(right_);
     }
-    /// Begins it, if it need not wait: every removal by name is quick, and no rename or other server delays
-    /// it.
+    /// Begins it, if it need not wait: every removal by name is quick, and no rename or
+    /// other server delays it.
     [[nodiscard]] bool begin_at_once() noexcept {
         const auto is_inline = [](const auto& by) { return by->node->domain().is_inline(); };
         const file_section held(*file_);
@@ -105,8 +105,8 @@ private:
     return status;
 }
 
-// The file stays while other servers have it open; this checks again until they have closed it, or this
-// server stops. `alone` keeps them out from then on.
+// The file stays while other servers have it open; this checks again until they have closed it, or
+// this server stops. `alone` keeps them out from then on.
 [[nodiscard]] io::task<void> wait_until_alone(server_context& host, file_state& file,
                                               std::optional<exclusive_claim>& alone) noexcept {
     for (std::chrono::milliseconds pause = limits::peer_pause_min;;

@@ -28,8 +28,9 @@ class server_context;
                                                              std::shared_ptr<file_state> file,
                                                              open_protocol::removal_duty duty) noexcept;
 
-/// A CREATE has failed: its open leaves its session and its file, if it is in one, and the file that the
-/// CREATE has created goes with it, unless another open has joined. It has never been live.
+/// A CREATE has failed: its open leaves its session and its file, if it is in one, and
+/// the file that the CREATE has created goes with it, unless another open has joined. It
+/// has never been live.
 void leave_uncommitted(server_context& host, const std::shared_ptr<open>& leaving, bool has_created) noexcept;
 
 /// Removes a file that a CREATE has created, and that has no open. `through` keeps its volume.

@@ -41,9 +41,9 @@ namespace {
                                            .new_state = notice.to}};
 }
 
-// The channels for a break, in the order to try them. The break of an oplock goes to the channel of its
-// CREATE first, behind that reply; the break of a lease, to the first channel of its client. Channels that
-// have not delivered an earlier break come last.
+// The channels for a break, in the order to try them. The break of an oplock goes to the channel of
+// its CREATE first, behind that reply; the break of a lease, to the first channel of its client.
+// Channels that have not delivered an earlier break come last.
 [[nodiscard]] std::vector<std::shared_ptr<channel>> ways_to(server_context& host,
                                                             const std::shared_ptr<session>& via,
                                                             bool is_oplock, const channel* opener,
@@ -170,8 +170,8 @@ void end_late(const std::weak_ptr<lease>& which, std::uint32_t number) noexcept 
     // Another break, or none, is in progress by now.
     if (late->breaks_told != number or not late->is_breaking() or not late->time_limit) return;
     late->time_limit.reset();
-    // The reply that grants the caching is still to be sent. The notification after it says that nothing is
-    // left.
+    // The reply that grants the caching is still to be sent. The notification after it says
+    // that nothing is left.
     if (late->parked)
         late->parked =
             break_notice{.from = late->parked->from, .to = lease_state::none, .needs_answer = false};
@@ -180,8 +180,8 @@ void end_late(const std::weak_ptr<lease>& which, std::uint32_t number) noexcept 
     late->file->wake_caching_waiters(held);
 }
 
-// Begins the time limit of a break that needs an answer, or begins it again. Returns false if that is
-// outdated.
+// Begins the time limit of a break that needs an answer, or begins it again. Returns false
+// if that is outdated.
 [[nodiscard]] bool begin_time_limit(server_context& host, const std::shared_ptr<lease>& of,
                                     std::uint32_t number) {
     std::optional<timer_queue::entry> limit = host.later.add(
@@ -219,8 +219,8 @@ void decided_breaks::add(const file_section& held, server_context& host, const s
     if (notice) ++of->breaks_told;
     if (notice and of->untold_grants == 0) return add_notice(held, host, of, *notice);
     if (notice) of->parked = *notice;
-    // The notification is about to be sent, or has no answer yet: perhaps the holder cannot be reached any
-    // more.
+    // The notification is about to be sent, or has no answer yet: perhaps the holder cannot
+    // be reached any more.
     if (not notice and of->is_being_sent) return;
     decided_.push_back(describe(held, of));
     decided_.back().notice = notice;

@@ -18,13 +18,13 @@ class open;
 class request;
 class server_context;
 
-/// Breaks that were decided in the section of a file, and are sent after it: finding a channel locks
-/// sessions.
+/// Breaks that were decided in the section of a file, and are sent after it: finding a
+/// channel locks sessions.
 ///
-/// Each counts among the pending breaks of the server from its decision until it is sent: so a reply to its
-/// holder that is made after the decision follows the notification.
-/// Loop-owned, on the stack of the deciding function, declared before the section. Empty when it is destroyed
-/// (ENSURE). Allocates: nothing while it is empty.
+/// Each counts among the pending breaks of the server from its decision until it is sent: so a
+/// reply to its holder that is made after the decision follows the notification.
+/// Loop-owned, on the stack of the deciding function, declared before the section. Empty when it is
+/// destroyed (ENSURE). Allocates: nothing while it is empty.
 class decided_breaks {
 public:
     decided_breaks() noexcept = default;
@@ -37,16 +37,17 @@ public:
     /// Adds the notification that is parked at the lease, if it still matters.
     void add_parked(const file_section& held, server_context& host, const std::shared_ptr<lease>& of);
 
-    /// Sends them, outside the section. The opens of a holder that cannot be reached end; a call while these
-    /// end leaves its breaks to the outermost one, so that the stack does not grow with the opens of a
-    /// client. Returns whether any have ended by this call.
+    /// Sends them, outside the section. The opens of a holder that cannot be reached end; a call
+    /// while these end leaves its breaks to the outermost one, so that the stack does not grow with
+    /// the opens of a client. Returns whether any have ended by this call.
     bool send(server_context& host) noexcept;
 
 private:
     struct decision {
         std::shared_ptr<lease> of;
         std::vector<std::shared_ptr<open>> opens;  // that had the lease
-        std::optional<break_notice> notice;        // none: the holder has yet to answer an earlier one
+        std::optional<break_notice> notice;        // none: the holder has yet to
+                                                   // answer an earlier one
         bool is_parked = false;                    // the notification follows a reply
         wire::oplock_break_reply message{wire::oplock_break{}};
         bool must_encrypt = false;
@@ -65,20 +66,21 @@ private:
 };
 
 /// The holder keeps no more than `kept`. Wakes the requests that wait for that. Returns the status
-/// of lease::acknowledge(), OBJECT_NAME_NOT_FOUND if the lease has ended. A further break follows the reply
-/// to the answer, which is the request.
+/// of lease::acknowledge(), OBJECT_NAME_NOT_FOUND if the lease has ended. A further break follows
+/// the reply to the answer, which is the request.
 [[nodiscard]] wire::nt_status take_answer(request& r, const std::shared_ptr<lease>& of,
                                           wire::lease_state kept);
 
-/// An open has nothing to do with its lease any more, which ends if it was the last that had it. Returns the
-/// lease, which the caller releases outside the section; null if there is none.
+/// An open has nothing to do with its lease any more, which ends if it was the last that had it.
+/// Returns the lease, which the caller releases outside the section; null if there is none.
 [[nodiscard]] std::shared_ptr<lease> leave_lease(const file_section& held, server_context& host,
                                                  open& one) noexcept;
 
 /// The holder has broken the protocol.
 void take_away(server_context& host, lease& of) noexcept;
 
-/// A reply that grants a lease has been sent, or is not sent: a break that waited for it follows now.
+/// A reply that grants a lease has been sent, or is not sent: a break that
+/// waited for it follows now.
 void end_untold_grant(server_context& host, const std::shared_ptr<lease>& of) noexcept;
 
 }  // namespace sluice::smb::server

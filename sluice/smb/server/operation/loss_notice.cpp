@@ -18,8 +18,8 @@ namespace {
     return found;
 }
 
-// A loop notices the end of a connection when it next looks at its sockets, unless earlier replies are still
-// unsent: a client that has closed one direction only is not waited for long.
+// A loop notices the end of a connection when it next looks at its sockets, unless earlier replies
+// are still unsent: a client that has closed one direction only is not waited for long.
 [[nodiscard]] io::task<void> notice_losses_at(const server_context& host, server_loop& there,
                                               std::string client, io::io_multiplexer& home) noexcept {
     constexpr std::chrono::milliseconds pause{1};

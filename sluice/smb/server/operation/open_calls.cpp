@@ -33,13 +33,14 @@ namespace {
 
 void find_directory(const accessor& by, std::string_view path, lookup_result& found) {
     auto directory = by.tree.volume().find_directory(vfs::split_path(path).parent);
-    if (not directory) return;  // not behind a mount: the lookup of its name would have failed first
+    // Not behind a mount: the lookup of its name would have failed first.
+    if (not directory) return;
     found.directory = *std::move(directory);
     found.allowed_in_directory = rights_to(by, *found.directory->node, found.directory->status);
 }
 
 // --- creation
-// ---------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 [[nodiscard]] nt_status secure(const accessor& by, const wire::create_args& args,
                                const vfs::found_node& directory, created_node& made) {

@@ -8,8 +8,8 @@
 #include "sluice/smb/wire/create/create.hpp"
 #include "sluice/vfs/volume.hpp"
 
-// The file-system calls of a CREATE. Each touches its arguments, the nodes and the volume only, and may run
-// on any thread. They block for the file system. Errors: the status for a client.
+// The file-system calls of a CREATE. Each touches its arguments, the nodes and the volume only, and
+// may run on any thread. They block for the file system. Errors: the status for a client.
 
 namespace sluice::smb::server {
 
@@ -44,8 +44,8 @@ struct lookup_result {
     std::optional<vfs::found_node> directory{};  // none: it is missing, too
     wire::access_mask allowed_in_directory = wire::access_mask::none;
 };
-/// Looks it up. Errors: as volume::find_with_status; OBJECT_NAME_NOT_FOUND if it is missing and not to be
-/// created; OBJECT_NAME_INVALID for a stream in a volume that has none.
+/// Looks it up. Errors: as volume::find_with_status; OBJECT_NAME_NOT_FOUND if it is missing and not
+/// to be created; OBJECT_NAME_INVALID for a stream in a volume that has none.
 [[nodiscard]] std::expected<lookup_result, wire::nt_status> look_up(const accessor& by,
                                                                     const lookup_request& wanted) noexcept;
 
@@ -63,8 +63,8 @@ struct created_node {
     vfs::node_ptr node;
     std::optional<vfs::metadata> status{};  // none: it has changed since it was asked for
 };
-/// Creates a file, directory or stream, with the security descriptor, EAs and space that the CREATE gives.
-/// Either all of it succeeds, or nothing remains.
+/// Creates a file, directory or stream, with the security descriptor, EAs and space that the CREATE
+/// gives. Either all of it succeeds, or nothing remains.
 [[nodiscard]] std::expected<created_node, wire::nt_status> create_node(const accessor& by,
                                                                        const wire::create_args& args,
                                                                        const creation& wanted) noexcept;
@@ -75,7 +75,8 @@ struct preparation {
     vfs::data_access data{};
     std::optional<vfs::metadata> as_found{};  // the status, if it is known
 };
-/// Overwrites the file if that is asked for, makes its data accessible, and asks for the facts in the reply.
+/// Overwrites the file if that is asked for, makes its data accessible, and asks for
+/// the facts in the reply.
 [[nodiscard]] std::expected<reply_facts, wire::nt_status> prepare_node(const accessor& by,
                                                                        const wire::create_args& args,
                                                                        vfs::node& node,

@@ -19,7 +19,8 @@ struct leftover {
     open_protocol::removal_duty duty;
     decided_breaks breaks;
     std::shared_ptr<lease> lease;  // perhaps the last to hold it
-    bool has_left = false;  // false: writes through the open are in progress; the last one does the rest
+    // false: writes through the open are in progress; the last one does the rest.
+    bool has_left = false;
 
     [[nodiscard]] bool is_nothing() const noexcept { return not duty.of_this and not duty.of_file; }
 };
@@ -86,8 +87,8 @@ void forget(server_context& host, open& one, leftover& left) noexcept {
     return left;
 }
 
-// It has ended in that phase. Returns whether the caller does the rest: if its CREATE is in progress, that
-// does.
+// It has ended in that phase. Returns whether the caller does the rest: if its CREATE is in
+// progress, that does.
 [[nodiscard]] bool is_to_finish(open& one, open_phase before) noexcept {
     ENSURE(one.has_ended(), "an open is finished after it has ended");
     if (before == open_phase::making)

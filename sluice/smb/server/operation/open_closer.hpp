@@ -17,20 +17,21 @@ class server_context;
 /// `one` lives on as long as requests hold it. Blocks: for the file system, when a file is removed.
 /// Returns the status of that removal, success otherwise; FILE_CLOSED if it has ended.
 wire::nt_status end_open(server_context& host, open& one) noexcept;
-/// The same for a CREATE whose reply cannot be sent: it also removes a file that it has created, unless
-/// others have that open.
+/// The same for a CREATE whose reply cannot be sent: it also removes a file that it has created,
+/// unless others have that open.
 void end_created_open(server_context& host, open& one, bool was_created) noexcept;
-/// The same if the open is still one of `of` (null: without its client). Returns whether this call has ended
-/// it.
+/// The same if the open is still one of `of` (null: without its client). Returns whether
+/// this call has ended it.
 bool end_open_of(server_context& host, open& one, const session* of) noexcept;
 /// Ends an open whose phase the caller has changed from `live` to `ended`.
 wire::nt_status finish_end(server_context& host, open& one) noexcept;
 
-/// The same as end_open() for CLOSE, whose reply shows other clients the end. Suspends: until pending writes
-/// are done.
+/// The same as end_open() for CLOSE, whose reply shows other clients the end. Suspends: until
+/// pending writes are done.
 [[nodiscard]] io::task<wire::nt_status> co_end_open(request& r, std::shared_ptr<open> one) noexcept;
 
-/// Counts that the session of a request has too many opens for another. Returns TOO_MANY_OPENED_FILES.
+/// Counts that the session of a request has too many opens for another. Returns
+/// TOO_MANY_OPENED_FILES.
 [[nodiscard]] wire::nt_status refuse_open(const request& r) noexcept;
 
 /// A directory will be removed: ends every watch of it with DELETE_PENDING.
@@ -39,10 +40,10 @@ void end_watches_of_removed(const file_section& held, file_state& directory) noe
 /// A change of a file's content through an open, in progress.
 ///
 /// Invariants:
-///   1. While it exists, no other client caches reads of the file: its constructor breaks their leases and
-///      oplocks, and grant_caching() grants none.
-///   2. The open keeps its place in the file until the last of these is destroyed, even if it has ended: an
-///      open that conflicts with it finds the file as the request has left it.
+///   1. While it exists, no other client caches reads of the file: its constructor breaks their
+///      leases and oplocks, and grant_caching() grants none.
+///   2. The open keeps its place in the file until the last of these is destroyed, even if it has
+///      ended: an open that conflicts with it finds the file as the request has left it.
 /// Loop-owned, in the frame of a request.
 class [[nodiscard]] pending_write {
 public:

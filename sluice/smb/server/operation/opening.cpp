@@ -30,8 +30,8 @@ constexpr create_options shown_as_mode =
     return file.protocol(held).entries().empty();
 }
 
-// The name that a CREATE makes visible. Without the directory, whose key takes a call of its own to find:
-// CREATEs of one name in two directories may wait for each other.
+// The name that a CREATE makes visible. Without the directory, whose key takes a call of its own to
+// find: CREATEs of one name in two directories may wait for each other.
 [[nodiscard]] name_key key_of_new(const file_name& name) {
     const std::uint64_t stream = name.stream.empty() ? 0 : vfs::stream_number(name.stream);
     return {vfs::file_key{}, vfs::split_path(name.path).name, stream};
@@ -44,8 +44,8 @@ opening::opening(request& r, const wire::create_args& args, file_name name) noex
       args_(args),
       name_(std::move(name)),
       volume_(r.tree->volume()),
-      // A name to create is often new. Creating it finds it in any case, so the first look is at the exact
-      // name.
+      // A name to create is often new. Creating it finds it in any case, so the first look
+      // is at the exact name.
       match_(may_create() ? vfs::name_match::exact : vfs::name_match::any_case) {}
 
 opening::~opening() {
@@ -76,7 +76,7 @@ void opening::discard_found() noexcept {
 }
 
 // --- rounds
-// ------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 io::task<nt_status> opening::run() noexcept {
     unsigned attempts = 0;
@@ -114,7 +114,8 @@ opening::step opening::fail(nt_status why) noexcept {
     return step::failed;
 }
 
-// Releases the round, and waits for another request. `woken` is in one of that request's waiter lists.
+// Releases the round, and waits for another request. `woken` is in one of that
+// request's waiter lists.
 io::task<opening::step> opening::wait_for(create_round& round, event<nt_status>& woken) noexcept {
     ENSURE(fresh_ == nullptr, "a CREATE that waits for another request has no open");
     round.release();
@@ -122,8 +123,8 @@ io::task<opening::step> opening::wait_for(create_round& round, event<nt_status>&
     co_return r_.interrupted() ? fail(*r_.interrupted()) : step::waited;
 }
 
-// The exact name is missing, and cannot be created. The name may exist in another case, and then that
-// decides.
+// The exact name is missing, and cannot be created. The name may exist in another case,
+// and then that decides.
 bool opening::looks_in_any_case() noexcept {
     const bool may_exist = match_ == vfs::name_match::exact and found_.node == nullptr;
     if (not may_exist) return false;
@@ -282,7 +283,7 @@ io::task<opening::step> opening::wait_for_caching(create_round& round, caching_w
 }
 
 // --- a new file
-// --------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 bool opening::makes_directory() const noexcept {
     return wants(create_options::directory_file) or name_.names_directory_index;
@@ -335,8 +336,8 @@ io::task<opening::step> opening::create(create_round& round) noexcept {
         if (refused_creation(made.error()) == step::again) co_return step::again;
         if (status_ != nt_status::object_name_collision or args_.disposition == create_disposition::create)
             co_return step::failed;
-        // Another process may have created it since the lookup: then it exists, and is opened as such. But
-        // behind a link whose target is missing, nothing can be created.
+        // Another process may have created it since the lookup: then it exists, and is opened as
+        // such. But behind a link whose target is missing, nothing can be created.
         const nt_status there = co_await r_.call(domain, [&] {
             return is_link(volume_, name_.path) ? nt_status::object_name_not_found : nt_status::success;
         });
@@ -361,8 +362,8 @@ void opening::grant_to_creator() noexcept {
     granted_ &= r_.tree->access_max;
 }
 
-// The key of a new file may still be that of a file whose removal has just ended: then it waits for the file
-// table to forget that one.
+// The key of a new file may still be that of a file whose removal has just ended: then it waits for
+// the file table to forget that one.
 io::task<opening::step> opening::join_created() noexcept {
     for (unsigned waits = 0; waits != limits::caching_waits_max; ++waits) {
         ENSURE(fresh_->file == nullptr, "an open joins one file");
@@ -418,7 +419,8 @@ void opening::take_node() noexcept {
     fresh_->access = granted_;
 }
 
-// The round has failed, or begins again: the open goes, and with it the file that was created for it.
+// The round has failed, or begins again: the open goes, and with it the file
+// that was created for it.
 void opening::leave() noexcept {
     ENSURE(not is_committed_, "an open that is committed is ended, not left");
     emptying_.reset();

@@ -16,18 +16,20 @@ namespace sluice::smb::server {
             .write = wire::has_any(access, wire::access_mask::write_data | wire::access_mask::append_data)};
 }
 
-/// One CREATE of a file, directory or stream in progress ([MS-SMB2] 3.3.5.9, [MS-FSA] 2.1.5.1): finds or
-/// creates the file, and respects share modes, leases and other servers. Lives in the command's frame.
+/// One CREATE of a file, directory or stream in progress ([MS-SMB2] 3.3.5.9,
+/// [MS-FSA] 2.1.5.1): finds or creates the file, and respects share modes, leases and other
+/// servers. Lives in the command's frame.
 ///
-/// It works in rounds (create_round.hpp). A round looks the file up, joins it with an entry for its share
-/// mode, prepares it, and commits the entry. Other loops run during its calls, and between its sections of
-/// the file; the protocol of docs/algorithms/open_protocol.md shows the round what has changed. A round that
-/// has to wait for others gives everything up first, and the next one starts from the beginning.
+/// It works in rounds (create_round.hpp). A round looks the file up, joins it with an entry for its
+/// share mode, prepares it, and commits the entry. Other loops run during its calls, and between
+/// its sections of the file; the protocol of docs/algorithms/open_protocol.md shows the round what
+/// has changed. A round that has to wait for others gives everything up first, and the next one
+/// starts from the beginning.
 ///
 /// Invariants:
 ///   1. A round begins without an open, and so does every wait for another client.
-///   2. Until register_open(), the open has no session. From then on, the session may end it: before the
-///   commit, the CREATE cleans up; afterwards, it is an open like any other.
+///   2. Until register_open(), the open has no session. From then on, the session may end it:
+///   before the commit, the CREATE cleans up; afterwards, it is an open like any other.
 ///   3. An open that is going to empty the file is a writer of it (`emptying_`).
 ///   4. The granted access is within the access that the tree allows.
 class opening {
@@ -121,7 +123,8 @@ private:
     told_caching caching_;
     bool is_committed_ = false;
 
-    // While the open is going to empty the file, it is a writer of it: others are granted no read caching.
+    // While the open is going to empty the file, it is a writer of it: others are
+    // granted no read caching.
     class emptying {
     public:
         emptying(const file_section& held, open& of) noexcept : of_(of) {

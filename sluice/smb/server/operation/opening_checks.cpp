@@ -69,7 +69,8 @@ nt_status opening::check_read_only() const noexcept {
         if (wants(create_options::delete_on_close)) return nt_status::cannot_delete;
     }
     if (not overwrites()) return nt_status::success;
-    // Overwriting must not make a hidden or system file an ordinary one by accident ([MS-FSA] 2.1.5.1.2).
+    // Overwriting must not make a hidden or system file an ordinary one by accident
+    // ([MS-FSA] 2.1.5.1.2).
     const vfs::dos_attributes kept =
         found_.status.dos & (vfs::dos_attributes::hidden | vfs::dos_attributes::system);
     const bool keeps = (dos_attributes_of(args_.file_attributes) & kept) == kept;

@@ -1,4 +1,5 @@
-// The end of a CREATE: an open that has joined its file is prepared, given to its session, and committed.
+// The end of a CREATE: an open that has joined its file is prepared, given to its
+// session, and committed.
 
 #include <algorithm>
 
@@ -45,9 +46,9 @@ io::task<opening::step> opening::complete(create_round& round) noexcept {
     co_return co_await commit();
 }
 
-// A change of the file that has ended since its status was asked for would leave the client with a cache of
-// the status from before. So this asks again, until there is none; after several times, the client may not
-// cache.
+// A change of the file that has ended since its status was asked for would leave the client with a
+// cache of the status from before. So this asks again, until there is none; after several times,
+// the client may not cache.
 io::task<opening::step> opening::commit() noexcept {
     ENSURE(fresh_->file == file_, "an open commits in the file that it has joined");
     for (unsigned asked = 0; asked != limits::open_attempts_max; ++asked) {
@@ -94,7 +95,7 @@ result<share_mode_lock_byte> opening::claim(peer_servers& peers) {
     return file_->peers_among(held, peers).claim(terms_of(wanted()), claim_);
 }
 
-// A server has the sign of the file to itself for microseconds; only a stopped process has it longer.
+// A server holds the entity of the file for microseconds; only a stopped process holds it longer.
 io::task<opening::step> opening::check_peer_servers(peer_servers& peers) noexcept {
     for (;;) {
         const result<share_mode_lock_byte> in_the_way = claim(peers);
@@ -114,7 +115,7 @@ io::task<opening::step> opening::check_peer_servers(peer_servers& peers) noexcep
         (void)co_await within_work(std::move(pausing));
     }
     ENSURE(static_cast<bool>(claim_), "a file that no other server denies is claimed");
-    // Another server may have removed it before we had our sign up; from now on none will.
+    // Another server may have removed it before we had our lock bytes; from now on none will.
     const auto status = co_await r_.call(*fresh_, [&] { return asked_status(*fresh_->node); });
     if (status) found_.status = *status;
     co_return status and status->links == 0 ? step::again : step::done;

@@ -46,8 +46,8 @@ namespace {
         if (not alone.is_inside()) co_return *r.interrupted();
     }
     if (one.has_ended()) co_return nt_status::file_closed;
-    // Like an open file, an open stream is never replaced, not even with POSIX semantics. Another stream with
-    // the same number would share one state with this one.
+    // Like an open file, an open stream is never replaced, not even with POSIX semantics. Another
+    // stream with the same number would share one state with this one.
     vfs::file_key target{};
     {
         const file_section held(*one.file);
@@ -98,9 +98,9 @@ namespace {
     return other.number() == of.number() or other.is_inline();
 }
 
-// Which opens are beneath a directory, through whatever share: renaming it would change their paths.
-// Locations tell, not devices: some file systems have several, and others are mounted beneath. Touches only
-// nodes and volumes.
+// Which opens are beneath a directory, through whatever share: renaming it would change their
+// paths. Locations tell, not devices: some file systems have several, and others are mounted
+// beneath. Touches only nodes and volumes.
 class search_beneath {
 public:
     explicit search_beneath(vfs::node& directory)
@@ -129,15 +129,15 @@ private:
 
 using file_list = std::vector<std::shared_ptr<file_state>>;
 
-// An open that may be beneath a directory. Held until the search has ended, because an open must end on a
-// loop.
+// An open that may be beneath a directory. Held until the search has ended, because an
+// open must end on a loop.
 struct candidate {
     std::shared_ptr<open> one;
     bool is_beneath = false;
 };
 
-// All opens that may be beneath the directory; but not those in another file system that may hang, because
-// this one's renames must not wait for it.
+// All opens that may be beneath the directory; but not those in another file system that may hang,
+// because this one's renames must not wait for it.
 [[nodiscard]] std::vector<candidate> opens_around(server_context& host, const open& directory) {
     std::vector<candidate> found;
     for (const std::shared_ptr<open>& one : host.opens.all()) {
@@ -246,8 +246,8 @@ public:
     }
     /// Whether a file has been removed before it was marked: look its name up again.
     [[nodiscard]] bool finds_removed() const noexcept { return is_removed(source_) or is_removed(target_); }
-    /// Releases the marks. `has_replaced`: the rename has replaced the target, and has counted the removal.
-    /// If no open has that any more, the file table forgets it.
+    /// Releases the marks. `has_replaced`: the rename has replaced the target, and has counted the
+    /// removal. If no open has that any more, the file table forgets it.
     void release(bool has_replaced) noexcept {
         release(source_, false);
         release(target_, has_replaced);
@@ -288,8 +288,8 @@ private:
     mark target_;
 };
 
-// A new name is written into its directory, as by an open that does not let the directory be removed
-// meanwhile: those who have it open must agree ([MS-FSA] 2.1.5.15.11).
+// A new name is written into its directory, as by an open that does not let the directory be
+// removed meanwhile: those who have it open must agree ([MS-FSA] 2.1.5.15.11).
 constexpr sharing writing_names{.access = access_mask::add_file,
                                 .share = wire::share_access::read | wire::share_access::write};
 
@@ -398,8 +398,8 @@ private:
         return may_replace(as_if_closed, wish_, one_->is_directory());
     }
 
-    // With the names that are looked up: marks both files, checks what others have open, and changes the
-    // name.
+    // With the names that are looked up: marks both files, checks what others have open,
+    // and changes the name.
     [[nodiscard]] io::task<step> change(create_round& round) noexcept {
         file_table& files = r_.host().files;
         const bool replaces = found_.taken and not found_.taken->is_same_file;

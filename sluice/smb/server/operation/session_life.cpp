@@ -12,8 +12,8 @@ using wire::nt_status;
 
 namespace {
 
-// Interrupts the requests of a session on one of its channels, and, if that has ended, takes it out of the
-// table of its connection. In one post, so that no request comes in between.
+// Interrupts the requests of a session on one of its channels, and, if that has ended, takes it out
+// of the table of its connection. In one post, so that no request comes in between.
 void leave_connection(const std::shared_ptr<channel>& of, std::shared_ptr<const tree> only,
                       nt_status why) noexcept {
     of->connection->at_home([of, only = std::move(only), why](replier* on) noexcept {

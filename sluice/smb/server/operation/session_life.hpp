@@ -13,29 +13,30 @@ namespace sluice::smb::server {
 
 /// The first channel of a new session in progress, on `on`; null if there are too many.
 [[nodiscard]] std::shared_ptr<channel> make_session(server_context& host, connection& on);
-/// Another channel of a session, not established yet; null if there are too many. If an established session
-/// has no room for it, the oldest channel that is not established ends.
+/// Another channel of a session, not established yet; null if there are too many. If an established
+/// session has no room for it, the oldest channel that is not established ends.
 [[nodiscard]] std::shared_ptr<channel> make_channel(server_context& host, const std::shared_ptr<session>& of,
                                                     connection& on);
 /// Starts the lifetime of a session that has been authenticated, if lifetimes are limited.
 void begin_lifetime(server_context& host, session& of);
 
-/// Ends a session on all its channels: its requests are interrupted (on other loops, soon), its opens closed
-/// (or kept, if durable and `keep_durable`), its trees disconnected. Does nothing if it has ended.
+/// Ends a session on all its channels: its requests are interrupted (on other loops, soon),
+/// its opens closed (or kept, if durable and `keep_durable`), its trees disconnected. Does
+/// nothing if it has ended.
 void end_session(server_context& host, session& ending, bool keep_durable) noexcept;
 /// The same, if its client has not authenticated yet.
 void end_session_in_progress(server_context& host, session& ending) noexcept;
-/// The connection of a channel is lost: the channel stays until its requests have ended. Without another
-/// established channel, the session ends. On the loop of the connection.
+/// The connection of a channel is lost: the channel stays until its requests have ended. Without
+/// another established channel, the session ends. On the loop of the connection.
 void lose_channel(server_context& host, channel& losing) noexcept;
-/// Takes a channel from its session. Without another established channel, the session ends as if the
-/// connection were lost.
+/// Takes a channel from its session. Without another established channel, the session ends as if
+/// the connection were lost.
 void end_channel(server_context& host, channel& ending) noexcept;
 /// Ends a tree connection, and closes its opens. Does nothing if it has ended.
 void end_tree(server_context& host, session& of, const tree& ending) noexcept;
-/// Ends the sessions of users who were removed, or have another password, with their pending requests, opens
-/// and watches; and the durable opens of removed users that wait for their client. Returns the number of
-/// sessions.
+/// Ends the sessions of users who were removed, or have another password, with their pending
+/// requests, opens and watches; and the durable opens of removed users that wait for their client.
+/// Returns the number of sessions.
 std::size_t end_sessions_of_removed_users(server_context& host) noexcept;
 /// Ends every open that is left: durable opens outlive their sessions, but not the server.
 void end_all_opens(server_context& host) noexcept;

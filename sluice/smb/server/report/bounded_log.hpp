@@ -11,15 +11,15 @@
 
 namespace sluice::smb::server {
 
-/// A log that writes to another, at most `lines_of_peer_max` lines of each event and peer (the field `peer`,
-/// without the port) per `interval`, and `lines_max` of each event, so that a client that repeats an event
-/// can neither fill the disk nor hide the events of others. Lines beyond are counted; the next line of that
-/// event in a later interval comes with their number. Events of the severity `detail` pass: they are written
-/// on request only.
+/// A log that writes to another, at most `lines_of_peer_max` lines of each event and peer (the
+/// field `peer`, without the port) per `interval`, and `lines_max` of each event, so that a client
+/// that repeats an event can neither fill the disk nor hide the events of others. Lines beyond are
+/// counted; the next line of that event in a later interval comes with their number. Events of the
+/// severity `detail` pass: they are written on request only.
 ///
-/// Monitor: any thread that holds no mutex of the server (ENSURE in checked builds); `mutex_` guards the
-/// counts, and lines are written without it. Allocates: an entry for each event, and for each event and peer
-/// of an interval.
+/// Monitor: any thread that holds no mutex of the server (ENSURE in checked builds); `mutex_`
+/// guards the counts, and lines are written without it. Allocates: an entry for each event, and for
+/// each event and peer of an interval.
 class bounded_log final : public event_log {
 public:
     bounded_log(event_log& to, const clock_source& clock) noexcept : to_(to), clock_(clock) {}

@@ -9,8 +9,8 @@
 
 namespace sluice::smb::server {
 
-/// The domains whose file systems the loops call, by number: what a loop notes of its work (loop_activity) is
-/// a number, and a report names it. Today a domain is a share.
+/// The domains whose file systems the loops call, by number: what a loop notes of its work
+/// (loop_activity) is a number, and a report names it. Today a domain is a share.
 ///
 /// A name keeps its number, so that a number that was stored before a reload still means the same.
 /// Thread safety (monitor): any thread. No other mutex is locked while its own is held.

@@ -13,8 +13,8 @@
 
 namespace sluice::smb::server {
 
-/// The limits at which the server rejects or drops something of a client. The first ones are shared by all
-/// clients (client_quotas.hpp).
+/// The limits at which the server rejects or drops something of a client. The first ones are shared
+/// by all clients (client_quotas.hpp).
 enum class limit : std::uint8_t {
     connections,
     sessions,
@@ -52,10 +52,11 @@ using shared_bounds = std::array<std::size_t, shared_limits_count>;
 /// The name of its constant in limits.hpp.
 [[nodiscard]] std::string_view name_of(limit which) noexcept;
 
-/// Counts the rejections at each limit, and logs them at a bounded rate: one line per limit and
-/// `logged_every`, with the limit, the client, the number of rejections since the last line, and a hint.
-/// Monitor: any thread that holds no mutex; `mutex_` guards which lines are written, the counts are atomic,
-/// and lines are written without the mutex. Allocates: nothing, except the log.
+/// Counts the rejections at each limit, and logs them at a bounded rate: one line per
+/// limit and `logged_every`, with the limit, the client, the number of rejections since
+/// the last line, and a hint.
+/// Monitor: any thread that holds no mutex; `mutex_` guards which lines are written, the counts are
+/// atomic, and lines are written without the mutex. Allocates: nothing, except the log.
 class limit_rejections {
 public:
     limit_rejections(event_log& log, clock_source& clock) noexcept : log_(log), clock_(clock) {}

@@ -13,7 +13,8 @@ namespace sluice::smb::server {
 
 namespace {
 
-// An event in the queue: its severity, the number of its strings, and each with its length in front.
+// An event in the queue: its severity, the number of its strings, and each with
+// its length in front.
 
 [[nodiscard]] std::size_t bytes_of(std::string_view text) noexcept {
     return sizeof(std::uint32_t) + text.size();

@@ -13,16 +13,16 @@
 
 namespace sluice::smb::server {
 
-/// A log that a thread of its own writes to another log, so that a slow disk or pipe does not block the
-/// loops.
+/// A log that a thread of its own writes to another log, so that a slow disk or pipe does
+/// not block the loops.
 ///
-/// At most `bytes_max` wait in the queue. An event that does not fit is counted, and the next line that the
-/// thread writes has their number. Events are written in the order of their write().
+/// At most `bytes_max` wait in the queue. An event that does not fit is counted, and the next line
+/// that the thread writes has their number. Events are written in the order of their write().
 ///
-/// Invariants: `written_` and `reported_` follow `queued_` and `dropped_`, and reach them before the thread
-/// ends. Monitor: write() and flush() any thread; `to` is called by the log thread only. Allocates: both
-/// buffers of the queue, at construction. Blocks: write(), for as long as another thread copies an event;
-/// flush() and the destructor, until all queued events have been written.
+/// Invariants: `written_` and `reported_` follow `queued_` and `dropped_`, and reach them before
+/// the thread ends. Monitor: write() and flush() any thread; `to` is called by the log thread only.
+/// Allocates: both buffers of the queue, at construction. Blocks: write(), for as long as another
+/// thread copies an event; flush() and the destructor, until all queued events have been written.
 class log_thread final : public event_log {
 public:
     static constexpr std::size_t bytes_max = std::size_t{256} << 10;
@@ -37,8 +37,8 @@ public:
 
     void write(event_severity severity, std::string_view what,
                std::initializer_list<event_field> fields) noexcept override;
-    /// Waits until all events that were queued before have been written. Returns false if that takes longer
-    /// than `at_most`.
+    /// Waits until all events that were queued before have been written. Returns false if that
+    /// takes longer than `at_most`.
     [[nodiscard]] bool flush(std::chrono::milliseconds at_most);
     /// Returns how many events did not fit, from the beginning on.
     [[nodiscard]] std::uint64_t dropped() const;

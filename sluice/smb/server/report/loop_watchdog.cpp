@@ -8,8 +8,8 @@
 
 namespace sluice::smb::server {
 
-// A thread that could run but has used no CPU time in between was waiting for a processor. CPU time comes in
-// ticks: a tick of which a part was counted leaves the rest for the next sample.
+// A thread that could run but has used no CPU time in between was waiting for a processor. CPU time
+// comes in ticks: a tick of which a part was counted leaves the rest for the next sample.
 clock_source::duration turn_observer::counted(clock_source::duration apart,
                                               const std::optional<thread_usage>& usage) noexcept {
     if (not usage) return apart;
@@ -74,8 +74,8 @@ void loop_watchdog::check(std::size_t number, watched_loop& loop) noexcept {
             write_line("event loop responds again", number, loop, seen.lasted);
             break;
     }
-    // Work of the present turn only. A finding about an ended turn has been reported with its own work. The
-    // stored work may belong to a later turn already.
+    // Work of the present turn only. A finding about an ended turn has been reported with its own
+    // work. The stored work may belong to a later turn already.
     if (std::exchange(loop.turn, turn) != turn) loop.work.reset();
     if (const loop_activity::view now = loop.activity->look(); now.turn == turn) loop.work = now.work;
     if (seen.what == stalled) write_line("event loop does not respond", number, loop, seen.lasted);

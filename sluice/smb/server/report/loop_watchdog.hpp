@@ -17,13 +17,14 @@ namespace sluice::smb::server {
 
 /// Decides from samples of io_multiplexer::turn() whether a turn of a loop takes long.
 ///
-/// Time in which the loop's thread sleeps in a call, or computes, counts. Time in which it waits for a
-/// processor does not, because a busy host says nothing about the file systems.
+/// Time in which the loop's thread sleeps in a call, or computes, counts. Time in which it waits
+/// for a processor does not, because a busy host says nothing about the file systems.
 class turn_observer {
 public:
     enum class finding : std::uint8_t {
         none,
-        slow,       ///< a turn has ended that lasted for limits::loop_turn_max, and no longer than a stall
+        slow,       ///< a turn has ended that lasted for limits::loop_turn_max, and
+                    ///< no longer than a stall
         stalled,    ///< one turn has lasted for limits::loop_stall_min; reported once
         recovered,  ///< that turn has ended, or the loop sleeps
     };
@@ -42,8 +43,8 @@ public:
         return turn % 2 == 1 and turn == turn_;
     }
 
-    /// Takes the next sample. At most limits::loop_samples_apart_max counts between two samples, because a
-    /// process that did not run itself learns nothing about its loops.
+    /// Takes the next sample. At most limits::loop_samples_apart_max counts between two samples,
+    /// because a process that did not run itself learns nothing about its loops.
     [[nodiscard]] report observe(const sample& next) noexcept;
 
 private:
@@ -57,8 +58,9 @@ private:
     bool is_stalled_ = false;
 };
 
-/// Reports each turn of an event loop that takes long, with the request that the loop served: a file system
-/// that does not answer, or an endless loop. Takes no lock of the server, because the stuck loop may hold it.
+/// Reports each turn of an event loop that takes long, with the request that the loop served: a
+/// file system that does not answer, or an endless loop. Takes no lock of the server, because the
+/// stuck loop may hold it.
 /// Thread safety: check() by one thread, which is none of the loops'; the rest by any.
 class loop_watchdog {
 public:
@@ -66,13 +68,15 @@ public:
     loop_watchdog(const std::vector<const loop_activity*>& loops, const clock_source& clock,
                   thread_usage_source& threads, event_log& log);
 
-    /// Calls `found` with the number of a domain (vfs::fs_domain::number) whose call has kept a loop's thread
-    /// asleep from one sample to the next: its calls are not for loops. Before the first check().
+    /// Calls `found` with the number of a domain (vfs::fs_domain::number) whose call has kept
+    /// a loop's thread asleep from one sample to the next: its calls are not for loops.
+    /// Before the first check().
     void on_blocked_call(std::function<void(std::uint32_t domain)> found) {
         on_blocked_call_ = std::move(found);
     }
 
-    /// Takes a sample of each loop, and logs what it finds. To be called every limits::loop_sample_period.
+    /// Takes a sample of each loop, and logs what it finds. To be called every
+    /// limits::loop_sample_period.
     void check() noexcept;
 
     /// The names for the numbers in loop_work::domain.

@@ -23,8 +23,8 @@ struct refusal {
 /// explained again within `repeated_after`, and an interval has no more than
 /// `explained_per_interval_max` explanations, so that a client that tries every file cannot fill
 /// the log. The last one of an interval says that there are more.
-/// Monitor: any thread that holds no mutex; `mutex_` guards the memory of refusals, and lines are written
-/// without it. Allocates: an entry per refusal that is remembered.
+/// Monitor: any thread that holds no mutex; `mutex_` guards the memory of refusals, and lines are
+/// written without it. Allocates: an entry per refusal that is remembered.
 class refusal_log {
 public:
     refusal_log(event_log& log, clock_source& clock) noexcept : log_(log), clock_(clock) {}

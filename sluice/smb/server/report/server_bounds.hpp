@@ -14,12 +14,13 @@ struct process_resources {
     std::uint64_t memory_bytes = std::numeric_limits<std::uint64_t>::max();  // that the machine has
 };
 
-/// The bounds that a server works with: those of limits.hpp, reduced to the resources of the process.
+/// The bounds that a server works with: those of limits.hpp, reduced to the
+/// resources of the process.
 ///
-/// Three quarters of the descriptors are for opens, at two each. So the half that one client may hold, at the
-/// four that an open can need, leaves a quarter. An eighth is for connections; an eighth of these, but at
-/// least a few, may be without a session. The rest is for the server itself. So a connection is accepted
-/// whichever files clients have open.
+/// Three quarters of the descriptors are for opens, at two each. So the half that one client may
+/// hold, at the four that an open can need, leaves a quarter. An eighth is for connections; an
+/// eighth of these, but at least a few, may be without a session. The rest is for the server
+/// itself. So a connection is accepted whichever files clients have open.
 struct server_bounds {
     shared_bounds shared{};  // by limit
     std::size_t connections_without_session = 0;

@@ -64,7 +64,7 @@ struct loop_status {
 
 struct share_status {
     std::string name;
-    std::string source;  // the folder or image
+    std::string source;  // the directory or image
     bool is_read_only = false;
     bool requires_encryption = false;
     bool is_hidden = false;
@@ -179,9 +179,10 @@ struct limit_row {
     std::string_view group;  // "Connections", …
     std::string_view what;   // for people
     std::uint64_t limit = 0;
-    std::string_view unit{};                // empty: a number of things
-    std::optional<std::uint64_t> in_use{};  // std::nullopt: it limits something that is not held
-    std::string_view when_reached{};        // what the server does then; empty: it follows from the protocol
+    std::string_view unit{};                   // empty: a number of things
+    std::optional<std::uint64_t> in_use{};     // std::nullopt: it limits something that is not held
+    std::string_view when_reached{};           // what the server does then; empty: it
+                                               // follows from the protocol
     std::optional<std::uint64_t> rejected{};   // so far; std::nullopt: not counted
     std::optional<std::uint64_t> of_client{};  // of `in_use`, the part of the client with most
 };

@@ -33,7 +33,8 @@ inline constexpr std::size_t commands_count =
 struct traffic {
     std::array<std::uint64_t, commands_count> requests{};  // by command; answered, well or not
     std::uint64_t failures = 0;                            // of them, answered with an error
-    std::uint64_t read_bytes = 0;                          // from files and pipes, in replies to READ
+    std::uint64_t read_bytes = 0;                          // from files and pipes, in replies to
+                                                           // READ
     std::uint64_t written_bytes = 0;
 
     [[nodiscard]] std::uint64_t of(wire::command code) const noexcept {

@@ -21,11 +21,13 @@ class session;
 /// client_quotas.hpp divides connections, sessions and channels.
 ///
 /// Invariants:
-///   1. The connections without a session are in one order, from enter() until establish() or leave().
+///   1. The connections without a session are in one order, from enter() until
+///      establish() or leave().
 ///   2. The sessions in progress are in the other, from begin() until establish() or end().
 ///   3. A connection that has had a session is counted for one client.
-/// Monitor: any thread that holds no mutex; `mutex_` guards the two orders, and what connections and sessions
-/// have for them (admitted.hpp). Allocates: nodes per connection and session. Complexity: O(log n).
+/// Monitor: any thread that holds no mutex; `mutex_` guards the two orders, and what connections
+/// and sessions have for them (admitted.hpp). Allocates: nodes per connection and session.
+/// Complexity: O(log n).
 class admission {
 public:
     admission(const server_bounds& bounds, client_quotas& quotas, limit_rejections& rejections) noexcept
@@ -49,9 +51,9 @@ public:
     }
     void end(session& gone) noexcept;
 
-    /// A session's client has authenticated on a channel of a connection: the first one of the session, or
-    /// another. Called on the loop of that connection. Returns whether the client may have it; if not,
-    /// nothing has changed.
+    /// A session's client has authenticated on a channel of a connection: the first one of the
+    /// session, or another. Called on the loop of that connection. Returns whether the client may
+    /// have it; if not, nothing has changed.
     [[nodiscard]] bool establish(channel& fresh, admitted_connection& on);
 
     [[nodiscard]] std::size_t connections_without_session() const noexcept {

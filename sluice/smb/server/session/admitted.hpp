@@ -13,7 +13,8 @@ struct admitted_connection;
 class connection;
 class connection_handle;
 
-/// Connections without a session, and sessions in progress, in the order in which the server drops them.
+/// Connections without a session, and sessions in progress, in the order in which
+/// the server drops them.
 using connection_order = eviction_order<client_address, admitted_connection*>;
 using session_order = eviction_order<client_address, std::uint64_t>;
 
@@ -33,8 +34,8 @@ struct admitted_connection {
 };
 
 /// The state of the admission that belongs to a session.
-/// Part of the monitor `admission`, whose mutex guards it, except for the client: that is set once, before
-/// the phase of the session becomes valid, and then immutable.
+/// Part of the monitor `admission`, whose mutex guards it, except for the client: that is set once,
+/// before the phase of the session becomes valid, and then immutable.
 struct admitted_session {
     client_reference client;  // null while the session is in progress
     std::optional<session_order::entry> in_progress;

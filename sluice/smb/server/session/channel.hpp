@@ -20,12 +20,12 @@ class session;
 /// One of the connections of a session's client, with the state that the session has for it alone
 /// ([MS-SMB2] 3.3.1.14).
 ///
-/// The first comes with the session, the others are bound to it. It is in the list of its session and in the
-/// table of its connection from the first SESSION_SETUP that names them together. When it ends, it leaves the
-/// session at once, and the connection when its loop has learned of that; a pending request holds it until
-/// its reply is signed. Loop-owned, by the loop of its connection, except for what never changes or is
-/// atomic. The sealer and the signer are set before it is established, and then used by that loop only; any
-/// thread asks whether there is a sealer.
+/// The first comes with the session, the others are bound to it. It is in the list of its session
+/// and in the table of its connection from the first SESSION_SETUP that names them together. When
+/// it ends, it leaves the session at once, and the connection when its loop has learned of that; a
+/// pending request holds it until its reply is signed. Loop-owned, by the loop of its connection,
+/// except for what never changes or is atomic. The sealer and the signer are set before it is
+/// established, and then used by that loop only; any thread asks whether there is a sealer.
 class channel : public std::enable_shared_from_this<channel> {
 public:
     channel(std::shared_ptr<server::session> of, std::shared_ptr<connection_handle> on) noexcept
@@ -36,8 +36,8 @@ public:
     const std::shared_ptr<server::session> session;
     const std::shared_ptr<connection_handle> connection;
 
-    /// False until the client has authenticated on this connection as well: nothing is served on it before;
-    /// and again once the connection is lost. The session changes it, under its mutex.
+    /// False until the client has authenticated on this connection as well: nothing is served on it
+    /// before; and again once the connection is lost. The session changes it, under its mutex.
     // acquire: the members set before; pairs with the release below.
     [[nodiscard]] bool is_established() const noexcept {
         return is_established_.load(std::memory_order_acquire);
@@ -56,14 +56,14 @@ public:
     std::unique_ptr<auth::negotiator> negotiator;
     auth::preauth_integrity preauth;
 
-    /// Its own signing key, which no other connection uses. Null until it is established, and for guests and
-    /// the anonymous: they have none.
+    /// Its own signing key, which no other connection uses. Null until it is established, and for
+    /// guests and the anonymous: they have none.
     std::shared_ptr<auth::signer> signer;
     std::optional<auth::sealer> sealer;
     std::optional<auth::opener> opener;
 
-    /// Makes the sealer and the opener of a session's keys. Errors: those of sealing_key::make_sealer and
-    /// opener::create; then the channel is as before.
+    /// Makes the sealer and the opener of a session's keys. Errors: those of
+    /// sealing_key::make_sealer and opener::create; then the channel is as before.
     [[nodiscard]] result<void> make_ciphers(auth::sealing_key& sealing, const auth::cipher_key& opening,
                                             secret_random_source& random) noexcept;
 

@@ -9,9 +9,10 @@
 
 namespace sluice::smb::server {
 
-/// The address that quotas and delays of clients without a user apply to: an IPv4 address, or the first 64
-/// bits of an IPv6 address, because a single host can use all addresses of such a network. Link-local
-/// addresses count as a whole: every host of a link shares their first 64 bits. Thread safety: a value.
+/// The address that quotas and delays of clients without a user apply to: an IPv4 address, or the
+/// first 64 bits of an IPv6 address, because a single host can use all addresses of such a
+/// network. Link-local addresses count as a whole: every host of a link shares their first 64
+/// bits. Thread safety: a value.
 /// Allocates: only text().
 class client_address {
 public:

@@ -135,9 +135,11 @@ void client_quotas::release(client_reference::use& by, limit what, std::size_t a
 }
 
 void client_quotas::drop(client_reference::use& of) noexcept {
-    client_map::node_type ended;  // destroyed without the mutex: the last reference to its group may be in it
+    // Destroyed without the mutex: the last reference to its group may be in it.
+    client_map::node_type ended;
     const lock_guard held(mutex_);
-    // acquire: what others did with their references; pairs with the release in ~client_reference().
+    // acquire: what others did with their references; pairs with the release in
+    // ~client_reference().
     if (of.references.fetch_sub(1, std::memory_order_acq_rel) != 1)
         return;  // entered again before the mutex was locked
     ended = clients_.extract(*of.name);

@@ -18,10 +18,11 @@ namespace sluice::smb::server {
 
 class client_quotas;
 
-/// A client whose use of the shared resources is counted: a user, on all connections; or an address, for
-/// guests and anonymous sessions. It stays in the table while a reference to it exists.
-/// Atomic: the count of references. Each reference is a value of its owner, who may copy it, and destroy it,
-/// on any thread that holds no mutex of a leaf.
+/// A client whose use of the shared resources is counted: a user, on all connections; or
+/// an address, for guests and anonymous sessions. It stays in the table while a
+/// reference to it exists.
+/// Atomic: the count of references. Each reference is a value of its owner, who may copy it, and
+/// destroy it, on any thread that holds no mutex of a leaf.
 class client_reference {
 public:
     client_reference() noexcept = default;
@@ -39,8 +40,8 @@ public:
     [[nodiscard]] client_quotas& quotas() const noexcept;
     /// Returns false for a guest.
     [[nodiscard]] bool is_user() const noexcept;
-    /// How often a request that a key of this client has signed had a wrong proof of a password, since the
-    /// client entered the table.
+    /// How often a request that a key of this client has signed had a wrong proof of a password,
+    /// since the client entered the table.
     [[nodiscard]] unsigned failed_proofs() const noexcept;
     void count_failed_proof() const noexcept;
     [[nodiscard]] friend bool operator==(const client_reference&, const client_reference&) noexcept = default;
@@ -54,8 +55,8 @@ private:
     use* use_ = nullptr;
 };
 
-/// Monitor, as part of the quotas, whose mutex guards `held`; the counts are atomic, and the rest does not
-/// change once the entry is in the table.
+/// Monitor, as part of the quotas, whose mutex guards `held`; the counts are atomic, and the rest
+/// does not change once the entry is in the table.
 struct client_reference::use {
     client_quotas* of = nullptr;
     client_reference group;             // of all guests; null: a client by itself
@@ -87,15 +88,17 @@ public:
     [[nodiscard]] std::size_t amount() const noexcept { return amount_; }
     /// Null: it was never taken, or has been reset.
     [[nodiscard]] const client_reference& client() const noexcept { return by_; }
-    /// Takes more, or releases some. Returns false, and changes nothing, if the client may not take that much
-    /// more (the rejection is counted then), or if it is empty. Releasing always succeeds.
+    /// Takes more, or releases some. Returns false, and changes nothing, if the client may
+    /// not take that much more (the rejection is counted then), or if it is empty.
+    /// Releasing always succeeds.
     [[nodiscard]] bool resize(std::size_t amount) noexcept;
-    /// The same without counting a rejection, which is logged: for a caller that holds a mutex, and counts it
-    /// later.
+    /// The same without counting a rejection, which is logged: for a caller that holds a mutex,
+    /// and counts it later.
     [[nodiscard]] bool try_resize(std::size_t amount) noexcept;
     /// Takes over what another hold of the same client and resource has (ENSURE); locks nothing.
     void absorb(quota_hold&& other) noexcept;
-    /// Moves the whole amount into a hold of its own: this one stays, with an amount of 0. Locks nothing.
+    /// Moves the whole amount into a hold of its own: this one stays, with an amount
+    /// of 0. Locks nothing.
     [[nodiscard]] quota_hold take_all() noexcept;
     void reset() noexcept;
 
@@ -109,19 +112,21 @@ private:
 
 /// Divides each resource that all clients share: the limits up to shared_limits_count.
 ///
-/// A client may take more of a resource only if it then holds at most as much as remains free after others:
-/// with bound B, in use U and its own h, it may take n if h + n <= B - U. One client gets half at most. N
-/// greedy clients that take alternately get 1/(N+1) each. A client that holds nothing always gets up to half
-/// of the free rest. So no client has to be evicted, and one can still use much more than an equal share.
+/// A client may take more of a resource only if it then holds at most as much as remains free after
+/// others: with bound B, in use U and its own h, it may take n if h + n <= B - U. One client gets
+/// half at most. N greedy clients that take alternately get 1/(N+1) each. A client that holds
+/// nothing always gets up to half of the free rest. So no client has to be evicted, and one can
+/// still use much more than an equal share.
 ///
 /// Invariants:
 ///   1. The amount in use of a resource is the sum of all holds of it, and never exceeds its bound.
-///   2. A client is in the table exactly while a reference to it exists: the last reference ends, and the
-///   first one begins, under the mutex.
-///   3. The holds of a member of a group are part of those of the group. A client without references holds
-///   nothing.
-/// Monitor: any thread; `mutex_` guards the table and all amounts. Rejections are counted and logged after it
-/// is unlocked. Lifetime: outlives its references and holds (ENSURE). Allocates: an entry per client.
+///   2. A client is in the table exactly while a reference to it exists: the last reference ends,
+///   and the first one begins, under the mutex.
+///   3. The holds of a member of a group are part of those of the group. A client without
+///   references holds nothing.
+/// Monitor: any thread; `mutex_` guards the table and all amounts. Rejections are counted and
+/// logged after it is unlocked. Lifetime: outlives its references and holds (ENSURE). Allocates:
+/// an entry per client.
 class client_quotas {
 public:
     client_quotas(const shared_bounds& of_all, limit_rejections& rejections) noexcept;

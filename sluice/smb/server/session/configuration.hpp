@@ -25,7 +25,8 @@ struct share_configuration {
     std::string name;                     // as in \\server\name; compared without case
     std::string comment;                  // shown next to the name in lists
     std::string source;                   // the directory or image; a reload compares it
-    std::shared_ptr<vfs::volume> volume;  // of several shares, and after a reload, if it is the same image
+    std::shared_ptr<vfs::volume> volume;  // of several shares, and after a reload, if
+                                          // it is the same image
     bool is_read_only = false;
     bool is_hidden = false;  // not in lists
     protection encryption = protection::offered;
@@ -56,8 +57,8 @@ struct server_configuration {
     /// report.
     std::function<std::vector<network_interface>()> interfaces{};
     protection signing = protection::required;
-    /// For SMB 3.1.1, best first. AES-CMAC is the default of the protocol, so it is used where the client
-    /// offers none of these, even if it is not among them ([MS-SMB2] 3.1.4.1).
+    /// For SMB 3.1.1, best first. AES-CMAC is the default of the protocol, so it is used where the
+    /// client offers none of these, even if it is not among them ([MS-SMB2] 3.1.4.1).
     std::vector<wire::signing_algorithm> signing_algorithms = {wire::signing_algorithm::aes_gmac,
                                                                wire::signing_algorithm::aes_cmac,
                                                                wire::signing_algorithm::hmac_sha256};

@@ -9,7 +9,8 @@
 
 namespace sluice::smb::server {
 
-/// The parts of a file's status, and of a user, that decide what a file without a stored descriptor grants.
+/// The parts of a file's status, and of a user, that decide what a file without a
+/// stored descriptor grants.
 struct default_rights_of {
     vfs::node_kind kind = vfs::node_kind::file;
     std::uint32_t user_id = 0;
@@ -27,8 +28,8 @@ struct default_rights_of {
 /// Monitor: `mutex_` guards the rest. Thread safety: any thread. Allocates: nothing itself.
 class default_rights_cache {
 public:
-    /// Returns the cached rights, or those that `compute()` returns, and caches these. `compute` runs without
-    /// the mutex.
+    /// Returns the cached rights, or those that `compute()` returns, and caches these. `compute`
+    /// runs without the mutex.
     template <class Compute>
     [[nodiscard]] wire::access_mask of(const default_rights_of& which, Compute compute) {
         {

@@ -22,8 +22,8 @@ logon_throttle::attempt::~attempt() {
 
 namespace {
 
-// How much of an IPv6 address counts together, and how many failures of that are free. All are the same of
-// IPv4.
+// How much of an IPv6 address counts together, and how many failures of that are free. All
+// are the same of IPv4.
 struct level {
     unsigned bits;
     unsigned failures_free;

@@ -16,31 +16,33 @@
 
 namespace sluice::smb::server {
 
-/// Slows down password guessing: decides when an address may have its next proof of a password checked.
+/// Slows down password guessing: decides when an address may have its next proof
+/// of a password checked.
 ///
-/// An address has limits::logon_failures_free failed logons without any delay. From then on its proofs are
-/// checked one at a time, in the order of arrival, with a pause after each wrong one; the pause doubles with
-/// each failure, up to limits::logon_delay_max. The check comes after the pause, so that an attempt that is
-/// abandoned was never checked, and no answer means nothing. The number of connections does not matter. Other
-/// addresses are not delayed. Ten minutes without a failure forgive. A success does not: an attacker can have
-/// an account of its own. But the next proof need not wait for a right one: users may share their address
+/// An address has limits::logon_failures_free failed logons without any delay. From then on its
+/// proofs are checked one at a time, in the order of arrival, with a pause after each wrong
+/// one; the pause doubles with each failure, up to limits::logon_delay_max. The check comes
+/// after the pause, so that an attempt that is abandoned was never checked, and no answer means
+/// nothing. The number of connections does not matter. Other addresses are not delayed. Ten
+/// minutes without a failure forgive. A success does not: an attacker can have an account of
+/// its own. But the next proof need not wait for a right one: users may share their address
 /// with a device that keeps failing.
 ///
-/// An IPv6 host can change its address at will, and some attackers have whole networks. So the networks of 64
-/// and 48 bits of an address count as well, with more failures free: a neighbour that mistypes does not delay
-/// a network.
+/// An IPv6 host can change its address at will, and some attackers have whole networks. So the
+/// networks of 64 and 48 bits of an address count as well, with more failures free: a neighbour
+/// that mistypes does not delay a network.
 ///
-/// The delays are bounded themselves: few attempts of an address may wait, and a fixed number of all
-/// addresses; those beyond are rejected without a check. A bounded number of addresses is remembered; the one
-/// whose last failure is oldest is forgotten first.
+/// The delays are bounded themselves: few attempts of an address may wait, and a fixed number of
+/// all addresses; those beyond are rejected without a check. A bounded number of addresses is
+/// remembered; the one whose last failure is oldest is forgotten first.
 ///
 /// Invariants:
-///   1. At most one proof of an address whose proofs are delayed is checked at a time. For any other address,
-///   each loop may check one: a few more than the free failures at most.
+///   1. At most one proof of an address whose proofs are delayed is checked at a time. For any
+///   other address, each loop may check one: a few more than the free failures at most.
 ///   2. An address with an attempt, which waits or is checked, is not forgotten.
 ///   3. `waiting_` is the number of attempts in all queues. Each entry has its place in `by_age_`.
-/// Monitor: any thread that holds no mutex; `mutex_` guards the entries and their queues. Allocates: a node
-/// per address that failed. Complexity: O(log n).
+/// Monitor: any thread that holds no mutex; `mutex_` guards the entries and their queues.
+/// Allocates: a node per address that failed. Complexity: O(log n).
 class logon_throttle {
     struct entry;
 
@@ -73,17 +75,17 @@ public:
         entry* at_;
         std::uint64_t number_;  // in the queue of the entry; 0 once it is checked
     };
-    /// Whether a proof from an address is checked now; if not, the attempt that waits; if neither, it is
-    /// rejected. A caller that checks a proof calls failed(), if it is wrong, before it destroys the
-    /// admission: until then no other of a delayed address is checked.
+    /// Whether a proof from an address is checked now; if not, the attempt that waits; if neither,
+    /// it is rejected. A caller that checks a proof calls failed(), if it is wrong, before it
+    /// destroys the admission: until then no other of a delayed address is checked.
     struct admission {
         bool is_immediate = false;
         std::optional<attempt> waiting{};
         std::optional<attempt> checking{};  // the address is delayed, but it is its turn
     };
     [[nodiscard]] admission enter(const io::socket_address& from);
-    /// How long an attempt should sleep before it asks again. Zero: it is its turn, as in enter(), until it
-    /// is destroyed.
+    /// How long an attempt should sleep before it asks again. Zero: it is its turn, as in enter(),
+    /// until it is destroyed.
     [[nodiscard]] std::chrono::milliseconds wait_for(attempt& which) noexcept;
 
     /// A proof from an address was checked, and was wrong.
@@ -100,7 +102,8 @@ public:
 
     static constexpr std::size_t addresses_max = 4096;
     static constexpr std::chrono::minutes forgiven_after{10};
-    /// Those before it in the queue may leave: how long an attempt sleeps for each of them, and at most.
+    /// Those before it in the queue may leave: how long an attempt sleeps for each
+    /// of them, and at most.
     static constexpr std::chrono::milliseconds sleep_min{50};
     static constexpr std::chrono::milliseconds sleep_max{250};
 

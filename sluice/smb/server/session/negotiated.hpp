@@ -12,7 +12,8 @@ namespace sluice::smb::server {
 
 /// The parameters that a connection has negotiated ([MS-SMB2] 3.3.1.7).
 struct negotiated {
-    std::optional<wire::dialect> dialect;  // none yet; smb_2_wildcard: an SMB1 client must negotiate again
+    // None yet; smb_2_wildcard: an SMB1 client must negotiate again.
+    std::optional<wire::dialect> dialect;
     std::vector<wire::dialect> offered_dialects;
     wire::security_mode offered_security_mode = wire::security_mode::none;
     wire::capabilities offered_capabilities = wire::capabilities::none;

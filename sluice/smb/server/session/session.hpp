@@ -36,8 +36,8 @@ struct user_identity {
 
 /// The identity that an authentication has proved.
 [[nodiscard]] user_identity identity_of(const auth::step_done& who);
-/// Returns whether both identities mean the same account, according to `accounts`. A guest differs from a
-/// user of the same name. False if either is anonymous.
+/// Returns whether both identities mean the same account, according to `accounts`. A guest differs
+/// from a user of the same name. False if either is anonymous.
 [[nodiscard]] bool is_same_account(const auth::account_source& accounts, const user_identity& one,
                                    const user_identity& other) noexcept;
 
@@ -62,14 +62,15 @@ private:
 ///
 /// Reached over its channels, and gone with the last established one. Invariants:
 ///   1. Every open in its table names this session, and its tree is one of the session's or gone.
-///   2. A channel in its list has not ended. A channel that has ended may be in its connection's table for a
-///   moment.
+///   2. A channel in its list has not ended. A channel that has ended may be in its
+///   connection's table for a moment.
 ///   3. A tree in its table has its number there.
-///   4. Once it is gone, it has no opens, trees and channels, and gets no more. Until then it is in the
-///   session table.
+///   4. Once it is gone, it has no opens, trees and channels, and gets no more. Until then it is
+///   in the session table.
 ///   5. It has a client from the time it is valid. Its keys are made once.
-/// Monitor: any thread. `mutex_` guards what the functions work with, and each change of `state`, which any
-/// thread reads. The connection on which it is begun sets the other public members, before it is valid.
+/// Monitor: any thread. `mutex_` guards what the functions work with, and each change of
+/// `state`, which any thread reads. The connection on which it is begun sets the other public
+/// members, before it is valid.
 class session : public std::enable_shared_from_this<session> {
 public:
     enum class phase : std::uint8_t {
@@ -79,8 +80,8 @@ public:
         gone,
     };
 
-    /// `by`: what its first connection has agreed on, and every further one must agree on alike. `memory`,
-    /// for its table of opens, outlives it.
+    /// `by`: what its first connection has agreed on, and every further one must agree on alike.
+    /// `memory`, for its table of opens, outlives it.
     session(std::uint64_t number, negotiated by, std::pmr::memory_resource& memory) noexcept
         : id(number), agreed(std::move(by)), opens_(&memory) {}
     session(const session&) = delete;
@@ -94,24 +95,27 @@ public:
     admitted_session admitted;       // declared before all that counts for its client
 
     /// Null for guests and the anonymous: they have no key.
-    std::optional<auth::secret_bytes<16>> signing_key;  // that of the first channel, which vouches for others
-    std::optional<auth::sealing_key> sealing;           // for what we send; each channel has a sealer of it
+    std::optional<auth::secret_bytes<16>> signing_key;  // that of the first channel,
+                                                        // which vouches for others
+    std::optional<auth::sealing_key> sealing;           // for what we send; each
+                                                        // channel has a sealer of it
     std::optional<auth::cipher_key> opening;            // for what we receive
     std::optional<auth::secret_bytes<16>> application_key;
     bool requires_signing = false;
     bool requires_encryption = false;
 
-    /// acquire: a thread that finds a phase sees what was set before it; pairs with the releases of `phase_`.
+    /// acquire: a thread that finds a phase sees what was set before it; pairs with the
+    /// releases of `phase_`.
     [[nodiscard]] phase state() const noexcept { return phase_.load(std::memory_order_acquire); }
-    /// Its client has authenticated, for the first time or again, with the password of that hash (none:
-    /// anonymous). Returns false if it is gone.
+    /// Its client has authenticated, for the first time or again, with the password of that hash
+    /// (none: anonymous). Returns false if it is gone.
     [[nodiscard]] bool make_valid(std::optional<auth::nt_hash> proof) noexcept;
     /// It was valid, and its lifetime `number` is over. Returns false if that is outdated.
     bool expire(std::uint32_t number) noexcept;
     /// The number for the next set_lifetime(): for its timer.
     [[nodiscard]] std::uint32_t next_lifetime() const noexcept;
-    /// Its new lifetime ends by this timer. Returns that of the one before, or `fresh` if the session is gone
-    /// or has another lifetime by now: the caller cancels it.
+    /// Its new lifetime ends by this timer. Returns that of the one before, or `fresh` if the
+    /// session is gone or has another lifetime by now: the caller cancels it.
     [[nodiscard]] std::optional<timer_queue::entry> set_lifetime(std::uint32_t number,
                                                                  const timer_queue::entry& fresh) noexcept;
     /// Whether its client has proved that it knows a password; and whether that has this hash.
@@ -125,8 +129,9 @@ public:
         std::vector<std::shared_ptr<open>> opens;
         std::optional<timer_queue::entry> lifetime;
     };
-    /// Ends it: the channels have ended then, and the caller ends the rest. Returns std::nullopt if it is
-    /// gone already, or `only_in_progress` and it is not. `also` runs with the mutex held, if it ends.
+    /// Ends it: the channels have ended then, and the caller ends the rest. Returns
+    /// std::nullopt if it is gone already, or `only_in_progress` and it is not. `also` runs
+    /// with the mutex held, if it ends.
     template <class Also>
     [[nodiscard]] std::optional<remains> end(bool only_in_progress, Also also) noexcept {
         const session_section held(mutex_);
@@ -135,13 +140,14 @@ public:
         return end_all(also);
     }
 
-    /// Adds a channel, in the order they come. Returns false if it is gone, or has the most channels.
-    /// `evicted`: one that was not established, and has ended to make room.
+    /// Adds a channel, in the order they come. Returns false if it is gone, or has the most
+    /// channels. `evicted`: one that was not established, and has ended to make room.
     [[nodiscard]] bool add(const std::shared_ptr<channel>& fresh, std::shared_ptr<channel>& evicted);
-    /// The client has authenticated on a channel. Returns false if the channel or the session has ended.
+    /// The client has authenticated on a channel. Returns false if the channel or
+    /// the session has ended.
     [[nodiscard]] bool establish(channel& of) noexcept;
-    /// The connection of a channel is lost: the channel stays, but is not established any more. Without
-    /// another one that is, the session ends: returns its remains. `also` as for end().
+    /// The connection of a channel is lost: the channel stays, but is not established any more.
+    /// Without another one that is, the session ends: returns its remains. `also` as for end().
     template <class Also>
     [[nodiscard]] std::optional<remains> lose(channel& of, Also also) noexcept {
         const session_section held(mutex_);
@@ -149,8 +155,8 @@ public:
         if (state() == phase::gone or is_any_established()) return std::nullopt;
         return end_all(also);
     }
-    /// Takes a channel out, which has ended then; does nothing if it has ended. Without another established
-    /// one, the session ends: returns its remains. `also` as for end().
+    /// Takes a channel out, which has ended then; does nothing if it has ended. Without another
+    /// established one, the session ends: returns its remains. `also` as for end().
     template <class Also>
     [[nodiscard]] std::optional<remains> remove(channel& ending, Also also) noexcept {
         const session_section held(mutex_);
@@ -164,18 +170,18 @@ public:
     [[nodiscard]] std::shared_ptr<channel> first_channel() const noexcept;
     /// Returns all that are not ended. Allocates: the list.
     [[nodiscard]] std::vector<std::shared_ptr<channel>> channels() const;
-    /// Gives one of its channels the ciphers of the session's keys, if the session has keys. Errors:
-    /// those of channel::make_ciphers().
+    /// Gives one of its channels the ciphers of the session's keys, if the session has keys.
+    /// Errors: those of channel::make_ciphers().
     [[nodiscard]] result<void> make_ciphers(channel& of, secret_random_source& random) noexcept;
 
-    /// The message ids with which the session's own key may sign: those below `first_signed` belong to the
-    /// bindings of other connections.
+    /// The message ids with which the session's own key may sign: those below `first_signed` belong
+    /// to the bindings of other connections.
     void begin_binding_ids(std::uint64_t first_signed) noexcept;
     /// Returns whether the key may sign a reply with that id, once.
     [[nodiscard]] bool claim_binding_id(std::uint64_t id) noexcept;
 
-    /// Adds a tree connection, and sets its number. Returns false if there are too many, or the session is
-    /// gone.
+    /// Adds a tree connection, and sets its number. Returns false if there are too many, or
+    /// the session is gone.
     [[nodiscard]] bool add(const std::shared_ptr<tree>& fresh);
     /// Null if there is none.
     [[nodiscard]] std::shared_ptr<tree> find_tree(std::uint32_t number) const noexcept;
@@ -189,8 +195,8 @@ public:
         too_many,  ///< limits::opens_per_session_max
         refused,   ///< `attach` has returned false
     };
-    /// Adds an open with a number of its own, through a tree. `attach` gives it to the session, with the
-    /// mutex held.
+    /// Adds an open with a number of its own, through a tree. `attach` gives it to the session,
+    /// with the mutex held.
     template <class Attach>
     [[nodiscard]] admittance admit(std::uint64_t number, const std::shared_ptr<open>& fresh,
                                    const tree& through, Attach attach) {
@@ -206,8 +212,8 @@ public:
     }
     /// Takes an open out; nothing happens if it is not there.
     void remove(std::uint64_t number) noexcept;
-    /// Takes an open out if `detach`, which runs with the mutex held, takes it from this session. Returns
-    /// whether it did.
+    /// Takes an open out if `detach`, which runs with the mutex held, takes it from this session.
+    /// Returns whether it did.
     template <class Detach>
     [[nodiscard]] bool release(std::uint64_t number, Detach detach) noexcept {
         std::shared_ptr<open> removed;  // released without the mutex
@@ -244,15 +250,18 @@ private:
 
     std::atomic<phase> phase_{phase::in_progress};  // written under the mutex
     mutable ranked_mutex<lock_rank::session> mutex_;
-    std::vector<std::shared_ptr<channel>> channels_ SLUICE_GUARDED_BY(mutex_);  // in the order they came
+    // In the order they came.
+    std::vector<std::shared_ptr<channel>> channels_ SLUICE_GUARDED_BY(mutex_);
     std::map<std::uint32_t, std::shared_ptr<tree>> trees_ SLUICE_GUARDED_BY(mutex_);
-    std::pmr::map<std::uint64_t, admitted_open> opens_ SLUICE_GUARDED_BY(mutex_);  // by their number
+    // By their number.
+    std::pmr::map<std::uint64_t, admitted_open> opens_ SLUICE_GUARDED_BY(mutex_);
     std::uint32_t next_tree_id_ SLUICE_GUARDED_BY(mutex_) = 1;
-    std::optional<timer_queue::entry> lifetime_ SLUICE_GUARDED_BY(mutex_);  // when a valid session expires
+    // When a valid session expires.
+    std::optional<timer_queue::entry> lifetime_ SLUICE_GUARDED_BY(mutex_);
     std::uint32_t lifetimes_ SLUICE_GUARDED_BY(mutex_) = 0;
     std::optional<auth::nt_hash> proof_ SLUICE_GUARDED_BY(mutex_);
-    /// With AES-GMAC: message ids below those that the first channel signs with that key, for the replies to
-    /// SESSION_SETUPs on other connections that bind them.
+    /// With AES-GMAC: message ids below those that the first channel signs with that key, for the
+    /// replies to SESSION_SETUPs on other connections that bind them.
     auth::used_message_ids binding_ids_ SLUICE_GUARDED_BY(mutex_){{.first = 0, .end = 0}};
 };
 

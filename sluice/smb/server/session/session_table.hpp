@@ -13,7 +13,8 @@ namespace sluice::smb::server {
 
 /// Every session of the server by its ID ([MS-SMB2] 3.3.1.5, GlobalSessionTable).
 /// Invariant: a session in the table has the ID that it is found by; no ID is given twice.
-/// Monitor: any thread; `mutex_` guards the table. What it returns holds the sessions, which may have ended.
+/// Monitor: any thread; `mutex_` guards the table. What it returns holds the sessions,
+/// which may have ended.
 /// Allocates: a node per session.
 class session_table {
 public:
@@ -34,8 +35,8 @@ public:
     void remove(std::uint64_t id) noexcept;
     /// All of them, in no order. Complexity: linear. Allocates: the list.
     [[nodiscard]] std::vector<std::shared_ptr<session>> all() const;
-    /// All sessions of a session's user from the same client, the session itself among them, in the order in
-    /// which they were made. Complexity: O(n) in sessions.
+    /// All sessions of a session's user from the same client, the session itself among them, in the
+    /// order in which they were made. Complexity: O(n) in sessions.
     [[nodiscard]] std::vector<std::shared_ptr<session>> alike(const session& one) const;
 
     [[nodiscard]] std::size_t size() const noexcept {

@@ -17,8 +17,8 @@ struct volume_feed {
     io::cancel_scope scope{};
 };
 
-/// A volume under a name that clients connect to, or IPC$, which has named pipes only. The open files belong
-/// to the server: several shares may reach one file.
+/// A volume under a name that clients connect to, or IPC$, which has named pipes only. The open
+/// files belong to the server: several shares may reach one file.
 /// Immutable, except for what is atomic, and the feed, which is for the first loop's thread.
 class share {
 public:
@@ -38,8 +38,8 @@ public:
 
     [[nodiscard]] std::uint32_t domain() const noexcept { return domain_; }
 
-    /// After a reload without it, no client can connect to it any more. Opens stay, but are not notified of
-    /// changes unless another share serves the volume.
+    /// After a reload without it, no client can connect to it any more. Opens stay, but are not
+    /// notified of changes unless another share serves the volume.
     void withdraw() noexcept {
         is_withdrawn_.store(true, std::memory_order_relaxed);
         feed.reset();
@@ -47,7 +47,8 @@ public:
     // relaxed: a request that does not see it is as one that came before.
     [[nodiscard]] bool is_withdrawn() const noexcept { return is_withdrawn_.load(std::memory_order_relaxed); }
 
-    /// Null if the volume has none, or the share is withdrawn. The last share to release it ends the feed.
+    /// Null if the volume has none, or the share is withdrawn. The last share to
+    /// release it ends the feed.
     std::shared_ptr<volume_feed> feed;
 
     /// How many files are open through it: counted by the first and the last open of each.

@@ -10,8 +10,8 @@
 namespace sluice::smb::server {
 
 /// The shares that clients can connect to: snapshots, of which a reload publishes the next.
-/// Monitor: any thread; `mutex_` guards the pointer to the snapshot, which is immutable. Its rank allows a
-/// reader that holds any other mutex. Allocates: a snapshot, when it is published.
+/// Monitor: any thread; `mutex_` guards the pointer to the snapshot, which is immutable. Its rank
+/// allows a reader that holds any other mutex. Allocates: a snapshot, when it is published.
 class share_list {
 public:
     using snapshot = std::shared_ptr<const std::vector<std::shared_ptr<share>>>;

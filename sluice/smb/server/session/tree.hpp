@@ -12,12 +12,13 @@ namespace sluice::smb::server {
 
 /// A session's connection to a share ([MS-SMB2] 3.3.1.9).
 ///
-/// Immutable once the session lists the tree, except `default_rights`, which is a monitor: file-system calls
-/// read it on any thread.
+/// Immutable once the session lists the tree, except `default_rights`, which is a monitor:
+/// file-system calls read it on any thread.
 struct tree {
     std::uint32_t id = 0;
     std::shared_ptr<share> target;
-    wire::access_mask access_max = wire::access_mask::none;  // the most that an open on it can be granted
+    // The most that an open on it can be granted.
+    wire::access_mask access_max = wire::access_mask::none;
     bool requires_encryption = false;
     quota_hold counted;
 

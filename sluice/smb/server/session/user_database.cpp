@@ -38,16 +38,16 @@ void append_hex(std::string& text, bytes_view bytes) {
     return auth::nt_hash(std::move(bytes));
 }
 
-[[nodiscard]] std::string_view folder_of(std::string_view path) noexcept {
+[[nodiscard]] std::string_view directory_of(std::string_view path) noexcept {
     const std::size_t slash = path.rfind('/');
     return slash == std::string_view::npos ? std::string_view(".")
                                            : path.substr(0, std::max<std::size_t>(slash, 1));
 }
 
-// Makes every folder of the path that is missing.
-[[nodiscard]] result<void> make_folders(std::string_view folder) {
-    for (std::size_t end = folder.find('/', 1);; end = folder.find('/', end + 1)) {
-        const std::string part(folder.substr(0, end));
+// Makes every directory of the path that is missing.
+[[nodiscard]] result<void> make_directories(std::string_view directory) {
+    for (std::size_t end = directory.find('/', 1);; end = directory.find('/', end + 1)) {
+        const std::string part(directory.substr(0, end));
         const auto made = io::directory_handle::open({}, part, io::mode::none, io::creation::if_needed, 0700);
         if (not made) return failure(made.error());
         if (end == std::string_view::npos) return {};
@@ -210,7 +210,7 @@ result<void> user_database::edit(Edit&& change) {
 // Keeps other editors away, starts from what the file says now, and stores the change.
 template <class Edit>
 result<void> user_database::edit_file(Edit&& change) {
-    if (const auto made = make_folders(folder_of(path_)); not made) return made;
+    if (const auto made = make_directories(directory_of(path_)); not made) return made;
     const auto held = exclude_editors_(path_);
     if (not held) return failure(held.error());
     auto users = read(path_);

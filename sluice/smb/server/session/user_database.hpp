@@ -26,7 +26,8 @@ public:
     users_edit& operator=(const users_edit&) = delete;
     virtual ~users_edit() = default;
 
-    /// Prepares the new file, which is complete, before it replaces the old one. Errors: end the edit.
+    /// Prepares the new file, which is complete, before it replaces the old one.
+    /// Errors: end the edit.
     [[nodiscard]] virtual result<void> prepare(const io::file_handle&) noexcept { return {}; }
 };
 
@@ -42,16 +43,17 @@ using edit_exclusion = std::function<result<std::shared_ptr<users_edit>>(const s
 /// that edit at once take turns, if they were given the same exclusion. A database in memory has no
 /// path. Names are compared without case; domains are ignored.
 ///
-/// Invariant: the known users are those that the last reload or edit has read or written, because both hold
-/// `editing_` while they use the file.
-/// Monitor: any thread; `mutex_` guards the known users, and is not held while the file is read or written.
+/// Invariant: the known users are those that the last reload or edit has read or written, because
+/// both hold `editing_` while they use the file.
+/// Monitor: any thread; `mutex_` guards the known users, and is not held while the
+/// file is read or written.
 /// Blocks: where the file is read or written, and there only for other reloads and edits.
 class user_database final : public auth::account_source {
 public:
     user_database() noexcept = default;
 
-    /// Errors: ENOENT; EACCES if others can read it ("chmod 600"); EINVAL for a line that is not one, naming
-    /// it; those of reading a file.
+    /// Errors: ENOENT; EACCES if others can read it ("chmod 600"); EINVAL for a line that is not
+    /// one, naming it; those of reading a file.
     [[nodiscard]] static result<std::unique_ptr<user_database>> load(std::string path,
                                                                      edit_exclusion editing);
     /// The same, but empty if there is no such file yet; the first edit creates it.
@@ -61,8 +63,8 @@ public:
     /// ~/.config/sluice/users, and for root, or without a home, /etc/sluice/users.
     [[nodiscard]] static std::string default_path();
 
-    /// Reads the file again. A missing file is no error if no user of it is known, as in open(). On error,
-    /// the known users stay.
+    /// Reads the file again. A missing file is not an error if no user of it is known, as in
+    /// open(). On error, the known users stay.
     [[nodiscard]] result<void> reload();
 
     [[nodiscard]] std::optional<auth::account> find(std::string_view user,
@@ -114,7 +116,8 @@ private:
     [[nodiscard]] result<void> edit(Edit&& change);
     template <class Edit>
     [[nodiscard]] result<void> edit_file(Edit&& change) SLUICE_REQUIRES(editing_);
-    void note_change() noexcept { generation_.fetch_add(1, std::memory_order_seq_cst); }  // with generation()
+    // With generation().
+    void note_change() noexcept { generation_.fetch_add(1, std::memory_order_seq_cst); }
     // Replaces the known users; `users` is then the map before, for the caller to destroy.
     void publish(user_map& users) noexcept;
     [[nodiscard]] result<void> store(const user_map& users, users_edit& edit) const;
@@ -125,7 +128,8 @@ private:
     std::atomic<std::uint64_t> generation_{0};
     mutable ranked_mutex<lock_rank::leaf> mutex_;
     user_map users_ SLUICE_GUARDED_BY(mutex_);
-    // By folded name, with the hash of a password that counts instead of the file's. None: all in the file.
+    // By folded name, with the hash of a password that counts instead of the file's.
+    // None: all in the file.
     std::optional<std::map<std::string, std::optional<auth::nt_hash>>> admitted_ SLUICE_GUARDED_BY(mutex_);
 };
 

@@ -13,10 +13,10 @@ class user_file : public testing::Test {
 protected:
     user_file() {
         std::string pattern = (std::filesystem::temp_directory_path() / "sluice-users-XXXXXX").string();
-        folder = mkdtemp(pattern.data());
-        path = folder / "deep" / "users";
+        directory = mkdtemp(pattern.data());
+        path = directory / "deep" / "users";
     }
-    ~user_file() override { std::filesystem::remove_all(folder); }
+    ~user_file() override { std::filesystem::remove_all(directory); }
 
     void write(std::string_view text, std::filesystem::perms permissions = std::filesystem::perms{0600}) {
         std::filesystem::create_directories(path.parent_path());
@@ -29,7 +29,7 @@ protected:
         return *std::move(users);
     }
 
-    std::filesystem::path folder;
+    std::filesystem::path directory;
     std::filesystem::path path;
     // Stands for a mutex between processes: records the paths, and refuses while it is held.
     std::vector<std::string> excluded;

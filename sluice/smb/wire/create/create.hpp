@@ -97,8 +97,8 @@ struct create_reply {
     [[nodiscard]] friend bool operator==(const create_reply&, const create_reply&) noexcept = default;
 };
 
-/// Errors: `truncated`, `bad_structure_size`, `range_outside_message`, `bad_text`, `misaligned` (the
-/// contexts); and those of decode_create_request_contexts(). Allocates: nothing.
+/// Errors: `truncated`, `bad_structure_size`, `range_outside_message`, `bad_text`, `misaligned`
+/// (the contexts); and those of decode_create_request_contexts(). Allocates: nothing.
 [[nodiscard]] decoded<create_args> decode_create(const message_view& message) noexcept;
 [[nodiscard]] decoded<create_reply> decode_create_reply(const message_view& message) noexcept;
 

@@ -28,10 +28,10 @@ public:
     [[nodiscard]] bool done() const noexcept { return done_; }
 
     /// Returns the next context, while not done(). An error ends the list.
-    /// Errors: `truncated`; `misaligned` or `bad_chain` (the next context would not begin on a multiple of
-    /// eight, or within this one's fixed part); `range_outside_message` (next, name or data beyond the list
-    /// or overlapping the next context; data before the name's end); `missing` (a name of less than four
-    /// bytes); `too_many`.
+    /// Errors: `truncated`; `misaligned` or `bad_chain` (the next context would not begin on a
+    /// multiple of eight, or within this one's fixed part); `range_outside_message` (next, name or
+    /// data beyond the list or overlapping the next context; data before the name's end); `missing`
+    /// (a name of less than four bytes); `too_many`.
     [[nodiscard]] decoded<create_context> next() noexcept;
 
 private:

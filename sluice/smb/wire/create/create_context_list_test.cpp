@@ -45,11 +45,13 @@ TEST(create_context_list, is_unchanged_by_a_round_trip) {
 
 TEST(create_context_list, has_the_bytes_that_windows_writes) {
     const message_bytes list = list_of({first, second});
-    EXPECT_EQ(list, some_bytes({32,  0,   0,   0,   16, 0, 4, 0, 0,   0,   24,  0,   8,   0,   0,   0,
-                                'A', 'l', 'S', 'i', 0,  0, 0, 0, '1', '2', '3', '4', '5', '6', '7', '8',  //
-                                0,   0,   0,   0,   16, 0, 4, 0, 0,   0,   0,   0,   0,   0,   0,   0,
-                                'M', 'x', 'A', 'c',  //
-                                0,   0,   0,   0}));
+    EXPECT_EQ(list, some_bytes({32,  0,   0,   0,   16,  0,   4,   0,    //
+                                0,   0,   24,  0,   8,   0,   0,   0,    //
+                                'A', 'l', 'S', 'i', 0,   0,   0,   0,    //
+                                '1', '2', '3', '4', '5', '6', '7', '8',  //
+                                0,   0,   0,   0,   16,  0,   4,   0,    //
+                                0,   0,   0,   0,   0,   0,   0,   0,    //
+                                'M', 'x', 'A', 'c', 0,   0,   0,   0}));
 }
 
 TEST(create_context_list, without_bytes_has_no_contexts) {
@@ -66,15 +68,18 @@ TEST(create_context_list, a_misplaced_next_context_is_rejected) {
 
 TEST(create_context_list, a_misplaced_or_too_short_name_is_rejected) {
     const message_bytes list = list_of({first, second});
-    EXPECT_EQ(error_with(list, 4, le16(15)), decode_error::range_outside_message);  // in the fixed part
-    EXPECT_EQ(error_with(list, 4, le16(29)), decode_error::range_outside_message);  // into the next context
+    // In the fixed part.
+    EXPECT_EQ(error_with(list, 4, le16(15)), decode_error::range_outside_message);
+    // Into the next context.
+    EXPECT_EQ(error_with(list, 4, le16(29)), decode_error::range_outside_message);
     EXPECT_EQ(error_with(list, 6, le16(3)), decode_error::missing);
 }
 
 TEST(create_context_list, misplaced_data_are_rejected) {
     const message_bytes list = list_of({first, second});
     EXPECT_EQ(error_with(list, 10, le16(19)), decode_error::range_outside_message);  // in the name
-    EXPECT_EQ(error_with(list, 10, le16(25)), decode_error::range_outside_message);  // into the next context
+    // Into the next context.
+    EXPECT_EQ(error_with(list, 10, le16(25)), decode_error::range_outside_message);
     EXPECT_EQ(error_with(list, 12, le32(0xffffffff)), decode_error::range_outside_message);
 }
 

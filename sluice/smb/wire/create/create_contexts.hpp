@@ -144,13 +144,14 @@ struct aapl_answer {
 };
 
 struct create_request_contexts {
-    std::optional<bytes_view> extended_attributes{};             ///< ExtA: FILE_FULL_EA_INFORMATION
-    std::optional<bytes_view> security_descriptor{};             ///< SecD
-    bool durable = false;                                        ///< DHnQ
-    std::optional<file_id> durable_reconnect{};                  ///< DHnC
-    std::optional<std::uint64_t> allocation_bytes{};             ///< AlSi
-    std::optional<maximal_access_query> maximal_access{};        ///< MxAc
-    std::optional<filetime> timewarp{};                          ///< TWrp: the snapshot to open the file in
+    std::optional<bytes_view> extended_attributes{};       ///< ExtA: FILE_FULL_EA_INFORMATION
+    std::optional<bytes_view> security_descriptor{};       ///< SecD
+    bool durable = false;                                  ///< DHnQ
+    std::optional<file_id> durable_reconnect{};            ///< DHnC
+    std::optional<std::uint64_t> allocation_bytes{};       ///< AlSi
+    std::optional<maximal_access_query> maximal_access{};  ///< MxAc
+    /// TWrp: the snapshot to open the file in.
+    std::optional<filetime> timewarp{};
     bool on_disk_id = false;                                     ///< QFid
     std::optional<wire::lease> lease{};                          ///< RqLs
     std::optional<durable_request_v2> durable_v2{};              ///< DH2Q
@@ -171,17 +172,17 @@ struct create_reply_contexts {
     std::optional<wire::lease> lease{};                     ///< RqLs
     std::optional<durable_answer_v2> durable_v2{};          ///< DH2Q
     std::optional<aapl_answer> aapl{};                      ///< AAPL
-    std::optional<bytes_view>
-        posix{};  ///< links, reparse tag, mode, owner and group, in the form of the POSIX extensions
+    /// Links, reparse tag, mode, owner and group, in the form of the POSIX extensions.
+    std::optional<bytes_view> posix{};
 
     [[nodiscard]] friend bool operator==(const create_reply_contexts&,
                                          const create_reply_contexts&) noexcept = default;
 };
 
 /// Decode a list. Contexts of other names are ignored.
-/// Errors: those of create_context_reader::next(); `bad_value` (data of a length its name excludes),
-/// `truncated` (data shorter than what it announces), `bad_text`, `too_long`, `duplicate`. Allocates:
-/// nothing.
+/// Errors: those of create_context_reader::next(); `bad_value` (data of a length its name
+/// excludes), `truncated` (data shorter than what it announces), `bad_text`, `too_long`,
+/// `duplicate`. Allocates: nothing.
 [[nodiscard]] decoded<create_request_contexts> decode_create_request_contexts(bytes_view list) noexcept;
 [[nodiscard]] decoded<create_reply_contexts> decode_create_reply_contexts(bytes_view list) noexcept;
 

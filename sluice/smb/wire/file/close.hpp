@@ -8,7 +8,8 @@ namespace sluice::smb::wire {
 
 enum class close_flags : std::uint16_t {
     none = 0,
-    query_attributes = 1,  ///< the response contains (in a request: is to contain) the attributes of the file
+    /// The response contains (in a request: is to contain) the attributes of the file.
+    query_attributes = 1,
 };
 template <>
 inline constexpr bool is_bit_flags<close_flags> = true;

@@ -49,7 +49,8 @@ struct query_directory_reply {
                                          const query_directory_reply&) noexcept = default;
 };
 
-/// Errors: `truncated`, `bad_structure_size`, `range_outside_message`, `bad_text`. Allocates: nothing.
+/// Errors: `truncated`, `bad_structure_size`, `range_outside_message`,
+/// `bad_text`. Allocates: nothing.
 [[nodiscard]] decoded<query_directory_args> decode_query_directory(const message_view& message) noexcept;
 [[nodiscard]] decoded<query_directory_reply> decode_query_directory_reply(
     const message_view& message) noexcept;

@@ -9,7 +9,8 @@ namespace sluice::smb::wire {
 /// SET_INFO, [MS-SMB2] 2.2.39.
 struct set_info_args {
     info_type type = info_type::file;
-    std::uint8_t information_class = 0;        ///< [MS-FSCC] 2.4 or 2.5; zero for security and quota
+    std::uint8_t information_class = 0;        ///< [MS-FSCC] 2.4 or 2.5; zero
+                                               ///< for security and quota
     std::uint32_t additional_information = 0;  ///< for security: the parts that are set
     file_id file{};
     bytes_view input{};

@@ -17,7 +17,8 @@ struct write_args {
     std::uint64_t offset_bytes = 0;
     write_flags flags = write_flags::none;
     io_channel channel = io_channel::none;
-    std::uint32_t remaining_bytes = 0;  ///< RDMA: number of data bytes; otherwise a hint of later writes
+    /// RDMA: number of data bytes; otherwise a hint of later writes.
+    std::uint32_t remaining_bytes = 0;
     bytes_view channel_info{};
     bytes_view data{};
 
@@ -37,8 +38,8 @@ inline constexpr std::size_t write_data_offset_max = 0x100;
 /// The fixed part of a WRITE. It is enough to locate data that are received into a separate buffer.
 inline constexpr std::size_t write_request_fixed_bytes = header_bytes + 48;
 
-/// Errors: `truncated`, `bad_structure_size`, `bad_value` (DataOffset), `range_outside_message`. Allocates:
-/// nothing.
+/// Errors: `truncated`, `bad_structure_size`, `bad_value` (DataOffset),
+/// `range_outside_message`. Allocates: nothing.
 [[nodiscard]] decoded<write_args> decode_write(const message_view& message) noexcept;
 [[nodiscard]] decoded<write_reply> decode_write_reply(const message_view& message) noexcept;
 

@@ -11,8 +11,8 @@
 #include "sluice/base/endian.hpp"
 #include "sluice/smb/wire/decode_error.hpp"
 
-// Lists whose entries begin with the distance to the next one, zero in the last: directory entries, streams,
-// extended attributes, links, change notifications ([MS-FSCC] 2.4 and others).
+// Lists whose entries begin with the distance to the next one, zero in the last: directory entries,
+// streams, extended attributes, links, change notifications ([MS-FSCC] 2.4 and others).
 
 namespace sluice::smb::wire {
 

@@ -51,7 +51,8 @@ private:
 struct extended_attribute {
     std::string_view name{};
     bytes_view value{};
-    bool needed = false;  ///< FILE_NEED_EA: a client that does not understand it must not open the file
+    /// FILE_NEED_EA: a client that does not understand it must not open the file.
+    bool needed = false;
 };
 class ea_list_writer {
 public:
@@ -96,7 +97,8 @@ private:
     entry_list_reader list_;
 };
 
-/// FileHardLinkInformation, [MS-FSCC] 2.4: the names of a file, each with the number of its directory.
+/// FileHardLinkInformation, [MS-FSCC] 2.4: the names of a file, each with the
+/// number of its directory.
 struct hard_link {
     std::uint64_t directory_number = 0;
     std::string_view name{};

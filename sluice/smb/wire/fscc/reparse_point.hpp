@@ -49,7 +49,8 @@ using reparse_point = std::variant<reparse_symlink, reparse_mount_point, reparse
 /// Errors: `bad_text`, `too_long` beyond reparse_data_bytes_max. In case of an error nothing is
 /// written. Allocates: the names in UTF-16.
 [[nodiscard]] decoded<void> encode(byte_writer& writer, const reparse_point& point) noexcept;
-/// Errors: `truncated`, `too_long`, `range_outside_message` for a name outside the data, `bad_text`.
+/// Errors: `truncated`, `too_long`, `range_outside_message` for a name outside
+/// the data, `bad_text`.
 /// Allocates: the names, or the data.
 [[nodiscard]] decoded<reparse_point> decode_reparse_point(bytes_view bytes) noexcept;
 

@@ -8,8 +8,8 @@
 #include "sluice/smb/wire/fscc/fscc_file_metadata.hpp"
 #include "sluice/smb/wire/guid.hpp"
 
-// Controls that read and set properties of a file. encode() and decode() as in fscc_file_metadata.hpp; every
-// decoder fails with `truncated` only.
+// Controls that read and set properties of a file. encode() and decode() as in
+// fscc_file_metadata.hpp; every decoder fails with `truncated` only.
 
 namespace sluice::smb::wire {
 

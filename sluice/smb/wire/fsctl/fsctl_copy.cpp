@@ -48,7 +48,8 @@ struct extents_ex_wire {
 static_assert(sizeof(extents_ex_wire) == 56 and offsetof(extents_ex_wire, flags) == 48);
 // clang-format on
 
-constexpr std::uint64_t extents_ex_structure_size = 48;  // as defined by the specification, without flags
+// As defined by the specification, without flags.
+constexpr std::uint64_t extents_ex_structure_size = 48;
 
 extents_wire wire_of(const duplicate_extents_request& request) noexcept {
     return {.source = request.source,

@@ -44,7 +44,8 @@ struct copy_chunk_request {
                                          const copy_chunk_request&) noexcept = default;
 };
 void encode(byte_writer& writer, const copy_chunk_request& request) noexcept;
-/// Errors: `truncated`, `too_many` chunks (a server answers with its limits). Allocates: the chunks.
+/// Errors: `truncated`, `too_many` chunks (a server answers with its limits).
+/// Allocates: the chunks.
 [[nodiscard]] decoded<copy_chunk_request> decode_copy_chunk_request(bytes_view bytes,
                                                                     const copy_chunk_limits& limits) noexcept;
 

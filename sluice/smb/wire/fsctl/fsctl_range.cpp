@@ -129,7 +129,8 @@ decoded<file_region_request> decode_file_region_request(bytes_view bytes) noexce
     byte_reader reader(bytes);
     const auto range = take_range(reader);
     if (!range) return std::unexpected(range.error());
-    const auto usage = reader.take<le32>();  // a request may end here, without the reserved field of a reply
+    // A request may end here, without the reserved field of a reply.
+    const auto usage = reader.take<le32>();
     if (!usage) return std::unexpected(decode_error::truncated);
     return file_region_request{.range = *range, .usage = usage->value()};
 }

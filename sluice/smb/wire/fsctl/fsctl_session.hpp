@@ -77,7 +77,8 @@ void encode(byte_writer& writer, const resiliency_request& request) noexcept;
 
 /// FSCTL_PIPE_WAIT, [MS-FSCC] 2.3: waits until a server listens at a pipe.
 struct pipe_wait_request {
-    std::optional<std::uint64_t> timeout_ticks{};  ///< in units of 100 ns; std::nullopt: the server's default
+    /// In units of 100 ns; std::nullopt: the server's default.
+    std::optional<std::uint64_t> timeout_ticks{};
     std::string name{};
     [[nodiscard]] friend bool operator==(const pipe_wait_request&,
                                          const pipe_wait_request&) noexcept = default;

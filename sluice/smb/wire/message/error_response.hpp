@@ -15,7 +15,8 @@ struct error_reply {
     /// For STATUS_STOPPED_ON_SYMLINK a symlink_error, for STATUS_BUFFER_TOO_SMALL the required
     /// length, otherwise empty.
     bytes_view data{};
-    std::optional<error_id> id{};  ///< the data are in an error context: from 3.1.1 on, if there are any
+    /// The data are in an error context: from 3.1.1 on, if there are any.
+    std::optional<error_id> id{};
 
     [[nodiscard]] friend bool operator==(const error_reply&, const error_reply&) noexcept = default;
 };
@@ -32,7 +33,8 @@ void encode_required_bytes(byte_writer& writer, std::uint32_t required_bytes) no
 /// The data of STATUS_STOPPED_ON_SYMLINK, [MS-SMB2] 2.2.2.2.1. The client resolves the link and
 /// repeats the request.
 struct symlink_error {
-    std::uint16_t unparsed_path_bytes = 0;  ///< length of the part of the requested name after the link
+    std::uint16_t unparsed_path_bytes = 0;  ///< length of the part of the
+                                            ///< requested name after the link
     bool relative = false;                  ///< to the directory of the link
     bytes_view substitute_name{};           ///< UTF-16LE, the target of the link
     bytes_view print_name{};                ///< UTF-16LE, the target for display
@@ -40,8 +42,8 @@ struct symlink_error {
     [[nodiscard]] friend bool operator==(const symlink_error&, const symlink_error&) noexcept = default;
 };
 
-/// Errors: `truncated`, `bad_value` (another tag), `range_outside_message` (names outside the data),
-/// `bad_text`.
+/// Errors: `truncated`, `bad_value` (another tag), `range_outside_message` (names outside
+/// the data), `bad_text`.
 [[nodiscard]] decoded<symlink_error> decode_symlink_error(bytes_view data) noexcept;
 void encode(byte_writer& writer, const symlink_error& error) noexcept;
 

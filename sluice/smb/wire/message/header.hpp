@@ -67,7 +67,8 @@ struct header {
     wire::command command = command::negotiate;
     std::uint16_t credits = 0;  ///< requested by a request, granted by a response
     header_flags flags = header_flags::none;
-    std::uint32_t next_command_bytes = 0;  ///< from this header to the next of the compound; 0 in the last
+    /// From this header to the next of the compound; 0 in the last.
+    std::uint32_t next_command_bytes = 0;
     std::uint64_t message_id = 0;
     std::uint64_t async_id = 0;  ///< if `async`
     std::uint32_t tree_id = 0;   ///< if not `async`

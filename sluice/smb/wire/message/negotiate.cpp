@@ -12,7 +12,8 @@ struct negotiate_request {
     le16 reserved;        //  6
     le32 capabilities;    //  8
     guid client_guid;     // 12
-    le32 context_offset;  // 28  these eight bytes are a start time, always zero, in dialects before 3.1.1
+    le32 context_offset;  // 28  these eight bytes are a start time, always zero, in
+                          //     dialects before 3.1.1
     le16 context_count;   // 32
     le16 reserved2;       // 34
 };

@@ -65,8 +65,8 @@ struct negotiate_reply {
     [[nodiscard]] friend bool operator==(const negotiate_reply&, const negotiate_reply&) noexcept = default;
 };
 
-/// Errors: `truncated`, `bad_structure_size`, `missing` (no dialect), `too_many`, `range_outside_message`;
-/// for 3.1.1 those of decode_negotiate_contexts(). Allocates: nothing.
+/// Errors: `truncated`, `bad_structure_size`, `missing` (no dialect), `too_many`,
+/// `range_outside_message`; for 3.1.1 those of decode_negotiate_contexts(). Allocates: nothing.
 [[nodiscard]] decoded<negotiate_args> decode_negotiate(const message_view& message) noexcept;
 [[nodiscard]] decoded<negotiate_reply> decode_negotiate_reply(const message_view& message) noexcept;
 

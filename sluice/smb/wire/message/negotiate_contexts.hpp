@@ -52,8 +52,10 @@ struct negotiate_contexts {
     std::optional<preauth_integrity> preauth{};
     std::optional<code_list<cipher>> ciphers{};
     std::optional<compression_capabilities> compression{};
-    std::optional<bytes_view> netname{};       ///< UTF-16LE; the server's name as the client wrote it
-    std::optional<std::uint32_t> transport{};  ///< 1: the transport encrypts, so that SMB need not encrypt
+    std::optional<bytes_view> netname{};       ///< UTF-16LE; the server's name
+                                               ///< as the client wrote it
+    std::optional<std::uint32_t> transport{};  ///< 1: the transport encrypts, so that
+                                               ///< SMB need not encrypt
     std::optional<code_list<rdma_transform>> rdma{};
     std::optional<code_list<signing_algorithm>> signing{};
     bool posix = false;  ///< the POSIX extensions of Samba and the Linux client

@@ -106,8 +106,8 @@ TEST(negotiate, contexts_count_only_if_3_1_1_is_offered) {
     EXPECT_TRUE(decode_bytes(message, decode_negotiate));
 }
 
-// The list of contexts in message_of(request()): 64 + 36 + 10 dialect bytes, padded to 112; the first of them
-// is the preauthentication integrity context of 14 bytes of data.
+// The list of contexts in message_of(request()): 64 + 36 + 10 dialect bytes, padded to 112; the
+// first of them is the preauthentication integrity context of 14 bytes of data.
 constexpr std::size_t first_context = 112 - 64;
 
 TEST(negotiate, a_misplaced_list_of_contexts_is_rejected) {

@@ -17,7 +17,8 @@ struct session_setup_args {
     session_setup_flags flags = session_setup_flags::none;
     wire::security_mode security_mode = security_mode::none;  ///< one byte here
     wire::capabilities capabilities = capabilities::none;
-    std::uint64_t previous_session_id = 0;  ///< the session that this one replaces, after a lost connection
+    /// The session that this one replaces, after a lost connection.
+    std::uint64_t previous_session_id = 0;
     bytes_view security_blob{};
 
     [[nodiscard]] friend bool operator==(const session_setup_args&,

@@ -74,15 +74,15 @@ void encode(byte_writer& writer, const smb1_negotiate& negotiate) noexcept {
     const std::size_t list_bytes = dialect_bytes(classic) +
                                    (negotiate.smb_2_002 ? dialect_bytes(dialect_2_002) : 0) +
                                    (negotiate.smb_2_wildcard ? dialect_bytes(dialect_wildcard) : 0);
-    writer.put(
-        smb1_negotiate_request{.protocol_id = le32(smb1_id),
-                               .command = le8(com_negotiate),
-                               .status = {},
-                               .flags = {},
-                               .flags2 = le16(0xc853),  // Unicode, extended security: as clients send it
-                               .ignored = {},
-                               .word_count = {},
-                               .byte_count = le16(static_cast<std::uint16_t>(list_bytes))});
+    writer.put(smb1_negotiate_request{.protocol_id = le32(smb1_id),
+                                      .command = le8(com_negotiate),
+                                      .status = {},
+                                      .flags = {},
+                                      // Unicode, extended security: as clients send it.
+                                      .flags2 = le16(0xc853),
+                                      .ignored = {},
+                                      .word_count = {},
+                                      .byte_count = le16(static_cast<std::uint16_t>(list_bytes))});
     put_dialect(writer, classic);
     if (negotiate.smb_2_002) put_dialect(writer, dialect_2_002);
     if (negotiate.smb_2_wildcard) put_dialect(writer, dialect_wildcard);

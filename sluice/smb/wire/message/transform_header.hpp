@@ -19,7 +19,8 @@ struct transform_header {
     message_signature signature{};
     std::array<std::byte, 16> nonce{};  ///< CCM uses the first 11, GCM the first 12
     std::uint32_t message_bytes = 0;    ///< length of the ciphertext, and of the message
-    std::uint16_t flags = 1;  ///< 1: encrypted. In 3.0 and 3.0.2 the field identifies AES-128-CCM, also by 1
+    /// 1: encrypted. In 3.0 and 3.0.2 the field identifies AES-128-CCM, also by 1.
+    std::uint16_t flags = 1;
     std::uint64_t session_id = 0;
 
     [[nodiscard]] friend bool operator==(const transform_header&, const transform_header&) noexcept = default;
@@ -37,8 +38,8 @@ struct encrypted_message {
 
 /// Parses a frame. Bytes after the announced ciphertext are ignored, because they are not
 /// authenticated.
-/// Errors: `truncated` (also if the ciphertext is), `bad_protocol_id`, `bad_value` (flags other than 1),
-/// `unsupported` (a compression transform, [MS-SMB2] 2.2.42).
+/// Errors: `truncated` (also if the ciphertext is), `bad_protocol_id`, `bad_value` (flags other
+/// than 1), `unsupported` (a compression transform, [MS-SMB2] 2.2.42).
 [[nodiscard]] decoded<encrypted_message> decode_transform(bytes_view frame) noexcept;
 
 void encode(byte_writer& writer, const transform_header& header) noexcept;

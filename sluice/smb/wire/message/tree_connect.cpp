@@ -19,7 +19,8 @@ static_assert(offsetof(tree_connect_request, flags) == 2 and
 
 /// The extension between the fixed part and the path, if `extension_present` is set.
 struct tree_connect_extension {
-    le32 context_offset;                 //  0  from the start of the body, unlike every other offset
+    le32 context_offset;                 //  0  from the start of the body,
+                                         //     unlike every other offset
     le16 context_count;                  //  4
     std::array<std::byte, 10> reserved;  //  6
 };

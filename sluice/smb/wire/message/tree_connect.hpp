@@ -81,7 +81,8 @@ struct tree_connect_reply {
 /// The largest number of contexts in an extension that is accepted.
 inline constexpr std::size_t tree_connect_contexts_max = 16;
 
-/// Errors: `truncated`, `bad_structure_size`, `range_outside_message`, `bad_text`, `too_many`, `duplicate`.
+/// Errors: `truncated`, `bad_structure_size`, `range_outside_message`, `bad_text`,
+/// `too_many`, `duplicate`.
 /// Allocates: nothing.
 [[nodiscard]] decoded<tree_connect_args> decode_tree_connect(const message_view& message) noexcept;
 [[nodiscard]] decoded<tree_connect_reply> decode_tree_connect_reply(const message_view& message) noexcept;

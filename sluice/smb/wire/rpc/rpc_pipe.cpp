@@ -81,7 +81,8 @@ bool rpc_pipe::take_bind(const rpc_head& head, bytes_view body) {
     const bool alters = rpc_packet(head.packet.value()) == rpc_packet::alter_context;
     const std::uint32_t call = head.call.value();
     if (head.auth_length.value() != 0) {
-        std::array<std::byte, 3> nak{std::byte{nak_authentication_unknown}};  // reason, and no versions
+        // Reason, and no versions.
+        std::array<std::byte, 3> nak{std::byte{nak_authentication_unknown}};
         append_rpc_fragment(out_, {.packet = rpc_packet::bind_nak, .call = call}, nak);
         return true;
     }
@@ -124,7 +125,8 @@ bool rpc_pipe::take_request(const rpc_head& head, bytes_view body) {
     if ((flags & rpc_object_uuid) != 0 and !reader.skip(sizeof(guid))) return false;
 
     const bool first = (flags & rpc_first_fragment) != 0;
-    if (first == in_call_) return false;  // a second beginning, or a continuation without a beginning
+    // A second beginning, or a continuation without a beginning.
+    if (first == in_call_) return false;
     if (first) {
         in_call_ = true;
         call_head_ = head;

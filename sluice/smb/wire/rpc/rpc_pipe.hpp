@@ -13,7 +13,8 @@ namespace sluice::smb::wire {
 struct rpc_limits {
     std::size_t arguments_bytes_max = 64 * 1024;     ///< limit of one call, over all its fragments
     std::size_t results_bytes_max = 1024 * 1024;     ///< limit of one call
-    std::size_t unread_bytes_max = 2 * 1024 * 1024;  ///< limit of the replies that the client has not read
+    std::size_t unread_bytes_max = 2 * 1024 * 1024;  ///< limit of the replies that
+                                                     ///< the client has not read
 };
 
 /// The server's end of one open of srvsvc or wkssvc: DCE/RPC over a message pipe, [MS-RPCE]. It
@@ -64,7 +65,8 @@ private:
     std::uint16_t operation_ = 0;
     std::vector<std::byte> out_;   // complete fragments
     std::size_t read_ = 0;         // number of bytes of out_ that were read
-    std::size_t message_end_ = 0;  // end of the fragment that is being read; equals read_ if there is none
+    std::size_t message_end_ = 0;  // end of the fragment that is being read; equals
+                                   // read_ if there is none
     bool broken_ = false;
 };
 

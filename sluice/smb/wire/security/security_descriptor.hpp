@@ -52,8 +52,9 @@ inline constexpr std::size_t security_descriptor_bytes_max = 2 * 65536 + 256;
 /// is completed with the bits that the members imply. Errors: those of acl.
 [[nodiscard]] decoded<void> encode(byte_writer& writer, const security_descriptor& descriptor) noexcept;
 
-/// Errors: `truncated`, `bad_value` for another revision, `unsupported` for a form that is not self-relative,
-/// `too_long`, `range_outside_message` for an offset outside, and those of the parts. Allocates: the lists.
+/// Errors: `truncated`, `bad_value` for another revision, `unsupported` for a form that is not
+/// self-relative, `too_long`, `range_outside_message` for an offset outside, and those of the
+/// parts. Allocates: the lists.
 [[nodiscard]] decoded<security_descriptor> decode_security_descriptor(bytes_view bytes) noexcept;
 
 /// The ownership of a host file without its own descriptor.

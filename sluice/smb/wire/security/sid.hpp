@@ -74,7 +74,8 @@ void encode(byte_writer& writer, const sid& who) noexcept;
 inline constexpr sid sid_everyone{1, {0}};
 inline constexpr sid sid_creator_owner{3, {0}};
 inline constexpr sid sid_creator_group{3, {1}};
-inline constexpr sid sid_owner_rights{3, {4}};  ///< represents the owner, in place of its implicit rights
+/// Represents the owner, in place of its implicit rights.
+inline constexpr sid sid_owner_rights{3, {4}};
 inline constexpr sid sid_network{5, {2}};
 inline constexpr sid sid_anonymous{5, {7}};
 inline constexpr sid sid_authenticated_users{5, {11}};

@@ -38,7 +38,8 @@ using control_handler = io::task<wire::nt_status> (*)(control& c);
 
 // clang-format off
 // ioctl_session.cpp: the connection.
-[[nodiscard]] io::task<wire::nt_status> validate_negotiate(control& c);        // [MS-SMB2] 3.3.5.15.12
+// [MS-SMB2] 3.3.5.15.12.
+[[nodiscard]] io::task<wire::nt_status> validate_negotiate(control& c);
 [[nodiscard]] io::task<wire::nt_status> query_network_interfaces(control& c);  // 3.3.5.15.11
 [[nodiscard]] io::task<wire::nt_status> request_resiliency(control& c);        // 3.3.5.15.9
 [[nodiscard]] io::task<wire::nt_status> get_dfs_referrals(control& c);         // 3.3.5.15.2
@@ -47,7 +48,8 @@ using control_handler = io::task<wire::nt_status> (*)(control& c);
 [[nodiscard]] io::task<wire::nt_status> peek_at_pipe(control& c);              // 3.3.5.15.4
 [[nodiscard]] io::task<wire::nt_status> wait_for_pipe(control& c);             // 3.3.5.15.10
 // ioctl_copy.cpp: copies between opens.
-[[nodiscard]] io::task<wire::nt_status> request_resume_key(control& c);        // [MS-SMB2] 3.3.5.15.5
+// [MS-SMB2] 3.3.5.15.5.
+[[nodiscard]] io::task<wire::nt_status> request_resume_key(control& c);
 [[nodiscard]] io::task<wire::nt_status> copy_chunks(control& c);               // 3.3.5.15.6
 [[nodiscard]] io::task<wire::nt_status> duplicate_extents(control& c);         // [MS-FSA] 2.1.5.10
 // ioctl_range.cpp: ranges of a file.

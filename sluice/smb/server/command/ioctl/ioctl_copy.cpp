@@ -94,7 +94,8 @@ constexpr std::uint64_t offset_max = INT64_MAX;
     return has_it ? nt_status::success : nt_status::invalid_view_size;
 }
 
-// Through our memory: where the system cannot copy by itself, as within one file or between volumes.
+// Through our memory: where the system cannot copy by itself, as within one
+// file or between volumes.
 [[nodiscard]] io::task<nt_status> carry(control& c, std::shared_ptr<open> source, wire::copy_chunk chunk) {
     pool_buffer data = c.r.answer.buffers().take(chunk.length);
     if (not data) co_return nt_status::insufficient_resources;

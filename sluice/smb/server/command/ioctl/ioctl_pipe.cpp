@@ -10,7 +10,8 @@ using wire::nt_status;
 
 io::task<nt_status> transceive_pipe(control& c) {
     named_pipe& pipe = *c.file->pipe;
-    if (pipe.has_answer()) co_return nt_status::pipe_busy;  // to an earlier request, to be read first
+    // To an earlier request, to be read first.
+    if (pipe.has_answer()) co_return nt_status::pipe_busy;
     if (not pipe.write(c.args.input)) co_return nt_status::pipe_disconnected;
     if (not pipe.has_answer()) co_return nt_status::invalid_pipe_state;  // only a part of a request
     byte_writer* const output = c.begin_output(c.args.output_bytes_max);

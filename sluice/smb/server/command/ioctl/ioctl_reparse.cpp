@@ -32,9 +32,9 @@ constexpr std::size_t buffer_bytes_max = 8 + wire::reparse_data_bytes_max;
                : nt_status::access_denied;
 }
 
-// To become a link, or to stop being one, makes the file another inode. Its state goes along; other opens of
-// the old inode, writes to it, and the signs that tell other servers of it could not. So no other CREATE may
-// be in progress.
+// To become a link, or to stop being one, makes the file another inode. Its state goes along; other
+// opens of the old inode, writes to it, and its share-mode lock bytes would stay with that inode.
+// So no other CREATE may be in progress.
 [[nodiscard]] io::task<nt_status> become_link(control& c, std::string target) noexcept {
     request& r = c.r;
     file_table& files = r.host().files;

@@ -1,4 +1,4 @@
-#include "sluice/fat/codec/double_byte_page.hpp"
+#include "sluice/fat/codec/dbcs_code_page.hpp"
 
 #include <iconv.h>
 
@@ -49,7 +49,7 @@ std::uint16_t number_of(std::span<const unsigned char> bytes) noexcept {
 
 }  // namespace
 
-double_byte_page::double_byte_page(const char* charset) : characters_(codes, missing), codes_(codes) {
+dbcs_code_page::dbcs_code_page(const char* charset) : characters_(codes, missing), codes_(codes) {
     converter decoder("UTF-16BE", charset);
     converter encoder(charset, "UTF-16BE");
     if (not decoder.is_open() or not encoder.is_open()) return;

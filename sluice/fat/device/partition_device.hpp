@@ -7,13 +7,13 @@ namespace sluice::fat {
 /// A range of another device as a device: a partition. The other device outlives it.
 ///
 /// Invariant: the range is inside the other device, so an offset checked here is valid there.
-class part_device final : public device {
+class partition_device final : public device {
 public:
     /// Errors: EINVAL if `range` (bytes) reaches outside `whole`. Allocates: nothing.
-    [[nodiscard]] static result<part_device> of(device& whole, byte_extent range) noexcept;
+    [[nodiscard]] static result<partition_device> of(device& whole, byte_extent range) noexcept;
 
-    part_device(part_device&& other) noexcept : whole_(other.whole_), range_(other.range_) {}
-    part_device& operator=(part_device&&) = delete;
+    partition_device(partition_device&& other) noexcept : whole_(other.whole_), range_(other.range_) {}
+    partition_device& operator=(partition_device&&) = delete;
 
     [[nodiscard]] std::uint64_t size_bytes() const noexcept override { return range_.length; }
     [[nodiscard]] bool is_writable() const noexcept override { return whole_.is_writable(); }
@@ -33,7 +33,7 @@ public:
     using device::write_at;
 
 private:
-    part_device(device& whole, byte_extent range) noexcept : whole_(whole), range_(range) {}
+    partition_device(device& whole, byte_extent range) noexcept : whole_(whole), range_(range) {}
 
     device& whole_;
     byte_extent range_;

@@ -41,8 +41,8 @@ void run_mkdir(const change_arguments& arguments) {
 }
 
 void remove_one(fat::file_system& system, const std::string& path) {
-    const fat::item_handle item = find_or_fail(system, path);
-    const auto removed = system.remove(*item);
+    const fat::inode_handle inode = find_or_fail(system, path);
+    const auto removed = system.remove(*inode);
     if (not removed and removed.error() == std::errc::directory_not_empty)
         fail(shown(path) + ": the directory is not empty; use -r to remove directories and their contents");
     succeed_or_fail(removed, shown(path));
@@ -74,12 +74,12 @@ void run_mv(const change_arguments& arguments) {
     mounted_image mounted(name, image_use::write, arguments.how);
     fat::file_system& system = mounted.system();
     {
-        const fat::item_handle item = find_or_fail(system, name.path);
+        const fat::inode_handle inode = find_or_fail(system, name.path);
         const auto there = system.find(to);
         const bool is_into =
-            there and (*there)->is_directory and system.status(**there).id != system.status(*item).id;
+            there and (*there)->is_directory and system.status(**there).id != system.status(*inode).id;
         if (is_into) to += (to.empty() ? "" : "/") + name.path.substr(name.path.rfind('/') + 1);
-        const auto renamed = system.rename(*item, to, fat::file_system::if_taken::replace);
+        const auto renamed = system.rename(*inode, to, fat::file_system::if_taken::replace);
         if (not renamed and renamed.error() == std::errc::invalid_argument)
             fail(shown(to) + ": rename: a directory cannot be moved into itself");
         succeed_or_fail(renamed, shown(to));
@@ -131,7 +131,7 @@ void run_defrag(const change_arguments& arguments) {
 
 }  // namespace
 
-void add_fat_change(command_syntax fat) {
+void add_fat_modify(command_syntax fat) {
     const auto add = [&](const char* name, const char* what, auto run) {
         const auto arguments = std::make_shared<change_arguments>();
         const command_syntax command = fat.add_subcommand(name, what);

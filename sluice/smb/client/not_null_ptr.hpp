@@ -9,9 +9,9 @@ namespace sluice::smb::client {
 /// task cannot return a result of a plain unique_ptr, because libstdc++ 12 would treat `frame ==
 /// nullptr` inside as a comparison of results.)
 template <class T>
-class [[nodiscard]] owned {
+class [[nodiscard]] not_null_ptr {
 public:
-    explicit owned(std::unique_ptr<T> made) noexcept : made_(std::move(made)) {}
+    explicit not_null_ptr(std::unique_ptr<T> made) noexcept : made_(std::move(made)) {}
 
     [[nodiscard]] T* operator->() const noexcept { return made_.get(); }
     [[nodiscard]] T& operator*() const noexcept { return *made_; }

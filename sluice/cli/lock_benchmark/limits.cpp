@@ -11,7 +11,7 @@
 #include <ctime>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/cli/contest/benchmark_subjects.hpp"
+#include "sluice/cli/lock_benchmark/benchmark_subjects.hpp"
 
 // The system calls that each algorithm requires: no checks, no records, no treatment of dead
 // processes.
@@ -38,7 +38,7 @@ void set_lock(int file, int command, short type, std::uint64_t first, std::uint6
 class byte_ranges_limit final : public locker {
 public:
     explicit byte_ranges_limit(const standing& here)
-        : file_(open_file(here.folder + "/file")), numbers_(here.numbers) {}
+        : file_(open_file(here.directory + "/file")), numbers_(here.numbers) {}
     void lock_and_unlock() override {
         for (const std::uint64_t number : numbers_)
             set_lock(file_, F_OFD_SETLKW, F_WRLCK, number, 1);
@@ -55,8 +55,8 @@ private:
 class lock_files_limit final : public locker {
 public:
     explicit lock_files_limit(const standing& here)
-        : folder_(::open(here.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-        ENSURE(folder_ >= 0);
+        : directory_(::open(here.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+        ENSURE(directory_ >= 0);
         for (const std::uint64_t number : here.numbers)
             names_.push_back(std::string(14, '0') + std::to_string(100 + number));
         files_.resize(names_.size());
@@ -65,7 +65,7 @@ public:
         for (std::size_t i = 0; i != names_.size(); ++i)
             files_[i] = take(names_[i].c_str());
         for (std::size_t i = 0; i != names_.size(); ++i) {
-            ::unlinkat(folder_, names_[i].c_str(), 0);
+            ::unlinkat(directory_, names_[i].c_str(), 0);
             set_lock(files_[i], F_OFD_SETLK, F_UNLCK, 0, 1);
             ::close(files_[i]);
         }
@@ -75,7 +75,7 @@ private:
     int take(const char* name) {
         static constexpr std::array<char, 80> record{'o', 'w', 'n', 'e', 'r'};
         int file = -1;
-        while ((file = ::openat(folder_, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) < 0)
+        while ((file = ::openat(directory_, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) < 0)
             ::sched_yield();
         set_lock(file, F_OFD_SETLKW, F_WRLCK, 0, 1);
         struct stat status{};
@@ -83,7 +83,7 @@ private:
         ENSURE(::pwrite(file, record.data(), record.size(), 0) == static_cast<ssize_t>(record.size()));
         return file;
     }
-    int folder_;
+    int directory_;
     std::vector<std::string> names_;
     std::vector<int> files_;
 };
@@ -92,7 +92,8 @@ private:
 class atomic_append_limit final : public locker {
 public:
     explicit atomic_append_limit(const standing& here)
-        : appended_(open_file(here.folder + "/file", O_APPEND)), file_(open_file(here.folder + "/file")) {}
+        : appended_(open_file(here.directory + "/file", O_APPEND)),
+          file_(open_file(here.directory + "/file")) {}
     void lock_and_unlock() override {
         static constexpr std::array<char, 128> record{'o', 'w', 'n', 'e', 'r'};
         static constexpr std::array<char, 128> zeros{};
@@ -114,7 +115,7 @@ private:
 class cross_loop_post final : public locker {
 public:
     explicit cross_loop_post(const standing& here) {
-        const int file = open_file(here.folder + "/file");
+        const int file = open_file(here.directory + "/file");
         ENSURE(::ftruncate(file, sizeof(ring)) == 0);
         void* const memory = ::mmap(nullptr, sizeof(ring), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
         ENSURE(memory != MAP_FAILED);

@@ -17,7 +17,7 @@ struct change_arguments {
 };
 
 io::task<void> remove_one(remote_share& share, const remote_entry& entry, std::size_t& failures) noexcept {
-    io::task<outcome<void>> removing = share.tree().remove(entry.path, is_folder(entry.status));
+    io::task<outcome<void>> removing = share.tree().remove(entry.path, is_directory(entry.status));
     const auto removed = co_await std::move(removing);
     if (removed) co_return;
     ++failures;
@@ -30,7 +30,7 @@ void run_rm(const change_arguments& arguments) {
     if (path.empty()) share.fail(path, "the root of a share cannot be removed");
     std::vector<remote_entry> entries;
     const auto status = share.run(share.tree().status(path));
-    if (status and is_folder(*status) and not arguments.is_recursive)
+    if (status and is_directory(*status) and not arguments.is_recursive)
         share.fail(path, "is a directory; use -r to remove directories and their contents");
     if (status) {
         entries = entries_of(share, path, true);
@@ -40,15 +40,15 @@ void run_rm(const change_arguments& arguments) {
         share.fail(path, status.error().message());
     }
     std::vector<remote_entry> files;
-    std::vector<remote_entry> folders;
+    std::vector<remote_entry> directories;
     for (remote_entry& each : entries)
-        (is_folder(each.status) ? folders : files).push_back(std::move(each));
+        (is_directory(each.status) ? directories : files).push_back(std::move(each));
     std::size_t failures = 0;
     share.run(for_each_at_once(share, files.size(),
                                [&](std::size_t i) { return remove_one(share, files[i], failures); }));
     // The entries of a directory are removed before it.
-    for (std::size_t i = folders.size(); i-- != 0 and not share.is_broken();)
-        share.run(remove_one(share, folders[i], failures));
+    for (std::size_t i = directories.size(); i-- != 0 and not share.is_broken();)
+        share.run(remove_one(share, directories[i], failures));
     if (failures != 0 or share.is_broken()) share.fail(path, "some entries were not removed");
 }
 
@@ -56,13 +56,13 @@ void run_mkdir(const change_arguments& arguments) {
     remote_share share(arguments.url, arguments.remote);
     const std::string& path = share.url().path;
     for (std::size_t at = path.find('/'); arguments.makes_parents; at = path.find('/', at + 1)) {
-        const std::string folder = path.substr(0, at);
-        const auto made = share.run(share.tree().make_folder(folder));
+        const std::string directory = path.substr(0, at);
+        const auto made = share.run(share.tree().create_directory(directory));
         if (not made and made.error().status() != nt_status::object_name_collision)
-            share.fail(folder, made.error().message());
+            share.fail(directory, made.error().message());
         if (at == std::string::npos) return;
     }
-    const auto made = share.run(share.tree().make_folder(path));
+    const auto made = share.run(share.tree().create_directory(path));
     if (not made) share.fail(path, made.error().message());
 }
 

@@ -4,7 +4,7 @@ namespace sluice::fsmutex {
 
 /// Internal to fsmutex: notifies the CPU `times` times that this is a waiting loop. Takes about
 /// twenty nanoseconds each time.
-inline void relax(unsigned times = 1) noexcept {
+inline void cpu_relax(unsigned times = 1) noexcept {
     for (; times != 0; --times) {
 #if defined(__x86_64__)
         __builtin_ia32_pause();

@@ -14,7 +14,7 @@
 namespace sluice::cli {
 namespace {
 
-struct look_arguments {
+struct inspect_arguments {
     image_options how;
     std::string image;
     bool is_long = false;
@@ -23,7 +23,7 @@ struct look_arguments {
     std::string strategy = "runs";
 };
 
-std::string attribute_text(const fat::item_status& status) {
+std::string attribute_text(const fat::inode_status& status) {
     std::string text = "-----";
     if (status.is_directory) text[0] = 'd';
     if (has(status.bits, fat::attributes::read_only)) text[1] = 'r';
@@ -37,7 +37,7 @@ std::string time_text(fat::time_point when) {
     return local_time_text("%Y-%m-%d %H:%M", std::chrono::system_clock::to_time_t(when));
 }
 
-void run_ls(const look_arguments& arguments) {
+void run_ls(const inspect_arguments& arguments) {
     const image_name name = parse_image(arguments.image);
     mounted_image mounted(name, image_use::read, arguments.how);
     fat::file_system& system = mounted.system();
@@ -61,7 +61,7 @@ void run_ls(const look_arguments& arguments) {
 
 // Reads a whole file, in order, until `take` returns false.
 template <class Take>
-void read_all(fat::file_system& system, fat::item& file, const std::string& path, Take take) {
+void read_all(fat::file_system& system, fat::inode& file, const std::string& path, Take take) {
     std::vector<std::byte> room(1 << 20);
     fat::run_list::hint hint;
     for (std::uint64_t offset = 0;;) {
@@ -71,10 +71,10 @@ void read_all(fat::file_system& system, fat::item& file, const std::string& path
     }
 }
 
-void run_cat(const look_arguments& arguments) {
+void run_cat(const inspect_arguments& arguments) {
     const image_name name = parse_image(arguments.image);
     mounted_image mounted(name, image_use::read, arguments.how);
-    const fat::item_handle file = find_or_fail(mounted.system(), name.path);
+    const fat::inode_handle file = find_or_fail(mounted.system(), name.path);
     if (file->is_directory) fail(shown(name.path) + ": is a directory; 'sluice fat ls' lists it");
     read_all(mounted.system(), *file, name.path, [&](std::span<const std::byte> bytes) {
         if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size())
@@ -100,9 +100,9 @@ void print_volume(mounted_image& mounted) {
     fmt::print("state     {}\n", system.was_dirty() ? "not unmounted" : "clean");
 }
 
-void print_item(fat::file_system& system, const image_name& name) {
-    const fat::item_handle file = find_or_fail(system, name.path);
-    const fat::item_status status = system.status(*file);
+void print_inode(fat::file_system& system, const image_name& name) {
+    const fat::inode_handle file = find_or_fail(system, name.path);
+    const fat::inode_status status = system.status(*file);
     fmt::print("path      {}\n", shown(name.path));
     fmt::print("kind      {}\n", status.is_directory ? "directory" : "file");
     fmt::print("size      {} bytes\n", status.size_bytes);
@@ -117,7 +117,7 @@ void print_item(fat::file_system& system, const image_name& name) {
 
 // Prints the cost of reading a whole file, in blocks of 512 bytes.
 void print_counters(fat::file_system& system, const image_name& name, const std::string& strategy) {
-    const fat::item_handle file = find_or_fail(system, name.path);
+    const fat::inode_handle file = find_or_fail(system, name.path);
     std::uint64_t requests = 0;
     if (not file->is_directory) {
         std::array<std::byte, 512> room{};
@@ -133,13 +133,13 @@ void print_counters(fat::file_system& system, const image_name& name, const std:
     fmt::print("loads     {} windows of the FAT\n", system.counters().loads.load());
 }
 
-void run_stat(const look_arguments& arguments) {
+void run_stat(const inspect_arguments& arguments) {
     const image_name name = parse_image(arguments.image);
     mounted_image mounted(name, image_use::read, arguments.how, strategy_of(arguments.strategy));
     if (name.path.empty())
         print_volume(mounted);
     else if (not arguments.wants_counters)
-        print_item(mounted.system(), name);
+        print_inode(mounted.system(), name);
     if (arguments.wants_counters) print_counters(mounted.system(), name, arguments.strategy);
 }
 
@@ -160,11 +160,11 @@ void print_runs_below(fat::file_system& system, const std::string& path) {
     skipped.leave_if_any();
 }
 
-void run_map(const look_arguments& arguments) {
+void run_map(const inspect_arguments& arguments) {
     const image_name name = parse_image(arguments.image);
     mounted_image mounted(name, image_use::read, arguments.how);
     fat::file_system& system = mounted.system();
-    const fat::item_handle top = find_or_fail(system, name.path);
+    const fat::inode_handle top = find_or_fail(system, name.path);
     if (top->is_directory) return print_runs_below(system, name.path);
     fmt::print("{:>12} {:>12} {:>16}\n", "in the file", "bytes", "in the image");
     const auto print = [&](const fat::file_system::piece& piece) {
@@ -182,9 +182,9 @@ void run_map(const look_arguments& arguments) {
 
 }  // namespace
 
-void add_fat_look(command_syntax fat) {
+void add_fat_inspect(command_syntax fat) {
     const auto add = [&](const char* name, const char* what, auto run) {
-        const auto arguments = std::make_shared<look_arguments>();
+        const auto arguments = std::make_shared<inspect_arguments>();
         const command_syntax command = fat.add_subcommand(name, what);
         add_image_options(command, arguments->how);
         command

@@ -17,7 +17,7 @@ namespace sluice::fsmutex {
 /// on that CPU, the waiter runs again a time slice later. Then the next waits do not yield, and
 /// ever more of them while that continues. Thread safety: any thread; threads that race yield at
 /// most once more or less.
-class yielding {
+class yield_policy {
 public:
     [[nodiscard]] bool is_due() noexcept;
     void took(std::chrono::nanoseconds away) noexcept;

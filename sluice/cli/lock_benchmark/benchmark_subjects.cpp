@@ -1,4 +1,4 @@
-#include "sluice/cli/contest/benchmark_subjects.hpp"
+#include "sluice/cli/lock_benchmark/benchmark_subjects.hpp"
 
 #include <cstdlib>
 #include <filesystem>
@@ -14,7 +14,7 @@ using namespace sluice::fsmutex;
 template <algorithm Which>
 class our_locker final : public locker {
 public:
-    explicit our_locker(const standing& here) : mutex_(open(Which, {}, here.folder + "/mutex").value()) {
+    explicit our_locker(const standing& here) : mutex_(open(Which, {}, here.directory + "/mutex").value()) {
         for (const std::uint64_t number : here.numbers)
             wanted_.emplace_back(number);
     }
@@ -32,16 +32,16 @@ benchmark_subject our_own() {
             }};
 }
 
-std::string folder_in(const std::string& folder) {
-    std::string made = folder + "/sluice-bench-XXXXXX";
+std::string directory_in(const std::string& directory) {
+    std::string made = directory + "/sluice-bench-XXXXXX";
     ENSURE(::mkdtemp(made.data()) != nullptr);
     return made;
 }
 
 // The numbers of one process differ by a hundred from those of the next: neighbours would share
 // cache lines.
-standing standing_of(const cell& where, const std::string& folder, unsigned process) {
-    standing here{.folder = folder, .process = process, .processes = where.processes, .numbers = {}};
+standing standing_of(const cell& where, const std::string& directory, unsigned process) {
+    standing here{.directory = directory, .process = process, .processes = where.processes, .numbers = {}};
     for (unsigned e = 0; e != where.entities; ++e)
         here.numbers.push_back(e + (where.is_disjoint ? 100 * process : 0));
     return here;
@@ -70,15 +70,15 @@ bool takes_part(const benchmark_subject& who, const cell& where) noexcept {
     return who.excludes or not has_company;
 }
 
-round::round(const benchmark_subject& who, const cell& where, const std::string& folder)
-    : folder_(folder_in(folder)), workers_(where.processes, [&](unsigned process) {
-          return who.make(standing_of(where, folder_, process));
+round::round(const benchmark_subject& who, const cell& where, const std::string& directory)
+    : directory_(directory_in(directory)), workers_(where.processes, [&](unsigned process) {
+          return who.make(standing_of(where, directory_, process));
       }) {}
 
 round::~round() {
     workers_.stop();
     std::error_code ignored;  // remaining files are harmless
-    std::filesystem::remove_all(folder_, ignored);
+    std::filesystem::remove_all(directory_, ignored);
 }
 
 outcome round::end() {

@@ -12,13 +12,13 @@ namespace sluice::fat {
 ///
 /// Invariants: bytes below 0x80 are ASCII, and not in here; no character is 0 or a surrogate.
 /// Thread safety: immutable. Allocates: 256 KiB.
-class double_byte_page {
+class dbcs_code_page {
 public:
     static constexpr char16_t missing = u'\ufffd';
 
     /// `charset` is a name for iconv_open(3). A character set that the host lacks has no
     /// characters.
-    explicit double_byte_page(const char* charset);
+    explicit dbcs_code_page(const char* charset);
 
     [[nodiscard]] bool is_known() const noexcept { return is_known_; }
     /// Returns whether a byte, from 0x80 on, begins a two-byte character.

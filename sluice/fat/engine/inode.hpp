@@ -17,18 +17,18 @@
 
 namespace sluice::fat {
 
-struct item;
-using item_ptr = std::shared_ptr<item>;
+struct inode;
+using inode_ptr = std::shared_ptr<inode>;
 
 /// Invariants:
-///   1. There is one item for each id: two lookups of a file return the same item.
+///   1. There is one inode for each id: two lookups of a file return the same inode.
 ///   2. parent is null for the root only; a parent outlives its children.
 ///   3. valid() <= size() <= clusters of the chain, unless the volume is damaged. Bytes from
 ///      valid() on read as zeros regardless of the content of the device. Both change only while
 ///      the ranges from the lesser of the old and new values to the end are locked. So a thread
 ///      with a lock on any range can read, without mutex, the values that hold for that range.
-struct item : std::enable_shared_from_this<item> {
-    item(std::uint64_t number, bool is_one, cluster_chain lies)
+struct inode : std::enable_shared_from_this<inode> {
+    inode(std::uint64_t number, bool is_one, cluster_chain lies)
         : id(number), is_directory(is_one), chain(std::move(lies)) {}
 
     [[nodiscard]] std::uint64_t size() const noexcept { return size_.load(std::memory_order_relaxed); }
@@ -47,7 +47,7 @@ struct item : std::enable_shared_from_this<item> {
     const bool is_directory;
 
     // Guarded by file_system::names_.
-    item_ptr parent;
+    inode_ptr parent;
     std::uint32_t slot = 0;
     name_text name;
     std::atomic<bool> is_removed = false;  // may be read without names_
@@ -61,8 +61,9 @@ struct item : std::enable_shared_from_this<item> {
     std::uint64_t expected_bytes = 0;
     std::optional<std::chrono::system_clock::time_point> changed;  // last change while in use
     std::optional<std::chrono::system_clock::time_point> written;  // last write, not in `entry` yet
-    std::size_t cuts = 0;    // commits to complete until the chain in the table is as short as `chain`
-    bool is_queued = false;  // in file_system::dirty_items_
+    std::size_t cuts = 0;    // commits to complete until the chain in the table
+                             // is as short as `chain`
+    bool is_queued = false;  // in file_system::dirty_inodes_
     std::optional<reservation> reserved;
 
     // These have their own synchronisation. Locks on ranges are acquired before mutex.

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/cli/contest/benchmark_subjects.hpp"
+#include "sluice/cli/lock_benchmark/benchmark_subjects.hpp"
 
 namespace sluice::lock_benchmark {
 namespace {
@@ -20,7 +20,7 @@ class flock_locker final : public locker {
 public:
     explicit flock_locker(const standing& here) {
         for (const std::uint64_t number : here.numbers)
-            files_.push_back(open_file(here.folder + "/" + std::to_string(number)));
+            files_.push_back(open_file(here.directory + "/" + std::to_string(number)));
     }
     void lock_and_unlock() override {
         for (const int file : files_)
@@ -37,7 +37,7 @@ template <int Command>
 class fcntl_locker final : public locker {
 public:
     explicit fcntl_locker(const standing& here)
-        : file_(open_file(here.folder + "/file")), numbers_(here.numbers) {}
+        : file_(open_file(here.directory + "/file")), numbers_(here.numbers) {}
     void lock_and_unlock() override {
         for (const std::uint64_t number : numbers_)
             set(number, F_WRLCK);
@@ -61,7 +61,7 @@ private:
 class lockf_locker final : public locker {
 public:
     explicit lockf_locker(const standing& here)
-        : file_(open_file(here.folder + "/file")), numbers_(here.numbers) {}
+        : file_(open_file(here.directory + "/file")), numbers_(here.numbers) {}
     void lock_and_unlock() override {
         for (const int how : {F_LOCK, F_ULOCK})
             for (const std::uint64_t number : numbers_) {
@@ -79,7 +79,7 @@ class created_file_locker final : public locker {
 public:
     explicit created_file_locker(const standing& here) {
         for (const std::uint64_t number : here.numbers)
-            paths_.push_back(here.folder + "/" + std::to_string(number));
+            paths_.push_back(here.directory + "/" + std::to_string(number));
     }
     void lock_and_unlock() override {
         for (const std::string& path : paths_) {
@@ -101,7 +101,7 @@ public:
     explicit robust_locker(const standing& here) : numbers_(here.numbers) {
         const std::size_t count = 100 * processes_max;
         const std::size_t bytes = count * sizeof(pthread_mutex_t);
-        const int file = open_file(here.folder + "/file");
+        const int file = open_file(here.directory + "/file");
         ENSURE(::flock(file, LOCK_EX) == 0);
         const bool is_new = ::lseek(file, 0, SEEK_END) == 0;
         ENSURE(::ftruncate(file, static_cast<off_t>(bytes)) == 0);

@@ -1,4 +1,4 @@
-#include "sluice/fsmutex/yielding.hpp"
+#include "sluice/fsmutex/yield_policy.hpp"
 
 #include <sched.h>
 
@@ -6,14 +6,14 @@
 
 namespace sluice::fsmutex {
 
-bool yielding::is_due() noexcept {
+bool yield_policy::is_due() noexcept {
     const std::uint32_t resting = resting_.load(std::memory_order_relaxed);
     if (resting == 0) return true;
     resting_.store(resting - 1, std::memory_order_relaxed);
     return false;
 }
 
-void yielding::took(std::chrono::nanoseconds away) noexcept {
+void yield_policy::took(std::chrono::nanoseconds away) noexcept {
     const std::uint32_t before = rest_.load(std::memory_order_relaxed);
     if (away <= away_max) {
         if (before != 0) rest_.store(before / 2, std::memory_order_relaxed);
@@ -24,7 +24,7 @@ void yielding::took(std::chrono::nanoseconds away) noexcept {
     resting_.store(rest, std::memory_order_relaxed);
 }
 
-bool yielding::yield(const clock_source& clock, clock_source::steady_time end) noexcept {
+bool yield_policy::yield(const clock_source& clock, clock_source::steady_time end) noexcept {
     if (not is_due()) return false;
     const auto before = clock.steady_now();
     if (end - before < time_min) return false;

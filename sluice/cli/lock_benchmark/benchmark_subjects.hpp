@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "sluice/cli/contest/worker_processes.hpp"
+#include "sluice/cli/lock_benchmark/worker_processes.hpp"
 
 namespace sluice::lock_benchmark {
 
 /// The place of a process: a directory of the benchmark, its number among all processes, and the
 /// numbers to lock.
 struct standing {
-    std::string folder;
+    std::string directory;
     unsigned process = 0;
     unsigned processes = 1;
     std::vector<std::uint64_t> numbers;  // ascending
@@ -35,8 +35,8 @@ struct benchmark_subject {
 /// bounds:
 ///   - limit.atomic_append, limit.byte_ranges, limit.lock_files: only the system calls that the
 ///     algorithm requires. Those of atomic_append exclude no other process, so they run alone.
-///   - limit.cross_loop_post: processes in a ring, each of which wakes the next by a futex and goes to
-///     sleep: the minimum for a lock with strict FIFO order and sleeping waiters.
+///   - limit.cross_loop_post: processes in a ring, each of which wakes the next by a futex and goes
+///     to sleep: the minimum for a lock with strict FIFO order and sleeping waiters.
 [[nodiscard]] const std::vector<benchmark_subject>& benchmark_subjects();
 
 // The three parts of that list.
@@ -59,11 +59,11 @@ struct outcome {
 
 [[nodiscard]] bool takes_part(const benchmark_subject& who, const cell& where) noexcept;
 
-/// The processes of one cell, ready to start, in a new directory inside `folder`, which the
+/// The processes of one cell, ready to start, in a new directory inside `directory`, which the
 /// destructor removes. Errors: ends the program if it cannot be created.
 class round {
 public:
-    round(const benchmark_subject& who, const cell& where, const std::string& folder);
+    round(const benchmark_subject& who, const cell& where, const std::string& directory);
     round(const round&) = delete;
     round& operator=(const round&) = delete;
     ~round();
@@ -74,7 +74,7 @@ public:
     [[nodiscard]] outcome end();
 
 private:
-    std::string folder_;
+    std::string directory_;
     worker_processes workers_;
 };
 

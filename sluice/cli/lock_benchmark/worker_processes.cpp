@@ -1,4 +1,4 @@
-#include "sluice/cli/contest/worker_processes.hpp"
+#include "sluice/cli/lock_benchmark/worker_processes.hpp"
 
 #include <sys/mman.h>
 #include <sys/prctl.h>

@@ -108,7 +108,7 @@ void run_mkfs(const mkfs_arguments& arguments) {
         image.emplace(open_sized(arguments, name.file));
     }
     const byte_extent where = place_in(*image, name);
-    fat::part_device volume = value_or_fail(fat::part_device::of(*image, where), name.file);
+    fat::partition_device volume = value_or_fail(fat::partition_device::of(*image, where), name.file);
     options.hidden_bytes = where.offset;
     const fat::format_plan plan = plan_or_fail(arguments, volume.size_bytes(), options);
     succeed_or_fail(fat::format(volume, plan), arguments.image);
@@ -152,7 +152,7 @@ void add_label(command_syntax fat) {
 
 }  // namespace
 
-void add_fat_make(command_syntax fat) {
+void add_fat_mkfs(command_syntax fat) {
     const auto arguments = std::make_shared<mkfs_arguments>();
     const command_syntax mkfs =
         fat.add_subcommand("mkfs", "create an empty volume; with --size, also create or extend the image");
@@ -160,7 +160,8 @@ void add_fat_make(command_syntax fat) {
     mkfs.add_option("--size", arguments->size, "image size, with an optional suffix k, m, g, or t")
         .check(complaint_about_size)
         .value_name("SIZE");
-    add_format_options(mkfs, arguments->format);
+    add_format_options(mkfs, arguments->format,
+                       "volume serial number, in hexadecimal [default: $SOURCE_DATE_EPOCH, or random]");
     mkfs.add_flag("--force", arguments->force, "overwrite existing data in the image");
     mkfs.on_call([arguments] { run_mkfs(*arguments); });
     add_label(fat);

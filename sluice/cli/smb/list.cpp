@@ -16,7 +16,7 @@ namespace {
 using namespace smb::client;  // NOLINT: the names of one component
 using smb::wire::file_attributes;
 
-struct look_arguments {
+struct list_arguments {
     remote_options remote;
     std::string url;
     bool is_long = false;
@@ -25,7 +25,7 @@ struct look_arguments {
 
 [[nodiscard]] std::string attribute_text(const file_status& status) {
     std::string text = "-----";
-    if (is_folder(status)) text[0] = 'd';
+    if (is_directory(status)) text[0] = 'd';
     if (is_link(status)) text[0] = 'l';
     if (has(status.attributes, file_attributes::read_only)) text[1] = 'r';
     if (has(status.attributes, file_attributes::hidden)) text[2] = 'h';
@@ -35,7 +35,8 @@ struct look_arguments {
 }
 
 void print(const remote_entry& entry, std::size_t prefix, bool is_long) {
-    const std::string text = terminal_text(entry.path.substr(prefix)) + (is_folder(entry.status) ? "/" : "");
+    const std::string text =
+        terminal_text(entry.path.substr(prefix)) + (is_directory(entry.status) ? "/" : "");
     if (not is_long) {
         fmt::print("{}\n", text);
         return;
@@ -45,12 +46,12 @@ void print(const remote_entry& entry, std::size_t prefix, bool is_long) {
                local_time_text("%Y-%m-%d %H:%M", seconds), text);
 }
 
-void run_ls(const look_arguments& arguments) {
+void run_ls(const list_arguments& arguments) {
     remote_share share(arguments.url, arguments.remote);
     const std::string& path = share.url().path;
     const auto status = share.run(share.tree().status(path));
     if (not status) share.fail(path, status.error().message());
-    if (not is_folder(*status)) {
+    if (not is_directory(*status)) {
         const std::size_t slash = path.rfind('/');
         return print({.path = path, .status = *status}, slash + 1, arguments.is_long);
     }
@@ -74,7 +75,7 @@ io::task<transferred<std::uint64_t>> show(remote_share& share, const std::string
     const open_options how{.shares = smb::wire::share_access::read | smb::wire::share_access::write |
                                      smb::wire::share_access::remove,
                            .options = smb::wire::create_options::non_directory_file};
-    io::task<outcome<owned<remote_file>>> opening = share.tree().open(path, how);
+    io::task<outcome<not_null_ptr<remote_file>>> opening = share.tree().open(path, how);
     const auto remote = co_await std::move(opening);
     if (not remote) co_return std::unexpected(transfer_error{.remote = remote.error(), .local = {}});
     const byte_taker take = [](bytes_view bytes, std::uint64_t) -> result<void> {
@@ -93,7 +94,7 @@ io::task<transferred<std::uint64_t>> show(remote_share& share, const std::string
     co_return end;
 }
 
-void run_cat(const look_arguments& arguments) {
+void run_cat(const list_arguments& arguments) {
     remote_share share(arguments.url, arguments.remote);
     const auto shown = share.run(show(share, share.url().path));
     if (not shown) share.fail(share.url().path, shown.error().message());
@@ -104,7 +105,7 @@ void run_cat(const look_arguments& arguments) {
 }  // namespace
 
 void add_ls(command_syntax app) {
-    const auto arguments = std::make_shared<look_arguments>();
+    const auto arguments = std::make_shared<list_arguments>();
     const command_syntax ls = app.add_subcommand("ls", "list a directory on an SMB server")
                                   .group("Client")
                                   .example("sluice ls -l smb://alice@server/photos");
@@ -116,7 +117,7 @@ void add_ls(command_syntax app) {
 }
 
 void add_cat(command_syntax app) {
-    const auto arguments = std::make_shared<look_arguments>();
+    const auto arguments = std::make_shared<list_arguments>();
     const command_syntax cat = app.add_subcommand("cat", "write a file from an SMB server to standard output")
                                    .group("Client")
                                    .example("sluice cat smb://alice@server/logs/today | tail");

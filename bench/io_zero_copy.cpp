@@ -113,7 +113,7 @@ void send(run& repeat, std::size_t size, const uring_options& options) {
 
 int main(int argc, char** argv) {
     using namespace sluice::bench;
-    benchmark sends("io_uncopied", "What does a zero-copy send save on a device that needs no copy?");
+    benchmark sends("io_zero_copy", "What does a zero-copy send save on a device that needs no copy?");
     struct piece {
         const char* name;
         std::size_t bytes;
@@ -125,7 +125,7 @@ int main(int argc, char** argv) {
                   .operations = (512U << 20) / size.bytes,
                   .cpu = cpu_clock::thread})
             .subject("limit", [size](run& repeat) { send(repeat, size.bytes, {}); })
-            .subject("sluice.uncopied", [size](run& repeat) {
+            .subject("sluice.zero_copy", [size](run& repeat) {
                 send(repeat, size.bytes, {.zero_copy_send_bytes_min = size.bytes});
             });
     }
