@@ -12,9 +12,11 @@
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/base/clock.hpp"
+#include "sluice/base/ensure.hpp"
 #include "sluice/base/random.hpp"
 #include "sluice/cli/banner.hpp"
 #include "sluice/cli/commands.hpp"
+#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/fat/image_share.hpp"
 #include "sluice/cli/hardening/hardening.hpp"
@@ -27,6 +29,7 @@
 #include "sluice/cli/reload_requests.hpp"
 #include "sluice/cli/serve_command_line.hpp"
 #include "sluice/cli/serve_options.hpp"
+#include "sluice/cli/serve_rules.hpp"
 #include "sluice/cli/serve_shares.hpp"
 #include "sluice/cli/share_domains.hpp"
 #include "sluice/cli/shared_locks.hpp"
@@ -34,6 +37,7 @@
 #include "sluice/cli/status/observers.hpp"
 #include "sluice/cli/stop_deadline.hpp"
 #include "sluice/cli/user_edits.hpp"
+#include "sluice/cli/user_names.hpp"
 #include "sluice/cli/watchdog_thread.hpp"
 #include "sluice/io/best_available.hpp"
 #include "sluice/io/call/sigpipe_guard.hpp"
@@ -51,11 +55,6 @@ using smb::server::user_database;
 
 constexpr std::uint16_t usual_port = 445;
 constexpr std::uint16_t unprivileged_port = 1445;
-
-[[noreturn]] void fail(const std::string& why) {
-    fmt::print(stderr, "sluice serve: {}\n", why);
-    leave(exit_code::failure);
-}
 
 // Returns a password that is easy to type: no ambiguous characters. 20 of 31 characters are 99
 // bits.
@@ -89,14 +88,6 @@ void name_shares(std::vector<share_options>& shares) {
     }
 }
 
-// Returns whether NetBIOS and old clients accept this name of a computer.
-[[nodiscard]] bool is_server_name(std::string_view name) noexcept {
-    return name.size() <= 15 and std::ranges::all_of(name, [](char c) {
-               return (c >= 'a' and c <= 'z') or (c >= 'A' and c <= 'Z') or (c >= '0' and c <= '9') or
-                      c == '-';
-           });
-}
-
 // Returns the options of the command line, completed with those of the file, or the reason why they
 // are invalid.
 [[nodiscard]] std::expected<serve_options, std::string> with_file(serve_options options,
@@ -106,15 +97,7 @@ void name_shares(std::vector<share_options>& shares) {
         if (not read) return std::unexpected(read.error());
     }
     if (options.shares.empty())
-        return std::unexpected("missing PATH: name a directory, as in 'sluice serve ~/Public'");
-    if (not options.name.empty() and not is_server_name(options.name))
-        return std::unexpected(
-            fmt::format("invalid --name '{}': a NetBIOS name has 1 to 15 letters, digits, and hyphens, as in "
-                        "'--name FILES'",
-                        options.name));
-    if (not options.signing_algorithms.empty())
-        if (const auto chosen = signing_algorithms_of(options.signing_algorithms); not chosen)
-            return std::unexpected(chosen.error());
+        return std::unexpected(file + ": no shares; add a table [[share]] with a path");
     name_shares(options.shares);
     return options;
 }
@@ -128,11 +111,12 @@ void name_shares(std::vector<share_options>& shares) {
         const std::size_t percent = wanted.find('%');
         names.push_back(wanted.substr(0, percent));
         admitted.push_back({.name = names.back(), .password = {}});
-        if (percent != std::string::npos)
-            admitted.back().password = wanted.substr(percent + 1);
-        else if (not users.contains(names.back()))
-            return std::unexpected(
-                fmt::format("unknown user '{0}'; run 'sluice user add {0}' to create it", names.back()));
+        if (percent != std::string::npos) admitted.back().password = wanted.substr(percent + 1);
+        if (admitted.back().password and not smb::auth::nt_hash::of_password(*admitted.back().password))
+            return std::unexpected(fmt::format("the password of user '{}' is not UTF-8", names.back()));
+        if (admitted.back().password) continue;
+        if (not users.contains(names.back()))
+            return std::unexpected(unknown_user(names.back(), options.users_file));
     }
     if (const auto done = users.admit(admitted); not done) return std::unexpected(done.error().message());
     return names;
@@ -146,7 +130,8 @@ void report_unknown_users(const serve_options& options, user_database& users, sm
                 log.write(smb::server::event_severity::warning, "a share names an unknown user",
                           {{"share", share.name.empty() ? share.path : share.name},
                            {"user", name},
-                           {"hint", "check the spelling; 'sluice user list' lists all users"}});
+                           {"hint", fmt::format("check the spelling; '{} list' lists all users",
+                                                user_command(options.users_file))}});
 }
 
 // Carries out SIGHUP with users and shares that were read from the files again. If a file has an
@@ -158,7 +143,7 @@ void reload(smb_server& server, user_database& users, const reload_requests::out
     const auto fresh_users = users.reload();
     if (not fresh_users)
         log.write(event_severity::error, "cannot reload users; keeping the current users",
-                  {{"file", users.path()}, {"why", fresh_users.error().message()}});
+                  {{"path", users.path()}, {"why", fresh_users.error().message()}});
     if (options)
         if (const auto admitted = admit(users, *options); not admitted)
             log.write(event_severity::error, "cannot apply --user; keeping the current users",
@@ -241,11 +226,8 @@ struct users_result {
                                                             std::uint16_t port) {
     std::vector<io::socket_address> all;
     for (const std::string& text : options.listen) {
-        auto address = io::socket_address::ip(text, port);
-        if (not address) address = io::socket_address::parse(text);
-        if (not address)
-            fail(fmt::format(
-                "invalid --listen '{}': use ADDRESS or ADDRESS:PORT; host names are not supported", text));
+        const auto address = listener_address(text, port);
+        ENSURE(address.has_value(), "checked when the options were read");
         all.push_back(*address);
     }
     if (all.empty()) all.push_back(io::socket_address::any_v6(port));
@@ -259,8 +241,13 @@ struct users_result {
     if (options.advertise.empty())
         return [listening = addresses_for(options, usual_port)] { return own_interfaces(listening); };
     auto advertised = parse_advertised(options.advertise);
-    if (not advertised) fail(advertised.error());
+    if (not advertised) fail("invalid value for --advertise: " + advertised.error());
     return [always = *std::move(advertised)] { return always; };
+}
+
+[[nodiscard]] std::string listening_problem(const error& why) {
+    const bool is_of_port = why == std::errc::address_in_use or why == std::errc::permission_denied;
+    return why.message() + (is_of_port ? "; use --port or --listen to choose another port" : "");
 }
 
 // Binds the given addresses. Without a port, binds the default port if permitted.
@@ -270,9 +257,9 @@ struct users_result {
     if (started) return false;
     const bool may_retry = has_choice and (started.error() == std::errc::permission_denied or
                                            started.error() == std::errc::address_in_use);
-    if (not may_retry) return std::unexpected(started.error().message());
+    if (not may_retry) return std::unexpected(listening_problem(started.error()));
     const auto retried = server.start(addresses_for(options, unprivileged_port));
-    if (not retried) return std::unexpected(retried.error().message());
+    if (not retried) return std::unexpected(listening_problem(retried.error()));
     return true;
 }
 
@@ -366,7 +353,7 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
     configuration.session_lifetime = std::chrono::minutes(options.session_lifetime);
     if (options.impersonate) {
         if (geteuid() != 0)
-            fail("--impersonate requires root, because only root can use the rights of other accounts");
+            fail("--impersonate: only root can use the rights of other accounts; run 'sluice serve' as root");
         configuration.account_of = unix_account_of;
     }
     if (options.encrypt) configuration.encryption = smb::server::protection::required;
@@ -386,7 +373,7 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
     for (const share_domains::stuck_domain& each : stuck)
         log.write(event_severity::error, "a file system does not answer; the server ends without it",
                   {{"shares", each.shares},
-                   {"mounted at", each.where},
+                   {"mount", each.where},
                    {"calls", std::to_string(each.calls)},
                    {"oldest", std::to_string(each.age.count()) + " s"}});
     (void)log.flush(std::chrono::seconds(1));
@@ -484,6 +471,18 @@ void serve(const serve_options& given, const std::string& file) {
     if (not service) fail(service.error());
 }
 
+void check_command_line(const serve_arguments& given) {
+    for (const std::string& user : given.options.users)
+        if (const std::string rule = complaint_about_user(user); not rule.empty())
+            refuse_usage(
+                fmt::format("invalid value '{}' for --user: {}", user.substr(0, user.find('%')), rule));
+    if (given.image != image_options{} and given.options.shares.size() != 1)
+        refuse_usage(fmt::format(
+            "{} applies to one disk image; for several shares, use --config and set it for each share",
+            text_of(given.image).substr(1)));
+    if (given.options.shares.empty() and given.configuration.empty()) refuse_usage("missing argument PATH");
+}
+
 }  // namespace
 
 void add_serve(command_syntax app) {
@@ -501,12 +500,8 @@ void add_serve(command_syntax app) {
         given->options.confines = not given->no_confinement;
         for (const std::string& path : given->paths)
             given->options.shares.push_back(parse_share(path));
-        if (given->image != image_options{}) {
-            if (given->options.shares.size() != 1)
-                fail("invalid option" + text_of(given->image) +
-                     ": it applies to a single share; for several shares, use --config and set it per share");
-            given->options.shares.front().image = given->image;
-        }
+        check_command_line(*given);
+        if (given->image != image_options{}) given->options.shares.front().image = given->image;
         serve(given->options, given->configuration);
     });
 }

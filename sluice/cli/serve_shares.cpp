@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/fat/image.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
 
@@ -43,7 +44,7 @@ namespace {
                                             {.read_only = read_only,
                                              .domains = &from.domains.table(),
                                              .offload_always = share.offloads or options.offload});
-    if (not directory) return std::unexpected(directory.error().message());
+    if (not directory) return std::unexpected(about(path, directory.error()));
     from.domains.add(share.name, **directory);
     return *std::move(directory);
 }

@@ -119,7 +119,7 @@ class Client:
         (self.directory / "small").write_bytes(b"hello")
         os.mkfifo(self.local / "pipe")
         said = self.refuse("get", self.url("small"), "pipe")
-        self.assertIn("pipe not a regular file", said)
+        self.assertIn("pipe: not a regular file", said)
         self.assertIn("sluice cat", said)
         self.assertTrue((self.local / "pipe").is_fifo())
         self.assertEqual(self.do("cat", self.url("small")), b"hello")

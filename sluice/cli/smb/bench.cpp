@@ -144,13 +144,14 @@ void run_bench(bench_smb_arguments given) {
     given.load.size_bytes =
         given.size_bytes != 0 ? static_cast<std::uint32_t>(given.size_bytes) : usual_size(given.load.kind);
     given.load.duration = std::chrono::milliseconds(static_cast<std::int64_t>(given.seconds * 1000));
-    remote_share share("bench smb", given.url, given.remote);
+    remote_share share(given.url, given.remote);
     given.load.directory = joined_path(share.url().path, "sluice-bench.tmp");
     auto addresses = io::resolve(share.url().host, share.url().port);
-    if (not addresses) share.fail("", addresses.error().message());
+    if (not addresses) share.fail("", resolution_problem(share.url().host, addresses.error()));
     smb::client::connection& first = share.tree().of().first();
     if (given.load.size_bytes > std::min(first.read_bytes_max(), first.write_bytes_max()))
-        share.fail("", fmt::format("--size exceeds the limit of {} bytes per request",
+        share.fail("", fmt::format("--size {} exceeds the server's limit of {} bytes per request",
+                                   given.load.size_bytes,
                                    std::min(first.read_bytes_max(), first.write_bytes_max())));
     load_generator load(share.loop(),
                         {.first = &share.tree(),
@@ -171,7 +172,8 @@ void run_bench(bench_smb_arguments given) {
     share.run(load.clean_up(given.keeps_files));
     const std::string& why = cannot.empty() ? seen.done.failure : cannot;
     if (not why.empty()) share.fail("", why);
-    if (seen.done.operations == 0) share.fail("", "no operation was completed in that time");
+    if (seen.done.operations == 0)
+        share.fail("", "no operation was completed in --seconds; use a longer time");
     const std::string protection = given.remote.encrypts      ? "encrypted"
                                    : given.remote.is_unsigned ? "unsigned"
                                                               : "signed";
@@ -209,12 +211,11 @@ void add_bench_smb(command_syntax bench) {
     command
         .add_option("--size", given->size_bytes,
                     "bytes per transfer or small file [default: 1M for read and write, otherwise 4K]")
-        .size_in_bytes()
-        .between(std::uint64_t{1}, std::uint64_t{8U << 20})
+        .size_between(1, 8U << 20)
         .value_name("BYTES")
         .group("Workload");
     command.add_option("--file-size", given->load.file_bytes, "size of the large file of each session")
-        .size_in_bytes()
+        .size_between(1, std::uint64_t{1} << 46)
         .value_name("BYTES")
         .group("Workload");
     command.add_option("--files", given->load.files, "small files per session")
@@ -229,6 +230,7 @@ void add_bench_smb(command_syntax bench) {
     command
         .add_option("--server-pid", given->server_processes,
                     "report the CPU time of this local server process and its children (repeatable)")
+        .one_value_each_time()
         .value_name("PID")
         .group("Measurement");
     command.add_option("--subject", given->subject, "name of the server in JSON output")

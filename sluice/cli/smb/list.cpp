@@ -47,7 +47,7 @@ void print(const remote_entry& entry, std::size_t prefix, bool is_long) {
 }
 
 void run_ls(const list_arguments& arguments) {
-    remote_share share("ls", arguments.url, arguments.remote);
+    remote_share share(arguments.url, arguments.remote);
     const std::string& path = share.url().path;
     const auto status = share.run(share.tree().status(path));
     if (not status) share.fail(path, status.error().message());
@@ -95,7 +95,7 @@ io::task<transferred<std::uint64_t>> show(remote_share& share, const std::string
 }
 
 void run_cat(const list_arguments& arguments) {
-    remote_share share("cat", arguments.url, arguments.remote);
+    remote_share share(arguments.url, arguments.remote);
     const auto shown = share.run(show(share, share.url().path));
     if (not shown) share.fail(share.url().path, shown.error().message());
     if (std::fflush(stdout) != 0)

@@ -25,7 +25,7 @@ io::task<void> remove_one(remote_share& share, const remote_entry& entry, std::s
 }
 
 void run_rm(const change_arguments& arguments) {
-    remote_share share("rm", arguments.url, arguments.remote);
+    remote_share share(arguments.url, arguments.remote);
     const std::string& path = share.url().path;
     if (path.empty()) share.fail(path, "the root of a share cannot be removed");
     std::vector<remote_entry> entries;
@@ -53,7 +53,7 @@ void run_rm(const change_arguments& arguments) {
 }
 
 void run_mkdir(const change_arguments& arguments) {
-    remote_share share("mkdir", arguments.url, arguments.remote);
+    remote_share share(arguments.url, arguments.remote);
     const std::string& path = share.url().path;
     for (std::size_t at = path.find('/'); arguments.makes_parents; at = path.find('/', at + 1)) {
         const std::string directory = path.substr(0, at);
