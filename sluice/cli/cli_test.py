@@ -167,7 +167,7 @@ class Configuration(unittest.TestCase):
         for given, unknown in ("aes-cbc", "aes-cbc"), ("aes-cmac,x,aes-gmac", "x"), ("aes-cmac,", ""):
             self.assertIn(f"sluice serve: invalid value '{given}' for --signing-algorithms: " + refusal.format(unknown),
                           self.refused_with("--signing-algorithms", given))
-        self.assertIn("line 2: invalid value for signing-algorithms: " + refusal.format("gmac"),
+        self.assertIn("line 2: invalid value 'gmac' for signing-algorithms: " + refusal.format("gmac"),
                       self.refused_with(file='port = 0\nsigning-algorithms = ["aes-cmac", "gmac"]\n'))
         self.assertIn("line 1: invalid value for signing-algorithms: use a list",
                       self.refused_with(file='signing-algorithms = "aes-cmac"\n'))

@@ -142,7 +142,7 @@ void run_atomicity(const atomicity_arguments& arguments) {
                      .readers = arguments.readers,
                      .offset_bytes = arguments.offset_bytes,
                      .io = io_of(arguments.io)});
-    if (not report) fail(arguments.path + ": " + report.error().message());
+    if (not report) fail(about(arguments.path, report.error()));
     arguments.json ? print_json(arguments, *report) : print_table(arguments, *report);
 }
 

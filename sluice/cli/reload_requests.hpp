@@ -4,35 +4,35 @@
 #include <expected>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sluice/cli/serve_options.hpp"
+#include "sluice/cli/share_root.hpp"
 #include "sluice/io/loop/io_multiplexer.hpp"
 
 namespace sluice::cli {
 
-/// Calls the file system of a share, as the start of serving it does. Blocks: for the file system,
-/// perhaps forever.
-void call_file_system_of(const std::string& path) noexcept;
-
-/// The requests to reload the configuration. Reading it, and opening a share, may hang with a file
-/// system, which must not stop a loop. So threads of its own read it and call the file system of
-/// each share first, for a limited time; then the loop reloads what answers.
+/// Requests to reload the configuration. A file system that does not answer must not stop a loop,
+/// so threads read the configuration and call the file system of each share first, for a limited
+/// time. Then the loop reloads with what they have found.
 ///
-/// One reload is in progress at a time; requests during it are merged into one after it.
-/// Loop-owned. Allocates: two threads and one for each share, per request.
+/// One reload is in progress at a time; requests during it are merged into one after it. A file
+/// system that answers after its reload causes another one, if that reload needed it.
+///
+/// Invariant: at most one thread reads the configuration, and at most one calls the file system of
+/// each path, over all reloads. A thread uses `read` and `find_root` until is_busy() returns false.
+/// Loop-owned, with the exception of unanswered(). Allocates: up to two threads, and one for each
+/// share, per reload.
 class reload_requests {
 public:
     using read_options = std::expected<serve_options, std::string>;
-    struct outcome {
-        read_options options;             // an error if the configuration could not be read
-        std::vector<std::string> silent;  // the paths of the shares that do not answer
-    };
     struct actions {
-        std::function<read_options()> read;                // on another thread, also after end()
-        std::function<void(const std::string& path)> ask;  // the same
-        std::function<void(const outcome& found)> reload;  // on the loop
+        std::function<read_options()> read;                                           // on a thread
+        std::function<std::optional<share_root>(const std::string& path)> find_root;  // on a thread
+        /// On the loop. Returns the paths of the shares that could not be reloaded without an answer.
+        std::function<std::vector<std::string>(const read_options& options, const share_roots& answered)> reload;
         std::chrono::nanoseconds within = std::chrono::seconds(10);
     };
 
@@ -42,18 +42,25 @@ public:
     reload_requests& operator=(const reload_requests&) = delete;
     ~reload_requests() { end(); }
 
-    /// Requests a reload; no effect after end().
+    /// Requests a reload. No effect after end().
     void add();
-    /// A reload in progress has no effect any more.
+    /// Ends the reload in progress, without a call of `reload`.
     void end() noexcept;
+
+    /// Returns what the threads that have not ended wait for: paths, or the configuration. Thread
+    /// safety: any thread.
+    [[nodiscard]] std::vector<std::string> unanswered() const;
+    [[nodiscard]] bool is_busy() const { return not unanswered().empty(); }
 
 private:
     struct link;
 
-    void finish(const outcome& found);
+    void finish(const read_options& options, const share_roots& answered);
+    void answer_late(const std::string& what);
 
     actions how_;
     std::shared_ptr<link> link_;  // with the threads
+    std::vector<std::string> needed_;  // by the last reload, which it had no answer for
     bool is_in_progress_ = false;
     bool is_wanted_again_ = false;
 };

@@ -74,12 +74,18 @@ constexpr std::uint16_t unprivileged_port = 1445;
     return account != nullptr ? account->pw_name : "sluice";
 }
 
+// Returns the last name of a path, without a call of its file system, which may not answer.
+[[nodiscard]] std::string last_name_of(const std::string& path) {
+    std::error_code unknown;  // where the program was started
+    const std::filesystem::path whole = std::filesystem::absolute(path, unknown).lexically_normal();
+    return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+}
+
 // Gives every share a name: that of its directory, made unique.
 void name_shares(std::vector<share_options>& shares) {
     std::vector<std::string> taken;
     for (share_options& share : shares) {
-        if (share.name.empty())
-            share.name = std::filesystem::weakly_canonical(share.path).filename().string();
+        if (share.name.empty()) share.name = last_name_of(share.path);
         if (share.name.empty()) share.name = "root";
         const std::string wanted = share.name;
         for (int number = 2; std::ranges::find(taken, fold(share.name)) != taken.end(); ++number)
@@ -134,43 +140,62 @@ void report_unknown_users(const serve_options& options, user_database& users, sm
                                                 user_command(options.users_file))}});
 }
 
-// Carries out SIGHUP with users and shares that were read from the files again. If a file has an
-// error, the running configuration stays in effect.
-void reload(smb_server& server, user_database& users, const reload_requests::outcome& found,
-            const share_sources& sources, smb::server::event_log& log) {
-    const auto& options = found.options;
+// Carries out SIGHUP for the users, at once: a removed user loses access. On error, the current users
+// stay.
+void reload_users(smb_server& server, user_database& users, smb::server::event_log& log) {
     using smb::server::event_severity;
-    const auto fresh_users = users.reload();
-    if (not fresh_users)
+    if (const auto fresh = users.reload(); not fresh)
         log.write(event_severity::error, "cannot reload users; keeping the current users",
-                  {{"path", users.path()}, {"why", fresh_users.error().message()}});
+                  {{"path", users.path()}, {"why", fresh.error().message()}});
+    if (const std::size_t removed = server.end_sessions_of_removed_users(); removed != 0)
+        log.write(event_severity::info, "ended sessions of removed users",
+                  {{"sessions", std::to_string(removed)}});
+}
+
+void report_no_answer(const std::vector<share_options>& shares, std::string_view effect,
+                      smb::server::event_log& log) {
+    for (const share_options& share : shares)
+        log.write(smb::server::event_severity::error, "the file system of a share does not answer",
+                  {{"share", share.name}, {"path", share.path}, {"effect", effect}});
+}
+
+// Carries out SIGHUP for the shares. If the file has an error, the running configuration stays in
+// effect. Returns the paths of shares that are left out because their file systems do not answer.
+[[nodiscard]] std::vector<std::string> reload_shares(smb_server& server, user_database& users,
+                                                     const reload_requests::read_options& options,
+                                                     const share_roots& answered, share_opener& opener,
+                                                     smb::server::event_log& log) {
+    using smb::server::event_severity;
     if (options)
         if (const auto admitted = admit(users, *options); not admitted)
             log.write(event_severity::error, "cannot apply --user; keeping the current users",
                       {{"why", admitted.error()}});
-    if (const std::size_t removed = server.end_sessions_of_removed_users(); removed != 0)
-        log.write(event_severity::info, "ended sessions of removed users",
-                  {{"sessions", std::to_string(removed)}});
-    auto shares = options ? reopen_shares(*options, found.silent, server, sources)
-                          : opened_shares(std::unexpected(options.error()));
-    if (not shares) {
+    auto reopened = options ? opener.reopen(*options, answered)
+                            : share_opener::reopened{.shares = std::unexpected(options.error())};
+    if (not reopened.shares) {
         log.write(event_severity::error, "cannot reload shares; keeping the current shares",
-                  {{"why", shares.error()}});
-        return;
+                  {{"why", reopened.shares.error()}});
+        return {};
     }
-    server.replace_shares(*std::move(shares));
+    server.replace_shares(*std::move(reopened.shares));
+    report_no_answer(reopened.kept, "it stays as it is", log);
+    report_no_answer(reopened.left_out, "it is not served until it answers", log);
     report_unknown_users(*options, users, log);
     log.write(event_severity::info, "configuration reloaded", {});
+    std::vector<std::string> left_out;
+    for (const share_options& share : reopened.left_out)
+        left_out.push_back(share.path);
+    return left_out;
 }
 
 [[nodiscard]] reload_requests::actions reload_actions(smb_server& server, user_database& users,
                                                       const serve_options& given, const std::string& file,
-                                                      const share_sources& sources,
-                                                      smb::server::event_log& log) {
-    return {
-        .read = [given, file] { return with_file(given, file); },
-        .ask = call_file_system_of,
-        .reload = [&](const reload_requests::outcome& found) { reload(server, users, found, sources, log); }};
+                                                      share_opener& opener, smb::server::event_log& log) {
+    return {.read = [given, file] { return with_file(given, file); },
+            .find_root = find_share_root,
+            .reload = [&](const reload_requests::read_options& options, const share_roots& answered) {
+                return reload_shares(server, users, options, answered, opener, log);
+            }};
 }
 
 // Returns the Unix account, with its groups, that the user's file operations run as. It is never
@@ -366,10 +391,16 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
 // A call of a file system has not ended. It uses objects of the server, so no destructor may run.
 // Disk images were committed after the stop began. The log may be a full pipe, so the wait for it
 // is short.
-[[noreturn]] void end_with_stuck_calls(const share_domains& domains, smb::server::log_thread& log) {
+[[noreturn]] void end_with_stuck_calls(const share_domains& domains, const reload_requests& reloads,
+                                       smb::server::log_thread& log) {
     using smb::server::event_severity;
     const std::vector<share_domains::stuck_domain> stuck = domains.stuck();
-    if (stuck.empty()) log.write(event_severity::error, "stop deadline exceeded; process terminated", {});
+    const std::vector<std::string> unanswered = reloads.unanswered();
+    for (const std::string& path : unanswered)
+        log.write(event_severity::error, "a reload waits for a file system; the server ends without it",
+                  {{"path", path}});
+    if (stuck.empty() and unanswered.empty())
+        log.write(event_severity::error, "stop deadline exceeded; process terminated", {});
     for (const share_domains::stuck_domain& each : stuck)
         log.write(event_severity::error, "a file system does not answer; the server ends without it",
                   {{"shares", each.shares},
@@ -380,11 +411,12 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
     std::_Exit(1);
 }
 
-// Workers may still close files, which uses the volumes and posts to the loop. If they do not end,
-// the deadline ends the process.
-void wait_for_workers(const share_domains& domains, io::io_multiplexer& loop, stop_deadline& deadline) {
+// Workers may still close files, which uses the volumes and posts to the loop; a reload may still
+// call file systems. If they do not end, the deadline ends the process.
+void wait_for_threads(const share_domains& domains, const reload_requests& reloads, io::io_multiplexer& loop,
+                      stop_deadline& deadline) {
     deadline.begin();
-    while (domains.are_busy())
+    while (domains.are_busy() or reloads.is_busy())
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     io::sync_wait(loop, smb::server::next_turn(loop));
 }
@@ -423,8 +455,8 @@ void serve(const serve_options& given, const std::string& file) {
     system_random random;
     served_images images(**loop, random);
     share_domains domains;
-    const share_sources sources{.loop = **loop, .images = images, .domains = domains, .hardening = hardening};
-    auto shares = open_shares(options, sources);
+    share_opener opener({.loop = **loop, .images = images, .domains = domains, .hardening = hardening});
+    auto shares = opener.open(options);
     if (not shares) fail(shares.error());
     const std::unique_ptr<shared_locks> peers = open_shared_locks(options);
     system_clock_source clock;
@@ -451,12 +483,12 @@ void serve(const serve_options& given, const std::string& file) {
                       configuration_for(options, *std::move(shares), resources));
     const auto watching_loops = watchdog_thread::start(watchdog);
     if (not watching_loops) fail(watching_loops.error().message());
-    const auto ends_in_time = stop_deadline::start([&] { end_with_stuck_calls(domains, log); });
+    reload_requests reloads(**loop, reload_actions(server, *users.database, given, file, opener, log));
+    const auto ends_in_time = stop_deadline::start([&] { end_with_stuck_calls(domains, reloads, log); });
     if (not ends_in_time) fail(ends_in_time.error().message());
-    reload_requests reloads(**loop, reload_actions(server, *users.database, given, file, sources, log));
     const signals handling(
         **loop, [&] { (*ends_in_time)->begin(); }, [&] { reloads.end(), stop.set(true); },
-        [&] { reloads.add(); });
+        [&] { reload_users(server, *users.database, log), reloads.add(); });
     const auto service = open_service(server, options);
     if (service) {
         report_unknown_users(options, *users.database, log);
@@ -467,7 +499,7 @@ void serve(const serve_options& given, const std::string& file) {
     }
     smb::auth::wipe(std::as_writable_bytes(std::span(users.fresh_password)));
     io::sync_wait(**loop, serve_until(server, service ? service->watching.get() : nullptr, stop));
-    wait_for_workers(domains, **loop, **ends_in_time);
+    wait_for_threads(domains, reloads, **loop, **ends_in_time);
     if (not service) fail(service.error());
 }
 

@@ -11,8 +11,6 @@
 
 namespace sluice::cli {
 
-using smb::server::smb_server;
-
 namespace {
 
 [[nodiscard]] bool is_image(const std::string& path) {
@@ -28,27 +26,6 @@ namespace {
     });
 }
 
-// Opens a directory of the host, or a file that is a disk image.
-[[nodiscard]] std::expected<std::shared_ptr<vfs::volume>, std::string> open_volume(
-    const serve_options& options, const share_options& share, const share_sources& from) {
-    const std::string& path = share.path;
-    const bool read_only = share.read_only or options.read_only;
-    if (share.offloads and is_image(path))
-        return std::unexpected(path + ": 'offload' does not apply to disk images");
-    if (is_image(path))
-        return from.images.open(
-            {.name = path, .options = share.image, .is_written = is_written(options, share)});
-    if (share.image != image_options{})
-        return std::unexpected(path + ": not a disk image, which is required for" + text_of(share.image));
-    auto directory = vfs::host_volume::open(from.loop, path,
-                                            {.read_only = read_only,
-                                             .domains = &from.domains.table(),
-                                             .offload_always = share.offloads or options.offload});
-    if (not directory) return std::unexpected(about(path, directory.error()));
-    from.domains.add(share.name, **directory);
-    return *std::move(directory);
-}
-
 // The configuration of a share, without the volume.
 [[nodiscard]] smb::server::share_configuration configuration_of(const share_options& share, bool read_only) {
     smb::server::share_configuration configuration;
@@ -62,58 +39,97 @@ namespace {
     return configuration;
 }
 
-// Returns the volume of a share as it is served now; null if it is not.
-[[nodiscard]] std::shared_ptr<vfs::volume> served_volume(const smb_server& server,
-                                                         const smb::server::share_configuration& wanted) {
-    const auto served = server.context().shares.current();
-    for (const auto& each : *served) {
-        if (each->is_pipes()) continue;
-        const smb::server::share_configuration& now = each->configuration();
-        if (now.name == wanted.name and now.source == wanted.source) return now.volume;
-    }
-    return nullptr;
-}
-
 }  // namespace
 
-opened_shares open_shares(const serve_options& options, const share_sources& from) {
-    std::vector<smb::server::share_configuration> opened;
-    for (const share_options& share : options.shares) {
-        const bool read_only = share.read_only or options.read_only;
-        const auto refuse = [&](const std::string& why) {
-            return std::unexpected(fmt::format("share '{}': {}", share.name, why));
-        };
-        if (const std::string why = from.hardening.why_not(share, read_only); not why.empty())
-            return refuse(why);
-        auto volume = open_volume(options, share, from);
-        if (not volume) return refuse(volume.error());
-        opened.push_back(configuration_of(share, read_only));
-        opened.back().volume = *std::move(volume);
-    }
-    return opened;
+opened_shares share_opener::open(const serve_options& options) {
+    share_roots roots;
+    for (const share_options& share : options.shares)
+        roots.emplace(share.path, find_share_root(share.path));
+    return reopen(options, roots).shares;
 }
 
-opened_shares reopen_shares(const serve_options& options, const std::vector<std::string>& silent,
-                            const smb_server& server, const share_sources& from) {
-    const auto is_silent = [&](const share_options& share) {
-        return std::ranges::find(silent, share.path) != silent.end();
-    };
-    serve_options answering = options;
-    std::erase_if(answering.shares, is_silent);
-    auto opened = open_shares(answering, from);
-    if (not opened) return opened;
+share_opener::reopened share_opener::reopen(const serve_options& options, const share_roots& answered) {
+    serve_options answering = options;  // a call for another share could hang
+    std::erase_if(answering.shares,
+                  [&](const share_options& share) { return not answered.contains(share.path); });
+    reopened done;
+    std::vector<served> next;
     for (const share_options& share : options.shares) {
-        if (not is_silent(share)) continue;
-        auto kept = configuration_of(share, share.read_only or options.read_only);
-        kept.volume = served_volume(server, kept);
-        server.context().log().write(
-            smb::server::event_severity::error, "the file system of a share does not answer",
-            {{"share", share.name},
-             {"path", share.path},
-             {"effect", kept.volume != nullptr ? "it stays as it is" : "it is not served"}});
-        if (kept.volume != nullptr) opened->push_back(std::move(kept));
+        const auto root = answered.find(share.path);
+        served one{.share = share,
+                   .root = root != answered.end() ? root->second : std::nullopt,
+                   .read_only = share.read_only or options.read_only,
+                   .offloads = share.offloads or options.offload,
+                   .volume = {}};
+        std::shared_ptr<vfs::volume> volume;
+        if (root != answered.end()) {
+            auto opened = volume_of(one, answering);
+            if (not opened) {
+                done.shares = std::unexpected(fmt::format("share '{}': {}", share.name, opened.error()));
+                return done;
+            }
+            volume = *std::move(opened);
+            one.volume = volume;
+        } else if (const served* const now = find(share); now != nullptr) {
+            one = *now;
+            volume = now->volume.lock();
+            done.kept.push_back(share);
+        }
+        if (volume == nullptr) {
+            done.left_out.push_back(share);
+            continue;
+        }
+        done.shares->push_back(configuration_of(one.share, one.read_only));
+        done.shares->back().volume = std::move(volume);
+        next.push_back(std::move(one));
     }
-    return opened;
+    now_ = std::move(next);
+    return done;
+}
+
+// The volume that the server has, or a new one.
+share_opener::volume_result share_opener::volume_of(const served& wanted, const serve_options& options) {
+    const share_options& share = wanted.share;
+    if (wanted.root and wanted.root->is_directory and share.image == image_options{})
+        for (const served& now : now_)
+            if (now.is_same_directory(wanted))
+                if (auto volume = now.volume.lock()) {
+                    from_.domains.add(share.name, *volume);
+                    return volume;
+                }
+    if (const std::string why = from_.hardening.why_not(share, wanted.read_only); not why.empty())
+        return std::unexpected(why);
+    if (is_image(share.path)) return open_image(share, options);
+    return open_directory(wanted);
+}
+
+share_opener::volume_result share_opener::open_image(const share_options& share,
+                                                     const serve_options& options) {
+    if (share.offloads) return std::unexpected(share.path + ": 'offload' does not apply to disk images");
+    return from_.images.open(
+        {.name = share.path, .options = share.image, .is_written = is_written(options, share)});
+}
+
+share_opener::volume_result share_opener::open_directory(const served& wanted) {
+    const share_options& share = wanted.share;
+    if (share.image != image_options{})
+        return std::unexpected(share.path + ": not a disk image, which is required for" +
+                               text_of(share.image));
+    auto opened = vfs::host_volume::open(from_.loop, share.path,
+                                         {.read_only = wanted.read_only,
+                                          .domains = &from_.domains.table(),
+                                          .offload_always = wanted.offloads});
+    if (not opened) return std::unexpected(about(share.path, opened.error()));
+    from_.domains.add(share.name, **opened);
+    return *std::move(opened);
+}
+
+// The share as it is served now by this name, if it is from this path.
+const share_opener::served* share_opener::find(const share_options& share) const {
+    const auto found = std::ranges::find_if(now_, [&](const served& now) {
+        return now.share.name == share.name and now.share.path == share.path;
+    });
+    return found == now_.end() ? nullptr : &*found;
 }
 
 }  // namespace sluice::cli

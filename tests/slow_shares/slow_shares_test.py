@@ -25,6 +25,8 @@ SKIPPED = 77
 STOP_SECONDS_MAX = 10
 RELOADED = "configuration reloaded"
 SILENT = "the file system of a share does not answer"
+LEFT_OUT = 'effect="it is not served until it answers"'
+RELOAD_WAITS = 'msg="a reload waits for a file system; the server ends without it"'
 ENDS_WITHOUT = 'msg="a file system does not answer; the server ends without it"'
 
 
@@ -98,6 +100,13 @@ class SlowShares(unittest.TestCase):
         client = load.Client(server.port, share)
         for number in range(rounds):
             load.do_round(client, number, {operation: [] for operation in load.OPERATIONS})
+        client.socket.close()
+
+    def read_file(self, server, share):
+        client = load.Client(server.port, share)
+        file = client.open("file")
+        client.read(file)
+        client.close_file(file)
         client.socket.close()
 
     def hang(self, server, share, path="file"):
@@ -178,8 +187,50 @@ class SlowShares(unittest.TestCase):
         self.work(server, 1, "new")
         client.stat(file)
         hung.set("0")
-        self.work(server, 1, "hung")
+        self.read_file(server, "hung")
         self.assert_ends(server)
+
+    def test_a_new_share_that_hangs_at_sighup_is_served_when_it_answers(self):
+        hung = self.slow("hung")
+        server = self.serve({"fast": self.fast})
+        hung.set("hang")
+        server.configure({"fast": self.fast, "hung": hung.mount_point})
+        server.reload()
+        self.assertTrue(server.has_logged(LEFT_OUT), server.log()[-2000:])
+        self.work(server, 5)
+        hung.set("0")
+        self.assertTrue(server.has_logged(RELOADED, 2), server.log()[-2000:])
+        self.read_file(server, "hung")
+        self.assert_ends(server)
+
+    def test_each_sighup_leaves_no_further_thread_while_a_share_hangs(self):
+        hung = self.slow("hung")
+        shares = {"fast": self.fast, "hung": hung.mount_point}
+        server = self.serve(shares)
+        hung.set("hang")
+        time.sleep(1.2)  # the kernel forgets the attributes of the root
+        counts = []
+        for number in range(3):
+            server.configure(shares, f"comment {number}")
+            server.reload()
+            self.assertTrue(server.has_logged(RELOADED, number + 1), server.log()[-2000:])
+            counts.append(len(os.listdir(f"/proc/{server.process.pid}/task")))
+        self.assertEqual(counts[1:], counts[:-1])
+        hung.set("0")
+        self.assert_ends(server)
+
+    def test_sigterm_after_a_sighup_names_the_path_that_does_not_answer(self):
+        hung = self.slow("hung")
+        server = self.serve({"fast": self.fast, "hung": hung.mount_point})
+        hung.set("hang")
+        time.sleep(1.2)  # the kernel forgets the attributes of the root
+        server.reload()
+        self.assertTrue(server.has_logged(RELOADED), server.log()[-2000:])
+        server.process.send_signal(signal.SIGTERM)
+        self.assertTrue(server.has_logged(f'{RELOAD_WAITS} path="{hung.mount_point}"', seconds=STOP_SECONDS_MAX),
+                        server.log()[-2000:])
+        hung.set("0")
+        server.process.wait(STOP_SECONDS_MAX)
 
     def test_sighup_ten_times_a_second_disturbs_no_client(self):
         shares = {"fast": self.fast, "other": self.directory("other")}

@@ -74,7 +74,7 @@ TEST(session_on_several_loops, with_as_many_opens_as_it_may_have_ends_while_othe
         open_many(one);
         EXPECT_GE(served.server().gauges().opens, many);
         is_ending.store(true);
-        one.hang_up();
+        one.close_connection();
     }};
     for (std::uint16_t i = 0; i != rounds.size(); ++i)
         clients.emplace_back([&, i] { work_until_few_are_open(served, i + 2, is_ending, rounds.at(i)); });
@@ -110,7 +110,7 @@ public:
         expect_no_open_of_the_session();
         while (left_.load() != channels)
             std::this_thread::yield();
-        first_->hang_up();
+        first_->close_connection();
     }
     /// A channel that sends such requests until the session has ended.
     void work(unsigned kind) {
@@ -120,7 +120,7 @@ public:
         EXPECT_TRUE(one.is_bound());
         ++working_;
         for (unsigned i = 0; not is_over(send_one(one, kind, i)); ++i) {}
-        one.hang_up();
+        one.close_connection();
         ++left_;
     }
     /// A channel that joins the session when it may be ending.
@@ -130,7 +130,7 @@ public:
             std::this_thread::yield();
         const auto loop = io::best_available().value();
         asking_client one(*loop, served_.connect_from_thread(1), served_.clock(), *first_);
-        one.hang_up();
+        one.close_connection();
         ++left_;
     }
 
@@ -174,7 +174,7 @@ private:
         for (int i = 0; i != 8; ++i)
             EXPECT_EQ(other.open("alone " + std::to_string(i), wire::share_access::none), nt_status::success);
         EXPECT_EQ(other.open("shared", wire::share_access::none), nt_status::success);
-        other.hang_up();
+        other.close_connection();
     }
 
     server_on_loops& served_;

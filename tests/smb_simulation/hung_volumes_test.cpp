@@ -92,7 +92,7 @@ void hang(server_on_loops& served, std::uint16_t number, const std::string& shar
                                                              .name = std::as_bytes(std::span(name))});
     one.flush();
     at.await(calls_per_share);
-    one.hang_up();
+    one.close_connection();
 }
 
 // Does one request of each kind after the other, several times.

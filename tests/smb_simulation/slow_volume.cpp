@@ -224,9 +224,9 @@ public:
         return inner_.watch(static_cast<slow_node&>(directory).inner(), recursive, listener);
     }
     [[nodiscard]] io::task<bool> co_changed() noexcept override { return inner_.co_changed(); }
-    void tell() noexcept override {
+    void deliver() noexcept override {
         slowness_.block();
-        inner_.tell();
+        inner_.deliver();
     }
 
 private:

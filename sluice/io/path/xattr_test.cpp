@@ -58,7 +58,7 @@ TEST_P(xattr_on, creation_decides_what_happens_to_an_existing_attribute) {
 TEST_P(xattr_on, an_empty_value_is_not_a_missing_one) {
     ASSERT_TRUE(store_xattr(file, "user.empty", {}));
     EXPECT_TRUE(fetch_xattr(file, "user.empty", {}).value().empty());
-    EXPECT_EQ(fetch(file, "user.none"), "getxattr user.none: No data available");
+    EXPECT_EQ(fetch(file, "user.none"), "user.none: getxattr: No data available");
 }
 
 TEST_P(xattr_on, too_small_a_storage_is_an_error_not_a_part) {

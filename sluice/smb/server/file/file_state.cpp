@@ -105,6 +105,11 @@ bool file_state::is_delete_pending() noexcept {
     return is_delete_pending(held);
 }
 
+bool file_state::is_undone(waiter& blocked) noexcept {
+    const file_section held(*this);
+    return protocol_.is_undone(blocked);
+}
+
 bool file_state::refuses_opens() noexcept {
     const file_section held(*this);
     return protocol_.refuses_joins();

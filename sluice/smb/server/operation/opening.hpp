@@ -74,6 +74,7 @@ private:
     [[nodiscard]] std::optional<step> step_of(open_protocol::verdict found) noexcept;
     [[nodiscard]] io::task<wire::nt_status> prepare() noexcept;
 
+    [[nodiscard]] io::task<step> refused_by_removal(create_round& round) noexcept;
     [[nodiscard]] wire::nt_status check_existing() noexcept;
     [[nodiscard]] wire::nt_status check_kind() const noexcept;
     [[nodiscard]] wire::nt_status check_lease_key() const noexcept;

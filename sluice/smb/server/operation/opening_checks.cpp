@@ -15,11 +15,8 @@ using wire::nt_status;
 nt_status opening::check_existing() noexcept {
     ENSURE(found_.node != nullptr, "a file that exists has a node");
     const auto file = r_.host().files.find(found_.node->key());
-    if (file != nullptr and file->refuses_opens()) return nt_status::delete_pending;
-    // If its own CREATE has failed, this one waits until it is gone.
-    const bool is_undone = file != nullptr and file->is_delete_pending();
-    if (args_.disposition == create_disposition::create and not is_undone)
-        return nt_status::object_name_collision;
+    if (file != nullptr and file->is_delete_pending()) return nt_status::delete_pending;
+    if (args_.disposition == create_disposition::create) return nt_status::object_name_collision;
     return check_kind();
 }
 

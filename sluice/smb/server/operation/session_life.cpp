@@ -129,7 +129,8 @@ void end_session(server_context& host, session& ending, bool keep_durable) noexc
         end_remains(host, ending, *std::move(left), keep_durable);
 }
 
-// Nothing interrupts the wait: the other loop ends the session in one turn, without a call.
+// Nothing interrupts the wait: the other loop ends the session in one turn. That turn calls a file
+// system only for files that are removed on the loop, as for any CLOSE.
 io::task<void> co_end_session(server_context& host, io::io_multiplexer& by, std::shared_ptr<session> ending,
                               bool keep_durable) noexcept {
     ENSURE(by.is_owner(), "the caller waits on its own loop");
