@@ -16,7 +16,7 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-// What a thread that reads the configuration waits for, in unanswered().
+// In unanswered(): the file system of the configuration file.
 constexpr const char* configuration = "the configuration";
 constexpr const char* no_answer = "the file system of the configuration does not answer";
 
@@ -41,11 +41,11 @@ template <class What>
 
 }  // namespace
 
-// What the threads share with the loop, which is null once the reload_requests have ended.
+// The state that the threads share with the loop. The loop is null after end().
 struct reload_requests::link : std::enable_shared_from_this<link> {
     mutable std::mutex mutex;  // guards `loop` and `called`
     io::io_multiplexer* loop = nullptr;
-    std::set<std::string> called;      // what threads wait for
+    std::set<std::string> called;      // by threads: the paths of shares, and `configuration`
     reload_requests* owner = nullptr;  // the loop's
 
     // Calls the owner on the loop, as soon as there is memory for that.
@@ -126,8 +126,8 @@ struct reload_requests::link : std::enable_shared_from_this<link> {
         }
         // In this section, so that a late answer comes to the loop after the end of the reload.
         found->is_over = true;
-        post([options = found->options.value_or(std::unexpected(no_answer)), roots = found->roots](
-                 reload_requests& owner) { owner.finish(options, roots); });
+        post([options = found->options.value_or(std::unexpected(no_answer)),
+              roots = found->roots](reload_requests& owner) { owner.finish(options, roots); });
     }
 };
 

@@ -31,8 +31,10 @@ public:
     struct actions {
         std::function<read_options()> read;                                           // on a thread
         std::function<std::optional<share_root>(const std::string& path)> find_root;  // on a thread
-        /// On the loop. Returns the paths of the shares that could not be reloaded without an answer.
-        std::function<std::vector<std::string>(const read_options& options, const share_roots& answered)> reload;
+        /// On the loop. Returns the paths of the shares that could not be reloaded without an
+        /// answer.
+        std::function<std::vector<std::string>(const read_options& options, const share_roots& answered)>
+            reload;
         std::chrono::nanoseconds within = std::chrono::seconds(10);
     };
 
@@ -47,8 +49,8 @@ public:
     /// Ends the reload in progress, without a call of `reload`.
     void end() noexcept;
 
-    /// Returns what the threads that have not ended wait for: paths, or the configuration. Thread
-    /// safety: any thread.
+    /// Returns the paths of the shares, and "the configuration", whose file systems have not yet
+    /// answered a thread. Thread safety: any thread.
     [[nodiscard]] std::vector<std::string> unanswered() const;
     [[nodiscard]] bool is_busy() const { return not unanswered().empty(); }
 
@@ -59,7 +61,7 @@ private:
     void answer_late(const std::string& what);
 
     actions how_;
-    std::shared_ptr<link> link_;  // with the threads
+    std::shared_ptr<link> link_;       // with the threads
     std::vector<std::string> needed_;  // by the last reload, which it had no answer for
     bool is_in_progress_ = false;
     bool is_wanted_again_ = false;

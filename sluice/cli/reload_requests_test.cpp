@@ -32,7 +32,8 @@ protected:
                     reading_ = false;
                     return options_of({"a", "hung", "b"});
                 },
-                .find_root = [hang = hang_, calls = calls_](const std::string& path) -> std::optional<share_root> {
+                .find_root = [hang = hang_,
+                              calls = calls_](const std::string& path) -> std::optional<share_root> {
                     if (path == "hung") {
                         ++*calls;
                         hang->acquire();

@@ -140,8 +140,8 @@ void report_unknown_users(const serve_options& options, user_database& users, sm
                                                 user_command(options.users_file))}});
 }
 
-// Carries out SIGHUP for the users, at once: a removed user loses access. On error, the current users
-// stay.
+// Carries out SIGHUP for the users, at once: a removed user loses access. On error, the current
+// users stay.
 void reload_users(smb_server& server, user_database& users, smb::server::event_log& log) {
     using smb::server::event_severity;
     if (const auto fresh = users.reload(); not fresh)
@@ -193,9 +193,10 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
                                                       share_opener& opener, smb::server::event_log& log) {
     return {.read = [given, file] { return with_file(given, file); },
             .find_root = find_share_root,
-            .reload = [&](const reload_requests::read_options& options, const share_roots& answered) {
-                return reload_shares(server, users, options, answered, opener, log);
-            }};
+            .reload =
+                [&](const reload_requests::read_options& options, const share_roots& answered) {
+                    return reload_shares(server, users, options, answered, opener, log);
+                }};
 }
 
 // Returns the Unix account, with its groups, that the user's file operations run as. It is never

@@ -40,8 +40,9 @@ public:
 
     struct reopened {
         opened_shares shares;
-        std::vector<share_options> kept{};      // as they are, because their file systems do not answer
-        std::vector<share_options> left_out{};  // for the same reason; the server does not have them
+        // Their file systems do not answer. The server has and keeps the first, but not the second.
+        std::vector<share_options> kept{};
+        std::vector<share_options> left_out{};
     };
     /// Opens the shares of the options whose file systems have answered. A directory whose root and
     /// options are the same keeps its volume. A share whose file system has not answered stays as

@@ -64,12 +64,12 @@ private:
     unsigned files_ = 0;
 };
 
-// Renames files and directories to any of these names, without replacing others. The paths are
-// relative to the share.
+// Renames files and directories to any of these names, without replacing others, until enough
+// renames have succeeded. The paths are relative to the share.
 void rename_at_random(asking_client& by, const std::vector<std::string>& names, std::uint64_t seed,
                       unsigned& renamed) {
     seeded_random random(seed);
-    for (int i = 0; i != 150; ++i) {
+    for (int i = 0; i < 150 or renamed < 6; ++i) {
         const std::string& from = names[random.below(names.size())];
         const std::string& to = names[random.below(names.size())];
         const nt_status opened = by.create(from, {.desired_access = wire::file_all_access,

@@ -188,7 +188,7 @@ class Journals(Image):
         self.sluice("mkdir", self.on("/directory"))
         self.assertFalse(self.journal.exists())
         self.assert_sound()
-        self.assertEqual(self.names(), ["before", "dir/", "filler", "new"])
+        self.assertEqual(self.names(), ["before", "directory/", "filler", "new"])
         self.sluice("get", self.on("/new"), self.directory / "again")
         self.assertEqual((self.directory / "again").read_bytes(), self.source.read_bytes())
 

@@ -263,7 +263,7 @@ io::task<nt_status> serve_session_setup(request& r) {
     const bool is_new = not is_binding and not r.session->admitted.client;
     std::shared_ptr<session> previous;
     nt_status status = conclude(r, *args, who, previous);
-    // A logon that failed does not wait: its client may send another SESSION_SETUP meanwhile.
+    // A logon that failed does not wait, because its client may send another SESSION_SETUP.
     if (status == nt_status::success and previous != nullptr) {
         io::task<void> ending = co_end_session(r.host(), r.loop(), previous, true);
         co_await std::move(ending);

@@ -101,8 +101,8 @@ public:
     [[nodiscard]] bool is_delete_pending(const file_section& held) const noexcept;
     /// The same. Locks.
     [[nodiscard]] bool is_delete_pending() noexcept;
-    /// Returns whether the file is removed because its own CREATE has failed; then `blocked` is queued
-    /// until it is gone, or stays. Locks.
+    /// Returns whether the file is removed because its own CREATE has failed; then `blocked` is
+    /// queued until it is gone, or stays. Locks.
     [[nodiscard]] bool is_undone(waiter& blocked) noexcept;
     /// Returns whether new opens are refused because the file is going to be removed. Those of a
     /// file whose own CREATE has failed wait instead. Locks.

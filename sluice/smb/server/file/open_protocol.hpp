@@ -138,8 +138,8 @@ public:
     /// It is not, unless it is being removed already.
     void clear_delete_pending() noexcept;
     [[nodiscard]] delete_phase phase() const noexcept { return phase_; }
-    /// Returns whether the file goes because its CREATE has failed; then `blocked` is queued until it
-    /// is gone, or stays.
+    /// Returns whether the file is removed because its CREATE has failed; then `blocked` is queued
+    /// until it is gone, or stays.
     [[nodiscard]] bool is_undone(waiter& blocked) noexcept {
         const bool waits = is_pending() and is_undone_;
         if (waits) file_.joins_.add(blocked);
