@@ -24,8 +24,10 @@ public:
     }
 
     void start() noexcept { read_->start(); }
+    /// A poll signals its own operation only, so that both are polled.
     bool poll() noexcept {
         read_->poll();
+        write_->poll();
         return not is_over_;
     }
 

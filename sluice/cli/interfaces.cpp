@@ -168,8 +168,7 @@ void judge(const in6_addr& address, own_address& own) noexcept {
     const std::size_t comma = std::min(text.find(','), text.size());
     const auto address = io::socket_address::ip(text.substr(0, comma), 0);
     if (not address)
-        return std::unexpected(
-            fmt::format("invalid --advertise '{}': it must begin with an IP address", text));
+        return std::unexpected(std::string("begin with an IP address, or use 'none' as the only value"));
     smb::server::network_interface advertised{
         .address = *address, .index = index, .bits_per_second = gigabit};
     std::string_view rest = text.substr(comma);  // properties, each after a comma
@@ -178,8 +177,7 @@ void judge(const in6_addr& address, own_address& own) noexcept {
         const std::string_view word = rest.substr(0, rest.find(','));
         if (not take_property(word, advertised))
             return std::unexpected(
-                fmt::format("invalid --advertise '{}': unknown property '{}'; use rss, speed=10g, or index=1",
-                            text, word));
+                fmt::format("invalid property '{}'; use rss, speed=RATE, or index=N, as in speed=10g", word));
         rest.remove_prefix(word.size());
     }
     return advertised;

@@ -27,7 +27,7 @@ namespace sluice::cli {
 /// Parses the values of `--advertise`, which replace own_interfaces(): each is
 /// ADDRESS[,speed=SPEED][,rss][,index=N], or `none` alone. A speed is in bits per second, with an
 /// optional suffix k, m, g or t; the default is 1 Gbit/s. Addresses of the same interface have the
-/// same index; without one, each address has its own. Errors: a text with the reason.
+/// same index; without one, each address has its own. Errors: the rule that a value violates.
 [[nodiscard]] std::expected<std::vector<smb::server::network_interface>, std::string> parse_advertised(
     std::span<const std::string> texts);
 

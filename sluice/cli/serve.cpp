@@ -13,11 +13,12 @@
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/base/clock.hpp"
+#include "sluice/base/ensure.hpp"
 #include "sluice/base/random.hpp"
 #include "sluice/cli/banner.hpp"
 #include "sluice/cli/commands.hpp"
+#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
-#include "sluice/cli/fat/image.hpp"
 #include "sluice/cli/fat/image_share.hpp"
 #include "sluice/cli/hardening/hardening.hpp"
 #include "sluice/cli/interfaces.hpp"
@@ -26,24 +27,26 @@
 #include "sluice/cli/loop_threads.hpp"
 #include "sluice/cli/proc_thread_usage.hpp"
 #include "sluice/cli/process_resources.hpp"
+#include "sluice/cli/reload_requests.hpp"
 #include "sluice/cli/serve_command_line.hpp"
 #include "sluice/cli/serve_options.hpp"
+#include "sluice/cli/serve_rules.hpp"
+#include "sluice/cli/serve_shares.hpp"
 #include "sluice/cli/share_domains.hpp"
 #include "sluice/cli/shared_locks.hpp"
 #include "sluice/cli/signals.hpp"
 #include "sluice/cli/status/observers.hpp"
 #include "sluice/cli/stop_deadline.hpp"
 #include "sluice/cli/user_edits.hpp"
+#include "sluice/cli/user_names.hpp"
 #include "sluice/cli/watchdog_thread.hpp"
 #include "sluice/io/best_available.hpp"
 #include "sluice/io/call/sigpipe_guard.hpp"
-#include "sluice/io/path/file_status.hpp"
 #include "sluice/io/task/frame_pool.hpp"
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/smb/server/report/log_thread.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/session/user_database.hpp"
-#include "sluice/vfs/host/host_volume.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -53,11 +56,6 @@ using smb::server::user_database;
 
 constexpr std::uint16_t usual_port = 445;
 constexpr std::uint16_t unprivileged_port = 1445;
-
-[[noreturn]] void fail(const std::string& why) {
-    fmt::print(stderr, "sluice serve: {}\n", why);
-    leave(exit_code::failure);
-}
 
 // Returns a password that is easy to type: no ambiguous characters. 20 of 31 characters are 99
 // bits.
@@ -77,96 +75,24 @@ constexpr std::uint16_t unprivileged_port = 1445;
     return account != nullptr ? account->pw_name : "sluice";
 }
 
+// Returns the last name of a path, without a call of its file system, which may not answer.
+[[nodiscard]] std::string last_name_of(const std::string& path) {
+    std::error_code unknown;  // where the program was started
+    const std::filesystem::path whole = std::filesystem::absolute(path, unknown).lexically_normal();
+    return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+}
+
 // Gives every share a name: that of its directory, made unique.
 void name_shares(std::vector<share_options>& shares) {
     std::vector<std::string> taken;
     for (share_options& share : shares) {
-        if (share.name.empty())
-            share.name = std::filesystem::weakly_canonical(share.path).filename().string();
+        if (share.name.empty()) share.name = last_name_of(share.path);
         if (share.name.empty()) share.name = "root";
         const std::string wanted = share.name;
         for (int number = 2; std::ranges::find(taken, fold(share.name)) != taken.end(); ++number)
             share.name = fmt::format("{}-{}", wanted, number);
         taken.push_back(fold(share.name));
     }
-}
-
-using opened_shares = std::expected<std::vector<smb::server::share_configuration>, std::string>;
-
-[[nodiscard]] bool is_image(const std::string& path) {
-    std::error_code unknown;
-    return std::filesystem::exists(parse_image(path).file, unknown) and
-           not std::filesystem::is_directory(path, unknown);
-}
-
-// Returns whether any share of an image is writable: the shares have one engine.
-[[nodiscard]] bool is_written(const serve_options& options, const share_options& image) {
-    return not options.read_only and std::ranges::any_of(options.shares, [&](const share_options& each) {
-        return not each.read_only and is_image(each.path) and is_same_image(each.path, image.path);
-    });
-}
-
-// Opens a directory of the host, or a file that is a disk image.
-[[nodiscard]] std::expected<std::shared_ptr<vfs::volume>, std::string> open_volume(
-    const serve_options& options, const share_options& share, io::io_multiplexer& loop, served_images& images,
-    share_domains& domains) {
-    const std::string& path = share.path;
-    const bool read_only = share.read_only or options.read_only;
-    if (share.offloads and is_image(path))
-        return std::unexpected(path + ": 'offload' does not apply to disk images");
-    if (is_image(path))
-        return images.open({.name = path, .options = share.image, .is_written = is_written(options, share)});
-    if (share.image != image_options{})
-        return std::unexpected(path + ": not a disk image, which is required for" + text_of(share.image));
-    auto directory = vfs::host_volume::open(loop, path,
-                                            {.read_only = read_only,
-                                             .domains = &domains.table(),
-                                             .offload_always = share.offloads or options.offload});
-    if (not directory) return std::unexpected(directory.error().message());
-    domains.add(share.name, **directory);
-    return *std::move(directory);
-}
-
-// The configuration of a share, without the volume.
-[[nodiscard]] smb::server::share_configuration configuration_of(const share_options& share, bool read_only) {
-    smb::server::share_configuration configuration;
-    configuration.name = share.name;
-    configuration.comment = share.comment;
-    configuration.source = share.path + text_of(share.image);
-    configuration.is_read_only = read_only;
-    configuration.is_hidden = share.hidden or share.name.ends_with('$');
-    configuration.hides_unreadable = share.hide_unreadable;
-    configuration.users = share.users;
-    configuration.read_only_users = share.read_only_users;
-    configuration.auditors = share.auditors;
-    if (share.encrypt) configuration.encryption = smb::server::protection::required;
-    return configuration;
-}
-
-[[nodiscard]] opened_shares open_shares(const serve_options& options, io::io_multiplexer& loop,
-                                        served_images& images, share_domains& domains,
-                                        const server_hardening& hardening) {
-    std::vector<smb::server::share_configuration> opened;
-    for (const share_options& share : options.shares) {
-        const bool read_only = share.read_only or options.read_only;
-        const auto refuse = [&](const std::string& why) {
-            return std::unexpected(fmt::format("share '{}': {}", share.name, why));
-        };
-        if (const std::string why = hardening.why_not(share, read_only); not why.empty()) return refuse(why);
-        auto volume = open_volume(options, share, loop, images, domains);
-        if (not volume) return refuse(volume.error());
-        opened.push_back(configuration_of(share, read_only));
-        opened.back().volume = *std::move(volume);
-    }
-    return opened;
-}
-
-// Returns whether NetBIOS and old clients accept this name of a computer.
-[[nodiscard]] bool is_server_name(std::string_view name) noexcept {
-    return name.size() <= 15 and std::ranges::all_of(name, [](char c) {
-               return (c >= 'a' and c <= 'z') or (c >= 'A' and c <= 'Z') or (c >= '0' and c <= '9') or
-                      c == '-';
-           });
 }
 
 // Returns the options of the command line, completed with those of the file, or the reason why they
@@ -178,15 +104,7 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
         if (not read) return std::unexpected(read.error());
     }
     if (options.shares.empty())
-        return std::unexpected("missing PATH: name a directory, as in 'sluice serve ~/Public'");
-    if (not options.name.empty() and not is_server_name(options.name))
-        return std::unexpected(
-            fmt::format("invalid --name '{}': a NetBIOS name has 1 to 15 letters, digits, and hyphens, as in "
-                        "'--name FILES'",
-                        options.name));
-    if (not options.signing_algorithms.empty())
-        if (const auto chosen = signing_algorithms_of(options.signing_algorithms); not chosen)
-            return std::unexpected(chosen.error());
+        return std::unexpected(file + ": no shares; add a table [[share]] with a path");
     name_shares(options.shares);
     for (share_options& share : options.shares) {
         share.hide_unreadable = share.hide_unreadable or options.hide_unreadable;
@@ -206,11 +124,12 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
         const std::size_t percent = wanted.find('%');
         names.push_back(wanted.substr(0, percent));
         admitted.push_back({.name = names.back(), .password = {}});
-        if (percent != std::string::npos)
-            admitted.back().password = wanted.substr(percent + 1);
-        else if (not users.contains(names.back()))
-            return std::unexpected(
-                fmt::format("unknown user '{0}'; run 'sluice user add {0}' to create it", names.back()));
+        if (percent != std::string::npos) admitted.back().password = wanted.substr(percent + 1);
+        if (admitted.back().password and not smb::auth::nt_hash::of_password(*admitted.back().password))
+            return std::unexpected(fmt::format("the password of user '{}' is not UTF-8", names.back()));
+        if (admitted.back().password) continue;
+        if (not users.contains(names.back()))
+            return std::unexpected(unknown_user(names.back(), options.users_file));
     }
     if (const auto done = users.admit(admitted); not done) return std::unexpected(done.error().message());
     return names;
@@ -229,38 +148,68 @@ void report_unknown_users(const serve_options& options, user_database& users, sm
                 log.write(smb::server::event_severity::warning, "a share names an unknown user",
                           {{"share", share.name.empty() ? share.path : share.name},
                            {"user", name},
-                           {"hint", "check the spelling; 'sluice user list' lists all users"}});
+                           {"hint", fmt::format("check the spelling; '{} list' lists all users",
+                                                user_command(options.users_file))}});
     }
 }
 
-// Carries out SIGHUP: reads users and shares from the files again. If a file has an error, the
-// running configuration stays in effect.
-void reload(smb_server& server, user_database& users, const serve_options& given, const std::string& file,
-            served_images& images, share_domains& domains, const server_hardening& hardening,
-            smb::server::event_log& log) {
+// Carries out SIGHUP for the users, at once: a removed user loses access. On error, the current
+// users stay.
+void reload_users(smb_server& server, user_database& users, smb::server::event_log& log) {
     using smb::server::event_severity;
-    const auto fresh_users = users.reload();
-    if (not fresh_users)
+    if (const auto fresh = users.reload(); not fresh)
         log.write(event_severity::error, "cannot reload users; keeping the current users",
-                  {{"file", users.path()}, {"why", fresh_users.error().message()}});
-    const auto options = with_file(given, file);
+                  {{"path", users.path()}, {"why", fresh.error().message()}});
+    if (const std::size_t removed = server.end_sessions_of_removed_users(); removed != 0)
+        log.write(event_severity::info, "ended sessions of removed users",
+                  {{"sessions", std::to_string(removed)}});
+}
+
+void report_no_answer(const std::vector<share_options>& shares, std::string_view effect,
+                      smb::server::event_log& log) {
+    for (const share_options& share : shares)
+        log.write(smb::server::event_severity::error, "the file system of a share does not answer",
+                  {{"share", share.name}, {"path", share.path}, {"effect", effect}});
+}
+
+// Carries out SIGHUP for the shares. If the file has an error, the running configuration stays in
+// effect. Returns the paths of shares that are left out because their file systems do not answer.
+[[nodiscard]] std::vector<std::string> reload_shares(smb_server& server, user_database& users,
+                                                     const reload_requests::read_options& options,
+                                                     const share_roots& answered, share_opener& opener,
+                                                     smb::server::event_log& log) {
+    using smb::server::event_severity;
     if (options)
         if (const auto admitted = admit(users, *options); not admitted)
             log.write(event_severity::error, "cannot apply --user; keeping the current users",
                       {{"why", admitted.error()}});
-    if (const std::size_t removed = server.end_sessions_of_removed_users(); removed != 0)
-        log.write(event_severity::info, "ended sessions of removed users",
-                  {{"sessions", std::to_string(removed)}});
-    auto shares = options ? open_shares(*options, server.context().loop(), images, domains, hardening)
-                          : opened_shares(std::unexpected(options.error()));
-    if (not shares) {
+    auto reopened = options ? opener.reopen(*options, answered)
+                            : share_opener::reopened{.shares = std::unexpected(options.error())};
+    if (not reopened.shares) {
         log.write(event_severity::error, "cannot reload shares; keeping the current shares",
-                  {{"why", shares.error()}});
-        return;
+                  {{"why", reopened.shares.error()}});
+        return {};
     }
-    server.replace_shares(*std::move(shares));
+    server.replace_shares(*std::move(reopened.shares));
+    report_no_answer(reopened.kept, "it stays as it is", log);
+    report_no_answer(reopened.left_out, "it is not served until it answers", log);
     report_unknown_users(*options, users, log);
     log.write(event_severity::info, "configuration reloaded", {});
+    std::vector<std::string> left_out;
+    for (const share_options& share : reopened.left_out)
+        left_out.push_back(share.path);
+    return left_out;
+}
+
+[[nodiscard]] reload_requests::actions reload_actions(smb_server& server, user_database& users,
+                                                      const serve_options& given, const std::string& file,
+                                                      share_opener& opener, smb::server::event_log& log) {
+    return {.read = [given, file] { return with_file(given, file); },
+            .find_root = find_share_root,
+            .reload =
+                [&](const reload_requests::read_options& options, const share_roots& answered) {
+                    return reload_shares(server, users, options, answered, opener, log);
+                }};
 }
 
 // Returns the Unix account, with its groups, that the user's file operations run as. It is never
@@ -316,11 +265,8 @@ struct users_result {
                                                             std::uint16_t port) {
     std::vector<io::socket_address> all;
     for (const std::string& text : options.listen) {
-        auto address = io::socket_address::ip(text, port);
-        if (not address) address = io::socket_address::parse(text);
-        if (not address)
-            fail(fmt::format(
-                "invalid --listen '{}': use ADDRESS or ADDRESS:PORT; host names are not supported", text));
+        const auto address = listener_address(text, port);
+        ENSURE(address.has_value(), "checked when the options were read");
         all.push_back(*address);
     }
     if (all.empty()) all.push_back(io::socket_address::any_v6(port));
@@ -334,8 +280,13 @@ struct users_result {
     if (options.advertise.empty())
         return [listening = addresses_for(options, usual_port)] { return own_interfaces(listening); };
     auto advertised = parse_advertised(options.advertise);
-    if (not advertised) fail(advertised.error());
+    if (not advertised) fail("invalid value for --advertise: " + advertised.error());
     return [always = *std::move(advertised)] { return always; };
+}
+
+[[nodiscard]] std::string listening_problem(const error& why) {
+    const bool is_of_port = why == std::errc::address_in_use or why == std::errc::permission_denied;
+    return why.message() + (is_of_port ? "; use --port or --listen to choose another port" : "");
 }
 
 // Binds the given addresses. Without a port, binds the default port if permitted.
@@ -345,9 +296,9 @@ struct users_result {
     if (started) return false;
     const bool may_retry = has_choice and (started.error() == std::errc::permission_denied or
                                            started.error() == std::errc::address_in_use);
-    if (not may_retry) return std::unexpected(started.error().message());
+    if (not may_retry) return std::unexpected(listening_problem(started.error()));
     const auto retried = server.start(addresses_for(options, unprivileged_port));
-    if (not retried) return std::unexpected(retried.error().message());
+    if (not retried) return std::unexpected(listening_problem(retried.error()));
     return true;
 }
 
@@ -441,7 +392,7 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
     configuration.session_lifetime = std::chrono::minutes(options.session_lifetime);
     if (options.impersonate) {
         if (geteuid() != 0)
-            fail("--impersonate requires root, because only root can use the rights of other accounts");
+            fail("--impersonate: only root can use the rights of other accounts; run 'sluice serve' as root");
         configuration.account_of = unix_account_of;
     }
     if (options.encrypt) configuration.encryption = smb::server::protection::required;
@@ -454,27 +405,45 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
 // A call of a file system has not ended. It uses objects of the server, so no destructor may run.
 // Disk images were committed after the stop began. The log may be a full pipe, so the wait for it
 // is short.
-[[noreturn]] void end_with_stuck_calls(const share_domains& domains, smb::server::log_thread& log) {
+[[noreturn]] void end_with_stuck_calls(const share_domains& domains, const reload_requests& reloads,
+                                       smb::server::log_thread& log) {
     using smb::server::event_severity;
     const std::vector<share_domains::stuck_domain> stuck = domains.stuck();
-    if (stuck.empty()) log.write(event_severity::error, "stop deadline exceeded; process terminated", {});
+    const std::vector<std::string> unanswered = reloads.unanswered();
+    for (const std::string& path : unanswered)
+        log.write(event_severity::error, "a reload waits for a file system; the server ends without it",
+                  {{"path", path}});
+    if (stuck.empty() and unanswered.empty())
+        log.write(event_severity::error, "stop deadline exceeded; process terminated", {});
     for (const share_domains::stuck_domain& each : stuck)
         log.write(event_severity::error, "a file system does not answer; the server ends without it",
                   {{"shares", each.shares},
-                   {"mounted at", each.where},
+                   {"mount", each.where},
                    {"calls", std::to_string(each.calls)},
                    {"oldest", std::to_string(each.age.count()) + " s"}});
     (void)log.flush(std::chrono::seconds(1));
     std::_Exit(1);
 }
 
-// Workers may still close files, which uses the volumes and posts to the loop. If they do not end,
-// the deadline ends the process.
-void wait_for_workers(const share_domains& domains, io::io_multiplexer& loop, stop_deadline& deadline) {
+// Workers may still close files, which uses the volumes and posts to the loop; a reload may still
+// call file systems. If they do not end, the deadline ends the process.
+void wait_for_threads(const share_domains& domains, const reload_requests& reloads, io::io_multiplexer& loop,
+                      stop_deadline& deadline) {
     deadline.begin();
-    while (domains.are_busy())
+    while (domains.are_busy() or reloads.is_busy())
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     io::sync_wait(loop, smb::server::next_turn(loop));
+}
+
+[[nodiscard]] smb::server::event_severity least_severity(const serve_options& options) noexcept {
+    return options.verbose ? smb::server::event_severity::detail : smb::server::event_severity::info;
+}
+
+[[nodiscard]] std::vector<const smb::server::loop_activity*> all_activities(
+    const smb::server::loop_activity& first, const loop_threads& others) {
+    std::vector<const smb::server::loop_activity*> all = others.activities();
+    all.insert(all.begin(), &first);
+    return all;
 }
 
 void serve(const serve_options& given, const std::string& file) {
@@ -500,18 +469,17 @@ void serve(const serve_options& given, const std::string& file) {
     system_random random;
     served_images images(**loop, random);
     share_domains domains;
-    auto shares = open_shares(options, **loop, images, domains, hardening);
+    share_opener opener({.loop = **loop, .images = images, .domains = domains, .hardening = hardening});
+    auto shares = opener.open(options);
     if (not shares) fail(shares.error());
     const std::unique_ptr<shared_locks> peers = open_shared_locks(options);
     system_clock_source clock;
-    const auto least =
-        options.verbose ? smb::server::event_severity::detail : smb::server::event_severity::info;
+    const smb::server::event_severity least = least_severity(options);
     log_writer writer(least);
     smb::server::log_thread log(writer, least);
     smb::server::loop_activity activity(**loop);
     const smb::server::loop_activity::use watched(activity, ::gettid());
-    std::vector<const smb::server::loop_activity*> activities = (*others)->activities();
-    activities.insert(activities.begin(), &activity);
+    const auto activities = all_activities(activity, **others);
     proc_thread_usage threads;
     smb::server::loop_watchdog watchdog(activities, clock, threads, log);
     watchdog.on_blocked_call([&domains](std::uint32_t number) {
@@ -529,11 +497,12 @@ void serve(const serve_options& given, const std::string& file) {
                       configuration_for(options, *std::move(shares), resources));
     const auto watching_loops = watchdog_thread::start(watchdog);
     if (not watching_loops) fail(watching_loops.error().message());
-    const auto ends_in_time = stop_deadline::start([&] { end_with_stuck_calls(domains, log); });
+    reload_requests reloads(**loop, reload_actions(server, *users.database, given, file, opener, log));
+    const auto ends_in_time = stop_deadline::start([&] { end_with_stuck_calls(domains, reloads, log); });
     if (not ends_in_time) fail(ends_in_time.error().message());
     const signals handling(
-        **loop, [&] { (*ends_in_time)->begin(); }, [&] { stop.set(true); },
-        [&] { reload(server, *users.database, given, file, images, domains, hardening, log); });
+        **loop, [&] { (*ends_in_time)->begin(); }, [&] { reloads.end(), stop.set(true); },
+        [&] { reload_users(server, *users.database, log), reloads.add(); });
     const auto service = open_service(server, options);
     if (service) {
         report_unknown_users(options, *users.database, log);
@@ -544,8 +513,20 @@ void serve(const serve_options& given, const std::string& file) {
     }
     smb::auth::wipe(std::as_writable_bytes(std::span(users.fresh_password)));
     io::sync_wait(**loop, serve_until(server, service ? service->watching.get() : nullptr, stop));
-    wait_for_workers(domains, **loop, **ends_in_time);
+    wait_for_threads(domains, reloads, **loop, **ends_in_time);
     if (not service) fail(service.error());
+}
+
+void check_command_line(const serve_arguments& given) {
+    for (const std::string& user : given.options.users)
+        if (const std::string rule = complaint_about_user(user); not rule.empty())
+            refuse_usage(
+                fmt::format("invalid value '{}' for --user: {}", user.substr(0, user.find('%')), rule));
+    if (given.image != image_options{} and given.options.shares.size() != 1)
+        refuse_usage(fmt::format(
+            "{} applies to one disk image; for several shares, use --config and set it for each share",
+            text_of(given.image).substr(1)));
+    if (given.options.shares.empty() and given.configuration.empty()) refuse_usage("missing argument PATH");
 }
 
 }  // namespace
@@ -565,12 +546,8 @@ void add_serve(command_syntax app) {
         given->options.confines = not given->no_confinement;
         for (const std::string& path : given->paths)
             given->options.shares.push_back(parse_share(path));
-        if (given->image != image_options{}) {
-            if (given->options.shares.size() != 1)
-                fail("invalid option" + text_of(given->image) +
-                     ": it applies to a single share; for several shares, use --config and set it per share");
-            given->options.shares.front().image = given->image;
-        }
+        check_command_line(*given);
+        if (given->image != image_options{}) given->options.shares.front().image = given->image;
         serve(given->options, given->configuration);
     });
 }

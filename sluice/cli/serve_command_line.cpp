@@ -1,5 +1,7 @@
 #include "sluice/cli/serve_command_line.hpp"
 
+#include "sluice/cli/serve_rules.hpp"
+
 namespace sluice::cli {
 namespace {
 
@@ -24,6 +26,7 @@ void add_access_options(command_syntax command, serve_options& options) {
         .add_option("--user", options.users,
                     "allow only these users to log on: a user from the users file, or one with the given "
                     "password for this run (repeatable) [default: all in the users file]")
+        .one_value_each_time()
         .value_name("NAME[%PASSWORD]")
         .group(heading);
     command
@@ -72,12 +75,14 @@ void add_protection_options(command_syntax command, serve_options& options, bool
                     "signing algorithms for SMB 3.1.1 in order of preference; aes-cmac permits more than two "
                     "connections per session (repeatable) [default: aes-gmac,aes-cmac,hmac-sha256]")
         .one_value_each_time()
+        .check(complaint_about_signing_algorithms)
         .value_name("LIST")
         .group(heading);
     command
         .add_option("--confine-to", options.confine_to,
                     "directory that the process may access besides its shares, for shares that SIGHUP adds "
                     "(repeatable)")
+        .one_value_each_time()
         .value_name("DIR")
         .group(heading);
     command
@@ -89,18 +94,24 @@ void add_protection_options(command_syntax command, serve_options& options, bool
 void add_network_options(command_syntax command, serve_options& options) {
     constexpr auto* heading = "Network";
     command.add_option("--name", options.name, "NetBIOS name of the server [default: SLUICE]")
+        .check(complaint_about_server_name)
         .value_name("NAME")
         .group(heading);
     command.add_option("--port", options.port, "TCP port [default: 445; 1445 if 445 is unavailable]")
+        .between(0U, port_max)
         .value_name("PORT")
         .group(heading);
     command.add_option("--listen", options.listen, "listen on this address (repeatable) [default: all]")
+        .one_value_each_time()
+        .check(complaint_about_listener)
         .value_name("ADDRESS[:PORT]")
         .group(heading);
     command
         .add_option("--advertise", options.advertise,
                     "address to announce for multichannel, or 'none' (repeatable) [default: all addresses of "
                     "this host]")
+        .one_value_each_time()
+        .check(complaint_about_advertised)
         .value_name("ADDRESS[,speed=RATE][,rss][,index=N]")
         .group(heading);
 }
@@ -115,6 +126,7 @@ void add_observation_options(command_syntax command, serve_options& options) {
     command
         .add_option("--metrics", options.metrics,
                     "serve Prometheus metrics over HTTP [default address: 127.0.0.1]")
+        .check(complaint_about_metrics)
         .value_name("[ADDRESS:]PORT")
         .group(heading);
     command.add_flag("--verbose", options.verbose, "log failed requests as well").group(heading);

@@ -6,7 +6,6 @@
 
 #include "sluice/base/result.hpp"
 #include "sluice/cli/fat/image_options.hpp"
-#include "sluice/smb/wire/message/negotiate_contexts.hpp"
 
 namespace sluice::cli {
 
@@ -30,6 +29,8 @@ struct share_options {
 inline constexpr unsigned session_lifetime_minutes_max = 525'600;
 
 inline constexpr unsigned loops_max = 64;
+
+inline constexpr unsigned port_max = 65'535;
 
 /// The options of `sluice serve`.
 struct serve_options {
@@ -63,11 +64,6 @@ struct serve_options {
 
 /// Parses a share of the form PATH or NAME=PATH.
 [[nodiscard]] share_options parse_share(const std::string& text);
-
-/// The algorithms that the texts, each a name or a comma list, name; in their order.
-/// Errors: the text names the value, the rule and the remedy if a name is unknown or there is none.
-[[nodiscard]] std::expected<std::vector<smb::wire::signing_algorithm>, std::string> signing_algorithms_of(
-    const std::vector<std::string>& texts);
 
 /// Adds the settings of a configuration file; settings of the command line take precedence. Errors:
 /// a text with the line and the reason.

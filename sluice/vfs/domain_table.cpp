@@ -14,7 +14,7 @@ result<domain_table::superblock> domain_table::superblock_of(const io::handle& o
     struct statx raw{};
     constexpr unsigned wanted = STATX_TYPE | STATX_MNT_ID;
     if (::statx(open.descriptor(), "", AT_EMPTY_PATH, wanted, &raw) != 0)
-        return failure(error::last("statx", open.descriptor()));
+        return failure(error::last("get status", open.descriptor()));
     const std::uint64_t device = makedev(raw.stx_dev_major, raw.stx_dev_minor);
     std::vector<mount_entry> mounts = parse_mountinfo(options_.read_mounts());
     // Kernels before 5.8 do not report the mount.

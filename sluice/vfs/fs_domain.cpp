@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <atomic>
 #include <chrono>
 
 #include "sluice/base/ensure.hpp"
@@ -39,9 +40,7 @@ inline_call_slot& inline_call_slot::of_this_thread() noexcept {
 fs_domain::fs_domain(fs_domain_options options)
     : number_(next_number()),
       name_(std::move(options.name)),
-      policy_(options.policy),
-      is_inline_(options.policy == call_policy::always_inline or
-                 options.policy == call_policy::starts_inline),
+      state_(options.policy),
       clock_(options.threads.clock),
       count_sleeps_(options.count_sleeps),
       workers_(options.threads) {
@@ -65,15 +64,13 @@ fs_domain* fs_domain::of_this_call() noexcept {
 }
 
 void fs_domain::offload_always() noexcept {
-    policy_.store(call_policy::never_inline,
-                  std::memory_order_seq_cst);  // before the next: see end_offloaded_call()
-    is_inline_.store(false, std::memory_order_seq_cst);
+    state_.offload_always();
 }
 
 void fs_domain::note_blocked_call() noexcept {
-    if (not may_change()) return;
+    if (not state_.may_change()) return;
     judge_.note_offloaded_at(now());
-    is_inline_.store(false, std::memory_order_relaxed);
+    state_.offload();
 }
 
 void fs_domain::begin_inline_call() noexcept {
@@ -81,7 +78,7 @@ void fs_domain::begin_inline_call() noexcept {
     domain_of_this_call = this;
     const std::uint64_t number = slot_of_this_thread.begin(number_);
     const auto what = judge_.wanted(number);
-    if (what != inline_judge::measure::nothing and may_change()) [[unlikely]]
+    if (what != inline_judge::measure::nothing and state_.may_change()) [[unlikely]]
         start_measuring(what);
 }
 
@@ -110,17 +107,14 @@ void fs_domain::end_measuring() noexcept {
 
 void fs_domain::begin_offloaded_call() noexcept {
     domain_of_this_call = this;
-    if (may_change()) measured.began = now();
+    if (state_.may_change()) measured.began = now();
 }
 
 void fs_domain::end_offloaded_call() noexcept {
     domain_of_this_call = nullptr;
-    if (is_inline() or not may_change()) return;
+    if (is_inline() or not state_.may_change()) return;
     const auto ended = now();
-    if (not judge_.note_offloaded_call(ended - measured.began, ended)) return;
-    // Before the check for a concurrent offload_always().
-    is_inline_.store(true, std::memory_order_seq_cst);
-    if (not may_change()) is_inline_.store(false, std::memory_order_seq_cst);
+    if (judge_.note_offloaded_call(ended - measured.began, ended)) state_.become_inline();
 }
 
 clock_source::steady_time fs_domain::now() const noexcept {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cerrno>
 #include <concepts>
 #include <coroutine>
@@ -13,20 +12,13 @@
 #include "sluice/vfs/discardable.hpp"
 #include "sluice/vfs/inline_call_slot.hpp"
 #include "sluice/vfs/inline_judge.hpp"
+#include "sluice/vfs/inline_state.hpp"
 
 namespace sluice::vfs {
 
 class fs_domain;
 template <class Awaiter>
 class domain_call_awaiter;
-
-/// Where the calls of a domain run.
-enum class call_policy : std::uint8_t {
-    always_inline,     ///< on the loop: memory, or a volume without a classification
-    starts_inline,     ///< on the loop until calls block: local disks
-    starts_offloaded,  ///< on workers until they have proved to be quick: overlayfs, unknown types
-    never_inline,      ///< on workers: FUSE, network file systems; `offload = always`
-};
 
 /// Whether a call may wait for another call of its domain, as those of a change feed do. Such a
 /// call does not run on a loop while other calls run on workers: the loop would wait with it.
@@ -67,14 +59,10 @@ public:
     /// Returns a number that is unique in this process; never 0.
     [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
-    [[nodiscard]] call_policy policy() const noexcept {
-        return policy_.load(std::memory_order_relaxed);  // orders nothing
-    }
+    [[nodiscard]] call_policy policy() const noexcept { return state_.policy(); }
 
     /// Whether calls may run on a loop now. It may change at any time; one late call is harmless.
-    [[nodiscard]] bool is_inline() const noexcept {
-        return is_inline_.load(std::memory_order_relaxed);  // orders nothing
-    }
+    [[nodiscard]] bool is_inline() const noexcept { return state_.is_inline(); }
     [[nodiscard]] bool is_inline(waits_for_calls waits) const noexcept {
         return waits == waits_for_calls::yes ? policy() == call_policy::always_inline : is_inline();
     }
@@ -160,14 +148,10 @@ private:
     void start_measuring(inline_judge::measure what) noexcept;
     void end_measuring() noexcept;
     [[nodiscard]] clock_source::steady_time now() const noexcept;
-    [[nodiscard]] bool may_change() const noexcept {
-        return policy() == call_policy::starts_inline or policy() == call_policy::starts_offloaded;
-    }
 
     const std::uint32_t number_;
     const std::string name_;
-    std::atomic<call_policy> policy_;
-    std::atomic<bool> is_inline_;
+    basic_inline_state<sync::real_atomics> state_;
     const clock_source* const clock_;
     std::uint64_t (*const count_sleeps_)() noexcept;
     inline_judge judge_;

@@ -38,7 +38,8 @@ busy_channel::busy_channel(busy_client& of, io::socket_handle socket, std::uint6
       client_(of),
       number_(of.seen_.connect(of.how_.number)),
       news_(of.loop_),
-      listening_(of.loop_) {}
+      listening_(of.loop_),
+      leaving_(of.loop_) {}
 
 void busy_channel::notify() noexcept {
     news_.set(true);
@@ -69,6 +70,8 @@ io::task<bool> busy_channel::begin() {
 }
 
 io::task<void> busy_channel::live() {
+    if (client_.how_.stays_at_most.count() != 0)
+        leaving_.spawn(leave_after(client_.loop_, client_.how_.stays_at_most));
     io::task<bool> beginning = begin();
     if (co_await std::move(beginning)) {
         hears_ = true;
@@ -188,12 +191,15 @@ io::task<void> busy_channel::end() {
         io::task<bool> waiting = flush_and_wait();
         if (not co_await std::move(waiting)) break;
     }
-    const bool by_server = is_cut_ or is_ended_by_server();
-    if (is_orderly and hears_ and not by_server) client_.seen_.expect_all_answered(number_);
+    const bool by_server = not has_left() and (is_cut_ or is_ended_by_server());
+    if (is_orderly and hears_ and not by_server and not has_left())
+        client_.seen_.expect_all_answered(number_);
     client_.seen_.closed(number_, by_server);
     (void)socket_.shutdown(io::direction::out);
     (void)socket_.shutdown(io::direction::in);
     co_await listening_.join();
+    leaving_.cancel();
+    co_await leaving_.join();
     (void)socket_.close();
 }
 

@@ -63,6 +63,7 @@ private:
     std::size_t number_;
     smb::server::event<bool> news_;
     io::task_group listening_;
+    io::task_group leaving_;
     bool hears_ = false;   // listen() runs
     bool is_cut_ = false;  // the server sends no more
     bool is_done_ = false;
@@ -90,6 +91,8 @@ public:
         std::size_t channels = 1;
         unsigned requests = 60;  // per channel
         bool is_polite = true;   // ends properly, and acknowledges each break
+        // How long it stays, whatever it waits for; 0: until the end.
+        std::chrono::seconds stays_at_most{0};
         std::function<io::socket_handle()> dial{};
     };
 

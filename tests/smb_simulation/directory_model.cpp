@@ -41,7 +41,11 @@ nt_status directory_model::create(const operation_seen& asked, std::size_t index
     if (not found) {
         if (must_exist) return nt_status::object_name_not_found;
         entries_[index] = {.file = index, .name = asked.name};
-        opens_[index] = {.file = index, .entry = index, .access = asked.access, .share = asked.share};
+        opens_[index] = {.file = index,
+                         .entry = index,
+                         .access = asked.access,
+                         .share = asked.share,
+                         .deletes_on_close = asked.deletes_on_close};
         return nt_status::success;
     }
     const std::size_t file = entries_[*found].file;
@@ -53,12 +57,20 @@ nt_status directory_model::create(const operation_seen& asked, std::size_t index
         if (not wire::has(other.share, needed) or not wire::has(asked.share, needed_by(other.access)))
             return nt_status::sharing_violation;
     }
-    opens_[index] = {.file = file, .entry = *found, .access = asked.access, .share = asked.share};
+    opens_[index] = {.file = file,
+                     .entry = *found,
+                     .access = asked.access,
+                     .share = asked.share,
+                     .deletes_on_close = asked.deletes_on_close};
     return nt_status::success;
 }
 
 nt_status directory_model::close(std::size_t open) {
     const std::size_t file = opens_[open].file;
+    if (opens_[open].deletes_on_close) {
+        removals_[file].is_pending = true;
+        removals_[file].entries.insert(opens_[open].entry);
+    }
     opens_.erase(open);
     const bool is_last =
         std::ranges::none_of(opens_, [&](const auto& each) { return each.second.file == file; });
@@ -143,7 +155,7 @@ std::string directory_model::text() const {
         add(id), add(each.file), add(each.name);
     all += ';';
     for (const auto& [id, each] : opens_) {
-        add(id), add(each.file), add(each.entry);
+        add(id), add(each.file), add(each.entry), add(each.deletes_on_close);
         for (const std::uint8_t range : each.locks)
             add(range);
         all += '/';
@@ -193,23 +205,43 @@ private:
 
 }  // namespace
 
+namespace {
+
+// A CLOSE that deletes has two effects, which others may see one after the other: opens are
+// refused, and the name goes. The first one becomes an operation of its own.
+[[nodiscard]] history with_dispositions_of_closes(const history& all) {
+    history both = all;
+    for (const operation_seen& each : all) {
+        const bool deletes = each.what == operation_seen::kind::close and all[each.open].deletes_on_close;
+        if (not deletes) continue;
+        both.push_back(each);
+        both.back().what = operation_seen::kind::dispose;
+        both.back().replaces = true;
+    }
+    return both;
+}
+
+}  // namespace
+
 bool is_linearizable(const history& all) {
-    ENSURE(all.size() < 64, "a history has a bit for each operation");
-    return search(all).from({}, 0);
+    const history effects = with_dispositions_of_closes(all);
+    ENSURE(effects.size() < 64, "a history has a bit for each operation");
+    return search(effects).from({}, 0);
 }
 
 std::string to_text(const history& all) {
     std::string text;
     for (std::size_t i = 0; i != all.size(); ++i) {
         const operation_seen& each = all[i];
-        text +=
-            std::to_string(i) + ": client " + std::to_string(each.client) + " " + std::to_string(each.sent) +
-            ".." + std::to_string(each.answered) + " " + kinds[static_cast<std::size_t>(each.what)] +
-            " name " + std::to_string(each.name) + " open " + std::to_string(each.open) + " disposition " +
-            std::to_string(static_cast<unsigned>(each.disposition)) + " access " +
-            std::to_string(static_cast<unsigned>(each.access)) + " share " +
-            std::to_string(static_cast<unsigned>(each.share)) + (each.replaces ? " replacing" : "") +
-            " range " + std::to_string(each.range) + ": " + std::string(wire::name_of(each.status)) + "\n";
+        text += std::to_string(i) + ": client " + std::to_string(each.client) + " " +
+                std::to_string(each.sent) + ".." + std::to_string(each.answered) + " " +
+                kinds[static_cast<std::size_t>(each.what)] + " name " + std::to_string(each.name) + " open " +
+                std::to_string(each.open) + " disposition " +
+                std::to_string(static_cast<unsigned>(each.disposition)) + " access " +
+                std::to_string(static_cast<unsigned>(each.access)) + " share " +
+                std::to_string(static_cast<unsigned>(each.share)) + (each.replaces ? " replacing" : "") +
+                (each.deletes_on_close ? " deleting on close" : "") + " range " + std::to_string(each.range) +
+                ": " + std::string(wire::name_of(each.status)) + "\n";
     }
     return text;
 }

@@ -24,6 +24,7 @@ struct operation_seen {
     smb::wire::create_disposition disposition{};
     smb::wire::access_mask access{};
     smb::wire::share_access share{};
+    bool deletes_on_close = false;
     // for create, rename and link
     std::uint8_t name = 0;
     bool replaces = false;  // rename; for dispose, whether to remove the file
@@ -53,6 +54,7 @@ private:
         std::size_t entry = 0;
         smb::wire::access_mask access{};
         smb::wire::share_access share{};
+        bool deletes_on_close = false;
         std::set<std::uint8_t> locks{};
     };
     struct removal {

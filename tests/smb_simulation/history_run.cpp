@@ -119,12 +119,17 @@ private:
         at_hand_.access = masks[random_.below(masks.size())];
         at_hand_.share = wire::share_access(random_.below(3) == 0 ? random_.below(8) : 7);
         at_hand_.disposition = dispositions[random_.below(dispositions.size())];
+        const bool may_delete = wire::has(at_hand_.access, access_mask::delete_object);
+        at_hand_.deletes_on_close = may_delete and random_.below(3) == 0;
         const std::string name = name_of(at_hand_.name);
         const std::string spelled = wire::utf16_of(name).value();
-        put(command::create, wire::create_args{.desired_access = at_hand_.access,
-                                               .share_access = at_hand_.share,
-                                               .disposition = at_hand_.disposition,
-                                               .name = std::as_bytes(std::span(spelled))});
+        put(command::create,
+            wire::create_args{.desired_access = at_hand_.access,
+                              .share_access = at_hand_.share,
+                              .disposition = at_hand_.disposition,
+                              .options = at_hand_.deletes_on_close ? wire::create_options::delete_on_close
+                                                                   : wire::create_options::none,
+                              .name = std::as_bytes(std::span(spelled))});
     }
 
     void put_lock(const own_open& on) {
@@ -188,6 +193,8 @@ private:
 history record_history(std::uint64_t seed) {
     recorder to;
     loops_world_options how{.seed = seed, .network = io::simulation_options::adversarial(seed)};
+    how.shares.front().calls = calls_run(seed % 3);
+    how.shares.front().slowness.chance = seed % 2 == 0 ? 0U : 300U;
     loops_world simulated(how);
     std::vector<std::unique_ptr<recorded_client>> clients;
     simulated.run([&] {

@@ -74,6 +74,10 @@ void loop_scheduler::block_here(clock_source::duration taken) noexcept {
         (void)self.wait(nullptr, until, {});
 }
 
+void loop_scheduler::block_here_until(const bool* over) noexcept {
+    while (not*over and of_this_thread_->park(over)) {}
+}
+
 bool loop_scheduler::park(const void* key) noexcept {
     return wait(key, never, {});
 }

@@ -47,6 +47,9 @@ public:
     [[nodiscard]] static bool may_block_here() noexcept;
     /// Lets simulated time pass for the calling thread, like a blocking call.
     static void block_here(clock_source::duration taken) noexcept;
+    /// Blocks the calling thread until `*over` is true, which the thread that calls wake(over) has
+    /// set; or until no event is possible in any thread.
+    static void block_here_until(const bool* over) noexcept;
     /// Waits for wake(key), as for a condition variable; it may return without one. Returns false
     /// if no event is possible in any thread.
     bool park(const void* key) noexcept;

@@ -19,6 +19,7 @@ struct run_outcome {
     std::size_t comparisons = 0;
     std::size_t breaks = 0;
     std::size_t early_breaks = 0;
+    std::uint64_t offloaded_calls = 0;
     std::string verdict;  // empty: no errors were found
 };
 

@@ -36,11 +36,22 @@ private:
     std::thread runner_;
 };
 
-/// A server on `count` loops; the first one belongs to this thread.
+/// A server on `count` loops; the first one belongs to this thread. The user is u with password p.
 class server_on_loops {
 public:
+    using shares = std::vector<smb::server::share_configuration>;
+
+    /// A server of one share, "files".
     server_on_loops(std::size_t count,
                     std::unique_ptr<vfs::volume> (*make)(io::io_multiplexer&, clock_source&))
+        : server_on_loops(count, [make](io::io_multiplexer& loop, clock_source& clock) {
+              shares one(1);
+              one.front().name = "files";
+              one.front().volume = make(loop, clock);
+              return one;
+          }) {}
+    /// A server of the shares that `make` returns.
+    server_on_loops(std::size_t count, const std::function<shares(io::io_multiplexer&, clock_source&)>& make)
         : ended_(*first_) {
         std::vector<io::io_multiplexer*> others;
         for (std::size_t i = 1; i != count; ++i) {
@@ -51,9 +62,7 @@ public:
         EXPECT_TRUE(users_.admit(std::span(&only, 1)));
         smb::server::server_configuration configuration;
         configuration.signing = smb::server::protection::offered;
-        configuration.shares.push_back({});
-        configuration.shares.back().name = "files";
-        configuration.shares.back().volume = make(*first_, clock_);
+        configuration.shares = make(*first_, clock_);
         server_ =
             std::make_unique<smb::server::smb_server>(smb::server::server_dependencies{.loop = *first_,
                                                                                        .clock = clock_,

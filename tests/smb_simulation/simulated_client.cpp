@@ -25,6 +25,7 @@ void simulated_client::begin_anew(io::socket_handle socket) {
     next_message_id_ = 0;
     credits_ = 1;
     awaited_ = 0;
+    has_left_ = false;
     bytes_taken_ = 0;
     session_id_ = 0;
     tree_id_ = 0;
@@ -121,6 +122,15 @@ io::task<bool> simulated_client::fill(std::span<std::byte> room) {
         room = room.subspan(got.bytes_transferred());
     }
     co_return true;
+}
+
+io::task<void> simulated_client::leave_after(io::io_multiplexer& loop, std::chrono::seconds stay) {
+    const deadline until(stay);
+    const auto slept = co_await io::co_sleep(loop, until);
+    if (not slept or not socket_.is_valid()) co_return;
+    has_left_ = true;
+    (void)socket_.shutdown(io::direction::out);
+    (void)socket_.shutdown(io::direction::in);
 }
 
 io::task<bool> simulated_client::take_reply() {
@@ -224,7 +234,10 @@ io::task<bool> simulated_client::authenticate(wire::session_setup_flags how) {
         }
         const auto* const next = std::get_if<auth::step_continue>(&step);
         if (next == nullptr) co_return false;
-        put(command::session_setup, wire::session_setup_args{.flags = how, .security_blob = next->token});
+        if (round == 1) before_proof();
+        put(command::session_setup,
+            wire::session_setup_args{
+                .flags = how, .previous_session_id = previous_session_id_, .security_blob = next->token});
         io::task<bool> sending = send();
         if (not co_await std::move(sending)) co_return false;
         io::task<bool> taking = take_reply();
@@ -250,8 +263,8 @@ io::task<bool> simulated_client::bind_to(const simulated_client& first) {
     co_return is_bound;
 }
 
-io::task<bool> simulated_client::connect_tree() {
-    const std::string path = wire::utf16_of("\\\\server\\files").value();
+io::task<bool> simulated_client::connect_tree(std::string share) {
+    const std::string path = wire::utf16_of("\\\\server\\" + share).value();
     put(command::tree_connect, wire::tree_connect_args{.path = std::as_bytes(std::span(path))});
     io::task<bool> sending = send();
     if (not co_await std::move(sending)) co_return false;

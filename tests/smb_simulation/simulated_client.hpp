@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -49,6 +50,8 @@ protected:
     virtual void before_send(bytes_view /*frames*/) {}
     /// Called with every message of the server that is not one of these violations.
     virtual void take_message(const smb::wire::message_view& message) = 0;
+    /// Called before the last SESSION_SETUP of an authentication is sent.
+    virtual void before_proof() {}
     /// Makes final changes to the header of a request.
     virtual void adjust(smb::wire::header& header) = 0;
 
@@ -64,9 +67,14 @@ protected:
     /// Becomes a channel of the session of another client, and uses its tree. The dialect is 3.0.2.
     /// Suspends.
     [[nodiscard]] io::task<bool> bind_to(const simulated_client& first);
-    [[nodiscard]] io::task<bool> connect_tree();
+    [[nodiscard]] io::task<bool> connect_tree(std::string share = "files");
     /// Sends the encoded requests. Returns false if the server has closed the connection. Suspends.
     [[nodiscard]] io::task<bool> send();
+    /// Ends the connection at that time, so that a wait for a reply ends, unless the task is
+    /// cancelled before. `loop`: that of the client. Suspends.
+    [[nodiscard]] io::task<void> leave_after(io::io_multiplexer& loop, std::chrono::seconds stay);
+    /// Returns whether leave_after() has ended the connection.
+    [[nodiscard]] bool has_left() const noexcept { return has_left_; }
     /// Receives one frame. Returns false if the server has closed the connection. Suspends.
     [[nodiscard]] io::task<bool> take_reply();
 
@@ -114,6 +122,7 @@ protected:
     std::uint64_t bytes_read_ = 0;                     // upper bound, by the read in flight
     smb::auth::secret_bytes<16> session_signing_key_;  // the key of the session; signs a bind
     smb::wire::guid guid_;
+    std::uint64_t previous_session_id_ = 0;  // to end at the next logon
 
 private:
     [[nodiscard]] io::task<bool> authenticate(smb::wire::session_setup_flags how);
@@ -125,6 +134,7 @@ private:
     void account(const smb::wire::header& header);
 
     predictable_secrets_for_simulation secrets_;
+    bool has_left_ = false;
     bool is_compound_ = false;
     std::size_t compound_begin_ = 0;  // start of its frame in outgoing_
     std::size_t message_begin_ = 0;   // start of its last message

@@ -9,23 +9,50 @@
 
 namespace sluice::smb_simulation {
 
+namespace {
+
+constexpr std::chrono::milliseconds forever = std::chrono::milliseconds::max();
+
+}  // namespace
+
 std::chrono::milliseconds slow_calls::draw() noexcept {
     if (random_.below(1000) >= how_.chance) return {};
-    if (random_.below(1000) < how_.hung) return how_.hung_for;
+    if (random_.below(1000) < how_.hung) return how_.is_hang_over == nullptr ? how_.hung_for : forever;
     return std::chrono::milliseconds(random_.below(static_cast<std::uint64_t>(how_.longest.count()) + 1));
 }
 
 void slow_calls::block() noexcept {
-    if (not loop_scheduler::may_block_here()) return;
-    loop_scheduler::block_here(draw());
+    if (not loop_scheduler::may_block_here()) {
+        if (how_.on_inline_call) how_.on_inline_call();
+        return;
+    }
+    const std::chrono::milliseconds taken = draw();
+    if (taken == forever)
+        loop_scheduler::block_here_until(how_.is_hang_over);
+    else
+        loop_scheduler::block_here(taken);
 }
 
-io::task<void> slow_calls::suspend() noexcept {
-    io::io_multiplexer* const loop = io::io_multiplexer::running_here();
-    const std::chrono::milliseconds taken = loop == nullptr ? std::chrono::milliseconds{} : draw();
+io::task<void> slow_calls::suspend(io::io_multiplexer& loop) noexcept {
+    const std::chrono::milliseconds drawn = draw();
+    const std::chrono::milliseconds taken = drawn == forever ? how_.hung_for : drawn;
     if (taken == std::chrono::milliseconds{}) co_return;
     const deadline until(taken);
-    (void)co_await io::co_sleep(*loop, until);
+    (void)co_await io::co_sleep(loop, until);
+}
+
+io::task<result<void>> slow_calls::transfer(vfs::fs_domain& domain, io::call_withdrawal* by) noexcept {
+    io::io_multiplexer* const loop = io::io_multiplexer::running_here();
+    if (loop == nullptr) co_return result<void>();
+    if (domain.is_inline()) {
+        io::task<void> waiting = suspend(*loop);
+        co_await std::move(waiting);
+        co_return result<void>();
+    }
+    co_return co_await domain.offload(*loop, by, [this] {
+        block();
+        return result<void>();
+    });
 }
 
 namespace {
@@ -67,27 +94,30 @@ public:
     void keep_access_time(bool keeps) noexcept override { inner_->data()->keep_access_time(keeps); }
     [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
                                                         io::call_withdrawal* by) noexcept override {
-        io::task<void> waiting = slowness_.suspend();
-        co_await std::move(waiting);
+        io::task<result<void>> waiting = slowness_.transfer(domain(), by);
+        const auto waited = co_await std::move(waiting);
+        if (not waited) co_return failure(waited.error());
         io::task<result<std::size_t>> reading = inner_->data()->co_read(into, offset, by);
         const auto outcome = co_await std::move(reading);
-        io::task<void> returning = slowness_.suspend();
-        co_await std::move(returning);
+        io::task<result<void>> returning = slowness_.transfer(domain(), nullptr);
+        (void)co_await std::move(returning);
         co_return outcome;
     }
     [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from, std::uint64_t offset,
                                                   io::call_withdrawal* by) noexcept override {
-        io::task<void> waiting = slowness_.suspend();
-        co_await std::move(waiting);
+        io::task<result<void>> waiting = slowness_.transfer(domain(), by);
+        const auto waited = co_await std::move(waiting);
+        if (not waited) co_return failure(waited.error());
         io::task<result<void>> writing = inner_->data()->co_write(from, offset, by);
         const auto outcome = co_await std::move(writing);
-        io::task<void> returning = slowness_.suspend();
-        co_await std::move(returning);
+        io::task<result<void>> returning = slowness_.transfer(domain(), nullptr);
+        (void)co_await std::move(returning);
         co_return outcome;
     }
     [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override {
-        io::task<void> waiting = slowness_.suspend();
-        co_await std::move(waiting);
+        io::task<result<void>> waiting = slowness_.transfer(domain(), by);
+        const auto waited = co_await std::move(waiting);
+        if (not waited) co_return failure(waited.error());
         io::task<result<void>> flushing = inner_->co_flush(by);
         co_return co_await std::move(flushing);
     }
@@ -190,6 +220,38 @@ private:
 }
 
 }  // namespace
+
+class slow_volume::slow_feed final : public change_feed {
+public:
+    slow_feed(change_feed& inner, slow_calls& slowness) noexcept : inner_(inner), slowness_(slowness) {}
+
+    [[nodiscard]] result<std::unique_ptr<change_watch>> watch(node& directory, bool recursive,
+                                                              change_listener& listener) noexcept override {
+        slowness_.block();
+        return inner_.watch(static_cast<slow_node&>(directory).inner(), recursive, listener);
+    }
+    [[nodiscard]] io::task<bool> co_changed() noexcept override { return inner_.co_changed(); }
+    void deliver() noexcept override {
+        slowness_.block();
+        inner_.deliver();
+    }
+
+private:
+    change_feed& inner_;
+    slow_calls& slowness_;
+};
+
+slow_volume::slow_volume(std::unique_ptr<vfs::volume> inner, std::uint64_t seed,
+                         const slow_calls_options& how)
+    : inner_(std::move(inner)), slowness_(seed, how) {}
+
+slow_volume::~slow_volume() = default;
+
+change_feed* slow_volume::changes() noexcept {
+    change_feed* const inner = inner_->changes();
+    if (inner != nullptr and feed_ == nullptr) feed_ = std::make_unique<slow_feed>(*inner, slowness_);
+    return inner == nullptr ? nullptr : feed_.get();
+}
 
 result<vfs::volume_space> slow_volume::space() noexcept {
     slowness_.block();

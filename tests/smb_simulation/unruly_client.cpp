@@ -4,6 +4,7 @@
 #include <array>
 
 #include "sluice/io/task/awaitable.hpp"
+#include "sluice/io/task/task_group.hpp"
 #include "sluice/smb/wire/create/create.hpp"
 #include "sluice/smb/wire/file/change_notify.hpp"
 #include "sluice/smb/wire/file/close.hpp"
@@ -93,6 +94,8 @@ io::task<void> unruly_client::live() {
 }
 
 io::task<void> unruly_client::live_once() {
+    io::task_group leaving(loop_);
+    if (how_.stays_at_most.count() != 0) leaving.spawn(leave_after(loop_, how_.stays_at_most));
     io::task<bool> setting_up = set_up();
     if (co_await std::move(setting_up)) {
         for (const durable_open& kept : std::exchange(durables_, {}))
@@ -105,6 +108,8 @@ io::task<void> unruly_client::live_once() {
             co_await std::move(listening);
         }
     }
+    leaving.cancel();
+    co_await leaving.join();
     (void)socket_.close();
 }
 

@@ -27,6 +27,7 @@ public:
     struct habits {
         std::uint64_t seed = 1;
         unsigned requests = 200;                    // per life
+        std::chrono::seconds stays_at_most{0};      // how long a life lasts at most; 0: no limit
         std::function<io::socket_handle()> dial{};  // returns a new connection; empty: there is
                                                     // only one life
     };

@@ -26,6 +26,10 @@ enum class image_users : std::uint8_t {
     unknown,  ///< the file system does not support the check
 };
 
+/// The message about an image with another user, after its path.
+inline constexpr const char* in_use =
+    ": in use: another process has it open, or it is mounted or attached to a loop device";
+
 /// Returns whether another process uses the file or block device `path`, which is open as `image`.
 /// For files it requests a lease, which the kernel grants to the owner of a file, or a process with
 /// CAP_LEASE, on disk and memory file systems. On network file systems and FUSE a lease does not

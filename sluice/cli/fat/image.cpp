@@ -6,9 +6,6 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "sluice/cli/exit_code.hpp"
-#include "sluice/cli/terminal_text.hpp"
-
 namespace sluice::cli {
 namespace {
 
@@ -39,33 +36,31 @@ image_name parse_image(const std::string& text) {
 }
 
 opened_image::opened_image(const image_name& name, image_use use, const image_options& options)
-    : opened_image(name, use, options, fail_fat) {}
+    : opened_image(name, use, options, [](const std::string& why) { fail(why); }) {}
 
 opened_image::opened_image(const image_name& name, image_use use, const image_options& options,
                            const std::function<void(const std::string&)>& rejected)
     : path_(name.file), use_(use) {
     auto stack = image_stack::open(name, use, options);
     if (not stack and stack.error().is_volume_rejected) rejected(stack.error().message);
-    if (not stack) fail_fat(stack.error().message);
+    if (not stack) fail(stack.error().message);
     stack_ = *std::move(stack);
     if (stack_->previous_writer_died())
-        fmt::print(stderr, "sluice fat: {}: the last writer did not finish; run 'sluice fat check {}'\n",
-                   path_, path_);
+        warn(fmt::format("{0}: the last writer did not finish; run 'sluice fat check {0}'", path_));
     if (const std::uint32_t pending = stack_->pending_batches(); pending != 0)
-        fmt::print(
-            stderr,
-            "sluice fat: {}: {} batches are in {} and not in the image yet; they are included here, and the "
-            "next writer writes them to the image\n",
-            path_, pending, journal_of(path_));
+        warn(fmt::format(
+            "{}: {} batches are in {} and not in the image yet; they are included here, and the next writer "
+            "writes them to the image",
+            path_, pending, journal_of(path_)));
 }
 
 fat::geometry opened_image::shape() {
     const auto verdict = fat::judge_boot_sector(volume());
-    if (not verdict) fail_fat(fmt::format("{}: {}", path_, verdict.error()));
+    if (not verdict) fail(fmt::format("{}: {}", path_, verdict.error()));
     const auto objection = objection_to(*verdict, path_);
     if (not objection) return verdict->shape;
-    if (verdict->trust == fat::boot_trust::wrong or use_ == image_use::write) fail_fat(*objection);
-    fmt::print(stderr, "sluice fat: warning: {}\n", terminal_text(*objection));
+    if (verdict->trust == fat::boot_trust::wrong or use_ == image_use::write) fail(*objection);
+    warn(*objection);
     return verdict->shape;
 }
 
@@ -80,35 +75,11 @@ mounted_image::mounted_image(const image_name& name, image_use use, const image_
     system_ =
         value_or_fail(fat::file_system::mount(image_.volume(), image_.shape(), clock_, how), image_.path());
     if (system_->was_dirty() and not image_.is_known_sound())
-        fmt::print(stderr, "sluice fat: {}: the volume was not unmounted; run 'sluice fat check {}'\n",
-                   image_.path(), image_.path());
+        warn(fmt::format("{0}: the volume was not unmounted; run 'sluice fat check {0}'", image_.path()));
 }
 
 void mounted_image::finish() {
     succeed_or_fail(system_->unmount(), image_.path());
-}
-
-std::optional<std::uint64_t> parse_size(std::string text) {
-    std::uint64_t number = 0;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (parsed.ec != std::errc{}) return std::nullopt;
-    std::string unit(parsed.ptr);
-    std::erase(unit, ' ');
-    for (char& c : unit)
-        c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    if (unit.ends_with("ib")) unit.resize(unit.size() - 2);
-    const std::size_t power = unit.empty() ? 0 : std::string_view("kmgt").find(unit.front()) + 1;
-    if (unit.size() > 1 or (power == 0 and not unit.empty()) or power > 4) return std::nullopt;
-    return checked_mul(number, std::uint64_t{1} << (10 * power));
-}
-
-std::string size_text(std::uint64_t bytes) {
-    if (bytes < 1024) return fmt::format("{} bytes", bytes);
-    auto amount = static_cast<double>(bytes);
-    std::size_t unit = 0;
-    for (; amount >= 1024 and unit != 4; ++unit)
-        amount /= 1024;
-    return fmt::format("{:.1f} {}iB", amount, " KMGT"[unit]);
 }
 
 }  // namespace sluice::cli

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sluice/base/clock.hpp"
+#include "sluice/cli/byte_size.hpp"
 #include "sluice/cli/fat/build_time.hpp"
 #include "sluice/cli/fat/failure.hpp"
 #include "sluice/cli/fat/image_stack.hpp"
@@ -60,12 +61,5 @@ private:
     build_clock clock_{source_date()};
     std::unique_ptr<fat::file_system> system_;
 };
-
-/// Parses "5m", "64 MiB" or "1474560" into bytes; units are powers of 1024. Returns std::nullopt if
-/// invalid.
-[[nodiscard]] std::optional<std::uint64_t> parse_size(std::string text);
-
-/// Returns a text such as "1.4 MiB".
-[[nodiscard]] std::string size_text(std::uint64_t bytes);
 
 }  // namespace sluice::cli

@@ -45,36 +45,36 @@ std::optional<fat::time_zone> zone_of(std::string_view text) {
     return fat::time_zone::fixed(text[0] == '-' ? -offset : offset);
 }
 
-// Returns a check for CLI11: it returns an empty text if the value is valid.
-auto complaint_about(std::string image_options::* which) {
-    return [which](const std::string& text) {
-        image_options options;
-        options.*which = text;
-        const auto read = mount_options_of(options);
-        return read ? std::string() : read.error();
-    };
+std::string complaint_about_zone(const std::string& text) {
+    return zone_of(text) ? "" : "use host, utc, or an offset as in +05:30";
+}
+
+// Returns null if there is no such code page.
+const fat::code_page* page_of(std::string_view name) {
+    const auto* const found = std::ranges::find(pages, name, [](const auto& each) { return each.first; });
+    return found == pages.end() ? nullptr : &found->second;
+}
+
+std::string complaint_about_page(const std::string& name) {
+    const fat::code_page* const page = page_of(name);
+    if (page == nullptr) return "use ascii, 437, 850, 852, 866, 1252, 932, 936, 949, or 950";
+    return fat::is_available(*page) ? "" : "use another one, which iconv(3) on this system supports";
 }
 
 }  // namespace
 
 std::expected<fat::mount_options, std::string> mount_options_of(const image_options& options) {
     fat::mount_options made;
+    const auto refuse = [](const std::string& value, const char* name, const std::string& rule) {
+        return std::unexpected(fmt::format("invalid value '{}' for {}: {}", value, name, rule));
+    };
     if (not options.code_page.empty()) {
-        const auto found =
-            std::ranges::find(pages, options.code_page, [](const auto& each) { return each.first; });
-        if (found == pages.end())
-            return std::unexpected(fmt::format(
-                "unknown code page '{}': use ascii, 437, 850, 852, 866, 1252, 932, 936, 949, or 950",
-                options.code_page));
-        if (not fat::is_available(found->second))
-            return std::unexpected(
-                fmt::format("code page {} is not supported by iconv(3) on this system", options.code_page));
-        made.page = found->second;
+        if (const std::string rule = complaint_about_page(options.code_page); not rule.empty())
+            return refuse(options.code_page, "code-page", rule);
+        made.page = *page_of(options.code_page);
     }
     const auto zone = zone_of(options.time_zone);
-    if (not zone)
-        return std::unexpected(fmt::format("invalid time zone '{}': use host, utc, or an offset as in +05:30",
-                                           options.time_zone));
+    if (not zone) return refuse(options.time_zone, "time-zone", complaint_about_zone(options.time_zone));
     made.zone = *zone;
     return made;
 }
@@ -88,8 +88,8 @@ std::string text_of(const image_options& options) {
     return text;
 }
 
-void add_overlay_option(command_syntax command, image_options& options, const char* what) {
-    command.add_option("--overlay", options.overlay, what).value_name("FILE").group("Files");
+option_syntax add_overlay_option(command_syntax command, image_options& options, const char* what) {
+    return command.add_option("--overlay", options.overlay, what).value_name("FILE").group("Files");
 }
 
 void add_code_page_option(command_syntax command, image_options& options) {
@@ -98,7 +98,7 @@ void add_code_page_option(command_syntax command, image_options& options) {
             "--code-page", options.code_page,
             "code page of short names: ascii, 437, 850, 852, 866, 1252, 932, 936, 949, 950 [default: 437]")
         .value_name("PAGE")
-        .check(complaint_about(&image_options::code_page))
+        .check(complaint_about_page)
         .group("Files");
 }
 
@@ -107,14 +107,15 @@ void add_time_zone_option(command_syntax command, image_options& options) {
         .add_option("--time-zone", options.time_zone,
                     "time zone of timestamps: host, utc, +HH:MM [default: host]")
         .value_name("ZONE")
-        .check(complaint_about(&image_options::time_zone))
+        .check(complaint_about_zone)
         .group("Files");
 }
 
 void add_image_options(command_syntax command, image_options& options) {
-    add_overlay_option(command, options);
+    const option_syntax overlay = add_overlay_option(command, options);
     command.add_flag("--journal", options.journal, "commit changes atomically, using IMAGE.journal")
-        .group("Files");
+        .group("Files")
+        .excludes(overlay);
     add_code_page_option(command, options);
     add_time_zone_option(command, options);
 }

@@ -18,8 +18,8 @@ struct image_options {
     [[nodiscard]] friend bool operator==(const image_options&, const image_options&) = default;
 };
 
-/// Converts them for the file system. Errors: a sentence that names an invalid code page or time
-/// zone.
+/// Converts them for the file system. Errors: a text with the invalid code page or time zone, and
+/// its rule.
 [[nodiscard]] std::expected<fat::mount_options, std::string> mount_options_of(const image_options& options);
 
 /// Returns a suffix for the name of an image that distinguishes two uses of it; empty without
@@ -27,8 +27,8 @@ struct image_options {
 [[nodiscard]] std::string text_of(const image_options& options);
 
 /// Adds --overlay to a command that reads a volume as bytes.
-void add_overlay_option(command_syntax command, image_options& options,
-                        const char* what = "store changes in FILE; do not modify the image");
+option_syntax add_overlay_option(command_syntax command, image_options& options,
+                                 const char* what = "store changes in FILE; do not modify the image");
 /// Adds --code-page.
 void add_code_page_option(command_syntax command, image_options& options);
 /// Adds --time-zone.

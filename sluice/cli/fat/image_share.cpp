@@ -99,20 +99,23 @@ std::expected<std::shared_ptr<vfs::volume>, std::string> served_images::open(con
     for (const opened& each : opened_) {
         if (not each.file.is_same_inode(*file)) {
             if (each.how.is_written and each.how.is_same_use(wanted))
-                return refuse("is another file now; restart the server to serve it");
+                return refuse(
+                    "the file was replaced since the server opened it; restart the server to serve the new "
+                    "one");
             continue;
         }
         const bool is_same =
             parse_image(each.how.name).partition == name.partition and each.how.options == wanted.options;
         if (is_same and wanted.is_written and not each.how.is_written)
-            return refuse("is open read-only; restart the server to write to it");
+            return refuse("already served read-only; restart the server to make it writable");
         if (is_same) {
             if (std::shared_ptr<vfs::volume> volume = each.volume.lock()) return volume;
         } else if ((each.how.is_written and each.how.options.overlay.empty()) or
                    (wanted.is_written and wanted.options.overlay.empty())) {
             return refuse(
-                "is writable, and is already open with other options; give all its shares the same "
-                "options");
+                "already served with other options, and writable in one of the shares; give all its shares "
+                "the "
+                "same options");
         }
     }
     opened_volume volume = open_engine(loop_, wanted, number_of_engine(random_));

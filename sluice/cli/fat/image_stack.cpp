@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "sluice/base/random.hpp"
+#include "sluice/cli/complaint.hpp"
 #include "sluice/fat/codec/boot_sector.hpp"
 #include "sluice/fat/codec/table_entry.hpp"
 #include "sluice/fat/engine/allocation_table.hpp"
@@ -59,8 +60,8 @@ std::expected<std::unique_ptr<image_stack>, open_failure> image_stack::open(cons
                                                                             image_use use,
                                                                             const image_options& options) {
     if (options.journal and not options.overlay.empty())
-        return std::unexpected(open_failure{
-            "--journal and --overlay exclude each other: with --overlay, the image is not written"});
+        return std::unexpected(
+            open_failure{name.file + ": journal and overlay exclude each other; use one of them"});
     if (not options.overlay.empty() and has_journal(name.file))
         return std::unexpected(open_failure{name.file +
                                             ": has a journal with pending changes; run 'sluice fat repair " +
@@ -91,8 +92,6 @@ std::expected<std::unique_ptr<image_stack>, open_failure> image_stack::open(cons
 outcome image_stack::open_image(const std::string& path, image_use use) {
     const bool writes = use == image_use::write;
     auto file = io::file_handle::open({}, path, writes ? io::mode::write : io::mode::read);
-    if (not file and file.error() == std::errc::no_such_file_or_directory)
-        return std::unexpected(path + ": no such image");
     if (not file) return std::unexpected(file.error().message());
     if (writes) {
         auto hold = writer_lock::take(path);
@@ -100,10 +99,10 @@ outcome image_stack::open_image(const std::string& path, image_use use) {
         hold_.emplace(*std::move(hold));
     }
     const auto modified = modification_of(*file);
-    if (not modified) return std::unexpected(modified.error().message());
+    if (not modified) return std::unexpected(path + ": " + reason_of(modified.error()));
     modified_ = *modified;
     auto device = fat::file_device::over(*std::move(file));
-    if (not device) return std::unexpected(path + ": " + device.error().message());
+    if (not device) return std::unexpected(path + ": " + reason_of(device.error()));
     file_ = std::make_unique<fat::file_device>(*std::move(device));
     return {};
 }
@@ -122,7 +121,7 @@ outcome image_stack::find_volume(const image_name& name) {
     if (not where) return std::unexpected(name.file + ": " + where.error().message);
     where_ = *where;
     auto part = fat::partition_device::of(whole, where_);
-    if (not part) return std::unexpected(name.file + ": " + part.error().message());
+    if (not part) return std::unexpected(name.file + ": " + reason_of(part.error()));
     part_ = std::make_unique<fat::partition_device>(*std::move(part));
     return {};
 }
@@ -141,7 +140,7 @@ outcome image_stack::open_journal(const std::string& image, image_use use, const
                                       writes ? io::creation::if_needed : io::creation::open_existing);
     if (not file) return std::unexpected(file.error().message());
     auto log = fat::sparse_device::over(*std::move(file), fat::journal_bytes_max);
-    if (not log) return std::unexpected(journal_path_ + ": " + log.error().message());
+    if (not log) return std::unexpected(journal_path_ + ": " + reason_of(log.error()));
     log_ = *std::move(log);
     if (is_there)
         if (const auto done = carry_out(where, use); not done) return done;
@@ -160,7 +159,7 @@ outcome image_stack::carry_out(const fat::journal_device::place& where, image_us
     auto done = (*opened)->recover();
     // The journal must not be replayed after changes that bypass it.
     if (done) done = log_->empty();
-    if (not done) return std::unexpected(journal_path_ + ": " + done.error().message());
+    if (not done) return std::unexpected(journal_path_ + ": " + reason_of(done.error()));
     std::error_code ignored;
     std::filesystem::remove(journal_path_, ignored);
     return {};
@@ -168,7 +167,7 @@ outcome image_stack::carry_out(const fat::journal_device::place& where, image_us
 
 outcome image_stack::begin_journal(const fat::journal_device::place& where, const fat::geometry& shape) {
     const auto refuse = [&](const error& why) {
-        return std::unexpected(journal_path_ + ": " + why.message());
+        return std::unexpected(journal_path_ + ": " + reason_of(why));
     };
     // The file that was replayed has been removed.
     auto file = io::file_handle::open({}, journal_path_, io::mode::write, io::creation::if_needed);

@@ -15,6 +15,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* interrupted_commit =
+    ": an interrupted commit left a part of it in the image; run 'sluice fat commit' to finish it";
+
 struct overlay_arguments {
     std::string image;
     std::string overlay;
@@ -34,33 +37,34 @@ void write_marker(const std::string& image, const std::string& overlay) {
     const std::string text = fs::absolute(overlay).string() + "\n";
     const auto bytes = std::as_bytes(std::span(text));
     const auto written = file.write(io::io_request<io::const_bytes_type>{.buffers = bytes, .offset = 0});
-    if (not written) fail_fat(fat_message(written.error(), path));
+    if (not written) fail(fat_message(written.error(), path));
     const auto durable = file.barrier(io::barrier_kind::wait_all);
-    if (not durable) fail_fat(fat_message(durable.error(), path));
+    if (not durable) fail(fat_message(durable.error(), path));
     sync_directory_of(path);
 }
 
 void remove_marker(const std::string& image) {
-    if (fs::remove(commit_marker_of(image))) sync_directory_of(image);
+    if (not exists(commit_marker_of(image))) return;
+    remove_or_fail(commit_marker_of(image));
+    sync_directory_of(image);
 }
 
 std::unique_ptr<overlay_file> open_overlay(const overlay_arguments& arguments, fat::device& image,
                                            std::int64_t modified, overlay_file::purpose wanted) {
     auto opened = overlay_file::open(arguments.overlay, image, modified, wanted);
-    if (not opened) fail_fat(opened.error());
+    if (not opened) fail(opened.error());
     return *std::move(opened);
 }
 
 // Returns whether an earlier commit had emptied the overlay; then only the clean-up remains.
 bool is_emptied(const std::string& overlay) {
     std::error_code unknown;
-    const bool is_there = fs::exists(overlay, unknown);
-    return is_there and fs::file_size(overlay, unknown) == 0;
+    return exists(overlay) and fs::file_size(overlay, unknown) == 0;
 }
 
 void tidy_up(const overlay_arguments& arguments) {
     remove_marker(arguments.image);
-    fs::remove(arguments.overlay);
+    remove_or_fail(arguments.overlay);
 }
 
 // An interrupted commit can be repeated: the overlay records that it is being committed before the
@@ -68,7 +72,7 @@ void tidy_up(const overlay_arguments& arguments) {
 // a barrier of the image. Until then a marker prevents any use of the image without the overlay.
 void run_commit(const overlay_arguments& arguments) {
     auto hold = writer_lock::take(arguments.image);
-    if (not hold) fail_fat(hold.error().message());
+    if (not hold) fail(hold.error().message());
     if (is_emptied(arguments.overlay)) return tidy_up(arguments);
     auto handle = value_or_fail(io::file_handle::open({}, arguments.image, io::mode::write), arguments.image);
     const std::int64_t modified = value_or_fail(modification_of(handle), arguments.image);
@@ -96,20 +100,18 @@ void run_commit(const overlay_arguments& arguments) {
 
 void run_discard(const overlay_arguments& arguments) {
     auto hold = writer_lock::take(arguments.overlay);
-    if (not hold) fail_fat(hold.error().message());
+    if (not hold) fail(hold.error().message());
     auto file = value_or_fail(io::file_handle::open({}, arguments.overlay), arguments.overlay);
     fat::overlay_header raw{};
     const auto read = file.read(
         io::io_request<io::bytes_type>{.buffers = std::as_writable_bytes(std::span(&raw, 1)), .offset = 0});
-    if (not read) fail_fat(fat_message(read.error(), arguments.overlay));
+    if (not read) fail(fat_message(read.error(), arguments.overlay));
     const auto binding = fat::decode(raw);
     if (not read->empty() and not fat::has_magic(raw))
-        fail_fat(arguments.overlay + ": not an overlay; not removed");
+        fail(arguments.overlay + ": not an overlay, so it is not removed");
     if (binding and binding->state == fat::overlay_state::committing)
-        fail_fat(
-            arguments.overlay +
-            ": an interrupted commit left a part of it in the image; run 'sluice fat commit' to finish it");
-    fs::remove(arguments.overlay);
+        fail(arguments.overlay + interrupted_commit);
+    remove_or_fail(arguments.overlay);
 }
 
 void run_rebind(const overlay_arguments& arguments) {
@@ -118,7 +120,7 @@ void run_rebind(const overlay_arguments& arguments) {
     fat::file_device image = value_or_fail(fat::file_device::over(std::move(handle)), arguments.image);
     const auto overlay = open_overlay(arguments, image, modified, overlay_file::purpose::rebind);
     if (overlay->device().binding().state == fat::overlay_state::committing)
-        fail_fat(arguments.overlay + ": a commit was interrupted; run 'sluice fat commit' to finish it");
+        fail(arguments.overlay + interrupted_commit);
     succeed_or_fail(overlay->bind_again(image, modified), arguments.overlay);
 }
 

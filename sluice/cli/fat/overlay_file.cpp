@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "sluice/base/random.hpp"
+#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/status/time_text.hpp"
 #include "sluice/io/path/file_status.hpp"
 
@@ -27,11 +28,12 @@ std::expected<void, std::string> check_binding(fat::overlay_device& overlay, fat
     // After an interrupted commit, the image has a part of the changes; seen through the overlay it
     // is unchanged.
     const auto fingerprint = fat::fingerprint_of(is_cut ? static_cast<fat::device&>(overlay) : image);
-    if (not fingerprint) return std::unexpected(fingerprint.error().message());
+    if (not fingerprint) return std::unexpected(reason_of(fingerprint.error()));
     if (*fingerprint != binding.fingerprint)
         return std::unexpected(
-            "belongs to another image or to an earlier state of this one: the content differs; use it with "
-            "its own image, or discard it with 'sluice fat discard'");
+            "belongs to another image, or to an earlier state of this one, because the content differs; use "
+            "it "
+            "with its own image, or discard it with 'sluice fat discard'");
     if (is_cut or binding.image_modified == modified) return {};
     return std::unexpected(fmt::format(
         "the image was modified at {}, but the overlay is for its state of {}; if the content is the same "
@@ -66,12 +68,12 @@ std::expected<std::unique_ptr<overlay_file>, std::string> overlay_file::open(con
     if (not file) return std::unexpected(file.error().message());
     const std::uint64_t most = fat::overlay_layout::for_image(image.size_bytes()).store_bytes();
     auto store = fat::sparse_device::over(*std::move(file), most);
-    if (not store) return refuse(store.error().message());
+    if (not store) return refuse(reason_of(store.error()));
     if (makes and (*store)->present_bytes() == 0) {
         std::array<std::byte, 16> id{};
         system_random().fill(id);
         const auto made = fat::overlay_device::format(image, **store, modified, id);
-        if (not made) return refuse(made.error().message());
+        if (not made) return refuse(reason_of(made.error()));
     }
     auto overlay = fat::overlay_device::open(image, **store, (*store)->present_bytes());
     if (not overlay) return refuse(overlay.error());

@@ -41,32 +41,32 @@ struct undo_arguments {
 void check_partition(fat::device& image, const image_name& name, const fat::undo_binding& binding) {
     if (not name.partition) return;
     const auto where = fat::find_volume(image, name.partition);
-    if (not where) fail_fat(name.file + ": " + where.error().message);
+    if (not where) fail(name.file + ": " + where.error().message);
     if (where->offset != binding.volume.offset)
-        fail_fat(fmt::format("{}@{}: another partition was repaired", name.file, *name.partition));
+        fail(fmt::format("{}@{}: another partition was repaired", name.file, *name.partition));
 }
 
 void run_undo(const undo_arguments& arguments) {
     const image_name name = parse_image(arguments.image);
-    if (std::filesystem::exists(journal_of(name.file)))
-        fail_fat(fmt::format("{}: has the journal {}, which the undo file does not cover", name.file,
-                             journal_of(name.file)));
+    if (exists(journal_of(name.file)))
+        fail(fmt::format("{}: has a journal, {}, which the undo file does not cover", name.file,
+                         journal_of(name.file)));
     opened_image image({.file = name.file, .partition = 0, .path = {}}, image_use::write, {});
     auto handle = value_or_fail(io::file_handle::open({}, arguments.file, io::mode::write), arguments.file);
     const std::uint64_t present = value_or_fail(handle.maximum_extent(), arguments.file);
     fat::file_device log = value_or_fail(fat::file_device::over(std::move(handle)), arguments.file);
     auto opened = fat::undo_log::open(log, present);
-    if (not opened) fail_fat(arguments.file + ": " + opened.error());
+    if (not opened) fail(arguments.file + ": " + opened.error());
     check_partition(image.volume(), name, opened->binding());
     const auto fits =
         opened->check_image(image.volume(), modification_of_image(image.volume(), arguments.image));
     if (not fits and not arguments.force)
-        fail_fat(fmt::format("{}: {}; use --force to write the original bytes back in any case",
-                             arguments.file, fits.error()));
+        fail(fmt::format("{}: {}; use --force to write the original bytes back in any case", arguments.file,
+                         fits.error()));
     const auto done = opened->apply(image.volume());
     if (not done)
-        fail_fat(fmt::format("{}: {}; 'sluice fat undo {} {}' continues", arguments.image, done.error(),
-                             arguments.image, arguments.file));
+        fail(fmt::format("{0}: {1}; run 'sluice fat undo {0} {2}' again to continue", arguments.image,
+                         done.error(), arguments.file));
     fmt::print("{}: {} restored\n", arguments.image, size_text(opened->recorded_bytes()));
 }
 
@@ -77,14 +77,14 @@ undo_file::undo_file(const std::string& path, opened_image& image, const fat::ge
     auto file = io::file_handle::open({}, path, io::mode::write, io::creation::only_if_not_exist,
                                       io::caching::all, io::open_flag::none, owner_only);
     if (not file and file.error() == std::errc::file_exists)
-        fail_fat(path +
-                 ": exists; choose another name for the undo file, so that no earlier repair becomes final");
+        fail(path +
+             ": exists; choose another name for the undo file, so that no earlier repair becomes final");
     store_ = value_or_fail(
         fat::sparse_device::over(value_or_fail(std::move(file), path), undo_file_bytes_max), path);
     sync_directory_of(path);
     fat::undo_binding binding;
     const auto place = image.volume().place_of(0);
-    if (not place) fail_fat(path + ": an undo file is only for a repair of the image itself");
+    if (not place) fail(path + ": an undo file is only for a repair of the image itself");
     binding.image_bytes = value_or_fail(place->file->maximum_extent(), image.path());
     binding.volume = {.offset = image.volume_offset(), .length = image.volume().size_bytes()};
     binding.fingerprint_bytes = std::min({shape.data_offset, binding.volume.length, fingerprint_bytes_max});
@@ -96,7 +96,7 @@ bool undo_file::finish() {
     if (recorder_->is_empty()) {
         recorder_.reset();
         store_.reset();
-        std::filesystem::remove(path_);
+        remove_or_fail(path_);
         return false;
     }
     succeed_or_fail(image_.volume().barrier(), image_.path());

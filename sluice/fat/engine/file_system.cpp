@@ -117,16 +117,15 @@ inode_ptr file_system::inode_at(const inode_ptr& parent, const name_entry& entry
 }
 
 result<directory*> file_system::content_of(const inode_ptr& of) {
-    if (not of->is_directory) return failure({ENOTDIR, "look into directory"});
+    if (not of->is_directory) return failure({ENOTDIR, "find"});
     if (of->content == nullptr) {
         const std::uint32_t key = key_of(*of);
         const auto claimed = by_cluster_.find(key);
-        if (claimed != by_cluster_.end() and claimed->second != of.get())
-            return failure({ELOOP, "look into directory"});
-        if (key == root_key and of->parent != nullptr) return failure({EIO, "look into directory"});
+        if (claimed != by_cluster_.end() and claimed->second != of.get()) return failure({ELOOP, "find"});
+        if (key == root_key and of->parent != nullptr) return failure({EIO, "find"});
         // The root may also be reached by its cluster.
         if (of->parent != nullptr and shape_.type == fat_type::fat32 and key == shape_.root_cluster)
-            return failure({ELOOP, "look into directory"});
+            return failure({ELOOP, "find"});
         const bool is_fixed = of->parent == nullptr and shape_.type != fat_type::fat32;
         const std::unique_lock guard(of->mutex);
         auto loaded = directory::load({.on = device_, .shape = shape_, .page = options_.page},

@@ -112,6 +112,16 @@ bool file_state::is_delete_pending() noexcept {
     return is_delete_pending(held);
 }
 
+bool file_state::is_undone(waiter& blocked) noexcept {
+    const file_section held(*this);
+    return protocol_.is_undone(blocked);
+}
+
+bool file_state::refuses_opens() noexcept {
+    const file_section held(*this);
+    return protocol_.refuses_joins();
+}
+
 void file_state::set_delete_pending(const file_section& held, std::shared_ptr<open> by) {
     ENSURE(by != nullptr, "a file is removed by the open that asked for it");
     add_remover(held, std::move(by));

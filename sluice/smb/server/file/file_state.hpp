@@ -103,6 +103,12 @@ public:
     [[nodiscard]] bool is_delete_pending(const file_section& held) const noexcept;
     /// The same. Locks.
     [[nodiscard]] bool is_delete_pending() noexcept;
+    /// Returns whether the file is removed because its own CREATE has failed; then `blocked` is
+    /// queued until it is gone, or stays. Locks.
+    [[nodiscard]] bool is_undone(waiter& blocked) noexcept;
+    /// Returns whether new opens are refused because the file is going to be removed. Those of a
+    /// file whose own CREATE has failed wait instead. Locks.
+    [[nodiscard]] bool refuses_opens() noexcept;
     /// Marks the file for removal. `by` has the right to delete the file, and removes the name that
     /// it was opened by, even after it has ended: the open that ends last may belong to a read-only
     /// share, to another account, or to another name of the file.

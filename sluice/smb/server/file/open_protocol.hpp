@@ -141,6 +141,15 @@ public:
     /// It is not, unless it is being removed already.
     void clear_delete_pending() noexcept;
     [[nodiscard]] delete_phase phase() const noexcept { return phase_; }
+    /// Returns whether the file is removed because its CREATE has failed; then `blocked` is queued
+    /// until it is gone, or stays.
+    [[nodiscard]] bool is_undone(waiter& blocked) noexcept {
+        const bool waits = is_pending() and is_undone_;
+        if (waits) file_.joins_.add(blocked);
+        return waits;
+    }
+    /// Whether joins are refused because the file is going to be removed.
+    [[nodiscard]] bool refuses_joins() const noexcept { return is_pending() and not is_undone_; }
 
     /// Begins the removal that leave() has made the caller's duty: waits for the file's rename
     /// marks. Returns whether `right` is held; else it is queued, and `woken` is set once it is.

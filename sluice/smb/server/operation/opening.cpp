@@ -173,8 +173,21 @@ io::task<opening::step> opening::look_up(create_round& round) noexcept {
 // --- a file that exists
 // ------------------------------------------------------------------------------------------
 
+// A file that is going to be removed refuses this CREATE. But one whose own CREATE has failed has
+// never existed for others: waits until it is gone.
+io::task<opening::step> opening::refused_by_removal(create_round& round) noexcept {
+    ENSURE(status_ == nt_status::delete_pending and found_.node != nullptr, "a file that exists refuses");
+    const std::shared_ptr<file_state> file = r_.host().files.find(found_.node->key());
+    if (file == nullptr) co_return step::again;
+    event<nt_status> woken(r_.loop());
+    waiting<file_state> blocked(*file, woken);
+    if (file->is_undone(blocked.place())) co_return co_await wait_for(round, woken);
+    co_return file->is_delete_pending() ? step::failed : step::again;
+}
+
 io::task<opening::step> opening::use_existing(create_round& round) noexcept {
     status_ = check_existing();
+    if (status_ == nt_status::delete_pending) co_return co_await refused_by_removal(round);
     if (status_ == nt_status::success) status_ = authorise();
     if (status_ != nt_status::success) co_return step::failed;
     const step taken = take_over_from_instances();
@@ -299,8 +312,12 @@ opening::step opening::refused_creation(nt_status why) noexcept {
 }
 
 io::task<opening::step> opening::create(create_round& round) noexcept {
-    if (const nt_status refused = check_creation(); refused != nt_status::success)
+    if (const nt_status refused = check_creation(); refused != nt_status::success) {
+        status_ = refused;
+        if (refused == nt_status::delete_pending and found_.is_stream_missing)
+            co_return co_await refused_by_removal(round);
         co_return refused_creation(refused);
+    }
     pending_creates& creates = round.names().creates();
     const name_key name = key_of_new(name_);
     {

@@ -82,6 +82,7 @@ private:
     [[nodiscard]] bool are_facts_outdated() const noexcept;
 
     [[nodiscard]] wire::nt_status check_share() noexcept;
+    [[nodiscard]] io::task<step> refused_by_removal(create_round& round) noexcept;
     [[nodiscard]] wire::nt_status check_existing() noexcept;
     [[nodiscard]] wire::nt_status check_kind() const noexcept;
     [[nodiscard]] wire::nt_status check_lease_key() const noexcept;

@@ -113,7 +113,7 @@ nt_status opening::check_creation() noexcept {
     if (name_.ends_with_separator and not makes_directory()) return nt_status::object_name_invalid;
     if (makes_directory() and name_.names_stream) return nt_status::not_a_directory;
     const auto directory = files.find(found_.directory->node->key());
-    if (directory != nullptr and directory->is_delete_pending()) return nt_status::delete_pending;
+    if (directory != nullptr and directory->refuses_opens()) return nt_status::delete_pending;
     const access_mask needed = makes_directory() ? access_mask::add_subdirectory : access_mask::add_file;
     if (not wire::has(found_.allowed_in_directory, needed)) {
         if (match_ == vfs::name_match::any_case) explain(needed);  // otherwise, it is checked again

@@ -22,6 +22,8 @@ public:
 
     /// Where output of up to `bytes_max` goes. Null if there is no memory: INSUFFICIENT_RESOURCES.
     [[nodiscard]] byte_writer* begin_output(std::size_t bytes_max) noexcept;
+    /// The reply has no output.
+    void drop_output() noexcept { output_.reset(); }
     /// Makes the output the reply's.
     [[nodiscard]] wire::nt_status reply_with_output() noexcept;
     [[nodiscard]] bool has_output() const noexcept { return output_.has_value(); }
