@@ -145,6 +145,13 @@ void declare_serve_options(command_syntax command, serve_arguments& into) {
                     "disables client caching")
         .value_name("FILE")
         .group("Files");
+    command
+        .add_option("--short-names", into.options.short_names,
+                    "give files in directories short names (8.3), too: on, off [default: off]; FAT images "
+                    "always have them")
+        .one_of({"off", "on"})
+        .value_name("off|on")
+        .group("Files");
     add_image_options(command, into.image);
     add_observation_options(command, into.options);
 }

@@ -78,6 +78,14 @@ public:
     void refuse(const toml::node& node, std::string_view why) {
         if (problem.empty()) problem = fmt::format("line {}: {}{}", node.source().begin.line, place_, why);
     }
+    void take_switch(std::string_view key, std::string& into) {
+        std::string text;
+        const toml::node* const node = find(key);
+        take(key, text);
+        if (not text.empty() and text != "on" and text != "off")
+            refuse(*node, fmt::format("'{}' must be \"on\" or \"off\"", key));
+        if (into.empty()) into = std::move(text);
+    }
     void refuse_unknown() {
         for (const auto& [key, node] : table_)
             if (std::ranges::find(known_, key.str()) == known_.end())
@@ -114,6 +122,7 @@ private:
     reader.take("read-only-user", share.read_only_users);
     reader.take("auditor", share.auditors);
     reader.take("offload", share.offloads);
+    reader.take_switch("short-names", share.short_names);
     reader.take("overlay", share.image.overlay);
     reader.take("journal", share.image.journal);
     reader.take("code-page", share.image.code_page);
@@ -154,6 +163,7 @@ constexpr const char* not_a_table = "invalid share: write each one as a table [[
     reader.take("hide-unreadable", options.hide_unreadable);
     reader.take("auditor", options.auditors);
     reader.take("offload", options.offload);
+    reader.take_switch("short-names", options.short_names);
     reader.take("encrypt", options.encrypt);
     reader.take("no-signing", options.no_signing);
     read_signing_algorithms(reader, options);

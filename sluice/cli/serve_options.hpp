@@ -19,6 +19,7 @@ struct share_options {
     bool hidden = false;
     bool hide_unreadable = false;
     bool offloads = false;  // no call of its file system runs on an event loop
+    std::string short_names;  // "on" or "off"; empty: as for all directories
     std::vector<std::string> users;
     std::vector<std::string> read_only_users;
     std::vector<std::string> auditors;
@@ -54,7 +55,8 @@ struct serve_options {
     std::vector<std::string> signing_algorithms;
     bool guest = false;
     bool impersonate = false;
-    bool offload = false;  // for all directories
+    bool offload = false;     // for all directories
+    std::string short_names;  // for all directories: "on" or "off"; empty: off
     bool verbose = false;
     bool confines = true;
     std::vector<std::string> confine_to;  // in addition to the shares and the files of the server

@@ -63,6 +63,7 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
                    .root = root != answered.end() ? root->second : std::nullopt,
                    .read_only = share.read_only or options.read_only,
                    .offloads = share.offloads or options.offload,
+                   .short_names = (share.short_names.empty() ? options.short_names : share.short_names) == "on",
                    .volume = {}};
         std::shared_ptr<vfs::volume> volume;
         if (root != answered.end()) {
@@ -109,6 +110,8 @@ share_opener::volume_result share_opener::volume_of(const served& wanted, const 
 share_opener::volume_result share_opener::open_image(const share_options& share,
                                                      const serve_options& options) {
     if (share.offloads) return std::unexpected(share.path + ": 'offload' does not apply to disk images");
+    if (share.short_names == "off")
+        return std::unexpected(share.path + ": disk images always have short names");
     return from_.images.open(
         {.name = share.path, .options = share.image, .is_written = is_written(options, share)});
 }
@@ -121,7 +124,8 @@ share_opener::volume_result share_opener::open_directory(const served& wanted) {
     auto opened = vfs::host_volume::open(from_.loop, share.path,
                                          {.read_only = wanted.read_only,
                                           .domains = &from_.domains.table(),
-                                          .offload_always = wanted.offloads});
+                                          .offload_always = wanted.offloads,
+                                          .short_names = wanted.short_names});
     if (not opened) return std::unexpected(about(share.path, opened.error()));
     from_.domains.add(share.name, **opened);
     return *std::move(opened);

@@ -57,11 +57,12 @@ private:
         std::optional<share_root> root;
         bool read_only = false;
         bool offloads = false;
+        bool short_names = false;
         std::weak_ptr<vfs::volume> volume;
 
         [[nodiscard]] bool is_same_directory(const served& other) const {
             return share.path == other.share.path and root == other.root and read_only == other.read_only and
-                   offloads == other.offloads;
+                   offloads == other.offloads and short_names == other.short_names;
         }
     };
     using volume_result = std::expected<std::shared_ptr<vfs::volume>, std::string>;

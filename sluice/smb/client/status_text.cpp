@@ -85,6 +85,7 @@ constexpr auto troubles = std::to_array<status_text>({
     {nt_status::file_corrupt_error, EIO, "the file is damaged on the server",
      "check the volume on the server"},
     {nt_status::not_supported, EOPNOTSUPP, "the server does not support this operation", ""},
+    {nt_status::short_names_not_enabled_on_volume, EOPNOTSUPP, "the share has no short names", ""},
     {nt_status::not_implemented, EOPNOTSUPP, "the server does not support this operation", ""},
     {nt_status::invalid_device_request, EOPNOTSUPP, "the server does not support this operation", ""},
     {nt_status::invalid_info_class, EOPNOTSUPP, "the server does not support this operation", ""},

@@ -137,6 +137,7 @@
     X(io_device_error, IO_DEVICE_ERROR, 0xc0000185) \
     X(account_expired, ACCOUNT_EXPIRED, 0xc0000193) \
     X(fs_driver_required, FS_DRIVER_REQUIRED, 0xc000019c) \
+    X(short_names_not_enabled_on_volume, SHORT_NAMES_NOT_ENABLED_ON_VOLUME, 0xc000019f) \
     X(invalid_lock_range, INVALID_LOCK_RANGE, 0xc00001a1) \
     X(user_session_deleted, USER_SESSION_DELETED, 0xc0000203) \
     X(insuff_server_resources, INSUFF_SERVER_RESOURCES, 0xc0000205) \

@@ -12,6 +12,8 @@
 #include "sluice/smb/wire/fscc/fscc_file_names.hpp"
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 #include "sluice/smb/wire/fscc/fscc_pipe_information.hpp"
+#include "sluice/vfs/node_names.hpp"
+#include "sluice/vfs/path.hpp"
 
 namespace sluice::smb::server {
 
@@ -207,30 +209,12 @@ template <class Writer>
         .bytes = bytes_view(bytes), .fixed_bytes = 8, .is_incomplete = outcome == entry_outcome::no_room};
 }
 
-// "Eight.Three", or less, of characters a short name may have: then the name is its own short name.
-[[nodiscard]] bool is_short(std::string_view name) noexcept {
-    const std::size_t dot = name.find('.');
-    const std::string_view base = name.substr(0, dot);
-    const std::string_view extension =
-        dot == std::string_view::npos ? std::string_view{} : name.substr(dot + 1);
-    const auto is_plain = [](char c) {
-        return (c >= 'A' and c <= 'Z') or (c >= 'a' and c <= 'z') or (c >= '0' and c <= '9') or
-               std::string_view("_-~!#$%&'()@^`{}").contains(c);
-    };
-    return not base.empty() and base.size() <= 8 and extension.size() <= 3 and
-           std::ranges::all_of(base, is_plain) and std::ranges::all_of(extension, is_plain);
-}
-
-[[nodiscard]] answer short_name_of(const open& one, mutable_bytes room) {
+[[nodiscard]] answer short_name_of(const open& one, const file_facts& known, mutable_bytes room) {
+    if (not known.short_name.empty()) return named(room, known.short_name.view());
     const std::string path = one.node->path();
-    const std::size_t slash = path.rfind('/');
-    const std::string_view name =
-        slash == std::string::npos ? std::string_view(path) : std::string_view(path).substr(slash + 1);
-    if (not is_short(name)) return std::unexpected(nt_status::object_name_not_found);
-    std::string upper(name);
-    for (char& c : upper)
-        c = static_cast<char>(upcase(static_cast<char16_t>(static_cast<unsigned char>(c))));
-    return named(room, upper);
+    const std::string_view name = vfs::split_path(path).name;
+    if (not vfs::is_short_name(name)) return std::unexpected(nt_status::object_name_not_found);
+    return named(room, vfs::short_name(name).view());
 }
 
 [[nodiscard]] answer normalized_name_of(const request& r, const open& one, mutable_bytes room) {
@@ -262,6 +246,7 @@ struct needs {
     bool status = false;
     bool attributes = false;
     bool streams = false;
+    bool short_name = false;
 };
 
 [[nodiscard]] needs needs_of(file_information_class what) noexcept {
@@ -272,8 +257,9 @@ struct needs {
         case file_information_class::alignment:
         case file_information_class::name:
         case file_information_class::normalized_name:
-        case file_information_class::alternate_name:
             return {};
+        case file_information_class::alternate_name:
+            return {.short_name = true};
         case file_information_class::ea:
         case file_information_class::full_ea:
             return {.attributes = true};
@@ -314,6 +300,11 @@ std::expected<file_facts, nt_status> ask_file(vfs::node& node, file_information_
     if (of.attributes)
         known.attributes = attached ? (*attached)->extended_attributes() : failure(attached.error());
     if (of.streams) known.streams = attached ? (*attached)->streams() : failure(attached.error());
+    if (const auto names = vfs::names_of(node); of.short_name and names) {
+        const auto other = (*names)->alternate_name();
+        if (not other) return std::unexpected(status_of(other.error()));
+        known.short_name = *other;
+    }
     return known;
 }
 
@@ -337,7 +328,7 @@ answer file_information(const request& r, const open& one, const wire::query_inf
         case file_information_class::normalized_name:
             return normalized_name_of(r, one, room);
         case file_information_class::alternate_name:
-            return short_name_of(one, room);
+            return short_name_of(one, known, room);
         case file_information_class::full_ea:
             return full_eas_of(known, args, room_for_list(args, room));
         case file_information_class::basic:

@@ -9,6 +9,7 @@
 #include "sluice/smb/wire/file/query_info.hpp"
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 #include "sluice/vfs/node_attached.hpp"
+#include "sluice/vfs/short_name.hpp"
 
 // The results of QUERY_INFO, before they are fitted into the client's buffer.
 
@@ -33,6 +34,7 @@ struct file_facts {
     vfs::metadata status{};
     result<std::vector<vfs::extended_attribute>> attributes{};
     result<std::vector<vfs::stream_info>> streams{};
+    vfs::short_name short_name{};  // if it differs from the name
 };
 /// Asks for the facts that a class needs. Touches only the node. Errors: those of node::status.
 /// Blocks: for the file system. Thread safety: any thread.

@@ -77,7 +77,8 @@ struct scan_request {
                                                 .allocation_bytes = known.allocation_bytes,
                                                 .attributes = known.attributes,
                                                 .file_number = from.status.id},
-                                     .name = from.name};
+                                     .name = from.name,
+                                     .short_name = from.short_name};
     if (from.leads_nowhere) entry.fields.reparse_tag = wire::reparse_tag_symlink;
     // The parent of a share's root is not visible to clients ([MS-FSA] 2.1.5.6.3.8 permits 0).
     if (from.name == "..") entry.fields.file_number = 0;

@@ -11,9 +11,11 @@
 #include "sluice/smb/server/operation/open_closer.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_lists.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_metadata.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_names.hpp"
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 #include "sluice/vfs/node_children.hpp"
 #include "sluice/vfs/node_data.hpp"
+#include "sluice/vfs/node_names.hpp"
 
 namespace sluice::smb::server {
 
@@ -188,6 +190,42 @@ template <class How>
     return nt_status::success;
 }
 
+// In the order of [MS-FSA] 2.1.5.15.14. Whoever opens files for restoring them has the privilege.
+[[nodiscard]] nt_status may_change_short_name(const request& r, open& one, std::string_view wanted) {
+    const vfs::volume_features& volume = r.tree->volume().features();
+    if (volume.is_read_only) return nt_status::media_write_protected;
+    if (not one.node->stream_name().empty()) return nt_status::invalid_parameter;
+    if (not wanted.empty() and not vfs::is_short_name(wanted)) return nt_status::invalid_parameter;
+    if (not one.grants(access_mask::write_data) and not one.grants(access_mask::write_attributes))
+        return nt_status::access_denied;
+    {
+        const file_section held(*one.file);
+        if (one.file->is_delete_pending(held) or one.in_file(held).deletes_on_close)
+            return nt_status::access_denied;
+    }
+    if (not wire::has(one.create_options, wire::create_options::open_for_backup_intent))
+        return nt_status::privilege_not_held;
+    return volume.has_short_names ? nt_status::success : nt_status::short_names_not_enabled_on_volume;
+}
+
+[[nodiscard]] nt_status set_short_name(vfs::node& node, const vfs::short_name& name) noexcept {
+    if (node.path().empty()) return nt_status::invalid_parameter;  // the share's root
+    const auto names = vfs::names_of(node);
+    if (not names) return server::status_of(names.error());
+    const result<void> done = (*names)->set_alternate_name(name);
+    const bool has_fixed_ones = not done and done.error() == std::errc::operation_not_supported;
+    return has_fixed_ones ? nt_status::invalid_parameter : status_of(done);
+}
+
+[[nodiscard]] io::task<nt_status> change_short_name(request& r, open& one, bytes_view input) noexcept {
+    const auto wanted = wire::decode_name_information(input);
+    if (not wanted) co_return status_of(wanted.error());
+    const nt_status refused = may_change_short_name(r, one, *wanted);
+    if (refused != nt_status::success) co_return refused;
+    const vfs::short_name name(*wanted);
+    co_return co_await change_in_turn(r, one, [&] { return set_short_name(*one.node, name); });
+}
+
 // [MS-SMB2] 3.3.5.21.3; for BACKUP_SECURITY_INFORMATION, which stands for all parts, the
 // rights to all of them.
 [[nodiscard]] access_mask needed_for(security_information parts) noexcept {
@@ -252,8 +290,7 @@ io::task<nt_status> change_file(request& r, std::shared_ptr<open> one,
             co_return co_await change_in_turn(
                 r, *one, [&] { return change_extended_attributes(*one->node, args.input); });
         case file_information_class::short_name:
-            co_return nt_status::not_supported;  // no volume here has short names in
-                                                 // addition to the long ones
+            co_return co_await change_short_name(r, *one, args.input);
         default:
             co_return nt_status::invalid_info_class;
     }

@@ -270,7 +270,7 @@ TEST_F(changed_file, is_not_changed_by_input_that_is_too_short_or_classes_that_c
     EXPECT_EQ(set(file, file_information_class::basic, {}), nt_status::info_length_mismatch);
     EXPECT_EQ(set(file, file_information_class::end_of_file, {}), nt_status::info_length_mismatch);
     EXPECT_EQ(set(file, file_information_class::standard, {}), nt_status::invalid_info_class);
-    EXPECT_EQ(set(file, file_information_class::short_name, {}), nt_status::not_supported);
+    EXPECT_EQ(set(file, file_information_class::short_name, {}), nt_status::info_length_mismatch);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "sluice/smb/wire/fscc/wildcard.hpp"
 #include "sluice/vfs/limits.hpp"
 #include "sluice/vfs/node_attached.hpp"
+#include "sluice/vfs/node_names.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::smb::server {
@@ -111,6 +112,8 @@ result<const vfs::listed_name*> directory_scan::next_name() noexcept {
             return nullptr;
         }
         if (matches((*name)->name)) return name;
+        const std::string_view other = (*name)->short_name;
+        if (not other.empty() and matches(other)) return name;
     }
 }
 
@@ -149,6 +152,12 @@ result<const vfs::listed_name*> directory_scan::describe(std::string_view name, 
     const result<vfs::metadata> status = found.status();
     if (not status) return failure(status.error());
     found_ = {.name = name, .status = *status, .leads_nowhere = found.kind() == vfs::node_kind::symlink};
+    if (volume_.features().has_short_names and name != "..") {
+        const auto names = vfs::names_of(found);
+        const auto other = names ? (*names)->alternate_name() : failure(names.error());
+        found_short_name_ = other ? *other : vfs::short_name();
+        found_.short_name = found_short_name_.view();
+    }
     return &found_;
 }
 

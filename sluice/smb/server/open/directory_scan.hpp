@@ -7,6 +7,7 @@
 
 #include "sluice/smb/server/core/fifo_lock.hpp"
 #include "sluice/vfs/node_children.hpp"
+#include "sluice/vfs/short_name.hpp"
 #include "sluice/vfs/volume.hpp"
 
 namespace sluice::smb::server {
@@ -78,6 +79,7 @@ private:
     vfs::listed_name found_;                  // entries that the listing does not contain
     std::string found_name_;
     vfs::node_ptr found_node_;  // to which found_ refers, if it is neither `.` nor `..`
+    vfs::short_name found_short_name_;
 };
 
 }  // namespace sluice::smb::server
