@@ -31,8 +31,7 @@ protected:
         for (const bool is_on : {false, true}) {
             server::share_configuration one;
             one.name = is_on ? "on" : "off";
-            one.volume =
-                vfs::host_volume::open(*world_.loop, root_.c_str(), {.short_names = is_on}).value();
+            one.volume = vfs::host_volume::open(*world_.loop, root_.c_str(), {.short_names = is_on}).value();
             keeps_attributes_ = one.volume->features().has_streams;
             shares.push_back(std::move(one));
         }
@@ -65,20 +64,18 @@ protected:
         byte_writer writer(room);
         EXPECT_TRUE(wire::encode_name_information(writer, name));
         return client_
-            ->call(command::set_info,
-                   wire::set_info_args{
-                       .information_class = static_cast<std::uint8_t>(file_information_class::short_name),
-                       .file = file,
-                       .input = *writer.finish()})
+            ->call(command::set_info, wire::set_info_args{.information_class = static_cast<std::uint8_t>(
+                                                              file_information_class::short_name),
+                                                          .file = file,
+                                                          .input = *writer.finish()})
             .status();
     }
     [[nodiscard]] polite_client::answer ask_for_short_name(const wire::file_id& file) {
-        return client_->call(
-            command::query_info,
-            wire::query_info_args{
-                .information_class = static_cast<std::uint8_t>(file_information_class::alternate_name),
-                .output_bytes_max = 100,
-                .file = file});
+        return client_->call(command::query_info,
+                             wire::query_info_args{.information_class = static_cast<std::uint8_t>(
+                                                       file_information_class::alternate_name),
+                                                   .output_bytes_max = 100,
+                                                   .file = file});
     }
     [[nodiscard]] std::string short_name_of(const wire::file_id& file) {
         const auto answer = ask_for_short_name(file);
