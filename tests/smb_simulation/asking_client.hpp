@@ -3,10 +3,12 @@
 #include <poll.h>
 
 #include <array>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/smb/wire/create/create.hpp"
 #include "sluice/smb/wire/file/close.hpp"
@@ -21,6 +23,12 @@
 #include "tests/smb_simulation/simulated_client.hpp"
 
 namespace sluice::smb_simulation {
+
+/// Returns a loop for a client on a thread of its own. It uses epoll, because TSan does not see
+/// that the ring of one thread is unmapped before that of another is mapped at the same address.
+[[nodiscard]] inline std::unique_ptr<io::io_multiplexer> make_client_loop() {
+    return io::make_epoll_multiplexer(0).value();
+}
 
 /// A client of a server on real loops, on a thread of its own: it sends one request at a time and
 /// waits for the reply. Breaks in between are ignored. Blocks: each request.

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "sluice/io/best_available.hpp"
 #include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/wire/file/change_notify.hpp"
 #include "sluice/smb/wire/file/lock.hpp"
@@ -53,7 +52,7 @@ void open_many(asking_client& by) {
 // Opens, writes and closes a file of its own until the other client's opens have ended.
 void work_until_few_are_open(server_on_loops& served, std::uint16_t number, std::atomic<bool>& is_ending,
                              unsigned& rounds) {
-    const auto loop = io::best_available().value();
+    const auto loop = make_client_loop();
     asking_client one(*loop, served.connect_from_thread(number), served.clock(), "files", number);
     const std::string name = "own " + std::to_string(number);
     while (not is_ending.load() or served.server().gauges().opens > many / 2) {
@@ -69,7 +68,7 @@ TEST(session_on_several_loops, with_as_many_opens_as_it_may_have_ends_while_othe
     std::atomic<bool> is_ending{false};
     std::array<unsigned, 3> rounds{};
     std::vector<std::function<void()>> clients{[&] {
-        const auto loop = io::best_available().value();
+        const auto loop = make_client_loop();
         asking_client one(*loop, served.connect_from_thread(1), served.clock());
         open_many(one);
         EXPECT_GE(served.server().gauges().opens, many);
@@ -97,7 +96,7 @@ public:
 
     /// Sets the session up, lets the others join, and logs off in the middle of their work.
     void log_off() {
-        const auto loop = io::best_available().value();
+        const auto loop = make_client_loop();
         first_ = std::make_unique<asking_client>(*loop, served_.connect_from_thread(1), served_.clock());
         EXPECT_EQ(first_->open("shared", shared_by_all), nt_status::success);
         shared_ = first_->file();
@@ -115,7 +114,7 @@ public:
     /// A channel that sends such requests until the session has ended.
     void work(unsigned kind) {
         begins_.acquire();
-        const auto loop = io::best_available().value();
+        const auto loop = make_client_loop();
         asking_client one(*loop, served_.connect_from_thread(1), served_.clock(), *first_);
         EXPECT_TRUE(one.is_bound());
         ++working_;
@@ -128,7 +127,7 @@ public:
         begins_.acquire();
         while (working_.load() < 3)
             std::this_thread::yield();
-        const auto loop = io::best_available().value();
+        const auto loop = make_client_loop();
         asking_client one(*loop, served_.connect_from_thread(1), served_.clock(), *first_);
         one.close_connection();
         ++left_;
@@ -169,7 +168,7 @@ private:
         }
     }
     void expect_no_open_of_the_session() {
-        const auto loop = io::best_available().value();
+        const auto loop = make_client_loop();
         asking_client other(*loop, served_.connect_from_thread(2), served_.clock(), "files", 2);
         for (int i = 0; i != 8; ++i)
             EXPECT_EQ(other.open("alone " + std::to_string(i), wire::share_access::none), nt_status::success);

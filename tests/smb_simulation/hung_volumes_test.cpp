@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "sluice/io/best_available.hpp"
 #include "sluice/smb/wire/file/flush.hpp"
 #include "sluice/vfs/memory/memory_volume.hpp"
 #include "tests/smb_simulation/asking_client.hpp"
@@ -83,7 +82,7 @@ constexpr unsigned calls_per_share = 8;
 
 // Sends more requests than the share has threads, and leaves without a reply.
 void hang(server_on_loops& served, std::uint16_t number, const std::string& share, gate& at) {
-    const auto loop = io::best_available().value();
+    const auto loop = make_client_loop();
     asking_client one(*loop, served.connect_from_thread(number), served.clock(), share, number);
     const std::string name = wire::utf16_of("f").value();
     for (unsigned i = 0; i != 2 * calls_per_share; ++i)
@@ -97,7 +96,7 @@ void hang(server_on_loops& served, std::uint16_t number, const std::string& shar
 
 // Does one request of each kind after the other, several times.
 void work(server_on_loops& served, std::uint16_t number) {
-    const auto loop = io::best_available().value();
+    const auto loop = make_client_loop();
     asking_client one(*loop, served.connect_from_thread(number), served.clock(), "files", number);
     for (int i = 0; i != 50; ++i) {
         const std::string name = "f" + std::to_string(number) + " " + std::to_string(i);

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "sluice/base/random.hpp"
-#include "sluice/io/best_available.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
 #include "tests/smb_simulation/asking_client.hpp"
 #include "tests/smb_simulation/server_on_loops.hpp"
@@ -104,7 +103,7 @@ TEST(nested_shares_on_several_loops, lose_no_file_to_renames_that_cross) {
         std::vector<std::function<void()>> clients;
         for (std::uint16_t i = 0; i != 4; ++i)
             clients.emplace_back([&, i] {
-                const auto loop = io::best_available().value();
+                const auto loop = make_client_loop();
                 asking_client one(*loop, served.connect_from_thread(i + 1), served.clock(),
                                   i % 2 == 0 ? "files" : "inner", i + 1U);
                 rename_at_random(one, i % 2 == 0 ? outer : inner, i + 1U, renamed.at(i));
@@ -123,7 +122,7 @@ TEST(nested_shares_on_several_loops, lose_no_file_to_renames_that_cross) {
 
 // Writes to its own byte of a stream, whose writes read and change the whole stream.
 void write_own_byte(server_on_loops& served, std::uint16_t number, bool& has_streams) {
-    const auto loop = io::best_available().value();
+    const auto loop = make_client_loop();
     asking_client one(*loop, served.connect_from_thread(number), served.clock(), "files", number);
     has_streams = one.open("a:s", shared_by_all) == nt_status::success;
     if (not has_streams) return;
@@ -138,7 +137,7 @@ void write_own_byte(server_on_loops& served, std::uint16_t number, bool& has_str
 
 // Changes attributes of the file, which are stored next to its streams.
 void change_attributes(server_on_loops& served, std::uint16_t number) {
-    const auto loop = io::best_available().value();
+    const auto loop = make_client_loop();
     asking_client one(*loop, served.connect_from_thread(number), served.clock(), "files", number);
     ASSERT_EQ(one.open("a", shared_by_all), nt_status::success);
     for (int i = 0; i != 100; ++i) {
