@@ -7,7 +7,6 @@
 #include <atomic>
 #include <memory>
 #include <semaphore>
-#include <thread>
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 
@@ -26,10 +25,10 @@ protected:
         return options;
     }
     reload_requests::actions actions() {
-        return {.read = [this]() -> reload_requests::read_options {
-                    if (reading_.exchange(true)) ADD_FAILURE() << "two reloads read at a time";
-                    ++reads_;
-                    reading_ = false;
+        return {.read = [reading = reading_, reads = reads_]() -> reload_requests::read_options {
+                    if (reading->exchange(true)) ADD_FAILURE() << "two reloads read at a time";
+                    ++*reads;
+                    *reading = false;
                     return options_of({"a", "hung", "b"});
                 },
                 .find_root = [hang = hang_,
@@ -54,11 +53,11 @@ protected:
 
     std::unique_ptr<io::io_multiplexer> loop_ = io::make_epoll_multiplexer(0).value();
     io::io_multiplexer::work_guard until_end_{*loop_};
-    // With the threads that hang.
+    // With the threads, which may end after the test.
     std::shared_ptr<std::counting_semaphore<>> hang_ = std::make_shared<std::counting_semaphore<>>(0);
     std::chrono::nanoseconds within_ = std::chrono::milliseconds(1);
-    std::atomic<bool> reading_{false};
-    std::atomic<int> reads_{0};
+    std::shared_ptr<std::atomic<bool>> reading_ = std::make_shared<std::atomic<bool>>(false);
+    std::shared_ptr<std::atomic<int>> reads_ = std::make_shared<std::atomic<int>>(0);
     std::shared_ptr<std::atomic<int>> calls_ = std::make_shared<std::atomic<int>>(0);  // of "hung"
     std::vector<std::string> needed_;
     struct reload {
@@ -120,7 +119,7 @@ TEST_F(reloads, are_merged_while_one_is_in_progress) {
         requests.add();
     hang_->release(10);
     run_until_reloads(2);
-    EXPECT_EQ(reads_.load(), 2);
+    EXPECT_EQ(reads_->load(), 2);
     EXPECT_EQ(found_.size(), 2U);
 }
 
@@ -132,8 +131,6 @@ TEST_F(reloads, have_no_effect_after_the_end) {
         requests.end();
         requests.add();
         hang_->release(10);
-        while (requests.is_busy())  // its threads use this test
-            std::this_thread::yield();
     }
     (void)loop_->try_run();
     EXPECT_TRUE(found_.empty());
