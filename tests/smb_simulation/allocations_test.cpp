@@ -75,8 +75,8 @@ protected:
         }
         co_return true;
     }
-    // Returns the allocations per round, once warm. If other programs delay the calls of the server,
-    // they run on workers for a while, whose threads allocate: such windows do not count.
+    // Returns the allocations per round, once warm. If other programs delay the calls of the
+    // server, they run on workers for a while, whose threads allocate: such windows do not count.
     [[nodiscard]] double of_each(step what) {
         EXPECT_TRUE(io::sync_wait(*loop_, repeat(*client_, what, rounds_to_warm_up)));
         std::uint64_t counted = 0;
