@@ -166,7 +166,8 @@ void reload_requests::finish(const read_options& options, const share_roots& ans
 }
 
 void reload_requests::answer_late(const std::string& what) {
-    if (std::ranges::find(needed_, what) != needed_.end()) add();
+    // The reload in progress may need it as well, and has begun without it.
+    if (is_in_progress_ or std::ranges::find(needed_, what) != needed_.end()) add();
 }
 
 }  // namespace sluice::cli

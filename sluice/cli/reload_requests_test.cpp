@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 #include <semaphore>
+#include <thread>
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 
@@ -97,7 +98,12 @@ TEST_F(reloads, call_a_file_system_once_until_it_answers) {
         requests.add();
         run_until_reloads(i);
     }
-    EXPECT_LE(calls_->load(), 1);
+    while (calls_->load() == 0) {  // a reload may have been over before its threads ran
+        const std::size_t before = found_.size();
+        requests.add();
+        run_until_reloads(before + 1);
+    }
+    EXPECT_EQ(calls_->load(), 1);
     hang_->release(10);
 }
 
@@ -131,6 +137,8 @@ TEST_F(reloads, have_no_effect_after_the_end) {
         requests.end();
         requests.add();
         hang_->release(10);
+        while (requests.is_busy())
+            std::this_thread::yield();
     }
     (void)loop_->try_run();
     EXPECT_TRUE(found_.empty());

@@ -140,16 +140,20 @@ void report_unknown_users(const serve_options& options, user_database& users, sm
                                                 user_command(options.users_file))}});
 }
 
-// Carries out SIGHUP for the users, at once: a removed user loses access. On error, the current
-// users stay.
+// Users that are not admitted any more lose access at once.
+void end_sessions_of_removed_users(smb_server& server, smb::server::event_log& log) {
+    if (const std::size_t removed = server.end_sessions_of_removed_users(); removed != 0)
+        log.write(smb::server::event_severity::info, "ended sessions of removed users",
+                  {{"sessions", std::to_string(removed)}});
+}
+
+// Carries out SIGHUP for the users file, at once. On error, the current users stay.
 void reload_users(smb_server& server, user_database& users, smb::server::event_log& log) {
     using smb::server::event_severity;
     if (const auto fresh = users.reload(); not fresh)
         log.write(event_severity::error, "cannot reload users; keeping the current users",
                   {{"path", users.path()}, {"why", fresh.error().message()}});
-    if (const std::size_t removed = server.end_sessions_of_removed_users(); removed != 0)
-        log.write(event_severity::info, "ended sessions of removed users",
-                  {{"sessions", std::to_string(removed)}});
+    end_sessions_of_removed_users(server, log);
 }
 
 void report_no_answer(const std::vector<share_options>& shares, std::string_view effect,
@@ -160,7 +164,7 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
 }
 
 // Carries out SIGHUP for the shares. If the file has an error, the running configuration stays in
-// effect. Returns the paths of shares that are left out because their file systems do not answer.
+// effect. Returns the paths of shares that are incomplete because their file systems do not answer.
 [[nodiscard]] std::vector<std::string> reload_shares(smb_server& server, user_database& users,
                                                      const reload_requests::read_options& options,
                                                      const share_roots& answered, share_opener& opener,
@@ -170,6 +174,7 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
         if (const auto admitted = admit(users, *options); not admitted)
             log.write(event_severity::error, "cannot apply --user; keeping the current users",
                       {{"why", admitted.error()}});
+    end_sessions_of_removed_users(server, log);
     auto reopened = options ? opener.reopen(*options, answered)
                             : share_opener::reopened{.shares = std::unexpected(options.error())};
     if (not reopened.shares) {
@@ -178,14 +183,11 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
         return {};
     }
     server.replace_shares(*std::move(reopened.shares));
-    report_no_answer(reopened.kept, "it stays as it is", log);
+    report_no_answer(reopened.kept, "it keeps its volume", log);
     report_no_answer(reopened.left_out, "it is not served until it answers", log);
     report_unknown_users(*options, users, log);
     log.write(event_severity::info, "configuration reloaded", {});
-    std::vector<std::string> left_out;
-    for (const share_options& share : reopened.left_out)
-        left_out.push_back(share.path);
-    return left_out;
+    return reopened.needed;
 }
 
 [[nodiscard]] reload_requests::actions reload_actions(smb_server& server, user_database& users,
@@ -433,10 +435,14 @@ void wait_for_threads(const share_domains& domains, const reload_requests& reloa
     return all;
 }
 
-void serve(const serve_options& given, const std::string& file) {
-    const auto read = with_file(given, file);
+[[nodiscard]] serve_options complete_options(const serve_options& given, const std::string& file) {
+    auto read = with_file(given, file);
     if (not read) fail(read.error());
-    const serve_options& options = *read;
+    return *std::move(read);
+}
+
+void serve(const serve_options& given, const std::string& file) {
+    const serve_options options = complete_options(given, file);
     users_result users = open_users(options);
 
     // Before the files that describe them become inaccessible: control groups and system accounts.
@@ -487,8 +493,9 @@ void serve(const serve_options& given, const std::string& file) {
     reload_requests reloads(**loop, reload_actions(server, *users.database, given, file, opener, log));
     const auto ends_in_time = stop_deadline::start([&] { end_with_stuck_calls(domains, reloads, log); });
     if (not ends_in_time) fail(ends_in_time.error().message());
+    const auto end_service = [&] { reloads.end(), stop.set(true); };
     const signals handling(
-        **loop, [&] { (*ends_in_time)->begin(); }, [&] { reloads.end(), stop.set(true); },
+        **loop, [&] { (*ends_in_time)->begin(); }, end_service,
         [&] { reload_users(server, *users.database, log), reloads.add(); });
     const auto service = open_service(server, options);
     if (service) {
@@ -496,7 +503,7 @@ void serve(const serve_options& given, const std::string& file) {
         print_banner(server, options, users, service->is_fallback_port, *service->watching, hardening,
                      std::move(runs_as));
     } else {
-        stop.set(true);
+        end_service();
     }
     smb::auth::wipe(std::as_writable_bytes(std::span(users.fresh_password)));
     io::sync_wait(**loop, serve_until(server, service ? service->watching.get() : nullptr, stop));
@@ -507,8 +514,7 @@ void serve(const serve_options& given, const std::string& file) {
 void check_command_line(const serve_arguments& given) {
     for (const std::string& user : given.options.users)
         if (const std::string rule = complaint_about_user(user); not rule.empty())
-            refuse_usage(
-                fmt::format("invalid value '{}' for --user: {}", user.substr(0, user.find('%')), rule));
+            refuse_usage("invalid value for --user: " + rule);  // it may contain a password
     if (given.image != image_options{} and given.options.shares.size() != 1)
         refuse_usage(fmt::format(
             "{} applies to one disk image; for several shares, use --config and set it for each share",

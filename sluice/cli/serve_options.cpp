@@ -91,8 +91,8 @@ private:
                              text_rule rule_of) {
         const std::string rule = rule_of(value);
         // A user may have a password, which must not be shown.
-        const std::string shown = key == "user" ? value.substr(0, value.find('%')) : value;
-        if (not rule.empty()) refuse(node, fmt::format("invalid value '{}' for {}: {}", shown, key, rule));
+        const std::string shown = key == "user" ? "" : fmt::format(" '{}'", value);
+        if (not rule.empty()) refuse(node, fmt::format("invalid value{} for {}: {}", shown, key, rule));
         return rule.empty();
     }
 

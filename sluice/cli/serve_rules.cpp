@@ -25,8 +25,7 @@ constexpr std::size_t netbios_name_max = 15;
 }  // namespace
 
 std::string complaint_about_server_name(const std::string& name) {
-    if (not name.empty() and name.size() <= netbios_name_max and std::ranges::all_of(name, is_in_server_name))
-        return "";
+    if (name.size() <= netbios_name_max and std::ranges::all_of(name, is_in_server_name)) return "";
     return "use 1 to 15 letters, digits, and hyphens, because it is a NetBIOS name";
 }
 
@@ -42,7 +41,9 @@ std::string complaint_about_listener(const std::string& text) {
 }
 
 std::string complaint_about_metrics(const std::string& text) {
-    return metrics_address(text) ? "" : "use a port, or an IP address with a port, as in 192.0.2.1:9445";
+    return text.empty() or metrics_address(text)
+               ? ""
+               : "use a port, or an IP address with a port, as in 192.0.2.1:9445";
 }
 
 std::string complaint_about_advertised(const std::string& text) {

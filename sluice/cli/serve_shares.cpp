@@ -55,31 +55,27 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
     reopened done;
     std::vector<served> next;
     for (const share_options& share : options.shares) {
-        const auto root = answered.find(share.path);
         served one{.share = share,
-                   .root = root != answered.end() ? root->second : std::nullopt,
+                   .root = {},
                    .read_only = share.read_only or options.read_only,
                    .offloads = share.offloads or options.offload,
                    .volume = {}};
         std::shared_ptr<vfs::volume> volume;
-        if (root != answered.end()) {
+        if (const auto root = answered.find(share.path); root != answered.end()) {
+            one.root = root->second;
             auto opened = volume_of(one, answering);
             if (not opened) {
                 done.shares = std::unexpected(fmt::format("share '{}': {}", share.name, opened.error()));
                 return done;
             }
             volume = *std::move(opened);
-            one.volume = volume;
-        } else if (const served* const now = find(share); now != nullptr) {
-            one = *now;
-            volume = now->volume.lock();
-            done.kept.push_back(share);
+        } else {
+            volume = keep(one, done);
+            if (volume == nullptr) continue;
         }
-        if (volume == nullptr) {
-            done.left_out.push_back(share);
-            continue;
-        }
-        done.shares->push_back(configuration_of(one.share, one.read_only));
+        one.volume = volume;
+        done.shares->push_back(
+            configuration_of(share, share.read_only or options.read_only or one.read_only));
         done.shares->back().volume = std::move(volume);
         next.push_back(std::move(one));
     }
@@ -124,12 +120,22 @@ share_opener::volume_result share_opener::open_directory(const served& wanted) {
     return *std::move(opened);
 }
 
-// The share as it is served now by this name, if it is from this path.
-const share_opener::served* share_opener::find(const share_options& share) const {
-    const auto found = std::ranges::find_if(now_, [&](const served& now) {
-        return now.share.name == share.name and now.share.path == share.path;
+// The volume of a share that does not answer, if the server has it by this name. `one` gets the
+// options that this volume was opened with.
+std::shared_ptr<vfs::volume> share_opener::keep(served& one, reopened& done) const {
+    const auto now = std::ranges::find_if(now_, [&](const served& each) {
+        return each.share.name == one.share.name and each.share.path == one.share.path;
     });
-    return found == now_.end() ? nullptr : &*found;
+    std::shared_ptr<vfs::volume> volume = now != now_.end() ? now->volume.lock() : nullptr;
+    (volume != nullptr ? done.kept : done.left_out).push_back(one.share);
+    const bool is_complete =
+        volume != nullptr and now->read_only == one.read_only and now->offloads == one.offloads;
+    if (not is_complete) done.needed.push_back(one.share.path);
+    if (volume == nullptr) return nullptr;
+    one.root = now->root;
+    one.read_only = now->read_only;
+    one.offloads = now->offloads;
+    return volume;
 }
 
 }  // namespace sluice::cli

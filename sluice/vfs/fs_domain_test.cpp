@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sluice/base/clock.hpp"
+#include "sluice/base/gate_testing.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/io/task/task_group.hpp"
@@ -19,27 +20,7 @@ namespace {
 
 using std::this_thread::get_id;
 
-// Blocks calls until it is opened.
-class gate {
-public:
-    void pass() {
-        ++inside_;
-        inside_.notify_all();
-        is_shut_.wait(true);
-    }
-    void await(int inside) const {
-        for (int there = inside_; there < inside; there = inside_)
-            inside_.wait(there);
-    }
-    void open() {
-        is_shut_ = false;
-        is_shut_.notify_all();
-    }
-
-private:
-    std::atomic<bool> is_shut_{true};
-    std::atomic<int> inside_{0};
-};
+using gate = gate_for_testing;
 
 class domains : public testing::Test {
 protected:

@@ -75,18 +75,21 @@ protected:
         }
         co_return true;
     }
-    // Returns the allocations per round, once warm. If other programs delay the calls of the
-    // server, they run on workers for a while, whose threads allocate: such windows do not count.
+    // Returns the allocations per round, once warm. A transfer that would block, as under the load
+    // of other programs, runs on a worker, whose thread allocates: such windows do not count.
     [[nodiscard]] double of_each(step what) {
         EXPECT_TRUE(io::sync_wait(*loop_, repeat(*client_, what, rounds_to_warm_up)));
         std::uint64_t counted = 0;
         std::uint64_t allocated = 0;
         for (int window = 0; counted < rounds and window != windows_max; ++window) {
-            const std::uint64_t on_workers = volume_->domain().figures().completed;
+            const io::call_figures then = volume_->domain().figures();
             const std::uint64_t before = bench::allocations();
             EXPECT_TRUE(io::sync_wait(*loop_, repeat(*client_, what, rounds_of_window)));
             const std::uint64_t after = bench::allocations();
-            if (volume_->domain().figures().completed != on_workers) continue;
+            const io::call_figures now = volume_->domain().figures();
+            const bool had_workers = now.completed != then.completed or now.threads != then.threads or
+                                     now.running != 0 or then.running != 0;
+            if (had_workers) continue;
             counted += rounds_of_window;
             allocated += after - before;
         }

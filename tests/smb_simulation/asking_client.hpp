@@ -24,6 +24,8 @@
 
 namespace sluice::smb_simulation {
 
+inline constexpr smb::wire::share_access shared_by_all{7};
+
 /// Returns a loop for a client on a thread of its own. It uses epoll, because TSan does not see
 /// that the ring of one thread is unmapped before that of another is mapped at the same address.
 [[nodiscard]] inline std::unique_ptr<io::io_multiplexer> make_client_loop() {

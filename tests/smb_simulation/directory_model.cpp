@@ -203,10 +203,6 @@ private:
     std::unordered_set<std::string> seen_;
 };
 
-}  // namespace
-
-namespace {
-
 // A CLOSE that deletes has two effects, which others may see one after the other: opens are
 // refused, and the name goes. The first one becomes an operation of its own.
 [[nodiscard]] history with_dispositions_of_closes(const history& all) {

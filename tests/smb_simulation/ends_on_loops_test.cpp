@@ -25,8 +25,6 @@ using namespace smb;  // NOLINT: the names of one protocol
 using wire::command;
 using wire::nt_status;
 
-constexpr wire::share_access shared_by_all{7};
-
 // --- many opens
 // -------------------------------------------------------------------------------------------------
 
@@ -55,7 +53,8 @@ void work_until_few_are_open(server_on_loops& served, std::uint16_t number, std:
     const auto loop = make_client_loop();
     asking_client one(*loop, served.connect_from_thread(number), served.clock(), "files", number);
     const std::string name = "own " + std::to_string(number);
-    while (not is_ending.load() or served.server().gauges().opens > many / 2) {
+    while ((not is_ending.load() or served.server().gauges().opens > many / 2) and
+           not testing::Test::HasFailure()) {
         ASSERT_EQ(one.open(name, wire::share_access::none), nt_status::success);
         ASSERT_EQ(one.write(), nt_status::success);
         ASSERT_EQ(one.close(one.file()), nt_status::success);
@@ -118,7 +117,7 @@ public:
         asking_client one(*loop, served_.connect_from_thread(1), served_.clock(), *first_);
         EXPECT_TRUE(one.is_bound());
         ++working_;
-        for (unsigned i = 0; not is_over(send_one(one, kind, i)); ++i) {}
+        for (unsigned i = 0; not is_over(send_one(one, kind, i)) and not testing::Test::HasFailure(); ++i) {}
         one.close_connection();
         ++left_;
     }

@@ -48,7 +48,7 @@ public:
         }
         --to_.busy;
         while (to_.busy != 0) {
-            const deadline pause(std::chrono::milliseconds(1));
+            const deadline pause(std::chrono::seconds(1));  // slow calls take up to 40 s
             (void)co_await io::co_sleep(loop, pause);
         }
         (void)socket_.close();

@@ -128,8 +128,7 @@ TEST(is_linearizable, distinguishes_states_whose_opens_are_of_different_files) {
 TEST(server_on_simulated_loops, answers_like_a_sequential_server) {
     std::size_t operations = 0;
     std::size_t refusals = 0;
-    // Few: the search for an order may need seconds.
-    for (const std::uint64_t seed : testing_by_simulation::seeds(50)) {
+    for (const std::uint64_t seed : testing_by_simulation::seeds(100)) {
         const testing_by_simulation::replayable here(seed);
         const history all = record_history(seed);
         EXPECT_TRUE(is_linearizable(all)) << to_text(all);

@@ -12,8 +12,6 @@ namespace {
 using namespace smb;  // NOLINT: the names of one protocol
 using wire::nt_status;
 
-constexpr wire::share_access shared_by_all{7};
-
 /// Releases a blocked loop after a server without the required order would have replied.
 class late_release {
 public:

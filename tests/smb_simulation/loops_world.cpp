@@ -53,10 +53,6 @@ smb::server::share_configuration loops_world::make_share(const simulated_share& 
     smb::server::share_configuration share;
     share.name = how.name;
     share.source = how.name;
-    if (not how.same_as.empty()) {
-        share.volume = volumes_.at(how.same_as);
-        return share;
-    }
     workers_.push_back(std::make_unique<simulated_workers>(scheduler_, how.workers, "worker of " + how.name));
     const auto domain = make_domain(how, *workers_.back());
     // The keys of files contain the number of the volume.
@@ -67,17 +63,14 @@ smb::server::share_configuration loops_world::make_share(const simulated_share& 
     slowness.is_hang_over = &is_hang_over_;
     slowness.on_inline_call = [this, how, of = domain.get()] { take_inline_call(how, *of); };
     share.volume = std::make_shared<slow_volume>(std::move(in_memory), how_.seed, slowness);
-    volumes_[how.name] = share.volume;
     return share;
 }
 
 void loops_world::make_server() {
     smb::server::server_configuration configuration;
     configuration.signing = smb::server::protection::offered;
-    configuration.session_lifetime = how_.session_lifetime;
     for (const simulated_share& each : how_.shares)
         configuration.shares.push_back(make_share(each));
-    volumes_.clear();
     std::vector<io::io_multiplexer*> others;
     for (std::size_t i = 1; i != loops_.size(); ++i)
         others.push_back(loops_[i].get());

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,8 +29,6 @@ struct simulated_share {
     calls_run calls = calls_run::on_loops;
     slow_calls_options slowness{};  // the duration of calls of the volume
     std::size_t workers = 3;
-    /// Serves the volume of that share instead of one of its own; empty: its own.
-    std::string same_as{};
 };
 
 struct loops_world_options {
@@ -39,8 +36,12 @@ struct loops_world_options {
     std::size_t loops = 3;
     io::simulation_options network{};  // each loop gets its own seed
     std::vector<simulated_share> shares = {{}};
-    std::chrono::minutes session_lifetime{0};  // 0: unlimited
 };
+
+/// Without delays, so that all messages of a run meet in the server.
+[[nodiscard]] inline loops_world_options calm_world(std::uint64_t seed) {
+    return {.seed = seed, .network = {.seed = seed, .speculation = 1000}};
+}
 
 /// A server on several simulated loops, each on its own thread, and clients on another loop: one
 /// loop_scheduler runs all of them. The shares are in memory, the user is u with password p.
@@ -109,7 +110,6 @@ private:
     std::unique_ptr<io::simulated_multiplexer> clients_loop_;
     std::unique_ptr<io::task_group> clients_;
     std::vector<std::unique_ptr<simulated_workers>> workers_;  // for each share with a volume
-    std::map<std::string, std::shared_ptr<vfs::volume>> volumes_;
     bool is_serving_ = false;
     bool is_hang_over_ = false;
     unsigned reloads_ = 0;

@@ -21,10 +21,6 @@ using namespace std::chrono_literals;
 using wire::command;
 using wire::nt_status;
 
-[[nodiscard]] loops_world_options calm(std::uint64_t seed) {
-    return {.seed = seed, .network = {.seed = seed, .speculation = 1000}};
-}
-
 // Two connections with a moment that both wait for.
 struct meeting {
     meeting(loops_world& in, std::uint16_t first, std::uint16_t second, std::uint64_t seed)
@@ -42,7 +38,7 @@ using script = io::task<void> (*)(meeting& at);
 
 // Runs a script for each of the two connections, of one client or two.
 void let_meet(std::uint64_t seed, std::uint16_t second_client, script of_one, script of_other) {
-    loops_world simulated(calm(seed));
+    loops_world simulated(calm_world(seed));
     std::unique_ptr<meeting> at;
     simulated.run([&] {
         at = std::make_unique<meeting>(simulated, std::uint16_t{1}, second_client, seed);

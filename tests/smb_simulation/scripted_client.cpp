@@ -130,7 +130,7 @@ void scripted_client::take_message(const wire::message_view& message) {
     const wire::header& header = message.header();
     if (header.message_id == wire::notification_message_id) {
         ++breaks_;
-        if (acknowledges_) acknowledge(message);
+        acknowledge(message);
         return;
     }
     if (header.status == nt_status::pending) {
@@ -144,11 +144,7 @@ void scripted_client::take_message(const wire::message_view& message) {
     if (header.command != command::create or header.status != nt_status::success) return;
     const auto reply = wire::decode_create_reply(message);
     if (not reply) return;
-    opened_[header.message_id] = {
-        .file = reply->file,
-        .oplock = reply->oplock_level,
-        .lease = reply->contexts.lease ? reply->contexts.lease->state : wire::lease_state::none,
-        .size_bytes = reply->information.end_of_file_bytes};
+    opened_[header.message_id] = {.file = reply->file, .oplock = reply->oplock_level};
 }
 
 void scripted_client::acknowledge(const wire::message_view& message) {

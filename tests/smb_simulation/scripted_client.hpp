@@ -3,8 +3,6 @@
 #include <array>
 #include <chrono>
 #include <map>
-#include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -108,8 +106,6 @@ public:
     struct open_file {
         smb::wire::file_id file{};
         smb::wire::oplock_level oplock{};
-        smb::wire::lease_state lease{};
-        std::uint64_t size_bytes = 0;
     };
     /// Sends a request, and returns the status of its final reply. Suspends.
     template <class Args>
@@ -141,8 +137,6 @@ public:
     [[nodiscard]] io::task<void> stay(std::chrono::seconds time);
     /// Closes the connection: the end of a script.
     void leave() { (void)socket_.close(); }
-    /// Acknowledges breaks, unless this was called.
-    void ignore_breaks() noexcept { acknowledges_ = false; }
     [[nodiscard]] unsigned breaks() const noexcept { return breaks_; }
 
     [[nodiscard]] static smb::wire::create_args for_everything();
@@ -164,7 +158,6 @@ private:
     std::vector<std::byte> last_message_;
     std::uint64_t cancelled_ = 0;
     unsigned breaks_ = 0;
-    bool acknowledges_ = true;
     script_signal* proves_ = nullptr;
 };
 

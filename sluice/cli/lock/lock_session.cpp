@@ -163,7 +163,7 @@ lock_refusal lock_session::not_granted() const {
 }
 
 lock_refusal lock_session::not_locked(const error& why) const {
-    std::string message = error(why.code(), why.operation()).message();
+    std::string message = why.reason();
     if (why == std::errc::bad_message)
         message =
             "lock: the lock file was damaged or truncated while it was in use; it is created again when all "
