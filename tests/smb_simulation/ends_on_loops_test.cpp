@@ -100,7 +100,7 @@ public:
         EXPECT_EQ(first_->open("shared", shared_by_all), nt_status::success);
         shared_ = first_->file();
         begins_.release(channels);
-        while (working_.load() < 3)
+        while (working_.load() < kinds_of_work)
             std::this_thread::yield();
         for (int i = 0; i != 20; ++i)
             EXPECT_EQ(first_->answer_to(command::echo, wire::echo_args{}), nt_status::success);
@@ -124,7 +124,7 @@ public:
     /// A channel that joins the session when it may be ending.
     void bind_late() {
         begins_.acquire();
-        while (working_.load() < 3)
+        while (working_.load() < kinds_of_work)
             std::this_thread::yield();
         const auto loop = make_client_loop();
         asking_client one(*loop, served_.connect_from_thread(1), served_.clock(), *first_);
@@ -132,7 +132,8 @@ public:
         ++left_;
     }
 
-    static constexpr int channels = 5;
+    static constexpr int kinds_of_work = 4;
+    static constexpr int channels = kinds_of_work + 1;  // one of which binds late
 
 private:
     nt_status send_one(asking_client& by, unsigned kind, unsigned number) const {
@@ -188,7 +189,7 @@ TEST(session_on_several_loops, ends_during_create_write_lock_watch_and_bind_on_o
         server_on_loops served(3, in_memory);
         session_that_ends one(served);
         std::vector<std::function<void()>> threads{[&] { one.log_off(); }, [&] { one.bind_late(); }};
-        for (unsigned kind = 0; kind != 4; ++kind)
+        for (unsigned kind = 0; kind != session_that_ends::kinds_of_work; ++kind)
             threads.emplace_back([&, kind] { one.work(kind); });
         served.serve(std::move(threads));
     }
