@@ -1,4 +1,4 @@
-#include "sluice/cli/share_root.hpp"
+#include "sluice/cli/serve/share_root.hpp"
 
 #include <sys/stat.h>
 

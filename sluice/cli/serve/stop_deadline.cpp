@@ -1,4 +1,4 @@
-#include "sluice/cli/stop_deadline.hpp"
+#include "sluice/cli/serve/stop_deadline.hpp"
 
 #include <chrono>
 #include <memory>

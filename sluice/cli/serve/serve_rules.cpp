@@ -1,4 +1,4 @@
-#include "sluice/cli/serve_rules.hpp"
+#include "sluice/cli/serve/serve_rules.hpp"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "sluice/cli/interfaces.hpp"
+#include "sluice/cli/serve/interfaces.hpp"
 #include "sluice/cli/status/observers.hpp"
 #include "sluice/cli/user_names.hpp"
 

@@ -1,4 +1,4 @@
-#include "sluice/cli/shared_locks.hpp"
+#include "sluice/cli/serve/shared_locks.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

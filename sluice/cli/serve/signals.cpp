@@ -1,4 +1,4 @@
-#include "sluice/cli/signals.hpp"
+#include "sluice/cli/serve/signals.hpp"
 
 #include <csignal>
 #include <utility>

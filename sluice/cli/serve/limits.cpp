@@ -1,10 +1,10 @@
-#include "sluice/cli/limits.hpp"
+#include "sluice/cli/serve/limits.hpp"
 
 #include <fmt/core.h>
 
 #include <string_view>
 
-#include "sluice/cli/process_resources.hpp"
+#include "sluice/cli/serve/process_resources.hpp"
 #include "sluice/smb/auth/limits.hpp"
 #include "sluice/smb/server/report/snapshot.hpp"
 

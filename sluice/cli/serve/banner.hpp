@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/cli/serve_options.hpp"
+#include "sluice/cli/serve/serve_options.hpp"
 
 namespace sluice::cli {
 

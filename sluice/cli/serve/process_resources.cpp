@@ -1,4 +1,4 @@
-#include "sluice/cli/process_resources.hpp"
+#include "sluice/cli/serve/process_resources.hpp"
 
 #include <sys/resource.h>
 #include <unistd.h>

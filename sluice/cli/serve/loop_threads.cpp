@@ -1,4 +1,4 @@
-#include "sluice/cli/loop_threads.hpp"
+#include "sluice/cli/serve/loop_threads.hpp"
 
 #include <sched.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "sluice/cli/interfaces.hpp"
+#include "sluice/cli/serve/interfaces.hpp"
 
 #include <arpa/inet.h>
 #include <fmt/core.h>

@@ -8,9 +8,9 @@
 
 #include "sluice/cli/fat/image_share.hpp"
 #include "sluice/cli/hardening/hardening.hpp"
-#include "sluice/cli/serve_options.hpp"
-#include "sluice/cli/share_domains.hpp"
-#include "sluice/cli/share_root.hpp"
+#include "sluice/cli/serve/serve_options.hpp"
+#include "sluice/cli/serve/share_domains.hpp"
+#include "sluice/cli/serve/share_root.hpp"
 #include "sluice/io/loop/io_multiplexer.hpp"
 #include "sluice/smb/server/session/configuration.hpp"
 #include "sluice/vfs/volume.hpp"

@@ -1,4 +1,4 @@
-#include "sluice/cli/banner.hpp"
+#include "sluice/cli/serve/banner.hpp"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "sluice/cli/serve_options.hpp"
-#include "sluice/cli/share_root.hpp"
+#include "sluice/cli/serve/serve_options.hpp"
+#include "sluice/cli/serve/share_root.hpp"
 #include "sluice/io/loop/io_multiplexer.hpp"
 
 namespace sluice::cli {

@@ -1,4 +1,4 @@
-#include "sluice/cli/reload_requests.hpp"
+#include "sluice/cli/serve/reload_requests.hpp"
 
 #include <algorithm>
 #include <condition_variable>

@@ -1,4 +1,4 @@
-#include "sluice/cli/share_domains.hpp"
+#include "sluice/cli/serve/share_domains.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
-#include "sluice/cli/serve_command_line.hpp"
+#include "sluice/cli/serve/serve_command_line.hpp"
 
-#include "sluice/cli/serve_rules.hpp"
+#include "sluice/cli/serve/serve_rules.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "sluice/cli/serve_options.hpp"
+#include "sluice/cli/serve/serve_options.hpp"
 
 #include <fmt/core.h>
 #include <toml++/toml.h>
@@ -10,7 +10,7 @@
 #include <memory>
 #include <string_view>
 
-#include "sluice/cli/serve_rules.hpp"
+#include "sluice/cli/serve/serve_rules.hpp"
 
 namespace sluice::cli {
 

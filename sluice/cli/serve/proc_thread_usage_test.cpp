@@ -1,4 +1,4 @@
-#include "sluice/cli/proc_thread_usage.hpp"
+#include "sluice/cli/serve/proc_thread_usage.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

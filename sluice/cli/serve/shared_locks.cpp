@@ -1,4 +1,4 @@
-#include "sluice/cli/shared_locks.hpp"
+#include "sluice/cli/serve/shared_locks.hpp"
 
 #include <fmt/core.h>
 

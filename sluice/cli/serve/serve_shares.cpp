@@ -1,4 +1,4 @@
-#include "sluice/cli/serve_shares.hpp"
+#include "sluice/cli/serve/serve_shares.hpp"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "sluice/cli/log_writer.hpp"
+#include "sluice/cli/serve/log_writer.hpp"
 #include "sluice/cli/status/time_text.hpp"
 
 #include <fmt/core.h>
