@@ -14,8 +14,8 @@
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/io/uring/uring_multiplexer.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
-#include "tests/smb_simulation/steady_client.hpp"
-#include "tests/smb_simulation/world.hpp"
+#include "tests/smb_simulation/clients/steady_client.hpp"
+#include "tests/smb_simulation/world/world.hpp"
 
 namespace sluice::smb_simulation {
 namespace {

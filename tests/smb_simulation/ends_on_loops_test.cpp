@@ -13,8 +13,8 @@
 #include "sluice/smb/wire/file/lock.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
 #include "sluice/smb/wire/message/logoff.hpp"
-#include "tests/smb_simulation/asking_client.hpp"
-#include "tests/smb_simulation/server_on_loops.hpp"
+#include "tests/smb_simulation/clients/asking_client.hpp"
+#include "tests/smb_simulation/world/server_on_loops.hpp"
 
 // Sessions that end on one loop while others work, with a thread for each loop and each client.
 

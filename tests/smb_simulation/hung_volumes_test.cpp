@@ -10,8 +10,8 @@
 #include "sluice/base/gate_testing.hpp"
 #include "sluice/smb/wire/file/flush.hpp"
 #include "sluice/vfs/memory/memory_volume.hpp"
-#include "tests/smb_simulation/asking_client.hpp"
-#include "tests/smb_simulation/server_on_loops.hpp"
+#include "tests/smb_simulation/clients/asking_client.hpp"
+#include "tests/smb_simulation/world/server_on_loops.hpp"
 
 // File systems whose calls do not return, next to others, on threads.
 

@@ -1,8 +1,8 @@
 #include <chrono>
 
 #include "sluice/io/best_available.hpp"
-#include "tests/smb_simulation/asking_client.hpp"
-#include "tests/smb_simulation/server_on_loops.hpp"
+#include "tests/smb_simulation/clients/asking_client.hpp"
+#include "tests/smb_simulation/world/server_on_loops.hpp"
 
 // The order in which a client receives messages on connections of different loops.
 

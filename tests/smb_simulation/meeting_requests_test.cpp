@@ -9,7 +9,7 @@
 #include "sluice/smb/wire/file/read.hpp"
 #include "sluice/smb/wire/rpc/rpc_share_enum.hpp"
 #include "tests/simulation.hpp"
-#include "tests/smb_simulation/scripted_client.hpp"
+#include "tests/smb_simulation/clients/scripted_client.hpp"
 
 // Pairs of requests on different loops that are served at the same time.
 

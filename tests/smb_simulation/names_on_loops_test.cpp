@@ -12,8 +12,8 @@
 
 #include "sluice/base/random.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
-#include "tests/smb_simulation/asking_client.hpp"
-#include "tests/smb_simulation/server_on_loops.hpp"
+#include "tests/smb_simulation/clients/asking_client.hpp"
+#include "tests/smb_simulation/world/server_on_loops.hpp"
 
 // Clients on threads of their own change the same names of a directory of the host, which is served
 // by two shares.

@@ -10,7 +10,7 @@
 #include "sluice/smb/wire/file/write.hpp"
 #include "sluice/smb/wire/message/logoff.hpp"
 #include "tests/simulation.hpp"
-#include "tests/smb_simulation/scripted_client.hpp"
+#include "tests/smb_simulation/clients/scripted_client.hpp"
 
 // Sessions and opens that end while requests of the same client are served on other loops.
 

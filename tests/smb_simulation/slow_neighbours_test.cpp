@@ -13,7 +13,7 @@
 #include "sluice/smb/wire/fscc/fscc_file_scalars.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
 #include "tests/simulation.hpp"
-#include "tests/smb_simulation/scripted_client.hpp"
+#include "tests/smb_simulation/clients/scripted_client.hpp"
 
 // Clients of a file system that hangs, and clients that read nothing, do not delay others.
 

@@ -11,7 +11,7 @@
 #include "sluice/base/ensure.hpp"
 #include "sluice/cli/complaint.hpp"
 #include "sluice/fsmutex/limits.hpp"
-#include "sluice/fsmutex/lock_file.hpp"
+#include "sluice/fsmutex/process/lock_file.hpp"
 #include "sluice/io/path/path_handle.hpp"
 #include "sluice/io/path/volume_status.hpp"
 

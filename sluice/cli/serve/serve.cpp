@@ -17,7 +17,7 @@
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
-#include "sluice/cli/fat/image_share.hpp"
+#include "sluice/cli/fat/image/image_share.hpp"
 #include "sluice/cli/hardening/hardening.hpp"
 #include "sluice/cli/serve/banner.hpp"
 #include "sluice/cli/serve/interfaces.hpp"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sluice/base/result.hpp"
-#include "sluice/cli/fat/image_options.hpp"
+#include "sluice/cli/fat/image/image_options.hpp"
 
 namespace sluice::cli {
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "sluice/cli/complaint.hpp"
-#include "sluice/cli/fat/image.hpp"
+#include "sluice/cli/fat/image/image.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
 
 namespace sluice::cli {

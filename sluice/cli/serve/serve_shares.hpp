@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/cli/fat/image_share.hpp"
+#include "sluice/cli/fat/image/image_share.hpp"
 #include "sluice/cli/hardening/hardening.hpp"
 #include "sluice/cli/serve/serve_options.hpp"
 #include "sluice/cli/serve/share_domains.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sluice/base/mutex.hpp"
-#include "sluice/vfs/domain_table.hpp"
+#include "sluice/vfs/domain/domain_table.hpp"
 #include "sluice/vfs/volume.hpp"
 
 namespace sluice::cli {

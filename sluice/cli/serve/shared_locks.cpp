@@ -5,7 +5,7 @@
 #include <bit>
 
 #include "sluice/fsmutex/byte_ranges.hpp"
-#include "sluice/fsmutex/offset_locks.hpp"
+#include "sluice/fsmutex/process/offset_locks.hpp"
 #include "sluice/io/path/directory_handle.hpp"
 #include "sluice/io/path/fs_location.hpp"
 

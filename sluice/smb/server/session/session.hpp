@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "sluice/smb/auth/authentication.hpp"
+#include "sluice/smb/auth/cipher/sealing.hpp"
+#include "sluice/smb/auth/cipher/used_message_ids.hpp"
 #include "sluice/smb/auth/key_derivation.hpp"
-#include "sluice/smb/auth/sealing.hpp"
-#include "sluice/smb/auth/used_message_ids.hpp"
 #include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/server/core/switch_point.hpp"
