@@ -4,7 +4,7 @@
 #include <memory>
 #include <string_view>
 
-#include "sluice/vfs/discardable.hpp"
+#include "sluice/vfs/domain/discardable.hpp"
 #include "sluice/vfs/node.hpp"
 
 namespace sluice::vfs {

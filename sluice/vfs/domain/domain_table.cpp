@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "sluice/vfs/limits.hpp"
+#include "sluice/vfs/domain/limits.hpp"
 
 namespace sluice::vfs {
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "sluice/io/task/call_threads.hpp"
-#include "sluice/vfs/discardable.hpp"
+#include "sluice/vfs/domain/discardable.hpp"
 #include "sluice/vfs/domain/inline_call_slot.hpp"
 #include "sluice/vfs/domain/inline_judge.hpp"
 #include "sluice/vfs/domain/inline_state.hpp"
