@@ -27,6 +27,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "interop"))
 import served  # noqa: E402  (found through the line above)
@@ -69,8 +70,12 @@ def start_load(options, server, workload, number, cpu):
 def begin_together(clients):
     """Lets all loads begin once each client is ready."""
     for client in clients:
+        too_late = threading.Timer(CLIENT_SECONDS_MAX, client.kill)  # then the line is empty
+        too_late.start()
         line = client.stderr.readline()
+        too_late.cancel()
         if line != "ready\n":
+            client.kill()  # it may wait for its input
             raise served.ServerFault(f"sluice bench smb printed instead of 'ready':\n{line}{client.stderr.read()}")
     for client in clients:
         client.stdin.close()

@@ -258,6 +258,8 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--operations", type=int, default=4000, help="operations to simulate, of each eight loops (4000)")
     options = parser.parse_args()
+    if not all(1 <= loops <= MOVE_US[-1][0] for loops in (*options.loops, options.fit)):
+        parser.error(f"the time to move a line is known for 1 to {MOVE_US[-1][0]} loops")
     measured = measured_of(rows_of(options.measured), options.subject)
     variants = (options.kernel,) if options.kernel else ("serial", "spread")
     for name, operation in operations_of(row for row in rows_of(options.lines) if row["object"] not in options.without).items():

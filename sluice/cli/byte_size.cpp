@@ -20,7 +20,7 @@ std::optional<std::uint64_t> parse_size(std::string text) {
     for (char& c : unit)
         c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     if (unit.ends_with('b')) unit.pop_back();
-    if (unit.ends_with('i')) unit.pop_back();
+    if (unit.size() == 2 and unit.ends_with('i')) unit.pop_back();
     const std::size_t power = unit.empty() ? 0 : std::string_view("kmgt").find(unit.front()) + 1;
     if (unit.size() > 1 or (power == 0 and not unit.empty())) return std::nullopt;
     return checked_mul(number, std::uint64_t{1} << (10 * power));

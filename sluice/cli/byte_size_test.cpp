@@ -15,7 +15,7 @@ TEST(byte_size, is_a_number_with_an_optional_unit_of_a_power_of_1024) {
 
 TEST(byte_size, is_refused_if_it_is_not_a_number_with_a_known_unit_or_exceeds_64_bits) {
     for (const char* const wrong :
-         {"", "k", "-1", "1x", "1kk", "1.5m", "0x10", "16777216t", "18446744073709551616"}) {
+         {"", "k", "-1", "1x", "1i", "1ib", "1kk", "1.5m", "0x10", "16777216t", "18446744073709551616"}) {
         EXPECT_EQ(parse_size(wrong), std::nullopt) << wrong;
         EXPECT_NE(complaint_about_size(wrong), "") << wrong;
     }

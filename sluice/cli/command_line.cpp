@@ -112,7 +112,8 @@ std::string problem_of_count(const std::string& text, const std::string& name) {
 
 // The message of CLI11 about the value of an option.
 std::string problem_of_value(const std::string& text, const std::string& name) {
-    if (const auto rule = text.find(before_rule); rule != std::string::npos) {
+    const auto rule = text.rfind(before_rule);
+    if (rule != std::string::npos and rule >= name.size() + 2) {
         const std::string given = text.substr(name.size() + 2, rule - name.size() - 2);
         return fmt::format("invalid value '{}' for {}: {}", given, name, text.substr(rule + 1));
     }

@@ -11,7 +11,7 @@
 #include "sluice/cli/password.hpp"
 #include "sluice/cli/user_edits.hpp"
 #include "sluice/cli/user_names.hpp"
-#include "sluice/smb/auth/nt_hash.hpp"
+#include "sluice/smb/auth/logon/nt_hash.hpp"
 #include "sluice/smb/server/session/user_database.hpp"
 
 namespace sluice::cli {

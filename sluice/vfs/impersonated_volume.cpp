@@ -1,6 +1,6 @@
 #include "sluice/vfs/impersonated_volume.hpp"
 
-#include "sluice/vfs/fs_domain.hpp"
+#include "sluice/vfs/domain/fs_domain.hpp"
 #include "sluice/vfs/node_attached.hpp"
 #include "sluice/vfs/node_children.hpp"
 #include "sluice/vfs/node_data.hpp"

@@ -25,10 +25,6 @@ inline constexpr std::size_t short_name_directories_max = 64;
 /// return any), so the repeated call may fail with it, too.
 inline constexpr int crosses_mount = EMULTIHOP;
 
-/// The largest number of file systems with their own domain. Further ones share a domain whose
-/// calls are offloaded.
-inline constexpr std::size_t domains_max = 256;
-
 /// The number of names that a listing fetches in one batch.
 inline constexpr std::size_t listed_names_per_batch = 128;
 inline constexpr std::size_t listing_storage_bytes = 32U << 10;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/vfs/discardable.hpp"
+#include "sluice/vfs/domain/discardable.hpp"
 #include "sluice/vfs/node.hpp"
 
 namespace sluice::vfs {

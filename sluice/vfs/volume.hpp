@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sluice/vfs/change_feed.hpp"
-#include "sluice/vfs/fs_domain.hpp"
+#include "sluice/vfs/domain/fs_domain.hpp"
 #include "sluice/vfs/node.hpp"
 #include "sluice/vfs/node_data.hpp"
 

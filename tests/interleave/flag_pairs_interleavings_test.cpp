@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "sluice/smb/server/open/open_progress.hpp"
-#include "sluice/vfs/inline_state.hpp"
+#include "sluice/vfs/domain/inline_state.hpp"
 #include "tests/interleave/scheduler.hpp"
 
 // Pairs of words of which each party changes one and then reads the other one. The interleavings

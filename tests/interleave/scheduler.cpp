@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <tuple>
 
 #include "sluice/base/ensure.hpp"
@@ -315,6 +317,12 @@ report explore(const std::function<std::unique_ptr<scenario>()>& make, const lim
         given.back() = branches.back().untried.back();
         branches.back().untried.pop_back();
     }
+}
+
+void abort_if_found(const report& by) {
+    if (by.problem.empty()) return;
+    std::fprintf(stderr, "found: %s\n", by.problem.c_str());
+    std::abort();
 }
 
 void step() noexcept {

@@ -83,6 +83,10 @@ struct report {
 [[nodiscard]] report explore(const std::function<std::unique_ptr<scenario>()>& make,
                              const limits& within = {});
 
+/// Ends the program if an exploration has found a problem, as the use of a destroyed object does
+/// by itself: for EXPECT_DEATH.
+void abort_if_found(const report& by);
+
 /// Returns the identity of the current thread; null outside of an exploration.
 [[nodiscard]] const void* this_thread() noexcept;
 /// Returns the number of the current thread, -1 outside of all threads.

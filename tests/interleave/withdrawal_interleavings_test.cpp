@@ -119,14 +119,8 @@ TEST(withdrawal_interleavings, call_is_carried_out_or_withdrawn_and_its_request_
     EXPECT_GT(found.schedules, 5U);
 }
 
-// Ends the program if the exploration finds a problem, as the second resumption does by itself.
-void explore_and_stop(fault which) {
-    const std::string problem = explored(which).problem;
-    if (not problem.empty()) std::abort();
-}
-
 TEST(withdrawal_interleavings, withdrawal_of_a_running_call_is_detected) {
-    EXPECT_DEATH(explore_and_stop(fault::withdraws_running_calls), "");
+    EXPECT_DEATH(abort_if_found(explored(fault::withdraws_running_calls)), "");
 }
 
 }  // namespace

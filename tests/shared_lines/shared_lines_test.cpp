@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/net/server_tables_testing.hpp"
 #include "tests/shared_lines/two_loops.hpp"
 
 // The cache lines that move between two loops of a server while their clients carry out the same
@@ -191,15 +191,7 @@ private:
     void add_parts(smb::server::server_context& host) {
         const auto share = host.find_share("files");
         add("naming state", host.names_of(share->volume(), false));
-        add("quotas", host.quotas);
-        add("file table", host.files);
-        add("open table", host.opens);
-        add("lease table", host.leases);
-        add("timers", host.later);
-        add("breaks", host.breaks);
-        add("replays", host.replays);
-        add("session table", host.sessions);
-        add("share list", host.shares);
+        smb::server::for_each_table(host, [this](const char* name, const auto& table) { add(name, table); });
         add("server", host);
         add("share", share);
         add("domain", share->volume().domain());

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tests/shared_lines/line_sharing.hpp"
-#include "tests/smb_simulation/server_on_loops.hpp"
-#include "tests/smb_simulation/steady_client.hpp"
+#include "tests/smb_simulation/clients/steady_client.hpp"
+#include "tests/smb_simulation/world/server_on_loops.hpp"
 
 namespace sluice::shared_lines {
 

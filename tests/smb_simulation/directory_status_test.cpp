@@ -3,7 +3,7 @@
 
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/wire/file/close.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/clients/polite_client.hpp"
 
 // Changes of a directory's names between the lookup of a CREATE and its reply.
 

@@ -8,14 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "sluice/io/best_available.hpp"
 #include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/wire/file/change_notify.hpp"
 #include "sluice/smb/wire/file/lock.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
 #include "sluice/smb/wire/message/logoff.hpp"
-#include "tests/smb_simulation/asking_client.hpp"
-#include "tests/smb_simulation/server_on_loops.hpp"
+#include "tests/smb_simulation/clients/asking_client.hpp"
+#include "tests/smb_simulation/world/server_on_loops.hpp"
 
 // Sessions that end on one loop while others work, with a thread for each loop and each client.
 
@@ -25,8 +24,6 @@ namespace {
 using namespace smb;  // NOLINT: the names of one protocol
 using wire::command;
 using wire::nt_status;
-
-constexpr wire::share_access shared_by_all{7};
 
 // --- many opens
 // -------------------------------------------------------------------------------------------------
@@ -53,10 +50,11 @@ void open_many(asking_client& by) {
 // Opens, writes and closes a file of its own until the other client's opens have ended.
 void work_until_few_are_open(server_on_loops& served, std::uint16_t number, std::atomic<bool>& is_ending,
                              unsigned& rounds) {
-    const auto loop = io::best_available().value();
+    const auto loop = make_client_loop();
     asking_client one(*loop, served.connect_from_thread(number), served.clock(), "files", number);
     const std::string name = "own " + std::to_string(number);
-    while (not is_ending.load() or served.server().gauges().opens > many / 2) {
+    while ((not is_ending.load() or served.server().gauges().opens > many / 2) and
+           not testing::Test::HasFailure()) {
         ASSERT_EQ(one.open(name, wire::share_access::none), nt_status::success);
         ASSERT_EQ(one.write(), nt_status::success);
         ASSERT_EQ(one.close(one.file()), nt_status::success);
@@ -69,7 +67,7 @@ TEST(session_on_several_loops, with_as_many_opens_as_it_may_have_ends_while_othe
     std::atomic<bool> is_ending{false};
     std::array<unsigned, 3> rounds{};
     std::vector<std::function<void()>> clients{[&] {
-        const auto loop = io::best_available().value();
+        const auto loop = make_client_loop();
         asking_client one(*loop, served.connect_from_thread(1), served.clock());
         open_many(one);
         EXPECT_GE(served.server().gauges().opens, many);
@@ -97,12 +95,12 @@ public:
 
     /// Sets the session up, lets the others join, and logs off in the middle of their work.
     void log_off() {
-        const auto loop = io::best_available().value();
+        const auto loop = make_client_loop();
         first_ = std::make_unique<asking_client>(*loop, served_.connect_from_thread(1), served_.clock());
         EXPECT_EQ(first_->open("shared", shared_by_all), nt_status::success);
         shared_ = first_->file();
         begins_.release(channels);
-        while (working_.load() < 3)
+        while (working_.load() < kinds_of_work)
             std::this_thread::yield();
         for (int i = 0; i != 20; ++i)
             EXPECT_EQ(first_->answer_to(command::echo, wire::echo_args{}), nt_status::success);
@@ -115,26 +113,27 @@ public:
     /// A channel that sends such requests until the session has ended.
     void work(unsigned kind) {
         begins_.acquire();
-        const auto loop = io::best_available().value();
+        const auto loop = make_client_loop();
         asking_client one(*loop, served_.connect_from_thread(1), served_.clock(), *first_);
         EXPECT_TRUE(one.is_bound());
         ++working_;
-        for (unsigned i = 0; not is_over(send_one(one, kind, i)); ++i) {}
+        for (unsigned i = 0; not is_over(send_one(one, kind, i)) and not testing::Test::HasFailure(); ++i) {}
         one.close_connection();
         ++left_;
     }
     /// A channel that joins the session when it may be ending.
     void bind_late() {
         begins_.acquire();
-        while (working_.load() < 3)
+        while (working_.load() < kinds_of_work)
             std::this_thread::yield();
-        const auto loop = io::best_available().value();
+        const auto loop = make_client_loop();
         asking_client one(*loop, served_.connect_from_thread(1), served_.clock(), *first_);
         one.close_connection();
         ++left_;
     }
 
-    static constexpr int channels = 5;
+    static constexpr int kinds_of_work = 4;
+    static constexpr int channels = kinds_of_work + 1;  // one of which binds late
 
 private:
     nt_status send_one(asking_client& by, unsigned kind, unsigned number) const {
@@ -169,7 +168,7 @@ private:
         }
     }
     void expect_no_open_of_the_session() {
-        const auto loop = io::best_available().value();
+        const auto loop = make_client_loop();
         asking_client other(*loop, served_.connect_from_thread(2), served_.clock(), "files", 2);
         for (int i = 0; i != 8; ++i)
             EXPECT_EQ(other.open("alone " + std::to_string(i), wire::share_access::none), nt_status::success);
@@ -190,7 +189,7 @@ TEST(session_on_several_loops, ends_during_create_write_lock_watch_and_bind_on_o
         server_on_loops served(3, in_memory);
         session_that_ends one(served);
         std::vector<std::function<void()>> threads{[&] { one.log_off(); }, [&] { one.bind_late(); }};
-        for (unsigned kind = 0; kind != 4; ++kind)
+        for (unsigned kind = 0; kind != session_that_ends::kinds_of_work; ++kind)
             threads.emplace_back([&, kind] { one.work(kind); });
         served.serve(std::move(threads));
     }

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "sluice/io/best_available.hpp"
+#include "sluice/base/gate_testing.hpp"
 #include "sluice/smb/wire/file/flush.hpp"
 #include "sluice/vfs/memory/memory_volume.hpp"
-#include "tests/smb_simulation/asking_client.hpp"
-#include "tests/smb_simulation/server_on_loops.hpp"
+#include "tests/smb_simulation/clients/asking_client.hpp"
+#include "tests/smb_simulation/world/server_on_loops.hpp"
 
 // File systems whose calls do not return, next to others, on threads.
 
@@ -22,35 +22,19 @@ using namespace smb;  // NOLINT: the names of one protocol
 using wire::command;
 using wire::nt_status;
 
-/// Calls that do not return before open(). Thread safety: any thread.
-class gate {
-public:
-    void pass() {
-        ++waiting_;
-        waiting_.notify_all();
-        is_shut_.wait(true);
-    }
-    void await(unsigned count) const {
-        for (unsigned there = waiting_; there < count; there = waiting_)
-            waiting_.wait(there);
-    }
-    void open() {
-        is_shut_ = false;
-        is_shut_.notify_all();
-    }
+using gate = gate_for_testing;
 
-private:
-    std::atomic<bool> is_shut_{true};
-    std::atomic<unsigned> waiting_{0};
-};
+constexpr int calls_per_share = 8;
 
 /// A volume in memory whose lookups pass a gate. Its calls never run on a loop.
 class hung_volume final : public vfs::volume {
 public:
     hung_volume(io::io_multiplexer& loop, const clock_source& clock, gate& at)
         : hung_volume(loop, clock, at,
-                      std::make_shared<vfs::fs_domain>(vfs::fs_domain_options{
-                          .name = "hung", .policy = vfs::call_policy::never_inline})) {}
+                      std::make_shared<vfs::fs_domain>(
+                          vfs::fs_domain_options{.name = "hung",
+                                                 .policy = vfs::call_policy::never_inline,
+                                                 .threads = {.threads_max = calls_per_share}})) {}
 
     [[nodiscard]] const vfs::volume_features& features() const noexcept override { return inner_.features(); }
     [[nodiscard]] const vfs::volume_identity& identity() const noexcept override { return inner_.identity(); }
@@ -79,14 +63,13 @@ private:
 };
 
 constexpr std::size_t hung_shares = 8;
-constexpr unsigned calls_per_share = 8;
 
 // Sends more requests than the share has threads, and leaves without a reply.
 void hang(server_on_loops& served, std::uint16_t number, const std::string& share, gate& at) {
-    const auto loop = io::best_available().value();
+    const auto loop = make_client_loop();
     asking_client one(*loop, served.connect_from_thread(number), served.clock(), share, number);
     const std::string name = wire::utf16_of("f").value();
-    for (unsigned i = 0; i != 2 * calls_per_share; ++i)
+    for (int i = 0; i != 2 * calls_per_share; ++i)
         one.put_unawaited(command::create, wire::create_args{.desired_access = wire::file_all_access,
                                                              .disposition = wire::create_disposition::open_if,
                                                              .name = std::as_bytes(std::span(name))});
@@ -97,7 +80,7 @@ void hang(server_on_loops& served, std::uint16_t number, const std::string& shar
 
 // Does one request of each kind after the other, several times.
 void work(server_on_loops& served, std::uint16_t number) {
-    const auto loop = io::best_available().value();
+    const auto loop = make_client_loop();
     asking_client one(*loop, served.connect_from_thread(number), served.clock(), "files", number);
     for (int i = 0; i != 50; ++i) {
         const std::string name = "f" + std::to_string(number) + " " + std::to_string(i);

@@ -2,7 +2,7 @@
 
 #include "sluice/smb/wire/security/access_mask.hpp"
 #include "tests/simulation.hpp"
-#include "tests/smb_simulation/history_run.hpp"
+#include "tests/smb_simulation/world/history_run.hpp"
 
 // Histories of several clients are compared with a sequential model: invariants do not detect a
 // refusal without a reason.

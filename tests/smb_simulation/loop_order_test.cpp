@@ -1,8 +1,8 @@
 #include <chrono>
 
 #include "sluice/io/best_available.hpp"
-#include "tests/smb_simulation/asking_client.hpp"
-#include "tests/smb_simulation/server_on_loops.hpp"
+#include "tests/smb_simulation/clients/asking_client.hpp"
+#include "tests/smb_simulation/world/server_on_loops.hpp"
 
 // The order in which a client receives messages on connections of different loops.
 
@@ -11,8 +11,6 @@ namespace {
 
 using namespace smb;  // NOLINT: the names of one protocol
 using wire::nt_status;
-
-constexpr wire::share_access shared_by_all{7};
 
 /// Releases a blocked loop after a server without the required order would have replied.
 class late_release {

@@ -9,7 +9,7 @@
 #include "sluice/smb/wire/file/read.hpp"
 #include "sluice/smb/wire/rpc/rpc_share_enum.hpp"
 #include "tests/simulation.hpp"
-#include "tests/smb_simulation/scripted_client.hpp"
+#include "tests/smb_simulation/clients/scripted_client.hpp"
 
 // Pairs of requests on different loops that are served at the same time.
 
@@ -20,10 +20,6 @@ using namespace smb;  // NOLINT: the names of one protocol
 using namespace std::chrono_literals;
 using wire::command;
 using wire::nt_status;
-
-[[nodiscard]] loops_world_options calm(std::uint64_t seed) {
-    return {.seed = seed, .network = {.seed = seed, .speculation = 1000}};
-}
 
 // Two connections with a moment that both wait for.
 struct meeting {
@@ -42,7 +38,7 @@ using script = io::task<void> (*)(meeting& at);
 
 // Runs a script for each of the two connections, of one client or two.
 void let_meet(std::uint64_t seed, std::uint16_t second_client, script of_one, script of_other) {
-    loops_world simulated(calm(seed));
+    loops_world simulated(calm_world(seed));
     std::unique_ptr<meeting> at;
     simulated.run([&] {
         at = std::make_unique<meeting>(simulated, std::uint16_t{1}, second_client, seed);

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/simulation.hpp"
-#include "tests/smb_simulation/random_run.hpp"
+#include "tests/smb_simulation/world/random_run.hpp"
 
 // Random runs of clients of a server on several loops satisfy each oracle, and each oracle detects
 // a faulty server.

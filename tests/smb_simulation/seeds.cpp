@@ -8,8 +8,8 @@
 #include <cstring>
 #include <vector>
 
-#include "tests/smb_simulation/history_run.hpp"
-#include "tests/smb_simulation/random_run.hpp"
+#include "tests/smb_simulation/world/history_run.hpp"
+#include "tests/smb_simulation/world/random_run.hpp"
 
 // smb_seeds [--first N] [--seeds N] [--jobs N] [--seed N]: runs busy clients and histories with
 // many seeds. Progress and failures go to standard error; the exit status is 1 if a seed failed.

@@ -10,7 +10,7 @@
 #include "sluice/smb/wire/file/write.hpp"
 #include "sluice/smb/wire/message/logoff.hpp"
 #include "tests/simulation.hpp"
-#include "tests/smb_simulation/scripted_client.hpp"
+#include "tests/smb_simulation/clients/scripted_client.hpp"
 
 // Sessions and opens that end while requests of the same client are served on other loops.
 
@@ -21,11 +21,6 @@ using namespace smb;  // NOLINT: the names of one protocol
 using namespace std::chrono_literals;
 using wire::command;
 using wire::nt_status;
-
-// Without delays, all messages of a run meet in the server.
-[[nodiscard]] loops_world_options calm(std::uint64_t seed) {
-    return {.seed = seed, .network = {.seed = seed, .speculation = 1000}};
-}
 
 constexpr std::size_t files_of_session = 20;
 
@@ -106,7 +101,7 @@ io::task<void> replace_session(two_ends& of) {
 TEST(session_on_simulated_loops, has_no_open_after_the_logon_that_names_it_while_another_loop_ends_it) {
     for (const std::uint64_t seed : testing_by_simulation::seeds(60)) {
         const testing_by_simulation::replayable here(seed);
-        loops_world simulated(calm(seed));
+        loops_world simulated(calm_world(seed));
         std::unique_ptr<two_ends> of;
         simulated.run([&] {
             of = std::make_unique<two_ends>(simulated, seed);
@@ -144,7 +139,7 @@ io::task<void> try_to_log_on(two_logons& of, scripted_client& by) {
 TEST(session_on_simulated_loops, is_refused_if_its_client_logs_on_with_another_dialect_at_the_same_time) {
     for (const std::uint64_t seed : testing_by_simulation::seeds(100)) {
         const testing_by_simulation::replayable here(seed);
-        loops_world simulated(calm(seed));
+        loops_world simulated(calm_world(seed));
         std::unique_ptr<two_logons> of;
         simulated.run([&] {
             of = std::make_unique<two_logons>(simulated.clients_loop());
@@ -294,7 +289,7 @@ void log_off_during_requests(const loops_world_options& how) {
 TEST(session_on_simulated_loops, ends_during_create_write_lock_watch_and_bind_on_other_channels) {
     for (const std::uint64_t seed : testing_by_simulation::seeds(40)) {
         const testing_by_simulation::replayable here(seed);
-        loops_world_options how = calm(seed);
+        loops_world_options how = calm_world(seed);
         how.shares.front().calls = calls_run(seed % 3);
         if (seed % 2 == 0) how.shares.front().slowness.chance = 100;
         log_off_during_requests(how);
@@ -367,7 +362,7 @@ TEST(durable_open_on_simulated_loops, is_claimed_by_one_of_two_clients_or_expire
     unsigned runs = 0;
     for (const std::uint64_t seed : testing_by_simulation::seeds(60)) {
         const testing_by_simulation::replayable here(seed);
-        loops_world simulated(calm(seed));
+        loops_world simulated(calm_world(seed));
         std::unique_ptr<claims> of;
         std::vector<std::unique_ptr<scripted_client>> connections;
         simulated.run([&] {

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/simulation.hpp"
-#include "tests/smb_simulation/loops_world.hpp"
-#include "tests/smb_simulation/unruly_client.hpp"
+#include "tests/smb_simulation/clients/unruly_client.hpp"
+#include "tests/smb_simulation/world/loops_world.hpp"
 
 // A server on several simulated loops: the order in which its threads run is drawn from a seed.
 

@@ -8,7 +8,7 @@
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/clients/polite_client.hpp"
 
 // Short names as clients see them: in listings, lookups, FileAlternateNameInformation and
 // FileShortNameInformation.

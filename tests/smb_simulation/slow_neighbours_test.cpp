@@ -13,7 +13,7 @@
 #include "sluice/smb/wire/fscc/fscc_file_scalars.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
 #include "tests/simulation.hpp"
-#include "tests/smb_simulation/scripted_client.hpp"
+#include "tests/smb_simulation/clients/scripted_client.hpp"
 
 // Clients of a file system that hangs, and clients that read nothing, do not delay others.
 
@@ -129,7 +129,7 @@ io::task<void> use_hung_share(scripted_client& by, std::string share, unsigned& 
 }
 
 void use_hung_shares(std::uint64_t seed, std::size_t count) {
-    loops_world_options how{.seed = seed, .network = {.seed = seed, .speculation = 1000}};
+    loops_world_options how = calm_world(seed);
     how.shares.push_back({.name = "workers", .calls = calls_run::on_workers});
     for (std::size_t i = 0; i != count; ++i)
         how.shares.push_back({.name = "hung" + std::to_string(i),
@@ -233,7 +233,7 @@ io::task<void> live_after(prompt_client& one, script_signal& is_silent) {
 TEST(client_on_simulated_loops, that_reads_nothing_delays_others_only_at_the_file_that_it_caches) {
     for (const std::uint64_t seed : testing_by_simulation::seeds(6)) {
         const testing_by_simulation::replayable here(seed);
-        loops_world simulated({.seed = seed, .network = {.seed = seed, .speculation = 1000}});
+        loops_world simulated(calm_world(seed));
         std::unique_ptr<scripted_client> silent;
         std::unique_ptr<scripted_client> waiting;
         std::vector<std::unique_ptr<prompt_client>> prompt;

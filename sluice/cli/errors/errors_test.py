@@ -220,6 +220,11 @@ class Templates(unittest.TestCase):
         self.assertTrue(template.matches("sluice fat mkfs: a: has 5 bytes, more than 4"))
         self.assertFalse(template.matches("sluice fat mkfs: a: has 5 bytes"))
 
+    def test_a_line_matches_an_operation_of_one_word_after_its_subject(self):
+        template = message_templates.Template("x.cpp", 1, "fork")
+        self.assertTrue(template.matches("sluice lock: fork: Resource temporarily unavailable"))
+        self.assertFalse(template.matches("sluice lock: --no-fork: takes no value"))
+
 
 class Coverage(unittest.TestCase):
     """Detects a message of the sources that no transcript has."""

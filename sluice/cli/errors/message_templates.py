@@ -44,7 +44,9 @@ class Template:
         return [part for part in parts if WORD.search(part)]
 
     def matches(self, line):
-        """Whether the line has all the pieces, in their order."""
+        """Whether the line has all the pieces, in their order. An operation of one word stands after a subject."""
+        if WORD.fullmatch(self.text):
+            return re.search(rf": {self.text}(:|;|$)", line) is not None
         at = 0
         for piece in self.pieces():
             at = line.find(piece, at)

@@ -9,10 +9,10 @@
 
 #include "sluice/base/random.hpp"
 #include "sluice/cli/fat/commands.hpp"
-#include "sluice/cli/fat/existing_content.hpp"
 #include "sluice/cli/fat/format_arguments.hpp"
 #include "sluice/cli/fat/illegal_name_options.hpp"
-#include "sluice/cli/fat/image.hpp"
+#include "sluice/cli/fat/image/existing_content.hpp"
+#include "sluice/cli/fat/image/image.hpp"
 #include "sluice/cli/fat/put_plan.hpp"
 #include "sluice/io/path/directory_handle.hpp"
 #include "sluice/io/path/file_status.hpp"

@@ -11,8 +11,8 @@
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/fat/build_time.hpp"
 #include "sluice/cli/fat/commands.hpp"
-#include "sluice/cli/fat/image.hpp"
-#include "sluice/cli/fat/undo_file.hpp"
+#include "sluice/cli/fat/image/image.hpp"
+#include "sluice/cli/fat/image/undo_file.hpp"
 #include "sluice/cli/terminal_text.hpp"
 #include "sluice/fat/check/repair.hpp"
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "sluice/base/random.hpp"
-#include "sluice/cli/fat/image.hpp"
+#include "sluice/cli/fat/image/image.hpp"
 #include "sluice/fat/codec/crc32.hpp"
 
 namespace sluice::cli {

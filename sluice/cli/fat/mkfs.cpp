@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "sluice/cli/fat/commands.hpp"
-#include "sluice/cli/fat/existing_content.hpp"
 #include "sluice/cli/fat/format_arguments.hpp"
-#include "sluice/cli/fat/image.hpp"
+#include "sluice/cli/fat/image/existing_content.hpp"
+#include "sluice/cli/fat/image/image.hpp"
 #include "sluice/fat/edit/format.hpp"
 #include "sluice/fat/edit/set_label.hpp"
 #include "sluice/fat/partition/partition.hpp"

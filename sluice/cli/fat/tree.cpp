@@ -125,9 +125,7 @@ object_problem problem_of(const std::string& path, const std::string& why) {
 object_problem problem_of_target(const std::string& target, const error& why) {
     const bool is_of_all = why == std::errc::no_space_on_device or why == std::errc::read_only_file_system or
                            why.code() == EDQUOT;
-    return {.what = terminal_text(target),
-            .why = std::string(why.operation()) + ": " + std::generic_category().message(why.code()),
-            .ends_the_command = is_of_all};
+    return {.what = terminal_text(target), .why = why.reason(), .ends_the_command = is_of_all};
 }
 
 void unreadable_objects::report(const std::string& path, const error& why) {

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "sluice/cli/fat/image.hpp"
-#include "sluice/cli/fat/image_stack.hpp"
+#include "sluice/cli/fat/image/image.hpp"
+#include "sluice/cli/fat/image/image_stack.hpp"
 #include "sluice/cli/hardening/memory_protection.hpp"
 #include "sluice/cli/hardening/privileges.hpp"
 #include "sluice/cli/hardening/system_call_filter.hpp"

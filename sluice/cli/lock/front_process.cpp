@@ -156,7 +156,7 @@ int run_in_holder(const std::string& file,
     sigset_t mask;
     ::pthread_sigmask(SIG_BLOCK, &handled, &mask);
     std::array<int, 2> pipe{};
-    if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return system_failure("pipe");
+    if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return system_failure("create pipe");
     const int signals = ::signalfd(-1, &handled, SFD_CLOEXEC);
     if (signals < 0) return system_failure("signalfd");
     // The parent may have set it to be ignored. Then the kernel would reap the holder, and its

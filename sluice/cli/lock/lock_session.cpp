@@ -11,7 +11,7 @@
 #include "sluice/base/ensure.hpp"
 #include "sluice/cli/complaint.hpp"
 #include "sluice/fsmutex/limits.hpp"
-#include "sluice/fsmutex/lock_file.hpp"
+#include "sluice/fsmutex/process/lock_file.hpp"
 #include "sluice/io/path/path_handle.hpp"
 #include "sluice/io/path/volume_status.hpp"
 
@@ -163,7 +163,7 @@ lock_refusal lock_session::not_granted() const {
 }
 
 lock_refusal lock_session::not_locked(const error& why) const {
-    std::string message = error(why.code(), why.operation()).message();
+    std::string message = why.reason();
     if (why == std::errc::bad_message)
         message =
             "lock: the lock file was damaged or truncated while it was in use; it is created again when all "

@@ -29,13 +29,13 @@ namespace {
     return dialect::smb_3_1_1;
 }
 
-// Returns the text of an invalid URL, which may contain a password.
+// Returns the text of an invalid URL, which may contain a password with any characters.
 [[nodiscard]] std::string without_password(std::string url) {
-    const std::size_t authority = url.find("//");
-    const std::size_t at = std::string_view(url).substr(0, url.find('/', authority + 2)).rfind('@');
-    const std::size_t colon = url.find(':', authority);
-    if (authority != url.npos and at != url.npos and colon < at)
-        url.replace(colon + 1, at - colon - 1, "***");
+    const std::size_t scheme = url.find("//");
+    const std::size_t user = scheme == url.npos ? 0 : scheme + 2;
+    const std::size_t at = url.rfind('@');
+    const std::size_t colon = url.find(':', user);
+    if (at != url.npos and colon < at) url.replace(colon + 1, at - colon - 1, "***");
     return url;
 }
 

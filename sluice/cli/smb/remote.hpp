@@ -6,7 +6,7 @@
 #include "sluice/base/clock.hpp"
 #include "sluice/base/random.hpp"
 #include "sluice/cli/command_line.hpp"
-#include "sluice/cli/loop_threads.hpp"
+#include "sluice/cli/serve/loop_threads.hpp"
 #include "sluice/io/task/frame_pool.hpp"
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/smb/client/remote_file.hpp"

@@ -11,7 +11,7 @@ std::string transfer_error::message() const {
     if (not local) return {};
     if (local->descriptor() == error::no_descriptor) return local->message();
     // The caller knows the file, and the user does not know the number.
-    return std::string(local->operation()) + ": " + std::generic_category().message(local->code());
+    return local->reason();
 }
 
 namespace {

@@ -10,7 +10,7 @@
 #include "sluice/io/path/fs_location.hpp"
 #include "sluice/io/path/symlink_handle.hpp"
 #include "sluice/io/path/xattr.hpp"
-#include "sluice/vfs/domain_table.hpp"
+#include "sluice/vfs/domain/domain_table.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
 #include "sluice/vfs/host/host_compression.hpp"
 #include "sluice/vfs/host/host_listing.hpp"

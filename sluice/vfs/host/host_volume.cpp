@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "sluice/io/path/xattr.hpp"
-#include "sluice/vfs/domain_table.hpp"
+#include "sluice/vfs/domain/domain_table.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
 #include "sluice/vfs/host/host_change_feed.hpp"
 #include "sluice/vfs/host/host_compression.hpp"

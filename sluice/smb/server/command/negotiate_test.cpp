@@ -6,7 +6,7 @@
 #include "sluice/smb/wire/file/change_notify.hpp"
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/clients/polite_client.hpp"
 
 // NEGOTIATE ([MS-SMB2] 3.3.5.4): the choice of an algorithm for signatures, and the number of
 // channels that it permits to a client that numbers its messages from 0 on each connection: see

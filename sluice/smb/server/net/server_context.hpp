@@ -7,7 +7,7 @@
 
 #include "sluice/base/clock.hpp"
 #include "sluice/base/random.hpp"
-#include "sluice/smb/auth/negotiator.hpp"
+#include "sluice/smb/auth/logon/negotiator.hpp"
 #include "sluice/smb/server/core/background.hpp"
 #include "sluice/smb/server/core/pending_breaks.hpp"
 #include "sluice/smb/server/core/timer_queue.hpp"

@@ -18,8 +18,8 @@ enum class open_phase : std::uint8_t {
 /// Invariants:
 ///   1. The phase goes from `making` to `live` to `ended`, or from `making` to `ended`. One caller
 ///   of end() does not get `ended`.
-///   2. One of begin_eligibility(), which returns false, and the end_eligibility() after end(),
-///   which returns true, ends an eligibility that begins while the open ends.
+///   2. An open that has ended does not stay eligible: if both begin at the same time, either
+///   begin_eligibility() returns false, or the end_eligibility() after end() returns true.
 /// Atomic: any thread. Atomics: sync::real_atomics, or those that explore the interleavings.
 template <class Atomics>
 class basic_open_progress {

@@ -27,7 +27,8 @@ void end_session(server_context& host, session& ending, bool keep_durable) noexc
 /// The same, if its client has not authenticated yet.
 void end_session_in_progress(server_context& host, session& ending) noexcept;
 /// As end_session(), and waits until its opens have ended, also if another loop is ending it: for a
-/// reply that tells the client so. `by`: the caller's loop. Suspends: for the rest of a turn of the
+/// reply after which the client opens the files again. An open that another request is closing may
+/// still be leaving its file. `by`: the caller's loop. Suspends: for the rest of a turn of the
 /// other loop.
 [[nodiscard]] io::task<void> co_end_session(server_context& host, io::io_multiplexer& by,
                                             std::shared_ptr<session> ending, bool keep_durable) noexcept;

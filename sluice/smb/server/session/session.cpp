@@ -17,7 +17,7 @@ bool is_same_account(const auth::account_source& accounts, const user_identity& 
 
 session::~session() {
     ENSURE(channels_.empty() and opens_.empty(), "a session ends before it goes");
-    ENSURE(until_cleared_.empty(), "a waiter holds the session");
+    ENSURE(until_opens_ended_.empty(), "a waiter holds the session");
 }
 
 bool session::make_valid(std::optional<auth::nt_hash> proof) noexcept {
@@ -87,19 +87,19 @@ session::remains session::end_all() noexcept {
     return left;
 }
 
-void session::note_cleared() noexcept {
+void session::note_opens_ended() noexcept {
     event_wakes<wire::nt_status> woken;
     const session_section held(mutex_);
-    ENSURE(state() == phase::gone and not is_cleared_, "a session that is gone is cleared once");
-    is_cleared_ = true;
-    until_cleared_.wake_all(woken);
+    ENSURE(state() == phase::gone and not have_opens_ended_, "the opens of a session end once, after it");
+    have_opens_ended_ = true;
+    until_opens_ended_.wake_all(woken);
 }
 
-bool session::is_cleared(waiter& blocked) noexcept {
+bool session::have_opens_ended(waiter& blocked) noexcept {
     const session_section held(mutex_);
-    ENSURE(state() == phase::gone, "a session is cleared after it has ended");
-    if (not is_cleared_) until_cleared_.add(blocked);
-    return is_cleared_;
+    ENSURE(state() == phase::gone, "a session ends before its opens");
+    if (not have_opens_ended_) until_opens_ended_.add(blocked);
+    return have_opens_ended_;
 }
 
 void session::forget(waiter& one) noexcept {

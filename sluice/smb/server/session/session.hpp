@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "sluice/smb/auth/authentication.hpp"
+#include "sluice/smb/auth/cipher/sealing.hpp"
+#include "sluice/smb/auth/cipher/used_message_ids.hpp"
 #include "sluice/smb/auth/key_derivation.hpp"
-#include "sluice/smb/auth/sealing.hpp"
-#include "sluice/smb/auth/used_message_ids.hpp"
 #include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/server/core/switch_point.hpp"
@@ -69,8 +69,7 @@ private:
 ///   4. Once it is gone, it has no opens, trees and channels, and gets no more. Until then it is
 ///   in the session table.
 ///   5. It has a client from the time it is valid. Its keys are made once.
-///   6. It is cleared once, after it is gone: then its opens have ended, too. A thread that finds
-///   it gone can wait for that.
+///   6. After it is gone, its opens end, once. A thread that finds it gone can wait for that.
 /// Monitor: any thread. `mutex_` guards what the functions work with, and each change of `state`,
 /// which any thread reads. The connection on which it is begun sets the other public members,
 /// before it is valid.
@@ -143,10 +142,10 @@ public:
         return end_all(also);
     }
 
-    /// Its remains have ended: wakes the waiters of is_cleared().
-    void note_cleared() noexcept;
-    /// Returns whether note_cleared() was called; otherwise `blocked` is queued until then.
-    [[nodiscard]] bool is_cleared(waiter& blocked) noexcept;
+    /// Its opens and trees have ended, after it: wakes the waiters of have_opens_ended().
+    void note_opens_ended() noexcept;
+    /// Returns whether note_opens_ended() was called; otherwise `blocked` is queued until then.
+    [[nodiscard]] bool have_opens_ended(waiter& blocked) noexcept;
     /// A waiter does not wait any more.
     void forget(waiter& one) noexcept;
 
@@ -270,8 +269,8 @@ private:
     std::optional<timer_queue::entry> lifetime_ SLUICE_GUARDED_BY(mutex_);
     std::uint32_t lifetimes_ SLUICE_GUARDED_BY(mutex_) = 0;
     std::optional<auth::nt_hash> proof_ SLUICE_GUARDED_BY(mutex_);
-    bool is_cleared_ SLUICE_GUARDED_BY(mutex_) = false;
-    waiter_list until_cleared_ SLUICE_GUARDED_BY(mutex_);
+    bool have_opens_ended_ SLUICE_GUARDED_BY(mutex_) = false;
+    waiter_list until_opens_ended_ SLUICE_GUARDED_BY(mutex_);
     /// With AES-GMAC: message ids below those that the first channel signs with that key, for the
     /// replies to SESSION_SETUPs on other connections that bind them.
     auth::used_message_ids binding_ids_ SLUICE_GUARDED_BY(mutex_){{.first = 0, .end = 0}};

@@ -65,16 +65,16 @@ TEST_F(session_of_a_client, wakes_those_that_wait_for_the_end_of_its_opens) {
     event<wire::nt_status> left(*loop);
     ASSERT_TRUE(session_->end(false, do_nothing));
     waiting<session> blocked(*session_, first);
-    EXPECT_FALSE(session_->is_cleared(blocked.place()));
+    EXPECT_FALSE(session_->have_opens_ended(blocked.place()));
     {
         waiting<session> leaving(*session_, left);
-        EXPECT_FALSE(session_->is_cleared(leaving.place()));
+        EXPECT_FALSE(session_->have_opens_ended(leaving.place()));
     }
-    session_->note_cleared();
+    session_->note_opens_ended();
     EXPECT_TRUE(first.is_set());
     EXPECT_FALSE(left.is_set()) << "it does not wait any more";
     waiting<session> late(*session_, left);
-    EXPECT_TRUE(session_->is_cleared(late.place()));
+    EXPECT_TRUE(session_->have_opens_ended(late.place()));
 }
 
 TEST_F(session_of_a_client, that_is_valid_is_not_evicted_as_one_in_progress) {

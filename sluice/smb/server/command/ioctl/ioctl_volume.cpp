@@ -1,6 +1,6 @@
 // The volume of a file as NTFS describes it, and the file as its change journal does.
 
-#include "sluice/smb/server/command/file_information.hpp"
+#include "sluice/smb/server/command/info/file_information.hpp"
 #include "sluice/smb/server/command/ioctl/ioctl.hpp"
 #include "sluice/smb/server/metadata/description.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
