@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "bench/cached_file.hpp"
+#include "bench/io/cached_file.hpp"
 #include "sluice/base/ensure.hpp"
 #include "sluice/io/best_available.hpp"
 #include "sluice/io/loop/io_multiplexer.hpp"

@@ -18,7 +18,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "bench/pipe_source.hpp"
+#include "bench/io/pipe_source.hpp"
 #include "sluice/base/ensure.hpp"
 
 namespace sluice::bench {

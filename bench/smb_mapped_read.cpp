@@ -11,16 +11,16 @@
 #include <array>
 #include <string>
 
-#include "bench/cached_file.hpp"
-#include "bench/copy_partner.hpp"
 #include "bench/harness/benchmark.hpp"
+#include "bench/io/cached_file.hpp"
+#include "bench/io/copy_partner.hpp"
 #include "sluice/base/buffer_pool.hpp"
 #include "sluice/io/call/sigpipe_guard.hpp"
 #include "sluice/io/file/file_handle.hpp"
 #include "sluice/io/stream/socket_handle.hpp"
 #include "sluice/io/stream/splice.hpp"
-#include "sluice/smb/auth/sealing.hpp"
-#include "sluice/smb/auth/signing.hpp"
+#include "sluice/smb/auth/cipher/sealing.hpp"
+#include "sluice/smb/auth/cipher/signing.hpp"
 #include "sluice/smb/wire/message/transform_header.hpp"
 
 namespace sluice::bench {

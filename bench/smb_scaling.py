@@ -6,10 +6,11 @@
 
 The server is confined to as many CPUs as it has loops, and the load generators (`sluice bench smb`, one process for each CPU
 that is left) to the others. So the machine needs more CPUs than loops; twice as many show the server's limit rather than the
-clients'. Each generator has its own directory, sessions and connections. With --before, an earlier build serves the same load.
+clients'. Each generator has its own directory, sessions and connections, and waits with its load until all have created their
+files. With --before, an earlier build serves the same load.
 Programs and numbers of loops alternate. One row of JSON per workload, program and number of loops on standard output:
 
-    median, min, max   operations per second, of all generators, of the repeats
+    median, min, max   operations per second of all generators, until the last one ends, of the repeats
     times_one_loop     this rate, divided by the rate of the first number of loops, repeat by repeat (median)
     server_us          CPU time of the server for an operation, in us (median)
     server_busy        CPU time of the server per second and loop: 1 means that the server is the limit (median)
@@ -26,12 +27,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "interop"))
 import served  # noqa: E402  (found through the line above)
 
 WORKLOADS = ("echo", "random-read", "open", "create", "delete", "list")
 CLIENT_SECONDS_MAX = 300
+FILES = {"delete": 4000}  # per session: a delete load ends with its files. Others have the default
 
 
 class PinnedServer(served.Server):
@@ -55,10 +58,28 @@ def start_load(options, server, workload, number, cpu):
     (server.directory / directory).mkdir(exist_ok=True)
     command = [options.program, "bench", "smb", f"smb://{served.USER}@127.0.0.1:{server.port}/{server.share}/{directory}", "--json",
                "--spin", "--discard", "--no-signing", "--workload", workload, "--connections", str(options.connections), "--depth",
-               str(options.depth), "--seconds", str(options.seconds), "--file-size", "16MB", "--server-pid", str(server.pid)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+               str(options.depth), "--seconds", str(options.seconds), "--file-size", "16MB", "--server-pid", str(server.pid),
+               "--hold", "--keep"]  # the clean-up of one would disturb the load of others
+    if workload in FILES:
+        command += ["--files", str(FILES[workload])]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                             env=os.environ | {"SLUICE_PASSWORD": served.PASSWORD},
                             preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
+
+
+def begin_together(clients):
+    """Lets all loads begin once each client is ready."""
+    for client in clients:
+        too_late = threading.Timer(CLIENT_SECONDS_MAX, client.kill)  # then the line is empty
+        too_late.start()
+        line = client.stderr.readline()
+        too_late.cancel()
+        if line != "ready\n":
+            client.kill()  # it may wait for its input
+            raise served.ServerFault(f"sluice bench smb printed instead of 'ready':\n{line}{client.stderr.read()}")
+    for client in clients:
+        client.stdin.close()
+        client.stdin = None  # communicate() would write to it
 
 
 def result_of(client, workload):
@@ -76,14 +97,16 @@ def measure_once(options, program, workload, loops, cpus):
             clients = [start_load(options, server, workload, number, one)
                        for number, one in enumerate(cpus[max(options.loops):])]
             try:
+                begin_together(clients)
                 rows = [result_of(client, workload) for client in clients]
             finally:
                 for client in clients:
                     client.kill()  # those that still run after a failure
-        # The generators begin at about the same time; each measures the whole server while its own load runs.
-        rate = sum(row["operations"] / row["seconds"] for row in rows)
-        busy = statistics.median(row["server_cpu_s"] / row["seconds"] for row in rows)
-        return rate, busy * 1e6 / rate, busy / loops
+        # Each generator measures the whole server while its own load runs: the last one, during all loads.
+        last = max(rows, key=lambda row: row["seconds"])
+        operations = sum(row["operations"] for row in rows)
+        busy = last["server_cpu_s"] / last["seconds"]
+        return operations / last["seconds"], last["server_cpu_s"] * 1e6 / operations, busy / loops
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 

@@ -99,10 +99,11 @@ function(sluice_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT 300
     ENVIRONMENT "GTEST_OUTPUT=json:${PROJECT_BINARY_DIR}/test-results/${name}.json")  # counted by tools/run-tests
   sluice_schedule(${name} "${arg_WAITS}" "${arg_COST}")
-  if(NOT arg_OPTIMIZED AND NOT arg_UNSANITIZED AND NOT arg_ALSO_UNSANITIZED)
-    list(APPEND arg_LABELS unit)
+  set(sanitized ON)
+  if(arg_OPTIMIZED OR arg_UNSANITIZED OR arg_ALSO_UNSANITIZED)
+    set(sanitized OFF)
   endif()
-  sluice_stages(${name} "${arg_LONG}" LABELS ${arg_LABELS} PROGRAMS sluice_${name}_test)
+  sluice_stages(${name} "${arg_LONG}" ${sanitized} LABELS ${arg_LABELS} PROGRAMS sluice_${name}_test)
 endfunction()
 
 # sluice_testing(smb_server SOURCES polite_client.cpp LINK …): the library sluice::smb_server_testing for code that
@@ -131,19 +132,22 @@ function(sluice_compile_for_tests target optimized libraries)
   target_precompile_headers(${target} REUSE_FROM ${precompiled})
 endfunction()
 
-# sluice_stages(io "${arg_LONG}" LABELS threads PROGRAMS sluice_io_test): sets the labels of a test, by which the test
+# sluice_stages(io "${arg_LONG}" ON LABELS threads PROGRAMS sluice_io_test): sets the labels of a test, by which the test
 # presets select it, and lets the stages of tools/run-tests that run it build its programs:
-#   unit     the stage `release` leaves it out, because `asan` runs it: it is a C++ program that needs neither an
-#            optimised build nor one without sanitizers
+#   unit     the stage `release` leaves it out, because `asan` runs it: it needs neither an optimised build nor one without
+#            sanitizers (`sanitized`: C++ programs by default, other tests by the argument SANITIZED)
 #   threads  the stage `tsan` runs it
 #   long     `release` and `asan` leave it out, and `make test-long` runs it: it takes long, and seldom fails if the shorter
 #            tests pass (argument LONG)
-function(sluice_stages test long)
+function(sluice_stages test long sanitized)
   cmake_parse_arguments(arg "" "" "LABELS;PROGRAMS" ${ARGN})
   set(targets all_tests)
+  if(sanitized)
+    list(APPEND arg_LABELS unit)
+  endif()
   if(long)
     list(APPEND arg_LABELS long)
-  elseif(NOT "unit" IN_LIST arg_LABELS)
+  elseif(NOT sanitized)
     list(APPEND targets release_tests)
   endif()
   if("threads" IN_LIST arg_LABELS)
@@ -179,18 +183,18 @@ endfunction()
 
 # sluice_python_test(cli SCRIPT cli_test.py ARGUMENTS …): a test written in Python, for behaviour that is easier to test
 # from outside. The programs that it runs are built before it: $<TARGET_FILE:…> in ARGUMENTS, and the targets PROGRAMS.
-# WAITS, COST and LONG as above.
+# WAITS, COST and LONG as above. SANITIZED: the build of the sanitizers is enough, see sluice_stages().
 function(sluice_python_test name)
   if(NOT SLUICE_DEVELOPER)
     return()
   endif()
-  cmake_parse_arguments(arg "WAITS;LONG" "SCRIPT;COST" "ARGUMENTS;PROGRAMS" ${ARGN})
+  cmake_parse_arguments(arg "WAITS;LONG;SANITIZED" "SCRIPT;COST" "ARGUMENTS;PROGRAMS" ${ARGN})
   add_test(NAME ${name} COMMAND Python3::Interpreter -B ${arg_SCRIPT} ${arg_ARGUMENTS}
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)
   sluice_schedule(${name} "${arg_WAITS}" "${arg_COST}")
   sluice_programs_in(programs ${arg_ARGUMENTS})
-  sluice_stages(${name} "${arg_LONG}" PROGRAMS ${programs} ${arg_PROGRAMS})
+  sluice_stages(${name} "${arg_LONG}" "${arg_SANITIZED}" PROGRAMS ${programs} ${arg_PROGRAMS})
 endfunction()
 
 # sluice_contained_test(interop_x SCRIPT x_test.py ARGUMENTS … SECONDS 120): the same for a test that starts servers and
@@ -200,7 +204,7 @@ function(sluice_contained_test name)
   if(NOT SLUICE_DEVELOPER)
     return()
   endif()
-  cmake_parse_arguments(arg "WAITS;LONG" "SCRIPT;SECONDS;COST" "ARGUMENTS;PROGRAMS" ${ARGN})
+  cmake_parse_arguments(arg "WAITS;LONG;SANITIZED" "SCRIPT;SECONDS;COST" "ARGUMENTS;PROGRAMS" ${ARGN})
   math(EXPR ctest_seconds "${arg_SECONDS} + 60")  # tools/contained ends the test first
   add_test(NAME ${name}
     COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/tools/contained ${arg_SECONDS}
@@ -209,5 +213,5 @@ function(sluice_contained_test name)
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${ctest_seconds})
   sluice_schedule(${name} "${arg_WAITS}" "${arg_COST}")
   sluice_programs_in(programs ${arg_ARGUMENTS})
-  sluice_stages(${name} "${arg_LONG}" LABELS interop PROGRAMS ${programs} ${arg_PROGRAMS})
+  sluice_stages(${name} "${arg_LONG}" "${arg_SANITIZED}" LABELS interop PROGRAMS ${programs} ${arg_PROGRAMS})
 endfunction()

@@ -24,7 +24,7 @@ function(sluice_fuzz name)
     COMMAND sluice_${name}_fuzz ${options} "${PROJECT_SOURCE_DIR}/fuzz/seeds/${name}")
   set_tests_properties(fuzz_seeds_${name} PROPERTIES TIMEOUT 300)
   sluice_schedule(fuzz_seeds_${name} OFF "")
-  sluice_stages(fuzz_seeds_${name} OFF LABELS fuzz unit PROGRAMS sluice_${name}_fuzz)
+  sluice_stages(fuzz_seeds_${name} OFF ON LABELS fuzz PROGRAMS sluice_${name}_fuzz)
 endfunction()
 
 if(SLUICE_DEVELOPER)

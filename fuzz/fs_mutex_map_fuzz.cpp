@@ -20,8 +20,8 @@
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/fsmutex/async_lock.hpp"
-#include "sluice/fsmutex/mapped_queue.hpp"
 #include "sluice/fsmutex/memory_map.hpp"
+#include "sluice/fsmutex/queue/mapped_queue.hpp"
 #include "sluice/io/simulated/simulated_multiplexer.hpp"
 
 namespace {

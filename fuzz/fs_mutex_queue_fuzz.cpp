@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/fsmutex/queue_format.hpp"
-#include "sluice/fsmutex/sip_hash.hpp"
+#include "sluice/fsmutex/queue/queue_format.hpp"
+#include "sluice/fsmutex/queue/sip_hash.hpp"
 
 namespace {
 

@@ -8,8 +8,10 @@
 #include "sluice/smb/wire/fscc/reparse_point.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_attributes.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_copy.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_offload.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_range.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_session.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_volume.hpp"
 
 namespace {
 
@@ -41,6 +43,8 @@ void reparse(bytes_view input) {
     if (!encode(writer, *point)) return;
     ENSURE(decode_reparse_point(*writer.finish()) == point);
 }
+
+constexpr unsigned selectors = 29;  // 15: reparse points
 
 void decode_one(unsigned which, bytes_view input) {
     switch (which) {
@@ -85,6 +89,26 @@ void decode_one(unsigned which, bytes_view input) {
             return round_trip(input, decode_object_id, write);
         case 19:
             return round_trip(input, decode_pipe_peek_state, write);
+        case 20:
+            return round_trip(input, decode_mark_handle_request, write);
+        case 21:
+            return round_trip(input, decode_ntfs_volume_data, write);
+        case 22:
+            return round_trip(input, decode_read_usn_request, write);
+        case 23:
+            return round_trip(input, decode_usn_record, write);
+        case 24:
+            return round_trip(input, decode_file_regions, [](byte_writer& writer, const auto& regions) {
+                encode_file_regions(writer, regions, 0);
+            });
+        case 25:
+            return round_trip(input, decode_offload_read_request, write);
+        case 26:
+            return round_trip(input, decode_offload_read_reply, write);
+        case 27:
+            return round_trip(input, decode_offload_write_request, write);
+        case 28:
+            return round_trip(input, decode_offload_write_reply, write);
         default:
             return reparse(input);
     }
@@ -94,6 +118,6 @@ void decode_one(unsigned which, bytes_view input) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (size == 0) return 0;
-    decode_one(data[0] % 20, bytes_view(reinterpret_cast<const std::byte*>(data + 1), size - 1));
+    decode_one(data[0] % selectors, bytes_view(reinterpret_cast<const std::byte*>(data + 1), size - 1));
     return 0;
 }

@@ -7,8 +7,8 @@
 
 #include "sluice/base/clock.hpp"
 #include "sluice/base/random.hpp"
-#include "sluice/smb/auth/ntlm_acceptor.hpp"
-#include "sluice/smb/auth/ntlm_initiator.hpp"
+#include "sluice/smb/auth/logon/ntlm_acceptor.hpp"
+#include "sluice/smb/auth/logon/ntlm_initiator.hpp"
 
 namespace {
 

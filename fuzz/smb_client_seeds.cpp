@@ -10,7 +10,7 @@
 #include "fuzz/smb_client_life.hpp"
 #include "sluice/smb/wire/message/compound.hpp"
 #include "tests/smb_client/relay.hpp"
-#include "tests/smb_simulation/world.hpp"
+#include "tests/smb_simulation/world/world.hpp"
 
 namespace {
 

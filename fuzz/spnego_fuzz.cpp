@@ -6,7 +6,7 @@
 
 #include "sluice/base/clock.hpp"
 #include "sluice/base/random.hpp"
-#include "sluice/smb/auth/negotiator.hpp"
+#include "sluice/smb/auth/logon/negotiator.hpp"
 
 namespace {
 

@@ -15,10 +15,10 @@
 
 #include "fuzz/state_world.hpp"
 #include "sluice/base/byte_cursor.hpp"
+#include "sluice/smb/auth/cipher/sealing.hpp"
+#include "sluice/smb/auth/cipher/signing.hpp"
 #include "sluice/smb/auth/key_derivation.hpp"
-#include "sluice/smb/auth/negotiator.hpp"
-#include "sluice/smb/auth/sealing.hpp"
-#include "sluice/smb/auth/signing.hpp"
+#include "sluice/smb/auth/logon/negotiator.hpp"
 #include "sluice/smb/wire/create/create.hpp"
 #include "sluice/smb/wire/file/oplock_break.hpp"
 #include "sluice/smb/wire/message/frame.hpp"

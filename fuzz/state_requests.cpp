@@ -13,6 +13,7 @@
 #include "sluice/smb/wire/fscc/fscc_file_names.hpp"
 #include "sluice/smb/wire/fscc/reparse_point.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_copy.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_offload.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_range.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_session.hpp"
 #include "sluice/smb/wire/message/cancel.hpp"
@@ -253,7 +254,13 @@ constexpr std::array controls{wire::control_code::set_reparse_point,
                               wire::control_code::set_integrity_information,
                               wire::control_code::pipe_peek,
                               wire::control_code::dfs_get_referrals,
-                              wire::control_code::offload_read};
+                              wire::control_code::offload_read,
+                              wire::control_code::offload_write,
+                              wire::control_code::mark_handle,
+                              wire::control_code::get_ntfs_volume_data,
+                              wire::control_code::read_file_usn_data,
+                              wire::control_code::get_object_id,
+                              wire::control_code::refs_stream_snapshot_management};
 
 void encode_input(byte_writer& writer, client& by, const envelope& how, wire::control_code code,
                   program& script) {
@@ -273,6 +280,15 @@ void encode_input(byte_writer& writer, client& by, const envelope& how, wire::co
             request.chunks.push_back({.source_offset = number_of(b),
                                       .target_offset = number_of(script.byte()),
                                       .length = static_cast<std::uint32_t>(number_of(script.byte()))});
+            encode(writer, request);
+            return;
+        }
+        case control_code::offload_read:
+            encode(writer, wire::offload_read_request{.offset = number_of(a), .length = number_of(b)});
+            return;
+        case control_code::offload_write: {
+            wire::offload_write_request request{.offset = number_of(a), .length = number_of(b)};
+            request.token.id[0] = static_cast<std::byte>(script.byte());
             encode(writer, request);
             return;
         }

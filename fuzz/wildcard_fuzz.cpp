@@ -25,6 +25,7 @@ std::vector<char32_t> characters(std::string_view text) {
 }
 
 bool matches_naively(std::string_view pattern, std::string_view text, bool ignore_case) {
+    if (pattern == "*.*") return !text.empty();
     const std::vector<char32_t> name = characters(text);
     const std::size_t end = name.size();
     std::size_t last_dot = end;
@@ -40,9 +41,12 @@ bool matches_naively(std::string_view pattern, std::string_view text, bool ignor
             const bool dot = i < end and name[i] == '.';
             if (element == '*' or element == '<') {
                 next[i] = true;
-                // The same star reaches all following positions from here.
-                for (std::size_t to = i; to < end and (element == '*' or to != last_dot); ++to)
+                // The same star reaches all following positions from here; a DOS star ends with the
+                // last dot.
+                for (std::size_t to = i; to < end; ++to) {
                     next[to + 1] = true;
+                    if (element == '<' and to == last_dot) break;
+                }
             } else if (element == '>') {
                 next[i == end or dot ? i : i + 1] = true;
             } else if (element == '"') {

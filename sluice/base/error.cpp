@@ -64,13 +64,13 @@ error error::with_path(int code, const char* operation, std::string_view path) n
 }
 
 std::string error::message() const {
-    std::string text = operation_;
+    std::string text;
     if (subject_ >= 0) {
-        text += " on descriptor " + std::to_string(subject_);
+        text = "descriptor " + std::to_string(subject_) + ": ";
     } else if (subject_ < no_descriptor) {
-        text += ' ' + recall(static_cast<std::uint32_t>(-(subject_ + 2)));
+        text = recall(static_cast<std::uint32_t>(-(subject_ + 2))) + ": ";
     }
-    return text + ": " + std::generic_category().message(code_);
+    return text + operation_ + ": " + std::generic_category().message(code_);
 }
 
 }  // namespace sluice

@@ -41,9 +41,13 @@ public:
         return subject_ >= 0 ? subject_ : no_descriptor;
     }
 
-    /// Returns "openat /srv/x: No such file or directory", or "read on descriptor 7: Input/output
-    /// error". Allocates: the string.
+    /// Returns "/srv/x: open: No such file or directory", or "descriptor 7: read: Input/output
+    /// error": the subject, what failed, and why. Allocates: the string.
     [[nodiscard]] std::string message() const;
+
+    /// Returns the message without the subject, for a message about another subject: "open: No such
+    /// file or directory". Allocates: the string.
+    [[nodiscard]] std::string reason() const { return error(code_, operation_).message(); }
 
     /// Explicit, because the operation and the path are lost.
     [[nodiscard]] explicit operator std::error_code() const noexcept {

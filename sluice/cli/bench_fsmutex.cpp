@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <map>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "sluice/cli/commands.hpp"
+#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/lock_benchmark/benchmark_subjects.hpp"
 #include "sluice/io/path/path_handle.hpp"
@@ -178,25 +180,28 @@ void print_tables(const fsmutex_arguments& arguments, std::string_view volume, c
         "algorithm requires.\n");
 }
 
+std::string all_subjects() {
+    std::string names;
+    for (const benchmark_subject& each : lock_benchmark::benchmark_subjects())
+        names += (names.empty() ? "" : ", ") + each.name;
+    return names;
+}
+
 void run_fsmutex(const fsmutex_arguments& arguments) {
-    const auto fail = [](const std::string& why, exit_code code) {
-        fmt::print(stderr, "sluice bench fsmutex: {}\n", why);
-        leave(code);
-    };
     const auto directory = io::path_handle::open(arguments.directory);
-    if (not directory) fail(directory.error().message(), exit_code::failure);
+    if (not directory) fail(directory.error().message());
     const auto volume = io::volume_of(*directory);
-    if (not volume) fail(volume.error().message(), exit_code::failure);
+    if (not volume) fail(volume.error().message());
     if (::access(arguments.directory.c_str(), W_OK | X_OK) != 0)
-        fail(arguments.directory + ": cannot create a file in this directory", exit_code::failure);
+        fail(error::with_path(errno, "create a file in this directory", arguments.directory).message());
     const std::vector<benchmark_subject> who = chosen(arguments);
-    if (who.empty()) fail("--only matches no subject", exit_code::usage);
+    if (who.empty()) refuse_usage(fmt::format("--only matches none of the subjects: {}", all_subjects()));
     const std::vector<cell> cells = cells_of(arguments);
     // The files are removed before the program ends.
     for (const int interrupted : {SIGINT, SIGTERM})
         std::signal(interrupted, [](int) { is_interrupted = 1; });
     const results all = run_all(arguments, cells, who);
-    if (is_interrupted != 0) fail("interrupted", exit_code::failure);
+    if (is_interrupted != 0) fail("interrupted");
     if (arguments.json)
         print_json(arguments, *volume, cells, who, all);
     else

@@ -2,6 +2,9 @@
 
 #include "sluice/cli/command_line.hpp"
 
+#include "sluice/cli/byte_size.hpp"
+#include "sluice/cli/complaint.hpp"
+
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -52,6 +55,14 @@ constexpr const char* value_name_of<std::optional<T>> = value_name_of<T>;
 template <class T>
 constexpr const char* value_name_of<std::vector<T>> = value_name_of<T>;
 
+// A check fails with the value and the rule. CLI11 adds the name of the option before them, and
+// problem_of() makes a sentence of the three.
+constexpr char before_rule = '\x1e';
+
+std::string invalid(const std::string& given, std::string_view rule) {
+    return fmt::format("{}{}{}", given, before_rule, rule);
+}
+
 template <class T>
 auto check_of_range(T least, T most) {
     return [least, most](const std::string& given) {
@@ -59,8 +70,15 @@ auto check_of_range(T least, T most) {
         const char* const end = given.data() + given.size();
         const auto [at, code] = std::from_chars(given.data(), end, value);
         if (code == std::errc() and at == end and value >= least and value <= most) return std::string();
-        return fmt::format("invalid value '{}': use {} to {}", given, least, most);
+        return invalid(given, fmt::format("use {} to {}", least, most));
     };
+}
+
+// Returns "1, 2, or 3".
+std::string choice_of(const std::vector<std::string>& words) {
+    if (words.size() < 3) return fmt::format("{}", fmt::join(words, " or "));
+    const auto last = words.end() - 1;
+    return fmt::format("{}, or {}", fmt::join(words.begin(), last, ", "), *last);
 }
 
 template <class T>
@@ -70,38 +88,66 @@ auto check_of_list(const std::vector<T>& values) {
         known.push_back(fmt::format("{}", each));
     return [known](const std::string& given) {
         if (std::ranges::find(known, given) != known.end()) return std::string();
-        return fmt::format("invalid value '{}': use {}", given, fmt::join(known, ", "));
+        return invalid(given, "use " + choice_of(known));
     };
+}
+
+// A command line that its command refuses: refuse_usage().
+class invalid_usage : public CLI::ParseError {
+public:
+    explicit invalid_usage(const std::string& why)
+        : CLI::ParseError(why, static_cast<int>(exit_code::usage)) {}
+};
+
+// The message of CLI11 about the number of values of `name`.
+std::string problem_of_count(const std::string& text, const std::string& name) {
+    if (text.ends_with(" missing")) return "missing value for " + name;
+    if (text.contains(": At least ")) return "too few arguments for " + name;
+    if (text.contains(": At Most ")) return name + ": given more than once; use it once";
+    // Here CLI11 omits the dashes of the name.
+    if (const auto at = text.find(" was given a disallowed flag override"); at != std::string::npos)
+        return fmt::format("{}{}: takes no value", at == 1 ? "-" : "--", text.substr(0, at));
+    return text;
+}
+
+// The message of CLI11 about the value of an option.
+std::string problem_of_value(const std::string& text, const std::string& name) {
+    const auto rule = text.rfind(before_rule);
+    if (rule != std::string::npos and rule >= name.size() + 2) {
+        const std::string given = text.substr(name.size() + 2, rule - name.size() - 2);
+        return fmt::format("invalid value '{}' for {}: {}", given, name, text.substr(rule + 1));
+    }
+    const std::string after = text.substr(std::min(name.size() + 2, text.size()));
+    if (const auto equals = after.find(" = "); equals != std::string::npos)
+        return fmt::format("invalid value '{}' for {}: use a number", after.substr(equals + 3),
+                           after.substr(0, equals));
+    return text;
 }
 
 // The message of CLI11 in the form of this program: the value, the option, the rule.
 // `unexpected`: the words that the parser has not understood.
 std::string problem_of(const CLI::ParseError& refused, bool is_of_commands,
                        const std::vector<std::string>& unexpected) {
+    if (dynamic_cast<const invalid_usage*>(&refused) != nullptr) return refused.what();
     const bool is_incomplete = dynamic_cast<const CLI::RequiredError*>(&refused) != nullptr;
     const bool has_extras = dynamic_cast<const CLI::ExtrasError*>(&refused) != nullptr;
     if (not unexpected.empty() and (has_extras or (is_incomplete and is_of_commands))) {
-        const bool is_command = is_of_commands and not unexpected.front().starts_with('-');
-        return fmt::format("{} '{}'", is_command ? "unknown command" : "unexpected argument",
-                           as_shown(unexpected.front()));
+        const char* const what = unexpected.front().starts_with('-') ? "unknown option"
+                                 : is_of_commands                    ? "unknown command"
+                                                                     : "unexpected argument";
+        return fmt::format("{} '{}'", what, as_shown(unexpected.front()));
     }
     if (is_incomplete and is_of_commands) return "missing command";
     const std::string text = as_shown(refused.what());
-    const auto colon = text.find(": ");
-    const std::string before = text.substr(0, colon);
-    const std::string after = colon == std::string::npos ? text : text.substr(colon + 2);
+    const std::string before = text.substr(0, text.find(": "));
     if (const auto at = text.find(" is required"); is_incomplete and at != std::string::npos)
-        return "missing argument " + text.substr(0, at);
-    if (dynamic_cast<const CLI::ArgumentMismatch*>(&refused) != nullptr and text.ends_with(" missing"))
-        return "missing value for " + before;
-    if (dynamic_cast<const CLI::ConversionError*>(&refused) != nullptr)
-        if (const auto equals = after.find(" = "); equals != std::string::npos)
-            return fmt::format("invalid value '{}' for {}: use a number", after.substr(equals + 3),
-                               after.substr(0, equals));
-    if (const auto rule = after.find("': use ");
-        after.starts_with("invalid value '") and rule != std::string::npos)
-        return fmt::format("{}' for {}{}", after.substr(0, rule), before, after.substr(rule + 1));
-    return text;
+        return (text.starts_with('-') ? "missing option " : "missing argument ") + text.substr(0, at);
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&refused) != nullptr)
+        return problem_of_count(text, before);
+    if (const auto at = text.find(" excludes ");
+        dynamic_cast<const CLI::ExcludesError*>(&refused) != nullptr and at != std::string::npos)
+        return fmt::format("{} and {} exclude each other", text.substr(0, at), text.substr(at + 10));
+    return problem_of_value(text, before);
 }
 
 }  // namespace
@@ -189,13 +235,25 @@ option_syntax option_syntax::one_of(const std::vector<int>& values) const {
     return *this;
 }
 
-option_syntax option_syntax::size_in_bytes() const {
-    declared_->transform(CLI::AsSizeValue(false));
+option_syntax option_syntax::size_between(std::uint64_t least, std::uint64_t most) const {
+    declared_->transform(CLI::Validator(
+        [least, most](std::string& given) {
+            const auto bytes = parse_size(given);
+            if (not bytes) return invalid(given, complaint_about_size(given));
+            if (*bytes < least or *bytes > most)
+                return invalid(given, fmt::format("use {} to {} bytes", least, most));
+            given = std::to_string(*bytes);
+            return std::string();
+        },
+        std::string()));
     return *this;
 }
 
-option_syntax option_syntax::check(std::function<std::string(const std::string&)> complaint) const {
-    declared_->check(std::move(complaint));
+option_syntax option_syntax::check(const std::function<std::string(const std::string&)>& rule_of) const {
+    declared_->check([rule_of](const std::string& given) {
+        const std::string rule = rule_of(given);
+        return rule.empty() ? rule : invalid(given, rule);
+    });
     return *this;
 }
 
@@ -251,7 +309,7 @@ option_syntax command_syntax::add_flag(const char* name, bool& into, const char*
     help_option& shown = help_->options.emplace_back();
     shown.names = shown_option_names(name);
     shown.what = what;
-    return option_syntax(*declared_->add_flag(name, into, what), shown);
+    return option_syntax(*declared_->add_flag(name, into, what)->disable_flag_override(), shown);
 }
 
 command_syntax command_syntax::group(const char* heading) const {
@@ -275,7 +333,10 @@ command_syntax command_syntax::further_status(const char* what) const {
 }
 
 void command_syntax::on_call(std::function<void()> action) const {
-    declared_->callback(std::move(action));
+    declared_->callback([command = help_->command, action = std::move(action)] {
+        set_command_of_messages(command);
+        action();
+    });
 }
 
 command_line::command_line(const texts& about)
@@ -311,8 +372,10 @@ const help_page& command_line::page_of_named() const {
 
 std::optional<exit_code> command_line::run(int argc, char** argv) {
     if (argc > 1)
-        if (const auto raw = raw_.find(argv[1]); raw != raw_.end())
+        if (const auto raw = raw_.find(argv[1]); raw != raw_.end()) {
+            set_command_of_messages(help_.command + ' ' + raw->first);
             return static_cast<exit_code>(raw->second(std::vector<std::string>(argv + 2, argv + argc)));
+        }
     try {
         parser_->parse(argc, argv);
     } catch (const CLI::RuntimeError& left) {
@@ -329,8 +392,9 @@ std::optional<exit_code> command_line::run(int argc, char** argv) {
         const std::string help = is_of_commands
                                      ? fmt::format("Run '{} --help' for a list of commands.", page.command)
                                      : page.usage();
-        fmt::print(stderr, "{}: {}\n{}\n", page.command,
-                   problem_of(refused, is_of_commands, parser_->remaining(true)), help);
+        set_command_of_messages(page.command);
+        complain(problem_of(refused, is_of_commands, parser_->remaining(true)));
+        std::fprintf(stderr, "%s\n", help.c_str());
         return exit_code::usage;
     }
     if (parser_->get_subcommands().empty()) return std::nullopt;
@@ -340,6 +404,10 @@ std::optional<exit_code> command_line::run(int argc, char** argv) {
 void leave(exit_code code) {
     // The one exception of the program: CLI11 offers no other way out of a callback.
     throw CLI::RuntimeError(static_cast<int>(code));
+}
+
+void refuse_usage(const std::string& why) {
+    throw invalid_usage(why);
 }
 
 }  // namespace sluice::cli

@@ -62,10 +62,11 @@ public:
     option_syntax between(double least, double most) const;
     option_syntax one_of(const std::vector<std::string>& values) const;
     option_syntax one_of(const std::vector<int>& values) const;
-    /// Accepts a number of bytes with an optional suffix: 64k, 1MB. Units are powers of 1024.
-    option_syntax size_in_bytes() const;
-    /// Sets a check of the value. `complaint` returns the reason to reject it, or an empty text.
-    option_syntax check(std::function<std::string(const std::string&)> complaint) const;
+    /// Accepts a number of bytes with an optional suffix, as parse_size() does, of this range.
+    option_syntax size_between(std::uint64_t least, std::uint64_t most) const;
+    /// Sets a check of the value. `rule_of` returns an empty text if the value is valid, else the
+    /// rule that it violates, as in "use letters and digits".
+    option_syntax check(const std::function<std::string(const std::string&)>& rule_of) const;
 
 private:
     CLI::Option* declared_;
@@ -111,7 +112,7 @@ public:
     command_syntax further_status(const char* what) const;
 
     /// Sets the function that runs when the command line names this command and is valid. It may
-    /// call leave().
+    /// call leave() and refuse_usage(). Messages from then on name this command.
     void on_call(std::function<void()> action) const;
 
 private:

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 namespace sluice::cli {
 
 /// The exit status of the program. Scripts rely on these numbers: their meaning never changes.
@@ -22,5 +24,9 @@ enum class exit_code : int {
 /// Ends the running command with `code`; a command that simply returns ends with success. Call it
 /// from the command's callback, when everything the command owns has been released.
 [[noreturn]] void leave(exit_code code);
+
+/// Ends the running command with exit_code::usage: prints the reason and the usage line of the
+/// command. For a command line that only the command itself can judge. Call it as leave().
+[[noreturn]] void refuse_usage(const std::string& why);
 
 }  // namespace sluice::cli

@@ -7,7 +7,7 @@
 
 #include <cerrno>
 
-#include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/complaint.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -47,17 +47,20 @@ secret_text ask_password(const std::string& prompt) {
         tcsetattr(STDIN_FILENO, TCSAFLUSH, &shown);
         fmt::print(stderr, "\n");
     }
-    if (password) return *std::move(password);
-    if (password.error() == std::errc::message_size) {
-        fmt::print(stderr, "sluice: the password is longer than {} bytes\n", secret_text::bytes_max);
-        leave(exit_code::failure);
-    }
-    return {};
+    if (not password) fail(password_problem("standard input", password.error()));
+    return *std::move(password);
+}
+
+std::string password_problem(const std::string& source, const error& why) {
+    if (why.code() == ENODATA) return source + ": missing password: the input is empty";
+    if (why == std::errc::message_size)
+        return fmt::format("{}: the password is longer than {} bytes", source, secret_text::bytes_max);
+    return source + ": " + why.message();
 }
 
 result<secret_text> password_in_file(const std::string& path) {
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (descriptor < 0) return failure(error::with_path(errno, "open", path));
+    if (descriptor < 0) return failure(error::last("open"));
     auto line = first_line_of(descriptor);
     ::close(descriptor);
     return line;

@@ -41,12 +41,16 @@ private:
 };
 
 /// Reads a password from standard input: from a terminal after asking for it, without showing it;
-/// from a pipe, its first line. If the input ends early, returns the part before its end. Exits the
-/// program if the password is longer than secret_text::bytes_max.
+/// from a pipe, its first line. If the input ends early, returns the part before its end. Fails the
+/// command if there is no input, or if the password is longer than secret_text::bytes_max.
 [[nodiscard]] secret_text ask_password(const std::string& prompt);
 
 /// Reads the first line of a file. Errors: those of open(2) and read(2); EMSGSIZE for a line that
 /// is too long; ENODATA for an empty file.
 [[nodiscard]] result<secret_text> password_in_file(const std::string& path);
+
+/// Returns the message about an error of these functions; `source` is the path, or "standard
+/// input".
+[[nodiscard]] std::string password_problem(const std::string& source, const error& why);
 
 }  // namespace sluice::cli

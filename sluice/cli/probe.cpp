@@ -10,6 +10,7 @@
 
 #include "sluice/base/json_string.hpp"
 #include "sluice/cli/commands.hpp"
+#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/io/file/atomicity_probe.hpp"
 
@@ -125,18 +126,13 @@ void print_table(const atomicity_arguments& arguments, const io::atomicity_repor
 
 void run_atomicity(const atomicity_arguments& arguments) {
     const auto directory = io::path_handle::open(arguments.path);
-    if (arguments.write_bytes_min > arguments.write_bytes_max) {
-        fmt::print(stderr,
-                   "sluice probe atomicity: --min {} is larger than --max {}: the smallest write cannot be "
-                   "larger than the largest\n",
-                   arguments.write_bytes_min, arguments.write_bytes_max);
-        leave(exit_code::usage);
-    }
+    if (arguments.write_bytes_min > arguments.write_bytes_max)
+        refuse_usage(fmt::format("--min {} is larger than --max {}", arguments.write_bytes_min,
+                                 arguments.write_bytes_max));
     if (not directory) {
         const bool is_file = directory.error() == std::errc::not_a_directory;
-        fmt::print(stderr, "sluice probe atomicity: {}{}\n", directory.error().message(),
-                   is_file ? "; name a directory: the probe creates a temporary file in it" : "");
-        leave(exit_code::failure);
+        fail(directory.error().message() +
+             (is_file ? "; name a directory, because the probe creates a temporary file in it" : ""));
     }
     const auto report = io::probe_atomicity(
         *directory, {.time_per_size = std::chrono::milliseconds(arguments.milliseconds_per_size),
@@ -146,10 +142,7 @@ void run_atomicity(const atomicity_arguments& arguments) {
                      .readers = arguments.readers,
                      .offset_bytes = arguments.offset_bytes,
                      .io = io_of(arguments.io)});
-    if (not report) {
-        fmt::print(stderr, "sluice probe atomicity: in {}: {}\n", arguments.path, report.error().message());
-        leave(exit_code::failure);
-    }
+    if (not report) fail(about(arguments.path, report.error()));
     arguments.json ? print_json(arguments, *report) : print_table(arguments, *report);
 }
 

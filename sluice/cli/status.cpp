@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sluice/cli/commands.hpp"
+#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/status/json_value.hpp"
 #include "sluice/cli/status/status_socket.hpp"
@@ -22,10 +23,6 @@ struct status_arguments {
     bool json = false;
     bool opens = false;
 };
-
-void complain(const std::string& why) {
-    fmt::print(stderr, "sluice status: {}\n", why);
-}
 
 // Shows the answer of one server. Returns false, with a message, if it is not a valid answer.
 [[nodiscard]] bool show(const std::string& path, const std::string& answer, bool as_json, bool is_first) {
@@ -64,16 +61,21 @@ void run_status(const status_arguments& given) {
     bool has_failed = false;
     for (const std::string& path : sockets) {
         const auto answer = ask_server(path, question);
-        if (answer and answer->empty()) {
-            complain(fmt::format(
-                "{}: access denied; only root and the account that runs the server can connect", path));
+        const bool is_reset = not answer and (answer.error() == std::errc::connection_reset or
+                                              answer.error() == std::errc::broken_pipe);
+        if (is_reset or (answer and answer->empty())) {
+            complain(
+                fmt::format("{}: the server closed the connection; only root and the account that runs the "
+                            "server can query it",
+                            path));
             has_failed = true;
         } else if (answer) {
             const bool is_shown = show(path, *answer, given.json, shown == 0);
             shown += is_shown ? 1 : 0;
             has_failed |= not is_shown;
         } else if (is_chosen or not is_of_the_dead(answer.error())) {
-            complain(fmt::format("no server answers at {}: {}", path, answer.error().message()));
+            complain(about(path, answer.error()) +
+                     "; run 'sluice status' to find all servers of this account");
             has_failed = true;
         }
     }

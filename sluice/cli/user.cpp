@@ -7,9 +7,11 @@
 #include <string>
 
 #include "sluice/cli/commands.hpp"
-#include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/password.hpp"
 #include "sluice/cli/user_edits.hpp"
+#include "sluice/cli/user_names.hpp"
+#include "sluice/smb/auth/logon/nt_hash.hpp"
 #include "sluice/smb/server/session/user_database.hpp"
 
 namespace sluice::cli {
@@ -22,11 +24,6 @@ struct user_arguments {
     std::string file;
 };
 
-[[noreturn]] void fail(const std::string& why) {
-    fmt::print(stderr, "sluice user: {}\n", why);
-    leave(exit_code::failure);
-}
-
 [[nodiscard]] std::unique_ptr<user_database> open_database(const user_arguments& arguments) {
     auto users = user_database::open(arguments.file.empty() ? user_database::default_path() : arguments.file,
                                      exclude_editors);
@@ -36,16 +33,14 @@ struct user_arguments {
 
 void set_password(const user_arguments& arguments, bool is_new) {
     const auto users = open_database(arguments);
-    if (not user_database::is_valid_name(arguments.name))
-        fail(fmt::format("invalid user name '{}': use 1 to 64 characters, none of :\"/\\[]|<>+=;,?*@",
-                         arguments.name));
+    const std::string command = user_command(arguments.file);
     if (users->contains(arguments.name) == is_new)
-        fail(is_new
-                 ? fmt::format("user '{0}' exists; run 'sluice user passwd {0}' to change the password",
-                               arguments.name)
-                 : fmt::format("unknown user '{0}'; run 'sluice user add {0}' to create it", arguments.name));
+        fail(is_new ? fmt::format("user '{0}' exists; run '{1} passwd {0}' to change the password",
+                                  arguments.name, command)
+                    : unknown_user(arguments.name, arguments.file));
     const secret_text password = ask_password("Password for " + arguments.name);
     if (password.view().empty()) fail("empty passwords are not allowed; no changes made");
+    if (not smb::auth::nt_hash::of_password(password.view())) fail("the password is not UTF-8");
     const auto stored = users->set(arguments.name, password.view());
     if (not stored) fail(stored.error().message());
     fmt::print("{} {}\n", is_new ? "added" : "changed", arguments.name);
@@ -54,7 +49,8 @@ void set_password(const user_arguments& arguments, bool is_new) {
 void remove(const user_arguments& arguments) {
     const auto removed = open_database(arguments)->remove(arguments.name);
     if (not removed and removed.error() == std::errc::no_such_file_or_directory)
-        fail(fmt::format("unknown user '{}'; run 'sluice user list' to list all users", arguments.name));
+        fail(fmt::format("unknown user '{}'; run '{} list' to list all users", arguments.name,
+                         user_command(arguments.file)));
     if (not removed) fail(removed.error().message());
     fmt::print("removed {}\n", arguments.name);
 }
@@ -73,7 +69,9 @@ void add_user(command_syntax app) {
         .value_name("FILE");
     const auto add = [&](const char* name, const char* what, auto action) {
         const command_syntax command = user.add_subcommand(name, what);
-        command.add_option("NAME", arguments->name, "user name, case-insensitive").required();
+        command.add_option("NAME", arguments->name, "user name, case-insensitive")
+            .required()
+            .check(complaint_about_user_name);
         command.on_call(action);
     };
     add("add", "add a user; prompts for a password, or reads it from standard input",

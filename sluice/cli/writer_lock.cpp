@@ -29,12 +29,16 @@ using namespace sluice::fsmutex;
 
 result<writer_lock> writer_lock::take(const std::string& path, lock_mode how, deadline within) {
     const std::string lock_path = path + ".lock";
+    // An error may name another subject, such as the directory of the file, or a descriptor.
+    const auto not_locked = [&](const error& why) {
+        return failure(error::with_path(why.code(), why.operation(), lock_path));
+    };
     const auto choice = best_available({}, lock_path);
-    if (not choice) return failure(choice.error());
+    if (not choice) return not_locked(choice.error());
     auto mutex = open(choice->which, {}, lock_path);
-    if (not mutex) return failure(mutex.error());
+    if (not mutex) return not_locked(mutex.error());
     const auto held_by = [&](const std::string& who) {
-        const char* const what = how == lock_mode::shared ? "keep writers away from" : "open for writing";
+        const char* const what = how == lock_mode::shared ? "exclude writers" : "open for writing";
         return failure(error::with_path(EBUSY, what, fmt::format("{} (held by {})", path, who)));
     };
     const entity all = entity::of_name("", how);
@@ -44,9 +48,9 @@ result<writer_lock> writer_lock::take(const std::string& path, lock_mode how, de
                                : deadline(within.steady_end(from.clock->steady_now(), from.clock->utc_now()));
     auto held = (*mutex)->lock(all, until);
     if (not held and held.error() == std::errc::timed_out) return held_by(holder_of(**mutex));
-    if (not held) return failure(held.error());
+    if (not held) return not_locked(held.error());
     auto flock = inherited_lock::beside(**mutex, std::span(&all, 1));
-    if (not flock) return failure(flock.error());
+    if (not flock) return not_locked(flock.error());
     if (not flock->is_of_whole_file()) {  // other hosts can access it: there the mutex alone is the
                                           // lock
         flock->allow_removal();
@@ -56,7 +60,7 @@ result<writer_lock> writer_lock::take(const std::string& path, lock_mode how, de
     writer_lock made(*std::move(flock), *std::move(mutex), *std::move(held));
     const auto locked = made.flock_->acquire(until, from);
     if (locked) return made;
-    if (locked.error() != std::errc::timed_out) return failure(locked.error());
+    if (locked.error() != std::errc::timed_out) return not_locked(locked.error());
     return held_by("a process that has locked " + lock_path + " by flock(2)");
 }
 

@@ -7,7 +7,7 @@
 
 #include "sluice/base/deadline.hpp"
 #include "sluice/base/result.hpp"
-#include "sluice/fsmutex/inherited_lock.hpp"
+#include "sluice/fsmutex/process/inherited_lock.hpp"
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
 
 namespace sluice::cli {

@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "sluice/fsmutex/kernel_lock.hpp"
+#include "sluice/fsmutex/process/kernel_lock.hpp"
+#include "sluice/fsmutex/queue/wake_up.hpp"
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
-#include "sluice/fsmutex/wake_up.hpp"
 #include "sluice/io/loop/external_work.hpp"
 #include "sluice/io/task/awaitable.hpp"
 #include "sluice/io/task/task.hpp"

@@ -17,7 +17,7 @@
 #include "sluice/fsmutex/conformance_testing.hpp"
 #include "sluice/fsmutex/limits.hpp"
 #include "sluice/fsmutex/memory_map.hpp"
-#include "sluice/fsmutex/processes_testing.hpp"
+#include "sluice/fsmutex/process/processes_testing.hpp"
 #include "sluice/io/best_available.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/loop/engine.hpp"

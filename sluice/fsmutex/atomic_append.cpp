@@ -10,9 +10,9 @@
 #include <new>
 
 #include "sluice/fsmutex/cpu_relax.hpp"
-#include "sluice/fsmutex/descriptor_pool.hpp"
-#include "sluice/fsmutex/process_identity.hpp"
-#include "sluice/fsmutex/queue_scan.hpp"
+#include "sluice/fsmutex/process/descriptor_pool.hpp"
+#include "sluice/fsmutex/process/process_identity.hpp"
+#include "sluice/fsmutex/queue/queue_scan.hpp"
 
 namespace sluice::fsmutex {
 

@@ -3,8 +3,8 @@
 #include <atomic>
 #include <memory>
 
-#include "sluice/fsmutex/lock_file.hpp"
 #include "sluice/fsmutex/lock_threads.hpp"
+#include "sluice/fsmutex/process/lock_file.hpp"
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
 #include "sluice/fsmutex/yield_policy.hpp"
 #include "sluice/io/path/path_handle.hpp"

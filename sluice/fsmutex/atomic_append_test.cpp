@@ -15,8 +15,8 @@
 #include <fstream>
 #include <thread>
 
-#include "sluice/fsmutex/processes_testing.hpp"
-#include "sluice/fsmutex/queue_format.hpp"
+#include "sluice/fsmutex/process/processes_testing.hpp"
+#include "sluice/fsmutex/queue/queue_format.hpp"
 #include "sluice/io/path/volume_test.hpp"
 
 namespace sluice::fsmutex {

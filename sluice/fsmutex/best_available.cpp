@@ -6,9 +6,9 @@
 #include "sluice/fsmutex/atomic_append.hpp"
 #include "sluice/fsmutex/byte_ranges.hpp"
 #include "sluice/fsmutex/lock_files.hpp"
-#include "sluice/fsmutex/mapped_queue.hpp"
 #include "sluice/fsmutex/memory_map.hpp"
-#include "sluice/fsmutex/queue_format.hpp"
+#include "sluice/fsmutex/queue/mapped_queue.hpp"
+#include "sluice/fsmutex/queue/queue_format.hpp"
 #include "sluice/io/file/file_handle.hpp"
 #include "sluice/io/path/volume_status.hpp"
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "sluice/fsmutex/lock_file.hpp"
+#include "sluice/fsmutex/process/lock_file.hpp"
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
 #include "sluice/io/path/path_handle.hpp"
 

@@ -5,9 +5,9 @@
 
 #include <new>
 
-#include "sluice/fsmutex/descriptor_pool.hpp"
-#include "sluice/fsmutex/kernel_lock.hpp"
 #include "sluice/fsmutex/lock_threads.hpp"
+#include "sluice/fsmutex/process/descriptor_pool.hpp"
+#include "sluice/fsmutex/process/kernel_lock.hpp"
 #include "sluice/io/file/file_handle.hpp"
 
 namespace sluice::fsmutex {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sluice/fsmutex/conformance_testing.hpp"
-#include "sluice/fsmutex/processes_testing.hpp"
+#include "sluice/fsmutex/process/processes_testing.hpp"
 
 namespace sluice::fsmutex {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <new>
 
-#include "sluice/fsmutex/sip_hash.hpp"
+#include "sluice/fsmutex/queue/sip_hash.hpp"
 
 namespace sluice::fsmutex {
 namespace {

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "sluice/fsmutex/sip_hash.hpp"
+#include "sluice/fsmutex/queue/sip_hash.hpp"
 
 namespace sluice::fsmutex {
 namespace {

@@ -10,8 +10,8 @@
 #include <new>
 #include <utility>
 
-#include "sluice/fsmutex/kernel_lock.hpp"
-#include "sluice/fsmutex/process_identity.hpp"
+#include "sluice/fsmutex/process/kernel_lock.hpp"
+#include "sluice/fsmutex/process/process_identity.hpp"
 #include "sluice/io/call/checked_moved.hpp"
 #include "sluice/io/path/volume_status.hpp"
 

@@ -12,9 +12,9 @@
 #include <thread>
 #include <utility>
 
-#include "sluice/fsmutex/kernel_lock.hpp"
-#include "sluice/fsmutex/process_identity.hpp"
-#include "sluice/fsmutex/processes_testing.hpp"
+#include "sluice/fsmutex/process/kernel_lock.hpp"
+#include "sluice/fsmutex/process/process_identity.hpp"
+#include "sluice/fsmutex/process/processes_testing.hpp"
 #include "sluice/io/path/volume_test.hpp"
 
 namespace {

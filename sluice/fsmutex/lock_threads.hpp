@@ -7,8 +7,8 @@
 #include <memory>
 #include <mutex>
 
-#include "sluice/fsmutex/kernel_lock.hpp"
-#include "sluice/fsmutex/wake_up.hpp"
+#include "sluice/fsmutex/process/kernel_lock.hpp"
+#include "sluice/fsmutex/queue/wake_up.hpp"
 
 namespace sluice::fsmutex {
 

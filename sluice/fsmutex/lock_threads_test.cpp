@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "sluice/fsmutex/descriptor_pool.hpp"
 #include "sluice/fsmutex/limits.hpp"
+#include "sluice/fsmutex/process/descriptor_pool.hpp"
 #include "sluice/io/best_available.hpp"
 #include "sluice/io/file/file_handle.hpp"
 #include "sluice/io/path/volume_test.hpp"

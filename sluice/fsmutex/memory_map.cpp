@@ -8,7 +8,7 @@
 #include <new>
 
 #include "sluice/fsmutex/cpu_relax.hpp"
-#include "sluice/fsmutex/mapped_file.hpp"
+#include "sluice/fsmutex/queue/mapped_file.hpp"
 
 namespace sluice::fsmutex {
 namespace {

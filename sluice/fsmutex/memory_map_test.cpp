@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "sluice/fsmutex/mapped_queue.hpp"
-#include "sluice/fsmutex/processes_testing.hpp"
+#include "sluice/fsmutex/process/processes_testing.hpp"
+#include "sluice/fsmutex/queue/mapped_queue.hpp"
 #include "sluice/io/path/volume_test.hpp"
 
 namespace sluice::fsmutex {

@@ -14,7 +14,7 @@
 #include "sluice/base/random.hpp"
 #include "sluice/base/result.hpp"
 #include "sluice/fsmutex/entity.hpp"
-#include "sluice/fsmutex/fork_mark.hpp"
+#include "sluice/fsmutex/process/fork_mark.hpp"
 
 // Mutual exclusion between processes, and between hosts that share a file system, over any number
 // of entities at once.

@@ -14,7 +14,7 @@
 
 #include "sluice/base/random.hpp"
 #include "sluice/fsmutex/conformance_testing.hpp"
-#include "sluice/fsmutex/processes_testing.hpp"
+#include "sluice/fsmutex/process/processes_testing.hpp"
 
 namespace sluice::fsmutex {
 namespace {

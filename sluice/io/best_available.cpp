@@ -33,7 +33,7 @@ choice choose() noexcept {
                     .is_forced = true};
         if (name == "epoll") return {back_end::epoll, "epoll: SLUICE_MULTIPLEXER=epoll"};
         const error unknown =
-            error::with_path(EINVAL, "SLUICE_MULTIPLEXER is neither io_uring nor epoll but", name);
+            error::with_path(EINVAL, "choose io_uring or epoll", "SLUICE_MULTIPLEXER=" + std::string(name));
         return {back_end::none, "none: " + unknown.message(), unknown};
     }
     const auto tried = try_uring();

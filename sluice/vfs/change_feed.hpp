@@ -5,7 +5,7 @@
 
 #include "sluice/base/result.hpp"
 #include "sluice/io/task/task.hpp"
-#include "sluice/vfs/discardable.hpp"
+#include "sluice/vfs/domain/discardable.hpp"
 
 namespace sluice::vfs {
 

@@ -1,6 +1,6 @@
 #include "sluice/vfs/impersonated_volume.hpp"
 
-#include "sluice/vfs/fs_domain.hpp"
+#include "sluice/vfs/domain/fs_domain.hpp"
 #include "sluice/vfs/node_attached.hpp"
 #include "sluice/vfs/node_children.hpp"
 #include "sluice/vfs/node_data.hpp"
@@ -18,6 +18,10 @@ public:
     [[nodiscard]] result<const listed_name*> next() noexcept override {
         const as_account now(*who_);
         return behind_->next();
+    }
+    [[nodiscard]] result<std::vector<std::byte>> security() noexcept override {
+        const as_account now(*who_);
+        return behind_->security();
     }
 
 private:
@@ -51,6 +55,7 @@ public:
     [[nodiscard]] bool transfers_at_once() const noexcept override {
         return behind_->data()->transfers_at_once();
     }
+    void keep_access_time(bool keeps) noexcept override { behind_->data()->keep_access_time(keeps); }
     [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
                                                         io::call_withdrawal* by) noexcept override {
         return behind_->data()->co_read(into, offset, by);
@@ -120,6 +125,12 @@ public:
     }
     [[nodiscard]] result<void> remove() noexcept override {
         return as([&] { return behind_->names()->remove(); });
+    }
+    [[nodiscard]] result<short_name> alternate_name() noexcept override {
+        return as([&] { return behind_->names()->alternate_name(); });
+    }
+    [[nodiscard]] result<void> set_alternate_name(const short_name& name) noexcept override {
+        return as([&] { return behind_->names()->set_alternate_name(name); });
     }
     [[nodiscard]] result<std::string> read_link() noexcept override {
         return as([&] { return behind_->attached()->read_link(); });

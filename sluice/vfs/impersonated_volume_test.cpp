@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <map>
+#include <string>
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/path/volume_test.hpp"
@@ -108,6 +110,21 @@ TEST_F(impersonation, nodes_listings_and_data_keep_the_account_after_its_volume_
     ASSERT_EQ(code(file->data()->truncate(0)), 0);
     ASSERT_EQ(code(file->attached()->become_link("target")), 0);
     EXPECT_EQ(file->status().value().user_id, somebody);
+}
+
+TEST_F(impersonation, a_listing_gives_security_descriptors_only_of_files_that_the_account_may_read) {
+    if (not behind->features().has_security) GTEST_SKIP() << "the file system has no attributes";
+    for (const char* name : {"public/open", "public/secret"}) {
+        const auto made = behind->create(name, {}).value();
+        ASSERT_EQ(code(made->attached()->set_security(std::array<std::byte, 4>{})), 0);
+    }
+    ASSERT_EQ(::chmod(scratch.path_of("public/secret").c_str(), 0600), 0);
+    const auto directory = account->find("public", follow_links::yes).value();
+    const auto listing = directory->children()->list().value();
+    std::map<std::string, int> codes;
+    while (const listed_name* next = listing->next().value())
+        codes[std::string(next->name)] = code(listing->security());
+    EXPECT_EQ(codes, (std::map<std::string, int>{{"open", 0}, {"secret", EACCES}}));
 }
 
 TEST_F(impersonation, names_in_the_index_are_not_revealed_to_an_account_that_may_not_list_them) {

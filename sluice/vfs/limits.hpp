@@ -14,14 +14,16 @@ inline constexpr std::size_t path_bytes_max = 4095;
 inline constexpr std::size_t indexed_directories_max = 1024;
 inline constexpr std::size_t indexed_names_max = 4U << 20;
 
+/// The limits of the tables of short names. Files of a directory with more of them have none,
+/// unless it is a FAT volume's.
+inline constexpr std::size_t short_named_files_max = 100'000;
+inline constexpr std::size_t short_named_files_held_max = 400'000;
+inline constexpr std::size_t short_name_directories_max = 64;
+
 /// The error of a call that may not cross the mount to which its path leads. The caller repeats the
 /// call in volume::crossing_domain(). A file system may return the same number (a FUSE server may
 /// return any), so the repeated call may fail with it, too.
 inline constexpr int crosses_mount = EMULTIHOP;
-
-/// The largest number of file systems with their own domain. Further ones share a domain whose
-/// calls are offloaded.
-inline constexpr std::size_t domains_max = 256;
 
 /// The number of names that a listing fetches in one batch.
 inline constexpr std::size_t listed_names_per_batch = 128;
@@ -38,6 +40,10 @@ inline constexpr std::size_t inline_stream_bytes_max = 2048;
 /// The number of attempts to read an attribute that grows between the calls for its size and for
 /// its value.
 inline constexpr unsigned attribute_reads_max = 8;
+
+/// The number of attempts to store a change time, whose attribute holds for a change time of the
+/// host that is known only after it is stored.
+inline constexpr unsigned change_time_stores_max = 8;
 
 /// The number of directories that one feed may watch, including those below the watched ones.
 inline constexpr std::size_t watched_directories_max = 16U << 10;

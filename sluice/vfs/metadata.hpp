@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <compare>
 #include <cstdint>
@@ -53,7 +54,22 @@ struct file_key {
     [[nodiscard]] friend constexpr auto operator<=>(const file_key&, const file_key&) noexcept = default;
 };
 
-using time_point = std::chrono::system_clock::time_point;
+/// A time in steps of 100 ns, the unit of Windows, which also has its range: the system's clock
+/// counts nanoseconds, and ends in 2262.
+using time_point = std::chrono::sys_time<std::chrono::duration<std::int64_t, std::ratio<1, 10'000'000>>>;
+
+/// Rounds a time of the system's clock down.
+[[nodiscard]] constexpr time_point time_of(std::chrono::system_clock::time_point when) noexcept {
+    return std::chrono::floor<time_point::duration>(when);
+}
+/// Converts a time to that of the system's clock. A time outside its range becomes its nearest
+/// limit.
+[[nodiscard]] constexpr std::chrono::system_clock::time_point system_time_of(time_point when) noexcept {
+    using clock_time = std::chrono::system_clock::time_point;
+    constexpr auto first = std::chrono::ceil<time_point::duration>(clock_time::min());
+    constexpr auto last = std::chrono::floor<time_point::duration>(clock_time::max());
+    return std::clamp<time_point>(when, first, last);
+}
 
 struct metadata {
     node_kind kind = node_kind::file;
@@ -68,9 +84,11 @@ struct metadata {
     std::uint16_t permission_bits = 0;  // Unix rwxrwxrwx and set-id, sticky
     dos_attributes dos = dos_attributes::none;
     bool is_sparse = false;
+    // Marked as such; new names inherit it from their directory.
+    bool is_compressed = false;
     std::optional<bool> has_security{};  // whether a security descriptor is stored, if known
     time_point born{};
-    time_point accessed{};
+    time_point accessed{};  // not before `modified`, unless a client has set it
     time_point modified{};
     time_point changed{};  // time of the last change of content, name, owner or attributes
 };
@@ -80,11 +98,16 @@ struct metadata_change {
     std::optional<time_point> born{};
     std::optional<time_point> accessed{};
     std::optional<time_point> modified{};
+    /// The time to report as that of the last change until the next change. A volume that cannot
+    /// store it ignores it.
+    std::optional<time_point> changed{};
     std::optional<dos_attributes> dos{};
     std::optional<bool> is_sparse{};
+    std::optional<bool> is_compressed{};  // a stream changes its file
 
     [[nodiscard]] constexpr bool is_empty() const noexcept {
-        return not born and not accessed and not modified and not dos and not is_sparse;
+        return not born and not accessed and not modified and not changed and not dos and not is_sparse and
+               not is_compressed;
     }
 };
 

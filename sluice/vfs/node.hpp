@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "sluice/io/task/task.hpp"
-#include "sluice/vfs/discardable.hpp"
+#include "sluice/vfs/domain/discardable.hpp"
 #include "sluice/vfs/metadata.hpp"
 
 namespace sluice::vfs {

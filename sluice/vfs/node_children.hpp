@@ -1,20 +1,23 @@
 #pragma once
 
 #include <cerrno>
+#include <cstddef>
 #include <memory>
 #include <string_view>
+#include <vector>
 
-#include "sluice/vfs/discardable.hpp"
+#include "sluice/vfs/domain/discardable.hpp"
 #include "sluice/vfs/node.hpp"
 
 namespace sluice::vfs {
 
-/// A name in a directory. `name` is valid until the next call of the listing.
+/// A name in a directory. The names are valid until the next call of the listing.
 struct listed_name {
     std::string_view name;
     metadata status;
     // A symbolic link with a missing or outside target; `status` is the link's.
     bool leads_nowhere = false;
+    std::string_view short_name{};  // as node_names::alternate_name()
 };
 
 /// The names of a directory, one after the other, without `.` and `..`. A name that is in the
@@ -26,6 +29,14 @@ public:
     /// Returns the next name; null at the end. A symbolic link has the status of its target.
     /// Errors: EIO and those of the file system. Blocks: for the file system.
     [[nodiscard]] virtual result<const listed_name*> next() noexcept = 0;
+
+    /// Returns the stored security descriptor of the name that next() returned last, as
+    /// node_attached::security; that of the target for a symbolic link that leads somewhere. Needs
+    /// fewer calls than to find the node. By default EOPNOTSUPP. Errors: EOPNOTSUPP; ENOENT if the
+    /// name was removed; EACCES; EIO. Blocks: for the file system. Allocates: the result.
+    [[nodiscard]] virtual result<std::vector<std::byte>> security() noexcept {
+        return failure({EOPNOTSUPP, "get security"});
+    }
 
 protected:
     directory_listing() = default;

@@ -38,6 +38,11 @@ public:
     /// ETXTBSY; ENXIO if the node is no longer a file. Blocks: for the file system.
     [[nodiscard]] virtual result<void> open_data(data_access wanted) noexcept = 0;
 
+    /// Sets whether reads of this node leave the time of access as it is, if the file system
+    /// permits that. By default nothing: reads of some volumes never change it. Serialised like
+    /// changes. Blocks: nothing.
+    virtual void keep_access_time(bool /*keeps*/) noexcept {}
+
     /// Reads at `offset`. Returns fewer bytes than requested, or none, only at the end of the file.
     /// Errors: EBADF, ECANCELED. Suspends. Allocates: the coroutine.
     [[nodiscard]] virtual io::task<result<std::size_t>> co_read(

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "sluice/vfs/node.hpp"
+#include "sluice/vfs/short_name.hpp"
 
 namespace sluice::vfs {
 
@@ -32,6 +33,13 @@ public:
     /// Adds a name to a file. Errors: as rename; EPERM for directories; EMLINK. The default
     /// implementation fails with EOPNOTSUPP: streams, and volumes without hard links.
     [[nodiscard]] virtual result<void> link(std::string_view path, when_taken taken) noexcept;
+    /// Returns its short name, which a lookup finds like its name. Empty if it has none: on volumes
+    /// without short names (the default), for streams, and for names that have the form of one.
+    /// Errors: also ENOENT.
+    [[nodiscard]] virtual result<short_name> alternate_name() noexcept { return short_name{}; }
+    /// Sets its short name; an empty one removes it. Errors: EEXIST if another file of the
+    /// directory has it as name or short name; ENOENT, ENOSPC; EOPNOTSUPP, as by default.
+    [[nodiscard]] virtual result<void> set_alternate_name(const short_name& name) noexcept;
     /// Removes its name; for a stream, the stream. The node remains usable. Errors: ENOENT,
     /// ENOTEMPTY.
     [[nodiscard]] virtual result<void> remove() noexcept = 0;
@@ -45,8 +53,12 @@ inline result<void> node_names::link(std::string_view /*path*/, when_taken /*tak
     return failure({EOPNOTSUPP, "link"});
 }
 
-/// Returns the name part of a node. Errors: EOPNOTSUPP if it has none. Allocates, Blocks:
-/// nothing. Any thread.
+inline result<void> node_names::set_alternate_name(const short_name& /*name*/) noexcept {
+    return failure({EOPNOTSUPP, "set short name"});
+}
+
+/// Returns the name part of a node. Errors: EOPNOTSUPP if it has none. Allocates, Blocks: nothing.
+/// Any thread.
 [[nodiscard]] inline result<node_names*> names_of(node& of) noexcept {
     if (node_names* const part = of.names(); part != nullptr) return part;
     return failure({EOPNOTSUPP, "change a name"});

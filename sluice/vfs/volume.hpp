@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sluice/vfs/change_feed.hpp"
-#include "sluice/vfs/fs_domain.hpp"
+#include "sluice/vfs/domain/fs_domain.hpp"
 #include "sluice/vfs/node.hpp"
 #include "sluice/vfs/node_data.hpp"
 
@@ -17,6 +17,10 @@ struct volume_features {
     bool has_symlinks = false;
     bool has_sparse_files = false;
     bool has_block_sharing = false;  // clone_to can share blocks
+    bool has_compression = false;    // files can be marked as compressed
+    // Keeps every time as it was set, that of the last change included.
+    bool has_exact_times = false;
+    bool has_short_names = false;  // files with long names have short names, too
     std::uint32_t name_units_max = 255;
     std::string type_name{};  // "NTFS" to clients that check it; the actual type in logs
 };
@@ -91,18 +95,18 @@ public:
     [[nodiscard]] virtual result<volume_space> space() noexcept = 0;
 
     /// Returns the node at `path`. Ignores case if no name matches exactly. Follows links in the
-    /// middle as long as they stay inside, and the last one according to `links`.
-    /// Errors: ENOENT if the last component is missing; ENOTDIR if an earlier one is missing or is
-    /// not a directory; EXDEV or ELOOP if a link leads outside or in a circle; EACCES;
-    /// ENAMETOOLONG; EILSEQ for an invalid name. Blocks: for the file system. Complexity: a miss
-    /// needs no scan after the directory was indexed.
+    /// middle as long as they stay inside, and the last one according to `links`. Errors: ENOENT if
+    /// the last component is missing, and ENOLINK if it is a link whose target is; ENOTDIR if an
+    /// earlier one is missing or is not a directory; EXDEV or ELOOP if a link leads outside or in a
+    /// circle; EACCES; ENAMETOOLONG; EILSEQ for an invalid name. Blocks: for the file system.
+    /// Complexity: a miss needs no scan after the directory was indexed.
     [[nodiscard]] virtual result<node_ptr> find(std::string_view path, follow_links links) noexcept = 0;
 
     /// Finds a node as find() does, with its status, for a caller that needs `soon` next: a volume
     /// may need fewer system calls for both together. The data may be used only after
     /// node::open_data. With name_match::exact, a volume may report ENOENT for a name that exists
-    /// in another case. The caller then creates the name, which fails with EEXIST if it exists in
-    /// any case. Errors, Blocks: as find, as node::status.
+    /// in another case, or is a link whose target is missing. The caller then creates the name,
+    /// which fails with EEXIST if it exists in any case. Errors, Blocks: as find, as node::status.
     [[nodiscard]] virtual result<found_node> find_with_status(std::string_view path, follow_links links,
                                                               data_access soon, name_match match) noexcept;
 

@@ -1,6 +1,10 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "sluice/vfs/volume_testing.hpp"
 
@@ -164,6 +168,90 @@ TEST_P(volume_data, times_and_attributes_are_changed_one_by_one) {
     EXPECT_TRUE(accessed == long_ago + 5h or accessed == long_ago) << accessed.time_since_epoch().count();
 }
 
+TEST_P(volume_data, a_file_is_marked_as_compressed_and_again_as_not_compressed) {
+    SLUICE_NEEDS(has_compression);
+    const auto file = make_file("f", "data");
+    EXPECT_FALSE(file->status().value().is_compressed);
+    ASSERT_EQ(code(file->change({.is_compressed = true})), 0);
+    EXPECT_TRUE(at("f")->status().value().is_compressed);
+    EXPECT_TRUE(list("").at("f").is_compressed);
+    ASSERT_EQ(code(at("f")->change({.is_compressed = false})), 0);
+    EXPECT_FALSE(file->status().value().is_compressed);
+    EXPECT_EQ(content("f"), "data");
+}
+
+TEST_P(volume_data, names_in_a_compressed_directory_are_compressed) {
+    SLUICE_NEEDS(has_compression);
+    ASSERT_EQ(code(make_directory("d")->change({.is_compressed = true})), 0);
+    EXPECT_TRUE(make_file("d/f")->status().value().is_compressed);
+    EXPECT_TRUE(make_directory("d/e")->status().value().is_compressed);
+    EXPECT_FALSE(make_file("f")->status().value().is_compressed);
+}
+
+TEST_P(volume_data, a_stream_is_compressed_as_its_file_is) {
+    SLUICE_NEEDS(has_compression);
+    SLUICE_NEEDS(has_streams);
+    const auto file = make_file("f");
+    ASSERT_EQ(code(stream(*file, "s")->change({.is_compressed = true})), 0);
+    EXPECT_TRUE(file->status().value().is_compressed);
+    EXPECT_TRUE(stream(*file, "s")->status().value().is_compressed);
+}
+
+TEST_P(volume_data, a_volume_without_compression_refuses_it) {
+    if (on().features().has_compression) GTEST_SKIP() << "the volume supports it";
+    EXPECT_EQ(code(make_file("f")->change({.is_compressed = true})), EOPNOTSUPP);
+    EXPECT_EQ(code(at("f")->change({.is_compressed = false})), 0);
+}
+
+TEST_P(volume_data, modification_is_an_access_unless_the_time_of_access_was_set) {
+    SLUICE_NEEDS(has_exact_times);
+    const auto file = make_file("f", "x");
+    const time_point long_ago{std::chrono::sys_days{std::chrono::year(1999) / 12 / 31}};
+    ASSERT_EQ(code(file->change({.accessed = long_ago, .modified = long_ago})), 0);
+    ASSERT_EQ(code(write(*file, "y")), 0);
+    auto after = at("f")->status().value();
+    EXPECT_GT(after.modified, long_ago);
+    EXPECT_EQ(after.accessed, after.modified);
+    ASSERT_EQ(code(file->change({.accessed = long_ago})), 0);
+    after = at("f")->status().value();
+    EXPECT_EQ(after.accessed, long_ago);
+    EXPECT_EQ(list("").at("f").accessed, long_ago);
+    EXPECT_GT(after.modified, long_ago);
+    ASSERT_EQ(code(file->change({.modified = after.modified + 24h})), 0);
+    EXPECT_EQ(at("f")->status().value().accessed, long_ago) << "it stays if another time is set";
+}
+
+TEST_P(volume_data, change_time_that_was_set_stays_until_the_next_change) {
+    SLUICE_NEEDS(has_exact_times);
+    const time_point long_ago{std::chrono::sys_days{std::chrono::year(1999) / 12 / 31}};
+    const auto file = make_file("f", "x");
+    ASSERT_EQ(code(file->change({.changed = long_ago, .dos = dos_attributes::hidden})), 0);
+    EXPECT_EQ(at("f")->status().value().changed, long_ago);
+    EXPECT_EQ(list("").at("f").changed, long_ago);
+    EXPECT_EQ(at("f")->status().value().dos, dos_attributes::hidden);
+    // Host volumes count changes within a few ticks of the kernel's clock as one.
+    std::this_thread::sleep_for(40ms);
+    ASSERT_EQ(code(file->change({.dos = dos_attributes::system})), 0);
+    EXPECT_GT(at("f")->status().value().changed, long_ago);
+    EXPECT_GT(list("").at("f").changed, long_ago);
+}
+
+TEST_P(volume_data, times_after_2262_are_kept) {
+    SLUICE_NEEDS(has_exact_times);
+    const time_point far{std::chrono::sys_days{std::chrono::year(9999) / 12 / 31}};
+    const auto file = make_file("f", "x");
+    ASSERT_EQ(code(file->change({.born = far, .accessed = far + 2h, .modified = far + 1h, .changed = far})),
+              0);
+    const auto after = at("f")->status().value();
+    EXPECT_EQ(after.born, far);
+    EXPECT_EQ(after.modified, far + 1h);
+    EXPECT_EQ(after.accessed, far + 2h);
+    EXPECT_EQ(after.changed, far);
+    EXPECT_EQ(list("").at("f").modified, far + 1h);
+    ASSERT_EQ(code(write(*file, "y")), 0);
+    EXPECT_LT(at("f")->status().value().modified, far);
+}
+
 TEST_P(volume_data, files_and_directories_have_streams) {
     SLUICE_NEEDS(has_streams);
     const auto file = make_file("f", "main");
@@ -316,6 +404,28 @@ TEST_P(volume_data, the_security_descriptor_is_stored_unchanged) {
     EXPECT_THAT(file->attached()->streams().value(), IsEmpty());
     ASSERT_EQ(code(file->attached()->set_security({})), 0);
     EXPECT_THAT(file->attached()->security().value(), IsEmpty());
+}
+
+TEST_P(volume_data, a_listing_has_the_security_descriptors_of_its_names) {
+    SLUICE_NEEDS(has_security);
+    SLUICE_NEEDS(has_symlinks);
+    const std::vector<std::byte> longer(3000, std::byte{7});
+    ASSERT_EQ(code(make_file("f")->attached()->set_security(bytes("\x01\x02"))), 0);
+    ASSERT_EQ(code(make_directory("d")->attached()->set_security(longer)), 0);
+    make_file("without");
+    make_link("link", "f");
+    make_link("nowhere", "missing");
+    const auto root = at("");
+    const auto listing = root->children()->list().value();
+    std::map<std::string, std::vector<std::byte>> found;
+    while (const listed_name* next = listing->next().value())
+        found[std::string(next->name)] = listing->security().value();
+    const std::map<std::string, std::vector<std::byte>> wanted{{"f", bytes("\x01\x02")},
+                                                               {"d", longer},
+                                                               {"without", {}},
+                                                               {"link", bytes("\x01\x02")},
+                                                               {"nowhere", {}}};
+    EXPECT_EQ(found, wanted);
 }
 
 TEST_P(volume_data, a_volume_reports_its_free_space) {

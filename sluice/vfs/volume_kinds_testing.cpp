@@ -7,8 +7,9 @@ namespace {
 
 class host_under_test final : public tested_volume {
 public:
-    host_under_test(io::io_multiplexer& multiplexer, const std::string& parent)
-        : directory_(parent), opened_(host_volume::open(multiplexer, directory_.path()).value()) {}
+    host_under_test(io::io_multiplexer& multiplexer, const std::string& parent,
+                    const host_volume_options& options = {})
+        : directory_(parent), opened_(host_volume::open(multiplexer, directory_.path(), options).value()) {}
     [[nodiscard]] volume& tested() noexcept override { return *opened_; }
 
 private:
@@ -42,6 +43,11 @@ std::vector<volume_kind> volume_kinds() {
         {.name = "tmpfs",
          .make = [](io::io_multiplexer& with) -> std::unique_ptr<tested_volume> {
              return std::make_unique<host_under_test>(with, "/dev/shm");
+         }},
+        {.name = "disk_with_short_names",
+         .make = [](io::io_multiplexer& with) -> std::unique_ptr<tested_volume> {
+             return std::make_unique<host_under_test>(with, std::filesystem::current_path().string(),
+                                                      host_volume_options{.short_names = true});
          }},
         {.name = "offloaded_disk",
          .make = [](io::io_multiplexer& with) -> std::unique_ptr<tested_volume> {

@@ -9,6 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::UnorderedElementsAre;
 
 class volume_names : public volume_test {};
 SLUICE_TEST_EVERY_VOLUME(volume_names);
@@ -73,6 +74,41 @@ TEST_P(volume_names, files_are_created_in_a_found_directory) {
     }
     EXPECT_EQ(at("d/new")->path(), "d/new");
     EXPECT_EQ(at("below")->kind(), node_kind::directory);
+}
+
+TEST_P(volume_names, a_file_with_a_long_name_has_a_short_one_that_finds_it) {
+    make_directory("d");
+    make_file("d/A long name.text", "long");
+    make_file("d/SHORT.TXT");
+    const auto file = at("d/A long name.text");
+    const auto given = file->names()->alternate_name();
+    ASSERT_EQ(code(given), 0);
+    EXPECT_TRUE(at("d/SHORT.TXT")->names()->alternate_name().value().empty());
+    EXPECT_TRUE(at("")->names()->alternate_name().value().empty());
+    if (not on().features().has_short_names) {
+        EXPECT_TRUE(given->empty());
+        EXPECT_EQ(code(file->names()->set_alternate_name(short_name("OTHER"))), EOPNOTSUPP);
+        return;
+    }
+    EXPECT_EQ(given->view(), "ALONGN~1.TEX");
+    EXPECT_EQ(at("d/ALONGN~1.TEX")->key(), file->key());
+    EXPECT_EQ(at("D/alongn~1.tex")->path(), "d/A long name.text");
+    EXPECT_EQ(code(on().create("d/alongn~1.tex", {})), EEXIST);
+    std::vector<std::string> shown;
+    const auto listing = at("d")->children()->list().value();
+    for (const listed_name* each = listing->next().value(); each != nullptr; each = listing->next().value())
+        shown.push_back(std::string(each->name) + " " + std::string(each->short_name));
+    EXPECT_THAT(shown, UnorderedElementsAre("A long name.text ALONGN~1.TEX", "SHORT.TXT "));
+}
+
+TEST_P(volume_names, a_new_name_has_a_new_short_one) {
+    SLUICE_NEEDS(has_short_names);
+    const auto file = make_file("A long name.text");
+    ASSERT_EQ(code(file->names()->rename("Another long name", when_taken::refuse)), 0);
+    EXPECT_EQ(file->names()->alternate_name().value().view(), "ANOTHE~1");
+    EXPECT_EQ(code(find("ALONGN~1.TEX")), ENOENT);
+    ASSERT_EQ(code(file->names()->remove()), 0);
+    EXPECT_EQ(code(find("ANOTHE~1")), ENOENT);
 }
 
 TEST_P(volume_names, invalid_paths_are_rejected) {
@@ -255,9 +291,24 @@ TEST_P(volume_names, links_that_lead_outside_or_in_a_circle_are_not_followed) {
     EXPECT_EQ(code(find("absolute")), EXDEV);
     EXPECT_EQ(code(find("up")), EXDEV);
     EXPECT_EQ(code(find("self")), ELOOP);
-    EXPECT_EQ(code(find("nowhere")), ENOENT);
+    EXPECT_EQ(code(find("nowhere")), ENOLINK);
     EXPECT_EQ(code(find("absolute", follow_links::no)), 0);
     EXPECT_EQ(code(on().create("NoWhere", {})), EEXIST);
+}
+
+TEST_P(volume_names, a_link_whose_target_is_missing_differs_from_a_missing_name) {
+    SLUICE_NEEDS(has_symlinks);
+    make_directory("d");
+    make_link("d/link", "missing");
+    make_link("d/deep", "missing/name");
+    make_link("chain", "d/link");
+    for (const char* link : {"d/link", "D/Link", "d/deep", "chain"}) {
+        EXPECT_EQ(code(find(link)), ENOLINK) << link;
+        EXPECT_EQ(code(find(link, follow_links::no)), 0) << link;
+    }
+    EXPECT_EQ(code(find("d/link/name")), ENOTDIR);
+    EXPECT_EQ(code(find("d/missing")), ENOENT);
+    EXPECT_EQ(code(on().create("d/link/name", {})), ENOTDIR);
 }
 
 TEST_P(volume_names, a_listing_contains_the_targets_of_links) {

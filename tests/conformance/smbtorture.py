@@ -43,6 +43,8 @@ SIGNING = {"required": ([], HERE / "ledger-signed.txt"), "optional": (["--no-sig
 # AES-GMAC, it would repeat nonces on the third channel of a session, so that the server rejects that channel.
 BINDS_MORE_CHANNELS_THAN_GMAC_ALLOWS = ["--signing-algorithms", "aes-cmac"]
 SERVER_OPTIONS = {"multichannel": BINDS_MORE_CHANNELS_THAN_GMAC_ALLOWS, "replay": BINDS_MORE_CHANNELS_THAN_GMAC_ALLOWS}
+# Suite -> the name of a second share that smbtorture connects to, and its setting in the configuration file.
+SECOND_SHARES = {"acls": ("hideunread", "hide-unreadable = true")}
 REQUIRES_SIGNING = "session-require-signing"  # a suite about servers that require signing
 DID_NOT_FINISH = "did not finish"
 AS_UNSIGNED = "as without signing"  # in the ledger of `required`: ledger.txt has the reason
@@ -92,15 +94,29 @@ def parse_subunit(suite, text):
     return outcome
 
 
+def second_share(suite, root):
+    """Returns the server's arguments for the second share of a suite, with its files in `root`."""
+    if suite not in SECOND_SHARES:
+        return []
+    name, setting = SECOND_SHARES[suite]
+    directory, file = root / name, root / "configuration" / "serve.toml"
+    directory.mkdir()
+    file.parent.mkdir()
+    file.write_text(f'[[share]]\nname = "{name}"\npath = "{directory}"\n{setting}\n')
+    return ["--config", str(file)]
+
+
 def run_suite(suite, options):
     """Runs one suite, or one test of it (lock.valid-request), against a new server and directory."""
-    with tempfile.TemporaryDirectory(prefix="sluice-smbtorture-", dir=options.scratch) as directory:
+    with tempfile.TemporaryDirectory(prefix="sluice-smbtorture-", dir=options.scratch) as root:
+        directory = pathlib.Path(root) / "share"
+        directory.mkdir()
         began = time.monotonic()
         fault, text, status = "", "", 0
         try:
             name = suite.split(".")[0]
             arguments, _ = SIGNING["required" if name == REQUIRES_SIGNING else options.signing]
-            arguments = arguments + SERVER_OPTIONS.get(name, [])
+            arguments = arguments + SERVER_OPTIONS.get(name, []) + second_share(name, pathlib.Path(root))
             with served.Server(options.program, directory, options.multiplexer, arguments) as server:
                 text, status = run_smbtorture(suite, server, options)
         except served.ServerFault as wrong:

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <optional>
 
 #include "sluice/io/task/scope_tree.hpp"
@@ -167,23 +166,17 @@ TEST(cancel_scope_interleavings, checking_only_before_entering_is_detected) {
     EXPECT_NE(explored(false, fault::asks_before_it_enters).problem, "");
 }
 
-// Ends the program if the exploration finds a problem, as the use of a destroyed scope does by
-// itself.
-void explore_and_stop(fault left_out) {
-    if (not explored(true, left_out).problem.empty()) std::abort();
-}
-
 TEST(cancel_scope_interleavings, beginning_before_the_coroutine_is_suspended_is_detected) {
-    EXPECT_DEATH(explore_and_stop(fault::begins_at_once), "");
+    EXPECT_DEATH(abort_if_found(explored(true, fault::begins_at_once)), "");
 }
 
 TEST(cancel_scope_interleavings, resuming_before_leaving_the_scope_is_detected) {
-    EXPECT_DEATH(explore_and_stop(fault::stays_in_scope), "");
+    EXPECT_DEATH(abort_if_found(explored(true, fault::stays_in_scope)), "");
 }
 
 TEST(cancel_scope_interleavings, scopes_without_their_lock_are_detected) {
-    EXPECT_DEATH(explore_and_stop(fault::leaves_unlocked), "");
-    EXPECT_DEATH(explore_and_stop(fault::destroyed_unlocked), "");
+    EXPECT_DEATH(abort_if_found(explored(true, fault::leaves_unlocked)), "");
+    EXPECT_DEATH(abort_if_found(explored(true, fault::destroyed_unlocked)), "");
 }
 
 }  // namespace

@@ -16,17 +16,17 @@ protected:
     std::uint32_t b_ = 7;
 };
 
-template <std::memory_order Store>
+template <std::memory_order Store, std::memory_order Load = std::memory_order_seq_cst>
 class store_buffering final : public litmus {
 public:
     std::vector<std::function<void()>> threads() override {
         return {[this] {
                     x_.store(1, Store);
-                    a_ = y_.load(std::memory_order_seq_cst);
+                    a_ = y_.load(Load);
                 },
                 [this] {
                     y_.store(1, Store);
-                    b_ = x_.load(std::memory_order_seq_cst);
+                    b_ = x_.load(Load);
                 }};
     }
     std::string verdict() override { return a_ == 0 and b_ == 0 ? "both loads overtake both stores" : ""; }
@@ -76,10 +76,23 @@ TEST(delayed_stores, store_that_is_not_seq_cst_is_overtaken) {
     EXPECT_EQ(undelayed.problem, "");
 }
 
+TEST(delayed_stores, that_are_seq_cst_are_overtaken_by_loads_that_are_not) {
+    constexpr auto strong = std::memory_order_seq_cst;
+    constexpr limits all{.delays_all_stores = true};
+    const report mixed =
+        explore([] { return std::make_unique<store_buffering<strong, std::memory_order_acquire>>(); }, all);
+    EXPECT_NE(mixed.problem, "");
+    const report same = explore([] { return std::make_unique<store_buffering<strong>>(); }, all);
+    EXPECT_EQ(same.problem, "");
+    EXPECT_TRUE(same.is_complete);
+}
+
 TEST(delayed_stores, become_visible_in_their_order) {
-    const report found = try_delayed<message_passing>();
-    EXPECT_EQ(found.problem, "");
-    EXPECT_TRUE(found.is_complete);
+    for (const limits& within : {limits{.delays_stores = true}, limits{.delays_all_stores = true}}) {
+        const report found = explore([] { return std::make_unique<message_passing>(); }, within);
+        EXPECT_EQ(found.problem, "");
+        EXPECT_TRUE(found.is_complete);
+    }
 }
 
 TEST(delayed_stores, exchanges_stay_atomic) {

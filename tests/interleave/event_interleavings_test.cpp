@@ -101,21 +101,12 @@ TEST(event_interleavings, the_waiter_is_resumed_once_and_may_then_destroy_the_ev
     EXPECT_GT(found.schedules, 20U);
 }
 
-// Ends the program if the exploration finds a problem, as the use of a destroyed event does by
-// itself.
-void explore_and_stop(fault which) {
-    const std::string problem = explored(which).problem;
-    if (problem.empty()) return;
-    std::fprintf(stderr, "found: %s\n", problem.c_str());
-    std::abort();
-}
-
 TEST(event_interleavings, destroying_the_event_in_the_list_is_detected) {
-    EXPECT_DEATH(explore_and_stop(fault::destroyed_in_list), "");
+    EXPECT_DEATH(abort_if_found(explored(fault::destroyed_in_list)), "");
 }
 
 TEST(event_interleavings, setting_without_the_mutex_is_detected) {
-    EXPECT_DEATH(explore_and_stop(fault::sets_unlocked), "");
+    EXPECT_DEATH(abort_if_found(explored(fault::sets_unlocked)), "");
 }
 
 }  // namespace

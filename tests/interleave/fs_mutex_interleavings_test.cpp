@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "sluice/fsmutex/atomic_append.hpp"
-#include "sluice/fsmutex/mapped_queue.hpp"
 #include "sluice/fsmutex/memory_map.hpp"
-#include "sluice/fsmutex/queue_format.hpp"
+#include "sluice/fsmutex/queue/mapped_queue.hpp"
+#include "sluice/fsmutex/queue/queue_format.hpp"
 #include "tests/interleave/fs_mutex_plans.hpp"
 
 namespace sluice::interleave {

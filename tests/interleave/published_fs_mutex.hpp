@@ -8,7 +8,7 @@
 #include <ctime>
 #include <utility>
 
-#include "sluice/fsmutex/kernel_lock.hpp"
+#include "sluice/fsmutex/process/kernel_lock.hpp"
 #include "sluice/fsmutex/shared_fs_mutex.hpp"
 
 // The faults of the published atomic append (LLFIO's), reproduced in a minimal form, for tests that

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <tuple>
 
 #include "sluice/base/ensure.hpp"
@@ -39,7 +41,8 @@ public:
           preemptions_left_(within.preemptions_max),
           kills_left_(within.kills_max),
           deadlines_(within.deadlines),
-          delays_stores_(within.delays_stores) {
+          delays_stores_(within.delays_stores or within.delays_all_stores),
+          delays_all_stores_(within.delays_all_stores) {
         for (std::function<void()>& body : tried.threads()) {
             fibers_.push_back(std::make_unique<fiber>());
             fibers_.back()->body = std::move(body);
@@ -84,7 +87,11 @@ public:
     }
 
     [[nodiscard]] bool delays(std::memory_order order) const noexcept {
-        return delays_stores_ and is_inside_ and order != std::memory_order_seq_cst;
+        return delays_stores_ and is_inside_ and (delays_all_stores_ or order != std::memory_order_seq_cst);
+    }
+    void settle_before_access(std::memory_order order) {
+        if (is_inside_ and order == std::memory_order_seq_cst and stores_.flush_seq_cst(running_))
+            note_change();
     }
     void delay(const store_buffers::store& one) { stores_.add(running_, one); }
     [[nodiscard]] std::optional<std::uint64_t> delayed(const void* location) const {
@@ -264,6 +271,7 @@ private:
     unsigned kills_left_;
     timers deadlines_;
     bool delays_stores_;
+    bool delays_all_stores_;
     store_buffers stores_{0};
     std::uint64_t now_ns_ = 0;
 };
@@ -309,6 +317,12 @@ report explore(const std::function<std::unique_ptr<scenario>()>& make, const lim
         given.back() = branches.back().untried.back();
         branches.back().untried.pop_back();
     }
+}
+
+void abort_if_found(const report& by) {
+    if (by.problem.empty()) return;
+    std::fprintf(stderr, "found: %s\n", by.problem.c_str());
+    std::abort();
 }
 
 void step() noexcept {
@@ -357,6 +371,10 @@ void wake_all_on(const void* address) noexcept {
 
 bool is_late() noexcept {
     return execution::current != nullptr and execution::current->running().is_late;
+}
+
+void settle_before_access(std::memory_order order) noexcept {
+    if (execution::current != nullptr) execution::current->settle_before_access(order);
 }
 
 bool is_delayed(std::memory_order order) noexcept {

@@ -63,6 +63,9 @@ struct limits {
     /// Each thread has a store buffer (store_buffers.hpp). When its oldest store becomes visible is
     /// part of the schedule; that does not count as a preemption.
     bool delays_stores = false;
+    /// Also delays seq_cst stores, until the next seq_cst access of their thread: weaker loads
+    /// may overtake them, as on a processor whose loads order no earlier store.
+    bool delays_all_stores = false;
 };
 
 struct report {
@@ -79,6 +82,10 @@ struct report {
 /// or one that never ends. Thread safety: one exploration at a time in a thread.
 [[nodiscard]] report explore(const std::function<std::unique_ptr<scenario>()>& make,
                              const limits& within = {});
+
+/// Ends the program if an exploration has found a problem, as the use of a destroyed object does
+/// by itself: for EXPECT_DEATH.
+void abort_if_found(const report& by);
 
 /// Returns the identity of the current thread; null outside of an exploration.
 [[nodiscard]] const void* this_thread() noexcept;
@@ -102,6 +109,9 @@ void wake_all_on(const void* address) noexcept;
 void give_way() noexcept;
 /// Records that the state has changed, which threads may poll.
 void note_change() noexcept;
+/// Call this before an access of that order: makes stores of this thread visible that it must not
+/// overtake.
+void settle_before_access(std::memory_order order) noexcept;
 /// Returns whether a store of that order may be delayed.
 [[nodiscard]] bool is_delayed(std::memory_order order) noexcept;
 /// Delays a store or exchange of this thread; delayed() returns the latest one to a location, if it
@@ -137,12 +147,12 @@ struct scheduled_atomics {
             settle_for_end(this);
             forget_life();
         }
-        [[nodiscard]] T load(std::memory_order) const noexcept {
-            begin();
+        [[nodiscard]] T load(std::memory_order order) const noexcept {
+            begin(order);
             return seen();
         }
         void store(T fresh, std::memory_order order) noexcept {
-            begin();
+            begin(std::memory_order_relaxed);
             change(fresh, order, false);
         }
         T exchange(T fresh, std::memory_order order) noexcept {
@@ -159,7 +169,7 @@ struct scheduled_atomics {
         }
         bool compare_exchange_strong(T& expected, T fresh, std::memory_order order,
                                      std::memory_order) noexcept {
-            begin();
+            begin(order);
             settle_exchanges();
             if (const T before = seen(); before != expected) {
                 expected = before;
@@ -174,9 +184,10 @@ struct scheduled_atomics {
 
     private:
         friend struct scheduled_atomics;
-        void begin() const noexcept {
+        void begin(std::memory_order order) const noexcept {
             step();
             ENSURE(life_ == alive, "atomic used after its destruction");
+            settle_before_access(order);
         }
         [[nodiscard]] T seen() const noexcept {
             const std::optional<std::uint64_t> own = delayed(this);
@@ -184,7 +195,7 @@ struct scheduled_atomics {
         }
         template <class Change>
         T replace(Change what, std::memory_order order) noexcept {
-            begin();
+            begin(order);
             settle_exchanges();
             const T before = seen();
             change(static_cast<T>(what(before)), order, true);
@@ -193,8 +204,11 @@ struct scheduled_atomics {
         void settle_exchanges() noexcept { settle_before_exchange(this); }
         void change(T fresh, std::memory_order order, bool is_exchange) noexcept {
             if (is_delayed(order)) {
-                delay(
-                    {.location = this, .value = to_bits(fresh), .apply = &apply, .is_exchange = is_exchange});
+                delay({.location = this,
+                       .value = to_bits(fresh),
+                       .apply = &apply,
+                       .is_exchange = is_exchange,
+                       .is_seq_cst = order == std::memory_order_seq_cst});
                 return;
             }
             settle_before_change(this);

@@ -24,6 +24,7 @@ public:
         std::uint64_t value = 0;
         void (*apply)(void* location, std::uint64_t value) = nullptr;
         bool is_exchange = false;  // has read the location
+        bool is_seq_cst = false;
     };
 
     explicit store_buffers(std::size_t threads) : of_(threads) {}
@@ -48,6 +49,16 @@ public:
         settle(thread, oldest.location);
         of_[thread].pop_front();
         oldest.apply(oldest.location, oldest.value);
+    }
+    /// Makes the stores of a thread visible up to its last one that is seq_cst. Returns whether
+    /// there was one.
+    bool flush_seq_cst(unsigned thread) {
+        bool is_any = false;
+        while (std::ranges::any_of(of_[thread], &store::is_seq_cst)) {
+            flush_one(thread);
+            is_any = true;
+        }
+        return is_any;
     }
     void flush(unsigned thread) {
         while (not empty(thread))

@@ -1,7 +1,7 @@
 // Replaces fault_guard.cpp: memory of a simulated file is never truncated, and a killed process
 // does not end its guards.
 
-#include "sluice/fsmutex/fault_guard.hpp"
+#include "sluice/fsmutex/queue/fault_guard.hpp"
 
 namespace sluice::fsmutex {
 

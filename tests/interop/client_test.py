@@ -113,13 +113,15 @@ class Client:
         self.assertIn("password", self.refuse("ls", self.url(), password="wrong"))
         self.assertIn("no such share", self.refuse("ls", f"smb://{self.user}@127.0.0.1:{self.port}/nowhere"))
         self.assertIn("refused", self.refuse("ls", f"smb://{self.user}@127.0.0.1:1/share").lower())
-        self.assertIn("--password-file", self.refuse("ls", "smb://me:secret@127.0.0.1/share"))
+        done = self.run_client("ls", "smb://me:secret@127.0.0.1/share")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--password-file", done.stderr.decode())
 
     def test_a_copy_replaces_only_regular_files(self):
         (self.directory / "small").write_bytes(b"hello")
         os.mkfifo(self.local / "pipe")
         said = self.refuse("get", self.url("small"), "pipe")
-        self.assertIn("pipe not a regular file", said)
+        self.assertIn("pipe: not a regular file", said)
         self.assertIn("sluice cat", said)
         self.assertTrue((self.local / "pipe").is_fifo())
         self.assertEqual(self.do("cat", self.url("small")), b"hello")
@@ -376,6 +378,20 @@ class Client:
         (self.local / "copy").symlink_to("tree")
         self.do("put", "-r", "--resume", "copy", self.url())
         self.assertEqual(before, {path: path.stat().st_ino for path in before})
+
+    def test_a_load_that_holds_begins_when_its_input_ends(self):
+        command = [str(served.ServedCase.program), "bench", "smb", "--hold", "--json", "--keep", "--workload", "get", "--files", "2",
+                   self.url()]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env=self.client_environment()) as load:
+            self.assertEqual(load.stderr.readline(), b"ready\n")
+            made = self.directory / "sluice-bench.tmp" / "small1"
+            self.assertTrue(made.exists(), "the files exist")
+            made.unlink()  # which the load would need
+            made.mkdir()
+            _, said = load.communicate(timeout=COMMAND_SECONDS_MAX)  # ends the input
+        self.assertEqual(load.returncode, 1)
+        self.assertIn(b": read: ", said)
 
     def test_links_here_are_skipped_and_reported(self):
         (self.local / "d").mkdir()

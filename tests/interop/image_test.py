@@ -138,7 +138,7 @@ class Reload(Image):
             self.assertIn("empty directory", self.client(server, "ls", share="more"))
             self.image.rename(self.directory / "moved.img")
             (self.directory / "disk.img").write_bytes(self.pristine)
-            self.reload(server, "is another file now")
+            self.reload(server, "the file was replaced since the server opened it")
             self.client(server, "mkdir three")
         self.image = self.directory / "moved.img"
         with self.serve(("--read-only",)) as server:

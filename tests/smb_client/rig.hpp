@@ -5,7 +5,7 @@
 #include "sluice/smb/client/session.hpp"
 #include "sluice/smb/client/tree.hpp"
 #include "sluice/smb/server/core/limits.hpp"
-#include "tests/smb_simulation/world.hpp"
+#include "tests/smb_simulation/world/world.hpp"
 
 namespace sluice::smb_client_testing {
 

@@ -1,6 +1,6 @@
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/file/write.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/clients/polite_client.hpp"
 
 // An application that continues, or runs again, on another client takes over its files ([MS-SMB2]
 // 3.3.5.9.13).

@@ -1,7 +1,7 @@
 #include <memory>
 #include <vector>
 
-#include "sluice/smb/auth/negotiator.hpp"
+#include "sluice/smb/auth/logon/negotiator.hpp"
 #include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/file/lock.hpp"
@@ -10,7 +10,7 @@
 #include "sluice/smb/wire/message/logoff.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
 #include "sluice/smb/wire/utf16.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/clients/polite_client.hpp"
 
 // Sessions of several connections ([MS-SMB2] 3.3.5.5.2).
 

@@ -12,7 +12,7 @@
 #include "sluice/smb/wire/file/write.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/clients/polite_client.hpp"
 
 // The data that READ returns on each of its I/O paths, and the choice of path if files and clients
 // misbehave.

@@ -8,7 +8,7 @@
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/file/oplock_break.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/clients/polite_client.hpp"
 
 // Found by the simulation of several loops.
 

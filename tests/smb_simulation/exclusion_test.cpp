@@ -12,7 +12,7 @@
 #include "sluice/smb/wire/fscc/fscc_file_scalars.hpp"
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/clients/polite_client.hpp"
 
 // Share modes, locks and caching belong to a file, independent of the share through which it is
 // open.

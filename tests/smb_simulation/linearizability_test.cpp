@@ -2,7 +2,7 @@
 
 #include "sluice/smb/wire/security/access_mask.hpp"
 #include "tests/simulation.hpp"
-#include "tests/smb_simulation/history_run.hpp"
+#include "tests/smb_simulation/world/history_run.hpp"
 
 // Histories of several clients are compared with a sequential model: invariants do not detect a
 // refusal without a reason.
@@ -85,6 +85,16 @@ TEST(is_linearizable, rejects_an_open_of_a_file_marked_for_removal) {
 TEST(is_linearizable, rejects_a_name_that_stays_after_its_removal) {
     EXPECT_FALSE(is_linearizable({create({1, 2}, nt_status::success, deleting), on(0, kind::dispose, {3, 4}),
                                   on(0, kind::close, {5, 6}), create({7, 8}, nt_status::delete_pending)}));
+}
+
+TEST(is_linearizable, rejects_a_name_that_stays_after_the_open_that_deletes_it) {
+    for (const auto& [status, is_right] :
+         {std::pair{nt_status::object_name_not_found, true}, {nt_status::success, false}}) {
+        history all{create({1, 2}, nt_status::success, deleting), on(0, kind::close, {3, 4}),
+                    create({5, 6}, status, reading, with_all, wire::create_disposition::open)};
+        all[0].deletes_on_close = true;
+        EXPECT_EQ(is_linearizable(all), is_right);
+    }
 }
 
 TEST(is_linearizable, rejects_two_exclusive_locks_of_one_range) {

@@ -1,7 +1,7 @@
 #include "sluice/smb/server/core/loop_activity.hpp"
 #include "sluice/smb/server/report/loop_watchdog.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/clients/polite_client.hpp"
 
 // The work that a loop stores for its watchdog.
 

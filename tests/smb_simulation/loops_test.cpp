@@ -5,8 +5,8 @@
 #include "sluice/io/best_available.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
 #include "tests/smb_client/channel_storm.hpp"
-#include "tests/smb_simulation/server_on_loops.hpp"
-#include "tests/smb_simulation/unruly_client.hpp"
+#include "tests/smb_simulation/clients/unruly_client.hpp"
+#include "tests/smb_simulation/world/server_on_loops.hpp"
 
 // A server on several real loops, and clients that carry out all operations on the same files in
 // random order, each on its own thread. Errors are detected by TSan, and by ENSUREs of the server.

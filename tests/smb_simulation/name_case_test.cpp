@@ -2,7 +2,7 @@
 
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/clients/polite_client.hpp"
 
 // Requests that would create a name that exists in another case. The server first searches for the
 // exact name.

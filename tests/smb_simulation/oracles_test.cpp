@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/simulation.hpp"
-#include "tests/smb_simulation/random_run.hpp"
+#include "tests/smb_simulation/world/random_run.hpp"
 
 // Random runs of clients of a server on several loops satisfy each oracle, and each oracle detects
 // a faulty server.
@@ -30,6 +30,7 @@ TEST(server_on_simulated_loops, satisfies_all_oracles_with_clients_of_several_ch
         all.lock_pairs += one.lock_pairs;
         all.comparisons += one.comparisons;
         all.breaks += one.breaks;
+        all.offloaded_calls += one.offloaded_calls;
         if (testing::Test::HasFailure()) return;
     }
     if (testing_by_simulation::seed_to_replay()) return;
@@ -38,6 +39,7 @@ TEST(server_on_simulated_loops, satisfies_all_oracles_with_clients_of_several_ch
     EXPECT_GT(all.lock_pairs, 5U) << "locks overlapped";
     EXPECT_GT(all.comparisons, 20U) << "values were cached";
     EXPECT_GT(all.breaks, 20U);
+    EXPECT_GT(all.offloaded_calls, 2000U) << "workers carried out calls";
 }
 
 TEST(server_on_simulated_loops, repeats_runs_of_busy_clients_with_the_same_seed) {

@@ -9,7 +9,7 @@
 #include "sluice/smb/wire/file/read.hpp"
 #include "sluice/smb/wire/fscc/reparse_point.hpp"
 #include "sluice/vfs/node_names.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/clients/polite_client.hpp"
 
 // A server alongside another server, which the tests simulate with answers at the worst times.
 

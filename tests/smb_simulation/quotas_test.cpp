@@ -2,7 +2,7 @@
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/file/lock.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
-#include "tests/smb_simulation/bounded_server.hpp"
+#include "tests/smb_simulation/world/bounded_server.hpp"
 
 // A client cannot starve the others: its share of each resource, and which clients are dropped
 // first.

@@ -5,7 +5,7 @@
 #include "sluice/smb/wire/file/read.hpp"
 #include "sluice/smb/wire/file/write.hpp"
 #include "sluice/smb/wire/message/logoff.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/clients/polite_client.hpp"
 
 // The identity of a session before and after a reauthentication, in each state of the session:
 // every cell of the tables in docs/formats/smb2_reauthentication.md. Also, the end of all resources

@@ -3,7 +3,7 @@
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/file/lock.hpp"
 #include "sluice/smb/wire/file/query_info.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/clients/polite_client.hpp"
 
 // A CREATE that is repeated, because its reply may have been lost ([MS-SMB2] 3.3.5.9.10).
 

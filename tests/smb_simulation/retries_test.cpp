@@ -3,7 +3,7 @@
 #include "sluice/smb/wire/file/set_info.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_names.hpp"
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/clients/polite_client.hpp"
 
 // Requests that start again because another client caches the file, and a client that caches it
 // again each time.

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <vector>
 
-#include "tests/smb_simulation/history_run.hpp"
-#include "tests/smb_simulation/random_run.hpp"
+#include "tests/smb_simulation/world/history_run.hpp"
+#include "tests/smb_simulation/world/random_run.hpp"
 
 // smb_seeds [--first N] [--seeds N] [--jobs N] [--seed N]: runs busy clients and histories with
 // many seeds. Progress and failures go to standard error; the exit status is 1 if a seed failed.
@@ -126,11 +126,11 @@ int print_one(std::uint64_t seed) {
     std::fprintf(
         stdout,
         "seed %llu: digest %016llx, %llu switches, %llu events, %llu replies, %u successes, %zu pairs of "
-        "opens, %zu of locks, %zu comparisons, %zu breaks, %zu of them early\n",
+        "opens, %zu of locks, %zu comparisons, %zu breaks, %zu of them early, %llu offloaded calls\n",
         static_cast<unsigned long long>(seed), static_cast<unsigned long long>(one.digest),
         static_cast<unsigned long long>(one.switches), static_cast<unsigned long long>(one.events),
         static_cast<unsigned long long>(one.replies), one.successes, one.open_pairs, one.lock_pairs,
-        one.comparisons, one.breaks, one.early_breaks);
+        one.comparisons, one.breaks, one.early_breaks, static_cast<unsigned long long>(one.offloaded_calls));
     return one.verdict.empty() and not testing::Test::HasFailure() ? 0 : 1;
 }
 

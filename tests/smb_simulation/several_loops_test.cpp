@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/simulation.hpp"
-#include "tests/smb_simulation/loops_world.hpp"
-#include "tests/smb_simulation/unruly_client.hpp"
+#include "tests/smb_simulation/clients/unruly_client.hpp"
+#include "tests/smb_simulation/world/loops_world.hpp"
 
 // A server on several simulated loops: the order in which its threads run is drawn from a seed.
 
@@ -39,9 +39,10 @@ outcome let_unruly_clients_live(std::uint64_t seed, const loops_world_options& h
 }
 
 loops_world_options adversarial(std::uint64_t seed) {
-    return {.seed = seed,
-            .network = io::simulation_options::adversarial(seed),
-            .slowness = {.chance = seed % 2 == 0 ? 0U : 200U}};
+    return {
+        .seed = seed,
+        .network = io::simulation_options::adversarial(seed),
+        .shares = {{.calls = calls_run(seed / 2 % 3), .slowness = {.chance = seed % 2 == 0 ? 0U : 200U}}}};
 }
 
 TEST(server_on_simulated_loops, repeats_its_actions_with_the_same_seed) {
@@ -53,7 +54,7 @@ TEST(server_on_simulated_loops, repeats_its_actions_with_the_same_seed) {
         EXPECT_EQ(first.switches, second.switches);
         EXPECT_NE(let_unruly_clients_live(seed + 100, adversarial(seed + 100)).digest, first.digest);
         EXPECT_GT(first.switches, 100U) << "threads alternated";
-        EXPECT_GT(first.successes, 20U) << "clients connected and succeeded";
+        EXPECT_GT(first.successes, 10U) << "clients connected and succeeded";
     }
 }
 

@@ -3,7 +3,7 @@
 #include "sluice/smb/wire/message/echo.hpp"
 #include "sluice/smb/wire/message/logoff.hpp"
 #include "sluice/smb/wire/message/session_setup.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/clients/polite_client.hpp"
 
 // The signatures of replies: see docs/formats/smb2-signing.md. Signatures with AES-GMAC are tested
 // in tests/smb_client/protection_test.cpp.

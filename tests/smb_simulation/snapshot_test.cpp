@@ -4,7 +4,7 @@
 
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/file/lock.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/clients/polite_client.hpp"
 
 // The statistics of a server.
 

@@ -4,7 +4,7 @@
 #include "sluice/smb/wire/fscc/fscc_file_names.hpp"
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 #include "sluice/smb/wire/utf16.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/clients/polite_client.hpp"
 
 // The dependencies between a file and its streams.
 
@@ -66,6 +66,18 @@ TEST_F(streams, that_are_open_keep_their_removed_file_until_the_last_of_them_clo
     EXPECT_EQ(try_create("f", opening()), nt_status::delete_pending);
     EXPECT_EQ(close(second), nt_status::success);
     EXPECT_EQ(try_create("f", opening()), nt_status::object_name_not_found);
+}
+
+TEST_F(streams, that_deny_deletion_are_not_created_or_opened_while_their_file_is_open_for_deletion) {
+    EXPECT_EQ(close(client().create("f:old")), nt_status::success);
+    const auto file = client().create("f", opening());
+    auto how = polite_client::for_everything();
+    how.share_access = smb::wire::share_access::read;
+    EXPECT_EQ(try_create("f:old", how), nt_status::sharing_violation);
+    EXPECT_EQ(try_create("f:new", how), nt_status::sharing_violation);
+    EXPECT_EQ(try_create("f:new", opening()), nt_status::object_name_not_found) << "nothing was created";
+    EXPECT_EQ(close(file), nt_status::success);
+    EXPECT_EQ(close(client().create("f:new", how)), nt_status::success);
 }
 
 TEST_F(streams, that_are_open_are_not_replaced_by_others) {

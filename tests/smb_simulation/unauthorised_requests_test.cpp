@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "sluice/smb/auth/negotiator.hpp"
-#include "sluice/smb/auth/nt_hash.hpp"
+#include "sluice/smb/auth/logon/negotiator.hpp"
+#include "sluice/smb/auth/logon/nt_hash.hpp"
 #include "sluice/smb/wire/file/ioctl.hpp"
 #include "sluice/smb/wire/file/read.hpp"
 #include "sluice/smb/wire/file/set_info.hpp"
@@ -17,7 +17,7 @@
 #include "sluice/smb/wire/message/negotiate.hpp"
 #include "sluice/smb/wire/security/access_mask.hpp"
 #include "sluice/vfs/node_attached.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/clients/polite_client.hpp"
 
 // Requests that other SMB servers carried out, according to published vulnerabilities
 // (docs/cves.md), although the client had not obtained the right to make them.

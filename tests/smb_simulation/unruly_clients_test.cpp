@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "tests/simulation.hpp"
-#include "tests/smb_simulation/unruly_client.hpp"
-#include "tests/smb_simulation/world.hpp"
+#include "tests/smb_simulation/clients/unruly_client.hpp"
+#include "tests/smb_simulation/world/world.hpp"
 
 // Logging off, closing, disconnecting, breaking and cancelling in random order: whatever the
 // clients do, after their end the server holds no resources for them.

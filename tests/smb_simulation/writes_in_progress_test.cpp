@@ -5,7 +5,7 @@
 #include "sluice/smb/wire/file/write.hpp"
 #include "sluice/smb/wire/fscc/reparse_point.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_copy.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/clients/polite_client.hpp"
 
 // While a file is being written, no other client begins to cache its content.
 

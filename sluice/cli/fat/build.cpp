@@ -9,10 +9,10 @@
 
 #include "sluice/base/random.hpp"
 #include "sluice/cli/fat/commands.hpp"
-#include "sluice/cli/fat/existing_content.hpp"
 #include "sluice/cli/fat/format_arguments.hpp"
 #include "sluice/cli/fat/illegal_name_options.hpp"
-#include "sluice/cli/fat/image.hpp"
+#include "sluice/cli/fat/image/existing_content.hpp"
+#include "sluice/cli/fat/image/image.hpp"
 #include "sluice/cli/fat/put_plan.hpp"
 #include "sluice/io/path/directory_handle.hpp"
 #include "sluice/io/path/file_status.hpp"
@@ -44,9 +44,9 @@ public:
         io::file_handle opened = value_or_fail(std::move(file), image);
         is_created_ = true;
         const auto sized = opened.truncate(bytes);
-        if (not sized) fail(sized.error());
+        if (not sized) remove_and_fail(sized.error());
         auto device = fat::file_device::over(std::move(opened));
-        if (not device) fail(device.error());
+        if (not device) remove_and_fail(device.error());
         device_ = std::make_unique<fat::file_device>(*std::move(device));
     }
     new_image(const new_image&) = delete;
@@ -67,9 +67,9 @@ public:
 
 private:
     // The destructor does not run when the constructor leaves.
-    [[noreturn]] void fail(const error& why) {
+    [[noreturn]] void remove_and_fail(const error& why) {
         remove();
-        fail_fat(fat_message(why, image_));
+        fail(fat_message(why, image_));
     }
     void remove() noexcept {
         std::error_code ignored;
@@ -109,24 +109,23 @@ void check_present(const build_arguments& arguments) {
     const auto status = io::status_at({}, arguments.image, io::follow::yes);
     if (not status) return;  // there is none, or creating the new file fails with the reason
     if (status->type != io::file_type::regular)
-        fail_fat(arguments.image + ": not a regular file; use 'sluice fat mkfs' and 'put' for a device");
-    if (fs::exists(journal_of(arguments.image)))
-        fail_fat(fmt::format("{}: has a journal, {}; run 'sluice fat repair {}' or remove it first",
-                             arguments.image, journal_of(arguments.image), arguments.image));
+        fail(arguments.image + ": not a regular file; use 'sluice fat mkfs' and 'put' for a device");
+    if (exists(journal_of(arguments.image)))
+        fail(fmt::format("{0}: has a journal, {1}; run 'sluice fat repair {0}', or remove the journal",
+                         arguments.image, journal_of(arguments.image)));
     io::file_handle file = value_or_fail(io::file_handle::open({}, arguments.image), arguments.image);
-    if (users_of(file, arguments.image) == image_users::some)
-        fail_fat(arguments.image + ": the image is in use by another process or a loop device");
+    if (users_of(file, arguments.image) == image_users::some) fail(arguments.image + in_use);
     fat::file_device present = value_or_fail(fat::file_device::over(std::move(file)), arguments.image);
     const auto formats = content_of(present, {.offset = 0, .length = present.size_bytes()});
-    if (not formats) fail_fat(arguments.image + ": " + formats.error());
+    if (not formats) fail(arguments.image + ": " + formats.error());
     for (const std::string& each : *formats)
         if (each != "vfat" and not arguments.force)
-            fail_fat(arguments.image + ": contains " + each + "; use --force to replace it");
+            fail(arguments.image + ": contains " + each + "; use --force to replace it");
 }
 
 void fill(fat::file_device& image, const build_arguments& arguments, const build_moment& when) {
     const auto shape = fat::read_geometry(image);
-    if (not shape) fail_fat(arguments.image + ": " + shape.error().message());
+    if (not shape) fail(arguments.image + ": " + shape.error().message());
     const build_clock clock(when.time);
     auto how = mount_options_of(arguments.how).value();  // validated when it was parsed
     how.zone = when.zone;
@@ -138,13 +137,13 @@ void fill(fat::file_device& image, const build_arguments& arguments, const build
 }
 
 void run_build(const build_arguments& arguments) {
-    if (not fs::is_directory(arguments.from)) fail_fat(arguments.from + ": not a directory");
+    (void)value_or_fail(io::directory_handle::open({}, arguments.from), arguments.from);
     const build_moment when = moment_of(arguments);
-    const std::uint64_t bytes = size_of(arguments.size);
+    const std::uint64_t bytes = parse_size(arguments.size).value();  // validated when it was parsed
     const auto plan = fat::plan_format(bytes, options_of(arguments.format, when));
-    if (not plan) fail_fat(fmt::format("{}: {}", arguments.image, plan.error()));
+    if (not plan) fail(fmt::format("{}: {}", arguments.image, plan.error()));
     auto hold = writer_lock::take(arguments.image);
-    if (not hold) fail_fat(hold.error().message());
+    if (not hold) fail(hold.error().message());
     check_present(arguments);
     new_image image(arguments.image, bytes);
     succeed_or_fail(fat::format(image.device(), *plan), arguments.image);
@@ -163,6 +162,7 @@ void add_fat_build(command_syntax fat) {
     build.add_option("--from", arguments->from, "directory to copy").required().value_name("DIR");
     build.add_option("--size", arguments->size, "image size, with an optional suffix k, m, g, or t")
         .required()
+        .check(complaint_about_size)
         .value_name("SIZE");
     add_format_options(
         build, arguments->format,

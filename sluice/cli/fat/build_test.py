@@ -99,7 +99,7 @@ class SameBytes(Build):
         for value in ("yesterday", "12x", "-1", "4354819200", "99999999999999999999"):
             with self.subTest(value=value):
                 self.sluice("build", "--from", top, "--size", "8m", self.image, code=1, SOURCE_DATE_EPOCH=value)
-                self.assertIn(f"invalid SOURCE_DATE_EPOCH '{value}': use seconds since 1970, 0 to", self.said)
+                self.assertIn(f"invalid value '{value}' for SOURCE_DATE_EPOCH: use 0 to", self.said)
         self.build(top, SOURCE_DATE_EPOCH="0")
 
 
@@ -149,7 +149,7 @@ class OneCommand(Build):
 
     def test_a_source_that_is_not_a_directory_is_refused(self):
         self.sluice("build", "--from", self.directory / "none", "--size", "8m", self.image, code=1)
-        self.assertIn("none: not a directory", self.said)
+        self.assertIn("none: open directory: No such file or directory", self.said)
 
 
 if __name__ == "__main__":

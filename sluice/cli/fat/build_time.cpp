@@ -12,8 +12,8 @@ std::expected<fat::time_point, std::string> parse_source_date(const std::string&
     const char* const end = text.data() + text.size();
     const auto parsed = std::from_chars(text.data(), end, seconds);
     if (parsed.ec != std::errc{} or parsed.ptr != end or seconds < 0 or seconds > source_date_max)
-        return std::unexpected("invalid SOURCE_DATE_EPOCH '" + text + "': use seconds since 1970, 0 to " +
-                               std::to_string(source_date_max));
+        return std::unexpected("invalid value '" + text + "' for SOURCE_DATE_EPOCH: use 0 to " +
+                               std::to_string(source_date_max) + " seconds since 1970");
     return fat::time_point(std::chrono::seconds(seconds));
 }
 
@@ -21,7 +21,7 @@ std::optional<fat::time_point> source_date() {
     const char* const text = std::getenv("SOURCE_DATE_EPOCH");
     if (text == nullptr or *text == '\0') return std::nullopt;
     const auto date = parse_source_date(text);
-    if (not date) fail_fat(date.error());
+    if (not date) fail(date.error());
     return *date;
 }
 

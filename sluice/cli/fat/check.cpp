@@ -11,8 +11,8 @@
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/fat/build_time.hpp"
 #include "sluice/cli/fat/commands.hpp"
-#include "sluice/cli/fat/image.hpp"
-#include "sluice/cli/fat/undo_file.hpp"
+#include "sluice/cli/fat/image/image.hpp"
+#include "sluice/cli/fat/image/undo_file.hpp"
 #include "sluice/cli/terminal_text.hpp"
 #include "sluice/fat/check/repair.hpp"
 
@@ -84,11 +84,10 @@ fat::repair_options repair_options_of(const check_arguments& arguments) {
 
 void explain_doubt(const fat::check_report& report, const std::string& image) {
     if (not report.has(fat::problem_kind::boot_sector_doubtful)) return;
-    fmt::print(stderr,
-               "sluice fat: {0}: nothing was changed: the boot sector may be wrong, and a repair based on a "
-               "wrong boot "
-               "sector destroys files; if it is right, run 'sluice fat repair --boot-sector first {0}'\n",
-               terminal_text(image));
+    complain(fmt::format(
+        "{0}: nothing was changed, because the boot sector may be wrong, and a repair based on a wrong boot "
+        "sector destroys files; if it is right, run 'sluice fat repair --boot-sector first {0}'",
+        image));
 }
 
 fat::repair_report repair_image(opened_image& image, fat::check_report found,
@@ -98,8 +97,8 @@ fat::repair_report repair_image(opened_image& image, fat::check_report found,
     auto report =
         fat::repair(undo ? undo->volume() : image.volume(), std::move(found), repair_options_of(arguments));
     if (not report and undo)
-        fail_fat(fmt::format("{}; 'sluice fat undo {} {}' restores the image",
-                             fat_message(report.error(), arguments.image), arguments.image, arguments.undo));
+        fail(fmt::format("{}; run 'sluice fat undo {} {}' to restore the image",
+                         fat_message(report.error(), arguments.image), arguments.image, arguments.undo));
     fat::repair_report done = value_or_fail(std::move(report), arguments.image);
     if (undo and undo->finish() and not arguments.wants_json)
         fmt::print("'sluice fat undo {} {}' restores the image as it was\n", terminal_text(arguments.image),
@@ -109,8 +108,8 @@ fat::repair_report repair_image(opened_image& image, fat::check_report found,
 
 void run_repair(const check_arguments& arguments) {
     if (not arguments.undo.empty() and not arguments.how.overlay.empty())
-        fail_fat(
-            "--undo is for a repair of the image itself; with --overlay, 'sluice fat discard' undoes it");
+        refuse_usage(
+            "--undo and --overlay exclude each other; 'sluice fat discard' undoes changes in an overlay");
     bool is_sound = false;
     {
         opened_image image = open_image(arguments, image_use::write);

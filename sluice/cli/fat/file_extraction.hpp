@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sluice/cli/fat/data_ranges.hpp"
-#include "sluice/cli/fat/new_file.hpp"
+#include "sluice/cli/fat/image/new_file.hpp"
 #include "sluice/cli/fat/progress.hpp"
 #include "sluice/cli/fat/tree.hpp"
 

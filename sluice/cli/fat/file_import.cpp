@@ -18,7 +18,7 @@ void refuse_other_name(fat::file_system& system, const std::string& to) {
     // npos + 1 is 0.
     const auto last = [](std::string_view of) { return of.substr(of.rfind('/') + 1); };
     if (not equal_ignoring_case(last(path), last(to)))
-        fail_fat(fmt::format("/{} is the short name of /{} on the volume", to, path));
+        fail(fmt::format("/{} is the short name of /{} on the volume", to, path));
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ fat::inode_handle open_or_create(fat::file_system& system, const std::string& pa
     if (not found and found.error() == std::errc::no_such_file_or_directory)
         return value_or_fail(system.create(path, false, fat::attributes::archive), shown(path));
     fat::inode_handle file = value_or_fail(std::move(found), shown(path));
-    if (file->is_directory) fail_fat(shown(path) + ": is a directory");
+    if (file->is_directory) fail(shown(path) + ": is a directory");
     succeed_or_fail(system.truncate(*file, 0), shown(path));
     return file;
 }
@@ -43,14 +43,14 @@ void put_file(fat::file_system& system, const std::filesystem::path& from, host_
               const std::string& to, progress_bar& progress) {
     progress.name(to);
     host_block block = files.next();
-    if (block.problem) fail_fat(fat_message(*block.problem, from.string()));
+    if (block.problem) fail(fat_message(*block.problem, from.string()));
     refuse_other_name(system, to);
     const fat::inode_handle file = open_or_create(system, to);
     succeed_or_fail(system.expect(*file, block.file_bytes), shown(to));  // fails early if the file
                                                                          // does not fit
     fat::run_list::hint hint;
     for (;;) {
-        if (block.problem) fail_fat(fat_message(*block.problem, from.string()));
+        if (block.problem) fail(fat_message(*block.problem, from.string()));
         succeed_or_fail(system.write(*file, hint, block.bytes, block.offset), shown(to));
         progress.add(block.bytes.size());
         if (block.is_last) break;

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "sluice/cli/fat/host_reader.hpp"
-#include "sluice/cli/fat/image.hpp"
+#include "sluice/cli/fat/image/image.hpp"
 #include "sluice/cli/fat/progress.hpp"
 
 // Files and directories of the host, written to a volume. All functions leave with the reason if

@@ -8,7 +8,7 @@
 #include "sluice/cli/fat/build_time.hpp"
 #include "sluice/fat/edit/format.hpp"
 
-// The options of the commands that create volumes. Errors: all functions leave with the reason.
+// The options of the commands that create volumes.
 
 namespace sluice::cli {
 
@@ -27,11 +27,8 @@ struct format_arguments {
 /// Adds the options to a command.
 void add_format_options(command_syntax command, format_arguments& arguments, const char* serial_help);
 
-/// Returns a size on the command line in bytes.
-[[nodiscard]] std::uint64_t size_of(const std::string& text);
-
-/// Returns a label as a volume stores it.
-[[nodiscard]] fat::label_bytes label_of(const std::string& text);
+/// Returns the rule for volume labels that the text violates, as option_syntax::check() needs it.
+[[nodiscard]] std::string complaint_about_label(const std::string& text);
 
 /// Returns the options of a volume created at `when`. The serial number is --serial, else the
 /// CRC-32 of --serial-from, else the seconds of `when` if it is fixed, else random.

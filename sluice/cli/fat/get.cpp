@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "sluice/cli/fat/commands.hpp"
 #include "sluice/cli/fat/tree_extraction.hpp"
@@ -14,7 +15,7 @@ namespace fs = std::filesystem;
 struct get_arguments {
     image_options how;
     std::string image;
-    std::vector<std::string> target;  // none or one
+    std::string target;  // empty: the current directory
     bool salvages = false;
 };
 
@@ -39,20 +40,21 @@ void run_get(const get_arguments& arguments) {
     const fat::inode_status status = mounted.system().status(*find_or_fail(mounted.system(), name.path));
     const std::string last = name.path.substr(name.path.rfind('/') + 1);  // npos + 1 is 0
     fs::path target =
-        arguments.target.empty() ? fs::path(last.empty() ? "." : last) : fs::path(arguments.target[0]);
+        arguments.target.empty() ? fs::path(last.empty() ? "." : last) : fs::path(arguments.target);
+    std::error_code why;
     {
         progress_bar progress;
         const damaged_file policy = arguments.salvages ? damaged_file::salvage : damaged_file::skip;
         if (not status.is_directory) {
-            if (not is_host_path(name.path))
-                fail_fat(shown(name.path) + ": invalid file name on this system");
-            if (fs::is_directory(target)) target /= last;
+            if (not is_host_path(name.path)) fail(shown(name.path) + ": invalid file name on this system");
+            if (fs::is_directory(target, why)) target /= last;
             progress.expect(status.size_bytes);
             get_file(mounted, {.path = name.path, .status = status}, target, policy, progress, skipped);
         } else {
-            if (not arguments.target.empty() and fs::is_directory(target) and not last.empty())
+            if (not arguments.target.empty() and fs::is_directory(target, why) and not last.empty())
                 target /= last;
-            const bool is_new = fs::create_directories(target);
+            const bool is_new = fs::create_directories(target, why);
+            if (why) fail(target.string() + ": create directory: " + why.message());
             copy_tree({.from = mounted,
                        .path = name.path,
                        .target = target.string(),
@@ -70,8 +72,7 @@ void add_fat_get(command_syntax fat) {
     const auto arguments = std::make_shared<get_arguments>();
     const command_syntax get = fat.add_subcommand("get", "copy a file or directory from a volume");
     get.add_option("IMAGE:/PATH", arguments->image, "file or directory on the volume").required();
-    get.add_option("TARGET", arguments->target, "local file or directory [default: current directory]")
-        .expected(0, 1);
+    get.add_option("TARGET", arguments->target, "local file or directory [default: current directory]");
     get.add_flag("--salvage", arguments->salvages,
                  "copy the readable parts of damaged files and report the missing byte ranges");
     add_image_options(get, arguments->how);

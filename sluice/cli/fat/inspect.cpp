@@ -75,16 +75,18 @@ void run_cat(const inspect_arguments& arguments) {
     const image_name name = parse_image(arguments.image);
     mounted_image mounted(name, image_use::read, arguments.how);
     const fat::inode_handle file = find_or_fail(mounted.system(), name.path);
-    if (file->is_directory) fail_fat(shown(name.path) + ": is a directory; 'sluice fat ls' lists it");
-    read_all(mounted.system(), *file, name.path, [](std::span<const std::byte> bytes) {
-        return std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size();
+    if (file->is_directory) fail(shown(name.path) + ": is a directory; 'sluice fat ls' lists it");
+    read_all(mounted.system(), *file, name.path, [&](std::span<const std::byte> bytes) {
+        if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size())
+            fail(fat_message(error::last("write to standard output"), shown(name.path)));
+        return true;
     });
 }
 
 void print_volume(mounted_image& mounted) {
     fat::file_system& system = mounted.system();
     const fat::geometry& shape = system.shape();
-    const std::uint64_t free = value_or_fail(system.free_clusters(), "free space");
+    const std::uint64_t free = value_or_fail(system.free_clusters(), mounted.image().path());
     const unsigned bits = fat::entry_bits(shape.type) == 28 ? 32 : fat::entry_bits(shape.type);
     fmt::print("type      FAT{}\n", bits);
     fmt::print("label     {}\n", terminal_text(system.label()));

@@ -54,10 +54,10 @@ class Mkfs(unittest.TestCase):
 
     def test_numbers_that_cannot_be_are_refused_with_the_rule(self):
         self.blank(1)
-        for options, rule in ((["--sector", "0"], "bytes per sector is 0, must be 512"),
-                              (["--reserved", "0"], "reserved sectors is 0, must be 1"),
-                              (["--fats", "0"], "number of FATs is 0, must be 1")):
-            self.sluice("mkfs", self.image, *options, code=1)
+        for options, rule in ((["--sector", "0"], "invalid value '0' for --sector: use 512, 1024"),
+                              (["--reserved", "0"], "invalid value '0' for --reserved: use 1 to"),
+                              (["--fats", "0"], "invalid value '0' for --fats: use 1 or 2")):
+            self.sluice("mkfs", self.image, *options, code=2)
             self.assertIn(rule, self.said)
         self.sluice("mkfs", self.directory / "new.img", "--size", "40m", "--cluster", "512", "--reserved", "8", code=1)
         self.assertFalse((self.directory / "new.img").exists())
@@ -141,7 +141,7 @@ class Mkfs(unittest.TestCase):
         self.blank()
         with self.image.open("rb"):
             self.sluice("mkfs", self.image, "--force", code=1)
-            self.assertIn("disk.img: the image is in use", self.said)
+            self.assertIn("disk.img: in use", self.said)
         self.sluice("mkfs", self.image)
 
     def test_an_unknown_use_of_the_image_is_a_warning(self):
@@ -166,7 +166,7 @@ class Mkfs(unittest.TestCase):
         self.blank(20)
         with self.image.open("rb"):
             self.sluice("mkfs", self.image, code=1)
-            self.assertIn("disk.img: the image is in use", self.said)
+            self.assertIn("disk.img: in use", self.said)
         self.sluice("mkfs", self.image)
         self.assertIn("cannot check whether another program uses the image", self.said)
 

@@ -14,31 +14,25 @@ namespace {
 struct mkfile_arguments {
     image_options how;
     std::string image;
-    std::string size;
-    std::string block = "512";
+    std::uint64_t size_bytes = 0;
+    std::uint64_t block_bytes = 512;
     std::string strategy = "runs";
 };
 
 // Writes a file from front to back in small blocks: the workload of the benchmarks.
 void run_mkfile(const mkfile_arguments& arguments) {
     const image_name name = parse_image(arguments.image);
-    const auto size = parse_size(arguments.size);
-    const auto block = parse_size(arguments.block);
-    if (not size or not block or *block == 0 or *block > (1 << 30))
-        fail_fat(
-            "--size and --block are numbers of bytes with an optional suffix k, m or g; a block has 1 byte "
-            "to 1g");
     mounted_image mounted(name, image_use::write, arguments.how, strategy_of(arguments.strategy));
     fat::file_system& system = mounted.system();
     {
         const fat::inode_handle file = open_or_create(system, name.path);
-        progress_bar progress(*size);
-        std::vector<std::byte> bytes(*block);
+        progress_bar progress(arguments.size_bytes);
+        std::vector<std::byte> bytes(arguments.block_bytes);
         fat::run_list::hint hint;
-        for (std::uint64_t offset = 0; offset < *size; offset += bytes.size()) {
+        for (std::uint64_t offset = 0; offset < arguments.size_bytes; offset += bytes.size()) {
             std::ranges::fill(bytes, static_cast<std::byte>(offset / bytes.size()));
             const auto piece = std::span<const std::byte>(bytes).first(
-                std::min<std::uint64_t>(bytes.size(), *size - offset));
+                std::min<std::uint64_t>(bytes.size(), arguments.size_bytes - offset));
             succeed_or_fail(system.write(*file, hint, piece, offset), shown(name.path));
             progress.add(piece.size());
         }
@@ -53,10 +47,14 @@ void add_fat_mkfile(command_syntax fat) {
     const command_syntax mkfile =
         fat.add_subcommand("mkfile", "write a file of a given size, for measurements");
     mkfile.add_option("IMAGE:/PATH", made->image, "file to write").required();
-    mkfile.add_option("--size", made->size, "file size, with an optional suffix k, m, g, or t")
+    mkfile.add_option("--size", made->size_bytes, "file size, with an optional suffix k, m, g, or t")
         .required()
+        .size_between(0, UINT32_MAX)
         .value_name("SIZE");
-    mkfile.add_option("--block", made->block, "bytes per write").value_name("SIZE").shows_default();
+    mkfile.add_option("--block", made->block_bytes, "bytes per write")
+        .size_between(1, 1U << 30)
+        .value_name("SIZE")
+        .shows_default();
     mkfile.add_option("--strategy", made->strategy, "cluster lookup: naive, cursor, runs")
         .value_name("NAME")
         .one_of({"naive", "cursor", "runs"})

@@ -24,7 +24,7 @@ void make_with_parents(fat::file_system& system, const std::string& path) {
         const std::string front = path.substr(0, slash);
         const auto made = system.create(front, true, fat::attributes::none);
         if (not made and made.error() != std::errc::file_exists)
-            fail_fat(fat_message(made.error(), shown(front)));
+            fail(fat_message(made.error(), shown(front)));
         if (slash == path.npos) return;
     }
 }
@@ -44,13 +44,13 @@ void remove_one(fat::file_system& system, const std::string& path) {
     const fat::inode_handle inode = find_or_fail(system, path);
     const auto removed = system.remove(*inode);
     if (not removed and removed.error() == std::errc::directory_not_empty)
-        fail_fat(shown(path) + ": the directory is not empty; use --recursive to remove its contents");
+        fail(shown(path) + ": the directory is not empty; use -r to remove directories and their contents");
     succeed_or_fail(removed, shown(path));
 }
 
 void run_rm(const change_arguments& arguments) {
     const image_name name = parse_image(arguments.operands[0]);
-    if (name.path.empty()) fail_fat("the root cannot be removed; 'sluice fat mkfs --force' empties a volume");
+    if (name.path.empty()) fail("/: the root cannot be removed; 'sluice fat mkfs --force' empties a volume");
     mounted_image mounted(name, image_use::write, arguments.how);
     fat::file_system& system = mounted.system();
     if (arguments.is_recursive) {
@@ -66,6 +66,7 @@ void run_rm(const change_arguments& arguments) {
 
 void run_mv(const change_arguments& arguments) {
     const image_name name = parse_image(arguments.operands[0]);
+    if (name.path.empty()) fail("/: the root cannot be moved");
     std::string to = arguments.operands[1];
     if (to.starts_with(name.file + ":")) to = parse_image(to).path;
     to.erase(0, std::min(to.find_first_not_of('/'), to.size()));
@@ -78,7 +79,10 @@ void run_mv(const change_arguments& arguments) {
         const bool is_into =
             there and (*there)->is_directory and system.status(**there).id != system.status(*inode).id;
         if (is_into) to += (to.empty() ? "" : "/") + name.path.substr(name.path.rfind('/') + 1);
-        succeed_or_fail(system.rename(*inode, to, fat::file_system::if_taken::replace), shown(to));
+        const auto renamed = system.rename(*inode, to, fat::file_system::if_taken::replace);
+        if (not renamed and renamed.error() == std::errc::invalid_argument)
+            fail(shown(to) + ": rename: a directory cannot be moved into itself");
+        succeed_or_fail(renamed, shown(to));
     }
     mounted.finish();
 }
@@ -107,8 +111,8 @@ void refuse_shared_clusters(mounted_image& mounted, const image_options& how) {
     const bool is_shared = std::ranges::any_of(
         report.problems, [](const fat::problem& each) { return each.kind == fat::problem_kind::cross_link; });
     if (is_shared or report.problems_left_out != 0)
-        fail_fat(fmt::format("{}: files share clusters; run 'sluice fat repair {}' first",
-                             mounted.image().path(), mounted.image().path()));
+        fail(fmt::format("{}: files share clusters; run 'sluice fat repair {}' first", mounted.image().path(),
+                         mounted.image().path()));
 }
 
 void run_defrag(const change_arguments& arguments) {

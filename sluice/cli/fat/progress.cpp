@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "sluice/cli/fat/image.hpp"
+#include "sluice/cli/fat/image/image.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -1,9 +1,13 @@
 // sluice fat put: files and directories from the host to a volume.
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <system_error>
 
+#include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/fat/commands.hpp"
 #include "sluice/cli/fat/illegal_name_options.hpp"
 #include "sluice/cli/fat/put_plan.hpp"
@@ -24,7 +28,7 @@ std::vector<put_step> plan_put(fat::file_system& system, const image_name& name,
     const auto target = system.find(name.path);
     const bool is_into = target and (*target)->is_directory;
     if (sources.size() > 1 and not is_into)
-        fail_fat(shown(name.path) + ": not a directory; several sources require a directory as the target");
+        fail(shown(name.path) + ": not a directory; several sources require a directory as the target");
     put_planner planner(system, policy);
     if (is_into)
         planner.add_to_directory(sources, name.path);
@@ -36,11 +40,14 @@ std::vector<put_step> plan_put(fat::file_system& system, const image_name& name,
 void run_put(const put_arguments& arguments) {
     const image_name name = parse_image(arguments.operands.back());
     if (not name.has_path)
-        fail_fat(arguments.operands.back() + ": missing path on the volume; name it, as in " + name.file +
-                 ":/");
+        refuse_usage(fmt::format("missing path on the volume in '{}'; name it, as in '{}:/'",
+                                 arguments.operands.back(), name.file));
     const std::vector<fs::path> sources(arguments.operands.begin(), arguments.operands.end() - 1);
-    for (const fs::path& source : sources)
-        if (not fs::exists(source)) fail_fat(source.string() + ": no such file or directory");
+    for (const fs::path& source : sources) {
+        std::error_code why;
+        (void)fs::status(source, why);
+        if (why) fail(source.string() + ": open: " + why.message());
+    }
     mounted_image mounted(name, image_use::write, arguments.how);
     const std::vector<put_step> steps = plan_put(mounted.system(), name, sources, policy_of(arguments.names));
     carry_out(mounted.system(), steps);

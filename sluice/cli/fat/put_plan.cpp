@@ -7,10 +7,8 @@
 #include <utility>
 
 #include "sluice/base/case_fold.hpp"
-#include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/fat/file_import.hpp"
 #include "sluice/cli/fat/legal_name.hpp"
-#include "sluice/cli/terminal_text.hpp"
 #include "sluice/io/path/file_status.hpp"
 #include "sluice/vfs/limits.hpp"
 #include "sluice/vfs/path.hpp"
@@ -49,11 +47,11 @@ std::string_view last_name(std::string_view path) {
 
 void put_planner::report(const fs::path& about, const std::string& why) {
     ++problems_;
-    note(about, why);
+    complain(about.string() + ": " + why);
 }
 
 void put_planner::note(const fs::path& about, const std::string& what) const {
-    fmt::print(stderr, "sluice fat: {}: {}\n", terminal_text(about.string()), terminal_text(what));
+    warn(about.string() + ": " + what);
 }
 
 // Returns the object if a volume can store its type.
@@ -63,7 +61,7 @@ std::optional<put_planner::child> put_planner::child_of(const fs::path& from, st
     const fs::file_status status = why ? own : fs::status(from, why);
     const bool is_dangling = fs::is_symlink(own) and status.type() == fs::file_type::not_found;
     if (why and not is_dangling) {
-        report(from, why.message());
+        report(from, "open: " + why.message());
         return std::nullopt;
     }
     const bool is_link_to_directory = fs::is_symlink(own) and fs::is_directory(status);
@@ -126,11 +124,14 @@ void put_planner::add_children(std::vector<child> children, const std::string& i
 
 void put_planner::add_entries_of(const fs::path& directory, const std::string& into) {
     std::error_code why;
-    std::vector<child> children;
+    std::vector<fs::path> found;
     for (fs::directory_iterator each(directory, why), end; not why and each != end; each.increment(why))
-        if (auto made = child_of(each->path(), each->path().filename().string()))
-            children.push_back(*std::move(made));
-    if (why) return report(directory, why.message());
+        found.push_back(each->path());
+    if (why) return report(directory, "list: " + why.message());
+    std::ranges::sort(found);  // the order of the messages
+    std::vector<child> children;
+    for (const fs::path& each : found)
+        if (auto made = child_of(each, each.filename().string())) children.push_back(*std::move(made));
     add_children(std::move(children), into);
 }
 
@@ -151,7 +152,7 @@ bool put_planner::add_step(const child& what, const std::string& to) {
     step.modified = fs::last_write_time(what.from, why);
     if (not why and not what.is_directory) step.size_bytes = fs::file_size(what.from, why);
     if (why) {
-        report(what.from, why.message());
+        report(what.from, "get status: " + why.message());
         return false;
     }
     if (step.size_bytes > file_bytes_max)
@@ -209,7 +210,9 @@ void put_planner::add_to_directory(const std::vector<fs::path>& sources, const s
 void put_planner::add_as(const fs::path& source, const std::string& to) {
     if (const auto problem = fat_name_problem(last_name(to)))
         return report("/" + to, "FAT cannot store this name: " + *problem);
-    auto made = child_of(fs::is_directory(source) ? source / "" : source, std::string(last_name(to)));
+    std::error_code unknown;
+    auto made =
+        child_of(fs::is_directory(source, unknown) ? source / "" : source, std::string(last_name(to)));
     if (not made) return;
     made->from = source;
     if (add_step(*made, to) and made->is_directory) add_entries_of(source, to);
@@ -217,13 +220,11 @@ void put_planner::add_as(const fs::path& source, const std::string& to) {
 
 std::vector<put_step> put_planner::finish() {
     if (problems_ == 0) return std::move(steps_);
-    fmt::print(stderr, "sluice fat: nothing was written because of {} {}{}\n", problems_,
-               problems_ == 1 ? "problem" : "problems",
-               illegal_ == 0
-                   ? ""
-                   : "; --rename-illegal stores illegal names under legal ones, --skip-illegal skips "
-                     "their files");
-    leave(exit_code::failure);
+    fail(fmt::format("nothing was written because of {} {}{}", problems_,
+                     problems_ == 1 ? "problem" : "problems",
+                     illegal_ == 0 ? ""
+                                   : "; --rename-illegal stores illegal names under legal ones, "
+                                     "--skip-illegal skips their files"));
 }
 
 void carry_out(fat::file_system& system, const std::vector<put_step>& steps) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/cli/fat/image.hpp"
+#include "sluice/cli/fat/image/image.hpp"
 
 namespace sluice::cli {
 

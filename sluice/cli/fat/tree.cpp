@@ -67,7 +67,8 @@ public:
         if (not seen_.insert(state->first_cluster).second)
             return visitor_.report(problem_of(path, error(ELOOP, "list directory")));
         if (state->is_cut_off)
-            visitor_.report(problem_of(path, "damaged directory; entries after the damage are missing"));
+            visitor_.report(problem_of(
+                path, "damaged directory, so entries after the damage are missing; run 'sluice fat check'"));
         levels_.push_back({.directory = {.held = *std::move(directory), .path = std::move(path)}});
     }
 
@@ -124,9 +125,7 @@ object_problem problem_of(const std::string& path, const std::string& why) {
 object_problem problem_of_target(const std::string& target, const error& why) {
     const bool is_of_all = why == std::errc::no_space_on_device or why == std::errc::read_only_file_system or
                            why.code() == EDQUOT;
-    return {.what = terminal_text(target),
-            .why = std::generic_category().message(why.code()),
-            .ends_the_command = is_of_all};
+    return {.what = terminal_text(target), .why = why.reason(), .ends_the_command = is_of_all};
 }
 
 void unreadable_objects::report(const std::string& path, const error& why) {
@@ -139,15 +138,14 @@ void unreadable_objects::report(const std::string& path, const std::string& why)
 
 void unreadable_objects::report(const object_problem& problem) {
     ++count_;
-    const char* const erase_bar = ::isatty(STDERR_FILENO) != 0 ? "\r\x1b[K" : "";
-    fmt::print(stderr, "{}sluice fat: {}: {}\n", erase_bar, problem.what, problem.why);
+    if (::isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\x1b[K");  // erases the bar
+    complain(problem.what + ": " + problem.why);
     if (problem.ends_the_command) leave(exit_code::failure);
 }
 
 void unreadable_objects::leave_if_any() const {
     if (count_ == 0) return;
-    fmt::print(stderr, "sluice fat: {} {} not complete\n", count_, count_ == 1 ? "object is" : "objects are");
-    leave(exit_code::failure);
+    fail(fmt::format("{} not complete", count_ == 1 ? "1 object is" : fmt::format("{} objects are", count_)));
 }
 
 fat::inode_handle find_or_fail(fat::file_system& system, const std::string& path) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/cli/fat/image.hpp"
+#include "sluice/cli/fat/image/image.hpp"
 
 namespace sluice::cli {
 
@@ -36,8 +36,8 @@ struct object_problem {
 /// Thread safety: none.
 class unreadable_objects {
 public:
-    /// Prints "sluice fat: /path: why" to standard error and counts the object. `path`: without the
-    /// first slash. Allocates: the message. Blocks: for standard error.
+    /// Prints "sluice fat get: /path: why" to standard error and counts the object. `path`: without
+    /// the first slash. Allocates: the message. Blocks: for standard error.
     void report(const std::string& path, const error& why);
     void report(const std::string& path, const std::string& why);
     /// Prints a problem. Leaves, after that, if it ends the command.

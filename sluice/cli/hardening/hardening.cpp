@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "sluice/cli/fat/image.hpp"
-#include "sluice/cli/fat/image_stack.hpp"
+#include "sluice/cli/fat/image/image.hpp"
+#include "sluice/cli/fat/image/image_stack.hpp"
 #include "sluice/cli/hardening/memory_protection.hpp"
 #include "sluice/cli/hardening/privileges.hpp"
 #include "sluice/cli/hardening/system_call_filter.hpp"
@@ -92,14 +92,18 @@ void server_hardening::apply(const serve_options& options, const std::string& co
 
 std::string server_hardening::why_not(const share_options& share, bool read_only) const {
     const std::string path = is_directory(share.path) ? share.path : parse_image(share.path).file;
+    std::error_code unknown;
+    if (not fs::exists(path, unknown)) return {};  // opening it reports why
     const bool needs_to_write = not read_only;
     if (files_.covers(path, needs_to_write ? tree_access::write : tree_access::read)) return {};
     if (files_.covers(path, tree_access::read))
         return path +
-               ": was read-only when the server started, and cannot become writable; restart the server";
+               ": cannot become writable, because the server has confined itself to reading it; restart the "
+               "server";
     return path +
-           ": not accessible since the server started, because it was not a share then; restart the server "
-           "to add this share, or run it with --no-confinement";
+           ": not accessible, because the server has confined itself to its shares; restart the server, or "
+           "run it with "
+           "--confine-to";
 }
 
 std::string hardening_text(const std::vector<hardening_measure>& measures) {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "sluice/cli/hardening/file_confinement.hpp"
-#include "sluice/cli/serve_options.hpp"
+#include "sluice/cli/serve/serve_options.hpp"
 
 namespace sluice::cli {
 

@@ -60,7 +60,7 @@ class DamagedFiles(unittest.TestCase):
             os.truncate(self.file, cut)
             _, message = waiter.communicate(timeout=60)
             self.assertEqual(waiter.returncode, 65, message)
-            self.assertIn(f"sluice lock: {self.file}: the lock file was damaged or truncated", message)
+            self.assertIn(f"sluice lock: {self.file}: lock: the lock file was damaged or truncated", message)
             refused = self.lock(["true"], "-n")
             self.assertEqual(refused.returncode, 66, refused)
             self.assertIn("damaged", refused.stderr)

@@ -14,6 +14,8 @@
 #include <exception>
 #include <system_error>
 
+#include "sluice/base/error.hpp"
+#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
 
 namespace sluice::cli {
@@ -22,7 +24,7 @@ namespace {
 constexpr int status_of_signal = 128;
 
 [[nodiscard]] int system_failure(const char* what) {
-    fmt::print(stderr, "sluice lock: {}: {}\n", what, std::system_category().message(errno));
+    complain(error::last(what).message());
     return static_cast<int>(exit_code::lock_system);
 }
 
@@ -34,7 +36,7 @@ constexpr int status_of_signal = 128;
     try {
         report.send(hold(report));
     } catch (const std::exception& unexpected) {  // out of memory
-        fmt::print(stderr, "sluice lock: {}\n", unexpected.what());
+        complain(unexpected.what());
         report.send({.status = static_cast<int>(exit_code::lock_system)});
     }
     ::_exit(0);
@@ -80,11 +82,10 @@ private:
         while (got < 0 and errno == EINTR);
         if (got == sizeof reported) {
             if (reported.was_lock_damaged)
-                fmt::print(
-                    stderr,
-                    "sluice lock: {}: the lock file was damaged or truncated while the command ran: another "
-                    "process may have held the lock at the same time\n",
-                    file_);
+                complain(
+                    file_ +
+                    ": the lock file was damaged or truncated while the command ran, so another process may "
+                    "have held the lock at the same time");
             const bool hides_damage = reported.was_lock_damaged and reported.status == 0;
             if (reported.signal == 0)
                 return hides_damage ? static_cast<int>(exit_code::lock_data) : reported.status;
@@ -100,10 +101,10 @@ private:
         if (not WIFSIGNALED(status)) return static_cast<int>(exit_code::lock_system);
         const int signal = WTERMSIG(status);
         if (sigismember(&seen_, signal) == 1) end_by(signal);
-        fmt::print(stderr,
-                   "sluice lock: the process that held the lock was killed by signal {}; the command, if it "
-                   "was started, continues and keeps the lock\n",
-                   signal);
+        complain(
+            fmt::format("{}: the process that held the lock was killed by signal {}; the command, if it was "
+                        "started, continues and keeps the lock",
+                        file_, signal));
         return status_of_signal + signal;
     }
 
@@ -155,7 +156,7 @@ int run_in_holder(const std::string& file,
     sigset_t mask;
     ::pthread_sigmask(SIG_BLOCK, &handled, &mask);
     std::array<int, 2> pipe{};
-    if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return system_failure("pipe");
+    if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return system_failure("create pipe");
     const int signals = ::signalfd(-1, &handled, SFD_CLOEXEC);
     if (signals < 0) return system_failure("signalfd");
     // The parent may have set it to be ignored. Then the kernel would reap the holder, and its

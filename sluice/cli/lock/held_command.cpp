@@ -16,13 +16,15 @@
 #include <utility>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/base/error.hpp"
+#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
 
 namespace sluice::cli {
 namespace {
 
 [[nodiscard]] command_outcome system_failure(const char* what) {
-    fmt::print(stderr, "sluice lock: {}: {}\n", what, std::system_category().message(errno));
+    complain(error::last(what).message());
     return {.status = static_cast<int>(exit_code::lock_system)};
 }
 
@@ -109,8 +111,7 @@ int become(const held_command& command) {
     words.push_back(nullptr);
     ::execvp(words[0], words.data());
     const int code = errno;
-    fmt::print(stderr, "sluice lock: cannot run '{}': {}\n", command.words[0],
-               std::system_category().message(code));
+    complain(fmt::format("{}: execute: {}", command.words[0], std::generic_category().message(code)));
     return static_cast<int>(code == ENOMEM ? exit_code::lock_system : exit_code::command_not_run);
 }
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <string>
 
+#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/lock/lock_session.hpp"
 #include "sluice/cli/status/time_text.hpp"
 #include "sluice/cli/terminal_text.hpp"
@@ -15,8 +16,8 @@ namespace {
 
 using namespace sluice::fsmutex;
 
-[[nodiscard]] int refuse(const error& why) {
-    fmt::print(stderr, "sluice lock: {}\n", why.message());
+[[nodiscard]] int refuse(const lock_options& options, const error& why) {
+    complain(about(options.file, why));
     return static_cast<int>(status_of_open(why));
 }
 
@@ -45,18 +46,17 @@ using namespace sluice::fsmutex;
 
 int list_lock_requests(const lock_options& options) {
     // Listing must not create the file.
-    if (::access(options.file.c_str(), F_OK) != 0)
-        return refuse(error::with_path(errno, "list the locks of", options.file));
+    if (::access(options.file.c_str(), F_OK) != 0) return refuse(options, error::last("list the holders"));
     const auto choice = algorithm_of(options);
-    if (not choice) return refuse(choice.error());
-    if (not*choice) return refuse({EOPNOTSUPP, "list the holders of flock(2)"});
+    if (not choice) return refuse(options, choice.error());
+    if (not*choice) return refuse(options, {EOPNOTSUPP, "list the holders of flock(2)"});
     fmt::print("{:<6} {:>8} {:<20} {:<20} {}\n", "what", "pid", "host", "since", "entities");
     // Opening a file that is not a mutex would turn it into one.
     if (options.algorithm == "best" and not(*choice)->is_in_use) return 0;
     const auto mutex = open((*choice)->which, {}, options.file);
-    if (not mutex) return refuse(mutex.error());
+    if (not mutex) return refuse(options, mutex.error());
     const auto all = (*mutex)->list();
-    if (not all) return refuse(all.error());
+    if (not all) return refuse(options, all.error());
     for (const listed_request& each : *all) {
         const auto seconds = std::chrono::system_clock::to_time_t(
             std::chrono::floor<std::chrono::system_clock::duration>(each.since));

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "sluice/cli/commands.hpp"
+#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/lock/front_process.hpp"
 #include "sluice/cli/lock/held_command.hpp"
@@ -31,7 +32,7 @@ using request = lock_options::request;
 // Like flock(1), prints nothing if the lock is held by another process: scripts for cron(8) rely on
 // it.
 [[nodiscard]] int refuse(const lock_refusal& why, const lock_options& options) {
-    if (options.is_verbose or not why.is_conflict) fmt::print(stderr, "sluice lock: {}\n", why.message);
+    if (options.is_verbose or not why.is_conflict) complain(why.message);
     return static_cast<int>(why.status);
 }
 
@@ -51,9 +52,7 @@ void report_grant(const lock_options& options, const stopwatch& since, bool owne
         if (not options.command.empty()) fmt::print("sluice lock: executing {}\n", options.command.front());
         std::fflush(stdout);
     }
-    if (owner_died)
-        fmt::print(stderr,
-                   "sluice lock: warning: the previous holder died; protected data may be inconsistent\n");
+    if (owner_died) warn(options.file + ": the previous holder died; protected data may be inconsistent");
 }
 
 [[nodiscard]] held_command command_of(const lock_options& options, const lock_session& session) {
@@ -151,8 +150,8 @@ using closed_descriptors = std::array<bool, STDERR_FILENO + 1>;
     if (::fstat(descriptor, &status) == 0 and S_ISREG(status.st_mode) and status.st_nlink == 0) {
         lock.release();
         return refuse({exit_code::lock_data,
-                       fmt::format("descriptor {}: the file has been removed, so other processes would lock "
-                                   "another file of its name: open it again",
+                       fmt::format("descriptor {}: lock: the file was removed, so other processes would lock "
+                                   "another file of its name; open the file again",
                                    descriptor)},
                       options);
     }
@@ -172,9 +171,8 @@ using closed_descriptors = std::array<bool, STDERR_FILENO + 1>;
     const char* const shell = std::getenv("SHELL");
     const auto options = parse_lock_options(words, shell != nullptr ? shell : "");
     if (not options) {
-        fmt::print(stderr,
-                   "sluice lock: {}\nUsage: sluice lock [OPTIONS] LOCKFILE [--] COMMAND [ARGUMENT...]\n",
-                   options.error());
+        complain(options.error());
+        fmt::print(stderr, "Usage: sluice lock [OPTIONS] LOCKFILE [--] COMMAND [ARGUMENT...]\n");
         return static_cast<int>(exit_code::lock_usage);
     }
     switch (options->what) {

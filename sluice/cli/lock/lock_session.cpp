@@ -9,8 +9,9 @@
 #include <utility>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/cli/complaint.hpp"
 #include "sluice/fsmutex/limits.hpp"
-#include "sluice/fsmutex/lock_file.hpp"
+#include "sluice/fsmutex/process/lock_file.hpp"
 #include "sluice/io/path/path_handle.hpp"
 #include "sluice/io/path/volume_status.hpp"
 
@@ -84,22 +85,23 @@ namespace {
 [[nodiscard]] const char* remedy_for(const error& why) noexcept {
     switch (why.code()) {
         case EACCES:
-            return "; the user who creates the file decides who may use it: --mode, --group, or chmod";
+            return "; the creator of the file decides who can use it, with --mode, --group, or chmod";
         case ELOOP:
-            return "; symbolic links are not followed where other users can write to the directory: name the "
+            return "; symbolic links are not followed where other users can write to the directory, so name "
+                   "the "
                    "target";
         case EMLINK:
-            return "; where other users can write to the directory, the file must have one link: use another "
+            return "; where other users can write to the directory, the file must have one link, so use "
+                   "another "
                    "file";
         case EPERM:
             return "; in a sticky directory the file must belong to you, to root, or to the owner of the "
-                   "directory, "
-                   "unless --mode or --group shares it, and --group must be a group of yours";
+                   "directory, unless --mode or --group shares it, and --group must be a group of yours";
         case ENXIO:
             return "; a lock file must be a regular file";
         case EBADMSG:
-            return "; the file is damaged, or not a lock file of this version: use another file, or end its "
-                   "users and remove it";
+            return "; the file is damaged, or not a lock file of this version; use another file, or end its "
+                   "users and remove the file";
         default:
             return "";
     }
@@ -161,20 +163,20 @@ lock_refusal lock_session::not_granted() const {
 }
 
 lock_refusal lock_session::not_locked(const error& why) const {
-    std::string message = why.message();
+    std::string message = why.reason();
     if (why == std::errc::bad_message)
         message =
-            "the lock file was damaged or truncated while it was in use; it is created again when all its "
-            "users "
-            "have ended";
+            "lock: the lock file was damaged or truncated while it was in use; it is created again when all "
+            "its "
+            "users have ended";
     if (why == std::errc::device_or_resource_busy)
-        message = "a process was stopped while it changed the lock file; continue it or end it";
+        message = "lock: a process was stopped while it changed the lock file; continue or end that process";
     return {.status = status_of_lock(why), .message = fmt::format("{}: {}", options_.file, message)};
 }
 
 std::optional<lock_refusal> lock_session::acquire() {
     const auto choice = algorithm_of(options_);
-    if (not choice) return lock_refusal{status_of_open(choice.error()), choice.error().message()};
+    if (not choice) return lock_refusal{status_of_open(choice.error()), about(options_.file, choice.error())};
     return *choice ? acquire_mutex(**choice) : acquire_whole_file();
 }
 
@@ -183,27 +185,27 @@ std::optional<lock_refusal> lock_session::acquire_whole_file() {
         const auto opened = open_whole_file(options_.file, options_.access);
         if (not opened)
             return lock_refusal{status_of_open(opened.error()),
-                                opened.error().message() + remedy_for(opened.error())};
+                                about(options_.file, opened.error()) + remedy_for(opened.error())};
         inherited_.emplace(inherited_lock::of_whole_file(*opened, options_.whole_file));
         if (auto refused = acquire_inherited()) return refused;
         if (is_named(*opened, options_.file)) return std::nullopt;
     }
     const error vanished = error::with_path(ESTALE, "lock", options_.file);
-    return lock_refusal{status_of_lock(vanished), vanished.message()};
+    return lock_refusal{status_of_lock(vanished), about(options_.file, vanished)};
 }
 
 std::optional<lock_refusal> lock_session::acquire_mutex(const algorithm_choice& choice) {
     auto mutex = open(choice.which, {}, options_.file, dependencies::of_this_machine(), options_.access);
     if (not mutex)
         return lock_refusal{status_of_open(mutex.error()),
-                            fmt::format("{} ({}, because {}){}", mutex.error().message(),
+                            fmt::format("{} ({}, because {}){}", about(options_.file, mutex.error()),
                                         name_of(choice.which), choice.reason, remedy_for(mutex.error()))};
     mutex_ = *std::move(mutex);
     if (not mutex_->has_shared_mode() and options_.wants_shared())
         return lock_refusal{
             exit_code::lock_usage,
-            fmt::format("{}: {} has exclusive locks only: use another --algorithm for a shared "
-                        "lock, or lock exclusively",
+            fmt::format("{}: {} has only exclusive locks; use another --algorithm for a shared lock, or lock "
+                        "exclusively",
                         options_.file, name_of(choice.which))};
     const auto wanted = entities_of(options_);
     auto held = mutex_->lock(wanted, remaining());
@@ -211,7 +213,8 @@ std::optional<lock_refusal> lock_session::acquire_mutex(const algorithm_choice& 
     if (not held) return not_locked(held.error());
     held_ = *std::move(held);
     auto inherited = inherited_lock::beside(*mutex_, wanted);
-    if (not inherited) return lock_refusal{status_of_lock(inherited.error()), inherited.error().message()};
+    if (not inherited)
+        return lock_refusal{status_of_lock(inherited.error()), about(options_.file, inherited.error())};
     inherited_.emplace(*std::move(inherited));
     return acquire_inherited();
 }
@@ -221,7 +224,8 @@ std::optional<lock_refusal> lock_session::acquire_inherited() {
     if (locked) return std::nullopt;
     const bool is_contended = locked.error() == std::errc::timed_out;
     lock_refusal why =
-        is_contended ? not_granted() : lock_refusal{status_of_lock(locked.error()), locked.error().message()};
+        is_contended ? not_granted()
+                     : lock_refusal{status_of_lock(locked.error()), about(options_.file, locked.error())};
     // The next holder is notified of the death if this process ends with the lock.
     if (not owner_died()) release();
     return why;
@@ -263,9 +267,10 @@ std::optional<lock_refusal> lock_session::leave_to_descriptors() {
     }
     return lock_refusal{
         exit_code::lock_usage,
-        fmt::format("{}: --no-fork is not possible with {}, which needs a process that removes "
-                    "its files: remove --no-fork, or use --algorithm byte_ranges",
-                    options_.file, name_of(mutex_->which()))};
+        fmt::format(
+            "{}: --no-fork is not possible with {}, which needs a process that removes its files; remove "
+            "--no-fork, or use --algorithm byte_ranges",
+            options_.file, name_of(mutex_->which()))};
 }
 
 }  // namespace sluice::cli

@@ -8,7 +8,7 @@
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/lock/options.hpp"
 #include "sluice/fsmutex/best_available.hpp"
-#include "sluice/fsmutex/inherited_lock.hpp"
+#include "sluice/fsmutex/process/inherited_lock.hpp"
 
 namespace sluice::cli {
 

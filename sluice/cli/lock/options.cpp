@@ -86,7 +86,7 @@ struct given {
     const double value = std::strtod(text.c_str(), &end);
     const bool is_number = not text.empty() and end == text.c_str() + text.size();
     if (not is_number or not(value >= 0) or value > timeout_s_max)
-        return problem(fmt::format("invalid timeout '{}': use a number of seconds from 0 to 1e9", text));
+        return problem(fmt::format("invalid value '{}' for --timeout: use 0 to 1e9 seconds", text));
     return value;
 }
 
@@ -127,21 +127,24 @@ struct given {
     } else if (key == 'E') {
         const auto status = whole_number(value);
         if (not status or *status < 0 or *status > 255)
-            return fmt::format("invalid exit status '{}': use a number from 0 to 255", value);
+            return fmt::format("invalid value '{}' for --conflict-exit-code: use 0 to 255", value);
         options.conflict_status = *status;
     } else if (key == mode_key) {
         options.access.mode = mode_of(value);
         if (not options.access.mode)
             return fmt::format(
-                "invalid --mode '{}': use an octal number from 600 to 777 with 600 for the owner", value);
+                "invalid value '{}' for --mode: use an octal number from 600 to 777 with 600 for the owner",
+                value);
     } else if (key == group_key) {
         options.access.group = group_of(value);
         if (not options.access.group)
-            return fmt::format("unknown --group '{}': use the name or the number of a group", value);
+            return fmt::format("invalid value '{}' for --group: use the name or the number of a group",
+                               value);
     } else if (key == algorithm_key) {
         if (std::ranges::find(algorithms, value) == algorithms.end())
             return fmt::format(
-                "invalid --algorithm '{}': use best, memory_map, atomic_append, byte_ranges, lock_files, or "
+                "invalid value '{}' for --algorithm: use best, memory_map, atomic_append, byte_ranges, "
+                "lock_files, or "
                 "flock",
                 value);
         options.algorithm = value;
@@ -221,10 +224,10 @@ void take_flag(given& all, int key) noexcept {
         if (key == -1) return static_cast<std::size_t>(optind - 1);
         const std::string word = optind > 0 ? pointers[static_cast<std::size_t>(optind - 1)] : "";
         if (key == '?')
-            return problem(
-                fmt::format("unknown option '{}': run 'sluice lock --help' for the options",
-                            optopt > 0 and optopt < 256 ? fmt::format("-{}", char(optopt)) : word));
-        if (key == ':') return problem(fmt::format("option '{}' requires a value", word));
+            return problem(fmt::format("unknown option '{}'", optopt > 0 and optopt < 256
+                                                                  ? fmt::format("-{}", char(optopt))
+                                                                  : word));
+        if (key == ':') return problem(fmt::format("missing value for {}", word));
         if (optarg == nullptr)
             take_flag(all, key);
         else if (auto complaint = take_value(all, key, optarg))
@@ -235,16 +238,16 @@ void take_flag(given& all, int key) noexcept {
 [[nodiscard]] std::optional<std::string> complaint_about(const given& all) {
     const lock_options& options = all.options;
     if (options.has_names() and (all.has_mode or all.unlocks))
-        return "-x, -s, and -u concern the whole file: use them without --exclusive NAME and --shared NAME";
+        return "-x, -s, and -u lock the whole file; use them without --exclusive NAME and --shared NAME";
     if (not options.forks and (options.closes or options.releases_on_exit))
         return fmt::format(
-            "--no-fork and {} contradict each other: without a second process only COMMAND can "
-            "hold the lock",
+            "--no-fork and {} exclude each other, because without a second process only COMMAND can hold the "
+            "lock",
             options.closes ? "--close" : "--release-on-exit");
     if (options.algorithm == "flock" and options.has_names())
-        return "--algorithm flock locks whole files: remove the names, or use another algorithm";
+        return "--algorithm flock locks whole files; remove the names, or use another algorithm";
     if (options.algorithm == "lock_files" and options.wants_shared())
-        return "--algorithm lock_files has exclusive locks only: use another algorithm for a shared lock, or "
+        return "--algorithm lock_files has only exclusive locks; use another algorithm for a shared lock, or "
                "lock exclusively";
     return std::nullopt;
 }
@@ -255,22 +258,23 @@ void take_flag(given& all, int key) noexcept {
     const bool has_separator = rest.front() == "--";
     if (options.has_names() and not has_separator)
         return fmt::format(
-            "missing '--' between LOCKFILE '{}' and COMMAND: with --exclusive NAME and --shared NAME it is "
-            "required; for the options of flock(1) without a name, write -x and -s",
+            "missing '--' between LOCKFILE '{}' and COMMAND, which --exclusive NAME and --shared NAME "
+            "require; for "
+            "the options of flock(1) without a name, use -x and -s",
             options.file);
     if (has_separator) {
         options.command.assign(rest.begin() + 1, rest.end());
-        if (options.command.empty()) return "missing COMMAND after '--'";
+        if (options.command.empty()) return "missing argument COMMAND after '--'";
     } else if (rest.front() == "-c" or rest.front() == "--command") {
-        if (rest.size() != 2)
-            return fmt::format("{} needs exactly one argument: quote the command", rest.front());
+        if (rest.size() != 2) return fmt::format("{} requires one argument; quote the command", rest.front());
         options.command = {std::string(shell.empty() ? "/bin/sh" : shell), "-c", rest[1]};
     } else {
         options.command = rest;
     }
     if (all.unlocks)
-        return fmt::format("-u releases the lock of a descriptor: use a number instead of '{}' and a command",
-                           options.file);
+        return fmt::format(
+            "-u releases the lock of a descriptor; use its number instead of '{}' and a command",
+            options.file);
     return std::nullopt;
 }
 
@@ -278,15 +282,15 @@ void take_flag(given& all, int key) noexcept {
     lock_options& options = all.options;
     const auto number = whole_number(options.file);
     if (not number or *number < 0)
-        return fmt::format("invalid descriptor '{}': without a COMMAND, use the number of an open descriptor",
-                           options.file);
+        return fmt::format(
+            "missing argument COMMAND; to lock a descriptor instead, use its number instead of '{}'",
+            options.file);
     if (options.has_names())
-        return fmt::format("descriptor {} can only be locked as a whole: names need a LOCKFILE and a COMMAND",
-                           *number);
+        return fmt::format("descriptor {}: names require a LOCKFILE and a COMMAND", *number);
     if (options.algorithm != "best" and options.algorithm != "flock")
         return fmt::format(
-            "descriptor {} can only be locked by flock(2): --algorithm {} needs a LOCKFILE and a "
-            "COMMAND",
+            "descriptor {}: --algorithm {} requires a LOCKFILE and a COMMAND, because only flock(2) locks "
+            "descriptors",
             *number, options.algorithm);
     options.descriptor = *number;
     options.what =
@@ -296,12 +300,12 @@ void take_flag(given& all, int key) noexcept {
 
 [[nodiscard]] std::optional<std::string> take_operands(given& all, const std::vector<std::string>& operands,
                                                        std::string_view shell) {
-    if (operands.empty()) return "missing operand: name a LOCKFILE and a COMMAND, or an open descriptor";
+    if (operands.empty()) return "missing argument LOCKFILE";
     all.options.file = operands.front();
     if (all.lists) {
         all.options.what = lock_options::request::list;
         if (operands.size() == 1) return std::nullopt;
-        return "--list runs no COMMAND: remove it, or remove --list";
+        return "--list and COMMAND exclude each other";
     }
     if (operands.size() == 1) return take_descriptor(all);
     return take_command(all, {operands.begin() + 1, operands.end()}, shell);

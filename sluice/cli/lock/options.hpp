@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sluice/fsmutex/entity.hpp"
-#include "sluice/fsmutex/lock_file.hpp"
+#include "sluice/fsmutex/process/lock_file.hpp"
 
 namespace sluice::cli {
 

@@ -29,13 +29,19 @@ struct benchmark_subject {
     bool needs_company = false;
 };
 
+/// A value of benchmark_subject::make.
+template <class Locker>
+[[nodiscard]] std::unique_ptr<locker> make_locker(const standing& here) {
+    return std::make_unique<Locker>(here);
+}
+
 /// Our algorithms; the usual alternatives: flock(2), fcntl(2) locks of open file descriptions and
 /// of processes, lockf(3), exclusively created files, robust mutexes of pthreads in shared memory,
 /// each locking several entities one after the other in ascending order; and limits, the lower
 /// bounds:
 ///   - limit.atomic_append, limit.byte_ranges, limit.lock_files: only the system calls that the
 ///     algorithm requires. Those of atomic_append exclude no other process, so they run alone.
-///   - limit.cross_loop_post: processes in a ring, each of which wakes the next by a futex and goes
+///   - limit.hand_over: processes in a ring, each of which wakes the next by a futex and goes
 ///     to sleep: the minimum for a lock with strict FIFO order and sleeping waiters.
 [[nodiscard]] const std::vector<benchmark_subject>& benchmark_subjects();
 

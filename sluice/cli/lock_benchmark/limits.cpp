@@ -112,9 +112,9 @@ private:
 };
 
 // Each process sleeps until the previous one in the ring wakes it.
-class cross_loop_post final : public locker {
+class futex_ring final : public locker {
 public:
-    explicit cross_loop_post(const standing& here) {
+    explicit futex_ring(const standing& here) {
         const int file = open_file(here.directory + "/file");
         ENSURE(::ftruncate(file, sizeof(ring)) == 0);
         void* const memory = ::mmap(nullptr, sizeof(ring), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -152,19 +152,14 @@ private:
     std::atomic<std::uint32_t>* next_;
 };
 
-template <class Locker>
-std::unique_ptr<locker> make(const standing& here) {
-    return std::make_unique<Locker>(here);
-}
-
 }  // namespace
 
 std::vector<benchmark_subject> limits() {
     return {
-        {.name = "limit.hand_over", .make = make<cross_loop_post>, .needs_company = true},
-        {.name = "limit.atomic_append", .make = make<atomic_append_limit>, .excludes = false},
-        {.name = "limit.byte_ranges", .make = make<byte_ranges_limit>},
-        {.name = "limit.lock_files", .make = make<lock_files_limit>},
+        {.name = "limit.hand_over", .make = make_locker<futex_ring>, .needs_company = true},
+        {.name = "limit.atomic_append", .make = make_locker<atomic_append_limit>, .excludes = false},
+        {.name = "limit.byte_ranges", .make = make_locker<byte_ranges_limit>},
+        {.name = "limit.lock_files", .make = make_locker<lock_files_limit>},
     };
 }
 

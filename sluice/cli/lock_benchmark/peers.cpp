@@ -129,21 +129,16 @@ private:
     std::vector<std::uint64_t> numbers_;
 };
 
-template <class Locker>
-std::unique_ptr<locker> make(const standing& here) {
-    return std::make_unique<Locker>(here);
-}
-
 }  // namespace
 
 std::vector<benchmark_subject> peers() {
     return {
-        {.name = "flock", .make = make<flock_locker>},
-        {.name = "fcntl.ofd", .make = make<fcntl_locker<F_OFD_SETLKW>>},
-        {.name = "fcntl.posix", .make = make<fcntl_locker<F_SETLKW>>},
-        {.name = "lockf", .make = make<lockf_locker>},
-        {.name = "open.excl", .make = make<created_file_locker>},
-        {.name = "pthread.robust", .make = make<robust_locker>},
+        {.name = "flock", .make = make_locker<flock_locker>},
+        {.name = "fcntl.ofd", .make = make_locker<fcntl_locker<F_OFD_SETLKW>>},
+        {.name = "fcntl.posix", .make = make_locker<fcntl_locker<F_SETLKW>>},
+        {.name = "lockf", .make = make_locker<lockf_locker>},
+        {.name = "open.excl", .make = make_locker<created_file_locker>},
+        {.name = "pthread.robust", .make = make_locker<robust_locker>},
     };
 }
 

@@ -1,8 +1,12 @@
 // sluice bench smb: puts load on an SMB server, so that the server can be measured.
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
 #include <map>
 #include <memory>
 #include <string>
@@ -41,6 +45,7 @@ struct bench_smb_arguments {
     std::string subject = "server";
     bool json = false;
     bool keeps_files = false;
+    bool holds = false;
 };
 
 [[nodiscard]] std::uint32_t usual_size(load_kind kind) noexcept {
@@ -121,19 +126,32 @@ void print_text(const bench_smb_arguments& given, const std::string& protection,
     fmt::print("\n");
 }
 
+// For programs that start several generators, whose loads have to begin together: their
+// preparations take differently long.
+void wait_for_start() {
+    fmt::print(stderr, "ready\n");
+    std::fflush(stderr);
+    std::array<char, 64> unused{};
+    ssize_t got = 0;
+    do
+        got = ::read(STDIN_FILENO, unused.data(), unused.size());
+    while (got > 0 or (got < 0 and errno == EINTR));
+}
+
 void run_bench(bench_smb_arguments given) {
     given.load.kind = kinds.at(given.workload);
     given.load.channels = given.remote.channels;
     given.load.size_bytes =
         given.size_bytes != 0 ? static_cast<std::uint32_t>(given.size_bytes) : usual_size(given.load.kind);
     given.load.duration = std::chrono::milliseconds(static_cast<std::int64_t>(given.seconds * 1000));
-    remote_share share("bench smb", given.url, given.remote);
+    remote_share share(given.url, given.remote);
     given.load.directory = joined_path(share.url().path, "sluice-bench.tmp");
     auto addresses = io::resolve(share.url().host, share.url().port);
-    if (not addresses) share.fail("", addresses.error().message());
+    if (not addresses) share.fail("", resolution_problem(share.url().host, addresses.error()));
     smb::client::connection& first = share.tree().of().first();
     if (given.load.size_bytes > std::min(first.read_bytes_max(), first.write_bytes_max()))
-        share.fail("", fmt::format("--size exceeds the limit of {} bytes per request",
+        share.fail("", fmt::format("--size {} exceeds the server's limit of {} bytes per request",
+                                   given.load.size_bytes,
                                    std::min(first.read_bytes_max(), first.write_bytes_max())));
     load_generator load(share.loop(),
                         {.first = &share.tree(),
@@ -144,6 +162,7 @@ void run_bench(bench_smb_arguments given) {
     const std::string cannot = share.run(load.prepare());
     measured seen;
     if (cannot.empty()) {
+        if (given.holds) wait_for_start();
         const auto threads_before = cpu_seconds_by_thread(given.server_processes);
         const double before = cpu_seconds_of(given.server_processes);
         seen.done = share.run(load.run());
@@ -153,7 +172,8 @@ void run_bench(bench_smb_arguments given) {
     share.run(load.clean_up(given.keeps_files));
     const std::string& why = cannot.empty() ? seen.done.failure : cannot;
     if (not why.empty()) share.fail("", why);
-    if (seen.done.operations == 0) share.fail("", "no operation was completed in that time");
+    if (seen.done.operations == 0)
+        share.fail("", "no operation was completed in --seconds; use a longer time");
     const std::string protection = given.remote.encrypts      ? "encrypted"
                                    : given.remote.is_unsigned ? "unsigned"
                                                               : "signed";
@@ -191,12 +211,11 @@ void add_bench_smb(command_syntax bench) {
     command
         .add_option("--size", given->size_bytes,
                     "bytes per transfer or small file [default: 1M for read and write, otherwise 4K]")
-        .size_in_bytes()
-        .between(std::uint64_t{1}, std::uint64_t{8U << 20})
+        .size_between(1, 8U << 20)
         .value_name("BYTES")
         .group("Workload");
     command.add_option("--file-size", given->load.file_bytes, "size of the large file of each session")
-        .size_in_bytes()
+        .size_between(1, std::uint64_t{1} << 46)
         .value_name("BYTES")
         .group("Workload");
     command.add_option("--files", given->load.files, "small files per session")
@@ -211,6 +230,7 @@ void add_bench_smb(command_syntax bench) {
     command
         .add_option("--server-pid", given->server_processes,
                     "report the CPU time of this local server process and its children (repeatable)")
+        .one_value_each_time()
         .value_name("PID")
         .group("Measurement");
     command.add_option("--subject", given->subject, "name of the server in JSON output")
@@ -222,6 +242,10 @@ void add_bench_smb(command_syntax bench) {
                   "discard data without copying or verifying it; no effect on encrypted data")
         .group("Measurement");
     command.add_flag("--spin", given->load.spins, "poll instead of sleeping; uses one CPU")
+        .group("Measurement");
+    command
+        .add_flag("--hold", given->holds,
+                  "report 'ready' on standard error when the files exist, and begin when standard input ends")
         .group("Measurement");
     command.add_flag("--keep", given->keeps_files, "keep the files for the next run").group("Workload");
     command.add_flag("--json", given->json, "print a JSON object").group("Measurement");

@@ -30,8 +30,7 @@ file_copier::file_copier(remote_share& share, const copy_options& how, std::uint
       how_(how),
       progress_(total_bytes) {
     if (how.resumes and not names_.key_problem().empty())
-        share.complain(share.url().path,
-                       "warning: interrupted copies cannot be resumed: " + names_.key_problem());
+        share.warn(share.url().path, "interrupted copies cannot be resumed: " + names_.key_problem());
 }
 
 namespace {
@@ -62,7 +61,8 @@ io::task<file_copier::copy_error> file_copier::compare(remote_file& remote, io::
     io::task<transferred<std::uint64_t>> reading = download(remote, begin, end, take);
     const auto compared = co_await std::move(reading);
     if (not compared and is_difference(compared.error()))
-        co_return "the copy differs from the original, which may have been changed during the copy";
+        co_return "the copy differs from the original, which may have been changed during the copy; copy it "
+                  "again";
     if (not compared) co_return compared.error().message();
     if (*compared != end)
         co_return fmt::format("the server's file ended after {} of {} bytes", *compared, end);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "sluice/cli/commands.hpp"
+#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/smb/file_copier.hpp"
 #include "sluice/cli/smb/partial_file.hpp"
@@ -55,7 +56,7 @@ private:
         std::error_code why;
         const fs::file_status there = fs::status(to, why);
         if (not fs::exists(there) or fs::is_regular_file(there)) return std::nullopt;
-        return to.string() + " not a regular file, so it is not replaced; use 'sluice cat' to write to it";
+        return to.string() + ": not a regular file, so it is not replaced; use 'sluice cat' to write to it";
     }
 
     // Returns the version of a file that is long enough to be resumed. The server's port may differ
@@ -98,7 +99,7 @@ private:
             io::task<copy_error> fetching = fetch(file, **remote, *directory, part);
             met = co_await std::move(fetching);
         } else {
-            met = directory.error().message();
+            met = reason_of(directory.error());
         }
         io::task<outcome<file_status>> close_task = (*remote)->co_close();
         const auto closed = co_await std::move(close_task);
@@ -138,7 +139,7 @@ private:
             version = *answered;
         }
         auto opened = open_part(file, directory, version);
-        if (not opened) co_return opened.error().message();
+        if (not opened) co_return about(file.to.string(), opened.error());
         part.emplace(*std::move(opened));
         progress_.name(file.from.path);
         io::task<transferred<std::uint64_t>> receiving = receive(remote, *part, size);
@@ -173,9 +174,14 @@ private:
         }
         progress_.add(part.bytes_before());
         const byte_taker take = [&](bytes_view bytes, std::uint64_t offset) -> result<void> {
-            const auto wrote = part.file().write(io::io_request<io::const_bytes_type>{bytes.span(), offset});
-            if (not wrote) return failure(wrote.error());
-            if (wrote->size() != bytes.size()) return failure({EIO, "write"});
+            // A full file system accepts a part first; the next write reports the reason.
+            for (std::span<const std::byte> rest = bytes.span(); not rest.empty();) {
+                const auto wrote = part.file().write(io::io_request<io::const_bytes_type>{rest, offset});
+                if (not wrote) return failure(wrote.error());
+                if (wrote->empty()) return failure({EIO, "write"});
+                rest = rest.subspan(wrote->size());
+                offset += wrote->size();
+            }
             progress_.add(bytes.size());
             return {};
         };
@@ -186,15 +192,15 @@ private:
     // The data is on disk before the name refers to it.
     io::task<copy_error> finish(partial_file& part, const file_status& status) noexcept {
         if (const auto attached = part.file().set_multiplexer(&share_.loop()); not attached)
-            co_return attached.error().message();
+            co_return reason_of(attached.error());
         const auto durable = co_await io::co_barrier(part.file(), io::barrier_kind::wait_data_only);
-        if (not durable) co_return durable.error().message();
+        if (not durable) co_return reason_of(durable.error());
         // Two names that this file system does not distinguish: the second would replace the first.
         const auto existing = part.target_status();
         if (existing and finished_.contains({existing->device, existing->inode}))
             co_return "another file of this copy has the same name on this system; rename one of the two";
         const auto finished = part.finish(time_point_of(status.last_write_time));
-        if (not finished) co_return finished.error().message();
+        if (not finished) co_return reason_of(finished.error());
         if (const auto named = part.target_status(); named) finished_.emplace(named->device, named->inode);
         co_return std::nullopt;
     }
@@ -217,13 +223,14 @@ private:
            not name.contains('\0');
 }
 
-// Returns the path on the host, below `target`, of a path on the server.
-[[nodiscard]] fs::path host_path_below(remote_share& share, const fs::path& target, const std::string& path) {
+// Returns the path on the host of `below`, a path below `target`. Fails for the object at `path`.
+[[nodiscard]] fs::path host_path_below(remote_share& share, const std::string& path, const fs::path& target,
+                                       const std::string& below) {
     fs::path made = target;
-    for (std::size_t at = 0; at < path.size();) {
-        const std::size_t slash = std::min(path.find('/', at), path.size());
+    for (std::size_t at = 0; at < below.size();) {
+        const std::size_t slash = std::min(below.find('/', at), below.size());
         std::string storage;
-        const std::string name(vfs::host_name(path.substr(at, slash - at), storage));
+        const std::string name(vfs::host_name(below.substr(at, slash - at), storage));
         if (not is_host_name(name))
             share.fail(path,
                        "the name is not allowed on this system, because it would leave the target directory");
@@ -238,13 +245,14 @@ private:
 }
 
 void run_get(const get_arguments& arguments) {
-    remote_share share("get", arguments.url, arguments.how.remote);
+    remote_share share(arguments.url, arguments.how.remote);
     const std::string& path = share.url().path;
     const std::vector<remote_entry> entries = entries_of(share, path, arguments.how.is_recursive);
     const std::string own_name = path.empty() ? share.url().share : last_name_of(path);
     fs::path target = arguments.target.empty() ? fs::path(".") : fs::path(arguments.target);
     const bool is_tree = is_directory(entries.front().status);
-    if (fs::is_directory(target)) target = host_path_below(share, target, own_name);
+    std::error_code unknown;
+    if (fs::is_directory(target, unknown)) target = host_path_below(share, path, target, own_name);
     std::vector<fetched_file> files;
     std::set<fs::path> names_taken;
     std::uint64_t total = 0;
@@ -252,12 +260,12 @@ void run_get(const get_arguments& arguments) {
         const std::string below = is_tree and each.path.size() > path.size()
                                       ? each.path.substr(path.empty() ? 0 : path.size() + 1)
                                       : std::string();
-        const fs::path to = host_path_below(share, target, below);
+        const fs::path to = host_path_below(share, each.path, target, below);
         std::error_code why;
         if (is_link(each.status)) {
-            share.complain(each.path, "skipped: a link that the server does not follow");
+            share.warn(each.path, "skipped: a link that the server does not follow");
         } else if (not below.empty() and partial_names::is_one(last_name_of(each.path))) {
-            share.complain(each.path, "skipped: the partial file of an interrupted copy");
+            share.warn(each.path, "skipped: the partial file of an interrupted copy");
         } else if (not names_taken.insert(to).second) {
             // Otherwise one of the two would replace the other.
             share.fail(each.path,
@@ -265,7 +273,7 @@ void run_get(const get_arguments& arguments) {
                        "rename one of the two on the server");
         } else if (is_directory(each.status)) {
             fs::create_directories(to, why);
-            if (why) share.fail(each.path, to.string() + ": " + why.message());
+            if (why) share.fail_here(to.string() + ": create directory: " + why.message());
         } else {
             files.push_back({.from = each, .to = to});
             total += each.status.end_of_file_bytes;
@@ -283,7 +291,7 @@ void add_get(command_syntax app) {
                                    .group("Client")
                                    .example("sluice get smb://alice@server/docs/report.pdf")
                                    .example("sluice get -r --resume smb://alice@server/photos/2026");
-    get.add_option("URL", arguments->url, "smb://[[DOMAIN;]USER@]HOST[:PORT]/SHARE/PATH").required();
+    add_remote_url(get, arguments->url);
     get.add_option("TARGET", arguments->target, "local file or directory [default: current directory]");
     get.add_flag("-r,--recursive", arguments->how.is_recursive, "copy directories recursively");
     get.add_flag("--resume", arguments->how.resumes, "skip files that are complete; continue partial ones");

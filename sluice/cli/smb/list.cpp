@@ -47,7 +47,7 @@ void print(const remote_entry& entry, std::size_t prefix, bool is_long) {
 }
 
 void run_ls(const list_arguments& arguments) {
-    remote_share share("ls", arguments.url, arguments.remote);
+    remote_share share(arguments.url, arguments.remote);
     const std::string& path = share.url().path;
     const auto status = share.run(share.tree().status(path));
     if (not status) share.fail(path, status.error().message());
@@ -95,7 +95,7 @@ io::task<transferred<std::uint64_t>> show(remote_share& share, const std::string
 }
 
 void run_cat(const list_arguments& arguments) {
-    remote_share share("cat", arguments.url, arguments.remote);
+    remote_share share(arguments.url, arguments.remote);
     const auto shown = share.run(show(share, share.url().path));
     if (not shown) share.fail(share.url().path, shown.error().message());
     if (std::fflush(stdout) != 0)
@@ -109,7 +109,7 @@ void add_ls(command_syntax app) {
     const command_syntax ls = app.add_subcommand("ls", "list a directory on an SMB server")
                                   .group("Client")
                                   .example("sluice ls -l smb://alice@server/photos");
-    ls.add_option("URL", arguments->url, "smb://[[DOMAIN;]USER@]HOST[:PORT]/SHARE/PATH").required();
+    add_remote_url(ls, arguments->url);
     ls.add_flag("-l,--long", arguments->is_long, "show attributes, size, and modification time");
     ls.add_flag("-R,--recursive", arguments->is_recursive, "list subdirectories recursively");
     add_remote_options(ls, arguments->remote);
@@ -121,7 +121,7 @@ void add_cat(command_syntax app) {
     const command_syntax cat = app.add_subcommand("cat", "write a file from an SMB server to standard output")
                                    .group("Client")
                                    .example("sluice cat smb://alice@server/logs/today | tail");
-    cat.add_option("URL", arguments->url, "smb://[[DOMAIN;]USER@]HOST[:PORT]/SHARE/PATH").required();
+    add_remote_url(cat, arguments->url);
     add_remote_options(cat, arguments->remote);
     cat.on_call([arguments] { run_cat(*arguments); });
 }

@@ -25,7 +25,7 @@ io::task<void> remove_one(remote_share& share, const remote_entry& entry, std::s
 }
 
 void run_rm(const change_arguments& arguments) {
-    remote_share share("rm", arguments.url, arguments.remote);
+    remote_share share(arguments.url, arguments.remote);
     const std::string& path = share.url().path;
     if (path.empty()) share.fail(path, "the root of a share cannot be removed");
     std::vector<remote_entry> entries;
@@ -53,7 +53,7 @@ void run_rm(const change_arguments& arguments) {
 }
 
 void run_mkdir(const change_arguments& arguments) {
-    remote_share share("mkdir", arguments.url, arguments.remote);
+    remote_share share(arguments.url, arguments.remote);
     const std::string& path = share.url().path;
     for (std::size_t at = path.find('/'); arguments.makes_parents; at = path.find('/', at + 1)) {
         const std::string directory = path.substr(0, at);
@@ -73,7 +73,7 @@ void add_rm(command_syntax app) {
     const command_syntax rm = app.add_subcommand("rm", "remove files from an SMB server")
                                   .group("Client")
                                   .example("sluice rm -r smb://alice@server/backup/2019");
-    rm.add_option("URL", arguments->url, "smb://[[DOMAIN;]USER@]HOST[:PORT]/SHARE/PATH").required();
+    add_remote_url(rm, arguments->url);
     rm.add_flag("-r,--recursive", arguments->is_recursive, "remove directories and their contents");
     add_remote_options(rm, arguments->remote);
     rm.on_call([arguments] { run_rm(*arguments); });
@@ -84,7 +84,7 @@ void add_mkdir(command_syntax app) {
     const command_syntax mkdir = app.add_subcommand("mkdir", "create a directory on an SMB server")
                                      .group("Client")
                                      .example("sluice mkdir -p smb://alice@server/backup/2026/11");
-    mkdir.add_option("URL", arguments->url, "smb://[[DOMAIN;]USER@]HOST[:PORT]/SHARE/PATH").required();
+    add_remote_url(mkdir, arguments->url);
     mkdir.add_flag("-p,--parents", arguments->makes_parents,
                    "create missing parents; succeed if the directory exists");
     add_remote_options(mkdir, arguments->remote);

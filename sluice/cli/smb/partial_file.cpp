@@ -51,7 +51,7 @@ result<partial_file> partial_file::create(const place& where,
     auto file =
         io::file_handle::open(where.directory, where.name, io::mode::write, io::creation::only_if_not_exist,
                               io::caching::all, io::open_flag::no_follow, own_only);
-    if (not file) return failure(file.error());
+    if (not file) return failure({file.error().code(), "create the partial file"});
     partial_file made(where, std::move(*file));
     if (const auto locked = made.lock(); not locked) return failure(locked.error());
     // Between its creation and the lock, another process may have treated the file as a leftover.

@@ -2,11 +2,14 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
+#include <vector>
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/cli/commands.hpp"
+#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/smb/file_copier.hpp"
 #include "sluice/io/path/file_status.hpp"
@@ -115,9 +118,9 @@ private:
     [[nodiscard]] io::task<copy_error> copy(std::size_t number) noexcept override {
         const given_file& file = files_[number];
         auto source = io::file_handle::open({}, file.from.string());
-        if (not source) co_return source.error().message();
+        if (not source) co_return reason_of(source.error());
         const auto status = io::status_of(*source);
-        if (not status) co_return status.error().message();
+        if (not status) co_return reason_of(status.error());
         const original of = original_of(file, *status);
         if (how_.resumes) {
             io::task<outcome<file_status>> asking = share_.tree().status(file.to);
@@ -278,7 +281,7 @@ private:
             co_return end.error().message();
         }
         const auto now = io::status_of(source);
-        if (not now) co_return now.error().message();
+        if (not now) co_return reason_of(now.error());
         const bool is_same = *end == of.bytes() and now->size_bytes == of.bytes() and
                              now->modified == of.status.modified and now->changed == of.status.changed;
         if (not is_same) co_return file.from.string() + ": changed during the copy; copy it again";
@@ -348,7 +351,7 @@ public:
     void add(const fs::path& from, const std::string& to) {
         std::error_code why;
         const fs::file_status status = fs::status(from, why);
-        if (not fs::exists(status)) share_.fail(to, from.string() + ": No such file or directory");
+        if (why) share_.fail_here(from.string() + ": open: " + why.message());
         if (fs::is_directory(status)) return add_directory(from, to);
         add_file(from, to);
     }
@@ -360,7 +363,7 @@ private:
     void add_file(const fs::path& from, const std::string& to) {
         std::error_code why;
         const std::uint64_t bytes = fs::file_size(from, why);
-        if (why) share_.fail(to, from.string() + ": " + why.message());
+        if (why) share_.fail_here(from.string() + ": get size: " + why.message());
         // Most servers ignore case: the second of two such names must not replace the first.
         const bool is_first = names_taken_.insert(fold(to)).second;
         (is_first ? files : later_files)
@@ -369,20 +372,31 @@ private:
 
     void add_directory(const fs::path& from, const std::string& to) {
         if (not is_recursive_)
-            share_.fail(to, from.string() + ": is a directory; use -r to copy directories recursively");
+            share_.fail_here(from.string() + ": is a directory; use -r to copy directories recursively");
         create_directory(share_, to);
-        for (const auto& each : fs::directory_iterator(from)) {
-            const std::string below = joined_path(to, shown(each.path().filename().string()));
-            if (each.is_symlink() or not(each.is_directory() or each.is_regular_file()))
-                share_.complain(below, each.path().string() + ": skipped: neither a file nor a directory");
-            else if (each.is_directory())
-                add_directory(each.path(), below);
-            else if (partial_names::is_one(each.path().filename().string()))
-                share_.complain(below,
-                                each.path().string() + ": skipped: the partial file of an interrupted copy");
-            else
-                add_file(each.path(), below);
-        }
+        std::error_code why;
+        std::vector<fs::path> found;
+        for (fs::directory_iterator each(from, why), end; not why and each != end; each.increment(why))
+            found.push_back(each->path());
+        std::ranges::sort(found);  // the order of the messages
+        for (const fs::path& each : found)
+            add_entry(each, to);
+        if (why) share_.fail_here(from.string() + ": list: " + why.message());
+    }
+
+    void add_entry(const fs::path& from, const std::string& into) {
+        const std::string name = from.filename().string();
+        const std::string to = joined_path(into, shown(name));
+        std::error_code unknown;
+        const fs::file_status status = fs::symlink_status(from, unknown);
+        if (fs::is_directory(status))
+            add_directory(from, to);
+        else if (not fs::is_regular_file(status))
+            warn(from.string() + ": skipped: neither a file nor a directory");
+        else if (partial_names::is_one(name))
+            warn(from.string() + ": skipped: the partial file of an interrupted copy");
+        else
+            add_file(from, to);
     }
 
     remote_share& share_;
@@ -404,7 +418,7 @@ void put_all(remote_share& share, const copy_options& how, std::vector<given_fil
 }
 
 void run_put(const put_arguments& arguments) {
-    remote_share share("put", arguments.operands.back(), arguments.how.remote);
+    remote_share share(arguments.operands.back(), arguments.how.remote);
     const std::string& path = share.url().path;
     const auto there = share.run(share.tree().status(path));
     if (not there and there.error().is_of_connection()) share.fail(path, there.error().message());

@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <string_view>
+#include <system_error>
 
+#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/password.hpp"
-#include "sluice/cli/terminal_text.hpp"
 #include "sluice/io/name/name_resolution.hpp"
 #include "sluice/smb/client/dial.hpp"
 
@@ -27,6 +29,16 @@ namespace {
     return dialect::smb_3_1_1;
 }
 
+// Returns the text of an invalid URL, which may contain a password with any characters.
+[[nodiscard]] std::string without_password(std::string url) {
+    const std::size_t scheme = url.find("//");
+    const std::size_t user = scheme == url.npos ? 0 : scheme + 2;
+    const std::size_t at = url.rfind('@');
+    const std::size_t colon = url.find(':', user);
+    if (at != url.npos and colon < at) url.replace(colon + 1, at - colon - 1, "***");
+    return url;
+}
+
 // Also closes a session that could not be set up.
 io::task<void> leave_politely(std::span<const std::unique_ptr<connection>> all, session* logged_on) noexcept {
     if (logged_on != nullptr and not logged_on->first().is_broken()) {
@@ -40,6 +52,10 @@ io::task<void> leave_politely(std::span<const std::unique_ptr<connection>> all, 
 }
 
 }  // namespace
+
+void add_remote_url(command_syntax command, std::string& url) {
+    command.add_option("URL", url, "smb://[[DOMAIN;]USER@]HOST[:PORT]/SHARE/PATH").required();
+}
 
 void add_remote_options(command_syntax command, remote_options& options) {
     command
@@ -66,19 +82,22 @@ void add_remote_options(command_syntax command, remote_options& options) {
         .group("Network");
 }
 
-void fail_remote(const char* command, const std::string& why) {
-    fmt::print(stderr, "sluice {}: {}\n", command, why);
-    leave(exit_code::failure);
+std::string resolution_problem(const std::string& host, const error& why) {
+    // The resolver's own words: errno has none for them.
+    std::string reason = std::generic_category().message(why.code());
+    if (why == std::errc::no_such_file_or_directory) reason = "no such host";
+    if (why == std::errc::resource_unavailable_try_again) reason = "the name server does not answer";
+    return fmt::format("look up '{}': {}", host, reason);
 }
 
 std::string joined_path(const std::string& directory, const std::string& name) {
     return directory.empty() ? name : directory + "/" + name;
 }
 
-remote_share::remote_share(const char* command, const std::string& url, const remote_options& options)
-    : command_(command) {
+remote_share::remote_share(const std::string& url, const remote_options& options) {
     auto parsed = parse_url(url);
-    if (not parsed) fail_remote(command_, url + ": " + parsed.error());
+    if (not parsed)
+        refuse_usage(fmt::format("invalid value '{}' for URL: {}", without_password(url), parsed.error()));
     url_ = std::move(*parsed);
     auto loop = io::best_available();
     if (not loop) refuse(loop.error().message());
@@ -98,19 +117,25 @@ void remote_share::close() noexcept {
 }
 
 void remote_share::refuse(const std::string& why) const {
-    fail_remote(command_, url_.text() + ": " + why);
+    cli::fail(url_.text() + ": " + why);
 }
 
 void remote_share::complain(const std::string& path, const std::string& why) const {
-    // Paths, also those in `why`, may be names chosen by a malicious server.
-    fmt::print(stderr, "sluice {}: {}: {}\n", command_, terminal_text(url_.text_of(path)),
-               terminal_text(why));
+    cli::complain(url_.text_of(path) + ": " + why);
+}
+
+void remote_share::warn(const std::string& path, const std::string& why) const {
+    cli::warn(url_.text_of(path) + ": " + why);
 }
 
 void remote_share::fail(const std::string& path, const std::string& why) {
     close();
-    complain(path, why);
-    leave(exit_code::failure);
+    cli::fail(url_.text_of(path) + ": " + why);
+}
+
+void remote_share::fail_here(const std::string& why) {
+    close();
+    cli::fail(why);
 }
 
 smb::auth::credentials remote_share::credentials(const remote_options& options) const {
@@ -125,13 +150,13 @@ smb::auth::credentials remote_share::credentials(const remote_options& options) 
     }
     if (who.user.empty()) {
         const char* const login = std::getenv("USER");
-        if (login == nullptr) refuse("missing user name: use smb://user@host/share, or --guest");
+        if (login == nullptr) refuse("missing user name; use smb://USER@HOST/SHARE, or --guest");
         who.user = login;
     }
     const auto hash_of_password = [&] {
         if (not options.password_file.empty()) {
             const auto line = password_in_file(options.password_file);
-            if (not line) refuse(options.password_file + ": " + line.error().message());
+            if (not line) cli::fail(password_problem(options.password_file, line.error()));
             return smb::auth::nt_hash::of_password(line->view());
         }
         if (const char* const given = std::getenv("SLUICE_PASSWORD"); given != nullptr)
@@ -147,7 +172,7 @@ smb::auth::credentials remote_share::credentials(const remote_options& options) 
 
 void remote_share::connect(const remote_options& options) {
     const auto addresses = io::resolve(url_.host, url_.port);
-    if (not addresses) refuse(addresses.error().message());
+    if (not addresses) refuse(resolution_problem(url_.host, addresses.error()));
     const smb::auth::credentials who = credentials(options);
     const connection_options how{
         .server_name = url_.host,
@@ -187,8 +212,8 @@ void remote_share::add_channels(unsigned count, std::span<const io::socket_addre
             bound = run(session_->bind(*connections_.back(), who));
         }
         if (dialled and bound) continue;
-        complain(url_.path, fmt::format("{} of {} channels: {}", i + 1, count + 1,
-                                        (dialled ? bound.error() : dialled.error()).message()));
+        warn(url_.path, fmt::format("opened only {} of {} channels: {}", i + 1, count + 1,
+                                    (dialled ? bound.error() : dialled.error()).message()));
         return;
     }
 }

@@ -6,7 +6,7 @@
 #include "sluice/base/clock.hpp"
 #include "sluice/base/random.hpp"
 #include "sluice/cli/command_line.hpp"
-#include "sluice/cli/loop_threads.hpp"
+#include "sluice/cli/serve/loop_threads.hpp"
 #include "sluice/io/task/frame_pool.hpp"
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/smb/client/remote_file.hpp"
@@ -26,12 +26,13 @@ struct remote_options {
     unsigned channels = 1;
 };
 void add_remote_options(command_syntax command, remote_options& options);
+/// Adds the operand that names a file or directory on a server.
+void add_remote_url(command_syntax command, std::string& url);
 
 /// A connection to a share according to the command line. Prints the reason and leaves on failure.
 class remote_share {
 public:
-    /// `command` is the name for messages, such as "get".
-    remote_share(const char* command, const std::string& url, const remote_options& options);
+    remote_share(const std::string& url, const remote_options& options);
     remote_share(const remote_share&) = delete;
     remote_share& operator=(const remote_share&) = delete;
     /// Logs off.
@@ -54,8 +55,12 @@ public:
 
     /// Prints "sluice get: smb://host/share/path: why".
     void complain(const std::string& path, const std::string& why) const;
-    /// Does the same, closes the connection and leaves.
+    /// Prints "sluice get: warning: smb://host/share/path: why".
+    void warn(const std::string& path, const std::string& why) const;
+    /// Closes the connection, complains and leaves.
     [[noreturn]] void fail(const std::string& path, const std::string& why);
+    /// The same for a reason on this machine: "sluice put: why".
+    [[noreturn]] void fail_here(const std::string& why);
 
 private:
     void connect(const remote_options& options);
@@ -66,7 +71,6 @@ private:
 
     io::frame_pool frames_{frame_pool_bytes};  // so that reads and writes allocate nothing
     io::frame_pool::use all_tasks_{frames_};
-    const char* command_;
     smb::client::smb_url url_;
     system_clock_source clock_;
     system_random random_;
@@ -77,8 +81,8 @@ private:
     std::unique_ptr<smb::client::tree> tree_;
 };
 
-/// Prints "sluice get: why" and leaves.
-[[noreturn]] void fail_remote(const char* command, const std::string& why);
+/// Returns the reason why the name of a host has no address.
+[[nodiscard]] std::string resolution_problem(const std::string& host, const error& why);
 
 /// Joins "a" and "b" to "a/b"; returns "b" if the first is empty.
 [[nodiscard]] std::string joined_path(const std::string& directory, const std::string& name);

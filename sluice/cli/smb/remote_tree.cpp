@@ -17,9 +17,10 @@ io::task<outcome<std::vector<remote_entry>>> entries_below(tree& in, std::string
         const std::string directory = std::move(directories.back());
         directories.pop_back();
         if (std::ranges::count(directory, '/') > static_cast<std::ptrdiff_t>(remote_depth_max))
-            co_return failed(client_error::of_policy("list",
-                                                     "the directories are nested too deeply; a link may lead "
-                                                     "back to a parent"));
+            co_return failed(
+                client_error::of_policy("list",
+                                        "the directories are nested too deeply, and a link may lead "
+                                        "back to a parent"));
         io::task<outcome<std::vector<directory_entry>>> listing = list(in, directory);
         auto listed = co_await std::move(listing);
         if (not listed) co_return failed(listed.error());
@@ -44,8 +45,7 @@ std::vector<remote_entry> entries_of(remote_share& share, const std::string& pat
     if (not status) share.fail(path, status.error().message());
     std::vector<remote_entry> all{{.path = path, .status = *status}};
     if (not is_directory(*status)) return all;
-    if (not is_recursive)
-        share.fail(path, "is a directory; use -r to copy or remove directories recursively");
+    if (not is_recursive) share.fail(path, "is a directory; use -r to copy directories recursively");
     auto below = share.run(entries_below(share.tree(), path));
     if (not below) share.fail(path, below.error().message());
     std::ranges::move(*below, std::back_inserter(all));

@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/cli/status/status_socket.hpp"
 
 namespace sluice::cli {
@@ -40,9 +41,7 @@ std::expected<std::unique_ptr<observers>, std::string> observers::open(smb_serve
     std::unique_ptr<observers> made(new observers);
     if (not wanted.metrics.empty()) {
         const auto where = metrics_address(wanted.metrics);
-        if (not where)
-            return std::unexpected(
-                fmt::format("invalid --metrics '{}': use PORT or ADDRESS:PORT", wanted.metrics));
+        ENSURE(where.has_value(), "checked when the options were read");
         auto metrics = metrics_service::open(server, *where);
         if (not metrics) return std::unexpected("--metrics: " + metrics.error().message());
         made->metrics_ = *std::move(metrics);
@@ -55,7 +54,7 @@ std::expected<std::unique_ptr<observers>, std::string> observers::open(smb_serve
         return std::unexpected("--status-socket: " + status.error().message());
     else
         server.context().log().write(smb::server::event_severity::warning, "status socket unavailable",
-                                     {{"directory", status_directory()}, {"why", status.error().message()}});
+                                     {{"path", status_directory()}, {"why", status.error().message()}});
     if (made->status_ != nullptr) made->status_->start();
     if (made->metrics_ != nullptr) made->metrics_->start();
     return made;

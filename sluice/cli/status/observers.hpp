@@ -16,8 +16,8 @@ struct observer_options {
     std::string metrics;        // [ADDRESS:]PORT; empty: no metrics
 };
 
-/// Parses the address for metrics; without an address, it is on the loopback interface. Returns
-/// std::nullopt if the text is neither ADDRESS:PORT nor a port.
+/// Returns the address for metrics; without an address in the text, it is on the loopback
+/// interface. Returns std::nullopt if the text is neither ADDRESS:PORT nor a port.
 [[nodiscard]] std::optional<io::socket_address> metrics_address(const std::string& text) noexcept;
 
 /// The listeners for observers of a running server: the status socket, and HTTP if requested.

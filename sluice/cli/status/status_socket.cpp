@@ -39,8 +39,10 @@ std::string status_directory() {
 
 result<void> make_status_directory() {
     const std::string path = status_directory();
-    if (::mkdir(path.c_str(), 0700) != 0 and errno != EEXIST) return failure({errno, "mkdir"});
-    if (not is_own_directory(path)) return failure({EPERM, "use"});
+    if (::mkdir(path.c_str(), 0700) != 0 and errno != EEXIST)
+        return failure(error::with_path(errno, "create directory", path));
+    if (not is_own_directory(path))
+        return failure(error::with_path(EPERM, "use a directory that other users can change", path));
     return {};
 }
 
@@ -79,7 +81,7 @@ result<std::string> ask_server(const std::string& path, const std::string& quest
         if (got.bytes_transferred() == 0) return answer;
         answer.append(reinterpret_cast<const char*>(got->data()), got->size());
     }
-    return failure({EFBIG, "read"});
+    return failure({EFBIG, "read the reply"});
 }
 
 }  // namespace sluice::cli

@@ -10,7 +10,7 @@
 namespace sluice::fat {
 namespace {
 
-constexpr const char* damaged = "a record is damaged";
+constexpr const char* damaged = "damaged: a record has a wrong checksum or length";
 
 }  // namespace
 
@@ -64,22 +64,22 @@ private:
 std::expected<undo_log, std::string> undo_log::open(device& log, std::uint64_t present_bytes) {
     std::array<std::byte, sizeof(undo_header)> bytes{};
     if (present_bytes < bytes.size() or log.size_bytes() < bytes.size())
-        return std::unexpected("is not an undo file");
+        return std::unexpected("not an undo file");
     if (const auto done = log.read_at(0, std::span<std::byte>(bytes)); not done)
-        return std::unexpected(done.error().message());
+        return std::unexpected(done.error().reason());
     const auto binding = decode(*bytes_view(bytes).take<undo_header>());
     if (not binding) return std::unexpected(binding.error());
     undo_log opened(log, *binding);
     const std::uint64_t present = std::min(present_bytes, log.size_bytes());
     if (const auto done = opened.read_records(present); not done) return std::unexpected(done.error());
-    if (not opened.is_disjoint()) return std::unexpected("two of its records overlap");
+    if (not opened.is_disjoint()) return std::unexpected("damaged: two of its records overlap");
     return opened;
 }
 
 std::expected<void, std::string> undo_log::read_records(std::uint64_t present_bytes) {
     const bool is_open = binding_.state == undo_state::recording;
     const std::uint64_t end = is_open ? present_bytes : binding_.log_bytes;
-    if (end > present_bytes) return std::unexpected("the file is shorter than its records");
+    if (end > present_bytes) return std::unexpected("damaged: the file is shorter than its records");
     std::vector<std::byte> room;
     while (end_ < end) {
         // A crash can leave an incomplete last record.
@@ -91,7 +91,7 @@ std::expected<void, std::string> undo_log::read_records(std::uint64_t present_by
         if (end - end_ < sizeof(undo_record)) return stop();
         undo_record record{};
         if (const auto done = log_->read_at(end_, std::as_writable_bytes(std::span(&record, 1))); not done)
-            return std::unexpected(done.error().message());
+            return std::unexpected(done.error().reason());
         const byte_extent range{.offset = record.offset.value(), .length = record.length.value()};
         const std::uint64_t place = end_ + sizeof record;
         if (range.length == 0 or range.length > undo_record_bytes_max or range.length > end - place or
@@ -99,7 +99,7 @@ std::expected<void, std::string> undo_log::read_records(std::uint64_t present_by
             return stop();
         room.resize(range.length);
         if (const auto done = log_->read_at(place, std::span(room)); not done)
-            return std::unexpected(done.error().message());
+            return std::unexpected(done.error().reason());
         if (record.checksum.value() !=
             checksum_of(binding_, end_, record, bytes_view(room.data(), room.size())))
             return stop();
@@ -144,18 +144,18 @@ std::expected<void, std::string> undo_log::check_image(device& image, std::int64
         return std::unexpected("belongs to another image: of " + std::to_string(binding_.image_bytes) +
                                " bytes, and this one has " + std::to_string(image.size_bytes()));
     auto volume = partition_device::of(image, binding_.volume);
-    if (not volume) return std::unexpected(volume.error().message());
+    if (not volume) return std::unexpected(volume.error().reason());
     if (binding_.state != undo_state::complete) {
         original_view originals(*volume, *this);
         const auto fingerprint = volume_fingerprint(originals, binding_.fingerprint_bytes);
-        if (not fingerprint) return std::unexpected(fingerprint.error().message());
+        if (not fingerprint) return std::unexpected(fingerprint.error().reason());
         if (*fingerprint == binding_.before) return {};
         return std::unexpected("belongs to another image, or the image was changed since");
     }
     const auto fingerprint = volume_fingerprint(*volume, binding_.fingerprint_bytes);
-    if (not fingerprint) return std::unexpected(fingerprint.error().message());
+    if (not fingerprint) return std::unexpected(fingerprint.error().reason());
     const auto changed = changed_checksum(*volume);
-    if (not changed) return std::unexpected(changed.error().message());
+    if (not changed) return std::unexpected(changed.error().reason());
     if (*fingerprint != binding_.after or *changed != binding_.changed)
         return std::unexpected("belongs to another image, or the image was changed since the repair");
     if (binding_.image_modified != 0 and image_modified != 0 and binding_.image_modified != image_modified)
@@ -176,7 +176,7 @@ result<void> undo_log::set_state(undo_state state) {
 std::expected<void, std::string> undo_log::apply(device& image) {
     auto volume = partition_device::of(image, binding_.volume);
     if (not volume) return std::unexpected("the image ends before the volume does");
-    const auto refuse = [](const error& why) { return std::unexpected(why.message()); };
+    const auto refuse = [](const error& why) { return std::unexpected(why.reason()); };
     if (const auto done = set_state(undo_state::undoing); not done) return refuse(done.error());
     std::vector<std::byte> room;
     for (const entry& each : entries_) {

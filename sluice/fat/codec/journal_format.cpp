@@ -36,12 +36,12 @@ journal_header encode(const journal_binding& binding) noexcept {
 }
 
 std::expected<journal_binding, std::string> decode(const journal_header& raw) {
-    if (not has_magic(raw)) return std::unexpected("is not a journal");
+    if (not has_magic(raw)) return std::unexpected("not a journal");
     if (raw.version.value() != version)
-        return std::unexpected("is a journal of version " + std::to_string(raw.version.value()) +
-                               "; this program knows version " + std::to_string(version));
+        return std::unexpected("unsupported version " + std::to_string(raw.version.value()) +
+                               "; this program supports version " + std::to_string(version));
     if (raw.checksum.value() != crc32(view_of(raw, offsetof(journal_header, checksum))))
-        return std::unexpected("its header is damaged");
+        return std::unexpected("damaged: its header has a wrong checksum");
     return journal_binding{.volume = {raw.volume_offset.value(), raw.volume_bytes.value()},
                            .was_clean = raw.was_clean.value() == 1,
                            .generation = raw.generation.value(),

@@ -19,13 +19,13 @@ std::expected<label_bytes, std::string> encode_label(std::string_view text) {
     if (text.empty()) return no_label;
     label_bytes label;
     if (text.size() > label.size())
-        return std::unexpected("the label has " + std::to_string(text.size()) + " bytes, at most 11 fit");
-    if (text.front() == ' ') return std::unexpected(std::string("a label cannot begin with a space"));
+        return std::unexpected("use at most 11 bytes, not " + std::to_string(text.size()));
+    if (text.front() == ' ')
+        return std::unexpected(std::string("use a label that does not begin with a space"));
     label.fill(' ');
     for (std::size_t i = 0; i != text.size(); ++i) {
         if (not is_allowed(text[i]))
-            return std::unexpected("a label cannot have the character \"" + std::string(1, text[i]) +
-                                   "\": only ASCII without " + std::string(forbidden));
+            return std::unexpected("use only ASCII characters, and none of " + std::string(forbidden));
         label[i] = upper(text[i]);
     }
     return label;

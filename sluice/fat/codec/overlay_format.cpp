@@ -53,11 +53,12 @@ overlay_header encode(const overlay_binding& binding) noexcept {
 }
 
 std::expected<overlay_binding, std::string> decode(const overlay_header& raw) {
-    if (not has_magic(raw)) return std::unexpected("is not an overlay");
+    if (not has_magic(raw)) return std::unexpected("not an overlay");
     if (raw.version.value() != version)
-        return std::unexpected("is an overlay of version " + std::to_string(raw.version.value()) +
-                               "; this program knows version " + std::to_string(version));
-    if (raw.checksum.value() != checksum_of(raw)) return std::unexpected("its header is damaged");
+        return std::unexpected("unsupported version " + std::to_string(raw.version.value()) +
+                               "; this program supports version " + std::to_string(version));
+    if (raw.checksum.value() != checksum_of(raw))
+        return std::unexpected("damaged: its header has a wrong checksum");
     overlay_binding binding{
         .layout = {.image_bytes = raw.image_bytes.value(), .block_bytes = raw.block_bytes.value()},
         .state = static_cast<overlay_state>(raw.state.value()),
@@ -72,7 +73,7 @@ std::expected<overlay_binding, std::string> decode(const overlay_header& raw) {
         layout.block_bytes < overlay_layout::block_bytes_min or
         layout.block_bytes > overlay_layout::block_bytes_max or
         layout.image_bytes / layout.block_bytes >= overlay_layout::blocks_max)
-        return std::unexpected("its header contradicts itself");
+        return std::unexpected("damaged: the values of its header contradict each other");
     return binding;
 }
 

@@ -45,11 +45,12 @@ undo_header encode(const undo_binding& binding) noexcept {
 
 std::expected<undo_binding, std::string> decode(const undo_header& raw) {
     if (std::string_view(raw.magic.data(), raw.magic.size()) != magic)
-        return std::unexpected("is not an undo file");
+        return std::unexpected("not an undo file");
     if (raw.version.value() != version)
-        return std::unexpected("is an undo file of version " + std::to_string(raw.version.value()) +
-                               "; this program reads version " + std::to_string(version));
-    if (raw.checksum.value() != checksum_of(raw)) return std::unexpected("its header is damaged");
+        return std::unexpected("unsupported version " + std::to_string(raw.version.value()) +
+                               "; this program supports version " + std::to_string(version));
+    if (raw.checksum.value() != checksum_of(raw))
+        return std::unexpected("damaged: its header has a wrong checksum");
     undo_binding binding{.state = static_cast<undo_state>(raw.state.value()),
                          .image_bytes = raw.image_bytes.value(),
                          .volume = {.offset = raw.volume_offset.value(), .length = raw.volume_bytes.value()},
@@ -67,7 +68,7 @@ std::expected<undo_binding, std::string> decode(const undo_header& raw) {
     const bool has_end = binding.state == undo_state::recording or binding.log_bytes >= undo_records_offset;
     if (not is_state or not is_inside or not has_end or binding.image_bytes >> 63 != 0 or
         binding.fingerprint_bytes > binding.volume.length)
-        return std::unexpected("its header contradicts itself");
+        return std::unexpected("damaged: the values of its header contradict each other");
     return binding;
 }
 

@@ -59,19 +59,19 @@ std::expected<std::unique_ptr<journal_device>, std::string> journal_device::open
                                                                                  const place& where,
                                                                                  bool is_read_only) {
     journal_header raw{};
-    if (log.size_bytes() < journal_bytes_min) return std::unexpected("is not a journal");
+    if (log.size_bytes() < journal_bytes_min) return std::unexpected("not a journal");
     if (const auto read = log.read_at(0, std::as_writable_bytes(std::span(&raw, 1))); not read)
-        return std::unexpected(read.error().message());
+        return std::unexpected(read.error().reason());
     const auto binding = decode(raw);
     if (not binding) return std::unexpected(binding.error());
     const auto fingerprint = fingerprint_of_volume(volume, where.dirty_mark);
-    if (not fingerprint) return std::unexpected(fingerprint.error().message());
+    if (not fingerprint) return std::unexpected(fingerprint.error().reason());
     if (binding->volume.offset != where.in_image.offset or binding->volume.length != where.in_image.length or
         binding->fingerprint != *fingerprint)
         return std::unexpected("belongs to another volume");
     std::unique_ptr<journal_device> made(new journal_device(volume, log, where, *binding, is_read_only));
     const auto marked = made->is_marked();
-    if (not marked) return std::unexpected(marked.error().message());
+    if (not marked) return std::unexpected(marked.error().reason());
     made->has_mark_ = *marked;
     if (const auto loaded = made->load(); not loaded) return std::unexpected(loaded.error());
     return made;

@@ -476,9 +476,9 @@ TEST(journal_of_a_volume, is_rejected_if_the_volume_differs_or_was_changed_by_an
     EXPECT_EQ(made.refusal(), "belongs to another volume");
     made.image.bytes()[mark + 3] ^= std::byte{1};
     made.log.bytes()[32] ^= std::byte{1};
-    EXPECT_EQ(made.refusal(), "its header is damaged");
+    EXPECT_EQ(made.refusal(), "damaged: its header has a wrong checksum");
     made.log.bytes()[0] = std::byte{};
-    EXPECT_EQ(made.refusal(), "is not a journal");
+    EXPECT_EQ(made.refusal(), "not a journal");
 }
 
 }  // namespace

@@ -37,9 +37,9 @@ std::expected<std::unique_ptr<overlay_device>, std::string> overlay_device::open
     device& image, device& store, std::uint64_t present_bytes) {
     overlay_header raw{};
     if (present_bytes < sizeof raw or store.size_bytes() < sizeof raw)
-        return std::unexpected("is not an overlay");
+        return std::unexpected("not an overlay");
     if (const auto read = store.read_at(0, std::as_writable_bytes(std::span(&raw, 1))); not read)
-        return std::unexpected(read.error().message());
+        return std::unexpected(read.error().reason());
     const auto binding = decode(raw);
     if (not binding) return std::unexpected(binding.error());
     if (binding->layout.image_bytes != image.size_bytes())
@@ -67,13 +67,13 @@ std::expected<void, std::string> overlay_device::load_group(std::uint32_t group,
     const overlay_layout& layout = binding_.layout;
     std::array<overlay_entry, overlay_layout::slots_per_group> page;
     const auto read = store_.read_at(layout.group_offset(group), std::as_writable_bytes(std::span(page)));
-    if (not read) return std::unexpected(read.error().message());
+    if (not read) return std::unexpected(read.error().reason());
     for (std::uint32_t i = 0; i < page.size(); ++i) {
         const std::uint32_t slot = group * overlay_layout::slots_per_group + i;
         const std::uint32_t block = page[i].block_plus_one.value() - 1;
         if (page[i].block_plus_one.value() == 0 and page[i].checksum.value() == 0) continue;
         const auto damaged = [&](const char* how) {
-            return std::unexpected("is damaged: the entry of slot " + std::to_string(slot) + ' ' + how);
+            return std::unexpected("damaged: the entry of slot " + std::to_string(slot) + ' ' + how);
         };
         const overlay_entry right = encode_entry(binding_, slot, block);
         if (page[i].checksum.value() != right.checksum.value()) return damaged("has a wrong checksum");

@@ -282,20 +282,20 @@ TEST(overlay, that_is_damaged_or_of_another_image_is_rejected_with_the_reason) {
     EXPECT_EQ(made.refusal(), "");
     EXPECT_EQ(with_entry(2, encode_entry(binding, 2, 7)), "");
     EXPECT_EQ(with_entry(2, encode_entry(binding, 3, 7)),
-              "is damaged: the entry of slot 2 has a wrong checksum");
+              "damaged: the entry of slot 2 has a wrong checksum");
     EXPECT_EQ(with_entry(2, encode_entry(binding, 2, 600)),
-              "is damaged: the entry of slot 2 names a block past the end of the image");
+              "damaged: the entry of slot 2 names a block past the end of the image");
     EXPECT_EQ(with_entry(2, encode_entry(binding, 2, 5)),
-              "is damaged: the entry of slot 2 names a block that another slot holds");
+              "damaged: the entry of slot 2 names a block that another slot holds");
     std::ranges::copy(sound, made.store.bytes().begin());
     EXPECT_EQ(overlay_device::open(made.image, made.store, layout.slot_offset(1) + 10).error(),
-              "is damaged: the entry of slot 1 is past the end of the file, which was truncated");
+              "damaged: the entry of slot 1 is past the end of the file, which was truncated");
     made.store.bytes()[20] ^= std::byte{1};
-    EXPECT_EQ(made.refusal(), "its header is damaged");
+    EXPECT_EQ(made.refusal(), "damaged: its header has a wrong checksum");
     made.store.bytes()[8] = std::byte{2};
-    EXPECT_EQ(made.refusal(), "is an overlay of version 2; this program knows version 1");
+    EXPECT_EQ(made.refusal(), "unsupported version 2; this program supports version 1");
     made.store.bytes()[0] = std::byte{'X'};
-    EXPECT_EQ(made.refusal(), "is not an overlay");
+    EXPECT_EQ(made.refusal(), "not an overlay");
     std::ranges::copy(sound, made.store.bytes().begin());
     memory_device other(599 * block_bytes);
     EXPECT_EQ(overlay_device::open(other, made.store, made.store.size_bytes()).error(),

@@ -131,7 +131,7 @@ std::string mismatch(const draft& one, const format_options& options) {
                        std::to_string(options.sector_bytes) + " bytes, in clusters of " +
                        std::to_string(one.per_cluster * options.sector_bytes) + " bytes, would have " +
                        std::to_string(clusters) + " clusters, must be " + std::to_string(range.least) +
-                       " to " + std::to_string(range.most) + ": take ";
+                       " to " + std::to_string(range.most) + "; use ";
     return text + (clusters < range.least ? "smaller clusters, a smaller FAT type or a larger image"
                                           : "larger clusters or a larger FAT type");
 }
@@ -205,14 +205,14 @@ std::expected<draft, std::string> decide(fat_type type, std::uint64_t device_byt
     one.total = device_bytes / options.sector_bytes;
     if (one.total > 0xffff'ffff)
         return std::unexpected("the image has " + std::to_string(one.total) + " sectors, must be at most " +
-                               "4294967295: take larger sectors");
+                               "4294967295; use larger sectors");
     one.drive = drive_of(device_bytes, options);
     one.root = root_sectors(one, options);
     auto chosen = choose_cluster(one, device_bytes, options);
     if (chosen and type == fat_type::fat32 and chosen->reserved < fat32_reserved_min)
         return std::unexpected("reserved sectors is " + std::to_string(chosen->reserved) +
                                ", must be at least " + std::to_string(fat32_reserved_min) +
-                               " on FAT32, which keeps copies in sectors 6 to 8: take more reserved sectors "
+                               " on FAT32, which keeps copies in sectors 6 to 8; use more reserved sectors "
                                "or a smaller FAT type");
     return chosen;
 }
@@ -298,7 +298,7 @@ std::expected<format_plan, std::string> plan_format(std::uint64_t device_bytes,
     if (not chosen) return std::unexpected(chosen.error());
     if (chosen->reserved > 65'535)
         return std::unexpected("alignment needs " + std::to_string(chosen->reserved) +
-                               " reserved sectors, must be at most 65535: take smaller clusters");
+                               " reserved sectors, must be at most 65535; use smaller clusters");
 
     format_plan plan{.boot = boot_of(*chosen, options),
                      .shape = {},

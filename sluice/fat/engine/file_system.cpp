@@ -117,16 +117,15 @@ inode_ptr file_system::inode_at(const inode_ptr& parent, const name_entry& entry
 }
 
 result<directory*> file_system::content_of(const inode_ptr& of) {
-    if (not of->is_directory) return failure({ENOTDIR, "look into directory"});
+    if (not of->is_directory) return failure({ENOTDIR, "find"});
     if (of->content == nullptr) {
         const std::uint32_t key = key_of(*of);
         const auto claimed = by_cluster_.find(key);
-        if (claimed != by_cluster_.end() and claimed->second != of.get())
-            return failure({ELOOP, "look into directory"});
-        if (key == root_key and of->parent != nullptr) return failure({EIO, "look into directory"});
+        if (claimed != by_cluster_.end() and claimed->second != of.get()) return failure({ELOOP, "find"});
+        if (key == root_key and of->parent != nullptr) return failure({EIO, "find"});
         // The root may also be reached by its cluster.
         if (of->parent != nullptr and shape_.type == fat_type::fat32 and key == shape_.root_cluster)
-            return failure({ELOOP, "look into directory"});
+            return failure({ELOOP, "find"});
         const bool is_fixed = of->parent == nullptr and shape_.type != fat_type::fat32;
         const std::unique_lock guard(of->mutex);
         auto loaded = directory::load({.on = device_, .shape = shape_, .page = options_.page},
@@ -273,6 +272,16 @@ std::string file_system::path_of(const inode& of) noexcept {
     return path_locked(of);
 }
 
+result<std::string> file_system::alias_of(inode& of) noexcept {
+    const std::scoped_lock guard(names_);
+    if (of.parent == nullptr or of.is_removed) return {};
+    const auto content = content_of(of.parent);
+    if (not content) return failure(content.error());
+    const name_entry* const entry = (*content)->at(of.slot);
+    ENSURE(entry != nullptr, "an inode that was not removed has an entry");
+    return entry->alias;
+}
+
 inode_status file_system::status_of(const directory_entry& entry) const noexcept {
     const time_point modified =
         unpack({.date = entry.modified_date.value(), .time = entry.modified_time.value()}, zone_);
@@ -312,7 +321,8 @@ inode_status file_system::status(inode& of) noexcept {
 
 // Requires names_, and a directory whose content is in memory.
 file_system::listed file_system::listed_of(const inode& directory, const name_entry& entry) const {
-    listed one{.name = std::string(entry.name.view()), .status = {}, .slot = entry.slot};
+    listed one{
+        .name = std::string(entry.name.view()), .alias = entry.alias, .status = {}, .slot = entry.slot};
     // The inode in use has newer values than the disk.
     if (const inode_ptr held = entry.use.held.lock()) {
         const std::shared_lock reading(held->mutex);

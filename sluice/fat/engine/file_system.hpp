@@ -162,11 +162,16 @@ public:
     /// Returns the path of an inode. For a removed inode, returns its last name in its former
     /// directory.
     [[nodiscard]] std::string path_of(const inode& of) noexcept;
+    /// Returns the short name of an inode if it differs from its name by more than case; else
+    /// empty, also for a removed inode. Errors: as find.
+    [[nodiscard]] result<std::string> alias_of(inode& of) noexcept;
     /// Returns the first name of a directory at or after `from_slot`, and its status; std::nullopt
     /// at the end.
     /// Errors: ENOTDIR; as find.
     struct listed {
         std::string name;
+        // The short name if it differs from `name` by more than case; else empty.
+        std::string alias;
         inode_status status;
         std::uint32_t slot = 0;
     };

@@ -97,7 +97,7 @@ std::expected<byte_extent, no_volume> find_volume(device& image, std::optional<s
 
     const auto table = read_partitions(image);
     if (not table)
-        return none("the partition table cannot be read: " + table.error().message(), table.error());
+        return none("the partition table cannot be read: " + table.error().reason(), table.error());
     if (table->scheme == partition_scheme::none and not number and has_backup(image, whole)) return whole;
     if (table->scheme == partition_scheme::none)
         return none(number ? "the image has no partition table, so there is no partition @" +

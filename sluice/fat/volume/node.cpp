@@ -23,10 +23,15 @@ vfs::metadata metadata_of(const inode_status& status, std::uint64_t volume) noex
             .links = status.is_removed ? 0U : 1U,
             .permission_bits = static_cast<std::uint16_t>(status.is_directory ? 0755 : 0644),
             .dos = static_cast<vfs::dos_attributes>(status.bits & dos),
-            .born = status.created,
-            .accessed = status.accessed,
-            .modified = status.modified,
-            .changed = status.changed};
+            .born = vfs::time_of(status.created),
+            .accessed = vfs::time_of(status.accessed),
+            .modified = vfs::time_of(status.modified),
+            .changed = vfs::time_of(status.changed)};
+}
+
+// Other systems may write short names with characters that vfs::short_name has not.
+std::string_view shown_alias(std::string_view alias) noexcept {
+    return vfs::is_short_name(alias) ? alias : std::string_view();
 }
 
 class listing final : public vfs::directory_listing {
@@ -45,7 +50,8 @@ public:
         from_ = held_.slot + 1;
         current_ = {.name = held_.name,
                     .status = metadata_of(held_.status, system_.shape().serial),
-                    .leads_nowhere = false};
+                    .leads_nowhere = false,
+                    .short_name = shown_alias(held_.alias)};
         return &current_;
     }
 
@@ -77,8 +83,14 @@ result<vfs::metadata> node::status() noexcept {
 
 result<void> node::change(const vfs::metadata_change& wanted) noexcept {
     if (wanted.is_sparse.value_or(false)) return not_supported("make sparse");
+    if (wanted.is_compressed.value_or(false)) return not_supported("mark compressed");
     if (wanted.is_empty()) return {};
-    inode_change asked{.created = wanted.born, .accessed = wanted.accessed, .modified = wanted.modified};
+    const auto to_system = [](const std::optional<vfs::time_point>& when) {
+        return when ? std::optional(vfs::system_time_of(*when)) : std::nullopt;
+    };
+    inode_change asked{.created = to_system(wanted.born),
+                       .accessed = to_system(wanted.accessed),
+                       .modified = to_system(wanted.modified)};
     if (wanted.dos) asked.bits = static_cast<attributes>(*wanted.dos);
     return noted(system_.change(*inode_, asked), vfs::change_kind::attributes);
 }
@@ -278,6 +290,12 @@ result<void> node::remove() noexcept {
     around_.feed->note(vfs::change_kind::removed, inode_->is_directory, before);
     if (inode_->is_directory) around_.feed->note_end(*inode_);
     return {};
+}
+
+result<vfs::short_name> node::alternate_name() noexcept {
+    const auto alias = system_.alias_of(*inode_);
+    if (not alias) return failure(alias.error());
+    return vfs::short_name(shown_alias(*alias));
 }
 
 result<std::unique_ptr<vfs::directory_listing>> node::list() noexcept {

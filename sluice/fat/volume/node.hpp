@@ -92,6 +92,7 @@ public:
 
     [[nodiscard]] result<void> rename(std::string_view path, vfs::when_taken taken) noexcept override;
     [[nodiscard]] result<void> remove() noexcept override;
+    [[nodiscard]] result<vfs::short_name> alternate_name() noexcept override;
     [[nodiscard]] result<std::unique_ptr<vfs::directory_listing>> list() noexcept override;
 
 private:

@@ -18,6 +18,7 @@ volume::volume(io::io_multiplexer& multiplexer, std::unique_ptr<file_system> mou
     around_->feed = std::make_unique<volume_change_feed>(multiplexer, *around_->system, threads);
     file_system& system = *around_->system;
     features_.is_read_only = system.is_read_only();
+    features_.has_short_names = true;
     features_.name_units_max = long_name_units_max;
     features_.type_name = system.shape().type == fat_type::fat32 ? "FAT32" : "FAT";
     identity_.label = system.label();

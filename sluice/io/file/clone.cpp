@@ -173,7 +173,7 @@ result<void> copy::lengthen() noexcept {
     const auto end = static_cast<off_t>(target_ + outcome_.cloned_bytes);
     if (not S_ISREG(status.st_mode) or status.st_size >= end) return {};
     while (::ftruncate(to_, end) != 0)
-        if (errno != EINTR) return failure(error::last("ftruncate", to_));
+        if (errno != EINTR) return failure(error::last("truncate", to_));
     return {};
 }
 

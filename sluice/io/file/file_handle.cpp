@@ -256,9 +256,9 @@ result<extent_type> file_handle::maximum_extent() const noexcept {
 
 result<extent_type> file_handle::truncate(extent_type length) noexcept {
     if (length > static_cast<extent_type>(std::numeric_limits<off_t>::max()))
-        return failure({EFBIG, "ftruncate", descriptor()});
+        return failure({EFBIG, "truncate", descriptor()});
     while (::ftruncate(descriptor(), static_cast<off_t>(length)) != 0)
-        if (errno != EINTR) return failure(error::last("ftruncate", descriptor()));
+        if (errno != EINTR) return failure(error::last("truncate", descriptor()));
     return length;
 }
 

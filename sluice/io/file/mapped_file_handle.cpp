@@ -233,7 +233,7 @@ io_result<const_buffers_type> mapped_file_handle::barrier(barrier_kind kind,
 }
 
 result<extent_type> mapped_file_handle::truncate(extent_type length) noexcept {
-    if (length > reserved_) return failure({EFBIG, "ftruncate", descriptor()});
+    if (length > reserved_) return failure({EFBIG, "truncate", descriptor()});
     const auto done = file_handle::truncate(length);
     if (done) {
         length_.store(length, std::memory_order_release);

@@ -74,11 +74,11 @@ result<directory_handle> directory_handle::open(const path_handle& base, path_vi
 
     bool created = false;
     if (creates) {
-        const location place(base, path, "mkdirat");
+        const location place(base, path, "create directory");
         if (not place.reached()) return failure(place.reached().error());
         created = ::mkdirat(place.directory(), place.name(), permission_bits) == 0;
         if (not created and (errno != EEXIST or create == creation::only_if_not_exist))
-            return failure(place.last("mkdirat"));
+            return failure(place.last("create directory"));
     }
     const bool lists = wanted == mode::read or wanted == mode::write;
     // A new directory is not a link. If there is a link now, another process replaced the directory

@@ -15,7 +15,7 @@ result<file_status> status_of(const handle& open, stat_fields wanted) noexcept {
     // A descriptor of -1 with an empty path would refer to another directory.
     const int code =
         open.is_valid() ? read_status(open.descriptor(), "", AT_EMPTY_PATH, wanted, status) : EBADF;
-    if (code != 0) return failure({code, "statx", open.descriptor()});
+    if (code != 0) return failure({code, "get status", open.descriptor()});
     return status;
 }
 
@@ -26,7 +26,7 @@ result<file_status> status_at(const path_handle& base, path_view path, follow li
     if (base.confined() != confinement::none) {
         // statx has no confinement, so a confined path is opened, and statx is called on its
         // descriptor.
-        const auto descriptor = open_at(base, text, {.flags = O_PATH | no_follow, .operation = "statx"});
+        const auto descriptor = open_at(base, text, {.flags = O_PATH | no_follow, .operation = "get status"});
         if (not descriptor) return failure(descriptor.error());
         return status_of(handle({.descriptor = *descriptor, .kind = handle_kind::path}), wanted);
     }
@@ -35,7 +35,7 @@ result<file_status> status_at(const path_handle& base, path_view path, follow li
                          ? text.problem()
                          : read_status(directory_of(base), text.c_str(),
                                        links == follow::no ? AT_SYMLINK_NOFOLLOW : 0, wanted, status);
-    if (code != 0) return failure(error::with_path(code, "statx", text.text()));
+    if (code != 0) return failure(error::with_path(code, "get status", text.text()));
     return status;
 }
 
@@ -47,12 +47,12 @@ result<void> set_times(const handle& open, const file_times& times) noexcept {
         return timespec{.tv_sec = seconds.time_since_epoch().count(), .tv_nsec = (*when - seconds).count()};
     };
     const std::array<timespec, 2> wanted{to_kernel(times.accessed), to_kernel(times.modified)};
-    if (not open.is_valid()) return failure({EBADF, "utimensat", open.descriptor()});
+    if (not open.is_valid()) return failure({EBADF, "set times", open.descriptor()});
     // It takes no path, and so less time; it refuses a descriptor opened with O_PATH.
     if (::futimens(open.descriptor(), wanted.data()) == 0) return {};
     if (errno != EBADF) return failure(error::last("futimens", open.descriptor()));
     if (::utimensat(open.descriptor(), "", wanted.data(), AT_EMPTY_PATH) != 0)
-        return failure(error::last("utimensat", open.descriptor()));
+        return failure(error::last("set times", open.descriptor()));
     return {};
 }
 

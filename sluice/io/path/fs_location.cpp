@@ -90,43 +90,43 @@ int link_inode(const handle& open, int directory, const char* name) noexcept {
 // the wanted one.
 result<void> name_anonymous(const handle& open, const location& place, replace existing) noexcept {
     if (link_inode(open, place.directory(), place.name()) == 0) return {};
-    if (errno != EEXIST or existing == replace::no) return failure(place.last("linkat"));
+    if (errno != EEXIST or existing == replace::no) return failure(place.last("link"));
     for (unsigned attempt = 0; attempt < limits::temporary_name_attempts_max; ++attempt) {
         const temporary_name beside;
         if (link_inode(open, place.directory(), beside.c_str()) != 0) {
             if (errno == EEXIST) continue;
-            return failure(place.last("linkat"));
+            return failure(place.last("link"));
         }
         if (::renameat(place.directory(), beside.c_str(), place.directory(), place.name()) == 0) return {};
-        const error why = place.last("renameat");
+        const error why = place.last("rename");
         (void)::unlinkat(place.directory(), beside.c_str(), 0);
         return failure(why);
     }
-    return failure(error::with_path(EEXIST, "linkat", place.text()));
+    return failure(error::with_path(EEXIST, "link", place.text()));
 }
 
 result<void> rename_over(const present_name& from, const location& to) noexcept {
     if (::renameat(from.directory.descriptor(), from.text.data(), to.directory(), to.name()) == 0) return {};
-    return failure(to.last("renameat"));
+    return failure(to.last("rename"));
 }
 
 result<void> rename_beside(const handle& open, const present_name& from, const location& to) noexcept {
     if (::renameat2(from.directory.descriptor(), from.text.data(), to.directory(), to.name(),
                     RENAME_NOREPLACE) == 0)
         return {};
-    if ((errno != EINVAL and errno != ENOSYS) or from.is_directory) return failure(to.last("renameat2"));
-    if (link_inode(open, to.directory(), to.name()) != 0) return failure(to.last("linkat"));
+    if ((errno != EINVAL and errno != ENOSYS) or from.is_directory) return failure(to.last("rename"));
+    if (link_inode(open, to.directory(), to.name()) != 0) return failure(to.last("link"));
     if (::unlinkat(from.directory.descriptor(), from.text.data(), 0) == 0) return {};
-    const error why = error::with_path(errno, "unlinkat", from.text.data());
+    const error why = error::with_path(errno, "remove", from.text.data());
     (void)::unlinkat(to.directory(), to.name(), 0);  // one name, as before
     return failure(why);
 }
 
 result<void> remove_name(const path_handle& base, path_view path, int flags) noexcept {
     ENSURE(flags == 0 or flags == AT_REMOVEDIR, "unlinkat knows no other flags");
-    const location place(base, path, "unlinkat");
+    const location place(base, path, "remove");
     if (not place.reached()) return failure(place.reached().error());
-    if (::unlinkat(place.directory(), place.name(), flags) != 0) return failure(place.last("unlinkat"));
+    if (::unlinkat(place.directory(), place.name(), flags) != 0) return failure(place.last("remove"));
     return {};
 }
 
@@ -142,7 +142,7 @@ result<void> unlink(const handle& open) noexcept {
     present_name name;
     if (const auto found = find_present_name(open, name); not found) return failure(found.error());
     if (::unlinkat(name.directory.descriptor(), name.text.data(), name.is_directory ? AT_REMOVEDIR : 0) != 0)
-        return failure(error::with_path(errno, "unlinkat", name.text.data()));
+        return failure(error::with_path(errno, "remove", name.text.data()));
     return {};
 }
 
@@ -150,7 +150,7 @@ result<void> unlink(const handle& open, const path_handle& base, path_view likel
     const auto itself = status_of(open, stat_fields::type | stat_fields::links | stat_fields::inode);
     // One of several names need not be the one it was opened by.
     if (not itself or itself->links != 1 or itself->type != file_type::regular) return unlink(open);
-    const location place(base, likely, "unlinkat");
+    const location place(base, likely, "remove");
     file_status there;
     const bool is_there =
         place.reached() and
@@ -158,7 +158,7 @@ result<void> unlink(const handle& open, const path_handle& base, path_view likel
         there.is_same_inode(*itself);
     if (not is_there) return unlink(open);
     if (::unlinkat(place.directory(), place.name(), 0) == 0) return {};
-    return errno == ENOENT ? unlink(open) : failure(place.last("unlinkat"));
+    return errno == ENOENT ? unlink(open) : failure(place.last("remove"));
 }
 
 result<void> relink(const handle& open, const path_handle& base, path_view path, replace existing) noexcept {
@@ -178,9 +178,9 @@ result<void> relink(const handle& open, const path_handle& base, path_view path,
 }
 
 result<void> link(const handle& open, const path_handle& base, path_view path) noexcept {
-    const location place(base, path, "linkat");
+    const location place(base, path, "link");
     if (not place.reached()) return failure(place.reached().error());
-    if (link_inode(open, place.directory(), place.name()) != 0) return failure(place.last("linkat"));
+    if (link_inode(open, place.directory(), place.name()) != 0) return failure(place.last("link"));
     return {};
 }
 

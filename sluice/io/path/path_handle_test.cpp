@@ -44,7 +44,7 @@ TEST_P(path_handle_on, a_file_is_not_a_directory_and_the_message_names_it) {
     directory.write("file", "");
     const auto opened = path_handle::open(directory.anchor(), "file");
     ASSERT_FALSE(opened);
-    EXPECT_EQ(opened.error().message(), "open file: Not a directory");
+    EXPECT_EQ(opened.error().message(), "file: open: Not a directory");
 }
 
 TEST_P(path_handle_on, confined_it_cannot_be_left_by_dots_links_or_absolute_paths) {

@@ -16,14 +16,14 @@ result<void> replace(const location& place, const char* target) noexcept {
         const temporary_name beside;
         if (::symlinkat(target, place.directory(), beside.c_str()) != 0) {
             if (errno == EEXIST) continue;
-            return failure(place.last("symlinkat"));
+            return failure(place.last("create symbolic link"));
         }
         if (::renameat(place.directory(), beside.c_str(), place.directory(), place.name()) == 0) return {};
-        const error why = place.last("renameat");
+        const error why = place.last("rename");
         (void)::unlinkat(place.directory(), beside.c_str(), 0);
         return failure(why);
     }
-    return failure(error::with_path(EEXIST, "symlinkat", place.text()));
+    return failure(error::with_path(EEXIST, "create symbolic link", place.text()));
 }
 
 }  // namespace
@@ -44,29 +44,30 @@ result<symlink_handle> symlink_handle::open(const path_handle& base, path_view p
 result<symlink_handle> symlink_handle::create(const path_handle& base, path_view path, path_view target,
                                               creation create) noexcept {
     if (create == creation::open_existing or create == creation::truncate_existing)
-        return failure(error::with_path(EINVAL, "symlinkat", path.text()));
+        return failure(error::with_path(EINVAL, "create symbolic link", path.text()));
     const terminated_path target_text(target);
     if (target_text.problem() != 0)
-        return failure(error::with_path(target_text.problem(), "symlinkat to", target.text()));
+        return failure(error::with_path(target_text.problem(), "create symbolic link to", target.text()));
 
     const bool replaces = create == creation::always_new;
-    const location place(base, path, "symlinkat",
+    const location place(base, path, "create symbolic link",
                          replaces ? location::parent::opened : location::parent::as_needed);
     if (not place.reached()) return failure(place.reached().error());
     if (replaces) {
         if (const auto done = replace(place, target_text.c_str()); not done) return failure(done.error());
     } else if (::symlinkat(target_text.c_str(), place.directory(), place.name()) != 0) {
-        if (errno != EEXIST or create != creation::if_needed) return failure(place.last("symlinkat"));
+        if (errno != EEXIST or create != creation::if_needed)
+            return failure(place.last("create symbolic link"));
     }
     return open(base, path);
 }
 
 result<std::string_view> symlink_handle::target(std::span<char> storage) const noexcept {
     const ssize_t length = ::readlinkat(descriptor(), "", storage.data(), storage.size());
-    if (length < 0) return failure(error::last("readlinkat", descriptor()));
+    if (length < 0) return failure(error::last("read symbolic link", descriptor()));
     // The kernel truncates a longer target without an error, so a full buffer may hold only a part.
     if (static_cast<std::size_t>(length) == storage.size())
-        return failure({ENAMETOOLONG, "readlinkat", descriptor()});
+        return failure({ENAMETOOLONG, "read symbolic link", descriptor()});
     return std::string_view(storage.data(), static_cast<std::size_t>(length));
 }
 

@@ -118,7 +118,7 @@ result<pipe_handle> pipe_handle::open(const path_handle& base, path_view path, m
     pipe_handle owner(native);
     struct stat found{};
     if (::fstat(*opened, &found) != 0 or not S_ISFIFO(found.st_mode)) {
-        return failure(error::with_path(EINVAL, "open as a FIFO what is none", path.text()));
+        return failure(error::with_path(EINVAL, "open as a FIFO, which it is not", path.text()));
     }
     // The description is not shared, so no other process is affected by O_NONBLOCK.
     if (auto set = make_nonblocking(owner.native_); not set) return failure(set.error());

@@ -9,7 +9,7 @@ namespace sluice::io {
 namespace detail {
 
 receive_slots::~receive_slots() {
-    ENSURE(in_use_ == 0, "a pool must outlive its buffers that receivers have");
+    ENSURE(in_use_ == 0, "a pool must outlive the buffers of its receivers");
     ENSURE(waiting_.empty(), "a pool must outlive its streams");
     if (group_) detail::engine::forget_receive_buffers(multiplexer_, *group_);
 }

@@ -89,6 +89,7 @@ call_threads::~call_threads() {
 }
 
 void call_threads::submit(queued_call& one) noexcept {
+    if (state_->options.executor != nullptr) return state_->options.executor->submit(one);
     {
         const std::scoped_lock guard(state_->mutex);
         if (state_->queued >= state_->idle and state_->started < state_->options.threads_max)
@@ -104,6 +105,7 @@ void call_threads::submit(queued_call& one) noexcept {
 }
 
 bool call_threads::withdraw(queued_call& one) noexcept {
+    if (state_->options.executor != nullptr) return state_->options.executor->withdraw(one);
     const std::scoped_lock guard(state_->mutex);
     if (not one.link_.is_linked()) return false;
     state_->queue.erase(one);
@@ -113,6 +115,7 @@ bool call_threads::withdraw(queued_call& one) noexcept {
 }
 
 result<void> call_threads::start_first_thread() noexcept {
+    if (state_->options.executor != nullptr) return {};
     const std::scoped_lock guard(state_->mutex);
     if (state_->started == 0) start_thread(state_);
     if (state_->started == 0) return failure({EAGAIN, "start a thread"});
@@ -164,6 +167,7 @@ void call_threads::shared_state::work(worker& self) noexcept {
 }
 
 call_figures call_threads::figures() const noexcept {
+    if (state_->options.executor != nullptr) return state_->options.executor->figures();
     const std::scoped_lock guard(state_->mutex);
     call_figures now{.queued = state_->queued, .threads = state_->started, .completed = state_->completed};
     std::optional<clock_source::steady_time> oldest;

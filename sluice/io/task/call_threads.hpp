@@ -21,10 +21,13 @@ template <class Call>
 class call_awaiter;
 template <class Call>
 class withdrawable_call_awaiter;
+class call_executor;
 class call_withdrawal;
 
 struct call_threads_options {
     std::size_t threads_max = 1;
+    /// Carries out the calls in place of threads: a simulation. Null: threads do. Outlives them.
+    call_executor* executor = nullptr;
     /// The clock for the age of calls; null: the machine's. Outlives the threads.
     const clock_source* clock = nullptr;
     /// How long the destructor waits for calls that are running.
@@ -51,6 +54,7 @@ protected:
     ~queued_call() = default;
 
 private:
+    friend class call_executor;
     friend class call_threads;
 
     /// Runs on a thread. Returns whether come_back() follows; otherwise this may be gone already.
@@ -59,6 +63,29 @@ private:
     virtual void come_back() noexcept {}
 
     list_hook<queued_call> link_;
+};
+
+/// The replacement for threads in a simulation, which decides when each call runs.
+/// Thread safety: any thread.
+class call_executor {
+public:
+    call_executor(const call_executor&) = delete;
+    call_executor& operator=(const call_executor&) = delete;
+
+    /// Has the call carried out once, at some time after this, unless it is withdrawn.
+    virtual void submit(queued_call& one) noexcept = 0;
+    /// Drops a call that has not begun. Returns whether it had not.
+    [[nodiscard]] virtual bool withdraw(queued_call& one) noexcept = 0;
+    [[nodiscard]] virtual call_figures figures() const noexcept = 0;
+
+protected:
+    call_executor() noexcept = default;
+    ~call_executor() = default;
+
+    /// Carries out a call, which may be gone afterwards. Blocks: as long as the call does.
+    static void carry_out(queued_call& one) noexcept {
+        if (one.carry_out()) one.come_back();
+    }
 };
 
 /// Threads that carry out calls which would block a loop and have no asynchronous form, such as

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -99,6 +100,55 @@ TEST_F(calling, has_as_many_calls_at_once_as_threads_and_the_rest_waits) {
         (void)loop_->run();
     EXPECT_EQ(passed, 5);
     EXPECT_EQ(shut.inside, 5);
+}
+
+// Carries out calls when a test wants it.
+class executor_of_test final : public call_executor {
+public:
+    void submit(queued_call& one) noexcept override { queue_.push_back(&one); }
+    bool withdraw(queued_call& one) noexcept override { return std::erase(queue_, &one) != 0; }
+    call_figures figures() const noexcept override { return {.queued = queue_.size()}; }
+    void carry_out_last() {
+        queued_call* const last = queue_.back();
+        queue_.pop_back();
+        carry_out(*last);
+    }
+
+private:
+    std::vector<queued_call*> queue_;
+};
+
+task<void> number(call_threads& on, io_multiplexer& loop, call_withdrawal& by, int given,
+                  std::optional<int>& got) {
+    got = co_await on.run(loop, &by, [given] { return given; });
+}
+
+TEST_F(calling, leaves_time_and_order_of_the_calls_to_an_executor) {
+    executor_of_test executor;
+    call_threads threads({.executor = &executor});
+    EXPECT_TRUE(threads.start_first_thread());
+    call_withdrawal kept;
+    call_withdrawal cancelled;
+    std::optional<int> first = -1;
+    std::optional<int> second = -1;
+    std::optional<int> third = -1;
+    task_group group(*loop_);
+    group.spawn(number(threads, *loop_, cancelled, 1, first));
+    group.spawn(number(threads, *loop_, kept, 2, second));
+    group.spawn(number(threads, *loop_, kept, 3, third));
+    EXPECT_EQ(threads.figures().queued, 3U);
+    EXPECT_EQ(threads.figures().threads, 0U);
+    executor.carry_out_last();
+    cancelled.withdraw();
+    EXPECT_EQ(third, -1) << "a call resumes no coroutine";
+    while (loop_->invoke_posted_items().value_or(0) > 0) {}
+    EXPECT_EQ(first, std::nullopt);
+    EXPECT_EQ(third, 3);
+    EXPECT_EQ(second, -1);
+    executor.carry_out_last();
+    while (group.size() != 0)
+        (void)loop_->run();
+    EXPECT_EQ(second, 2);
 }
 
 // With several loops, each call returns to its own.

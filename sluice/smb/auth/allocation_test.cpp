@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "bench/harness/allocation_counter.hpp"
-#include "sluice/smb/auth/sealing.hpp"
-#include "sluice/smb/auth/signing.hpp"
+#include "sluice/smb/auth/cipher/sealing.hpp"
+#include "sluice/smb/auth/cipher/signing.hpp"
 #include "sluice/smb/wire/message/transform_header.hpp"
 
 namespace sluice::smb::auth {

@@ -8,7 +8,7 @@
 
 #include "sluice/base/bytes.hpp"
 #include "sluice/base/case_fold.hpp"
-#include "sluice/smb/auth/nt_hash.hpp"
+#include "sluice/smb/auth/logon/nt_hash.hpp"
 #include "sluice/smb/auth/secret.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
 

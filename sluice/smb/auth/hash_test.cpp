@@ -2,7 +2,7 @@
 
 #include "sluice/smb/auth/hex_testing.hpp"
 #include "sluice/smb/auth/hmac.hpp"
-#include "sluice/smb/auth/md4.hpp"
+#include "sluice/smb/auth/logon/md4.hpp"
 
 namespace sluice::smb::auth {
 namespace {

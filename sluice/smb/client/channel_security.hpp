@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "sluice/smb/auth/sealing.hpp"
-#include "sluice/smb/auth/signing.hpp"
+#include "sluice/smb/auth/cipher/sealing.hpp"
+#include "sluice/smb/auth/cipher/signing.hpp"
 
 namespace sluice::smb::client {
 

@@ -38,6 +38,10 @@ public:
     }
 
     [[nodiscard]] constexpr kind which() const noexcept { return kind_; }
+    /// Returns the same error as the failure of a larger operation.
+    [[nodiscard]] constexpr client_error of_step(const char* step) const noexcept {
+        return {kind_, step, rule_, status_, code_};
+    }
     /// Returns the operation that failed, as in "log on", "open".
     [[nodiscard]] constexpr const char* step() const noexcept { return step_; }
     [[nodiscard]] constexpr const char* rule() const noexcept { return rule_; }

@@ -108,8 +108,9 @@ outcome<void> connection::settle(const wire::negotiate_reply& said) noexcept {
         if (const auto settled = apply_negotiate_contexts(said.contexts); not settled) return settled;
     }
     if (options_.encryption == encryption::required and not agreed_.cipher)
-        return failed(client_error::of_policy(
-            step, "the server does not support encryption, which --encrypt requires"));
+        return failed(client_error::of_policy(step,
+                                              "encryption is required, but there is none in common with the "
+                                              "server; offer dialect 3.0 or later"));
     return {};
 }
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "sluice/smb/auth/negotiator.hpp"
+#include "sluice/smb/auth/logon/negotiator.hpp"
 #include "sluice/smb/client/connection.hpp"
 #include "sluice/smb/wire/message/session_setup.hpp"
 

@@ -8,7 +8,10 @@ namespace sluice::smb::client {
 
 std::string transfer_error::message() const {
     if (remote) return remote->message();
-    return local ? local->message() : std::string();
+    if (not local) return {};
+    if (local->descriptor() == error::no_descriptor) return local->message();
+    // The caller knows the file, and the user does not know the number.
+    return local->reason();
 }
 
 namespace {

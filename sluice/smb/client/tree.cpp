@@ -216,7 +216,7 @@ io::task<outcome<void>> tree::create_directory(std::string path) noexcept {
                            .options = wire::create_options::directory_file};
     io::task<outcome<file_status>> touching = touch(*this, std::move(path), how);
     const auto made = co_await std::move(touching);
-    if (not made) co_return failed(made.error());
+    if (not made) co_return failed(made.error().of_step("create directory"));
     co_return outcome<void>{};
 }
 
@@ -228,12 +228,12 @@ io::task<outcome<void>> tree::remove(std::string path, bool is_of_directory) noe
                                                        : wire::create_options::non_directory_file)};
     io::task<outcome<not_null_ptr<remote_file>>> opening = open(std::move(path), how);
     const auto opened = co_await std::move(opening);
-    if (not opened) co_return failed(opened.error());
+    if (not opened) co_return failed(opened.error().of_step("remove"));
     io::task<outcome<void>> marking = (*opened)->delete_on_close();
     const auto marked = co_await std::move(marking);
     io::task<outcome<file_status>> close_task = (*opened)->co_close();
     const auto closed = co_await std::move(close_task);
-    if (not marked) co_return failed(marked.error());
+    if (not marked) co_return failed(marked.error().of_step("remove"));
     if (not closed) co_return failed(closed.error());
     co_return outcome<void>{};
 }

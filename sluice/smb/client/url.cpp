@@ -27,8 +27,7 @@ constexpr std::string_view scheme = "smb://";
         const int low = i + 2 < text.size() ? digit_of(text[i + 2]) : -1;
         if (high < 0 or low < 0 or (high == 0 and low == 0))
             return std::unexpected(
-                "invalid '%': use '%' and two hexadecimal digits other than 00; "
-                "write '%25' for a percent sign");
+                "use '%' only with two hexadecimal digits other than 00; write '%25' for a percent sign");
         plain += static_cast<char>(high * 16 + low);
         i += 2;
     }
@@ -70,16 +69,16 @@ constexpr std::string_view scheme = "smb://";
     } else {
         const std::size_t colon = authority.find(':');
         if (colon != authority.rfind(':'))
-            return std::unexpected("an IPv6 address needs brackets: smb://[::1]/share");
+            return std::unexpected("write an IPv6 address in brackets, as in smb://[::1]/share");
         into.host = authority.substr(0, colon);
         if (colon != std::string_view::npos) port = authority.substr(colon);
     }
-    if (into.host.empty()) return std::unexpected("missing host: smb://host/share/path");
+    if (into.host.empty()) return std::unexpected("missing host; use smb://HOST/SHARE/PATH");
     if (port.empty()) return {};
     const char* const end = port.data() + port.size();
     const auto read = std::from_chars(port.data() + 1, end, into.port);
     if (port.front() != ':' or read.ec != std::errc() or read.ptr != end or into.port == 0)
-        return std::unexpected("invalid port: use a number from 1 to 65535");
+        return std::unexpected("use a port from 1 to 65535");
     return {};
 }
 
@@ -90,7 +89,7 @@ constexpr std::string_view scheme = "smb://";
         if (not name) return std::unexpected(name.error());
         rest.remove_prefix(slash == std::string_view::npos ? rest.size() : slash + 1);
         if (name->empty()) continue;
-        if (*name == "." or *name == "..") return std::unexpected("names in the path must not be . or ..");
+        if (*name == "." or *name == "..") return std::unexpected("names in the path cannot be '.' or '..'");
         if (into.share.empty()) {
             into.share = std::move(*name);
             continue;
@@ -98,7 +97,7 @@ constexpr std::string_view scheme = "smb://";
         if (not into.path.empty()) into.path += '/';
         into.path += *name;
     }
-    if (into.share.empty()) return std::unexpected("missing share: smb://host/share/path");
+    if (into.share.empty()) return std::unexpected("missing share; use smb://HOST/SHARE/PATH");
     return {};
 }
 
@@ -123,7 +122,7 @@ bool is_smb_url(std::string_view text) noexcept {
 }
 
 std::expected<smb_url, std::string> parse_url(std::string_view text) {
-    if (not is_smb_url(text)) return std::unexpected("missing prefix smb://");
+    if (not is_smb_url(text)) return std::unexpected("use smb://HOST/SHARE/PATH");
     text.remove_prefix(scheme.size());
     const std::size_t slash = text.find('/');
     std::string_view authority = text.substr(0, slash);

@@ -137,6 +137,7 @@
     X(io_device_error, IO_DEVICE_ERROR, 0xc0000185) \
     X(account_expired, ACCOUNT_EXPIRED, 0xc0000193) \
     X(fs_driver_required, FS_DRIVER_REQUIRED, 0xc000019c) \
+    X(short_names_not_enabled_on_volume, SHORT_NAMES_NOT_ENABLED_ON_VOLUME, 0xc000019f) \
     X(invalid_lock_range, INVALID_LOCK_RANGE, 0xc00001a1) \
     X(user_session_deleted, USER_SESSION_DELETED, 0xc0000203) \
     X(insuff_server_resources, INSUFF_SERVER_RESOURCES, 0xc0000205) \
@@ -171,6 +172,8 @@
     X(invalid_token, INVALID_TOKEN, 0xc0000465) \
     X(server_unavailable, SERVER_UNAVAILABLE, 0xc0000466) \
     X(file_not_available, FILE_NOT_AVAILABLE, 0xc0000467) \
+    X(not_redundant_storage, NOT_REDUNDANT_STORAGE, 0xc0000479) \
+    X(directory_not_supported, DIRECTORY_NOT_SUPPORTED, 0xc000047c) \
     X(share_unavailable, SHARE_UNAVAILABLE, 0xc0000480) \
     X(reparse_point_encountered, REPARSE_POINT_ENCOUNTERED, 0xc000050b) \
     X(disk_quota_exceeded, DISK_QUOTA_EXCEEDED, 0xc0000802) \
@@ -179,6 +182,8 @@
     X(invalid_signature, INVALID_SIGNATURE, 0xc000a000) \
     X(hash_not_supported, HASH_NOT_SUPPORTED, 0xc000a100) \
     X(hash_not_present, HASH_NOT_PRESENT, 0xc000a101) \
+    X(offload_read_file_not_supported, OFFLOAD_READ_FILE_NOT_SUPPORTED, 0xc000a2a3) \
+    X(offload_write_file_not_supported, OFFLOAD_WRITE_FILE_NOT_SUPPORTED, 0xc000a2a4) \
     X(smb_no_preauth_integrity_hash_overlap, SMB_NO_PREAUTH_INTEGRITY_HASH_OVERLAP, 0xc05d0000) \
     X(smb_bad_cluster_dialect, SMB_BAD_CLUSTER_DIALECT, 0xc05d0001)
 // clang-format on

@@ -1,6 +1,9 @@
 #include "sluice/vfs/host/host_attributes.hpp"
 
+#include <chrono>
+
 #include "sluice/base/case_fold.hpp"
+#include "sluice/io/path/file_status.hpp"
 #include "sluice/io/path/xattr.hpp"
 #include "sluice/vfs/limits.hpp"
 #include "sluice/vfs/path.hpp"
@@ -29,6 +32,49 @@ bool is_foreign_user_attribute(std::string_view name) noexcept {
 // Maps the error of an attribute that was removed after it was listed to ENOENT.
 error as_missing(const error& why) noexcept {
     return why.code() == ENODATA ? error(ENOENT, "getxattr") : why;
+}
+
+bool is_system_time(time_point when) noexcept {
+    return time_of(system_time_of(when)) == when;
+}
+
+// The times that the file is to have.
+time_point modified_after(const metadata_change& wanted, const metadata& before) noexcept {
+    return wanted.modified.value_or(before.modified);
+}
+time_point accessed_after(const metadata_change& wanted, const metadata& before) noexcept {
+    return wanted.accessed.value_or(before.accessed);
+}
+
+// Returns whether the host alone would report other times than these.
+bool keeps_times(const metadata_change& wanted, const metadata& before) noexcept {
+    const time_point modified = modified_after(wanted, before);
+    const time_point accessed = accessed_after(wanted, before);
+    return wanted.changed or accessed < modified or not is_system_time(modified) or
+           not is_system_time(accessed);
+}
+
+// Stores the record with the times that the host cannot report. The attribute's own change time is
+// known only afterwards, so this repeats itself if it was not the expected one.
+result<void> store_times(const io::handle& open, const metadata_change& wanted, const metadata& before,
+                         stored_metadata fresh) noexcept {
+    for (unsigned attempts = 1;; ++attempts) {
+        const auto present = io::status_of(open, io::stat_fields::modified | io::stat_fields::changed);
+        if (not present) return failure(present.error());
+        const time_point modified = modified_after(wanted, before);
+        const time_point accessed = accessed_after(wanted, before);
+        const bool is_accessed_kept = accessed < modified or not is_system_time(accessed);
+        fresh.times = stored_times{
+            .modified = is_system_time(modified) ? time_of(present->modified) : modified,
+            .accessed = is_accessed_kept ? std::optional(accessed) : std::nullopt,
+            .changed = wanted.changed,
+            .stored = time_of(std::chrono::system_clock::now()),
+        };
+        if (const auto done = store_metadata(open, fresh); not done) return done;
+        if (not wanted.changed or attempts == limits::change_time_stores_max) return {};
+        const auto after = io::status_of(open, io::stat_fields::changed);
+        if (not after or is_change_time_of_storing(fresh.times->stored, time_of(after->changed))) return {};
+    }
 }
 
 }  // namespace
@@ -154,21 +200,36 @@ result<void> store_security(const io::handle& open, std::span<const std::byte> d
 
 result<void> apply_change(const io::handle& open, const metadata_change& wanted,
                           const metadata& before) noexcept {
-    if (wanted.born or wanted.dos or wanted.is_sparse) {
-        const auto stored = load_metadata(open);
-        if (not stored) return failure(stored.error());
-        stored_metadata fresh =
-            stored->value_or(stored_metadata{.dos = before.dos, .is_sparse = before.is_sparse, .born = {}});
-        if (wanted.born) fresh.born = wanted.born;
-        if (wanted.dos) fresh.dos = *wanted.dos;
-        if (wanted.is_sparse) fresh.is_sparse = *wanted.is_sparse;
-        if (not*stored or **stored != fresh) {
-            if (const auto done = store_metadata(open, fresh); not done) return done;
-        }
+    if (wanted.is_empty()) return {};
+    const bool has_attributes = wanted.born or wanted.dos or wanted.is_sparse;
+    const bool has_times = keeps_times(wanted, before);
+    std::optional<stored_metadata> stored;
+    if (has_attributes or has_times) {
+        auto loaded = load_metadata(open);
+        if (not loaded) return failure(loaded.error());
+        stored = *std::move(loaded);
     }
-    // Times come last, because storing the other attributes changes them.
-    if (not wanted.accessed and not wanted.modified) return {};
-    return io::set_times(open, {.accessed = wanted.accessed, .modified = wanted.modified});
+    stored_metadata fresh =
+        stored.value_or(stored_metadata{.dos = before.dos, .is_sparse = before.is_sparse});
+    if (wanted.born) fresh.born = wanted.born;
+    if (wanted.dos) fresh.dos = *wanted.dos;
+    if (wanted.is_sparse) fresh.is_sparse = *wanted.is_sparse;
+    fresh.times.reset();
+    if (has_attributes and not has_times and stored != fresh) {
+        if (const auto done = store_metadata(open, fresh); not done) return done;
+    }
+    // After the attributes, because storing them changes times on some file systems.
+    if (wanted.accessed or wanted.modified) {
+        // Both, because the reported time of access may be that of modification.
+        const auto modified =
+            wanted.modified ? std::optional(system_time_of(*wanted.modified)) : std::nullopt;
+        const auto accessed = system_time_of(wanted.accessed.value_or(before.accessed));
+        if (const auto done = io::set_times(open, {.accessed = accessed, .modified = modified}); not done)
+            return done;
+    }
+    // A file system without attributes, or without room for them, keeps the times that it can.
+    if (not has_times or store_times(open, wanted, before, fresh) or not has_attributes) return {};
+    return store_metadata(open, fresh);
 }
 
 }  // namespace sluice::vfs

@@ -45,8 +45,9 @@ struct found_small_stream {
 [[nodiscard]] result<std::vector<std::byte>> load_security(const io::handle& open);
 [[nodiscard]] result<void> store_security(const io::handle& open, std::span<const std::byte> descriptor);
 
-/// Sets the values in `wanted`: times by the kernel, the others in the stored metadata. `before` is
-/// the current metadata.
+/// Sets the values in `wanted`, except the mark of compression: times of access and modification by
+/// the kernel, the others, and the times that the kernel cannot report, in the stored metadata.
+/// `before` is the current metadata.
 [[nodiscard]] result<void> apply_change(const io::handle& open, const metadata_change& wanted,
                                         const metadata& before) noexcept;
 

@@ -1,6 +1,7 @@
 #include "sluice/vfs/host/host_listing.hpp"
 
 #include "sluice/io/path/xattr.hpp"
+#include "sluice/vfs/host/host_attributes.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/host/stream_store_names.hpp"
 #include "sluice/vfs/path.hpp"
@@ -8,17 +9,23 @@
 namespace sluice::vfs {
 namespace {
 
+// Enough for the descriptors that Windows writes for most files.
+constexpr std::size_t usual_security_bytes = 1024;
+
 class host_listing final : public directory_listing {
 public:
     host_listing(host_tree& tree, io::directory_handle directory)
-        : tree_(tree), directory_(std::move(directory)) {}
+        : tree_(tree), directory_(std::move(directory)), short_names_(tree.short_names_in(directory_)) {}
 
     [[nodiscard]] result<const listed_name*> next() noexcept override;
+    [[nodiscard]] result<std::vector<std::byte>> security() noexcept override;
 
 private:
     [[nodiscard]] result<bool> fetch() noexcept;
     [[nodiscard]] bool describe(const io::directory_entry& entry);
+    [[nodiscard]] result<io::handle> open_target(std::string_view name) noexcept;
     void follow(std::string_view name);
+    [[nodiscard]] result<std::vector<std::byte>> security_at(const char* name) noexcept;
     [[nodiscard]] std::optional<stored_metadata> stored_of(std::string_view name) noexcept;
 
     host_tree& tree_;
@@ -27,7 +34,10 @@ private:
     std::array<char, limits::listing_storage_bytes> storage_;
     std::span<io::directory_entry> batch_;
     std::uint64_t position_ = 0;
+    io::directory_entry entry_{};                     // to which current_ refers
+    const short_name_tables::table_ptr short_names_;  // null: the volume has none
     std::string shown_;
+    short_name shown_short_;
     listed_name current_;
 };
 
@@ -38,9 +48,9 @@ result<const listed_name*> host_listing::next() noexcept {
             if (not more) return failure(more.error());
             if (not*more) return nullptr;
         }
-        const io::directory_entry entry = batch_.front();
+        entry_ = batch_.front();
         batch_ = batch_.subspan(1);
-        if (describe(entry)) return &current_;
+        if (describe(entry_)) return &current_;
     }
 }
 
@@ -58,6 +68,10 @@ bool host_listing::describe(const io::directory_entry& entry) {
     if (not entry.status.knows(io::stat_fields::type) or is_stream_store(entry.name)) return false;
     current_.name = shown_name(entry.name, shown_);
     current_.leads_nowhere = false;
+    if (short_names_ != nullptr) {
+        shown_short_ = short_names_->of(entry.name);
+        current_.short_name = shown_short_.view();
+    }
     const bool keeps = entry.type == io::file_type::regular or entry.type == io::file_type::directory;
     current_.status =
         metadata_of(entry.status, keeps ? stored_of(entry.name) : std::nullopt, entry.name, tree_.dots());
@@ -66,10 +80,14 @@ bool host_listing::describe(const io::directory_entry& entry) {
 }
 
 // Links are rare, so an open per link and a query for the path of this directory are acceptable.
-void host_listing::follow(std::string_view name) {
+result<io::handle> host_listing::open_target(std::string_view name) noexcept {
     const auto here = tree_.present_path(directory_);
-    const auto target = here ? tree_.open_exactly(join_path(*here, name), follow_links::yes)
-                             : result<io::handle>(failure({ENOENT, "follow", directory_.descriptor()}));
+    if (not here) return failure({ENOENT, "follow", directory_.descriptor()});
+    return tree_.open_exactly(join_path(*here, name), follow_links::yes);
+}
+
+void host_listing::follow(std::string_view name) {
+    const auto target = open_target(name);
     const auto status = target ? io::status_of(*target, node_fields) : failure(target.error());
     if (not status or is_in_stream_store(*target, *status)) {
         current_.leads_nowhere = true;
@@ -83,11 +101,45 @@ void host_listing::follow(std::string_view name) {
 // replaces the file at the same time, the listing shows the other file's attributes once.
 std::optional<stored_metadata> host_listing::stored_of(std::string_view name) noexcept {
     if (not tree_.keeps_attributes) return std::nullopt;
-    std::array<std::byte, 64> storage;
+    std::array<std::byte, stored_metadata_storage_bytes> storage;
     // In the storage of enumerate() a zero follows each name.
     const auto value = io::fetch_xattr_at(directory_, name.data(), metadata_attribute, storage);
     if (not value) return std::nullopt;
     return decode_stored_metadata(*value);
+}
+
+result<std::vector<std::byte>> host_listing::security() noexcept {
+    if (not tree_.keeps_attributes) return failure({EOPNOTSUPP, "get security"});
+    ENSURE(not entry_.name.empty(), "no name was returned");
+    switch (entry_.type) {
+        case io::file_type::regular:
+        case io::file_type::directory:
+            return security_at(entry_.name.data());
+        case io::file_type::symlink: {
+            if (current_.leads_nowhere) break;
+            const auto target = open_target(entry_.name);
+            if (not target) return failure(target.error());
+            return load_security(*target);
+        }
+        default:
+            break;
+    }
+    return std::vector<std::byte>{};
+}
+
+// By name, as stored_of().
+result<std::vector<std::byte>> host_listing::security_at(const char* name) noexcept {
+    std::array<std::byte, usual_security_bytes> usual;
+    std::vector<std::byte> longer;
+    auto value = io::fetch_xattr_at(directory_, name, security_attribute, usual);
+    if (not value and value.error().code() == ERANGE) {
+        longer.resize(limits::attribute_bytes_max);
+        value = io::fetch_xattr_at(directory_, name, security_attribute, longer);
+    }
+    if (value) return std::vector<std::byte>(value->begin(), value->end());
+    const int code = value.error().code();
+    if (code == ENODATA or code == EPERM) return std::vector<std::byte>{};
+    return failure(value.error());
 }
 
 }  // namespace

@@ -20,21 +20,57 @@ inline constexpr const char* metadata_attribute = "user.sluice.dos";
 inline constexpr const char* security_attribute = "user.sluice.security";
 inline constexpr std::string_view stream_prefix = "user.sluice.stream.";
 
+/// Times as clients have set them that the host cannot report itself: a change time; a time of
+/// access before that of modification, which is otherwise reported as the later of the two; times
+/// after 2262. They hold until the host's time of modification differs from `modified`.
+struct stored_times {
+    time_point modified{};
+    std::optional<time_point> accessed{};
+    std::optional<time_point> changed{};
+    // If `changed`: when it was stored; it holds until the host's change time is later.
+    time_point stored{};
+
+    [[nodiscard]] friend constexpr bool operator==(const stored_times&,
+                                                   const stored_times&) noexcept = default;
+};
+
 struct stored_metadata {
     dos_attributes dos = dos_attributes::none;
     bool is_sparse = false;
     std::optional<time_point> born{};  // as set by a client
+    std::optional<stored_times> times{};
 
     [[nodiscard]] friend constexpr bool operator==(const stored_metadata&,
                                                    const stored_metadata&) noexcept = default;
 };
 
-inline constexpr std::size_t stored_metadata_bytes = 16;
+inline constexpr std::size_t stored_metadata_bytes_min = 16;
+inline constexpr std::size_t stored_metadata_bytes_max = 56;
+/// Space for the attribute as a later version may write it.
+inline constexpr std::size_t stored_metadata_storage_bytes = 128;
 
-[[nodiscard]] std::array<std::byte, stored_metadata_bytes> encode(const stored_metadata& what) noexcept;
+/// Stored metadata as the bytes of the attribute.
+class encoded_metadata {
+public:
+    explicit encoded_metadata(const stored_metadata& what) noexcept;
+    [[nodiscard]] bytes_view bytes() const noexcept { return *bytes_view(bytes_).first(size_); }
+
+private:
+    std::array<std::byte, stored_metadata_bytes_max> bytes_{};
+    std::size_t size_ = 0;
+};
 /// Returns std::nullopt if the bytes are too short or have an unknown version. The file then has
-/// the default metadata.
+/// the default metadata. Parts that the bytes are too short for are missing.
 [[nodiscard]] std::optional<stored_metadata> decode_stored_metadata(bytes_view bytes) noexcept;
+
+/// Returns the stored times that hold for a file whose times are those of `status`; std::nullopt if
+/// there are none. Without a change time if it has changed since.
+[[nodiscard]] std::optional<stored_times> times_that_hold(const std::optional<stored_metadata>& stored,
+                                                          const io::file_status& status) noexcept;
+/// Whether a change time stored at `stored` holds for a file with this change time of the host. A
+/// program cannot set the host's change time, and the attribute itself changes it: the two differ
+/// by the ticks of the kernel's clock and the duration of the call.
+[[nodiscard]] bool is_change_time_of_storing(time_point stored, time_point of_host) noexcept;
 
 /// Returns the stored metadata of an open file; std::nullopt if there are none, or if the file
 /// system or the kind of file does not support attributes. Errors: EIO and similar. Allocates:

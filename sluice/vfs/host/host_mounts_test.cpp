@@ -15,7 +15,7 @@
 #include "sluice/io/path/volume_test.hpp"
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/io/task/task_group.hpp"
-#include "sluice/vfs/domain_table.hpp"
+#include "sluice/vfs/domain/domain_table.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
 #include "sluice/vfs/limits.hpp"
 #include "sluice/vfs/node_children.hpp"

@@ -10,8 +10,9 @@
 #include "sluice/io/path/fs_location.hpp"
 #include "sluice/io/path/symlink_handle.hpp"
 #include "sluice/io/path/xattr.hpp"
-#include "sluice/vfs/domain_table.hpp"
+#include "sluice/vfs/domain/domain_table.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
+#include "sluice/vfs/host/host_compression.hpp"
 #include "sluice/vfs/host/host_listing.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/host/host_stream.hpp"
@@ -129,7 +130,7 @@ result<metadata> host_node::status() noexcept {
 }
 
 result<metadata> host_node::status_from(const io::file_status& found) noexcept {
-    const auto own = private_attributes_at(found.changed);
+    const auto own = private_attributes_at(time_of(found.changed));
     if (not own) return failure(own.error());
     return status_from(found, *own);
 }
@@ -150,6 +151,9 @@ result<void> host_node::change(const metadata_change& wanted) noexcept {
     if (const auto may = tree_.may_change(); not may) return may;
     const auto before = status();
     if (not before) return failure(before.error());
+    if (wanted.is_compressed and *wanted.is_compressed != before->is_compressed) {
+        if (const auto done = mark_compressed(asked(), *wanted.is_compressed); not done) return done;
+    }
     return apply_change(held(), wanted, *before);
 }
 
@@ -232,6 +236,20 @@ result<void> host_node::link_within(std::string_view path, when_taken taken) noe
     // Left behind by a failure, and by rename(2) between two names of one file.
     if (io::status_at(tree_.root(), beside)) (void)io::remove(tree_.root(), beside);
     return done;
+}
+
+result<short_name> host_node::alternate_name() noexcept {
+    if (is_root_) return short_name{};
+    const auto where = tree_.present_path(held());
+    if (not where) return failure({ENOENT, "get short name", held().descriptor()});
+    return tree_.as_crossing(tree_.short_name_at(*where));
+}
+
+result<void> host_node::set_alternate_name(const short_name& name) noexcept {
+    if (const auto may = may_move(); not may) return may;
+    const auto where = tree_.present_path(held());
+    if (not where) return failure({ENOENT, "set short name", held().descriptor()});
+    return tree_.as_crossing(tree_.set_short_name_at(*where, name));
 }
 
 result<void> host_node::remove() noexcept {
@@ -348,7 +366,7 @@ result<std::vector<std::byte>> host_node::security() noexcept {
     if (not tree_.keeps_attributes) return failure({EOPNOTSUPP, "get security"});
     const auto changed = io::status_of(held(), io::stat_fields::changed);
     if (not changed) return failure(changed.error());
-    return security_if_any(private_attributes_at(changed->changed));
+    return security_if_any(private_attributes_at(time_of(changed->changed)));
 }
 
 result<std::vector<std::byte>> host_node::security_as_of(const metadata& status) noexcept {

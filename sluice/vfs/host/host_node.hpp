@@ -61,6 +61,7 @@ public:
 
     [[nodiscard]] result<void> open_data(data_access wanted) noexcept override;
     [[nodiscard]] bool transfers_at_once() const noexcept override { return true; }
+    void keep_access_time(bool keeps) noexcept override;
     [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
                                                         io::call_withdrawal* by) noexcept override;
     [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from, std::uint64_t offset,
@@ -78,6 +79,8 @@ public:
 
     [[nodiscard]] result<void> rename(std::string_view path, when_taken taken) noexcept override;
     [[nodiscard]] result<void> link(std::string_view path, when_taken taken) noexcept override;
+    [[nodiscard]] result<short_name> alternate_name() noexcept override;
+    [[nodiscard]] result<void> set_alternate_name(const short_name& name) noexcept override;
     [[nodiscard]] result<void> remove() noexcept override;
     [[nodiscard]] result<std::string> read_link() noexcept override;
     [[nodiscard]] result<void> become_link(std::string_view target) noexcept override;
@@ -132,6 +135,8 @@ private:
     // any number of threads.
     [[nodiscard]] io::file_handle* readable() noexcept;
     [[nodiscard]] io::file_handle* writable() noexcept;
+    // Sets the flags of a file that is open for data.
+    void set_flags(const io::file_handle& file) const noexcept;
     // Turns O_NONBLOCK off before the first transfer: with it, a ring returns EAGAIN where it would
     // wait. An open that transfers nothing does not need the call.
     void end_nonblocking() noexcept;
@@ -141,6 +146,7 @@ private:
     const node_kind found_as_;  // decides which parts it has
     std::atomic<node_kind> kind_;
     granted_access granted_;
+    std::atomic<bool> keeps_access_time_ = false;
     // Each is opened once. Two for data, because widening must not close one with reads in flight.
     io::handle held_;
     io::file_handle reading_;

@@ -19,8 +19,21 @@ void host_node::end_nonblocking() noexcept {
     // Pairs with the store below: a thread that reads null transfers after the flag is off.
     const io::file_handle* const file = nonblocking_.load(std::memory_order_acquire);
     if (file == nullptr) return;
-    (void)::fcntl(file->descriptor(), F_SETFL, 0);
+    set_flags(*file);
     nonblocking_.store(nullptr, std::memory_order_release);
+}
+
+// Only the owner of a file, and root, may set O_NOATIME.
+void host_node::set_flags(const io::file_handle& file) const noexcept {
+    // relaxed: changes of a node are serialised, and a transfer may begin before or after one.
+    const bool keeps = keeps_access_time_.load(std::memory_order_relaxed);
+    (void)::fcntl(file.descriptor(), F_SETFL, keeps ? O_NOATIME : 0);
+}
+
+void host_node::keep_access_time(bool keeps) noexcept {
+    if (keeps_access_time_.exchange(keeps, std::memory_order_relaxed) == keeps) return;
+    const auto read = granted_.can_read() ? readable() : nullptr;
+    if (read != nullptr) set_flags(*read);
 }
 
 io::file_handle* host_node::readable() noexcept {

@@ -10,6 +10,7 @@
 #include "sluice/io/path/xattr.hpp"
 #include "sluice/vfs/account_identity.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
+#include "sluice/vfs/host/host_compression.hpp"
 #include "sluice/vfs/host/host_stream.hpp"
 #include "sluice/vfs/host/host_transfer.hpp"
 #include "sluice/vfs/path.hpp"
@@ -174,6 +175,9 @@ result<void> host_stream::change(const metadata_change& wanted) noexcept {
     if (not before) return failure(before.error());
     if (wanted.is_sparse and *wanted.is_sparse != before->is_sparse) {
         if (const auto done = set_sparse(*wanted.is_sparse); not done) return done;
+    }
+    if (wanted.is_compressed and *wanted.is_compressed != before->is_compressed) {
+        if (const auto done = mark_compressed(file_, *wanted.is_compressed); not done) return done;
     }
     metadata_change of_file = wanted;
     of_file.is_sparse.reset();

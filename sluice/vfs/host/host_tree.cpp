@@ -67,6 +67,13 @@ result<io::handle> host_tree::open_exactly(std::string_view path, follow_links l
     return io::handle({.descriptor = *descriptor, .kind = io::handle_kind::path});
 }
 
+bool host_tree::is_link(std::string_view path) const noexcept {
+    const auto itself = open_exactly(path, follow_links::no);
+    if (not itself) return false;
+    const auto status = io::status_of(*itself, io::stat_fields::type);
+    return status and status->type == io::file_type::symlink;
+}
+
 result<host_tree::found_path> host_tree::open(std::string_view shown, follow_links links, name_match match) {
     std::string storage;
     const auto path = host_path(shown, storage);
@@ -79,11 +86,12 @@ result<host_tree::found_path> host_tree::open(std::string_view shown, follow_lin
         const auto corrected = correct_case(*path);
         if (not corrected) return failure(corrected.error());
         auto found = open_exactly(*corrected, links);
-        // Missing: renamed or removed in the meantime. Or a link with a missing target, which
-        // remains a link.
         if (found) return found_path{.open = *std::move(found)};
-        if (not is_missing(found.error()) or attempt + 1 == limits::lookup_attempts_max)
-            return failure(found.error());
+        if (not is_missing(found.error())) return failure(found.error());
+        if (links == follow_links::yes and is_link(*corrected))
+            return failure(error::with_path(ENOLINK, "find", *corrected));
+        // Renamed or removed in the meantime.
+        if (attempt + 1 == limits::lookup_attempts_max) return failure(found.error());
     }
 }
 
@@ -146,7 +154,7 @@ result<host_place> host_tree::place_in(const io::handle& directory, std::string_
 result<host_place> host_tree::place_of(const io::handle& directory, std::string_view path,
                                        std::string_view name) {
     if (is_stream_store(name)) return failure(error::with_path(EACCES, "use the name of the streams", name));
-    const auto found = index.find(directory, name, how_to_look());
+    const auto found = find_name(directory, name);
     if (not found) return failure(found.error());
     host_place there{.path = join_path(path, name)};
     if (*found) there.taken = join_path(path, **found);
@@ -194,6 +202,39 @@ result<host_tree::opened_directory> host_tree::make_directory(const io::handle& 
     return opened_directory{.directory = std::move(*made), .status = *status};
 }
 
+// Finds a name, ignoring case, or else a short name.
+result<std::optional<std::string>> host_tree::find_name(const io::handle& directory,
+                                                        std::string_view wanted) {
+    auto found = index.find(directory, wanted, how_to_look());
+    if (not options.short_names or not found or *found) return found;
+    return short_names.find(directory, wanted, may_write_records());
+}
+
+short_name_tables::table_ptr host_tree::short_names_in(const io::handle& directory) {
+    if (not options.short_names) return nullptr;
+    auto found = short_names.of(directory, may_write_records());
+    return found ? *std::move(found) : nullptr;
+}
+
+result<short_name> host_tree::short_name_at(std::string_view path) {
+    if (not options.short_names) return short_name{};
+    const path_parts parts = split_path(path);
+    const auto directory = open_exactly(parts.parent, follow_links::yes);
+    if (not directory) return failure(directory.error());
+    const auto found = short_names.of(*directory, may_write_records());
+    if (not found) return failure(found.error());
+    return (*found)->of(parts.name);
+}
+
+result<void> host_tree::set_short_name_at(std::string_view path, const short_name& wanted) {
+    if (const auto may = may_change(); not may) return may;
+    if (not options.short_names) return failure({EOPNOTSUPP, "set short name"});
+    const path_parts parts = split_path(path);
+    const auto directory = open_exactly(parts.parent, follow_links::yes);
+    if (not directory) return failure(directory.error());
+    return short_names.set(*directory, parts.name, wanted);
+}
+
 // Opens the directory at `path`, ignoring case. For the root, opens nothing.
 result<host_tree::parent_directory> host_tree::open_parent(std::string_view path) {
     if (path.empty()) return parent_directory{};
@@ -217,7 +258,7 @@ result<std::string> host_tree::correct_case(std::string_view path) {
     const auto parent = open_parent(parts.parent);
     if (not parent) return failure(parent.error());
     const io::handle& directory = parts.parent.empty() ? root() : parent->open;
-    auto found = index.find(directory, parts.name, how_to_look());
+    auto found = find_name(directory, parts.name);
     if (not found) return failure(found.error());
     if (not*found) return failure(error::with_path(ENOENT, "find", path));
     return join_path(parent->path, **found);
@@ -235,7 +276,7 @@ result<std::string> host_tree::correct_every_component(std::string_view path) {
             corrected = join_path(corrected, name);
         } else {
             if (not is_missing(next.error())) return failure(next.error());
-            const auto found = index.find(*here, name, how_to_look());
+            const auto found = find_name(*here, name);
             if (not found) return failure(found.error());
             if (not*found) return failure(next.error());
             corrected = join_path(corrected, **found);

@@ -9,6 +9,7 @@
 #include "sluice/vfs/host/host_volume_options.hpp"
 #include "sluice/vfs/host/known_regular_files.hpp"
 #include "sluice/vfs/host/private_attributes.hpp"
+#include "sluice/vfs/host/short_name_tables.hpp"
 #include "sluice/vfs/volume.hpp"
 
 // Internal to the host volume: its state that its nodes share. Paths here are the host's, relative
@@ -46,7 +47,7 @@ public:
         bool is_as_spelled = false;
     };
     /// Opens a client's path. Errors: as volume::find; with name_match::exact, ENOENT also for a
-    /// name that exists in another case.
+    /// name that exists in another case, and instead of ENOLINK.
     [[nodiscard]] result<found_path> open(std::string_view shown, follow_links links, name_match match);
 
     struct opened_file {
@@ -71,6 +72,14 @@ public:
     /// The same for a name in an open directory.
     [[nodiscard]] result<host_place> place_in(const io::handle& directory, std::string_view path,
                                               std::string_view shown_name);
+
+    /// Returns the short names of an open directory; none if the volume has no short names, or an
+    /// error occurs.
+    [[nodiscard]] short_name_tables::table_ptr short_names_in(const io::handle& directory);
+    /// Returns, or sets, the short name of the file at a host's path. Errors: as
+    /// node_names::alternate_name and set_alternate_name.
+    [[nodiscard]] result<short_name> short_name_at(std::string_view path);
+    [[nodiscard]] result<void> set_short_name_at(std::string_view path, const short_name& wanted);
 
     struct opened_directory {
         io::handle directory;
@@ -145,6 +154,7 @@ public:
     std::vector<io::io_multiplexer*> loops;  // on which nodes are used; never empty
     host_volume_options options;
     name_index index;
+    short_name_tables short_names;
     attribute_memory attributes;
     known_regular_files seen;  // by the host's path, if a client spells it the same way
     std::uint64_t root_device = 0;
@@ -165,9 +175,15 @@ private:
         return crossing_domain_ != nullptr and may_cross() ? name_index::look::through_directory
                                                            : name_index::look::in_index;
     }
+    [[nodiscard]] bool is_link(std::string_view path) const noexcept;
     [[nodiscard]] result<parent_directory> open_parent(std::string_view path);
     [[nodiscard]] result<host_place> place_of(const io::handle& directory, std::string_view path,
                                               std::string_view name);
+    [[nodiscard]] short_name_tables::may_write may_write_records() const noexcept {
+        return options.read_only ? short_name_tables::may_write::no : short_name_tables::may_write::yes;
+    }
+    [[nodiscard]] result<std::optional<std::string>> find_name(const io::handle& directory,
+                                                               std::string_view wanted);
     [[nodiscard]] result<std::string> correct_case(std::string_view path);
     [[nodiscard]] result<std::string> correct_every_component(std::string_view path);
 

@@ -6,9 +6,10 @@
 #include <unistd.h>
 
 #include "sluice/io/path/xattr.hpp"
-#include "sluice/vfs/domain_table.hpp"
+#include "sluice/vfs/domain/domain_table.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
 #include "sluice/vfs/host/host_change_feed.hpp"
+#include "sluice/vfs/host/host_compression.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/host/host_node.hpp"
 #include "sluice/vfs/host/stream_store.hpp"
@@ -66,7 +67,7 @@ result<private_attributes> apply_create_metadata(const host_tree& tree, const io
                                                  std::string_view path) noexcept {
     const dos_attributes unasked = default_attributes(status, split_path(path).name, tree.dots());
     if (not tree.keeps_attributes or wanted.dos == unasked) return private_attributes{};
-    const stored_metadata stored{.dos = wanted.dos, .is_sparse = false, .born = {}};
+    const stored_metadata stored{.dos = wanted.dos};
     if (const auto done = store_metadata(made, stored); not done) return failure(done.error());
     const auto dressed = io::status_of(made, node_fields);
     if (not dressed) return failure(dressed.error());
@@ -151,7 +152,7 @@ result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multi
     }
     opened->describe(*volume_status);
     opened->identity_.serial = status->device * 0x9e37'79b9'7f4a'7c15ULL ^ status->inode;
-    opened->identity_.created = status->born.value_or(status->modified);
+    opened->identity_.created = time_of(status->born.value_or(status->modified));
     opened->identity_.acts_as = present_user();
     return opened;
 }
@@ -168,6 +169,9 @@ void host_volume::describe(const io::volume_status& status) {
                  .has_symlinks = options.follow_links,
                  .has_sparse_files = true,
                  .has_block_sharing = not options.read_only and can_share_blocks(tree_->root()),
+                 .has_compression = not options.read_only and can_mark_compressed(tree_->root()),
+                 .has_exact_times = tree_->keeps_attributes,
+                 .has_short_names = options.short_names,
                  .name_units_max = limits::name_units_max,
                  .type_name = std::string(status.type_name)};
     identity_.label = options.label;
@@ -228,7 +232,8 @@ result<node_ptr> host_volume::create(std::string_view path, const creation_reque
     const auto parent = find_directory(parts.parent);
     if (not parent) {
         // The missing name is not the requested one, but a directory of its path.
-        const bool is_missing = parent.error() == std::errc::no_such_file_or_directory;
+        const bool is_missing =
+            parent.error() == std::errc::no_such_file_or_directory or parent.error() == std::errc::no_link;
         return failure(is_missing ? error::with_path(ENOTDIR, "create", path) : parent.error());
     }
     auto made = create_in(*parent->node, parts.name, wanted);

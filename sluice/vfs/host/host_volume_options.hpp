@@ -12,12 +12,15 @@ class domain_table;
 
 struct host_volume_options {
     bool read_only = false;
-    bool follow_links = true;           // false: a path through a symbolic link fails with ELOOP
-    bool map_hidden_dot_files = false;  // names beginning with a dot are `hidden`
-                                        // unless stored otherwise
-    // For new files, without the bits of the process's umask.
-    std::uint16_t file_permission_bits = 0644;
-    std::uint16_t directory_permission_bits = 0755;
+    bool follow_links = true;  // false: a path through a symbolic link fails with ELOOP
+    // Names beginning with a dot are `hidden` unless stored otherwise.
+    bool map_hidden_dot_files = false;
+    // Files whose name has not the form of a short name have one, too.
+    bool short_names = false;
+    // For new files and directories, less the umask of the process, or as a default ACL of their
+    // directory restricts them. Others may never write, even with a umask of 0.
+    std::uint16_t file_permission_bits = 0664;
+    std::uint16_t directory_permission_bits = 0775;
     std::string label{};  // by default the directory's name
     index_limits index{};
     /// The directory in which streams that are too large for attributes are stored, if it is on the

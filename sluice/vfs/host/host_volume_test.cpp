@@ -3,10 +3,14 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/path/volume_test.hpp"
@@ -296,7 +300,8 @@ TEST_F(host_volume_test, attributes_changed_by_another_process_are_returned_by_t
     };
     const auto store = [&](dos_attributes what) {
         const auto file = io::file_handle::open({}, path_of("f"), io::mode::write).value();
-        ASSERT_TRUE(io::store_xattr(file, metadata_attribute, encode(stored_metadata{.dos = what})));
+        const encoded_metadata encoded(stored_metadata{.dos = what});
+        ASSERT_TRUE(io::store_xattr(file, metadata_attribute, encoded.bytes().span()));
     };
     EXPECT_EQ(dos(), dos_attributes::archive);
     store(dos_attributes::hidden);
@@ -483,6 +488,44 @@ TEST_F(host_volume_test, creation_uses_the_permissions_of_the_request_or_else_of
     EXPECT_EQ(opened->create("d", {.kind = node_kind::directory}).value()->status().value().permission_bits,
               0700);
     EXPECT_EQ(opened->create("g", {.permission_bits = 0400}).value()->status().value().permission_bits, 0400);
+}
+
+class umask_of_test {
+public:
+    explicit umask_of_test(mode_t now) : before_(::umask(now)) {}
+    umask_of_test(const umask_of_test&) = delete;
+    umask_of_test& operator=(const umask_of_test&) = delete;
+    ~umask_of_test() { ::umask(before_); }
+
+private:
+    mode_t before_;
+};
+
+TEST_F(host_volume_test, the_umask_decides_whether_the_group_may_change_new_files) {
+    const auto modes_with = [&](mode_t mask) {
+        const umask_of_test now(mask);
+        const std::string suffix = std::to_string(mask);
+        const auto file = opened->create("f" + suffix, {}).value();
+        const auto directory = opened->create("d" + suffix, {.kind = node_kind::directory}).value();
+        return std::pair(unsigned(file->status().value().permission_bits),
+                         unsigned(directory->status().value().permission_bits));
+    };
+    EXPECT_EQ(modes_with(0022), std::pair(0644U, 0755U));
+    EXPECT_EQ(modes_with(0002), std::pair(0664U, 0775U));
+    EXPECT_EQ(modes_with(0077), std::pair(0600U, 0700U));
+    EXPECT_EQ(modes_with(0000), std::pair(0664U, 0775U)) << "others may not write";
+}
+
+TEST_F(host_volume_test, a_default_acl_decides_in_place_of_the_umask) {
+    // Version 2, then a tag, permissions and an unused ID each: the owner, the group, and others.
+    constexpr std::array<std::uint16_t, 14> acl{2, 0,      0x01,   7,    0xffff, 0xffff, 0x04,
+                                                7, 0xffff, 0xffff, 0x20, 0,      0xffff, 0xffff};
+    if (::setxattr(path_of("").c_str(), "system.posix_acl_default", acl.data(), sizeof acl, 0) != 0)
+        GTEST_SKIP() << "the file system has no ACLs";
+    const umask_of_test now(0077);
+    EXPECT_EQ(opened->create("f", {}).value()->status().value().permission_bits, 0660);
+    EXPECT_EQ(opened->create("d", {.kind = node_kind::directory}).value()->status().value().permission_bits,
+              0770);
 }
 
 }  // namespace

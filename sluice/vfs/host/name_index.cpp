@@ -15,6 +15,7 @@
 #include "sluice/base/case_fold.hpp"
 #include "sluice/io/path/path_resolution.hpp"
 #include "sluice/vfs/account_identity.hpp"
+#include "sluice/vfs/host/directory_names.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 
 namespace sluice::vfs {
@@ -24,39 +25,6 @@ constexpr std::uint32_t changes_of_names = IN_CREATE | IN_DELETE | IN_MOVED_FROM
 
 char32_t as_compared(const name_character& character) noexcept {
     return upcase(host_character(character.point));
-}
-
-// Calls `sink(name)` for every name in a directory that is open for listing.
-template <class Sink>
-result<void> for_each_name(const io::directory_handle& listed, Sink sink) {
-    std::vector<io::directory_entry> entries(limits::listed_names_per_batch * 4);
-    std::vector<char> storage(limits::listing_storage_bytes);
-    std::uint64_t position = 0;
-    for (;;) {
-        const auto batch = listed.enumerate({.entries = entries, .storage = storage, .position = position});
-        if (not batch) return failure(batch.error());
-        if (batch->entries.empty()) return {};
-        for (const io::directory_entry& each : batch->entries)
-            sink(each.name);
-        position = batch->next;
-    }
-}
-
-// Opens the directory again, because the held descriptor may not permit listing, or may be in the
-// middle of a listing.
-template <class Names>
-result<void> read_names(const io::handle& directory, Names& names) {
-    const io::descriptor_path itself(directory.descriptor());
-    const auto listed = io::directory_handle::open({}, itself.c_str());
-    if (not listed) return failure(listed.error());
-    return for_each_name(*listed, [&](std::string_view name) { names.emplace(name); });
-}
-
-// Returns whether the thread, with its current identity, may list a directory. It opens the
-// directory, because on older kernels faccessat(3) checks another identity.
-bool may_list(const io::handle& directory) noexcept {
-    const io::descriptor_path itself(directory.descriptor());
-    return io::directory_handle::open({}, itself.c_str()).has_value();
 }
 
 // Finds a name exactly, because a directory that may be searched but not listed permits nothing
@@ -129,7 +97,7 @@ result<std::optional<std::string>> name_index::find(const io::handle& directory,
 
     const directory_id id{.device = status->device, .inode = status->inode};
     name_set names;
-    const auto done = read_names(directory, names);
+    const auto done = for_each_name(directory, [&](std::string_view name) { names.emplace(name); });
     if (not done) {
         if (reader != 0) abandon(id, reader);
         if (done.error().code() == EACCES) return find_exactly(directory, wanted);

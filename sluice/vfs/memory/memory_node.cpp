@@ -21,6 +21,7 @@ public:
     ~memory_listing() override {
         const std::scoped_lock guard(tree_.mutex);  // may destroy the last reference to a file
         directory_.reset();
+        shown_.reset();
     }
 
     // Continues after the last key, so that concurrent additions and removals are harmless.
@@ -32,17 +33,22 @@ public:
         has_begun_ = true;
         last_ = found->first;
         name_ = found->second->name;
-        memory_entry_ptr shown = found->second;
+        shown_ = found->second;
         current_.leads_nowhere = false;
-        if (shown->file->status.kind == node_kind::symlink) {
-            const std::string path = path_of(*shown);
+        if (shown_->file->status.kind == node_kind::symlink) {
+            const std::string path = path_of(*shown_);
             auto target = tree_.find(path, follow_links::yes);
             current_.leads_nowhere = not target.has_value();
-            if (target) shown = std::move(*target);
+            if (target) shown_ = std::move(*target);
         }
         current_.name = name_;
-        current_.status = status_of(*shown->file);
+        current_.status = status_of(*shown_->file);
         return &current_;
+    }
+    [[nodiscard]] result<std::vector<std::byte>> security() noexcept override {
+        const std::scoped_lock guard(tree_.mutex);
+        ENSURE(shown_ != nullptr, "no name was returned");
+        return shown_->file->security;
     }
 
     [[nodiscard]] static metadata status_of(const memory_file& file) {
@@ -58,6 +64,7 @@ private:
     bool has_begun_ = false;
     std::string last_;
     std::string name_;
+    memory_entry_ptr shown_;  // to which current_ refers
     listed_name current_;
 };
 
@@ -224,7 +231,9 @@ result<void> memory_node::change(const metadata_change& wanted) noexcept {
     if (wanted.modified) status.modified = *wanted.modified;
     if (wanted.dos) status.dos = *wanted.dos;
     if (wanted.is_sparse) status.is_sparse = *wanted.is_sparse;
+    if (wanted.is_compressed) status.is_compressed = *wanted.is_compressed;
     has_changed(false);
+    if (wanted.changed) status.changed = *wanted.changed;
     return {};
 }
 

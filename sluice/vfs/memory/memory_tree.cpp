@@ -32,8 +32,7 @@ private:
         if (name.empty() or name == ".") return {};
         if (name == "..") return step_up(directory);
         const auto found = directory.children.find(fold(name));
-        if (found == directory.children.end())
-            return failure(error::with_path(rest_.empty() ? ENOENT : ENOTDIR, "find", name));
+        if (found == directory.children.end()) return failure(error::with_path(absence(), "find", name));
         const bool follows = not rest_.empty() or follows_last_;
         if (found->second->file->status.kind != node_kind::symlink or not follows) {
             here_ = found->second;
@@ -42,8 +41,16 @@ private:
         if (++links_ > links_followed_max) return failure(error::with_path(ELOOP, "find", name));
         const std::string& target = found->second->file->link_target;
         if (target.starts_with('/')) return failure(error::with_path(EXDEV, "find", name));
+        is_behind_last_ = is_behind_last_ or rest_.empty();
         rest_ = rest_.empty() ? target : target + '/' + rest_;
         return {};
+    }
+
+    // The error for a missing name, which is the target of the last component, that component, or
+    // before it.
+    [[nodiscard]] int absence() const noexcept {
+        if (is_behind_last_) return ENOLINK;
+        return rest_.empty() ? ENOENT : ENOTDIR;
     }
 
     result<void> step_up(const memory_file& directory) {
@@ -58,6 +65,8 @@ private:
     memory_entry_ptr here_;
     std::string rest_;
     bool follows_last_;
+    // The last component of the path is a link, which has been followed.
+    bool is_behind_last_ = false;
     unsigned links_ = 0;
 };
 
@@ -91,10 +100,11 @@ result<memory_place> memory_tree::place(std::string_view path) {
     if (const auto valid = check_path(path); not valid) return failure(valid.error());
     const path_parts parts = split_path(path);
     const auto parent = walk(root, parts.parent, follow_links::yes).run();
-    if (not parent)
-        return failure(parent.error() == std::errc::no_such_file_or_directory
-                           ? error::with_path(ENOTDIR, "find", path)
-                           : parent.error());
+    if (not parent) {
+        const bool is_missing =
+            parent.error() == std::errc::no_such_file_or_directory or parent.error() == std::errc::no_link;
+        return failure(is_missing ? error::with_path(ENOTDIR, "find", path) : parent.error());
+    }
     memory_file& directory = *(*parent)->file;
     if (directory.status.kind != node_kind::directory)
         return failure(error::with_path(ENOTDIR, "find", path));
@@ -164,7 +174,7 @@ void memory_tree::note(change_kind what, const memory_entry& entry) {
 
 void memory_tree::touch(memory_file& file, bool is_modified) noexcept {
     file.status.changed = now();
-    if (is_modified) file.status.modified = file.status.changed;
+    if (is_modified) file.status.accessed = file.status.modified = file.status.changed;
 }
 
 bool memory_tree::draws(std::uint32_t chance) noexcept {

@@ -33,7 +33,7 @@ public:
     memory_tree(volume& owned_by, io::io_multiplexer& with, const clock_source& at,
                 const memory_volume_options& chosen);
 
-    [[nodiscard]] time_point now() const noexcept { return clock.utc_now(); }
+    [[nodiscard]] time_point now() const noexcept { return time_of(clock.utc_now()); }
     [[nodiscard]] result<memory_entry_ptr> find(std::string_view path, follow_links links);
     [[nodiscard]] result<memory_place> place(std::string_view path);
     [[nodiscard]] result<void> may_change() const noexcept;

@@ -16,9 +16,11 @@ memory_volume::memory_volume(io::io_multiplexer& multiplexer, const clock_source
                 .has_symlinks = true,
                 .has_sparse_files = true,
                 .has_block_sharing = false,
+                .has_compression = true,
+                .has_exact_times = true,
                 .name_units_max = limits::name_units_max,
                 .type_name = "memory"},
-      identity_{.label = options.label, .serial = options.serial, .created = clock.utc_now()} {}
+      identity_{.label = options.label, .serial = options.serial, .created = time_of(clock.utc_now())} {}
 
 memory_volume::~memory_volume() = default;
 
@@ -54,6 +56,7 @@ result<node_ptr> memory_volume::create(std::string_view path, const creation_req
         return failure(error::with_path(ENOSPC, "create", path));
     auto file = tree_->make_file(wanted.kind);
     file->status.dos = wanted.dos;
+    file->status.is_compressed = there->directory->status.is_compressed;
     if (wanted.permission_bits) file->status.permission_bits = *wanted.permission_bits;
     return make_memory_node(*tree_, tree_->add(*there->directory, there->name, std::move(file)));
 }

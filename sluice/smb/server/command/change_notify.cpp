@@ -115,16 +115,22 @@ using begun_watch = std::expected<std::unique_ptr<notify_watch>, nt_status>;
     return nt_status::success;
 }
 
-}  // namespace
+// Without changes, a reply with NOTIFY_CLEANUP or NOTIFY_ENUM_DIR, which are not errors, still has
+// the body of CHANGE_NOTIFY ([MS-SMB2] 2.2.2, 2.2.36). StructureSize counts one byte of the buffer,
+// which an empty buffer has as well.
+void reply_without_changes(request& r) noexcept {
+    byte_writer* const body = r.begin_reply(sizeof(wire::output_body) + 1);
+    if (body == nullptr) return;
+    wire::encode_output_body_head(*body, 0);
+    body->put_zeros(1);
+}
 
-io::task<nt_status> serve_change_notify(request& r) {
-    const auto args = wire::decode_change_notify(r.message());
-    if (not args) co_return nt_status::invalid_parameter;
-    const std::shared_ptr<open> of = r.find_open(args->file);
+[[nodiscard]] io::task<nt_status> wait_for_changes(request& r, const wire::change_notify_args& args) {
+    const std::shared_ptr<open> of = r.find_open(args.file);
     if (of == nullptr) co_return nt_status::file_closed;
-    if (const nt_status refused = check(r, *of, *args); refused != nt_status::success) co_return refused;
+    if (const nt_status refused = check(r, *of, args); refused != nt_status::success) co_return refused;
     if (of->file->is_delete_pending()) co_return nt_status::delete_pending;
-    io::task<nt_status> finding = find_watch(r, of, *args);
+    io::task<nt_status> finding = find_watch(r, of, args);
     if (const nt_status refused = co_await std::move(finding); refused != nt_status::success)
         co_return refused;
     notify_watch& watch = *watch_of(*of);
@@ -136,8 +142,19 @@ io::task<nt_status> serve_change_notify(request& r) {
     nt_status status = check_again(r, *of);
     if (status == nt_status::success)
         status =
-            outcome == nt_status::success ? reply_with_changes(r, watch, args->output_bytes_max) : outcome;
+            outcome == nt_status::success ? reply_with_changes(r, watch, args.output_bytes_max) : outcome;
     watch.forget(told);
+    co_return status;
+}
+
+}  // namespace
+
+io::task<nt_status> serve_change_notify(request& r) {
+    const auto args = wire::decode_change_notify(r.message());
+    if (not args) co_return nt_status::invalid_parameter;
+    io::task<nt_status> waiting = wait_for_changes(r, *args);
+    const nt_status status = co_await std::move(waiting);
+    if (status == nt_status::notify_cleanup or status == nt_status::notify_enum_dir) reply_without_changes(r);
     co_return status;
 }
 

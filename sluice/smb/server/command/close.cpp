@@ -4,6 +4,7 @@
 #include "sluice/smb/server/metadata/description.hpp"
 #include "sluice/smb/server/metadata/file_times.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/smb/server/net/change_turn.hpp"
 #include "sluice/smb/server/net/request.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
@@ -20,6 +21,19 @@ namespace {
     return file.protocol(held).phase() == delete_phase::removed;
 }
 
+// A change time that the open keeps stays with the file, unless something has changed the file
+// since.
+[[nodiscard]] io::task<void> store_kept_change_time(request& r, const open& one) noexcept {
+    const auto time = one.file->shown_change_time();
+    if (not time or not one.through->volume().features().has_exact_times) co_return;
+    const auto store = [&] {
+        const result<vfs::metadata> status = one.node->status();
+        if (status and status->changed == time->of_host) (void)one.node->change({.changed = time->shown});
+        return nt_status::success;
+    };
+    (void)co_await call_in_turn(r, one, store);
+}
+
 }  // namespace
 
 io::task<nt_status> serve_close(request& r) {
@@ -28,6 +42,10 @@ io::task<nt_status> serve_close(request& r) {
     const std::shared_ptr<open> one = r.find_open(args->file);
     if (one == nullptr) co_return nt_status::file_closed;
 
+    if (one->kept().changed) {
+        io::task<void> storing = store_kept_change_time(r, *one);
+        co_await std::move(storing);
+    }
     wire::close_reply reply;
     io::task<nt_status> ending = co_end_open(r, one);
     const nt_status status = co_await std::move(ending);

@@ -11,7 +11,7 @@
 #include "sluice/smb/wire/file/write.hpp"
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 #include "sluice/smb/wire/info_type.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/clients/polite_client.hpp"
 
 namespace sluice::smb_simulation {
 

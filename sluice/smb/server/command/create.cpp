@@ -27,7 +27,9 @@ namespace {
 constexpr std::size_t reply_bytes_max = 88 + 512;
 
 [[nodiscard]] nt_status check_attributes(wire::file_attributes wanted) noexcept {
-    constexpr auto known = static_cast<wire::file_attributes>(0x0000'7fb7);
+    // The last two concern checksums of ReFS, and are ignored ([MS-FSA] 2.1.5.1.1).
+    constexpr auto known = static_cast<wire::file_attributes>(0x0000'7fb7) |
+                           wire::file_attributes::integrity_stream | wire::file_attributes::no_scrub_data;
     if (wire::without(wanted, known) != wire::file_attributes::none) return nt_status::invalid_parameter;
     // This server does not encrypt files on behalf of clients.
     return wire::has(wanted, wire::file_attributes::encrypted) ? nt_status::access_denied
@@ -35,7 +37,7 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
 }
 
 // Rules that do not depend on the file ([MS-SMB2] 3.3.5.9, [MS-FSA] 2.1.5.1).
-[[nodiscard]] nt_status check(const wire::create_args& args) noexcept {
+[[nodiscard]] nt_status check(const request& r, const wire::create_args& args) noexcept {
     if (args.impersonation_level > wire::impersonation_level::delegate)
         return nt_status::bad_impersonation_level;
     if (args.disposition > wire::create_disposition::overwrite_if) return nt_status::invalid_parameter;
@@ -53,9 +55,10 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     if (args.desired_access == wire::access_mask::none or
         wire::without(args.desired_access, access_known) != wire::access_mask::none)
         return nt_status::access_denied;
-    // Audit lists belong to the host's administrator, who has no session here.
-    if (wire::has(args.desired_access, wire::access_mask::access_system_security))
-        return nt_status::privilege_not_held;
+    // This right comes with a privilege, whatever the file's descriptor says ([MS-FSA]
+    // 2.1.5.1.2.1).
+    const bool audits = wire::has(args.desired_access, wire::access_mask::access_system_security);
+    if (audits and not r.tree->audits) return nt_status::privilege_not_held;
     return check_attributes(args.file_attributes);
 }
 
@@ -265,7 +268,7 @@ io::task<nt_status> serve_create(request& r) {
         io::task<nt_status> running = serve_reconnect(r, *args, *wanted);
         co_return co_await std::move(running);
     }
-    if (const nt_status refused = check(*args); refused != nt_status::success) co_return refused;
+    if (const nt_status refused = check(r, *args); refused != nt_status::success) co_return refused;
     // There are no snapshots.
     if (args->contexts.timewarp) co_return nt_status::object_name_not_found;
     auto name = parse_file_name(args->name, r.host().opens.memory(r.connection().home().number));
@@ -280,7 +283,10 @@ io::task<nt_status> serve_create(request& r) {
     opening under_way(r, *args, *std::move(name));
     io::task<nt_status> running = under_way.run();
     const nt_status status = co_await std::move(running);
-    if (status != nt_status::success) co_return status;
+    if (status != nt_status::success) {
+        io::task<nt_status> explaining = under_way.status_for_client(status);
+        co_return co_await std::move(explaining);
+    }
     const nt_status replied = reply_to_new(r, *args, under_way);
     if (replied != nt_status::success) co_return replied;
     // From here on, a repeated CREATE finds all that this reply says.

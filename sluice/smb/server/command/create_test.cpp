@@ -1,6 +1,10 @@
 #include "sluice/smb/wire/create/create.hpp"
 
+#include <array>
+#include <optional>
+
 #include "sluice/smb/server/command/command_testing.hpp"
+#include "sluice/smb/wire/security/security_descriptor.hpp"
 
 // CREATE ([MS-SMB2] 3.3.5.9). A CREATE that fails late leaves neither an open
 // nor a mark on the file.
@@ -50,6 +54,8 @@ TEST_F(failed_create, does_not_remove_the_file_that_it_was_to_remove_when_closed
 
 class create_command : public command_test {
 protected:
+    using command_test::command_test;
+
     nt_status create(void (*adjust)(wire::create_args&), std::string_view name = "f") {
         auto how = polite_client::for_everything();
         adjust(how);
@@ -90,6 +96,14 @@ TEST_F(create_command, refuses_arguments_without_a_meaning) {
         nt_status::invalid_parameter);
 }
 
+TEST_F(create_command, ignores_attributes_of_checksums) {
+    EXPECT_EQ(create([](wire::create_args& how) {
+                  how.file_attributes =
+                      wire::file_attributes::integrity_stream | wire::file_attributes::no_scrub_data;
+              }),
+              nt_status::success);
+}
+
 TEST_F(create_command, refuses_rights_that_it_does_not_know_or_grant) {
     EXPECT_EQ(create([](wire::create_args& how) { how.desired_access = access_mask::none; }),
               nt_status::access_denied);
@@ -98,6 +112,59 @@ TEST_F(create_command, refuses_rights_that_it_does_not_know_or_grant) {
     EXPECT_EQ(
         create([](wire::create_args& how) { how.desired_access = access_mask::access_system_security; }),
         nt_status::privilege_not_held);
+}
+
+// A server with two users, one of whom may change audit lists.
+class auditing : public create_command {
+protected:
+    auditing()
+        : create_command([](server::server_configuration& rules) { rules.shares.back().auditors = {"U"}; }) {
+        where_.admit(std::vector<std::string>{"u", "v"});
+    }
+    static wire::create_args for_audit_list() {
+        auto how = polite_client::for_everything();
+        how.desired_access = access_mask::access_system_security | access_mask::read_control;
+        return how;
+    }
+    nt_status set_audit_list(const wire::file_id& file) {
+        wire::security_descriptor given{.control = wire::descriptor_control::sacl_present};
+        given.sacl.emplace();
+        std::array<std::byte, 64> room{};
+        byte_writer writer(room);
+        EXPECT_TRUE(encode(writer, given));
+        return status_of(command::set_info, wire::set_info_args{.type = wire::info_type::security,
+                                                                .additional_information = sacl,
+                                                                .file = file,
+                                                                .input = *writer.finish()});
+    }
+    // Whether the file has an audit list; std::nullopt: the open may not query that.
+    std::optional<bool> has_audit_list(const wire::file_id& file) {
+        const auto said =
+            client().call(command::query_info, wire::query_info_args{.type = wire::info_type::security,
+                                                                     .output_bytes_max = 4096,
+                                                                     .additional_information = sacl,
+                                                                     .file = file});
+        if (said.status() != nt_status::success) return std::nullopt;
+        return wire::decode_security_descriptor(output_of(said))->sacl.has_value();
+    }
+    static constexpr auto sacl = bits_of(wire::security_information::sacl);
+};
+
+TEST_F(auditing, needs_the_right_which_only_auditors_get) {
+    const wire::file_id file = client().create("f", for_audit_list()).file;
+    EXPECT_EQ(has_audit_list(file), false);
+    EXPECT_EQ(set_audit_list(file), nt_status::success);
+    EXPECT_EQ(has_audit_list(file), true);
+    EXPECT_EQ(has_audit_list(client().create("f", for_audit_list()).file), true);
+    auto how = for_audit_list();
+    how.desired_access = access_mask::maximum_allowed;
+    const wire::file_id without_it = client().create("f", how).file;
+    EXPECT_EQ(has_audit_list(without_it), std::nullopt);
+    EXPECT_EQ(set_audit_list(without_it), nt_status::access_denied);
+    polite_client other(where_, 2);
+    ASSERT_EQ(other.log_on("v", "p"), nt_status::success);
+    ASSERT_EQ(other.connect_tree("files"), nt_status::success);
+    EXPECT_EQ(other.try_create("f", for_audit_list()), nt_status::privilege_not_held);
 }
 
 TEST_F(create_command, refuses_options_that_it_does_not_support) {

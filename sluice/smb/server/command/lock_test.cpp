@@ -7,7 +7,7 @@
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/file/lock.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/clients/polite_client.hpp"
 
 // Locks that wait, and their outcome when the open or connection they belong to ends.
 

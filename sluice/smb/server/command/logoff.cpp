@@ -13,7 +13,8 @@ io::task<wire::nt_status> serve_logoff(request& r) {
     encode(*body, wire::logoff_reply{});
     // The request still holds the session, whose key signs the reply. A user who logs off may come
     // back for what is durable, as one whose connection was lost ([MS-SMB2] 3.3.5.6).
-    end_session(r.host(), *r.session, true);
+    io::task<void> ending = co_end_session(r.host(), r.loop(), r.session, true);
+    co_await std::move(ending);
     co_return wire::nt_status::success;
 }
 

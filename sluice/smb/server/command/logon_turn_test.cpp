@@ -2,7 +2,7 @@
 #include <span>
 #include <utility>
 
-#include "tests/smb_simulation/bounded_server.hpp"
+#include "tests/smb_simulation/world/bounded_server.hpp"
 
 // The turns in which the server checks the proofs of an address that guesses passwords.
 

@@ -6,7 +6,7 @@
 #include "sluice/smb/wire/file/change_notify.hpp"
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/clients/polite_client.hpp"
 
 // NEGOTIATE ([MS-SMB2] 3.3.5.4): the choice of an algorithm for signatures, and the number of
 // channels that it permits to a client that numbers its messages from 0 on each connection: see
@@ -141,6 +141,29 @@ TEST_F(signing_algorithms, are_not_chosen_without_a_common_dialect) {
     const wire::negotiate_args old{.dialects = wire::code_list<wire::dialect>(std::span(offered))};
     EXPECT_EQ(client.call(command::negotiate, old).status(), nt_status::not_supported);
     EXPECT_EQ(client.call(command::negotiate, wire::negotiate_args{}).status(), nt_status::invalid_parameter);
+}
+
+// Only a server that compresses must reject a list without algorithms ([MS-SMB2] 3.3.5.4).
+TEST_F(signing_algorithms, are_chosen_for_a_client_that_lists_no_compression_algorithm) {
+    serve([](server::server_configuration& c) { c.dialect_min = wire::dialect::smb_3_1_1; });
+    polite_client client(*where_);  // of SMB 3.0.2: its own negotiation had no result
+    std::array offered{le16(static_cast<std::uint16_t>(wire::dialect::smb_3_1_1))};
+    std::array hashes{le16(static_cast<std::uint16_t>(wire::hash_algorithm::sha_512))};
+    std::array codes{le16(static_cast<std::uint16_t>(aes_cmac))};
+    const wire::negotiate_args args{
+        .dialects = wire::code_list<wire::dialect>(std::span(offered)),
+        .contexts = {.preauth =
+                         wire::preauth_integrity{
+                             .hashes = wire::code_list<wire::hash_algorithm>(std::span(hashes)), .salt = {}},
+                     .compression = wire::compression_capabilities{},
+                     .signing = wire::code_list<wire::signing_algorithm>(std::span(codes))}};
+    const auto said = client.call(command::negotiate, args);
+    ASSERT_EQ(said.status(), nt_status::success);
+    const auto reply = wire::decode_negotiate_reply(said.message());
+    ASSERT_TRUE(reply and reply->contexts.compression and reply->contexts.signing);
+    EXPECT_EQ((*reply->contexts.signing)[0], aes_cmac);
+    ASSERT_EQ(reply->contexts.compression->algorithms.size(), 1U);
+    EXPECT_EQ(reply->contexts.compression->algorithms[0], wire::compression_algorithm::none);
 }
 
 }  // namespace

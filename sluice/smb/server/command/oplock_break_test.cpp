@@ -62,6 +62,73 @@ TEST_F(oplock_break_command, is_answered_with_the_level_that_it_acknowledges) {
     EXPECT_EQ(other.answer_to(opening).status(), nt_status::success);
 }
 
+// Two clients with leases of everything.
+class two_leases : public command_test {
+protected:
+    two_leases() : other_(where_, 2) { where_.admit(std::vector<std::string>{"u", "v"}); }
+
+    static constexpr auto all = lease_state::read | lease_state::write | lease_state::handle;
+    static wire::create_args with_key(std::byte key) {
+        auto how = polite_client::for_everything();
+        how.oplock_level = oplock_level::lease;
+        how.contexts.lease = wire::lease{.key = {}, .state = all};
+        how.contexts.lease->key.bytes[0] = key;
+        return how;
+    }
+    void log_on_as(const std::string& user) {
+        ASSERT_EQ(other_.log_on(user, "p"), nt_status::success);
+        ASSERT_EQ(other_.connect_tree("files"), nt_status::success);
+    }
+    nt_status write_by(polite_client& by, const wire::file_id& file) {
+        static constexpr std::array<std::byte, 4> some{};
+        return by.call(command::write, wire::write_args{.file = file, .data = some}).status();
+    }
+
+    polite_client other_;
+};
+
+TEST_F(two_leases, with_one_key_and_user_share_a_cache) {
+    log_on_as("u");
+    const auto first = client().create("f", with_key(std::byte{1}));
+    const auto second = other_.create("f", with_key(std::byte{1}));
+    EXPECT_EQ(first.contexts.lease->state, all);
+    EXPECT_EQ(second.contexts.lease->state, all);
+    EXPECT_EQ(write_by(client(), first.file), nt_status::success);
+    EXPECT_EQ(write_by(other_, second.file), nt_status::success);
+    EXPECT_FALSE(client().is_answered(wire::notification_message_id)) << "there is no break";
+    EXPECT_FALSE(other_.is_answered(wire::notification_message_id)) << "there is no break";
+}
+
+TEST_F(two_leases, with_one_key_and_user_are_both_broken_by_another_open) {
+    log_on_as("u");
+    (void)client().create("f", with_key(std::byte{1}));
+    (void)other_.create("f", with_key(std::byte{1}));
+    polite_client third(where_, 3);
+    ASSERT_EQ(third.log_on("u", "p"), nt_status::success);
+    ASSERT_EQ(third.connect_tree("files"), nt_status::success);
+    (void)third.send_create("f");
+    EXPECT_EQ(client().answer_to(wire::notification_message_id).message().header().command,
+              command::oplock_break);
+    EXPECT_EQ(other_.answer_to(wire::notification_message_id).message().header().command,
+              command::oplock_break);
+}
+
+TEST_F(two_leases, with_one_key_and_two_users_conflict) {
+    log_on_as("v");
+    (void)client().create("f", with_key(std::byte{1}));
+    (void)other_.send_create("f", with_key(std::byte{1}));
+    EXPECT_EQ(client().answer_to(wire::notification_message_id).message().header().command,
+              command::oplock_break);
+}
+
+TEST_F(two_leases, with_two_keys_conflict) {
+    log_on_as("u");
+    (void)client().create("f", with_key(std::byte{1}));
+    (void)other_.send_create("f", with_key(std::byte{2}));
+    EXPECT_EQ(client().answer_to(wire::notification_message_id).message().header().command,
+              command::oplock_break);
+}
+
 // The holder of a lease, of which one client wants a part and another wants all.
 class stepwise_break : public oplock_break_command {
 protected:

@@ -1,6 +1,10 @@
 #include "sluice/smb/wire/file/query_directory.hpp"
 
+#include <algorithm>
+
 #include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/core/loop_wait.hpp"
+#include "sluice/smb/server/metadata/authorisation.hpp"
 #include "sluice/smb/server/metadata/description.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/change_turn.hpp"
@@ -44,13 +48,18 @@ struct scan_request {
     bool is_single = false;  // one name at most
     wire::directory_entry_writer& list;
     set_change_times& times;
-    std::uint64_t image = 0;  // the directory's file_key::image
+    std::uint64_t image = 0;             // the directory's file_key::image
+    const accessor* shown_to = nullptr;  // whose unreadable names are omitted; null: all are shown
 };
 
+// A pattern is a name of a file that may have wildcards ([MS-FSCC] 2.1.5).
 [[nodiscard]] std::expected<std::string, nt_status> pattern_of(const wire::query_directory_args& args) {
     auto pattern = wire::utf8_of(args.pattern);
     if (not pattern) return std::unexpected(nt_status::invalid_parameter);
-    if (pattern->find_first_of("/\\") != std::string::npos)
+    const bool is_invalid = std::ranges::any_of(*pattern, [](char c) {
+        return static_cast<unsigned char>(c) < 0x20 or std::string_view("/\\:|").contains(c);
+    });
+    if (is_invalid or args.pattern.size() > 2 * limits::component_units_max)
         return std::unexpected(nt_status::object_name_invalid);
     return *std::move(pattern);
 }
@@ -68,22 +77,37 @@ struct scan_request {
                                                 .allocation_bytes = known.allocation_bytes,
                                                 .attributes = known.attributes,
                                                 .file_number = from.status.id},
-                                     .name = from.name};
+                                     .name = from.name,
+                                     .short_name = from.short_name};
     if (from.leads_nowhere) entry.fields.reparse_tag = wire::reparse_tag_symlink;
-    const le64 number(from.status.id);
+    // The parent of a share's root is not visible to clients ([MS-FSA] 2.1.5.6.3.8 permits 0).
+    if (from.name == "..") entry.fields.file_number = 0;
+    const le64 number(entry.fields.file_number);
     const bytes_view number_bytes = bytes_of(number);
     std::copy(number_bytes.begin(), number_bytes.end(), entry.fields.file_number_128_bits.begin());
     return entry;
 }
 
-// Names that do not fit any more stay in the scan for the next query.
+[[nodiscard]] bool is_shown(directory_scan& scan, const vfs::listed_name& name, const accessor& to) {
+    if (name.name == "." or name.name == "..") return true;
+    return is_shown_to(to, name.status, scan.security());
+}
+
+// Names that do not fit any more stay in the scan for the next query. Returns PENDING if the call
+// has to end before a name is found that is shown.
 [[nodiscard]] nt_status fill(directory_scan& scan, const scan_request& asked) {
     wire::directory_entry_writer& list = asked.list;
+    unsigned hidden = 0;
     for (;;) {
         const result<const vfs::listed_name*> next = scan.peek();
         // Entries found before an error are returned first.
         if (not next) return list.count() != 0 ? nt_status::success : status_of(next.error());
         if (*next == nullptr) break;
+        if (asked.shown_to != nullptr and not is_shown(scan, **next, *asked.shown_to)) {
+            scan.skip();
+            if (++hidden != limits::hidden_names_per_call_max) continue;
+            return list.count() != 0 ? nt_status::success : nt_status::pending;
+        }
         const wire::entry_outcome outcome = list.put(entry_of(**next, asked.times, asked.image));
         if (outcome == wire::entry_outcome::no_room) {
             if (list.count() == 0) return nt_status::buffer_overflow;
@@ -96,12 +120,31 @@ struct scan_request {
 }
 
 // Carries a query out. A pattern that comes while the scan is in progress is ignored: the first one
-// holds ([MS-FSA] 2.1.5.6.3).
+// holds. A restart without a pattern keeps it, too ([MS-FSA] 2.1.5.6.3).
 [[nodiscard]] nt_status continue_scan(directory_scan& scan, const scan_request& asked) {
-    if (asked.restarts or not scan.is_started()) scan.start(asked.pattern);
+    if (not scan.is_started() or (asked.restarts and not asked.pattern.empty()))
+        scan.start(asked.pattern);
+    else if (asked.restarts)
+        scan.restart();
     const bool is_first = not scan.has_given_any();
     const nt_status status = fill(scan, asked);
     return status == nt_status::no_more_files and is_first ? nt_status::no_such_file : status;
+}
+
+// Continues a query whose names so far are all hidden. Other requests of the loop are served in
+// between.
+[[nodiscard, gnu::noinline]] io::task<nt_status> search_further(request& r, directory_scan& scan,
+                                                                scan_request& asked) noexcept {
+    ENSURE(asked.shown_to != nullptr and asked.list.count() == 0, "only hidden names do not fill a list");
+    asked.restarts = false;
+    nt_status status = nt_status::pending;
+    while (status == nt_status::pending) {
+        io::task<void> others = next_turn(r.loop());
+        co_await within_work(std::move(others));
+        if (r.interrupted()) co_return *r.interrupted();
+        status = co_await r.call(*scan.domain, [&] { return continue_scan(scan, asked); });
+    }
+    co_return status;
 }
 
 }  // namespace
@@ -117,13 +160,15 @@ io::task<nt_status> serve_query_directory(request& r) {
     pool_buffer room = r.answer.buffers().take(args->output_bytes_max);
     if (not room) co_return nt_status::insufficient_resources;
     wire::directory_entry_writer list(room.bytes(), form_of(*args));
-    const scan_request asked{.pattern = *std::move(pattern),
-                             .restarts = wire::has_any(args->flags, query_directory_flags::restart_scans |
-                                                                        query_directory_flags::reopen),
-                             .is_single = wire::has(args->flags, query_directory_flags::return_single_entry),
-                             .list = list,
-                             .times = r.host().files.change_times,
-                             .image = of->file->image};
+    const accessor by = r.accessor();
+    scan_request asked{.pattern = *std::move(pattern),
+                       .restarts = wire::has_any(
+                           args->flags, query_directory_flags::restart_scans | query_directory_flags::reopen),
+                       .is_single = wire::has(args->flags, query_directory_flags::return_single_entry),
+                       .list = list,
+                       .times = r.host().files.change_times,
+                       .image = of->file->image,
+                       .shown_to = r.tree->target->configuration().hides_unreadable ? &by : nullptr};
     const std::shared_ptr<directory_scan> scan = of->scan(r.tree->volume());
     if (scan == nullptr) co_return nt_status::file_closed;
     change_turn turn(r, scan->turn);
@@ -138,6 +183,10 @@ io::task<nt_status> serve_query_directory(request& r) {
     if (status == crosses_mount and beyond != nullptr) {
         scan->domain = beyond;  // from now on: the listing may ask a mounted file system
         status = co_await r.call(*beyond, call);
+    }
+    if (status == nt_status::pending) {
+        io::task<nt_status> searching = search_further(r, *scan, asked);
+        status = co_await std::move(searching);
     }
     if (status != nt_status::success) co_return status;
 

@@ -1,10 +1,12 @@
 #include "sluice/smb/wire/file/query_directory.hpp"
 
+#include <string>
 #include <vector>
 
-#include "sluice/smb/server/command/command_testing.hpp"
+#include "sluice/smb/server/command/security_testing.hpp"
 #include "sluice/smb/wire/fscc/fscc_directory_information.hpp"
 #include "sluice/smb/wire/utf16.hpp"
+#include "sluice/vfs/node_attached.hpp"
 
 // QUERY_DIRECTORY ([MS-SMB2] 3.3.5.18).
 
@@ -13,8 +15,10 @@ namespace {
 
 using wire::query_directory_flags;
 
-class query_directory_command : public command_test {
+class query_directory_command : public security_command_test {
 protected:
+    using security_command_test::security_command_test;
+
     struct listing {
         nt_status status;
         std::vector<std::string> names{};
@@ -59,6 +63,34 @@ TEST_F(query_directory_command, keeps_the_first_pattern_until_the_scan_is_restar
               (listing{nt_status::success, {"b"}}));
 }
 
+TEST_F(query_directory_command, restarts_without_a_pattern_with_the_last_one) {
+    const wire::file_id directory = directory_of({"a", "b"});
+    EXPECT_EQ(list(directory, "b"), (listing{nt_status::success, {"b"}}));
+    EXPECT_EQ(list(directory, "", {.flags = query_directory_flags::restart_scans}),
+              (listing{nt_status::success, {"b"}}));
+}
+
+TEST_F(query_directory_command, gives_the_parent_the_file_number_zero_and_other_names_their_own) {
+    const wire::file_id directory = directory_of({"a"});
+    const std::string all = wire::utf16_of("*").value();
+    for (const auto form :
+         {wire::directory_class::id_both_directory, wire::directory_class::id_full_directory}) {
+        const auto said =
+            client().call(command::query_directory,
+                          wire::query_directory_args{.information_class = form,
+                                                     .flags = query_directory_flags::restart_scans,
+                                                     .file = directory,
+                                                     .pattern = std::as_bytes(std::span(all)),
+                                                     .output_bytes_max = 4096});
+        ASSERT_EQ(said.status(), nt_status::success);
+        wire::directory_entry_reader entries(wire::decode_query_directory_reply(said.message())->entries,
+                                             static_cast<wire::file_information_class>(form));
+        EXPECT_NE(entries.next().value()->fields.file_number, 0U) << "the directory";
+        EXPECT_EQ(entries.next().value()->fields.file_number, 0U) << "its parent";
+        EXPECT_NE(entries.next().value()->fields.file_number, 0U) << "a file in it";
+    }
+}
+
 TEST_F(query_directory_command, answers_one_name_at_a_time_if_asked) {
     const wire::file_id directory = directory_of({"a"});
     const wire::query_directory_args one{.flags = query_directory_flags::return_single_entry};
@@ -82,6 +114,8 @@ TEST_F(query_directory_command, refuses_output_without_room_for_an_entry) {
 
 TEST_F(query_directory_command, refuses_patterns_that_are_paths) {
     EXPECT_EQ(list(open_directory(), "a\\*"), (listing{nt_status::object_name_invalid}));
+    EXPECT_EQ(list(open_directory(), "a:b"), (listing{nt_status::object_name_invalid}));
+    EXPECT_EQ(list(open_directory(), std::string(256, '*')), (listing{nt_status::object_name_invalid}));
 }
 
 TEST_F(query_directory_command, refuses_opens_that_cannot_be_listed) {
@@ -93,6 +127,88 @@ TEST_F(query_directory_command, refuses_opens_that_cannot_be_listed) {
 TEST_F(query_directory_command, refuses_classes_that_are_of_no_listing) {
     EXPECT_EQ(list(open_directory(), "*", {.information_class = wire::directory_class(4)}),
               (listing{nt_status::invalid_info_class}));
+}
+
+// --- access-based enumeration
+// -----------------------------------------------------------------------------------
+
+class access_based_listing : public query_directory_command {
+protected:
+    access_based_listing()
+        : query_directory_command(
+              [](server::server_configuration& rules) { rules.shares.back().hides_unreadable = true; }) {}
+
+    // Creates a file that grants only these rights to the user.
+    void make(std::string_view name, access_mask rights) {
+        const wire::file_id file = open_for(wire::file_all_access, name);
+        EXPECT_EQ(set_security(file, with_dacl({{.rights = rights, .who = sid_of_user("u")}})),
+                  nt_status::success);
+        EXPECT_EQ(close(file), nt_status::success);
+    }
+    // The same without a client, for many files.
+    void make_hidden(std::string_view name) {
+        vfs::volume& volume = server_of_test().context().find_share("files")->volume();
+        const auto made = volume.create(name, {}).value();
+        ASSERT_TRUE(made->attached()->set_security(bytes_of_descriptor(with_dacl({}))));
+    }
+};
+
+TEST_F(access_based_listing, omits_files_that_the_user_may_not_read_completely) {
+    const wire::file_id directory = open_directory();
+    make("d\\all", wire::file_all_access);
+    make("d\\read", wire::file_generic_read);
+    make("d\\generic", access_mask::generic_read);
+    make("d\\no_data", without(wire::file_generic_read, access_mask::read_data));
+    make("d\\no_ea", without(wire::file_generic_read, access_mask::read_ea));
+    make("d\\no_attributes", without(wire::file_generic_read, access_mask::read_attributes));
+    make("d\\write", wire::file_generic_write);
+    make("d\\nothing", access_mask::none);
+    EXPECT_EQ(list(directory), (listing{nt_status::success, {".", "..", "all", "generic", "read"}}));
+}
+
+TEST_F(access_based_listing, shows_files_without_a_descriptor_by_their_mode) {
+    EXPECT_EQ(list(directory_of({"a", "b"})), (listing{nt_status::success, {".", "..", "a", "b"}}));
+}
+
+TEST_F(access_based_listing, omits_a_name_that_is_asked_for_without_wildcards) {
+    const wire::file_id directory = open_directory();
+    make("d\\hidden", wire::file_generic_write);
+    make("d\\shown", wire::file_generic_read);
+    EXPECT_EQ(list(directory, "hidden"), (listing{nt_status::no_such_file}));
+    const wire::query_directory_args again{.flags = query_directory_flags::restart_scans};
+    EXPECT_EQ(list(directory, "SHOWN", again), (listing{nt_status::success, {"shown"}}));
+}
+
+TEST_F(access_based_listing, omits_a_file_whose_descriptor_is_damaged) {
+    const wire::file_id directory = directory_of({"f"});
+    vfs::volume& volume = server_of_test().context().find_share("files")->volume();
+    const auto file = volume.find("d/f", vfs::follow_links::no).value();
+    ASSERT_TRUE(file->attached()->set_security(std::vector<std::byte>(7, std::byte{1})));
+    EXPECT_EQ(list(directory), (listing{nt_status::success, {".", ".."}}));
+}
+
+TEST_F(access_based_listing, finds_names_after_more_hidden_ones_than_one_call_examines) {
+    const wire::file_id directory = open_directory();
+    constexpr unsigned many = 3 * server::limits::hidden_names_per_call_max + 1;
+    for (unsigned i = 0; i != many; ++i)
+        make_hidden("d/h" + std::to_string(i));
+    make("d\\shown", wire::file_generic_read);
+    const wire::query_directory_args again{.flags = query_directory_flags::restart_scans};
+    EXPECT_EQ(list(directory, "*h*"), (listing{nt_status::success, {"shown"}}));
+    EXPECT_EQ(list(directory, "*h*"), (listing{nt_status::no_more_files}));
+    EXPECT_EQ(list(directory, "h*", again), (listing{nt_status::no_such_file}));
+    std::vector<std::string> found;
+    for (listing part = list(directory, "*", again); part.status == nt_status::success;
+         part = list(directory))
+        found.insert(found.end(), part.names.begin(), part.names.end());
+    EXPECT_EQ(found, (std::vector<std::string>{".", "..", "shown"}));
+}
+
+TEST_F(query_directory_command, lists_files_that_the_user_may_not_read_on_other_shares) {
+    const wire::file_id directory = open_directory();
+    const wire::file_id file = open_for(wire::file_all_access, "d\\unreadable");
+    EXPECT_EQ(set_security(file, with_dacl({})), nt_status::success);
+    EXPECT_EQ(list(directory, "u*"), (listing{nt_status::success, {"unreadable"}}));
 }
 
 }  // namespace

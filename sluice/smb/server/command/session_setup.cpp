@@ -1,7 +1,5 @@
 #include "sluice/smb/wire/message/session_setup.hpp"
 
-#include <algorithm>
-
 #include "sluice/smb/server/command/binding.hpp"
 #include "sluice/smb/server/command/command.hpp"
 #include "sluice/smb/server/command/logon_turn.hpp"
@@ -83,28 +81,29 @@ constexpr std::size_t reply_fixed_bytes = 16;
     return fresh.make_ciphers(*r.channel, r.host().random());
 }
 
-// A client that lost its connection may name the session it had, which then ends
-// ([MS-SMB2] 3.3.5.5.3).
-void end_previous(request& r, std::uint64_t previous_id, const session& fresh) noexcept {
-    if (previous_id == 0 or previous_id == fresh.id) return;
-    const std::shared_ptr<session> previous = r.host().find_session(previous_id);
-    if (previous == nullptr) return;
+// A client that lost its connection may name the session it had, which then ends ([MS-SMB2]
+// 3.3.5.5.3). Returns that session. Another loop may be ending it: the reply waits for that.
+[[nodiscard]] std::shared_ptr<session> end_previous(request& r, std::uint64_t previous_id,
+                                                    const session& fresh) noexcept {
+    if (previous_id == 0 or previous_id == fresh.id) return nullptr;
+    std::shared_ptr<session> previous = r.host().find_session(previous_id);
+    if (previous == nullptr) return nullptr;
     const session::phase now = previous->state();
-    if (now != session::phase::valid and now != session::phase::expired) return;
+    if (now == session::phase::in_progress) return nullptr;
+    // One that is gone may never have had a user; to wait for its end needs no right.
+    if (now == session::phase::gone) return previous;
     // An anonymous client proves no identity, so that it matches no session.
-    if (not is_same_account(r.host().accounts(), previous->user, fresh.user)) return;
+    if (not is_same_account(r.host().accounts(), previous->user, fresh.user)) return nullptr;
     end_session(r.host(), *previous, true);
+    return previous;
 }
 
 // One client does not use two dialects: an attacker may have changed the negotiation ([MS-SMB2]
 // 3.3.5.5.3). Compared with sessions of the same user only: GUIDs are not encrypted, and no user
 // may lock out another.
-[[nodiscard]] bool has_other_dialect(const request& r) {
-    const session& fresh = *r.session;
-    if (fresh.agreed.client == wire::guid{} or fresh.user.is_anonymous or fresh.user.is_guest) return false;
-    return std::ranges::any_of(r.host().sessions.alike(fresh), [&](const std::shared_ptr<session>& other) {
-        return other->signing_key and other->agreed.dialect != fresh.agreed.dialect;
-    });
+[[nodiscard]] bool may_use_dialect(server_context& host, const session& fresh) noexcept {
+    if (fresh.agreed.client == wire::guid{} or fresh.user.is_anonymous or fresh.user.is_guest) return true;
+    return host.sessions.claim_dialect(fresh);
 }
 
 [[nodiscard]] wire::session_flags flags_of(const session& fresh) noexcept {
@@ -123,14 +122,14 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
     return status;
 }
 
-// Turns an attempt that succeeded into a session.
+// Turns an attempt that succeeded into a session. `previous`: the session that has ended for it.
 [[nodiscard]] nt_status establish(request& r, const wire::session_setup_args& args,
-                                  const auth::step_done& who) noexcept {
+                                  const auth::step_done& who, std::shared_ptr<session>& previous) noexcept {
     if (const nt_status refused = admit(r, who); refused != nt_status::success) return refused;
     session& fresh = *r.session;
     ENSURE(not fresh.admitted.client and not r.channel->is_established(), "a session is established once");
     fresh.user = identity_of(who);
-    if (has_other_dialect(r)) return nt_status::user_session_deleted;
+    if (not may_use_dialect(r.host(), fresh)) return nt_status::user_session_deleted;
     // Nobody's key protects nothing: guests and the anonymous neither sign nor encrypt.
     if (not who.is_guest and not who.is_anonymous) {
         const result<void> made = make_keys(r, who);
@@ -140,7 +139,7 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
         fresh.requires_encryption =
             r.host().configuration().encryption == protection::required and fresh.sealing;
     }
-    end_previous(r, args.previous_session_id, fresh);
+    previous = end_previous(r, args.previous_session_id, fresh);
     if (not r.host().admission.establish(*r.channel, r.connection().admitted))
         return nt_status::insufficient_resources;
     // It may have been ended, to make room for other sessions in progress.
@@ -153,11 +152,12 @@ void end_previous(request& r, std::uint64_t previous_id, const session& fresh) n
 }
 
 // Completes a successful authentication: of another channel, a new session, or the same user again.
-[[nodiscard]] nt_status conclude(request& r, const wire::session_setup_args& args,
-                                 const auth::step_done& who) noexcept {
+// `previous`: as for establish().
+[[nodiscard]] nt_status conclude(request& r, const wire::session_setup_args& args, const auth::step_done& who,
+                                 std::shared_ptr<session>& previous) noexcept {
     if (wire::has(args.flags, wire::session_setup_flags::binding)) return bind(r, who);
     const bool is_first = not r.session->admitted.client;
-    const nt_status status = is_first ? establish(r, args, who) : readmit(r, who);
+    const nt_status status = is_first ? establish(r, args, who, previous) : readmit(r, who);
     if (status != nt_status::success) return status;
     // A client that proved its password also has the key. An anonymous one proves that
     // only by its signature.
@@ -261,7 +261,13 @@ io::task<nt_status> serve_session_setup(request& r) {
     const auth::step_done& who = std::get<auth::step_done>(outcome);
     r.channel->negotiator.reset();
     const bool is_new = not is_binding and not r.session->admitted.client;
-    nt_status status = conclude(r, *args, who);
+    std::shared_ptr<session> previous;
+    nt_status status = conclude(r, *args, who, previous);
+    // A logon that failed does not wait, because its client may send another SESSION_SETUP.
+    if (status == nt_status::success and previous != nullptr) {
+        io::task<void> ending = co_end_session(r.host(), r.loop(), previous, true);
+        co_await std::move(ending);
+    }
     if (status == nt_status::success)
         status = write_reply(r, flags_of(*r.session), who.token, nt_status::success);
     // A reload of the users ends the sessions that are valid. One that becomes valid now ends here.

@@ -1,7 +1,7 @@
 #include "sluice/smb/wire/file/change_notify.hpp"
 #include "sluice/smb/wire/file/read.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
-#include "tests/smb_simulation/polite_client.hpp"
+#include "tests/smb_simulation/clients/polite_client.hpp"
 
 // SESSION_SETUP ([MS-SMB2] 3.3.5.5): logon as a user and anonymously, and the lifetime of sessions.
 // See also reauthentication_test.cpp.

@@ -4,6 +4,7 @@
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/metadata/user_sids.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/wire/utf16.hpp"
@@ -30,16 +31,17 @@ namespace {
            not r.is_reply_signed() and r.sealed_by == nullptr;
 }
 
+[[nodiscard]] bool is_named(const std::vector<std::string>& names, std::string_view name) {
+    return std::ranges::any_of(names, [&](std::string_view each) { return equal_ignoring_case(each, name); });
+}
+
 [[nodiscard]] nt_status may_connect(const request& r, const share& wanted) {
     const session& by = *r.session;
     if (by.user.is_anonymous and not r.host().configuration().allows_guests)
         return wanted.is_pipes() ? nt_status::success : nt_status::access_denied;
     const auto& users = wanted.configuration().users;
-    const bool is_named =
-        not by.user.is_anonymous and std::ranges::any_of(users, [&](const std::string& name) {
-            return equal_ignoring_case(name, by.user.name);
-        });
-    if (not users.empty() and not is_named) {
+    const bool is_listed = not by.user.is_anonymous and is_named(users, by.user.name);
+    if (not users.empty() and not is_listed) {
         r.host().log().write(event_severity::warning, "share access denied",
                              {{"user", by.user.name},
                               {"share", wanted.configuration().name},
@@ -73,11 +75,30 @@ namespace {
     return nt_status::success;
 }
 
-[[nodiscard]] wire::access_mask access_max_of(const share& wanted) noexcept {
-    using wire::access_mask;
-    if (wanted.is_pipes()) return wire::file_all_access;
-    const bool is_read_only = wanted.configuration().is_read_only or wanted.volume().features().is_read_only;
-    return is_read_only ? wire::file_generic_read | wire::file_generic_execute : wire::file_all_access;
+[[nodiscard]] bool may_only_read(const share& wanted, const user_identity& user) {
+    const share_configuration& rules = wanted.configuration();
+    if (rules.is_read_only or wanted.volume().features().is_read_only) return true;
+    if (not is_known(user) and is_named(rules.read_only_users, "guest")) return true;
+    return not user.is_anonymous and is_named(rules.read_only_users, user.name);
+}
+
+// The rights that the descriptor of the share would grant ([MS-SMB2] 3.3.1.6, Share.FileSecurity).
+[[nodiscard]] wire::access_mask access_max_of(const share& wanted, const user_identity& user) {
+    if (wanted.is_pipes() or not may_only_read(wanted, user)) return wire::file_all_access;
+    return wire::file_generic_read | wire::file_generic_execute;
+}
+
+[[nodiscard]] wire::share_flags flags_of(const share_configuration& rules) noexcept {
+    wire::share_flags flags = wire::share_flags::manual_caching;
+    if (rules.encryption == protection::required) flags |= wire::share_flags::encrypt_data;
+    if (rules.hides_unreadable) flags |= wire::share_flags::access_based_directory_enum;
+    return flags;
+}
+
+// Audit lists are files' metadata, and so not of read-only shares.
+[[nodiscard]] bool may_audit(const tree& fresh, const user_identity& user) noexcept {
+    return wire::has(fresh.access_max, wire::access_mask::write_dac) and is_known(user) and
+           is_named(fresh.target->configuration().auditors, user.name);
 }
 
 }  // namespace
@@ -104,7 +125,8 @@ io::task<nt_status> serve_tree_connect(request& r) {
     auto fresh = std::make_shared<tree>();
     fresh->target = wanted;
     fresh->counted = std::move(counted);
-    fresh->access_max = access_max_of(*wanted);
+    fresh->access_max = access_max_of(*wanted, by.user);
+    fresh->audits = may_audit(*fresh, by.user);
     fresh->requires_encryption = wanted->configuration().encryption == protection::required;
     if (const nt_status refused = impersonate(r, *fresh); refused != nt_status::success) {
         r.answer.discard();
@@ -118,8 +140,7 @@ io::task<nt_status> serve_tree_connect(request& r) {
     }
     encode(*body, wire::tree_connect_reply{
                       .type = wanted->is_pipes() ? wire::share_type::pipe : wire::share_type::disk,
-                      .flags = fresh->requires_encryption ? wire::share_flags::encrypt_data
-                                                          : wire::share_flags::manual_caching,
+                      .flags = flags_of(wanted->configuration()),
                       .maximal_access = fresh->access_max});
     r.compound().tree_id = fresh->id;
     r.tree = std::move(fresh);

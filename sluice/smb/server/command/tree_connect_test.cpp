@@ -8,6 +8,8 @@
 namespace sluice::smb_simulation {
 namespace {
 
+constexpr access_mask only_read = wire::file_generic_read | wire::file_generic_execute;
+
 void add_shares(server::server_configuration& rules) {
     server::share_configuration other = rules.shares.back();
     other.name = "read_only";
@@ -16,9 +18,23 @@ void add_shares(server::server_configuration& rules) {
     other.name = "of_others";
     other.users = {"v"};
     rules.shares.push_back(other);
+    other.name = "read_only_to_u";
+    other.is_read_only = false;
+    other.users.clear();
+    other.read_only_users = {"U"};
+    rules.shares.push_back(other);
+    other.name = "read_only_to_guests";
+    other.read_only_users = {"guest"};
+    rules.shares.push_back(other);
+    rules.allows_guests = true;
+    other.read_only_users.clear();
     other.name = "encrypted";
     other.users.clear();
     other.encryption = server::protection::required;
+    rules.shares.push_back(other);
+    other.name = "access_based";
+    other.encryption = server::protection::offered;
+    other.hides_unreadable = true;
     rules.shares.push_back(other);
 }
 
@@ -26,24 +42,77 @@ class tree_connect_command : public command_test {
 protected:
     tree_connect_command() : command_test(add_shares) {}
 
-    polite_client::answer connect(std::string_view path) {
+    static polite_client::answer connect(polite_client& from, std::string_view path) {
         const std::string spelled = wire::utf16_of(path).value();
-        return client().call(command::tree_connect,
-                             wire::tree_connect_args{.path = std::as_bytes(std::span(spelled))});
+        return from.call(command::tree_connect,
+                         wire::tree_connect_args{.path = std::as_bytes(std::span(spelled))});
     }
-    wire::tree_connect_reply reply_to(std::string_view path) {
-        const auto said = connect(path);
+    polite_client::answer connect(std::string_view path) { return connect(client(), path); }
+    static wire::tree_connect_reply reply_to(polite_client& from, std::string_view path) {
+        const auto said = connect(from, path);
         EXPECT_EQ(said.status(), nt_status::success);
         return wire::decode_tree_connect_reply(said.message()).value();
     }
+    wire::tree_connect_reply reply_to(std::string_view path) { return reply_to(client(), path); }
 };
 
 TEST_F(tree_connect_command, reports_the_kind_of_the_share_and_the_rights_to_it) {
     EXPECT_EQ(reply_to("\\\\server\\files").type, wire::share_type::disk);
     EXPECT_EQ(reply_to("\\\\server\\files").maximal_access, wire::file_all_access);
     EXPECT_EQ(reply_to("\\\\server\\IPC$").type, wire::share_type::pipe);
-    EXPECT_EQ(reply_to("\\\\server\\read_only").maximal_access,
-              wire::file_generic_read | wire::file_generic_execute);
+    EXPECT_EQ(reply_to("\\\\server\\read_only").maximal_access, only_read);
+}
+
+TEST_F(tree_connect_command, reports_that_a_share_hides_unreadable_files) {
+    EXPECT_EQ(reply_to("\\\\server\\files").flags, wire::share_flags::manual_caching);
+    EXPECT_EQ(reply_to("\\\\server\\access_based").flags, wire::share_flags::access_based_directory_enum);
+}
+
+TEST_F(tree_connect_command, limits_the_rights_of_users_that_may_only_read) {
+    EXPECT_EQ(reply_to("\\\\server\\read_only_to_u").maximal_access, only_read);
+    EXPECT_EQ(reply_to("\\\\server\\read_only_to_guests").maximal_access, wire::file_all_access);
+    polite_client anonymous(where_, 2);
+    ASSERT_EQ(anonymous.log_on("", ""), nt_status::success);
+    EXPECT_EQ(reply_to(anonymous, "\\\\server\\read_only_to_u").maximal_access, wire::file_all_access);
+    EXPECT_EQ(reply_to(anonymous, "\\\\server\\read_only_to_guests").maximal_access, only_read);
+}
+
+TEST_F(tree_connect_command, limits_the_rights_of_a_user_that_counts_as_a_guest) {
+    where_.accounts.guest = "u";
+    polite_client guest(where_, 2);
+    ASSERT_EQ(guest.log_on("u", "p"), nt_status::success);
+    EXPECT_EQ(reply_to(guest, "\\\\server\\read_only_to_guests").maximal_access, only_read);
+}
+
+TEST_F(tree_connect_command, bounds_the_rights_of_all_opens) {
+    (void)open_for(wire::file_all_access);
+    ASSERT_EQ(client().connect_tree("read_only_to_u"), nt_status::success);
+    auto how = polite_client::for_everything();
+    how.disposition = wire::create_disposition::open;
+    EXPECT_EQ(client().try_create("f", how), nt_status::access_denied);
+    EXPECT_EQ(client().try_create("none", how), nt_status::access_denied) << "nothing is looked up";
+    how.desired_access = wire::file_generic_read;
+    how.options = wire::create_options::delete_on_close;
+    EXPECT_EQ(client().try_create("f", how), nt_status::access_denied);
+    how.options = {};
+    how.disposition = wire::create_disposition::create;
+    EXPECT_EQ(client().try_create("g", how), nt_status::access_denied);
+    how.disposition = wire::create_disposition::overwrite;
+    EXPECT_EQ(client().try_create("f", how), nt_status::access_denied);
+}
+
+TEST_F(tree_connect_command, bounds_maximum_allowed_and_the_reported_rights) {
+    (void)open_for(wire::file_all_access);
+    ASSERT_EQ(client().connect_tree("read_only_to_u"), nt_status::success);
+    auto how = polite_client::for_everything();
+    how.disposition = wire::create_disposition::open;
+    how.desired_access = access_mask::maximum_allowed;
+    how.contexts.maximal_access = wire::maximal_access_query{};
+    const auto reply = client().create("f", how);
+    ASSERT_TRUE(reply.contexts.maximal_access);
+    EXPECT_EQ(reply.contexts.maximal_access->access, only_read);
+    EXPECT_EQ(content_of(reply.file), "");
+    EXPECT_EQ(write(reply.file, "x"), nt_status::access_denied);
 }
 
 TEST_F(tree_connect_command, accepts_any_server_name_and_any_case) {

@@ -40,13 +40,6 @@ constexpr std::uint64_t at_end_of_file = ~std::uint64_t{0};
     return nt_status::success;
 }
 
-[[nodiscard]] io::task<void> restore_kept_times(request& r, open& of) noexcept {
-    using asked = std::expected<std::optional<vfs::time_point>, nt_status>;
-    const kept_times kept = of.kept();
-    const asked changed = co_await call_in_turn(r, of, [&] { return asked(restore_times(*of.node, kept)); });
-    if (changed) note_kept_change_time(of, *changed);
-}
-
 }  // namespace
 
 io::task<nt_status> serve_write(request& r) {
@@ -83,11 +76,16 @@ io::task<nt_status> serve_write(request& r) {
         const nt_status refused = co_await take_transfer_turn(turn, r, *to, transfer::write);
         if (refused != nt_status::success) co_return refused;
     }
+    time_keeper times(*to);
+    if (times.is_needed()) {
+        io::task<void> asking = ask_kept_times(r, *to, times);
+        co_await std::move(asking);
+    }
     io::task<result<void>> writing = (*file)->co_write(args->data.span(), offset);
     const result<void> written = co_await within_work(std::move(writing));
     turn.reset();
-    if (to->kept().any()) {
-        io::task<void> restoring = restore_kept_times(r, *to);
+    if (times.is_needed()) {
+        io::task<void> restoring = restore_kept_times(r, *to, times);
         co_await std::move(restoring);
     }
     if (not written) co_return status_of(written.error());

@@ -14,6 +14,9 @@
 
 namespace sluice::smb::server {
 
+template <class T, class Atomics = sync::real_atomics>
+class event_wakes;
+
 /// A one-shot notification with a value: one coroutine waits for it, and another part of the server
 /// sets it. The first value counts; later ones are ignored, so a canceller need not know which came
 /// first. An event only wakes: the resumed coroutine asks the monitor for the outcome.
@@ -89,7 +92,7 @@ public:
     }
 
 private:
-    template <class U>
+    template <class U, class A>
     friend class event_wakes;
 
     // The low half of `word_`; the high half is the value, once it is set.
@@ -161,8 +164,8 @@ using loop_event = basic_event<T, owned_by_loop>;
 
 /// Sets events under the mutex of a monitor and posts them, in this order, when it is destroyed:
 /// declared before the lock_guard, so that no post is made with the mutex held.
-/// Allocates: nothing. T: as of the events.
-template <class T>
+/// Allocates: nothing. T, Atomics: as of the events.
+template <class T, class Atomics>
 class event_wakes {
 public:
     event_wakes() noexcept = default;
@@ -170,21 +173,21 @@ public:
     event_wakes& operator=(const event_wakes&) = delete;
     ~event_wakes() {
         // An event may be destroyed as soon as it is posted.
-        while (event<T>* const one = first_) {
+        while (basic_event<T, Atomics>* const one = first_) {
             first_ = std::exchange(one->next_woken_, nullptr);
             one->post();
         }
     }
 
-    void set(event<T>& one, T value) noexcept {
+    void set(basic_event<T, Atomics>& one, T value) noexcept {
         if (not one.set_only(value)) return;
         *end_ = &one;
         end_ = &one.next_woken_;
     }
 
 private:
-    event<T>* first_ = nullptr;
-    event<T>** end_ = &first_;
+    basic_event<T, Atomics>* first_ = nullptr;
+    basic_event<T, Atomics>** end_ = &first_;
 };
 
 }  // namespace sluice::smb::server

@@ -79,8 +79,11 @@ inline constexpr std::size_t queued_change_bytes_max = 16U << 20;
 /// Changes queued for a watched directory; beyond, its client must list the directory.
 inline constexpr std::size_t notify_changes_max = 1024;
 
-/// Failed logons of an address without delay, and the longest pause before each further
-/// check of a password.
+/// Names that one call of a query of a directory hides from a client; then the loop serves others.
+inline constexpr unsigned hidden_names_per_call_max = 256;
+
+/// Failed logons of an address without delay, and the longest pause before each further check of a
+/// password.
 inline constexpr unsigned logon_failures_free = 5;
 /// The same for an IPv6 network of 64 bits, in which every host may have many addresses.
 inline constexpr unsigned logon_failures_free_per_network = 64;
@@ -99,6 +102,12 @@ inline constexpr std::chrono::milliseconds told_again_after{1000};
 /// How long a durable open is kept without its client if the client requests no time.
 inline constexpr std::chrono::seconds durable_timeout_default{60};
 inline constexpr std::chrono::seconds durable_timeout_max{300};
+
+/// How long a token of an offloaded copy is valid if the client requests no time, and at most; and
+/// how much data one stands for, as much as one request of the other kind may copy.
+inline constexpr std::chrono::seconds offload_token_lifetime_default{60};
+inline constexpr std::chrono::seconds offload_token_lifetime_max{300};
+inline constexpr std::uint64_t offload_token_data_bytes_max = 16U << 20;
 
 /// How often a CREATE starts again at once because the name it found has changed since.
 inline constexpr unsigned open_attempts_max = 32;

@@ -6,7 +6,7 @@
 
 #include "sluice/io/loop/io_multiplexer.hpp"
 #include "sluice/smb/wire/message/header.hpp"
-#include "sluice/vfs/inline_call_slot.hpp"
+#include "sluice/vfs/domain/inline_call_slot.hpp"
 
 namespace sluice::smb::server {
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <utility>
 
@@ -8,6 +7,7 @@
 #include "sluice/smb/server/core/event.hpp"
 #include "sluice/smb/server/core/loop_wait.hpp"
 #include "sluice/smb/server/core/ranked_mutex.hpp"
+#include "sluice/sync/atomics.hpp"
 
 namespace sluice::smb::server {
 
@@ -23,28 +23,30 @@ namespace sluice::smb::server {
 /// Invariant: a waiter that has found breaks is in the list before the end of the last break checks
 /// the list, because the waiter counts them again under the mutex of the list.
 /// Monitor: any thread; `mutex_` guards the waiters, and the count is atomic. begin() is called in
-/// the critical section that makes the decision visible. Allocates: nothing.
-class pending_breaks {
+/// the critical section that makes the decision visible. Allocates: nothing. Atomics, Mutex:
+/// sync::real_atomics and the mutex of a leaf, or what explores their interleavings.
+template <class Atomics, class Mutex>
+class basic_pending_breaks {
 public:
-    pending_breaks() noexcept = default;
-    pending_breaks(const pending_breaks&) = delete;
-    pending_breaks& operator=(const pending_breaks&) = delete;
-    ~pending_breaks() { ENSURE(not any(), "every break is sent before the server is destroyed"); }
+    basic_pending_breaks() noexcept = default;
+    basic_pending_breaks(const basic_pending_breaks&) = delete;
+    basic_pending_breaks& operator=(const basic_pending_breaks&) = delete;
+    ~basic_pending_breaks() { ENSURE(not any(), "every break is sent before the server is destroyed"); }
 
     // relaxed: a caller that sees the decision sees the count, by the mutex that makes
     // the decision visible.
     void begin() noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
-    inline void end() noexcept;
+    void end() noexcept;
 
     // acquire: what a loop did before it ended the last break; pairs with the release in end().
     [[nodiscard]] bool any() const noexcept { return count_.load(std::memory_order_acquire) != 0; }
     /// Waits until there was none. Suspends. On the caller's loop.
-    [[nodiscard]] inline io::task<void> none_left(io::io_multiplexer& loop) noexcept;
+    [[nodiscard]] io::task<void> none_left(io::io_multiplexer& loop) noexcept;
 
 private:
     struct waiter {
         explicit waiter(io::io_multiplexer& loop) noexcept : all_gone(loop) {}
-        event<bool> all_gone;
+        basic_event<bool, Atomics> all_gone;
         list_hook<waiter> link;
     };
 
@@ -56,36 +58,40 @@ private:
         return true;
     }
 
-    std::atomic<std::uint32_t> count_{0};
-    ranked_mutex<lock_rank::leaf> mutex_;
+    typename Atomics::template atomic<std::uint32_t> count_{0};
+    Mutex mutex_;
     intrusive_list<waiter, &waiter::link> waiters_ SLUICE_GUARDED_BY(mutex_);
 };
 
-inline void pending_breaks::end() noexcept {
-    // release: pairs with any(). The count falls before the list is read: a later
-    // waiter finds no break.
+template <class Atomics, class Mutex>
+void basic_pending_breaks<Atomics, Mutex>::end() noexcept {
+    // release: pairs with any(). The count falls before the list is read: a later waiter finds no
+    // break.
     const std::uint32_t before = count_.fetch_sub(1, std::memory_order_acq_rel);
     ENSURE(before != 0, "a break ends once");
     if (before != 1) return;
-    event_wakes<bool> woken;
+    event_wakes<bool, Atomics> woken;
     const lock_guard held(mutex_);
     if (any()) return;  // begun since: a waiter may wait for that one, whose end finds the list
     while (waiter* const one = waiters_.pop_front())
         woken.set(one->all_gone, true);
 }
 
-inline io::task<void> pending_breaks::none_left(io::io_multiplexer& loop) noexcept {
+template <class Atomics, class Mutex>
+io::task<void> basic_pending_breaks<Atomics, Mutex>::none_left(io::io_multiplexer& loop) noexcept {
     if (not any()) co_return;
     waiter mine(loop);  // in the list until the last break ends: this is not cancelled
     if (not enter(mine)) co_return;
     (void)co_await within_work(mine.all_gone.wait());
 }
 
+using pending_breaks = basic_pending_breaks<sync::real_atomics, ranked_mutex<lock_rank::leaf>>;
+
 /// One of the pending breaks: counts from its construction, in the critical section of the
 /// decision, until it is destroyed. Move-only; empty after a move, or for a server with one loop.
 /// Lifetime: `of` outlives it.
-/// Thread safety: a value of its owner, on any thread that holds no leaf mutex
-/// when it is destroyed.
+/// Thread safety: a value of its owner, on any thread that holds no leaf mutex when it is
+/// destroyed.
 class pending_break {
 public:
     pending_break() noexcept = default;

@@ -13,6 +13,20 @@ namespace sluice::smb::server {
 /// locks them in this order.
 enum class lock_rank : std::uint8_t { registry, session, open, file, client, leaf, memory };
 
+/// Sees each mutex that a thread is about to lock, for tests that count them. Only in builds that
+/// check the order of mutexes.
+///
+/// Thread safety: any thread; `locking` is set before the threads begin, and null outside such
+/// tests.
+struct lock_observer {
+    static inline constinit void (*locking)(lock_rank rank, const void* which) noexcept = nullptr;
+
+    static void note(lock_rank rank, const void* which) noexcept {
+        if (locking != nullptr) [[unlikely]]
+            locking(rank, which);
+    }
+};
+
 /// A mutex with a place in the order of the server's mutexes. It is not recursive. `Checked` builds
 /// stop the program if a thread locks out of order, or holds it when a coroutine suspends or a
 /// file-system call begins.
@@ -24,7 +38,10 @@ template <lock_rank Rank, bool Checked>
 class SLUICE_CAPABILITY("mutex") basic_ranked_mutex {
 public:
     void lock() noexcept SLUICE_ACQUIRE() {
-        if constexpr (Checked) held_mutexes::add(static_cast<unsigned>(Rank));
+        if constexpr (Checked) {
+            held_mutexes::add(static_cast<unsigned>(Rank));
+            lock_observer::note(Rank, this);
+        }
         of_.lock();
     }
     void unlock() noexcept SLUICE_RELEASE() {

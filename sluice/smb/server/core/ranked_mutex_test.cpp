@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace sluice::smb::server {
@@ -52,6 +53,23 @@ TEST(ranked_mutex, lets_one_thread_in_at_a_time) {
         one.join();
     const lock_guard held(shared.mutex);
     EXPECT_EQ(shared.count, 3 * each);
+}
+
+TEST(ranked_mutex, is_shown_to_the_observer_when_it_is_locked) {
+    static std::vector<std::pair<lock_rank, const void*>> shown;
+    shown.clear();
+    lock_observer::locking = [](lock_rank rank, const void* which) noexcept {
+        shown.emplace_back(rank, which);
+    };
+    mutexes of;
+    {
+        const lock_guard outer(of.file);
+        const lock_guard inner(of.leaf);
+    }
+    lock_observer::locking = nullptr;
+    const lock_guard unseen(of.other_file);
+    EXPECT_EQ(shown, (std::vector<std::pair<lock_rank, const void*>>{{lock_rank::file, &of.file},
+                                                                     {lock_rank::leaf, &of.leaf}}));
 }
 
 TEST(ranked_mutex_death_test, descending_order_stops_the_program) {

@@ -41,9 +41,15 @@ void file_state::show_change_time(vfs::metadata& status) noexcept {
     table_.change_times.show_in(status, key_);
 }
 
-void file_state::set_change_time(vfs::time_point shown, vfs::time_point of_host) {
+void file_state::set_change_time(const set_change_times::shown_time& time) {
     const file_section held(*this);
-    table_.change_times.set(key_, shown, of_host);
+    table_.change_times.set(key_, time);
+}
+
+std::optional<set_change_times::shown_time> file_state::shown_change_time() noexcept {
+    if (table_.change_times.is_empty()) return std::nullopt;
+    const file_section held(*this);
+    return table_.change_times.find(key_);
 }
 
 void file_state::add(const file_section& held, open& one) {
@@ -56,6 +62,7 @@ void file_state::remove(const file_section& held, open& one) noexcept {
     const auto found = std::ranges::find(opens_, &one);
     ENSURE(found != opens_.end(), "an open is removed once from its file");
     opens_.erase(found);
+    table_.change_times.end_with(&one, key_);
     if (may_have_changed(held)) note_change();
 }
 
@@ -103,6 +110,16 @@ bool file_state::is_delete_pending(const file_section& held) const noexcept {
 bool file_state::is_delete_pending() noexcept {
     const file_section held(*this);
     return is_delete_pending(held);
+}
+
+bool file_state::is_undone(waiter& blocked) noexcept {
+    const file_section held(*this);
+    return protocol_.is_undone(blocked);
+}
+
+bool file_state::refuses_opens() noexcept {
+    const file_section held(*this);
+    return protocol_.refuses_joins();
 }
 
 void file_state::set_delete_pending(const file_section& held, std::shared_ptr<open> by) {

@@ -75,8 +75,10 @@ public:
     /// Puts the change time that a client has set of this file, if there is one,
     /// into its status. Locks.
     void show_change_time(vfs::metadata& status) noexcept;
-    /// Has `shown` shown as its change time until the host's is not `of_host` any more. Locks.
-    void set_change_time(vfs::time_point shown, vfs::time_point of_host);
+    /// Has a time shown as its change time; returns the one that is shown, if any. See
+    /// set_change_times. Locks.
+    void set_change_time(const set_change_times::shown_time& time);
+    [[nodiscard]] std::optional<set_change_times::shown_time> shown_change_time() noexcept;
 
     /// A write through an open of it, from its beginning to its end. While there is one, no open is
     /// granted read caching.
@@ -101,6 +103,12 @@ public:
     [[nodiscard]] bool is_delete_pending(const file_section& held) const noexcept;
     /// The same. Locks.
     [[nodiscard]] bool is_delete_pending() noexcept;
+    /// Returns whether the file is removed because its own CREATE has failed; then `blocked` is
+    /// queued until it is gone, or stays. Locks.
+    [[nodiscard]] bool is_undone(waiter& blocked) noexcept;
+    /// Returns whether new opens are refused because the file is going to be removed. Those of a
+    /// file whose own CREATE has failed wait instead. Locks.
+    [[nodiscard]] bool refuses_opens() noexcept;
     /// Marks the file for removal. `by` has the right to delete the file, and removes the name that
     /// it was opened by, even after it has ended: the open that ends last may belong to a read-only
     /// share, to another account, or to another name of the file.

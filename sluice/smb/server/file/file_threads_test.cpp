@@ -68,7 +68,7 @@ TEST(file_table, forgets_a_removed_file_while_others_open_the_next_with_its_key)
         for (std::uint64_t i = 0; i != rounds; ++i) {
             const auto one = files.of(key_of(7));
             if (number == 0) files.forget(file_section(*one), *one);
-            files.change_times.set(key_of(7), {}, {});
+            files.change_times.set(key_of(7), {});
         }
     });
     EXPECT_EQ(files.size(), 0U);

@@ -33,13 +33,26 @@ public:
         return removals_.load(std::memory_order_seq_cst);  // pairs with note_removal()
     }
     /// A file has been removed or replaced. Called before the file table forgets it.
-    // With removals().
-    void note_removal() noexcept { removals_.fetch_add(1, std::memory_order_seq_cst); }
+    void note_removal() noexcept {
+        removals_.fetch_add(1, std::memory_order_seq_cst);  // pairs with removals()
+        note_change();
+    }
+
+    /// How many changes of names have ended: creations, renames, links and removals. Each changes
+    /// the times of a directory. The status of a directory is current if the number is the same as
+    /// before it was asked for.
+    [[nodiscard]] std::uint64_t changes() const noexcept {
+        return changes_.load(std::memory_order_seq_cst);  // pairs with note_change()
+    }
+    /// A change of a name has ended. Called before the client that made it has its reply.
+    // With changes().
+    void note_change() noexcept { changes_.fetch_add(1, std::memory_order_seq_cst); }
 
 private:
     pending_creates creates_;
     fifo_lock rename_barrier_;
     std::atomic<std::uint64_t> removals_{0};
+    std::atomic<std::uint64_t> changes_{0};
 };
 
 /// The naming states of a server, by domain. A state exists for as long as the table, so that two

@@ -88,5 +88,14 @@ TEST(naming_state, removal_count_rises_with_each_removal) {
     EXPECT_EQ(state.removals(), 1U);
 }
 
+TEST(naming_state, change_count_rises_with_removals_and_all_other_changes_of_names) {
+    naming_state state;
+    state.note_change();
+    EXPECT_EQ(state.changes(), 1U);
+    EXPECT_EQ(state.removals(), 0U);
+    state.note_removal();
+    EXPECT_EQ(state.changes(), 2U);
+}
+
 }  // namespace
 }  // namespace sluice::smb::server

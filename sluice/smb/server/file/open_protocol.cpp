@@ -26,11 +26,7 @@ open_protocol::verdict open_protocol::check(const sharing& wanted) const noexcep
     if (is_pending()) return while_pending();
     if (is_marked()) return verdict::blocked;
     const share_entries::conflict own = entries_.conflict_with(wanted);
-    // A file takes its streams along when it goes; otherwise streams concern only themselves.
-    const bool deletes = wire::has(needs_of(wanted.access), wire::share_access::remove);
-    const share_entries::conflict at_streams =
-        deletes ? stream_entries_.denial_of_delete() : share_entries::conflict::none;
-    switch (std::max(own, at_streams)) {
+    switch (std::max(own, conflict_beyond(wanted))) {
         case share_entries::conflict::none:
             return verdict::granted;
         case share_entries::conflict::passing:
@@ -39,6 +35,19 @@ open_protocol::verdict open_protocol::check(const sharing& wanted) const noexcep
             break;
     }
     return verdict::sharing_violation;
+}
+
+// A file takes its streams along when it goes; otherwise streams concern only themselves
+// ([MS-FSA] 2.1.5.1.2.1).
+share_entries::conflict open_protocol::conflict_beyond(const sharing& wanted) const noexcept {
+    if (is_stream()) return file_.conflict_with_stream(wanted);
+    const bool deletes = wire::has(needs_of(wanted.access), wire::share_access::remove);
+    return deletes ? stream_entries_.denial_of_delete() : share_entries::conflict::none;
+}
+
+share_entries::conflict open_protocol::conflict_with_stream(const sharing& wanted) const noexcept {
+    ENSURE(not is_stream(), "the opens of a file conflict with those of its streams");
+    return denies_delete(wanted) ? entries_.right_to_delete() : share_entries::conflict::none;
 }
 
 open_protocol::verdict open_protocol::join(share_entry& fresh, const sharing& wanted,

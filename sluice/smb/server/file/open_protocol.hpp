@@ -112,8 +112,11 @@ public:
     };
     /// Returns what join() would return, without a change.
     [[nodiscard]] verdict check(const sharing& wanted) const noexcept;
-    /// Adds `fresh`, which is outside, as joining if it is granted; queues
-    /// `blocked` if it is blocked.
+    /// Returns with which opens of this file an open of a stream of it would conflict: with those
+    /// that may delete the file, if it denies that.
+    [[nodiscard]] share_entries::conflict conflict_with_stream(const sharing& wanted) const noexcept;
+    /// Adds `fresh`, which is outside, as joining if it is granted; queues `blocked` if it is
+    /// blocked.
     [[nodiscard]] verdict join(share_entry& fresh, const sharing& wanted, waiter& blocked) noexcept;
     /// A joining entry becomes an open. `mode` is what it has now: what it wanted, or less.
     void commit(share_entry& joined, const sharing& mode) noexcept;
@@ -138,6 +141,15 @@ public:
     /// It is not, unless it is being removed already.
     void clear_delete_pending() noexcept;
     [[nodiscard]] delete_phase phase() const noexcept { return phase_; }
+    /// Returns whether the file is removed because its CREATE has failed; then `blocked` is queued
+    /// until it is gone, or stays.
+    [[nodiscard]] bool is_undone(waiter& blocked) noexcept {
+        const bool waits = is_pending() and is_undone_;
+        if (waits) file_.joins_.add(blocked);
+        return waits;
+    }
+    /// Whether joins are refused because the file is going to be removed.
+    [[nodiscard]] bool refuses_joins() const noexcept { return is_pending() and not is_undone_; }
 
     /// Begins the removal that leave() has made the caller's duty: waits for the file's rename
     /// marks. Returns whether `right` is held; else it is queued, and `woken` is set once it is.
@@ -192,6 +204,7 @@ private:
     }
     [[nodiscard]] bool is_joining_any() const noexcept;
     [[nodiscard]] removal_duty duty_of_last() const noexcept;
+    [[nodiscard]] share_entries::conflict conflict_beyond(const sharing& wanted) const noexcept;
     void add(share_entry& entry, entry_state state, const sharing& mode) noexcept;
     void remove(share_entry& entry) noexcept;
     void set_phase(delete_phase next) noexcept;

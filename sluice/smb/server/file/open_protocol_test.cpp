@@ -184,6 +184,32 @@ TEST_F(open_protocol_test, streams_of_a_file_to_delete_cannot_be_opened) {
     EXPECT_TRUE(file.leave(first).of_this);
 }
 
+TEST_F(open_protocol_test, stream_that_denies_deletion_conflicts_with_an_open_that_may_delete_the_file) {
+    open(first);
+    EXPECT_EQ(file.conflict_with_stream(shared_read), share_entries::conflict::committed);
+    EXPECT_EQ(join(stream, second, shared_read), verdict::sharing_violation);
+    constexpr sharing for_attributes{.access = access_mask::read_attributes, .share = share_access::none};
+    EXPECT_EQ(join(stream, second, for_attributes), verdict::granted) << "it denies nothing";
+    (void)stream.leave(second);
+    EXPECT_EQ(join(stream, second), verdict::granted) << "it shares the deletion";
+    (void)stream.leave(second);
+    (void)file.leave(first);
+    EXPECT_EQ(join(stream, second, shared_read), verdict::granted);
+    (void)stream.leave(second);
+}
+
+TEST_F(open_protocol_test, stream_waits_for_a_create_that_may_delete_the_file) {
+    EXPECT_EQ(join(first), verdict::granted);
+    {
+        waiting<open_protocol> blocked(stream, woken);
+        EXPECT_EQ(stream.join(second, shared_read, blocked.place()), verdict::blocked);
+        (void)file.leave(first);
+        EXPECT_TRUE(woken.is_set());
+    }
+    EXPECT_EQ(join(stream, second, shared_read), verdict::granted);
+    (void)stream.leave(second);
+}
+
 TEST_F(open_protocol_test, open_for_deletion_conflicts_with_a_stream_that_denies_it) {
     open(stream, first, shared_read);
     EXPECT_EQ(join(second, shares_all), verdict::sharing_violation);

@@ -55,9 +55,10 @@ peer_terms terms_of(const sharing& open) noexcept {
 
 peer_terms terms_of_stream_at_file(const sharing& stream) noexcept {
     peer_terms terms{.up = share_mode_lock_byte::has_open, .unless = share_mode_lock_byte::goes};
-    const bool lets_go =
-        needs_of(stream.access) == share_access::none or wire::has(stream.share, share_access::remove);
-    if (not lets_go) terms.up |= share_mode_lock_byte::stream_stays;
+    if (denies_delete(stream)) {
+        terms.up |= share_mode_lock_byte::stream_stays;
+        terms.unless |= share_mode_lock_byte::removes;
+    }
     return terms;
 }
 

@@ -19,8 +19,9 @@ struct peer_terms {
 /// Returns the terms of an open with these rights and this share mode. It is compatible with the
 /// opens of other servers exactly if can_coexist() is true for each of them.
 [[nodiscard]] peer_terms terms_of(const sharing& open) noexcept;
-/// The same for an open of a file, which cannot be removed while streams of it that must stay are
-/// open; and the terms that an open of a stream has for its file.
+/// The same for an open of a file, which cannot be opened for removal while streams of it that must
+/// stay are open, nor such streams while it is; and the terms that an open of a stream has for its
+/// file.
 [[nodiscard]] peer_terms terms_of_file(const sharing& file) noexcept;
 [[nodiscard]] peer_terms terms_of_stream_at_file(const sharing& stream) noexcept;
 

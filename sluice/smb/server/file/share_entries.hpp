@@ -48,6 +48,10 @@ public:
     [[nodiscard]] conflict denial_of_delete() const noexcept {
         return worst([](const share_mode_counts& modes) { return not modes.denies_delete(); });
     }
+    /// Returns which entries have the right to delete.
+    [[nodiscard]] conflict right_to_delete() const noexcept {
+        return worst([](const share_mode_counts& modes) { return not modes.has_delete(); });
+    }
     [[nodiscard]] std::uint32_t count(entry_state in) const noexcept { return counts_[index(in)]; }
     [[nodiscard]] bool empty() const noexcept { return counts_ == std::array<std::uint32_t, states>{}; }
 

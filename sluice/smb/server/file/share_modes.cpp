@@ -22,6 +22,10 @@ share_access needs_of(access_mask access) noexcept {
     return needs;
 }
 
+bool denies_delete(const sharing& one) noexcept {
+    return needs_of(one.access) != share_access::none and not wire::has(one.share, share_access::remove);
+}
+
 bool can_coexist(const sharing& a, const sharing& b) noexcept {
     const share_access a_needs = needs_of(a.access);
     const share_access b_needs = needs_of(b.access);

@@ -19,6 +19,9 @@ struct sharing {
 /// Returns the share modes that other opens of the file must have for an open with this access.
 [[nodiscard]] wire::share_access needs_of(wire::access_mask access) noexcept;
 
+/// Returns whether an open with this mode denies others the right to delete the file.
+[[nodiscard]] bool denies_delete(const sharing& one) noexcept;
+
 /// Returns whether two opens of a file can exist together: each shares the access that the other
 /// needs. An open that
 /// neither reads, writes nor removes conflicts with no other.
@@ -37,6 +40,8 @@ public:
     [[nodiscard]] bool can_join(const sharing& fresh) const noexcept;
     /// Returns whether an open denies others the right to delete the file.
     [[nodiscard]] bool denies_delete() const noexcept { return modes_.back().denied_by != 0; }
+    /// Returns whether an open has the right to delete the file.
+    [[nodiscard]] bool has_delete() const noexcept { return modes_.back().needed_by != 0; }
 
 private:
     struct counts {

@@ -1,13 +1,16 @@
 #include "sluice/smb/server/metadata/authorisation.hpp"
 
 #include "sluice/smb/server/metadata/default_security.hpp"
+#include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/metadata/user_sids.hpp"
 #include "sluice/smb/wire/security/access_check.hpp"
+#include "sluice/smb/wire/security/inheritance.hpp"
 #include "sluice/vfs/node_attached.hpp"
 
 namespace sluice::smb::server {
 
 using wire::access_mask;
+using wire::nt_status;
 using wire::security_descriptor;
 
 namespace {
@@ -20,6 +23,15 @@ namespace {
     return file.status().value_or(vfs::metadata{.user_id = ~0U, .group_id = ~0U});
 }
 
+// Returns std::nullopt for no bytes, which is how a volume says that none is stored.
+[[nodiscard]] result<std::optional<security_descriptor>> decoded_security(
+    const std::vector<std::byte>& stored) {
+    if (stored.empty()) return std::nullopt;
+    auto decoded = wire::decode_security_descriptor(std::span<const std::byte>(stored));
+    if (not decoded) return failure({EIO, "decode security descriptor"});
+    return *std::move(decoded);
+}
+
 // Returns the stored descriptor; std::nullopt if there is none, or the volume keeps none.
 [[nodiscard]] result<std::optional<security_descriptor>> stored_security(const accessor& by, vfs::node& file,
                                                                          const vfs::metadata& status) {
@@ -28,10 +40,7 @@ namespace {
     if (not attached) return failure(attached.error());
     const result<std::vector<std::byte>> stored = (*attached)->security_as_of(status);
     if (not stored) return failure(stored.error());
-    if (stored->empty()) return std::nullopt;
-    auto decoded = wire::decode_security_descriptor(std::span<const std::byte>(*stored));
-    if (not decoded) return failure({EIO, "decode security descriptor"});
-    return *std::move(decoded);
+    return decoded_security(*stored);
 }
 
 [[nodiscard]] security_descriptor default_for(const accessor& by, const vfs::metadata& status) {
@@ -97,47 +106,64 @@ access_mask rights_to(const accessor& by, vfs::node& file, const vfs::metadata& 
     return rights & by.tree.access_max;
 }
 
+bool is_shown_to(const accessor& by, const vfs::metadata& status,
+                 const result<std::vector<std::byte>>& stored) noexcept {
+    ENSURE(wire::has(by.tree.access_max, wire::file_generic_read), "each user of a share may read it");
+    const bool keeps_none = not stored and stored.error() == std::errc::operation_not_supported;
+    if (not stored and not keeps_none) return false;
+    result<std::optional<security_descriptor>> own = std::nullopt;
+    if (stored) own = decoded_security(*stored);
+    if (not own) return false;
+    const access_mask rights = *own ? granted_by(by, **own) : granted_by_default(by, status);
+    return wire::has(rights, wire::file_generic_read);
+}
+
 void explain_refusal(refusal_log& log, const accessor& by, std::string_view path, access_mask wanted) {
+    const share_configuration& rules = by.tree.target->configuration();
+    refusal why{.user = by.user.name,
+                .share = rules.name,
+                .path = path,
+                .rule = "the file's permissions do not allow it",
+                .remedy = "change the permissions, on the host or as the file's owner"};
     const bool is_share = not wire::has(by.tree.access_max, without(wanted, access_mask::maximum_allowed));
-    log.explain(
-        {.user = by.user.name,
-         .share = by.tree.target->configuration().name,
-         .path = path,
-         .rule = is_share ? "the share is served for reading only" : "the file's permissions do not allow it",
-         .remedy = is_share ? "serve the share for writing"
-                            : "change the permissions, on the host or as the file's owner"});
+    if (is_share and (rules.is_read_only or by.tree.volume().features().is_read_only)) {
+        why.rule = "the share is served for reading only";
+        why.remedy = "serve the share for writing";
+    } else if (is_share) {
+        why.rule = "the share permits this user only to read";
+        why.remedy = "remove the user from the share's list of read-only users";
+    }
+    log.explain(why);
 }
 
 result<std::optional<security_descriptor>> security_for_new(const accessor& by,
                                                             const vfs::found_node& directory,
-                                                            const vfs::node& made,
+                                                            bool makes_directory,
                                                             const std::optional<security_descriptor>& given) {
     const auto above = stored_security(by, *directory.node, directory.status);
     if (not above) return failure(above.error());
     if (not*above and not given) return std::nullopt;
-    const file_creator creator{.owner = sid_of(by.user),
-                               .group = wire::sid_of_unix_group(directory.status.group_id)};
-    const bool makes_directory = made.kind() == vfs::node_kind::directory;
-    security_descriptor fresh =
-        inherited_security(*above ? **above : security_descriptor{}, creator, makes_directory);
-    if (not given) return fresh;
-    wire::security_information parts = wire::security_information::owner | wire::security_information::group;
-    if (wire::has(given->control, wire::descriptor_control::dacl_present))
-        parts |= wire::security_information::dacl;
-    if (wire::has(given->control, wire::descriptor_control::sacl_present))
-        parts |= wire::security_information::sacl;
-    return merged(fresh, *given, parts);
+    wire::object_creator creator{.owner = sid_of(by.user),
+                                 .group = wire::sid_of_unix_group(directory.status.group_id)};
+    for (const wire::sid& who : {creator.owner, wire::sid_local_system})
+        creator.default_dacl.entries.push_back({.rights = wire::file_all_access, .who = who});
+    const wire::new_object object{.parent = *above ? &**above : nullptr,
+                                  .given = given ? &*given : nullptr,
+                                  .is_container = makes_directory};
+    return wire::descriptor_of_new(object, creator);
 }
 
-result<void> store_security(vfs::node& file, const security_descriptor& descriptor) {
-    std::vector<std::byte> room(wire::security_descriptor_bytes_max);
+nt_status store_security(vfs::node& file, const security_descriptor& descriptor) {
+    std::vector<std::byte> room(wire::encoded_bytes(descriptor));
     byte_writer writer(room);
-    if (not wire::encode(writer, descriptor)) return failure({EINVAL, "encode security descriptor"});
+    if (not wire::encode(writer, descriptor)) return nt_status::invalid_security_descr;
     const auto written = writer.finish();
-    if (not written) return failure({EINVAL, "encode security descriptor"});
+    ENSURE(written.has_value() and written->size() == room.size(),
+           "a descriptor is as long as it was computed to be");
     const auto attached = vfs::attached_of(file);
-    if (not attached) return failure(attached.error());
-    return (*attached)->set_security(written->span());
+    if (not attached) return status_of(attached.error());
+    const result<void> stored = (*attached)->set_security(written->span());
+    return stored ? nt_status::success : status_of(stored.error());
 }
 
 }  // namespace sluice::smb::server

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <vector>
+
 #include "sluice/smb/server/report/refusal_log.hpp"
 #include "sluice/smb/server/session/accessor.hpp"
+#include "sluice/smb/wire/nt_status.hpp"
 #include "sluice/smb/wire/security/access_mask.hpp"
 #include "sluice/smb/wire/security/security_descriptor.hpp"
 
@@ -24,17 +27,26 @@ namespace sluice::smb::server {
 [[nodiscard]] wire::access_mask rights_to(const accessor& by, vfs::node& file,
                                           const vfs::metadata& status) noexcept;
 
+/// Returns whether access-based enumeration shows a listed file to the user of a request: whether
+/// its own descriptor grants all of FILE_GENERIC_READ, without the rights that its directory brings
+/// ([MS-SMB2] 3.3.5.18). `stored` is the outcome of directory_listing::security. A file whose
+/// descriptor cannot be read is not shown. Blocks: nothing.
+[[nodiscard]] bool is_shown_to(const accessor& by, const vfs::metadata& status,
+                               const result<std::vector<std::byte>>& stored) noexcept;
+
 /// Reports to the administrator which rule denies `wanted`: the share's, or the file's.
 void explain_refusal(refusal_log& log, const accessor& by, std::string_view path, wire::access_mask wanted);
 
-/// Returns the descriptor that a new file begins with: `given` by the client, the rest inherited
-/// from the stored descriptor of `directory`. Returns std::nullopt, for the default, if neither
-/// gives any part. Errors: those of the file system. Blocks: for it.
+/// Returns the descriptor that a new file or directory begins with: `given` by the client, the rest
+/// inherited from the stored descriptor of `directory` (wire::descriptor_of_new). Returns
+/// std::nullopt, for the default that follows the mode, if there is neither. Errors: those of the
+/// file system. Blocks: for it.
 [[nodiscard]] result<std::optional<wire::security_descriptor>> security_for_new(
-    const accessor& by, const vfs::found_node& directory, const vfs::node& made,
+    const accessor& by, const vfs::found_node& directory, bool makes_directory,
     const std::optional<wire::security_descriptor>& given);
 
-/// Stores a descriptor. Errors: EINVAL for one that cannot be encoded; those of the file system.
-[[nodiscard]] result<void> store_security(vfs::node& file, const wire::security_descriptor& descriptor);
+/// Stores a descriptor. Errors: INVALID_SECURITY_DESCR for one that is too long; those of the file
+/// system. Blocks: for it.
+[[nodiscard]] wire::nt_status store_security(vfs::node& file, const wire::security_descriptor& descriptor);
 
 }  // namespace sluice::smb::server

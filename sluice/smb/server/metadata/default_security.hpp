@@ -5,8 +5,7 @@
 #include "sluice/smb/wire/security/security_descriptor.hpp"
 #include "sluice/vfs/volume.hpp"
 
-// Security descriptors that no client has written: for files of the host, and for new files in a
-// directory.
+// Security descriptors that no client has written, and those that a client reads or writes in part.
 
 namespace sluice::smb::server {
 
@@ -16,18 +15,6 @@ namespace sluice::smb::server {
 /// guest, the file's mode decides. Allocates: the list.
 [[nodiscard]] wire::security_descriptor default_security(const vfs::metadata& file, const user_identity& user,
                                                          const std::optional<vfs::acting_user>& acts_as);
-
-/// The user that creates a file.
-struct file_creator {
-    wire::sid owner;
-    wire::sid group;
-};
-
-/// Returns the entries that a new file or directory inherits from its directory's stored
-/// descriptor, [MS-DTYP] 2.5.3.4: those meant for it, with the creator in place of "creator"; if
-/// there are none, full control for the creator and the system. Allocates: the list.
-[[nodiscard]] wire::security_descriptor inherited_security(const wire::security_descriptor& directory,
-                                                           const file_creator& creator, bool makes_directory);
 
 /// Returns `parts` of a descriptor, as QUERY_INFO asks for them.
 [[nodiscard]] wire::security_descriptor selected(const wire::security_descriptor& from,

@@ -9,7 +9,6 @@ namespace sluice::smb::server {
 namespace {
 
 using wire::access_mask;
-using wire::ace_flags;
 using wire::descriptor_control;
 using wire::security_descriptor;
 using wire::security_information;
@@ -17,23 +16,14 @@ using wire::security_information;
 const user_identity anna{.name = "anna", .domain = {}};
 const user_identity guest{.name = "someone", .domain = {}, .is_guest = true};
 const vfs::acting_user acting{.id = 1000, .groups = {100}};
-constexpr file_creator creator{.owner = wire::sid_of_unix_user(7), .group = wire::sid_of_unix_group(8)};
+constexpr wire::sid anybody = wire::sid_of_unix_user(7);
+constexpr wire::sid team = wire::sid_of_unix_group(8);
 constexpr wire::sid somebody = wire::sid_of_unix_user(9);
 
 [[nodiscard]] access_mask rights_of(const user_identity& user, const vfs::metadata& file,
                                     const std::optional<vfs::acting_user>& acts_as) {
     const security_descriptor security = default_security(file, user, acts_as);
     return wire::access_check(security, token_of(user, acts_as), access_mask::maximum_allowed).granted;
-}
-
-[[nodiscard]] security_descriptor directory_with(std::initializer_list<wire::ace> entries) {
-    security_descriptor made{.control = descriptor_control::dacl_present, .dacl = wire::acl{}};
-    made.dacl->entries = entries;
-    return made;
-}
-
-[[nodiscard]] std::vector<wire::ace> inherited(const security_descriptor& directory, bool makes_directory) {
-    return inherited_security(directory, creator, makes_directory).dacl->entries;
 }
 
 TEST(default_security, gives_who_logged_on_full_control_of_the_served_users_files) {
@@ -83,65 +73,9 @@ TEST(user_sids, make_only_who_logged_on_an_authenticated_user) {
     EXPECT_FALSE(is_in(token_of(guest, acting), wire::sid_of_unix_user(1000)));
 }
 
-TEST(inherited_security, takes_entries_for_objects_into_files) {
-    const auto directory = directory_with(
-        {{.flags = ace_flags::object_inherit, .rights = access_mask::read_data, .who = somebody}});
-    const auto entries = inherited(directory, false);
-    ASSERT_EQ(entries.size(), 1U);
-    EXPECT_EQ(entries[0], (wire::ace{.rights = access_mask::read_data, .who = somebody}));
-}
-
-TEST(inherited_security, hands_entries_for_objects_on_through_directories) {
-    const auto directory = directory_with(
-        {{.flags = ace_flags::object_inherit, .rights = access_mask::read_data, .who = somebody}});
-    const auto entries = inherited(directory, true);
-    ASSERT_EQ(entries.size(), 1U);
-    EXPECT_EQ(entries[0].flags, ace_flags::object_inherit | ace_flags::inherit_only);
-}
-
-TEST(inherited_security, stops_after_one_directory_where_propagation_is_off) {
-    const auto directory = directory_with({{.flags = ace_flags::container_inherit | ace_flags::no_propagate,
-                                            .rights = access_mask::read_data,
-                                            .who = somebody}});
-    const auto entries = inherited(directory, true);
-    ASSERT_EQ(entries.size(), 1U);
-    EXPECT_EQ(entries[0].flags, ace_flags::none);
-}
-
-TEST(inherited_security, puts_the_creator_in_the_place_of_creator_owner_and_hands_that_on) {
-    const auto directory = directory_with({{.flags = ace_flags::container_inherit,
-                                            .rights = access_mask::read_data,
-                                            .who = wire::sid_creator_owner}});
-    const auto entries = inherited(directory, true);
-    ASSERT_EQ(entries.size(), 2U);
-    EXPECT_EQ(entries[0].who, creator.owner);
-    EXPECT_EQ(entries[0].flags, ace_flags::none);
-    EXPECT_EQ(entries[1].who, wire::sid_creator_owner);
-    EXPECT_EQ(entries[1].flags, ace_flags::container_inherit | ace_flags::inherit_only);
-}
-
-TEST(inherited_security, is_full_control_for_the_creator_where_nothing_is_inherited) {
-    const auto directory = directory_with({{.rights = access_mask::read_data, .who = somebody}});
-    const auto entries = inherited(directory, false);
-    ASSERT_EQ(entries.size(), 2U);
-    EXPECT_EQ(entries[0], (wire::ace{.rights = wire::file_all_access, .who = creator.owner}));
-    EXPECT_EQ(entries[1].who, wire::sid_local_system);
-}
-
-TEST(inherited_security, marks_what_it_inherits_automatically) {
-    auto directory = directory_with(
-        {{.flags = ace_flags::object_inherit, .rights = access_mask::read_data, .who = somebody}});
-    directory.control |= descriptor_control::dacl_auto_inherited;
-    const security_descriptor made = inherited_security(directory, creator, false);
-    EXPECT_TRUE(wire::has(made.control, descriptor_control::dacl_auto_inherited));
-    EXPECT_EQ(made.dacl->entries[0].flags, ace_flags::inherited);
-}
-
 TEST(security_parts, are_only_those_asked_for) {
-    const security_descriptor whole{.control = descriptor_control::dacl_present,
-                                    .owner = somebody,
-                                    .group = creator.group,
-                                    .dacl = wire::acl{}};
+    const security_descriptor whole{
+        .control = descriptor_control::dacl_present, .owner = somebody, .group = team, .dacl = wire::acl{}};
     const security_descriptor part = selected(whole, security_information::owner);
     EXPECT_EQ(part.owner, somebody);
     EXPECT_FALSE(part.group);
@@ -150,14 +84,12 @@ TEST(security_parts, are_only_those_asked_for) {
 }
 
 TEST(security_parts, that_are_set_leave_the_others_as_they_are) {
-    const security_descriptor stored{.control = descriptor_control::dacl_present,
-                                     .owner = somebody,
-                                     .group = creator.group,
-                                     .dacl = wire::acl{}};
-    const security_descriptor given{.owner = creator.owner, .group = somebody};
+    const security_descriptor stored{
+        .control = descriptor_control::dacl_present, .owner = somebody, .group = team, .dacl = wire::acl{}};
+    const security_descriptor given{.owner = anybody, .group = somebody};
     const security_descriptor whole = merged(stored, given, security_information::owner);
-    EXPECT_EQ(whole.owner, creator.owner);
-    EXPECT_EQ(whole.group, creator.group);
+    EXPECT_EQ(whole.owner, anybody);
+    EXPECT_EQ(whole.group, team);
     EXPECT_TRUE(whole.dacl);
 }
 

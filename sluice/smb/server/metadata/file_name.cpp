@@ -13,6 +13,8 @@ using wire::nt_status;
 namespace {
 
 constexpr std::string_view not_in_components = "\"*/<>?|";
+// The file that quotas are queried by. No volume here has any.
+constexpr std::string_view quota_file = "$Extend\\$Quota:$Q:$INDEX_ALLOCATION";
 
 [[nodiscard]] bool has_forbidden(std::string_view text) noexcept {
     return std::ranges::any_of(
@@ -26,11 +28,40 @@ constexpr std::string_view not_in_components = "\"*/<>?|";
 }
 
 [[nodiscard]] nt_status check_component(std::string_view component) noexcept {
-    if (component == "..") return nt_status::object_path_syntax_bad;
-    if (component.empty() or component == "." or has_forbidden(component) or is_too_long(component))
-        return nt_status::object_name_invalid;
+    if (has_forbidden(component) or is_too_long(component)) return nt_status::object_name_invalid;
     return nt_status::success;
 }
+
+// A path of which "." and ".." have been removed as text, before any link is followed ([MS-FSCC]
+// 2.1.5.1).
+class dotless_path {
+public:
+    explicit dotless_path(std::pmr::string& path) noexcept : path_(path) {}
+
+    // Windows refuses "x\..\y" at the front of a path, but not further on ([MS-SMB2] 3.3.5.9).
+    [[nodiscard]] nt_status add(std::string_view component) {
+        if (component == ".") return nt_status::success;
+        const bool goes_up = component == "..";
+        ++components_;
+        if (goes_up and path_.empty()) return nt_status::object_path_syntax_bad;
+        if (goes_up and components_ == 2) return nt_status::invalid_parameter;
+        if (goes_up) {
+            const std::size_t slash = path_.rfind('/');
+            path_.resize(slash == std::string_view::npos ? 0 : slash);
+            return nt_status::success;
+        }
+        const nt_status status = check_component(component);
+        if (status != nt_status::success) return status;
+        if (not path_.empty()) path_ += '/';
+        path_ += component;
+        ENSURE(not path_.ends_with('/'), "a path ends with a component");
+        return nt_status::success;
+    }
+
+private:
+    std::pmr::string& path_;
+    std::size_t components_ = 0;  // also those that were removed again, without "."
+};
 
 // Parses the part after the first colon: "stream", "stream:$DATA", ":$DATA", ":$INDEX_ALLOCATION".
 [[nodiscard]] nt_status parse_stream(std::string_view text, file_name& name) {
@@ -44,8 +75,10 @@ constexpr std::string_view not_in_components = "\"*/<>?|";
         if (stream.empty()) return nt_status::object_name_invalid;
     } else {
         const std::string_view type = text.substr(colon + 1);
-        if (equal_ignoring_case(type, "$INDEX_ALLOCATION") and
-            (stream.empty() or equal_ignoring_case(stream, "$I30"))) {
+        if (equal_ignoring_case(type, "$INDEX_ALLOCATION")) {
+            // [MS-FSA] 2.1.5.1, phase 7.
+            if (not stream.empty() and not equal_ignoring_case(stream, "$I30"))
+                return nt_status::invalid_parameter;
             name.names_directory_index = true;
             return nt_status::success;
         }
@@ -69,6 +102,7 @@ std::expected<file_name, nt_status> parse_file_name_text(std::string_view text,
                                                          std::pmr::memory_resource& memory) {
     std::string_view rest = text;
     if (rest.starts_with('\\')) return std::unexpected(nt_status::invalid_parameter);
+    if (equal_ignoring_case(text, quota_file)) return std::unexpected(nt_status::object_path_not_found);
     file_name name{.path = std::pmr::string(&memory), .stream = {}};
     name.path.reserve(rest.size());
     if (const std::size_t colon = rest.find(':'); colon != std::string_view::npos) {
@@ -80,15 +114,22 @@ std::expected<file_name, nt_status> parse_file_name_text(std::string_view text,
         name.ends_with_separator = true;
         rest.remove_suffix(1);
     }
+    // Two separators in a row look for a directory with an empty name, which does not exist
+    // ([MS-FSA] 2.1.5.1, phase 6). An invalid name anywhere in the path is found before that.
+    bool is_path_missing = rest.ends_with('\\');
+    dotless_path path(name.path);
     while (not rest.empty()) {
         const std::size_t separator = rest.find('\\');
         const std::string_view component = rest.substr(0, separator);
-        const nt_status status = check_component(component);
-        if (status != nt_status::success) return std::unexpected(status);
-        if (not name.path.empty()) name.path += '/';
-        name.path += component;
         rest = separator == std::string_view::npos ? std::string_view{} : rest.substr(separator + 1);
+        if (component.empty()) {
+            is_path_missing = true;
+            continue;
+        }
+        const nt_status status = path.add(component);
+        if (status != nt_status::success) return std::unexpected(status);
     }
+    if (is_path_missing) return std::unexpected(nt_status::object_path_not_found);
     return name;
 }
 

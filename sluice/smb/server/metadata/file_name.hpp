@@ -23,9 +23,11 @@ struct file_name {
 };
 
 /// Parses the name of a CREATE, or the target of a rename or link. `utf16` is relative to the
-/// share. Errors: INVALID_PARAMETER (a leading separator, half a character), OBJECT_NAME_INVALID
-/// (invalid characters or components, too long), OBJECT_PATH_SYNTAX_BAD (".."). Allocates: the
-/// path, in `memory`.
+/// share. Removes the components "." and "..". Errors: INVALID_PARAMETER (a leading separator, half
+/// a character, ".." as the second component, $INDEX_ALLOCATION after the name of a stream),
+/// OBJECT_NAME_INVALID (invalid characters or components, too long), OBJECT_PATH_SYNTAX_BAD (".."
+/// above the share), OBJECT_PATH_NOT_FOUND (an empty component, the quota file of NTFS). Allocates:
+/// the path, in `memory`.
 [[nodiscard]] std::expected<file_name, wire::nt_status> parse_file_name(
     bytes_view utf16, std::pmr::memory_resource& memory = *std::pmr::get_default_resource());
 /// The same for UTF-8.

@@ -42,12 +42,39 @@ TEST(file_name, names_a_stream_behind_a_colon_with_or_without_its_type) {
 
 TEST(file_name, refuses_paths_that_lead_out_of_the_share_or_nowhere) {
     EXPECT_EQ(parse("..").error(), nt_status::object_path_syntax_bad);
-    EXPECT_EQ(parse("a\\..\\..\\b").error(), nt_status::object_path_syntax_bad);
+    EXPECT_EQ(parse(".\\..\\a").error(), nt_status::object_path_syntax_bad);
+    EXPECT_EQ(parse("a\\b\\..\\..\\..\\c").error(), nt_status::object_path_syntax_bad);
     EXPECT_EQ(parse("\\a").error(), nt_status::invalid_parameter);
-    EXPECT_EQ(parse("a\\.\\b").error(), nt_status::object_name_invalid);
-    EXPECT_EQ(parse("a\\\\b").error(), nt_status::object_name_invalid);
+    EXPECT_EQ(parse("$extend\\$Quota:$Q:$INDEX_ALLOCATION").error(), nt_status::object_path_not_found);
     EXPECT_EQ(parse("a/b").error(), nt_status::object_name_invalid);
     EXPECT_EQ(parse("a/../b").error(), nt_status::object_name_invalid);
+}
+
+TEST(file_name, loses_components_of_one_and_two_dots) {
+    EXPECT_EQ(parse(".")->path, "");
+    EXPECT_EQ(parse(".\\a\\.\\b\\.")->path, "a/b");
+    EXPECT_EQ(parse("a\\b\\..\\c")->path, "a/c");
+    EXPECT_EQ(parse("a\\b\\..\\..\\c")->path, "c");
+    EXPECT_EQ(parse("a\\b\\..")->path, "a");
+    EXPECT_EQ(parse("a\\.:s")->stream, "s");
+    EXPECT_EQ(parse("a\\...\\..b")->path, "a/.../..b");
+}
+
+TEST(file_name, with_two_dots_as_its_second_component_is_refused) {
+    EXPECT_EQ(parse("a\\..\\b").error(), nt_status::invalid_parameter);
+    EXPECT_EQ(parse("a\\..").error(), nt_status::invalid_parameter);
+    EXPECT_EQ(parse("a\\.\\..\\b").error(), nt_status::invalid_parameter);
+}
+
+TEST(file_name, with_an_empty_component_leads_to_a_directory_that_does_not_exist) {
+    EXPECT_EQ(parse("a\\\\b").error(), nt_status::object_path_not_found);
+    EXPECT_EQ(parse("a\\\\").error(), nt_status::object_path_not_found);
+    EXPECT_EQ(parse("a\\\\b*").error(), nt_status::object_name_invalid) << "an invalid name comes first";
+}
+
+TEST(file_name, refuses_a_directory_index_of_a_named_stream) {
+    EXPECT_EQ(parse("d:s:$INDEX_ALLOCATION").error(), nt_status::invalid_parameter);
+    EXPECT_TRUE(parse("d:$i30:$INDEX_ALLOCATION")->names_directory_index);
 }
 
 TEST(file_name, refuses_characters_and_lengths_no_file_can_have) {

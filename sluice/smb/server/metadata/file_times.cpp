@@ -1,5 +1,7 @@
 #include "sluice/smb/server/metadata/file_times.hpp"
 
+#include "sluice/base/ensure.hpp"
+
 namespace sluice::smb::server {
 
 std::expected<requested_time, wire::nt_status> requested_time_of(wire::filetime wanted) noexcept {
@@ -9,35 +11,50 @@ std::expected<requested_time, wire::nt_status> requested_time_of(wire::filetime 
     if (number == -1) return requested_time{.what = kind::freeze};
     if (number == -2) return requested_time{.what = kind::thaw};
     if (number < 0) return std::unexpected(wire::nt_status::invalid_parameter);
-    return requested_time{.what = kind::set, .time = wire::time_point_of(wanted)};
+    return requested_time{.what = kind::set, .time = wire::tick_time_of(wanted)};
 }
 
-std::optional<vfs::time_point> kept_after(const requested_time& wish, std::optional<vfs::time_point> kept,
-                                          vfs::time_point present) noexcept {
+bool keeps_after(const requested_time& wish, bool keeps) noexcept {
     switch (wish.what) {
         case requested_time::kind::set:
-            return wish.time;
         case requested_time::kind::freeze:
-            return present;
+            return true;
         case requested_time::kind::thaw:
-            return std::nullopt;
+            return false;
         case requested_time::kind::leave:
             break;
     }
-    return kept;
+    return keeps;
 }
 
-std::optional<vfs::time_point> restore_times(vfs::node& node, const kept_times& kept) noexcept {
-    if (kept.accessed or kept.written)
-        (void)node.change({.accessed = kept.accessed, .modified = kept.written});
-    if (not kept.changed) return std::nullopt;
-    const result<vfs::metadata> present = node.status();
-    return present ? std::optional(present->changed) : std::nullopt;
+time_keeper::time_keeper(open& of, const kept_times& kept) noexcept : of_(of), kept_(kept) {
+    if (kept_.changed) shown_ = of_.file->shown_change_time();
 }
 
-void note_kept_change_time(open& one, const std::optional<vfs::time_point>& of_host) noexcept {
-    if (not of_host) return;
-    if (const kept_times kept = one.kept(); kept.changed) one.file->set_change_time(*kept.changed, *of_host);
+void time_keeper::ask() noexcept {
+    ENSURE(is_needed() and not before_, "the times to keep are asked for once, before the change");
+    if (const result<vfs::metadata> status = of_.node->status()) before_ = *status;
+}
+
+void time_keeper::restore() noexcept {
+    if (not before_) return;
+    const auto if_kept = [](bool is_kept, vfs::time_point when) {
+        return is_kept ? std::optional(when) : std::nullopt;
+    };
+    if (kept_.accessed or kept_.written)
+        (void)of_.node->change({.accessed = if_kept(kept_.accessed, before_->accessed),
+                                .modified = if_kept(kept_.written, before_->modified)});
+    if (not kept_.changed) return;
+    if (const result<vfs::metadata> status = of_.node->status()) changed_after_ = status->changed;
+}
+
+void time_keeper::note(const open* until_end_of) noexcept {
+    if (not changed_after_ or of_.has_ended()) return;
+    ENSURE(kept_.changed and before_, "a change time is kept as it was asked for");
+    const bool was_shown = shown_ and shown_->of_host == before_->changed;
+    const vfs::time_point kept = wanted_.value_or(was_shown ? shown_->shown : before_->changed);
+    if (kept == *changed_after_) return;  // the file system has stored it
+    of_.file->set_change_time({.shown = kept, .of_host = *changed_after_, .until_end_of = until_end_of});
 }
 
 }  // namespace sluice::smb::server

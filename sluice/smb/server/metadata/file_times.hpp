@@ -3,6 +3,7 @@
 #include <expected>
 #include <optional>
 
+#include "sluice/smb/server/open/kept_times.hpp"
 #include "sluice/smb/server/open/open.hpp"
 #include "sluice/smb/wire/fscc/filetime.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
@@ -29,19 +30,41 @@ struct requested_time {
 [[nodiscard]] std::expected<requested_time, wire::nt_status> requested_time_of(
     wire::filetime wanted) noexcept;
 
-/// Returns the time that an open keeps after such a request; `present` is the file's time.
-[[nodiscard]] std::optional<vfs::time_point> kept_after(const requested_time& wish,
-                                                        std::optional<vfs::time_point> kept,
-                                                        vfs::time_point present) noexcept;
+/// Returns whether an open keeps a time after such a request; `keeps`: before it.
+[[nodiscard]] bool keeps_after(const requested_time& wish, bool keeps) noexcept;
 
-/// Sets the access and write times back to those that are kept, after something that changed them.
-/// Returns the change time that the host has then, if one is kept: for note_kept_change_time. A
-/// failure is no reason to fail what was done. Touches only the node. Blocks: for the file system.
-/// Thread safety: as node::change.
-[[nodiscard]] std::optional<vfs::time_point> restore_times(vfs::node& node, const kept_times& kept) noexcept;
+/// Keeps times of a file as they are during a change of it: ask() before the change, restore()
+/// after it, note() last. A failure is no reason to fail the change.
+///
+/// ask() and restore() touch only the node, and block for the file system; the others are for the
+/// loop. Lifetime: the open outlives it. Thread safety: one call at a time; restore() as
+/// node::change.
+class time_keeper {
+public:
+    /// Keeps the times that the open keeps.
+    explicit time_keeper(open& of) noexcept : time_keeper(of, of.kept()) {}
+    time_keeper(open& of, const kept_times& kept) noexcept;
+    time_keeper(const time_keeper&) = delete;
+    time_keeper& operator=(const time_keeper&) = delete;
 
-/// Has the kept change time of an open shown, `of_host` being what the host has. Does
-/// nothing if there is none.
-void note_kept_change_time(open& one, const std::optional<vfs::time_point>& of_host) noexcept;
+    /// Returns whether there is anything to keep.
+    [[nodiscard]] bool is_needed() const noexcept { return kept_.any(); }
+    /// The change sets this as the change time. A file system that cannot store it does not.
+    void set_change_time(vfs::time_point wanted) noexcept { wanted_ = wanted; }
+
+    void ask() noexcept;
+    void restore() noexcept;
+    /// Has the kept change time shown. `until_end_of`: until then; null: for as long as the file is
+    /// open.
+    void note(const open* until_end_of = nullptr) noexcept;
+
+private:
+    open& of_;
+    const kept_times kept_;
+    std::optional<set_change_times::shown_time> shown_;  // before the change
+    std::optional<vfs::time_point> wanted_;
+    std::optional<vfs::metadata> before_;
+    std::optional<vfs::time_point> changed_after_;
+};
 
 }  // namespace sluice::smb::server

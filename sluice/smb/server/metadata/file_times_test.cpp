@@ -6,7 +6,6 @@ namespace sluice::smb::server {
 namespace {
 
 using kind = requested_time::kind;
-const vfs::time_point present{std::chrono::seconds(1000)};
 const vfs::time_point other{std::chrono::seconds(2000)};
 
 [[nodiscard]] wire::filetime numbered(std::int64_t number) {
@@ -31,15 +30,15 @@ TEST(requested_time, sets_any_other_time) {
     EXPECT_EQ(wish->time, other);
 }
 
-TEST(kept_time, is_what_was_set_or_was_there_when_frozen) {
-    EXPECT_EQ(kept_after({.what = kind::set, .time = other}, std::nullopt, present), other);
-    EXPECT_EQ(kept_after({.what = kind::freeze}, std::nullopt, present), present);
+TEST(time_of_an_open, is_kept_once_it_was_set_or_frozen) {
+    EXPECT_TRUE(keeps_after({.what = kind::set, .time = other}, false));
+    EXPECT_TRUE(keeps_after({.what = kind::freeze}, false));
 }
 
-TEST(kept_time, ends_with_thawing_and_stays_when_left_alone) {
-    EXPECT_EQ(kept_after({.what = kind::thaw}, other, present), std::nullopt);
-    EXPECT_EQ(kept_after({.what = kind::leave}, other, present), other);
-    EXPECT_EQ(kept_after({.what = kind::leave}, std::nullopt, present), std::nullopt);
+TEST(time_of_an_open, is_not_kept_after_thawing_and_stays_as_it_is_when_left_alone) {
+    EXPECT_FALSE(keeps_after({.what = kind::thaw}, true));
+    EXPECT_TRUE(keeps_after({.what = kind::leave}, true));
+    EXPECT_FALSE(keeps_after({.what = kind::leave}, false));
 }
 
 }  // namespace

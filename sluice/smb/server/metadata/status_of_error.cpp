@@ -10,6 +10,7 @@ wire::nt_status status_of(const error& why) noexcept {
     using wire::nt_status;
     switch (why.code()) {
         case ENOENT:
+        case ENOLINK:
             return nt_status::object_name_not_found;
         case ENOTDIR:
             return nt_status::object_path_not_found;

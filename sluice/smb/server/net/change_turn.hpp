@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "sluice/smb/server/core/fifo_lock.hpp"
+#include "sluice/smb/server/metadata/file_times.hpp"
 #include "sluice/smb/server/net/request.hpp"
 
 namespace sluice::smb::server {
@@ -85,6 +86,40 @@ template <std::invocable Call>
             co_return withdrawn_outcome<std::invoke_result_t<Call&>>(refused);
     }
     co_return co_await r.call(one, std::move(call));
+}
+
+/// The calls of a time_keeper around a write, which is not a call. Suspends.
+[[nodiscard]] inline io::task<void> ask_kept_times(request& r, const open& of, time_keeper& times) noexcept {
+    const auto call = [&times] {
+        times.ask();
+        return wire::nt_status::success;
+    };
+    if (times.is_needed()) (void)co_await r.call(of, call);
+}
+[[nodiscard]] inline io::task<void> restore_kept_times(request& r, const open& of,
+                                                       time_keeper& times) noexcept {
+    const auto call = [&times] {
+        times.restore();
+        return wire::nt_status::success;
+    };
+    if (times.is_needed()) (void)co_await call_in_turn(r, of, call);
+    times.note();
+}
+
+/// The same as call_in_turn for a change through an open: times that it keeps (kept_times) are as
+/// before it afterwards.
+template <std::invocable Call>
+[[nodiscard]] io::task<std::invoke_result_t<Call&>> change_in_turn(request& r, open& one,
+                                                                   Call call) noexcept {
+    time_keeper times(one);
+    auto done = co_await call_in_turn(r, one, [&] {
+        if (times.is_needed()) times.ask();
+        auto outcome = call();
+        times.restore();
+        return outcome;
+    });
+    times.note();
+    co_return done;
 }
 
 }  // namespace sluice::smb::server

@@ -4,7 +4,7 @@
 
 #include "sluice/io/best_available.hpp"
 #include "sluice/io/task/sync_wait.hpp"
-#include "sluice/vfs/fs_domain.hpp"
+#include "sluice/vfs/domain/fs_domain.hpp"
 
 namespace sluice::smb::server {
 namespace {

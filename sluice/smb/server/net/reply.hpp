@@ -7,7 +7,7 @@
 
 #include "sluice/base/buffer_pool.hpp"
 #include "sluice/base/byte_cursor.hpp"
-#include "sluice/smb/auth/signing.hpp"
+#include "sluice/smb/auth/cipher/signing.hpp"
 #include "sluice/smb/server/net/reply_payload.hpp"
 #include "sluice/smb/server/net/untold_grant.hpp"
 #include "sluice/smb/wire/message/compound.hpp"

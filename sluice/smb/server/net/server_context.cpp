@@ -31,6 +31,7 @@ server_context::server_context(const server_dependencies& given, server_configur
       // but below 2^32, because some clients keep no more of them.
       sessions(given.random.next_u64() >> 33),
       homes(1 + given.other_loops.size()),
+      offload_tokens(given.random),
       dependencies_(given),
       configuration_(std::move(configuration)),
       functions_(functions),

@@ -7,7 +7,7 @@
 
 #include "sluice/base/clock.hpp"
 #include "sluice/base/random.hpp"
-#include "sluice/smb/auth/negotiator.hpp"
+#include "sluice/smb/auth/logon/negotiator.hpp"
 #include "sluice/smb/server/core/background.hpp"
 #include "sluice/smb/server/core/pending_breaks.hpp"
 #include "sluice/smb/server/core/timer_queue.hpp"
@@ -18,6 +18,7 @@
 #include "sluice/smb/server/net/connection_registry.hpp"
 #include "sluice/smb/server/net/dispatcher.hpp"
 #include "sluice/smb/server/net/server_loop.hpp"
+#include "sluice/smb/server/open/offload_tokens.hpp"
 #include "sluice/smb/server/open/open_table.hpp"
 #include "sluice/smb/server/open/replay.hpp"
 #include "sluice/smb/server/report/bounded_log.hpp"
@@ -80,7 +81,7 @@ public:
     /// The names that the server reports during authentication, and the mechanisms it offers.
     [[nodiscard]] const auth::server_names& names() const noexcept { return names_; }
     [[nodiscard]] bytes_view security_offer() const noexcept { return security_offer_; }
-    [[nodiscard]] vfs::time_point started_at() const noexcept { return started_at_; }
+    [[nodiscard]] clock_source::utc_time started_at() const noexcept { return started_at_; }
     /// The naming state of a volume's own file system, or of those mounted beneath it. With one
     /// state for both, a mounted file system that hangs would keep renames of the volume's
     /// directories waiting.
@@ -118,6 +119,7 @@ public:
     share_list shares;
     connection_registry connections;
     loop_choice homes;
+    server::offload_tokens offload_tokens;
 
 private:
     server_dependencies dependencies_;
@@ -126,7 +128,7 @@ private:
     std::vector<std::unique_ptr<server_loop>> loops_;  // the first one is dependencies_.loop
     auth::server_names names_;
     std::vector<std::byte> security_offer_;
-    vfs::time_point started_at_{};
+    clock_source::utc_time started_at_{};
 };
 
 }  // namespace sluice::smb::server

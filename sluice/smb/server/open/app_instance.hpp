@@ -8,8 +8,8 @@
 namespace sluice::smb::server {
 
 /// The instance of an application that an open was made for ([MS-SMB2] 3.3.1.10,
-/// Open.AppInstanceId). An ID of zeros names no instance: clients that never chose an ID would
-/// close the opens of each other. Immutable.
+/// Open.AppInstanceId). Without a version, an ID of zeros names no instance: clients that never
+/// chose an ID would close the opens of each other. Immutable.
 struct app_instance {
     wire::guid id{};
     std::optional<wire::app_instance_version> version;  // of SMB 3.1.1 only

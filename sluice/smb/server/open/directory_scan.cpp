@@ -2,6 +2,8 @@
 
 #include "sluice/smb/wire/fscc/wildcard.hpp"
 #include "sluice/vfs/limits.hpp"
+#include "sluice/vfs/node_attached.hpp"
+#include "sluice/vfs/node_names.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::smb::server {
@@ -23,13 +25,19 @@ namespace {
 void directory_scan::start(std::string pattern) {
     if (pattern.empty()) pattern = "*";
     pattern_ = std::move(pattern);
-    matches_all_ = pattern_ == "*";
+    matches_all_ = pattern_ == "*" or pattern_ == "*.*";
     has_wildcards_ = wire::has_wildcard(pattern_);
     ENSURE(has_wildcards_ or not matches_all_, "the pattern of all names has a wildcard");
+    restart();
+}
+
+void directory_scan::restart() {
+    ENSURE(is_started(), "a scan has a pattern before it is restarted");
     has_given_any_ = false;
     stage_ = stage::dot;
     listing_.reset();
     next_ = nullptr;
+    found_node_.reset();
 }
 
 bool directory_scan::matches(std::string_view name) const noexcept {
@@ -46,10 +54,24 @@ result<const vfs::listed_name*> directory_scan::peek() noexcept {
     return next_;
 }
 
+result<std::vector<std::byte>> directory_scan::security() noexcept {
+    ENSURE(next_ != nullptr, "nothing was peeked at");
+    if (next_ != &found_) return listing_->security();
+    ENSURE(found_node_ != nullptr, "the directory and its parent are listed without their security");
+    const auto attached = vfs::attached_of(*found_node_);
+    return attached ? (*attached)->security_as_of(found_.status)
+                    : result<std::vector<std::byte>>(failure(attached.error()));
+}
+
 void directory_scan::take() noexcept {
+    skip();
+    has_given_any_ = true;
+}
+
+void directory_scan::skip() noexcept {
     ENSURE(next_ != nullptr, "nothing was peeked at");
     next_ = nullptr;
-    has_given_any_ = true;
+    found_node_.reset();
 }
 
 // One step; null if it brought nothing.
@@ -90,6 +112,8 @@ result<const vfs::listed_name*> directory_scan::next_name() noexcept {
             return nullptr;
         }
         if (matches((*name)->name)) return name;
+        const std::string_view other = (*name)->short_name;
+        if (not other.empty() and matches(other)) return name;
     }
 }
 
@@ -97,7 +121,9 @@ result<const vfs::listed_name*> directory_scan::next_name() noexcept {
 result<const vfs::listed_name*> directory_scan::describe_parent() {
     const std::string path = directory_.path();
     const std::string_view parent = vfs::split_path(path).parent;
-    return describe("..", volume_.find(parent, vfs::follow_links::yes));
+    const result<vfs::node_ptr> found = volume_.find(parent, vfs::follow_links::yes);
+    if (not found) return failure(found.error());
+    return describe("..", **found);
 }
 
 result<const vfs::listed_name*> directory_scan::look_up() {
@@ -116,16 +142,22 @@ result<const vfs::listed_name*> directory_scan::look_up() {
     found_name_ = vfs::split_path(stands_at).name;
     if ((*found)->kind() == vfs::node_kind::symlink) {
         result<vfs::node_ptr> target = volume_.find(path, vfs::follow_links::yes);
-        if (target) return describe(found_name_, std::move(target));
+        if (target) found = std::move(target);
     }
-    return describe(found_name_, std::move(found));
+    found_node_ = *std::move(found);
+    return describe(found_name_, *found_node_);
 }
 
-result<const vfs::listed_name*> directory_scan::describe(std::string_view name, result<vfs::node_ptr> found) {
-    if (not found) return failure(found.error());
-    const result<vfs::metadata> status = (*found)->status();
+result<const vfs::listed_name*> directory_scan::describe(std::string_view name, vfs::node& found) {
+    const result<vfs::metadata> status = found.status();
     if (not status) return failure(status.error());
-    found_ = {.name = name, .status = *status, .leads_nowhere = (*found)->kind() == vfs::node_kind::symlink};
+    found_ = {.name = name, .status = *status, .leads_nowhere = found.kind() == vfs::node_kind::symlink};
+    if (volume_.features().has_short_names and name != "..") {
+        const auto names = vfs::names_of(found);
+        const auto other = names ? (*names)->alternate_name() : failure(names.error());
+        found_short_name_ = other ? *other : vfs::short_name();
+        found_.short_name = found_short_name_.view();
+    }
     return &found_;
 }
 

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "sluice/smb/server/core/fifo_lock.hpp"
 #include "sluice/vfs/node_children.hpp"
+#include "sluice/vfs/short_name.hpp"
 #include "sluice/vfs/volume.hpp"
 
 namespace sluice::smb::server {
@@ -23,6 +26,9 @@ public:
     directory_scan& operator=(const directory_scan&) = delete;
     ~directory_scan() {
         if (listing_ != nullptr) directory_.domain().discard(std::move(listing_));
+        if (found_node_ == nullptr) return;
+        vfs::fs_domain& its = found_node_->domain();
+        its.discard(std::move(found_node_));
     }
 
     /// Held by the query that continues the scan.
@@ -31,14 +37,22 @@ public:
     /// turn.
     vfs::fs_domain* domain = nullptr;
 
-    /// Begins the scan, or begins it again.
+    /// Begins the scan, or begins it again with another pattern.
     void start(std::string pattern);
+    /// Begins it again with the same pattern. Another scan was started before.
+    void restart();
     [[nodiscard]] bool is_started() const noexcept { return not pattern_.empty(); }
 
     /// Returns the next match, null at the end; the same one until it is taken. Valid until then.
     /// Errors: those of the listing. Blocks: for the file system. Allocates: nothing per name.
     [[nodiscard]] result<const vfs::listed_name*> peek() noexcept;
+    /// Returns the stored security descriptor of the match that was peeked at, which is neither `.`
+    /// nor `..`. Errors, Blocks: as directory_listing::security. Allocates: the result.
+    [[nodiscard]] result<std::vector<std::byte>> security() noexcept;
+    /// Blocks: for the file system.
     void take() noexcept;
+    /// Takes a match that is not shown to the client. Blocks: as take.
+    void skip() noexcept;
 
     /// Returns whether any match was taken since the start.
     [[nodiscard]] bool has_given_any() const noexcept { return has_given_any_; }
@@ -49,8 +63,7 @@ private:
     [[nodiscard]] result<const vfs::listed_name*> advance() noexcept;
     [[nodiscard]] result<const vfs::listed_name*> next_name() noexcept;
     [[nodiscard]] result<const vfs::listed_name*> look_up();
-    [[nodiscard]] result<const vfs::listed_name*> describe(std::string_view name,
-                                                           result<vfs::node_ptr> found);
+    [[nodiscard]] result<const vfs::listed_name*> describe(std::string_view name, vfs::node& found);
     [[nodiscard]] result<const vfs::listed_name*> describe_parent();
     [[nodiscard]] bool matches(std::string_view name) const noexcept;
 
@@ -65,6 +78,8 @@ private:
     const vfs::listed_name* next_ = nullptr;  // peeked at, not taken
     vfs::listed_name found_;                  // entries that the listing does not contain
     std::string found_name_;
+    vfs::node_ptr found_node_;  // to which found_ refers, if it is neither `.` nor `..`
+    vfs::short_name found_short_name_;
 };
 
 }  // namespace sluice::smb::server

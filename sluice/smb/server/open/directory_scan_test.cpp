@@ -8,6 +8,7 @@
 #include "sluice/base/clock.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/vfs/memory/memory_volume.hpp"
+#include "sluice/vfs/node_attached.hpp"
 
 namespace sluice::smb::server {
 
@@ -62,6 +63,13 @@ TEST_F(directory_scan_test, no_pattern_means_all) {
     EXPECT_EQ(all("").size(), 5U);
 }
 
+TEST_F(directory_scan_test, a_restart_keeps_the_pattern) {
+    ASSERT_EQ(all("t*").size(), 2U);
+    scan->restart();
+    EXPECT_FALSE(scan->has_given_any());
+    EXPECT_EQ(rest().size(), 2U);
+}
+
 TEST_F(directory_scan_test, a_pattern_is_compared_without_case) {
     names found = all("*.TXT");
     std::ranges::sort(found);
@@ -72,6 +80,31 @@ TEST_F(directory_scan_test, a_name_without_wildcards_is_returned_as_it_was_creat
     EXPECT_EQ(all("ONE.TXT"), names{"One.txt"});
     EXPECT_EQ(all("four"), names{});
     EXPECT_EQ(all("."), names{"."});
+}
+
+TEST_F(directory_scan_test, a_name_has_its_security_descriptor_however_it_was_found) {
+    const std::vector<std::byte> descriptor(20, std::byte{1});
+    const auto secured = volume.find("sub/three", vfs::follow_links::no).value();
+    ASSERT_TRUE(secured->attached()->set_security(descriptor));
+    for (const char* const pattern : {"THREE", "*"}) {
+        scan->start(pattern);
+        while (const vfs::listed_name* const next = scan->peek().value()) {
+            if (not next->name.starts_with('.')) {
+                const bool has_any = next->name == "three";
+                EXPECT_EQ(scan->security().value(), has_any ? descriptor : std::vector<std::byte>{})
+                    << pattern << ' ' << next->name;
+            }
+            scan->take();
+        }
+    }
+}
+
+TEST_F(directory_scan_test, a_name_that_is_skipped_does_not_count_as_given) {
+    scan->start("three");
+    ASSERT_NE(scan->peek().value(), nullptr);
+    scan->skip();
+    EXPECT_EQ(scan->peek().value(), nullptr);
+    EXPECT_FALSE(scan->has_given_any());
 }
 
 TEST_F(directory_scan_test, a_name_no_file_can_have_is_just_not_there) {

@@ -1,17 +1,15 @@
 #pragma once
 
-#include <optional>
-
-#include "sluice/vfs/metadata.hpp"
-
 namespace sluice::smb::server {
 
-/// Times that SET_INFO has set or frozen through an open: later requests on this open do not change
-/// them ([MS-FSA] 2.1.5.15.2). A value; metadata/file_times.hpp works with it.
+/// The times that SET_INFO has set or frozen through an open: changes of the file through this open
+/// leave them as they are then ([MS-FSA] 2.1.1.6, UserSetAccessTime, UserSetModificationTime,
+/// UserSetChangeTime). Changes through other opens do not. A value; metadata/file_times.hpp works
+/// with it.
 struct kept_times {
-    std::optional<vfs::time_point> accessed;
-    std::optional<vfs::time_point> written;
-    std::optional<vfs::time_point> changed;
+    bool accessed = false;
+    bool written = false;
+    bool changed = false;
 
     [[nodiscard]] bool any() const noexcept { return accessed or written or changed; }
 };

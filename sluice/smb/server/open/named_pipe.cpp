@@ -1,13 +1,24 @@
 #include "sluice/smb/server/open/named_pipe.hpp"
 
+#include "sluice/smb/server/core/switch_point.hpp"
+
 namespace sluice::smb::server {
 
 bool named_pipe::write(bytes_view request) noexcept {
-    event_wakes<wire::nt_status> woken;
-    const lock_guard held(mutex_);
+    bool is_taken = false;
+    {
+        event_wakes<wire::nt_status> woken;
+        const lock_guard held(mutex_);
+        is_taken = process(request);
+        wake(woken);
+    }
+    switch_point::mark();  // a reader on another loop may get the answer before this returns
+    return is_taken;
+}
+
+bool named_pipe::process(bytes_view request) noexcept {
     const bool is_taken = take(request);
     if (not is_taken) is_broken_ = true;
-    wake(woken);
     return is_taken;
 }
 
@@ -16,6 +27,22 @@ named_pipe::read_outcome named_pipe::read(mutable_bytes into) noexcept {
     const read_outcome got = read_answer(into);
     ENSURE(got.bytes <= into.size(), "a pipe moves no more than there is room for");
     return got;
+}
+
+named_pipe::transceive_outcome named_pipe::transceive(bytes_view request, mutable_bytes into) noexcept {
+    event_wakes<wire::nt_status> woken;
+    const lock_guard held(mutex_);
+    if (answer_bytes() != 0) return {.status = wire::nt_status::pipe_busy};
+    if (not process(request)) {
+        wake(woken);
+        return {.status = wire::nt_status::pipe_disconnected};
+    }
+    if (answer_bytes() == 0) return {.status = wire::nt_status::invalid_pipe_state};
+    const read_outcome got = read_answer(into);
+    ENSURE(got.bytes <= into.size(), "a pipe moves no more than there is room for");
+    wake(woken);  // for what is left
+    return {.status = got.more ? wire::nt_status::buffer_overflow : wire::nt_status::success,
+            .bytes = got.bytes};
 }
 
 std::size_t named_pipe::readable_bytes() const noexcept {

@@ -33,6 +33,16 @@ public:
         bool more = false;
     };
     [[nodiscard]] read_outcome read(mutable_bytes into) noexcept;
+    /// Processes a request, and moves up to `into.size()` bytes of its answer out, before any
+    /// reader gets that. Returns success; or BUFFER_OVERFLOW if the answer has more, which readers
+    /// get; PIPE_BUSY if an earlier answer has not been read; PIPE_DISCONNECTED if the bytes are
+    /// invalid for this pipe, which is broken from then on; INVALID_PIPE_STATE if they are a part
+    /// of a request, which write() continues.
+    struct transceive_outcome {
+        wire::nt_status status = wire::nt_status::success;
+        std::size_t bytes = 0;
+    };
+    [[nodiscard]] transceive_outcome transceive(bytes_view request, mutable_bytes into) noexcept;
     [[nodiscard]] bool has_answer() const noexcept { return readable_bytes() != 0; }
     /// Returns the size of all replies.
     [[nodiscard]] std::size_t readable_bytes() const noexcept;
@@ -54,6 +64,7 @@ protected:
 private:
     // Nothing while a reader has to wait.
     [[nodiscard]] std::optional<wire::nt_status> outcome() const noexcept SLUICE_REQUIRES(mutex_);
+    [[nodiscard]] bool process(bytes_view request) noexcept SLUICE_REQUIRES(mutex_);
     void wake(event_wakes<wire::nt_status>& woken) noexcept SLUICE_REQUIRES(mutex_);
 
     mutable ranked_mutex<lock_rank::leaf> mutex_;

@@ -18,6 +18,7 @@
 #include "sluice/smb/server/open/lock_sequences.hpp"
 #include "sluice/smb/server/open/named_pipe.hpp"
 #include "sluice/smb/server/open/notify_watch.hpp"
+#include "sluice/smb/server/open/open_progress.hpp"
 #include "sluice/smb/server/session/client_quotas.hpp"
 #include "sluice/smb/server/session/tree.hpp"
 #include "sluice/smb/wire/create/create.hpp"
@@ -42,13 +43,6 @@ struct durability {
     std::chrono::milliseconds timeout{};
     std::optional<timer_queue::entry> end;  // while its client is gone: when it ends
     std::uint32_t losses = 0;               // how often its client was gone: the number of `end`
-};
-
-/// The progress of an open.
-enum class open_phase : std::uint8_t {
-    making,  ///< its CREATE is in progress
-    live,    ///< it can be named
-    ended,   ///< it cannot be named any more; final
 };
 
 /// The part of an open that the mutex of its file guards.
@@ -109,21 +103,14 @@ public:
 
     // --- its phase: atomic
 
-    // acquire: a thread that finds it live sees what its CREATE has set; pairs
-    // with the releases below.
-    [[nodiscard]] open_phase phase() const noexcept { return phase_.load(std::memory_order_acquire); }
+    [[nodiscard]] open_phase phase() const noexcept { return progress.phase(); }
     [[nodiscard]] bool is_live() const noexcept { return phase() == open_phase::live; }
     [[nodiscard]] bool has_ended() const noexcept { return phase() == open_phase::ended; }
     /// Its CREATE is complete. Returns false if it has ended before.
-    [[nodiscard]] bool go_live() noexcept {
-        open_phase before = open_phase::making;
-        return phase_.compare_exchange_strong(before, open_phase::live, std::memory_order_seq_cst);
-    }
-    /// Ends it. Returns the phase before: of all callers, one does not get `ended`,
-    /// and has to do the rest.
-    [[nodiscard]] open_phase end() noexcept {
-        return phase_.exchange(open_phase::ended, std::memory_order_seq_cst);
-    }
+    [[nodiscard]] bool go_live() noexcept { return progress.go_live(); }
+    /// Ends it. Returns the phase before: of all callers, one does not get `ended`, and has to do
+    /// the rest.
+    [[nodiscard]] open_phase end() noexcept { return progress.end(); }
 
     // --- its session and tree
 
@@ -227,8 +214,9 @@ public:
 
     std::atomic<std::uint64_t> position{0};  // FilePositionInformation: kept, not used
     std::atomic<std::uint32_t> mode{0};      // FileModeInformation
-    // Whether the same CREATE once more returns this open: until it is used ([MS-SMB2] 3.3.1.10).
-    std::atomic<bool> is_replay_eligible{false};
+    // Its phase; and whether the same CREATE once more returns this open, until it is used
+    // ([MS-SMB2] 3.3.1.10).
+    open_progress progress;
     fifo_lock watch_begins;  // held while a request begins the watch
 
     // --- its file
@@ -269,7 +257,6 @@ private:
     [[nodiscard]] bool is_lost(std::uint32_t number) const noexcept SLUICE_REQUIRES(mutex_);
 
     open_in_file in_file_;
-    std::atomic<open_phase> phase_{open_phase::making};
     std::atomic<bool> keeps_times_{false};
     std::atomic<const server::channel*> made_on_{nullptr};
     mutable ranked_mutex<lock_rank::open> mutex_;

@@ -122,6 +122,40 @@ TEST_F(monitors_of_opens, named_pipe_wakes_a_reader_for_each_answer) {
     EXPECT_EQ(late.value(), nt_status::pipe_broken);
 }
 
+TEST_F(monitors_of_opens, named_pipe_gives_no_reader_the_answer_of_a_transaction) {
+    echoing_pipe pipe;
+    std::atomic<std::uint64_t> read{0};
+    run_at_once(threads, [&](std::size_t number) {
+        std::array<std::byte, 8> some{};
+        for (std::uint64_t i = 0; i != rounds; ++i) {
+            if (number % 2 == 0) {
+                const auto got = pipe.transceive(some, some);
+                EXPECT_EQ(got.status, nt_status::success);
+                EXPECT_EQ(got.bytes, some.size());
+                continue;
+            }
+            read.fetch_add(pipe.read(some).bytes, std::memory_order_relaxed);
+        }
+    });
+    EXPECT_EQ(read.load(), 0U);
+}
+
+TEST_F(monitors_of_opens, named_pipe_gives_a_reader_the_rest_of_the_answer_of_a_transaction) {
+    echoing_pipe pipe;
+    std::array<std::byte, 8> some{};
+    event<nt_status> answered(*loop_);
+    pipe.wait(answered);
+    EXPECT_EQ(pipe.transceive(some, some).status, nt_status::success);
+    EXPECT_FALSE(answered.is_set());
+    const auto part = pipe.transceive(some, mutable_bytes(some).first(5).value());
+    EXPECT_EQ(part.status, nt_status::buffer_overflow);
+    EXPECT_EQ(part.bytes, 5U);
+    EXPECT_EQ(answered.value(), nt_status::success);
+    EXPECT_EQ(pipe.transceive(some, some).status, nt_status::pipe_busy);
+    EXPECT_EQ(pipe.read(some).bytes, 3U);
+    pipe.forget(answered);
+}
+
 TEST_F(monitors_of_opens, notify_watch_gives_each_change_to_one_of_several_requests) {
     scripted_feed feed;
     vfs::memory_volume volume(*loop_, clock_);

@@ -44,9 +44,7 @@ public:
         void keep(const std::shared_ptr<open>& made) noexcept {
             replay_table& table = *std::exchange(table_, nullptr);
             table.keep(which_, made);
-            // seq_cst: either this finds the end, or the end finds that the open is eligible.
-            made->is_replay_eligible.store(true, std::memory_order_seq_cst);
-            if (made->has_ended()) table.end_eligibility(*made);
+            if (not made->progress.begin_eligibility()) table.end_eligibility(*made);
         }
 
     private:
@@ -65,9 +63,7 @@ public:
                                                                         bool is_replay);
     /// The open was used: its client has received the reply, and the guid may be used again.
     void end_eligibility(open& one) noexcept {
-        if (not one.is_replay_eligible.load(std::memory_order_seq_cst)) return;
-        if (one.is_replay_eligible.exchange(false, std::memory_order_seq_cst))
-            remove({.client = one.client, .create = *one.create_guid});
+        if (one.progress.end_eligibility()) remove({.client = one.client, .create = *one.create_guid});
     }
     [[nodiscard]] std::size_t size() const noexcept {
         const lock_guard held(mutex_);

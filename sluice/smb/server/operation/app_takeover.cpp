@@ -44,13 +44,19 @@ bool is_newer(const app_instance& fresh, const app_instance& held) noexcept {
     return not held.version or (fresh.version and *fresh.version > *held.version);
 }
 
-std::optional<app_instance> app_instance_in(const request& r, const wire::create_request_contexts& asked) {
-    const negotiated& agreed = r.connection().agreed;
-    const bool is_named = asked.app_instance_id.value_or(wire::guid{}) != wire::guid{};
-    if (not is_named or not agreed.is_at_least(wire::dialect::smb_3_0)) return std::nullopt;
+std::optional<app_instance> app_instance_in(wire::dialect agreed,
+                                            const wire::create_request_contexts& asked) noexcept {
+    if (not asked.app_instance_id or agreed < wire::dialect::smb_3_0) return std::nullopt;
     app_instance named{.id = *asked.app_instance_id, .version = std::nullopt};
-    if (agreed.is_at_least(wire::dialect::smb_3_1_1)) named.version = asked.app_instance_version;
+    if (agreed >= wire::dialect::smb_3_1_1) named.version = asked.app_instance_version;
+    if (named.id == wire::guid{} and not named.version) return std::nullopt;
     return named;
+}
+
+std::optional<app_instance> app_instance_in(const request& r, const wire::create_request_contexts& asked) {
+    const auto& agreed = r.connection().agreed.dialect;
+    ENSURE(agreed.has_value(), "a client that opens files has negotiated");
+    return app_instance_in(*agreed, asked);
 }
 
 take_over take_over_file(const request& r, const app_instance& fresh, const vfs::node& node) {

@@ -3,6 +3,8 @@
 #include <optional>
 
 #include "sluice/smb/server/open/app_instance.hpp"
+#include "sluice/smb/wire/create/create.hpp"
+#include "sluice/smb/wire/message/negotiate.hpp"
 #include "sluice/vfs/node.hpp"
 
 // Applications that run on one client at a time, and on another after a failure: the new instance
@@ -13,8 +15,12 @@ namespace sluice::smb::server {
 class open;
 class request;
 
-/// The instance that a CREATE of this request is for. Returns std::nullopt if it names none, names
-/// an ID of zeros, or the dialect has none.
+/// The instance that a CREATE names in its contexts. Returns std::nullopt if it names none, names
+/// an ID of zeros without a version, or the dialect has no instances. Without a version, zeros may
+/// be those of a client that has no ID.
+[[nodiscard]] std::optional<app_instance> app_instance_in(
+    wire::dialect agreed, const wire::create_request_contexts& asked) noexcept;
+/// The same for a CREATE of this request.
 [[nodiscard]] std::optional<app_instance> app_instance_in(const request& r,
                                                           const wire::create_request_contexts& asked);
 

@@ -42,5 +42,17 @@ TEST_F(versions_of_instances, any_version_takes_over_from_none) {
     EXPECT_TRUE(takes_over(std::nullopt, std::nullopt));
 }
 
+TEST_F(versions_of_instances, a_version_makes_an_id_of_zeros_the_name_of_an_instance) {
+    wire::create_request_contexts asked;
+    asked.app_instance_id.emplace();
+    EXPECT_FALSE(app_instance_in(wire::dialect::smb_3_1_1, asked));
+    asked.app_instance_version.emplace(of(1, 2));
+    const auto named = app_instance_in(wire::dialect::smb_3_1_1, asked);
+    ASSERT_TRUE(named);
+    EXPECT_EQ(named->id, wire::guid{});
+    EXPECT_EQ(named->version, of(1, 2));
+    EXPECT_FALSE(app_instance_in(wire::dialect::smb_3_0_2, asked)) << "it has no versions";
+}
+
 }  // namespace
 }  // namespace sluice::smb::server

@@ -55,7 +55,7 @@ struct demand {
                                             const std::shared_ptr<lease>& holder,
                                             const caching_intent& intent, decided_breaks& breaks) {
     ENSURE(held.is_of(*holder->file), "the leases of a file are broken in its section");
-    if (holder == intent.own) return false;
+    if (holder == intent.own or (intent.cache and is_of_cache(held, *holder, *intent.cache))) return false;
     // Unlike oplocks, leases are not broken for reading the security descriptor either.
     const bool only_looks =
         not intent.overwrites and is_for_attributes(without(intent.access, access_mask::read_control));
@@ -69,7 +69,11 @@ struct demand {
 }
 
 [[nodiscard]] bool is_own(const file_section& held, const lease& holder, const open* by) noexcept {
-    return by != nullptr and by->in_file(held).lease.get() == &holder;
+    if (by == nullptr) return false;
+    const lease* const its = by->in_file(held).lease.get();
+    if (its == nullptr or its == &holder) return its == &holder;
+    return not its->is_oplock() and
+           is_of_cache(held, holder, {.key = its->who().key, .user = &by->counted.client()});
 }
 
 }  // namespace

@@ -10,14 +10,22 @@
 
 namespace sluice::smb::server {
 
+/// The cache that a lease is of. All clients of a user that name one key for a file have one cache:
+/// their leases do not conflict ([MS-FSA] 2.1.4.12, oplock keys). Guests are not one user.
+struct cache_identity {
+    wire::lease_key key{};
+    const client_reference* user = nullptr;  // not null: that of an open or session
+};
+
 /// An open about to be made, as far as it concerns those who cache the file.
 struct caching_intent {
     wire::access_mask access = wire::access_mask::none;
-    bool overwrites = false;        // the content goes
-    bool violates_sharing = false;  // others would have to close the file first
-    bool has_waited = false;        // this is not its first attempt
-    bool takes_over = false;        // no write of an open that has ended may come after it
-    std::shared_ptr<lease> own;     // the lease it would have: its holder gets no break
+    bool overwrites = false;              // the content goes
+    bool violates_sharing = false;        // others would have to close the file first
+    bool has_waited = false;              // this is not its first attempt
+    bool takes_over = false;              // no write of an open that has ended may come after it
+    std::shared_ptr<lease> own;           // the lease it would have: its holder gets no break
+    std::optional<cache_identity> cache;  // and none of the same cache
 };
 
 enum class caching_outcome : std::uint8_t {
@@ -63,6 +71,13 @@ private:
 /// The lease a CREATE asks to share, if there is one of its client and key. Null: none, or none was
 /// asked for. It may belong to another file, or have ended.
 [[nodiscard]] std::shared_ptr<lease> find_lease(const request& r, const wire::create_args& args) noexcept;
+
+/// The cache of the lease that a CREATE asks for.
+[[nodiscard]] std::optional<cache_identity> cache_of(const request& r,
+                                                     const wire::create_args& args) noexcept;
+/// Whether a lease, of the file of the section, shares that cache.
+[[nodiscard]] bool is_of_cache(const file_section& held, const lease& of,
+                               const cache_identity& cache) noexcept;
 
 /// The caching of an open, as the reply to its CREATE says it.
 struct told_caching {

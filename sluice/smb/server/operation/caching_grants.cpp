@@ -22,13 +22,16 @@ struct others {
     bool are_writing = false;     // the content is changing: data read now may be stale at once
 };
 
-[[nodiscard]] others others_than(const file_section& held, const open& fresh, const lease* own) {
+// Except those of the same cache.
+[[nodiscard]] others others_than(const file_section& held, const open& fresh, const lease* own,
+                                 const std::optional<cache_identity>& cache) {
     others found;
     for (const open* one : fresh.file->opens(held)) {
         ENSURE(one->file == fresh.file, "an open in the list of a file is of that file");
         const open_in_file& place = one->in_file(held);
         const lease* const theirs = place.lease.get();
         if (one == &fresh or (own != nullptr and theirs == own)) continue;
+        if (theirs != nullptr and cache and is_of_cache(held, *theirs, *cache)) continue;
         found.are_writing |= place.pending_writes != 0;
         const bool has_oplock =
             theirs != nullptr and theirs->is_oplock() and theirs->held() != lease_state::none;
@@ -69,7 +72,7 @@ struct others {
 
 void grant_oplock(const file_section& held, const request& r, open& fresh, lease_state requested,
                   wire::create_action action) {
-    const others rest = others_than(held, fresh, nullptr);
+    const others rest = others_than(held, fresh, nullptr, std::nullopt);
     lease_state state = grantable(held, fresh, rest, requested, action);
     if (rest.cache_handles) state = lease_state::none;
     ENSURE(wire::has(state, state_of(level_of(state))), "a state that is not a level becomes a lower level");
@@ -98,7 +101,7 @@ void grant_lease(const file_section& held, request& r, open& fresh, const wire::
     const lease_state requested = may_cache ? asked.state : lease_state::none;
     std::shared_ptr<lease> known = find_lease(r, args);
     if (known != nullptr and (known->file != fresh.file or known->opens.empty())) return;
-    const others rest = others_than(held, fresh, known.get());
+    const others rest = others_than(held, fresh, known.get(), cache_of(r, args));
     lease_state state = grantable(held, fresh, rest, requested, action);
     if (rest.have_oplocks) state = without(state, lease_state::handle);
     if (known == nullptr)
@@ -118,6 +121,17 @@ void grant_lease(const file_section& held, request& r, open& fresh, const wire::
 std::shared_ptr<lease> find_lease(const request& r, const wire::create_args& args) noexcept {
     if (args.oplock_level != oplock_level::lease or not args.contexts.lease) return nullptr;
     return r.host().leases.find({.client = r.connection().agreed.client, .key = args.contexts.lease->key});
+}
+
+std::optional<cache_identity> cache_of(const request& r, const wire::create_args& args) noexcept {
+    if (args.oplock_level != oplock_level::lease or not args.contexts.lease) return std::nullopt;
+    return cache_identity{.key = args.contexts.lease->key, .user = &r.session->admitted.client};
+}
+
+bool is_of_cache(const file_section& held, const lease& of, const cache_identity& cache) noexcept {
+    ENSURE(held.is_of(*of.file), "the leases of one file are compared");
+    if (of.is_oplock() or of.opens.empty() or of.who().key != cache.key) return false;
+    return *cache.user and cache.user->is_user() and of.opens.front()->counted.client() == *cache.user;
 }
 
 bool caches_handle(const file_section& held, const open& one) noexcept {

@@ -42,23 +42,32 @@ void find_directory(const accessor& by, std::string_view path, lookup_result& fo
 // --- creation
 // -------------------------------------------------------------------------------------------------
 
-[[nodiscard]] nt_status secure(const accessor& by, const wire::create_args& args,
-                               const vfs::found_node& directory, created_node& made) {
+using given_security = std::optional<wire::security_descriptor>;
+
+// The descriptor that a CREATE gives. To set an audit list takes a privilege; without it, the list
+// is inherited.
+[[nodiscard]] std::expected<given_security, nt_status> security_in(const accessor& by,
+                                                                   const wire::create_args& args) {
+    const auto& bytes = args.contexts.security_descriptor;
+    if (not bytes) return std::nullopt;
+    auto decoded = wire::decode_security_descriptor(*bytes);
+    if (not decoded) return std::unexpected(nt_status::invalid_security_descr);
+    if (by.tree.audits) return *std::move(decoded);
+    if (decoded->sacl) return std::unexpected(nt_status::privilege_not_held);
+    decoded->control = wire::without(decoded->control, wire::descriptor_control::sacl_present |
+                                                           wire::descriptor_control::sacl_defaulted |
+                                                           wire::descriptor_control::sacl_protected);
+    return *std::move(decoded);
+}
+
+[[nodiscard]] nt_status secure(const accessor& by, const given_security& given, const creation& wanted,
+                               created_node& made) {
     if (not by.tree.volume().features().has_security) return nt_status::success;
-    std::optional<wire::security_descriptor> given;
-    if (const auto& bytes = args.contexts.security_descriptor) {
-        auto decoded = wire::decode_security_descriptor(*bytes);
-        if (not decoded) return nt_status::invalid_security_descr;
-        given = *std::move(decoded);
-    }
-    const auto wanted = security_for_new(by, directory, *made.node, given);
-    if (not wanted) return status_of(wanted.error());
-    if (not*wanted) return nt_status::success;
+    const auto begins_with = security_for_new(by, *wanted.directory, wanted.is_directory, given);
+    if (not begins_with) return status_of(begins_with.error());
+    if (not*begins_with) return nt_status::success;
     made.status.reset();
-    const result<void> stored = store_security(*made.node, **wanted);
-    if (stored) return nt_status::success;
-    return stored.error() == std::errc::invalid_argument ? nt_status::invalid_security_descr
-                                                         : status_of(stored.error());
+    return store_security(*made.node, **begins_with);
 }
 
 [[nodiscard]] nt_status add_attributes(const accessor& by, const wire::create_args& args,
@@ -88,10 +97,20 @@ void find_directory(const accessor& by, std::string_view path, lookup_result& fo
     return done ? nt_status::success : status_of(done.error());
 }
 
+// A new name inherits the compression of its directory, unless the client does not want that.
+[[nodiscard]] nt_status choose_compression(const wire::create_args& args, created_node& made) {
+    const bool inherits = not wire::has(args.options, wire::create_options::no_compression);
+    if (inherits or not made.status or not made.status->is_compressed) return nt_status::success;
+    made.status.reset();
+    const result<void> changed = made.node->change({.is_compressed = false});
+    return changed ? nt_status::success : status_of(changed.error());
+}
+
 // Gives a new file its security descriptor and EAs; if that fails, it is not created.
 [[nodiscard]] nt_status furnish(const accessor& by, const wire::create_args& args, const creation& wanted,
-                                created_node& made) {
-    nt_status status = secure(by, args, *wanted.directory, made);
+                                const given_security& given, created_node& made) {
+    nt_status status = choose_compression(args, made);
+    if (status == nt_status::success) status = secure(by, given, wanted, made);
     if (status == nt_status::success) status = add_attributes(by, args, made);
     return status;
 }
@@ -159,6 +178,7 @@ std::expected<lookup_result, nt_status> look_up(const accessor& by, const lookup
     lookup_result found;
     auto there = by.tree.volume().find_with_status(wanted.path, wanted.links, wanted.soon, wanted.match);
     if (not there) {
+        if (there.error() == std::errc::no_link) return std::unexpected(nt_status::stopped_on_symlink);
         if (there.error() != std::errc::no_such_file_or_directory)
             return std::unexpected(status_of(there.error()));
         if (not wanted.may_create) return std::unexpected(nt_status::object_name_not_found);
@@ -175,11 +195,6 @@ std::expected<lookup_result, nt_status> look_up(const accessor& by, const lookup
     return found;
 }
 
-bool is_link(vfs::volume& volume, std::string_view path) noexcept {
-    const auto there = volume.find(path, vfs::follow_links::no);
-    return there and (*there)->kind() == vfs::node_kind::symlink;
-}
-
 std::expected<created_node, nt_status> create_node(const accessor& by, const wire::create_args& args,
                                                    const creation& wanted) noexcept {
     ENSURE(wanted.directory != nullptr or (wanted.file != nullptr and not wanted.stream.empty()),
@@ -187,10 +202,12 @@ std::expected<created_node, nt_status> create_node(const accessor& by, const wir
     created_node made;
     vfs::node_ptr file;  // the file of a stream, if both are new
     if (wanted.directory != nullptr) {
+        const auto given = security_in(by, args);
+        if (not given) return std::unexpected(given.error());
         auto fresh = create_file(by, args, wanted);
         if (not fresh) return std::unexpected(status_of(fresh.error()));
         made = {.node = std::move(fresh->node), .status = fresh->status};
-        nt_status status = furnish(by, args, wanted, made);
+        nt_status status = furnish(by, args, wanted, *given, made);
         if (status == nt_status::success and not wanted.stream.empty()) {
             file = std::move(made.node);
             status = create_stream(*file, wanted.stream, made);

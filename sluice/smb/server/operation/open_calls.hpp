@@ -45,12 +45,10 @@ struct lookup_result {
     wire::access_mask allowed_in_directory = wire::access_mask::none;
 };
 /// Looks it up. Errors: as volume::find_with_status; OBJECT_NAME_NOT_FOUND if it is missing and not
-/// to be created; OBJECT_NAME_INVALID for a stream in a volume that has none.
+/// to be created; STOPPED_ON_SYMLINK if it is a link whose target is missing; OBJECT_NAME_INVALID
+/// for a stream in a volume that has none.
 [[nodiscard]] std::expected<lookup_result, wire::nt_status> look_up(const accessor& by,
                                                                     const lookup_request& wanted) noexcept;
-
-/// Whether a symbolic link has the path: then nothing can be created there.
-[[nodiscard]] bool is_link(vfs::volume& volume, std::string_view path) noexcept;
 
 struct creation {
     vfs::found_node* directory = nullptr;  // where; null for a stream of `file`

@@ -79,6 +79,8 @@ void opening::discard_found() noexcept {
 // -------------------------------------------------------------------------------------------------
 
 io::task<nt_status> opening::run() noexcept {
+    status_ = check_share();
+    if (status_ != nt_status::success) co_return status_;
     unsigned attempts = 0;
     unsigned waits = 0;
     while (attempts != limits::open_attempts_max and waits != limits::caching_waits_max) {
@@ -141,18 +143,18 @@ io::task<opening::step> opening::look_up(create_round& round) noexcept {
     lookup_request asked{
         .path = name_.path,
         .stream = name_.stream,
-        .links = wants(create_options::open_reparse_point) ? vfs::follow_links::no : vfs::follow_links::yes,
+        .links = links(),
         .match = match_,
         .may_create = may_create(),
         .needs_rights = args_.disposition != create_disposition::create or not name_.stream.empty()};
     if (name_.stream.empty()) {
-        asked.soon = data_access_of(wire::mapped_for_files(args_.desired_access));
+        asked.soon = data_access_of(desired());
         asked.soon.write = asked.soon.write or overwrites();
     }
     round.begin_lookup();
     changed_files_ = r_.host().files.changed_files();
-    vfs::fs_domain& domain = is_beyond_mount_ ? *volume_.crossing_domain() : volume_.domain();
-    auto found = co_await r_.call(domain, [&] { return server::look_up(r_.accessor(), asked); });
+    facts_names_ = round.names().changes();
+    auto found = co_await r_.call(domain_of_lookup(), [&] { return server::look_up(r_.accessor(), asked); });
     if (not found and found.error() == crosses_mount and not is_beyond_mount_ and
         volume_.crossing_domain() != nullptr) {
         is_beyond_mount_ = true;  // the next round is one of that file system
@@ -171,8 +173,21 @@ io::task<opening::step> opening::look_up(create_round& round) noexcept {
 // --- a file that exists
 // ------------------------------------------------------------------------------------------
 
+// A file that is going to be removed refuses this CREATE. But one whose own CREATE has failed has
+// never existed for others: waits until it is gone.
+io::task<opening::step> opening::refused_by_removal(create_round& round) noexcept {
+    ENSURE(status_ == nt_status::delete_pending and found_.node != nullptr, "a file that exists refuses");
+    const std::shared_ptr<file_state> file = r_.host().files.find(found_.node->key());
+    if (file == nullptr) co_return step::again;
+    event<nt_status> woken(r_.loop());
+    waiting<file_state> blocked(*file, woken);
+    if (file->is_undone(blocked.place())) co_return co_await wait_for(round, woken);
+    co_return file->is_delete_pending() ? step::failed : step::again;
+}
+
 io::task<opening::step> opening::use_existing(create_round& round) noexcept {
     status_ = check_existing();
+    if (status_ == nt_status::delete_pending) co_return co_await refused_by_removal(round);
     if (status_ == nt_status::success) status_ = authorise();
     if (status_ != nt_status::success) co_return step::failed;
     const step taken = take_over_from_instances();
@@ -248,6 +263,7 @@ io::task<opening::step> opening::join(create_round& round) noexcept {
             .has_waited = has_waited_,
             .takes_over = app_instance_in(r_, args_.contexts).has_value(),
             .own = find_lease(r_, args_),
+            .cache = cache_of(r_, args_),
         };
         if (ask_for_way(held, r_, *file_, intent, breaks) == caching_outcome::blocked) {
             for_caching.emplace(held, r_, *file_);
@@ -296,8 +312,12 @@ opening::step opening::refused_creation(nt_status why) noexcept {
 }
 
 io::task<opening::step> opening::create(create_round& round) noexcept {
-    if (const nt_status refused = check_creation(); refused != nt_status::success)
+    if (const nt_status refused = check_creation(); refused != nt_status::success) {
+        status_ = refused;
+        if (refused == nt_status::delete_pending and found_.is_stream_missing)
+            co_return co_await refused_by_removal(round);
         co_return refused_creation(refused);
+    }
     pending_creates& creates = round.names().creates();
     const name_key name = key_of_new(name_);
     {
@@ -329,6 +349,7 @@ io::task<opening::step> opening::create(create_round& round) noexcept {
                           .stream = name_.stream,
                           .is_directory = makes_directory()};
     vfs::fs_domain& domain = (found_.directory ? *found_.directory->node : *found_.node).domain();
+    facts_names_ = round.names().changes() + 1;  // with this creation
     auto made = co_await r_.call(domain, [&] { return create_node(r_.accessor(), args_, wanted); });
     ENSURE(fresh_->phase() == open_phase::making and not fresh_->has_session(),
            "an open that is being made is its CREATE's");
@@ -336,30 +357,39 @@ io::task<opening::step> opening::create(create_round& round) noexcept {
         if (refused_creation(made.error()) == step::again) co_return step::again;
         if (status_ != nt_status::object_name_collision or args_.disposition == create_disposition::create)
             co_return step::failed;
-        // Another process may have created it since the lookup: then it exists, and is opened as
-        // such. But behind a link whose target is missing, nothing can be created.
-        const nt_status there = co_await r_.call(domain, [&] {
-            return is_link(volume_, name_.path) ? nt_status::object_name_not_found : nt_status::success;
-        });
-        co_return there == nt_status::success ? step::again : fail(there);  // as FILE_OPEN says
+        // Another process has created it since the lookup: then it exists, and is opened as such.
+        co_return step::again;
     }
     action_ = create_action::created;
+    round.names().note_change();
     is_status_current_ = made->status.has_value();  // no other open has joined it
     if (made->status) found_.status = *made->status;
     found_.node = std::move(made->node);
     found_.is_stream_missing = false;
-    grant_to_creator();
+    granted_ = creator_rights();
     take_node();
     const step joined = co_await join_created();
     if (joined == step::done) round.release_name();
     co_return joined;
 }
 
-void opening::grant_to_creator() noexcept {
-    granted_ = wire::mapped_for_files(args_.desired_access);
-    if (wire::has(granted_, access_mask::maximum_allowed))
-        granted_ = without(granted_, access_mask::maximum_allowed) | wire::file_all_access;
-    granted_ &= r_.tree->access_max;
+// Without those that a privilege gives.
+access_mask opening::desired() const noexcept {
+    return without(wire::mapped_for_files(args_.desired_access), access_mask::access_system_security);
+}
+
+access_mask opening::privileged() const noexcept {
+    const access_mask asked = args_.desired_access & access_mask::access_system_security;
+    ENSURE(asked == access_mask::none or r_.tree->audits, "a privilege that is asked for was checked");
+    return asked;
+}
+
+access_mask opening::creator_rights() const noexcept {
+    access_mask rights = desired();
+    if (wire::has(rights, access_mask::maximum_allowed))
+        rights = without(rights, access_mask::maximum_allowed) | r_.tree->access_max;
+    ENSURE(wire::has(r_.tree->access_max, rights), "an open is granted what its tree allows");
+    return rights | privileged();
 }
 
 // The key of a new file may still be that of a file whose removal has just ended: then it waits for
@@ -440,6 +470,14 @@ void opening::undo() noexcept {
     // Ending it must not remove a file that was there before.
     end_created_open(r_.host(), *fresh_, action_ == create_action::created);
     r_.grants.reset();  // after its end: a break of a lease that nothing has is not sent
+}
+
+vfs::follow_links opening::links() const noexcept {
+    return wants(create_options::open_reparse_point) ? vfs::follow_links::no : vfs::follow_links::yes;
+}
+
+vfs::fs_domain& opening::domain_of_lookup() const noexcept {
+    return is_beyond_mount_ ? *volume_.crossing_domain() : volume_.domain();
 }
 
 bool opening::wants(create_options option) const noexcept {

@@ -45,6 +45,11 @@ public:
     /// SHARING_VIOLATION. Suspends: while other clients give up caching, and for the file system.
     [[nodiscard]] io::task<wire::nt_status> run() noexcept;
 
+    /// Returns the status for the client after run() has failed with `why`. If a symbolic link with
+    /// a missing target is the reason, it is STOPPED_ON_SYMLINK, with the link in the request's
+    /// error data. Suspends.
+    [[nodiscard]] io::task<wire::nt_status> status_for_client(wire::nt_status why) noexcept;
+
     /// The reply is complete: the open is its client's.
     void keep() noexcept { is_kept_ = true; }
 
@@ -73,7 +78,11 @@ private:
     [[nodiscard]] std::optional<step> try_commit(bool may_cache) noexcept;
     [[nodiscard]] std::optional<step> step_of(open_protocol::verdict found) noexcept;
     [[nodiscard]] io::task<wire::nt_status> prepare() noexcept;
+    void begin_facts() noexcept;
+    [[nodiscard]] bool are_facts_outdated() const noexcept;
 
+    [[nodiscard]] wire::nt_status check_share() noexcept;
+    [[nodiscard]] io::task<step> refused_by_removal(create_round& round) noexcept;
     [[nodiscard]] wire::nt_status check_existing() noexcept;
     [[nodiscard]] wire::nt_status check_kind() const noexcept;
     [[nodiscard]] wire::nt_status check_lease_key() const noexcept;
@@ -82,7 +91,10 @@ private:
     [[nodiscard]] step take_over_from_instances() noexcept;
     [[nodiscard]] wire::nt_status check_creation() noexcept;
     [[nodiscard]] bool looks_in_any_case() noexcept;
-    void grant_to_creator() noexcept;
+    [[nodiscard]] wire::access_mask creator_rights() const noexcept;
+    [[nodiscard]] bool may_share_new_stream(file_state& file) const noexcept;
+    [[nodiscard]] wire::access_mask desired() const noexcept;
+    [[nodiscard]] wire::access_mask privileged() const noexcept;
     [[nodiscard]] step fail(wire::nt_status why) noexcept;
     [[nodiscard]] step refused_creation(wire::nt_status why) noexcept;
     [[nodiscard]] wire::nt_status begin_open() noexcept;
@@ -96,6 +108,8 @@ private:
     [[nodiscard]] result<share_mode_lock_byte> claim(peer_servers& peers);
     [[nodiscard]] io::task<step> check_peer_servers(peer_servers& peers) noexcept;
 
+    [[nodiscard]] vfs::follow_links links() const noexcept;
+    [[nodiscard]] vfs::fs_domain& domain_of_lookup() const noexcept;
     [[nodiscard]] bool wants(wire::create_options option) const noexcept;
     [[nodiscard]] bool may_create() const noexcept;
     [[nodiscard]] bool overwrites() const noexcept;
@@ -119,7 +133,9 @@ private:
     wire::nt_status status_ = wire::nt_status::success;
     reply_facts facts_;
     std::uint32_t facts_changes_ = 0;  // file_state::ended_changes() when they were asked for
-    std::shared_ptr<open> fresh_;      // joining, then committed
+    // Naming_state::changes() then; until then, when the file was looked up.
+    std::uint64_t facts_names_ = 0;
+    std::shared_ptr<open> fresh_;  // joining, then committed
     told_caching caching_;
     bool is_committed_ = false;
 

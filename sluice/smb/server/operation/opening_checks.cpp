@@ -12,6 +12,17 @@ using wire::create_disposition;
 using wire::create_options;
 using wire::nt_status;
 
+// No file grants what the share does not, so that nothing is looked up ([MS-SMB2] 3.3.5.9).
+nt_status opening::check_share() noexcept {
+    ENSURE(fresh_ == nullptr and found_.node == nullptr, "the share is checked before the first round");
+    const access_mask most = r_.tree->access_max;
+    access_mask wanted = without(desired(), access_mask::maximum_allowed);
+    if (wants(create_options::delete_on_close)) wanted |= access_mask::delete_object;
+    if (wire::has(most, wanted)) return nt_status::success;
+    explain(wanted);
+    return nt_status::access_denied;
+}
+
 nt_status opening::check_existing() noexcept {
     ENSURE(found_.node != nullptr, "a file that exists has a node");
     const auto file = r_.host().files.find(found_.node->key());
@@ -40,7 +51,7 @@ void opening::explain(access_mask wanted) const {
 
 nt_status opening::authorise() noexcept {
     const access_mask allowed = found_.allowed;
-    access_mask wanted = wire::mapped_for_files(args_.desired_access);
+    access_mask wanted = desired();
     if (wire::has(wanted, access_mask::maximum_allowed)) {
         access_mask most = allowed;
         const bool is_read_only = found_.status.kind == vfs::node_kind::file and
@@ -55,7 +66,7 @@ nt_status opening::authorise() noexcept {
         return nt_status::access_denied;
     }
     ENSURE(wire::has(r_.tree->access_max, wanted), "an open is granted what its tree allows");
-    granted_ = wanted;
+    granted_ = wanted | privileged();
     if (wants(create_options::delete_on_close) and not wire::has(granted_, access_mask::delete_object))
         return nt_status::access_denied;
     return check_read_only();
@@ -77,6 +88,16 @@ nt_status opening::check_read_only() const noexcept {
     return keeps ? nt_status::success : nt_status::access_denied;
 }
 
+// Before the stream exists, so that other clients do not see one that is created and removed. The
+// open checks it again when it joins.
+bool opening::may_share_new_stream(file_state& file) const noexcept {
+    ENSURE(found_.is_stream_missing and not name_.stream.empty(),
+           "a stream is created in a file that exists");
+    const sharing mode{.access = creator_rights(), .share = args_.share_access};
+    const file_section held(file);
+    return file.protocol(held).conflict_with_stream(mode) != share_entries::conflict::committed;
+}
+
 nt_status opening::check_creation() noexcept {
     file_table& files = r_.host().files;
     if (found_.is_stream_missing) {
@@ -84,14 +105,15 @@ nt_status opening::check_creation() noexcept {
         if (file != nullptr and file->is_delete_pending()) return nt_status::delete_pending;
         // Also of a directory, a stream is none.
         if (makes_directory() or name_.ends_with_separator) return nt_status::not_a_directory;
-        return wire::has(found_.allowed, access_mask::write_data) ? nt_status::success
-                                                                  : nt_status::access_denied;
+        if (not wire::has(found_.allowed, access_mask::write_data)) return nt_status::access_denied;
+        return file == nullptr or may_share_new_stream(*file) ? nt_status::success
+                                                              : nt_status::sharing_violation;
     }
     if (not found_.directory) return nt_status::object_path_not_found;
     if (name_.ends_with_separator and not makes_directory()) return nt_status::object_name_invalid;
     if (makes_directory() and name_.names_stream) return nt_status::not_a_directory;
     const auto directory = files.find(found_.directory->node->key());
-    if (directory != nullptr and directory->is_delete_pending()) return nt_status::delete_pending;
+    if (directory != nullptr and directory->refuses_opens()) return nt_status::delete_pending;
     const access_mask needed = makes_directory() ? access_mask::add_subdirectory : access_mask::add_file;
     if (not wire::has(found_.allowed_in_directory, needed)) {
         if (match_ == vfs::name_match::any_case) explain(needed);  // otherwise, it is checked again
@@ -99,7 +121,7 @@ nt_status opening::check_creation() noexcept {
     }
     if (not wants(create_options::delete_on_close)) return nt_status::success;
     if (wire::has(args_.file_attributes, wire::file_attributes::read_only)) return nt_status::cannot_delete;
-    const access_mask wanted = wire::mapped_for_files(args_.desired_access);
+    const access_mask wanted = desired();
     const bool may_delete = wire::has_any(wanted, access_mask::delete_object | access_mask::maximum_allowed);
     return may_delete ? nt_status::success : nt_status::access_denied;
 }

@@ -53,7 +53,7 @@ io::task<opening::step> opening::commit() noexcept {
     ENSURE(fresh_->file == file_, "an open commits in the file that it has joined");
     for (unsigned asked = 0; asked != limits::open_attempts_max; ++asked) {
         if (const auto done = try_commit(true)) co_return *done;
-        facts_changes_ = file_->ended_changes();
+        begin_facts();
         auto known =
             co_await r_.call(*fresh_, [&] { return facts_for_reply(r_.accessor(), *fresh_->node, args_); });
         if (not known) co_return fail(known.error());
@@ -63,10 +63,25 @@ io::task<opening::step> opening::commit() noexcept {
     co_return *try_commit(false);
 }
 
+// The facts about the file are asked for now.
+void opening::begin_facts() noexcept {
+    ENSURE(not is_committed_ and fresh_->file == file_, "the facts are asked for before the reply has them");
+    facts_changes_ = file_->ended_changes();
+    facts_names_ = r_.host().names_of(volume_, is_beyond_mount_).changes();
+}
+
+// Whether a change has ended since the facts were asked for. A directory's times change with its
+// names; whose names have changed is not known, only that some in its file system have.
+bool opening::are_facts_outdated() const noexcept {
+    ENSURE(fresh_ != nullptr and fresh_->file == file_, "the facts are those of the open's file");
+    if (file_->ended_changes() != facts_changes_) return true;
+    return fresh_->is_directory() and r_.host().names_of(volume_, is_beyond_mount_).changes() != facts_names_;
+}
+
 // Returns std::nullopt if the facts are outdated.
 std::optional<opening::step> opening::try_commit(bool may_cache) noexcept {
     const file_section held(*file_);
-    if (may_cache and file_->ended_changes() != facts_changes_) return std::nullopt;
+    if (may_cache and are_facts_outdated()) return std::nullopt;
     // Its session or its tree has ended; the interrupt may not have arrived yet.
     const bool has_session = r_.session->state() != session::phase::gone;
     const nt_status ended = has_session ? nt_status::network_name_deleted : nt_status::user_session_deleted;
@@ -131,8 +146,11 @@ io::task<nt_status> opening::prepare() noexcept {
                     .as_found = {}};
     {
         const file_section held(*file_);
-        if (is_status_current_ and not file_->may_have_changed(held)) how.as_found = found_.status;
-        facts_changes_ = file_->ended_changes();
+        const std::uint64_t names_at_lookup = facts_names_;
+        begin_facts();
+        const bool has_other_names = fresh_->is_directory() and facts_names_ != names_at_lookup;
+        if (is_status_current_ and not has_other_names and not file_->may_have_changed(held))
+            how.as_found = found_.status;
     }
     const auto call = [&] { return prepare_node(r_.accessor(), args_, *fresh_->node, how); };
     std::expected<reply_facts, nt_status> known = std::unexpected(nt_status::success);

@@ -9,6 +9,7 @@
 #include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/server/file/share_modes.hpp"
 #include "sluice/smb/server/metadata/authorisation.hpp"
+#include "sluice/smb/server/metadata/file_times.hpp"
 #include "sluice/smb/server/metadata/link_target.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/change_turn.hpp"
@@ -60,7 +61,7 @@ namespace {
     }
     const auto taken = wish.replaces ? vfs::when_taken::replace : vfs::when_taken::refuse;
     const std::string before = one.node->stream_name();
-    const nt_status status = co_await call_in_turn(r, one, [&] {
+    const nt_status status = co_await change_in_turn(r, one, [&] {
         const auto names = vfs::names_of(*one.node);
         if (not names) return status_of(names.error());
         const result<void> done = (*names)->rename(*name, taken);
@@ -447,9 +448,16 @@ private:
         }
         vfs::volume& volume = r_.tree->volume();
         vfs::fs_domain& domain = is_beyond_mount_ ? *volume.crossing_domain() : one_->node->domain();
-        status_ = co_await r_.call(domain, [&] { return carry_out(); });
+        // A rename changes the change time with the end of its open ([MS-FSA] 2.1.5.15.12, note
+        // 187).
+        const bool is_kept = one_->kept().changed;
+        const bool is_deferred = not wish_.makes_link and not is_kept;
+        time_keeper times(*one_, {.changed = is_deferred or is_kept});
+        status_ = co_await r_.call(domain, [&] { return carry_out(times); });
+        times.note(is_deferred ? one_.get() : nullptr);
         const bool has_replaced = replaces and status_ == nt_status::success;
         if (has_replaced) round.names().note_removal();
+        if (status_ == nt_status::success) round.names().note_change();
         marks.release(has_replaced);
         co_return status_ == nt_status::success ? step::done : step::failed;
     }
@@ -516,12 +524,14 @@ private:
     }
 
     // Touches only the node.
-    [[nodiscard]] nt_status carry_out() noexcept {
+    [[nodiscard]] nt_status carry_out(time_keeper& times) noexcept {
         const auto taken = wish_.replaces ? vfs::when_taken::replace : vfs::when_taken::refuse;
         const auto names = vfs::names_of(*one_->node);
         if (not names) return status_of(names.error());
+        if (times.is_needed()) times.ask();
         const result<void> done =
             wish_.makes_link ? (*names)->link(target_.path, taken) : (*names)->rename(target_.path, taken);
+        times.restore();
         return done ? nt_status::success : status_of(done.error());
     }
 

@@ -17,8 +17,7 @@ public:
     [[nodiscard]] std::string comment() const override { return host_.configuration().comment; }
     [[nodiscard]] std::string domain() const override { return host_.names().netbios_domain; }
     [[nodiscard]] wire::unix_time now() const override {
-        return wire::unix_time_of(wire::filetime_of(
-            std::chrono::time_point_cast<vfs::time_point::duration>(host_.clock().utc_now())));
+        return wire::unix_time_of(wire::filetime_of(host_.clock().utc_now()));
     }
     [[nodiscard]] std::vector<wire::rpc_share> shares() const override {
         std::vector<wire::rpc_share> listed;
@@ -28,10 +27,13 @@ public:
             if (one->is_withdrawn() or told.is_hidden) continue;
             // Clients hide names that end in a dollar sign; this server reports which of its shares
             // are hidden.
-            listed.push_back({.name = told.name,
-                              .comment = one->is_pipes() ? "Pipes of the server" : told.comment,
-                              .type = one->is_pipes() ? wire::rpc_share::ipc | wire::rpc_share::special
-                                                      : wire::rpc_share::disk_tree});
+            wire::rpc_share shown{.name = told.name,
+                                  .comment = one->is_pipes() ? "Pipes of the server" : told.comment,
+                                  .type = one->is_pipes() ? wire::rpc_share::ipc | wire::rpc_share::special
+                                                          : wire::rpc_share::disk_tree};
+            if (told.hides_unreadable) shown.flags |= wire::rpc_share::access_based_directory_enum;
+            if (told.encryption == protection::required) shown.flags |= wire::rpc_share::encrypt_data;
+            listed.push_back(std::move(shown));
         }
         return listed;
     }

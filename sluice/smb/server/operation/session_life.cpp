@@ -37,6 +37,7 @@ void end_remains(server_context& host, session& ended, session::remains left, bo
         (void)one->detach_from(ended);
     }
     host.sessions.remove(ended.id);
+    ended.note_opens_ended();
 }
 
 // Ends the counts of the admission together with the session.
@@ -126,6 +127,17 @@ void end_session(server_context& host, session& ending, bool keep_durable) noexc
     const std::shared_ptr<session> held = ending.shared_from_this();
     if (auto left = ending.end(false, end_admission(host, ending)))
         end_remains(host, ending, *std::move(left), keep_durable);
+}
+
+// Nothing interrupts the wait: the other loop ends the session in one turn. That turn calls a file
+// system only for files that are removed on the loop, as for any CLOSE.
+io::task<void> co_end_session(server_context& host, io::io_multiplexer& by, std::shared_ptr<session> ending,
+                              bool keep_durable) noexcept {
+    ENSURE(by.is_owner(), "the caller waits on its own loop");
+    end_session(host, *ending, keep_durable);
+    event<nt_status> woken(by);
+    waiting<session> blocked(*ending, woken);
+    if (not ending->have_opens_ended(blocked.place())) (void)co_await within_work(woken.wait());
 }
 
 void end_session_in_progress(server_context& host, session& ending) noexcept {

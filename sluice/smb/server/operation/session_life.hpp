@@ -26,6 +26,12 @@ void begin_lifetime(server_context& host, session& of);
 void end_session(server_context& host, session& ending, bool keep_durable) noexcept;
 /// The same, if its client has not authenticated yet.
 void end_session_in_progress(server_context& host, session& ending) noexcept;
+/// As end_session(), and waits until its opens have ended, also if another loop is ending it: for a
+/// reply after which the client opens the files again. An open that another request is closing may
+/// still be leaving its file. `by`: the caller's loop. Suspends: for the rest of a turn of the
+/// other loop.
+[[nodiscard]] io::task<void> co_end_session(server_context& host, io::io_multiplexer& by,
+                                            std::shared_ptr<session> ending, bool keep_durable) noexcept;
 /// The connection of a channel is lost: the channel stays until its requests have ended. Without
 /// another established channel, the session ends. On the loop of the connection.
 void lose_channel(server_context& host, channel& losing) noexcept;

@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "sluice/base/random.hpp"
-#include "sluice/smb/auth/negotiator.hpp"
+#include "sluice/smb/auth/cipher/sealing.hpp"
+#include "sluice/smb/auth/cipher/signing.hpp"
+#include "sluice/smb/auth/logon/negotiator.hpp"
 #include "sluice/smb/auth/preauth_integrity.hpp"
-#include "sluice/smb/auth/sealing.hpp"
-#include "sluice/smb/auth/signing.hpp"
 #include "sluice/smb/server/session/client_quotas.hpp"
 
 namespace sluice::smb::server {

@@ -3,8 +3,8 @@
 #include <optional>
 #include <vector>
 
+#include "sluice/smb/auth/cipher/signing.hpp"
 #include "sluice/smb/auth/key_derivation.hpp"
-#include "sluice/smb/auth/signing.hpp"
 #include "sluice/smb/wire/guid.hpp"
 #include "sluice/smb/wire/message/negotiate.hpp"
 

@@ -17,6 +17,7 @@ bool is_same_account(const auth::account_source& accounts, const user_identity& 
 
 session::~session() {
     ENSURE(channels_.empty() and opens_.empty(), "a session ends before it goes");
+    ENSURE(until_opens_ended_.empty(), "a waiter holds the session");
 }
 
 bool session::make_valid(std::optional<auth::nt_hash> proof) noexcept {
@@ -84,6 +85,26 @@ session::remains session::end_all() noexcept {
     ENSURE(channels_.empty() and trees_.empty() and opens_.empty(),
            "nothing is left of a session that is gone");
     return left;
+}
+
+void session::note_opens_ended() noexcept {
+    event_wakes<wire::nt_status> woken;
+    const session_section held(mutex_);
+    ENSURE(state() == phase::gone and not have_opens_ended_, "the opens of a session end once, after it");
+    have_opens_ended_ = true;
+    until_opens_ended_.wake_all(woken);
+}
+
+bool session::have_opens_ended(waiter& blocked) noexcept {
+    const session_section held(mutex_);
+    ENSURE(state() == phase::gone, "a session ends before its opens");
+    if (not have_opens_ended_) until_opens_ended_.add(blocked);
+    return have_opens_ended_;
+}
+
+void session::forget(waiter& one) noexcept {
+    const session_section held(mutex_);
+    one.leave();
 }
 
 void session::take_out(channel& ending) noexcept {

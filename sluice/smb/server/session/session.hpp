@@ -10,13 +10,14 @@
 #include <vector>
 
 #include "sluice/smb/auth/authentication.hpp"
+#include "sluice/smb/auth/cipher/sealing.hpp"
+#include "sluice/smb/auth/cipher/used_message_ids.hpp"
 #include "sluice/smb/auth/key_derivation.hpp"
-#include "sluice/smb/auth/sealing.hpp"
-#include "sluice/smb/auth/used_message_ids.hpp"
 #include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/server/core/switch_point.hpp"
 #include "sluice/smb/server/core/timer_queue.hpp"
+#include "sluice/smb/server/core/waiter_list.hpp"
 #include "sluice/smb/server/session/admitted.hpp"
 #include "sluice/smb/server/session/channel.hpp"
 #include "sluice/smb/server/session/negotiated.hpp"
@@ -68,9 +69,10 @@ private:
 ///   4. Once it is gone, it has no opens, trees and channels, and gets no more. Until then it is
 ///   in the session table.
 ///   5. It has a client from the time it is valid. Its keys are made once.
-/// Monitor: any thread. `mutex_` guards what the functions work with, and each change of
-/// `state`, which any thread reads. The connection on which it is begun sets the other public
-/// members, before it is valid.
+///   6. After it is gone, its opens end, once. A thread that finds it gone can wait for that.
+/// Monitor: any thread. `mutex_` guards what the functions work with, and each change of `state`,
+/// which any thread reads. The connection on which it is begun sets the other public members,
+/// before it is valid.
 class session : public std::enable_shared_from_this<session> {
 public:
     enum class phase : std::uint8_t {
@@ -139,6 +141,13 @@ public:
             return std::nullopt;
         return end_all(also);
     }
+
+    /// Its opens and trees have ended, after it: wakes the waiters of have_opens_ended().
+    void note_opens_ended() noexcept;
+    /// Returns whether note_opens_ended() was called; otherwise `blocked` is queued until then.
+    [[nodiscard]] bool have_opens_ended(waiter& blocked) noexcept;
+    /// A waiter does not wait any more.
+    void forget(waiter& one) noexcept;
 
     /// Adds a channel, in the order they come. Returns false if it is gone, or has the most
     /// channels. `evicted`: one that was not established, and has ended to make room.
@@ -260,6 +269,8 @@ private:
     std::optional<timer_queue::entry> lifetime_ SLUICE_GUARDED_BY(mutex_);
     std::uint32_t lifetimes_ SLUICE_GUARDED_BY(mutex_) = 0;
     std::optional<auth::nt_hash> proof_ SLUICE_GUARDED_BY(mutex_);
+    bool have_opens_ended_ SLUICE_GUARDED_BY(mutex_) = false;
+    waiter_list until_opens_ended_ SLUICE_GUARDED_BY(mutex_);
     /// With AES-GMAC: message ids below those that the first channel signs with that key, for the
     /// replies to SESSION_SETUPs on other connections that bind them.
     auth::used_message_ids binding_ids_ SLUICE_GUARDED_BY(mutex_){{.first = 0, .end = 0}};

@@ -12,9 +12,12 @@
 namespace sluice::smb::server {
 
 /// Every session of the server by its ID ([MS-SMB2] 3.3.1.5, GlobalSessionTable).
-/// Invariant: a session in the table has the ID that it is found by; no ID is given twice.
-/// Monitor: any thread; `mutex_` guards the table. What it returns holds the sessions,
-/// which may have ended.
+/// Invariants:
+///   1. A session in the table has the ID that it is found by; no ID is given twice.
+///   2. The sessions of one user and client that have claimed a dialect, and are not gone, have the
+///   same one.
+/// Monitor: any thread; `mutex_` guards the table. What it returns holds the sessions, which may
+/// have ended.
 /// Allocates: a node per session.
 class session_table {
 public:
@@ -33,6 +36,12 @@ public:
     /// Null if there is none.
     [[nodiscard]] std::shared_ptr<session> find(std::uint64_t id) const noexcept;
     void remove(std::uint64_t id) noexcept;
+    /// A session, whose user does not change any more, is about to become valid with the dialect of
+    /// its connection. Returns false if a session of the same user and client, which is not gone,
+    /// has claimed another dialect. If two claim different ones at the same time, the second one
+    /// gets false.
+    /// Complexity: O(n) in sessions.
+    [[nodiscard]] bool claim_dialect(const session& fresh) noexcept;
     /// All of them, in no order. Complexity: linear. Allocates: the list.
     [[nodiscard]] std::vector<std::shared_ptr<session>> all() const;
     /// All sessions of a session's user from the same client, the session itself among them, in the
@@ -45,8 +54,13 @@ public:
     }
 
 private:
+    struct entry {
+        std::shared_ptr<session> one;
+        bool has_claimed_dialect = false;
+    };
+
     mutable ranked_mutex<lock_rank::registry> mutex_;
-    std::unordered_map<std::uint64_t, std::shared_ptr<session>> sessions_ SLUICE_GUARDED_BY(mutex_);
+    std::unordered_map<std::uint64_t, entry> sessions_ SLUICE_GUARDED_BY(mutex_);
     std::atomic<std::uint64_t> last_id_;
 };
 

@@ -9,8 +9,10 @@ namespace {
 
 class sessions : public testing::Test {
 protected:
-    std::shared_ptr<session> add(std::string user, std::byte client, session::phase state) {
+    std::shared_ptr<session> add(std::string user, std::byte client, session::phase state,
+                                 wire::dialect dialect = wire::dialect::smb_3_1_1) {
         negotiated agreed;
+        agreed.dialect = dialect;
         agreed.client.bytes[0] = client;
         const auto fresh =
             std::make_shared<session>(table_.take_id(), agreed, *std::pmr::get_default_resource());
@@ -44,6 +46,25 @@ TEST_F(sessions, are_alike_by_client_and_user_in_the_order_they_were_made) {
     const auto expired = add("alice", std::byte{1}, session::phase::expired);
     EXPECT_EQ(table_.alike(*second), (std::vector{first, second}));
     EXPECT_EQ(table_.alike(*expired), (std::vector{first, second, expired})) << "itself, whatever its state";
+}
+
+TEST_F(sessions, claim_one_dialect_for_each_user_and_client) {
+    constexpr auto older = wire::dialect::smb_3_0_2;
+    const auto first = add("alice", std::byte{1}, valid);
+    EXPECT_TRUE(table_.claim_dialect(*first));
+    EXPECT_TRUE(table_.claim_dialect(*add("ALICE", std::byte{1}, valid))) << "the same dialect";
+    EXPECT_FALSE(table_.claim_dialect(*add("Alice", std::byte{1}, valid, older)));
+    EXPECT_TRUE(table_.claim_dialect(*add("alice", std::byte{2}, valid, older))) << "another client";
+    EXPECT_TRUE(table_.claim_dialect(*add("bob", std::byte{1}, valid, older))) << "another user";
+}
+
+TEST_F(sessions, that_are_expired_keep_their_dialect_and_those_that_are_gone_do_not) {
+    const auto first = add("alice", std::byte{1}, session::phase::expired);
+    const auto second = add("alice", std::byte{1}, valid, wire::dialect::smb_3_0_2);
+    EXPECT_TRUE(table_.claim_dialect(*first));
+    EXPECT_FALSE(table_.claim_dialect(*second)) << "the first may authenticate again";
+    EXPECT_TRUE(first->end(false, [] {}).has_value());
+    EXPECT_TRUE(table_.claim_dialect(*second));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/smb/server/open/open.hpp"
 
 namespace sluice::smb::server {
@@ -56,6 +57,24 @@ TEST_F(session_of_a_client, ends_once_and_gets_nothing_more) {
     EXPECT_FALSE(session_->make_valid(std::nullopt));
     EXPECT_FALSE(session_->establish(*on));
     EXPECT_EQ(session_->state(), session::phase::gone);
+}
+
+TEST_F(session_of_a_client, wakes_those_that_wait_for_the_end_of_its_opens) {
+    const auto loop = io::make_epoll_multiplexer().value();
+    event<wire::nt_status> first(*loop);
+    event<wire::nt_status> left(*loop);
+    ASSERT_TRUE(session_->end(false, do_nothing));
+    waiting<session> blocked(*session_, first);
+    EXPECT_FALSE(session_->have_opens_ended(blocked.place()));
+    {
+        waiting<session> leaving(*session_, left);
+        EXPECT_FALSE(session_->have_opens_ended(leaving.place()));
+    }
+    session_->note_opens_ended();
+    EXPECT_TRUE(first.is_set());
+    EXPECT_FALSE(left.is_set()) << "it does not wait any more";
+    waiting<session> late(*session_, left);
+    EXPECT_TRUE(session_->have_opens_ended(late.place()));
 }
 
 TEST_F(session_of_a_client, that_is_valid_is_not_evicted_as_one_in_progress) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <vector>
 
@@ -112,6 +113,30 @@ TEST_F(monitors_of_sessions, session_table_gives_each_session_an_id_of_its_own) 
             if (number == 0) {
                 for (const std::shared_ptr<session>& other : table.alike(*fresh))
                     EXPECT_EQ(other->user.name, "user");
+            }
+            EXPECT_TRUE(fresh->end(false, [] {}).has_value());
+            table.remove(fresh->id);
+        }
+    });
+    EXPECT_EQ(table.size(), 0U);
+}
+
+TEST_F(monitors_of_sessions, session_table_gives_one_dialect_to_the_sessions_of_a_client) {
+    session_table table(0);
+    std::array<std::atomic<int>, 2> valid{};
+    run_at_once(threads, [&](std::size_t number) {
+        negotiated agreed;
+        agreed.dialect = number % 2 == 0 ? wire::dialect::smb_3_0_2 : wire::dialect::smb_3_1_1;
+        for (int i = 0; i != rounds; ++i) {
+            const auto fresh =
+                std::make_shared<session>(table.take_id(), agreed, *std::pmr::get_default_resource());
+            table.add(fresh);
+            fresh->user.name = "user";  // as its SESSION_SETUP does, while others search the table
+            if (table.claim_dialect(*fresh)) {
+                valid.at(number % 2).fetch_add(1);
+                EXPECT_TRUE(fresh->make_valid(std::nullopt));
+                EXPECT_EQ(valid.at(1 - number % 2).load(), 0);
+                valid.at(number % 2).fetch_sub(1);
             }
             EXPECT_TRUE(fresh->end(false, [] {}).has_value());
             table.remove(fresh->id);

@@ -19,6 +19,7 @@ struct tree {
     std::shared_ptr<share> target;
     // The most that an open on it can be granted.
     wire::access_mask access_max = wire::access_mask::none;
+    bool audits = false;  // its user may read and change audit lists
     bool requires_encryption = false;
     quota_hold counted;
 

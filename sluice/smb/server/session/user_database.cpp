@@ -73,7 +73,7 @@ bool user_database::is_valid_name(std::string_view name) noexcept {
 
 result<user_database::user_map> user_database::parse(std::string_view text, std::string_view path) {
     user_map users;
-    while (not text.empty()) {
+    for (unsigned number = 1; not text.empty(); ++number) {
         const std::size_t end = text.find('\n');
         const std::string_view line = text.substr(0, end);
         text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
@@ -82,7 +82,8 @@ result<user_database::user_map> user_database::parse(std::string_view text, std:
         const std::string_view name = line.substr(0, colon);
         auto hash = colon == std::string_view::npos ? std::nullopt : hash_of_hex(line.substr(colon + 1));
         if (not hash or not is_valid_name(name))
-            return failure(error::with_path(EINVAL, "read users: not a line of name:hash", path));
+            return failure(error::with_path(EINVAL, "read a user, which must be NAME:HASH",
+                                            std::string(path) + ": line " + std::to_string(number)));
         users.insert_or_assign(fold(name), user{std::string(name), *std::move(hash)});
     }
     return users;
@@ -94,7 +95,8 @@ result<user_database::user_map> user_database::read(const std::string& path) {
     const auto status = io::status_of(*file);
     if (not status) return failure(status.error());
     if ((status->permission_bits & 0077) != 0)
-        return failure(error::with_path(EACCES, "read users: others may read the file, use chmod 600", path));
+        return failure(
+            error::with_path(EACCES, "read users, which other accounts can access (use chmod 600)", path));
     if (status->size_bytes > file_bytes_max) return failure(error::with_path(EFBIG, "read users", path));
     std::string text(static_cast<std::size_t>(status->size_bytes), '\0');
     std::size_t filled = 0;
@@ -132,6 +134,10 @@ result<void> user_database::reload() {
     if (path_.empty()) return {};
     const lock_guard alone(editing_);
     auto users = read(path_);
+    // There was no file before, either: open().
+    const bool is_still_missing =
+        not users and users.error() == std::errc::no_such_file_or_directory and names().empty();
+    if (is_still_missing) return {};
     if (not users) return failure(users.error());
     publish(*users);
     return {};
@@ -150,7 +156,7 @@ result<void> user_database::admit(std::span<const admission> only) {
         std::optional<auth::nt_hash>& hash = fresh[fold(one.name)];
         if (not one.password) continue;
         auto given = auth::nt_hash::of_password(*one.password);
-        if (not given) return failure({EINVAL, "admit a user: the password is not UTF-8"});
+        if (not given) return failure({EINVAL, "hash a password, which must be UTF-8"});
         hash.emplace(*std::move(given));
     }
     const lock_guard held(mutex_);
@@ -241,7 +247,7 @@ result<void> user_database::store(const user_map& users, users_edit& edit) const
 result<void> user_database::set(std::string_view name, std::string_view password) {
     if (not is_valid_name(name)) return failure({EINVAL, "set a user: invalid name"});
     auto hash = auth::nt_hash::of_password(password);
-    if (not hash) return failure({EINVAL, "set a user: the password is not UTF-8"});
+    if (not hash) return failure({EINVAL, "hash a password, which must be UTF-8"});
     return edit([&](user_map& users) -> result<void> {
         users.insert_or_assign(fold(name), user{std::string(name), hash->copy()});
         return {};

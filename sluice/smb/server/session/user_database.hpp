@@ -63,7 +63,8 @@ public:
     /// ~/.config/sluice/users, and for root, or without a home, /etc/sluice/users.
     [[nodiscard]] static std::string default_path();
 
-    /// Reads the file again. On error, the known users stay.
+    /// Reads the file again. A missing file is not an error if no user of it is known, as in
+    /// open(). On error, the known users stay.
     [[nodiscard]] result<void> reload();
 
     [[nodiscard]] std::optional<auth::account> find(std::string_view user,

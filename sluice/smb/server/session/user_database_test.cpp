@@ -108,6 +108,16 @@ TEST_F(user_file, with_a_line_that_is_none_is_refused_and_kept) {
     EXPECT_FALSE(users->set("bob", "x")) << "an edit must not destroy what it cannot read";
 }
 
+TEST_F(user_file, may_be_missing_on_a_reload_unless_it_had_users) {
+    const auto users = user_database::open(path.string(), exclusion);
+    ASSERT_TRUE(users);
+    EXPECT_TRUE((*users)->reload());
+    ASSERT_TRUE((*users)->set("alice", "a"));
+    std::filesystem::remove(path);
+    EXPECT_EQ((*users)->reload().error(), std::errc::no_such_file_or_directory);
+    EXPECT_TRUE((*users)->contains("alice")) << "the known users stay";
+}
+
 TEST_F(user_file, forgets_who_is_removed) {
     write("");
     const auto users = loaded();

@@ -6,7 +6,7 @@
 namespace sluice::smb::wire {
 namespace {
 
-using ticks = std::chrono::duration<std::int64_t, std::ratio<1, 10'000'000>>;
+using ticks = tick_time::duration;
 using std::chrono::system_clock;
 
 constexpr std::int64_t ticks_per_second = 10'000'000;
@@ -17,9 +17,18 @@ constexpr std::int64_t ticks_max = std::numeric_limits<std::int64_t>::max();
 }  // namespace
 
 filetime filetime_of(system_clock::time_point time) noexcept {
-    const std::int64_t since_1970 = std::chrono::floor<ticks>(time.time_since_epoch()).count();
+    return filetime_of(std::chrono::floor<ticks>(time));
+}
+
+filetime filetime_of(tick_time time) noexcept {
+    const std::int64_t since_1970 = time.time_since_epoch().count();
     if (since_1970 <= -epoch_ticks) return filetime(std::uint64_t{1});
     return filetime(static_cast<std::uint64_t>(std::min(since_1970, ticks_max - epoch_ticks) + epoch_ticks));
+}
+
+tick_time tick_time_of(filetime time) noexcept {
+    const auto since_1601 = static_cast<std::int64_t>(std::min<std::uint64_t>(time.ticks, ticks_max));
+    return tick_time(ticks(since_1601 - epoch_ticks));
 }
 
 system_clock::time_point time_point_of(filetime time) noexcept {

@@ -32,6 +32,11 @@ inline constexpr std::uint64_t filetime_ticks_at_unix_epoch = 116'444'736'000'00
 /// Converts to the system clock. A time outside its range becomes its nearest limit.
 [[nodiscard]] std::chrono::system_clock::time_point time_point_of(filetime time) noexcept;
 
+/// A time since 1970 in the steps of a FILETIME, with its range.
+using tick_time = std::chrono::sys_time<std::chrono::duration<std::int64_t, std::ratio<1, 10'000'000>>>;
+[[nodiscard]] filetime filetime_of(tick_time time) noexcept;
+[[nodiscard]] tick_time tick_time_of(filetime time) noexcept;
+
 /// The time format of a file system, which has a larger range: seconds since 1970, and nanoseconds
 /// within the second (less than 10^9).
 struct unix_time {

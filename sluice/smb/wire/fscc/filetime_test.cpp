@@ -32,6 +32,17 @@ TEST(filetime, rounds_down_before_and_after_1970) {
               (unix_time{.seconds = -1, .nanoseconds = 999999900}));
 }
 
+TEST(filetime, keeps_times_that_the_system_clock_does_not_reach) {
+    const tick_time far = sys_days(9999y / 12 / 31) + 7h + tick_time::duration(1);
+    EXPECT_EQ(tick_time_of(filetime_of(far)), far);
+    const tick_time old = sys_days(1601y / 1 / 1) + tick_time::duration(1);
+    EXPECT_EQ(filetime_of(old), filetime(std::uint64_t{1}));
+    EXPECT_EQ(tick_time_of(filetime(std::uint64_t{1})), old);
+    EXPECT_EQ(filetime_of(tick_time::max()).ticks, std::uint64_t(i64_max));
+    EXPECT_EQ(filetime_of(tick_time::min()).ticks, 1u);
+    EXPECT_EQ(tick_time_of(filetime(~std::uint64_t{0})), tick_time_of(filetime(std::uint64_t(i64_max))));
+}
+
 TEST(filetime, times_beyond_either_end_become_the_end) {
     EXPECT_EQ(filetime_of(unix_time{.seconds = i64_min}).ticks, 1u);
     EXPECT_GT(filetime_of(unix_time{.seconds = i64_max}).ticks, std::uint64_t(i64_max) - 20'000'000);

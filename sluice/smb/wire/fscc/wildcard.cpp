@@ -71,11 +71,11 @@ private:
         return reached;
     }
 
-    // Returns the places after a DOS star, which differ on the two sides of the last dot.
+    // Returns the places after a DOS star, which ends with the last dot if it begins before it.
     [[nodiscard]] places after_dos_star(const places& reached) const noexcept {
         if (!last_dot_) return spread(reached, size_);
         const places before = ~(~places() << (*last_dot_ + 1));
-        return spread(reached & before, *last_dot_) | spread(reached & ~before, size_);
+        return spread(reached & before, *last_dot_ + 1) | spread(reached & ~before, size_);
     }
 
     [[nodiscard]] places equal_to(char32_t element) const noexcept {
@@ -92,10 +92,18 @@ private:
     places end_;
 };
 
+// [MS-FSA] 2.1.4.4 makes "*.*", which DOS programs use for all names, match names without a dot,
+// too.
+template <class View>
+bool is_all_of_dos(View pattern) noexcept {
+    return pattern.size() == 3 and pattern[0] == '*' and pattern[1] == '.' and pattern[2] == '*';
+}
+
 template <class View>
 bool matches(View pattern, View name, name_case letters) noexcept {
     const std::optional<name_places> places_of_name = name_places::of(name, letters);
     if (!places_of_name) return false;
+    if (is_all_of_dos(pattern)) return !name.empty();
     places reached(1);
     for (std::size_t at = 0; at < pattern.size() and reached.any();) {
         const name_character element = character_at(pattern, at);

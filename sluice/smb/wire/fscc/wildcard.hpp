@@ -11,11 +11,13 @@ inline constexpr std::size_t name_characters_max = 255;
 enum class name_case : bool { ignored, significant };
 
 /// Returns whether `name` matches a search pattern, [MS-FSA] 2.1.4.4: `*` matches any characters,
-/// `?` one character. The others are translations of DOS patterns: `<` matches any characters
-/// except the last dot of the name; `>` one character, or none before a dot and at the end; `"` a
-/// dot, or nothing at the end. Both strings are UTF-8 (see character_at); `?` and `>` count code
-/// points. A name longer than name_characters_max matches nothing. Complexity: O(characters of the
-/// name · characters of the pattern), for any number of stars. Allocates: nothing.
+/// `?` one character. The others are translations of DOS patterns: `<` matches any characters up to
+/// the last dot of the name, and that dot, but none after it; where no dot follows, any characters.
+/// `>` matches one character, or none before a dot and at the end; `"` a dot, or nothing at the
+/// end. The pattern `*.*` matches all names. Both strings are UTF-8 (see character_at); `?` and `>`
+/// count code points. A name longer than name_characters_max matches nothing. Complexity:
+/// O(characters of the name · characters of the pattern), for any number of stars. Allocates:
+/// nothing.
 [[nodiscard]] bool wildcard_matches(std::string_view pattern, std::string_view name,
                                     name_case letters = name_case::ignored) noexcept;
 /// The same in UTF-16, where a surrogate pair is one character.

@@ -1,5 +1,7 @@
 #include "sluice/smb/wire/fsctl/fsctl_attributes.hpp"
 
+#include <cstddef>
+
 #include "sluice/base/endian.hpp"
 
 namespace sluice::smb::wire {
@@ -20,6 +22,15 @@ struct object_id_wire {
     std::array<guid, 3> birth;  // 16
 };
 static_assert(sizeof(object_id_wire) == 64);
+
+struct mark_handle_wire {
+    le32 copy_number;    //  0
+    le32 unused;         //  4
+    le64 volume_handle;  //  8  not used
+    le32 handle_info;    // 16
+    le32 reserved;       // 20
+};
+static_assert(sizeof(mark_handle_wire) == 24 and offsetof(mark_handle_wire, handle_info) == 16);
 
 struct pipe_peek_wire {
     le32 state;                //  0
@@ -46,6 +57,8 @@ void encode(byte_writer& writer, const compression_state& state) noexcept {
 decoded<compression_state> decode_compression_state(bytes_view bytes) noexcept {
     const auto format = bytes.take<le16>();
     if (!format) return truncated;
+    constexpr auto largest = static_cast<std::uint16_t>(compression_format::lznt1);
+    if (format->value() > largest) return std::unexpected(decode_error::bad_value);
     return compression_state{compression_format(format->value())};
 }
 
@@ -74,6 +87,21 @@ decoded<object_id> decode_object_id(bytes_view bytes) noexcept {
     const auto wire = bytes.take<object_id_wire>();
     if (!wire) return truncated;
     return object_id{.id = wire->id, .birth_volume_object_and_domain = wire->birth};
+}
+
+void encode(byte_writer& writer, const mark_handle_request& request) noexcept {
+    writer.put(mark_handle_wire{.copy_number = le32(request.copy_number),
+                                .unused = {},
+                                .volume_handle = {},
+                                .handle_info = le32(request.handle_info),
+                                .reserved = {}});
+}
+
+decoded<mark_handle_request> decode_mark_handle_request(bytes_view bytes) noexcept {
+    const auto wire = bytes.take<mark_handle_wire>();
+    if (!wire) return truncated;
+    return mark_handle_request{.copy_number = wire->copy_number.value(),
+                               .handle_info = wire->handle_info.value()};
 }
 
 void encode(byte_writer& writer, const pipe_peek_state& state) noexcept {

@@ -9,7 +9,7 @@
 #include "sluice/smb/wire/guid.hpp"
 
 // Controls that read and set properties of a file. encode() and decode() as in
-// fscc_file_metadata.hpp; every decoder fails with `truncated` only.
+// fscc_file_metadata.hpp; a decoder without a comment fails with `truncated` only.
 
 namespace sluice::smb::wire {
 
@@ -20,6 +20,7 @@ struct compression_state {
                                          const compression_state&) noexcept = default;
 };
 void encode(byte_writer& writer, const compression_state& state) noexcept;
+/// Errors: also `bad_value` for a format without an enumerator.
 [[nodiscard]] decoded<compression_state> decode_compression_state(bytes_view bytes) noexcept;
 
 /// GET_INTEGRITY_INFORMATION reply, [MS-FSCC] 2.3. Algorithm 0 means "no checksums".
@@ -46,6 +47,19 @@ void encode(byte_writer& writer, const object_id& identifier) noexcept;
 /// the list of names, padded to the minimum length of a reply.
 inline constexpr std::size_t no_snapshots_bytes = 16;
 void encode_no_snapshots(byte_writer& writer) noexcept;
+
+/// MARK_HANDLE, [MS-FSCC] 2.3: which copy of the data the handle reads, on redundant storage.
+struct mark_handle_request {
+    static constexpr std::uint32_t read_copy = 0x80;
+    static constexpr std::uint32_t not_read_copy = 0x100;
+
+    std::uint32_t copy_number = 0;
+    std::uint32_t handle_info = 0;
+    [[nodiscard]] friend bool operator==(const mark_handle_request&,
+                                         const mark_handle_request&) noexcept = default;
+};
+void encode(byte_writer& writer, const mark_handle_request& request) noexcept;
+[[nodiscard]] decoded<mark_handle_request> decode_mark_handle_request(bytes_view bytes) noexcept;
 
 /// FSCTL_PIPE_PEEK reply, [MS-FSCC] 2.3, before the peeked bytes.
 struct pipe_peek_state {

@@ -27,7 +27,7 @@ struct region_request_wire {
     le32 usage;        // 16
     le32 reserved;     // 20
 };
-static_assert(sizeof(region_request_wire) == 24);
+static_assert(sizeof(region_request_wire) == file_regions_bytes(1) - file_regions_bytes(0));
 
 struct regions_head_wire {
     le32 flags;     //  0
@@ -35,7 +35,7 @@ struct regions_head_wire {
     le32 count;     //  8
     le32 reserved;  // 12
 };
-static_assert(sizeof(regions_head_wire) == 16);
+static_assert(sizeof(regions_head_wire) == file_regions_bytes(0));
 // clang-format on
 
 decoded<file_range> checked(const range_wire& wire) noexcept {
@@ -110,6 +110,7 @@ decoded<std::vector<file_range>> decode_file_level_trim(bytes_view bytes) noexce
     byte_reader reader(bytes);
     const auto head = reader.take<trim_head_wire>();
     if (!head) return std::unexpected(decode_error::truncated);
+    if (head->key.value() != 0) return std::unexpected(decode_error::bad_value);
     if (head->count.value() > trim_ranges_max) return std::unexpected(decode_error::too_many);
     std::vector<file_range> ranges;
     for (std::uint32_t left = head->count.value(); left != 0; --left) {
@@ -126,6 +127,7 @@ void encode(byte_writer& writer, const file_region_request& request) noexcept {
 }
 
 decoded<file_region_request> decode_file_region_request(bytes_view bytes) noexcept {
+    if (bytes.empty()) return file_region_request{.range = {.offset = 0, .length = position_max}};
     byte_reader reader(bytes);
     const auto range = take_range(reader);
     if (!range) return std::unexpected(range.error());
@@ -143,6 +145,21 @@ void encode_file_regions(byte_writer& writer, const std::vector<file_region_requ
                                  .reserved = {}});
     for (const file_region_request& region : regions)
         encode(writer, region);
+}
+
+decoded<std::vector<file_region_request>> decode_file_regions(bytes_view bytes) noexcept {
+    byte_reader reader(bytes);
+    const auto head = reader.take<regions_head_wire>();
+    if (!head) return std::unexpected(decode_error::truncated);
+    std::vector<file_region_request> regions;
+    for (std::uint32_t left = head->count.value(); left != 0; --left) {
+        const auto each = reader.take_bytes(sizeof(region_request_wire));
+        if (!each) return std::unexpected(decode_error::truncated);
+        const auto region = decode_file_region_request(*each);
+        if (!region) return std::unexpected(region.error());
+        regions.push_back(*region);
+    }
+    return regions;
 }
 
 }  // namespace sluice::smb::wire

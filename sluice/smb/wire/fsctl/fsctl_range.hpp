@@ -37,10 +37,11 @@ void encode_allocated_range(byte_writer& writer, const file_range& range) noexce
 /// the ranges.
 [[nodiscard]] decoded<std::vector<file_range>> decode_allocated_ranges(bytes_view bytes) noexcept;
 
-/// FILE_LEVEL_TRIM, [MS-FSCC] 2.3.
+/// FILE_LEVEL_TRIM, [MS-FSCC] 2.3. The key of its format is for clients on the same host.
 inline constexpr std::size_t trim_ranges_max = 1024;
 void encode_file_level_trim(byte_writer& writer, const std::vector<file_range>& ranges) noexcept;
-/// Errors: `truncated`, `bad_value`, `too_many` above trim_ranges_max. Allocates: the ranges.
+/// Errors: `truncated`, `bad_value`, also for a key that is not 0, `too_many` above
+/// trim_ranges_max. Allocates: the ranges.
 [[nodiscard]] decoded<std::vector<file_range>> decode_file_level_trim(bytes_view bytes) noexcept;
 
 /// FILE_REGION_INPUT, [MS-FSCC] 2.3. Without a buffer, the request is for the whole file.
@@ -53,11 +54,17 @@ struct file_region_request {
                                          const file_region_request&) noexcept = default;
 };
 void encode(byte_writer& writer, const file_region_request& request) noexcept;
-/// Errors: `truncated`, `bad_value`.
+/// Errors: `truncated`, `bad_value` for a range as above.
 [[nodiscard]] decoded<file_region_request> decode_file_region_request(bytes_view bytes) noexcept;
+/// Returns the length of a reply with that number of regions.
+[[nodiscard]] constexpr std::size_t file_regions_bytes(std::size_t regions) noexcept {
+    return 16 + 24 * regions;
+}
 /// Encodes FILE_REGION_OUTPUT, [MS-FSCC] 2.3, with all `regions`. `total`: the number of regions of
 /// the file.
 void encode_file_regions(byte_writer& writer, const std::vector<file_region_request>& regions,
                          std::uint32_t total) noexcept;
+/// Decodes the regions of a reply. Errors: `truncated`, `bad_value`. Allocates: the regions.
+[[nodiscard]] decoded<std::vector<file_region_request>> decode_file_regions(bytes_view bytes) noexcept;
 
 }  // namespace sluice::smb::wire

@@ -1,13 +1,17 @@
-#include "sluice/smb/wire/fsctl/fsctl.hpp"
-
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
 
 #include "sluice/smb/wire/fscc/fscc_testing.hpp"
 #include "sluice/smb/wire/fscc/reparse_point.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_attributes.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_copy.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_offload.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_range.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_session.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_volume.hpp"
 
 namespace sluice::smb::wire {
 namespace {
@@ -30,7 +34,8 @@ duplicate_extents_request random_extents(field_source& from) {
 TEST(fsctl_attributes, every_payload_round_trips) {
     field_source from(6);
     for (int round = 0; round < 30; ++round) {
-        expect_round_trip(compression_state{compression_format(from.u16())}, decode_compression_state, 0, 2);
+        expect_round_trip(compression_state{compression_format(from.below(3))}, decode_compression_state, 0,
+                          2);
         expect_round_trip(integrity_state{from.u16(), from.u32(), from.u32(), from.u32()},
                           decode_integrity_state, 0, 16);
         expect_round_trip(
@@ -39,7 +44,13 @@ TEST(fsctl_attributes, every_payload_round_trips) {
             decode_object_id, 0, 64);
         expect_round_trip(pipe_peek_state{from.u32(), from.u32(), from.u32(), from.u32()},
                           decode_pipe_peek_state, 0, 16);
+        expect_round_trip(mark_handle_request{from.u32(), from.u32()}, decode_mark_handle_request, 0, 24);
     }
+}
+
+TEST(fsctl_attributes, unknown_formats_of_compression_are_rejected) {
+    const std::array<std::byte, 2> unknown{std::byte{3}, std::byte{}};
+    EXPECT_EQ(decode_compression_state(unknown).error(), decode_error::bad_value);
 }
 
 TEST(fsctl_copy, requests_and_replies_round_trip) {
@@ -101,8 +112,9 @@ TEST(fsctl_range, ranges_round_trip) {
               decode_error::truncated);
     const auto regions = written(
         [&](byte_writer& writer) { encode_file_regions(writer, {{.range = ranges[0], .usage = 1}}, 5); });
-    EXPECT_EQ(regions.size(), 40u);
-    EXPECT_EQ(decode_file_region_request(*bytes_view(regions).from(16))->range, ranges[0]);
+    EXPECT_EQ(regions.size(), file_regions_bytes(1));
+    EXPECT_EQ(decode_file_regions(regions)->at(0).range, ranges[0]);
+    EXPECT_EQ(decode_file_regions(*bytes_view(regions).first(39)).error(), decode_error::truncated);
     EXPECT_TRUE(
         decode_file_region_request(*bytes_view(regions).slice({.offset = 16, .length = 20})).has_value());
 }
@@ -119,6 +131,19 @@ TEST(fsctl_range, ranges_that_end_beyond_63_bits_or_before_they_begin_are_reject
     EXPECT_TRUE(decode_allocated_range(pair(0, (1ULL << 63) - 1)).has_value());
     EXPECT_EQ(decode_set_zero_data(pair(2, 1)).error(), decode_error::bad_value);
     EXPECT_EQ(decode_set_zero_data(pair(0, 1ULL << 63)).error(), decode_error::bad_value);
+}
+
+TEST(fsctl_range, trims_with_a_key_are_rejected) {
+    auto trim = written([](byte_writer& writer) { encode_file_level_trim(writer, {{.length = 1}}); });
+    trim[0] = std::byte{1};
+    EXPECT_EQ(decode_file_level_trim(trim).error(), decode_error::bad_value);
+}
+
+TEST(fsctl_range, regions_without_a_buffer_are_those_of_the_whole_file) {
+    const auto whole = decode_file_region_request({});
+    ASSERT_TRUE(whole.has_value());
+    EXPECT_EQ(whole->range, (file_range{.offset = 0, .length = (1ULL << 63) - 1}));
+    EXPECT_EQ(whole->usage, file_region_request::valid_cached_data);
 }
 
 TEST(fsctl_range, sparse_without_a_buffer_means_yes) {
@@ -168,6 +193,97 @@ TEST(fsctl_session, interfaces_of_both_families_round_trip_and_others_are_skippe
     bytes[24] = std::byte{99};
     interfaces.erase(interfaces.begin());
     EXPECT_EQ(decode_network_interfaces(bytes), interfaces);
+}
+
+TEST(fsctl_volume, requests_and_replies_round_trip) {
+    field_source from(7);
+    for (int round = 0; round < 30; ++round) {
+        expect_round_trip(
+            ntfs_volume_data{from.u64(), from.u64(), from.u64(), from.u64(), from.u32(), from.u32()},
+            decode_ntfs_volume_data, 0, 96);
+        const auto versions = std::minmax({from.u16(), from.u16()});
+        const read_usn_request request{versions.first, versions.second};
+        const auto bytes = written([&](byte_writer& writer) { encode(writer, request); });
+        EXPECT_EQ(decode_read_usn_request(bytes), request);
+        EXPECT_EQ(decode_read_usn_request(*bytes_view(bytes).first(3)).error(), decode_error::truncated);
+        usn_record record{.is_version_3 = from.yes(),
+                          .file = {},
+                          .directory = {},
+                          .attributes = file_attributes(from.u32()),
+                          .name = from.name()};
+        std::ranges::copy(from.bytes<8>(), record.file.begin());
+        std::ranges::copy(from.bytes<8>(), record.directory.begin());
+        if (record.is_version_3) record.file.back() = std::byte{7};
+        const auto encoded =
+            written([&](byte_writer& writer) { ASSERT_TRUE(encode(writer, record).has_value()); });
+        EXPECT_EQ(encoded.size(), usn_record_bytes(record));
+        EXPECT_EQ(encoded.size() % 8, 0u);
+        EXPECT_EQ(decode_usn_record(encoded), record);
+        EXPECT_EQ(decode_usn_record(*bytes_view(encoded).first(encoded.size() - 1)).error(),
+                  decode_error::truncated);
+    }
+}
+
+TEST(fsctl_volume, clients_that_send_no_versions_understand_the_second) {
+    EXPECT_EQ(decode_read_usn_request({}), (read_usn_request{.version_min = 2, .version_max = 2}));
+    const auto bytes = written([](byte_writer& writer) { encode(writer, read_usn_request{3, 2}); });
+    EXPECT_EQ(decode_read_usn_request(bytes).error(), decode_error::bad_value);
+}
+
+TEST(fsctl_volume, records_of_other_versions_and_with_names_outside_are_rejected) {
+    const usn_record record{.is_version_3 = false, .name = "ab"};
+    auto bytes = written([&](byte_writer& writer) { ASSERT_TRUE(encode(writer, record).has_value()); });
+    auto other = bytes;
+    other[4] = std::byte{4};
+    EXPECT_EQ(decode_usn_record(other).error(), decode_error::bad_value);
+    bytes[58] = std::byte{0xff};
+    EXPECT_EQ(decode_usn_record(bytes).error(), decode_error::range_outside_message);
+}
+
+TEST(fsctl_offload, requests_and_replies_round_trip) {
+    field_source from(8);
+    for (int round = 0; round < 30; ++round) {
+        const offload_token token{.type = from.u32(), .id = from.bytes<504>()};
+        expect_round_trip(offload_read_request{from.u32(), from.size() / 2, from.size() / 2},
+                          decode_offload_read_request, 0, 32);
+        expect_round_trip(offload_read_reply{from.u32(), from.u64(), token}, decode_offload_read_reply, 0,
+                          528);
+        expect_round_trip(offload_write_request{from.size() / 2, from.size() / 2, from.size() / 2, token},
+                          decode_offload_write_request, 0, 544);
+        expect_round_trip(offload_write_reply{from.u64()}, decode_offload_write_reply, 0, 16);
+    }
+}
+
+TEST(fsctl_offload, ranges_beyond_all_files_and_other_sizes_are_rejected) {
+    constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+    const auto decode = [](const auto& request, auto decoder, std::byte size) {
+        auto bytes = written([&](byte_writer& writer) { encode(writer, request); });
+        bytes[0] = size;
+        return decoder(bytes_view(bytes));
+    };
+    const offload_read_request whole{.length = most};
+    EXPECT_EQ(decode(whole, decode_offload_read_request, std::byte{32}), whole);
+    EXPECT_EQ(decode(whole, decode_offload_read_request, std::byte{31}).error(),
+              decode_error::bad_structure_size);
+    EXPECT_EQ(
+        decode(offload_read_request{.offset = 1, .length = most}, decode_offload_read_request, std::byte{32})
+            .error(),
+        decode_error::bad_value);
+    for (const offload_write_request& beyond : {offload_write_request{.offset = 1, .length = most},
+                                                offload_write_request{.length = most, .token_offset = 1},
+                                                offload_write_request{.offset = most + 1}})
+        EXPECT_EQ(decode(beyond, decode_offload_write_request, std::byte{32}).error(),
+                  decode_error::bad_value);
+}
+
+TEST(fsctl_offload, tokens_have_their_numbers_in_the_byte_order_of_scsi) {
+    const auto bytes = written([](byte_writer& writer) {
+        encode(writer, offload_read_reply{.token = {.type = offload_token::type_zero_data}});
+    });
+    EXPECT_EQ(bytes[16], std::byte{0xff});
+    EXPECT_EQ(bytes[19], std::byte{1});
+    EXPECT_EQ(bytes[22], std::byte{1});
+    EXPECT_EQ(bytes[23], std::byte{0xf8});
 }
 
 TEST(reparse_point, points_of_every_kind_round_trip) {

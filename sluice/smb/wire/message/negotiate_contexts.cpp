@@ -52,13 +52,19 @@ struct raw_rdma {
 };
 static_assert(sizeof(raw_rdma) == 8 and wire_type<raw_rdma>);
 
+/// Decodes `count` codes, perhaps none. Errors: `truncated`.
+template <class Code>
+decoded<code_list<Code>> take_any_codes(byte_reader& data, std::size_t count) noexcept {
+    const auto codes = data.take_bytes(count * sizeof(le16));
+    if (!codes) return std::unexpected(decode_error::truncated);
+    return code_list<Code>(*codes);
+}
+
 /// Decodes `count` codes, at least one. Errors: `bad_value`, `truncated`.
 template <class Code>
 decoded<code_list<Code>> take_codes(byte_reader& data, std::size_t count) noexcept {
     if (count == 0) return std::unexpected(decode_error::bad_value);
-    const auto codes = data.take_bytes(count * sizeof(le16));
-    if (!codes) return std::unexpected(decode_error::truncated);
-    return code_list<Code>(*codes);
+    return take_any_codes<Code>(data, count);
 }
 
 decoded<preauth_integrity> decode_preauth(byte_reader data) noexcept {
@@ -82,7 +88,9 @@ decoded<code_list<Code>> decode_codes(byte_reader data) noexcept {
 decoded<compression_capabilities> decode_compression(byte_reader data) noexcept {
     const auto raw = data.take<raw_compression>();
     if (!raw) return std::unexpected(decode_error::truncated);
-    const auto algorithms = take_codes<compression_algorithm>(data, raw->count.value());
+    // A peer that has compression switched off may list no algorithm. Only a server that compresses
+    // must reject that ([MS-SMB2] 3.3.5.4), and only clients read such a reply (3.2.5.2).
+    const auto algorithms = take_any_codes<compression_algorithm>(data, raw->count.value());
     if (!algorithms) return std::unexpected(algorithms.error());
     return compression_capabilities{.flags = raw->flags.value(), .algorithms = *algorithms};
 }

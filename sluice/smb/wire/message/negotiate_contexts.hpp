@@ -78,8 +78,8 @@ struct negotiate_context_list {
 
 /// Decodes `list` of `message`. The caller, which knows the dialect, checks that `preauth` is
 /// present for 3.1.1. Errors: `misaligned`, `range_outside_message`, `truncated`, `too_many`,
-/// `duplicate` (a kind that may occur once), `bad_value` (an algorithm list without algorithms),
-/// `bad_text`. Allocates: nothing.
+/// `duplicate` (a kind that may occur once), `bad_value` (an algorithm list without algorithms,
+/// except that of compression), `bad_text`. Allocates: nothing.
 [[nodiscard]] decoded<negotiate_contexts> decode_negotiate_contexts(const message_view& message,
                                                                     negotiate_context_list list) noexcept;
 

@@ -146,6 +146,15 @@ TEST(negotiate, an_empty_list_of_algorithms_is_rejected) {
                    decode_negotiate);
 }
 
+TEST(negotiate, an_empty_list_of_compression_algorithms_is_decoded) {
+    negotiate_args args = request();
+    args.contexts = {.compression = compression_capabilities{}};
+    expect_round_trip(args, decode_negotiate);
+    negotiate_reply said = reply();
+    said.contexts = args.contexts;
+    expect_round_trip(said, decode_negotiate_reply);
+}
+
 TEST(negotiate, contexts_of_unknown_kinds_are_ignored) {
     const message_bytes message = with_field(message_of(request()), first_context, le16(0x99));
     const auto args = decode_bytes(message, decode_negotiate);

@@ -13,10 +13,14 @@ struct rpc_share {
     static constexpr std::uint32_t disk_tree = 0;
     static constexpr std::uint32_t ipc = 3;
     static constexpr std::uint32_t special = 0x80000000;  ///< added to the type: hidden from users
+    // Flags, 2.2.4.29.
+    static constexpr std::uint32_t access_based_directory_enum = 0x00000800;
+    static constexpr std::uint32_t encrypt_data = 0x00008000;
 
     std::string name{};
     std::string comment{};
     std::uint32_t type = disk_tree;
+    std::uint32_t flags = 0;
     [[nodiscard]] friend bool operator==(const rpc_share&, const rpc_share&) noexcept = default;
 };
 

@@ -34,7 +34,7 @@ bool is_share_level(std::uint32_t level) noexcept {
 // Writes the fixed part of a SHARE_INFO structure, [MS-SRVS] 2.2.4.22 and following.
 void put_share(ndr_writer& out, std::uint32_t level, const rpc_share& share) {
     if (level == 1005) {
-        out.u32(0);  // flags: no DFS, no hash
+        out.u32(share.flags);
         return;
     }
     out.pointer(true);

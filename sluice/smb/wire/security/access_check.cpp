@@ -10,8 +10,7 @@ bool holds(std::span<const sid> token, const sid& who) noexcept {
 }
 
 bool concerns(const ace& entry) noexcept {
-    return (entry.type == ace_type::allow or entry.type == ace_type::deny) and
-           !has(entry.flags, ace_flags::inherit_only);
+    return (entry.type == ace_type::allow or entry.denies()) and !has(entry.flags, ace_flags::inherit_only);
 }
 
 // Returns all rights that the list grants. The first entry that names a right decides it.

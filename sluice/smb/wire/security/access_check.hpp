@@ -22,9 +22,10 @@ struct access_decision {
 /// request or in entries, are replaced by the rights they comprise. `maximum_allowed` requests all
 /// available rights, in addition to those named with it, and is denied if there are none. The owner
 /// may always read and change the list, unless an entry for sid_owner_rights specifies the owner's
-/// rights. `access_system_security` comes from a privilege and never from the list: it is denied
-/// here, and a caller with the privilege does not request it. Complexity: O(entries · token).
-/// Allocates: nothing.
+/// rights. Conditions are not evaluated: their result is unknown, and so a conditional entry
+/// denies, but does not grant ([MS-DTYP] 2.4.4.17.3). `access_system_security` comes from a
+/// privilege and never from the list: it is denied here, and a caller with the privilege does not
+/// request it. Complexity: O(entries · token). Allocates: nothing.
 [[nodiscard]] access_decision access_check(const security_descriptor& descriptor, std::span<const sid> token,
                                            access_mask desired) noexcept;
 

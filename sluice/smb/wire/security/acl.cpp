@@ -70,17 +70,22 @@ decoded<ace> take_ace(byte_reader& reader) noexcept {
 
 int rank(const ace& entry) noexcept {
     if (has(entry.flags, ace_flags::inherited)) return 2;
-    return entry.type == ace_type::deny ? 0 : 1;
+    return entry.denies() ? 0 : 1;
 }
 
 }  // namespace
 
-decoded<void> encode(byte_writer& writer, const acl& list) noexcept {
+std::size_t encoded_bytes(const acl& list) noexcept {
     std::size_t size = sizeof(acl_wire);
-    for (const ace& entry : list.entries) {
+    for (const ace& entry : list.entries)
         size += encoded_bytes(entry);
-        if (size > length_max) return std::unexpected(decode_error::too_long);
-    }
+    return size;
+}
+
+decoded<void> encode(byte_writer& writer, const acl& list) noexcept {
+    // An entry is a part of the list, so that its length fits its field if that of the list does.
+    const std::size_t size = encoded_bytes(list);
+    if (size > length_max) return std::unexpected(decode_error::too_long);
     writer.put(acl_wire{.revision = le8(list.revision),
                         .reserved1 = {},
                         .size = le16(static_cast<std::uint16_t>(size)),

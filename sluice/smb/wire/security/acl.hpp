@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -11,9 +12,17 @@
 
 namespace sluice::smb::wire {
 
-/// The kind of an entry, [MS-DTYP] 2.4.4.1. Other kinds exist (with objects, conditions, labels).
-/// They are kept unchanged and never decide an access check.
-enum class ace_type : std::uint8_t { allow = 0, deny = 1, audit = 2 };
+/// The kind of an entry, [MS-DTYP] 2.4.4.1. An entry of a "callback" kind holds on a condition.
+/// Other kinds exist (with objects, labels). They are kept unchanged and never decide an access
+/// check.
+enum class ace_type : std::uint8_t {
+    allow = 0,
+    deny = 1,
+    audit = 2,
+    allow_callback = 9,
+    deny_callback = 10,
+    audit_callback = 13,
+};
 
 enum class ace_flags : std::uint8_t {
     none = 0,
@@ -39,7 +48,20 @@ struct ace {
 
     /// Returns whether it is of a kind named above, that is, has rights and a SID.
     [[nodiscard]] bool understood() const noexcept {
-        return type == ace_type::allow or type == ace_type::deny or type == ace_type::audit;
+        switch (type) {
+            case ace_type::allow:
+            case ace_type::deny:
+            case ace_type::audit:
+            case ace_type::allow_callback:
+            case ace_type::deny_callback:
+            case ace_type::audit_callback:
+                return true;
+        }
+        return false;
+    }
+    /// Returns whether it takes rights away, perhaps on a condition.
+    [[nodiscard]] bool denies() const noexcept {
+        return type == ace_type::deny or type == ace_type::deny_callback;
     }
     [[nodiscard]] friend bool operator==(const ace&, const ace&) noexcept = default;
 };
@@ -51,6 +73,9 @@ struct acl {
 
     [[nodiscard]] friend bool operator==(const acl&, const acl&) noexcept = default;
 };
+
+/// Returns the length of the list on the wire. Complexity: O(entries).
+[[nodiscard]] std::size_t encoded_bytes(const acl& list) noexcept;
 
 /// Errors: `too_long` for an entry or a list beyond the 64 KiB that its length field can represent.
 [[nodiscard]] decoded<void> encode(byte_writer& writer, const acl& list) noexcept;

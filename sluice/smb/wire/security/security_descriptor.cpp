@@ -20,10 +20,18 @@ struct descriptor_wire {
 static_assert(sizeof(descriptor_wire) == 20 and offsetof(descriptor_wire, dacl) == 16);
 // clang-format on
 
-decoded<std::optional<sid>> sid_at(bytes_view bytes, le32 offset) noexcept {
-    if (offset.value() == 0) return std::nullopt;
+// Returns the bytes from a part on.
+decoded<bytes_view> part_at(bytes_view bytes, le32 offset) noexcept {
+    if (offset.value() < sizeof(descriptor_wire)) return std::unexpected(decode_error::range_outside_message);
     const auto rest = bytes.from(offset.value());
     if (!rest) return std::unexpected(decode_error::range_outside_message);
+    return *rest;
+}
+
+decoded<std::optional<sid>> sid_at(bytes_view bytes, le32 offset) noexcept {
+    if (offset.value() == 0) return std::nullopt;
+    const auto rest = part_at(bytes, offset);
+    if (!rest) return std::unexpected(rest.error());
     byte_reader reader(*rest);
     const auto who = take_sid(reader);
     if (!who) return std::unexpected(who.error());
@@ -32,8 +40,8 @@ decoded<std::optional<sid>> sid_at(bytes_view bytes, le32 offset) noexcept {
 
 decoded<std::optional<acl>> acl_at(bytes_view bytes, le32 offset, bool present) noexcept {
     if (!present or offset.value() == 0) return std::nullopt;
-    const auto rest = bytes.from(offset.value());
-    if (!rest) return std::unexpected(decode_error::range_outside_message);
+    const auto rest = part_at(bytes, offset);
+    if (!rest) return std::unexpected(rest.error());
     auto list = decode_acl(*rest);
     if (!list) return std::unexpected(list.error());
     return std::move(*list);
@@ -64,7 +72,18 @@ access_mask owner_rights_of(std::uint32_t bits, bool directory) noexcept {
 
 }  // namespace
 
+std::size_t encoded_bytes(const security_descriptor& descriptor) noexcept {
+    std::size_t size = sizeof(descriptor_wire);
+    if (descriptor.owner) size += descriptor.owner->encoded_bytes();
+    if (descriptor.group) size += descriptor.group->encoded_bytes();
+    if (descriptor.dacl) size += encoded_bytes(*descriptor.dacl);
+    if (descriptor.sacl) size += encoded_bytes(*descriptor.sacl);
+    return size;
+}
+
 decoded<void> encode(byte_writer& writer, const security_descriptor& descriptor) noexcept {
+    if (encoded_bytes(descriptor) > security_descriptor_bytes_max)
+        return std::unexpected(decode_error::too_long);
     const std::size_t start = writer.position();
     descriptor_control control = descriptor.control | descriptor_control::self_relative;
     if (descriptor.sacl) control |= descriptor_control::sacl_present;
@@ -77,14 +96,6 @@ decoded<void> encode(byte_writer& writer, const security_descriptor& descriptor)
                          .sacl = {},
                          .dacl = {}};
     const auto room_for_head = writer.reserve<descriptor_wire>();
-    if (descriptor.sacl) {
-        head.sacl = offset_from(start, writer);
-        if (const auto put = encode(writer, *descriptor.sacl); !put) return put;
-    }
-    if (descriptor.dacl) {
-        head.dacl = offset_from(start, writer);
-        if (const auto put = encode(writer, *descriptor.dacl); !put) return put;
-    }
     if (descriptor.owner) {
         head.owner = offset_from(start, writer);
         encode(writer, *descriptor.owner);
@@ -92,6 +103,14 @@ decoded<void> encode(byte_writer& writer, const security_descriptor& descriptor)
     if (descriptor.group) {
         head.group = offset_from(start, writer);
         encode(writer, *descriptor.group);
+    }
+    if (descriptor.dacl) {
+        head.dacl = offset_from(start, writer);
+        if (const auto put = encode(writer, *descriptor.dacl); !put) return put;
+    }
+    if (descriptor.sacl) {
+        head.sacl = offset_from(start, writer);
+        if (const auto put = encode(writer, *descriptor.sacl); !put) return put;
     }
     writer.patch(room_for_head, head);
     return {};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -45,16 +46,22 @@ struct security_descriptor {
                                          const security_descriptor&) noexcept = default;
 };
 
-/// The longest self-relative form accepted: two full lists, two SIDs and the header.
-inline constexpr std::size_t security_descriptor_bytes_max = 2 * 65536 + 256;
+/// The longest self-relative form that is accepted and written. File systems store no more in an
+/// attribute.
+inline constexpr std::size_t security_descriptor_bytes_max = 65536;
 
-/// Writes the self-relative form at the writer's position, from which its offsets count. `control`
-/// is completed with the bits that the members imply. Errors: those of acl.
+/// Returns the length of the self-relative form. Complexity: O(entries).
+[[nodiscard]] std::size_t encoded_bytes(const security_descriptor& descriptor) noexcept;
+
+/// Writes the self-relative form at the writer's position, from which its offsets count: the owner,
+/// the group, the DACL, then the SACL, which is the order of [MS-FSA] 2.1.5.14, as some clients
+/// expect it. `control` is completed with the bits that the members imply. Errors: `too_long`;
+/// those of acl.
 [[nodiscard]] decoded<void> encode(byte_writer& writer, const security_descriptor& descriptor) noexcept;
 
-/// Errors: `truncated`, `bad_value` for another revision, `unsupported` for a form that is not
-/// self-relative, `too_long`, `range_outside_message` for an offset outside, and those of the
-/// parts. Allocates: the lists.
+/// Decodes parts in any order. Errors: `truncated`, `bad_value` for another revision, `unsupported`
+/// for a form that is not self-relative, `too_long`, `range_outside_message` for an offset outside
+/// or into the header, and those of the parts. Allocates: the lists.
 [[nodiscard]] decoded<security_descriptor> decode_security_descriptor(bytes_view bytes) noexcept;
 
 /// The ownership of a host file without its own descriptor.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sluice/base/endian.hpp"
 #include "sluice/smb/wire/fscc/fscc_testing.hpp"
 #include "sluice/smb/wire/security/access_check.hpp"
 
@@ -25,7 +26,7 @@ sid random_sid(field_source& from) {
 acl random_acl(field_source& from) {
     acl list{.revision = static_cast<std::uint8_t>(from.yes() ? 2 : 4)};
     for (std::size_t left = from.below(5); left != 0; --left) {
-        ace entry{.type = ace_type(from.below(6)), .flags = ace_flags(from.u8())};
+        ace entry{.type = ace_type(from.below(20)), .flags = ace_flags(from.u8())};
         if (entry.understood()) {
             entry.rights = access_mask(from.u32());
             entry.who = random_sid(from);
@@ -143,19 +144,53 @@ TEST(security_descriptor, bytes_that_violate_one_rule_are_rejected_by_it) {
     EXPECT_EQ(error_with(7, 1), decode_error::range_outside_message) << "owner";
     EXPECT_EQ(error_with(11, 1), decode_error::range_outside_message) << "group";
     EXPECT_EQ(error_with(19, 1), decode_error::range_outside_message) << "access list";
-    EXPECT_EQ(error_with(20, 3), decode_error::bad_value) << "revision of the list";
-    EXPECT_EQ(error_with(22, 7), decode_error::bad_chain) << "a list shorter than its header";
-    EXPECT_EQ(error_with(23, 1), decode_error::truncated) << "a list longer than the bytes";
-    EXPECT_EQ(error_with(24, 4), decode_error::bad_chain) << "more entries than fit into the bytes";
-    EXPECT_EQ(error_with(30, 3), decode_error::bad_chain) << "an entry shorter than its header";
-    EXPECT_EQ(error_with(30, 21), decode_error::misaligned);
-    EXPECT_EQ(error_with(30, 8), decode_error::truncated) << "an entry too short for its SID";
-    EXPECT_EQ(error_with(31, 1), decode_error::bad_chain) << "an entry longer than the list";
+    EXPECT_EQ(error_with(4, 19), decode_error::range_outside_message) << "an owner in the header";
+    EXPECT_EQ(error_with(16, 8), decode_error::range_outside_message) << "an access list in the header";
+    const std::size_t list = 20 + user.encoded_bytes() + group.encoded_bytes();
+    ASSERT_EQ(std::size_t(good[16]), list);
+    EXPECT_EQ(error_with(list, 3), decode_error::bad_value) << "revision of the list";
+    EXPECT_EQ(error_with(list + 2, 7), decode_error::bad_chain) << "a list shorter than its header";
+    EXPECT_EQ(error_with(list + 3, 1), decode_error::truncated) << "a list longer than the bytes";
+    EXPECT_EQ(error_with(list + 4, 4), decode_error::bad_chain) << "more entries than fit into the bytes";
+    EXPECT_EQ(error_with(list + 10, 3), decode_error::bad_chain) << "an entry shorter than its header";
+    EXPECT_EQ(error_with(list + 10, 21), decode_error::misaligned);
+    EXPECT_EQ(error_with(list + 10, 8), decode_error::truncated) << "an entry too short for its SID";
+    EXPECT_EQ(error_with(list + 11, 1), decode_error::bad_chain) << "an entry longer than the list";
+}
+
+TEST(security_descriptor, is_written_as_the_owner_the_group_the_dacl_and_the_sacl) {
+    security_descriptor descriptor = descriptor_of({.owner = user, .group = group, .mode = 0755});
+    descriptor.sacl = acl{.entries = {{.type = ace_type::audit, .who = sid_everyone}}};
+    const auto bytes = bytes_of_descriptor(descriptor);
+    const auto offset_at = [&](std::size_t field) {
+        return bytes_view(bytes).from(field)->take<le32>()->value();
+    };
+    EXPECT_EQ(offset_at(4), 20u);
+    EXPECT_EQ(offset_at(8), offset_at(4) + user.encoded_bytes());
+    EXPECT_EQ(offset_at(16), offset_at(8) + group.encoded_bytes());
+    EXPECT_EQ(offset_at(12), offset_at(16) + encoded_bytes(*descriptor.dacl));
+    EXPECT_EQ(bytes.size(), offset_at(12) + encoded_bytes(*descriptor.sacl));
+    EXPECT_EQ(bytes.size(), encoded_bytes(descriptor));
+}
+
+TEST(security_descriptor, of_more_than_64_KiB_is_neither_written_nor_accepted) {
+    const auto with_lists_of = [](std::size_t bytes) {
+        const acl half{.entries = {{.type = ace_type(17), .rest = std::vector<std::byte>(bytes - 12)}}};
+        return security_descriptor{.sacl = half, .dacl = half};
+    };
+    const std::size_t largest = (security_descriptor_bytes_max - 20) / 2 / 4 * 4;
+    std::vector<std::byte> room(security_descriptor_bytes_max + 1);
+    byte_writer writer{mutable_bytes(room)};
+    EXPECT_EQ(encode(writer, with_lists_of(largest + 4)).error(), decode_error::too_long);
+    EXPECT_EQ(writer.position(), 0u);
+    ASSERT_TRUE(encode(writer, with_lists_of(largest)).has_value());
+    EXPECT_TRUE(decode_security_descriptor(*writer.finish()).has_value());
+    EXPECT_EQ(decode_security_descriptor(room).error(), decode_error::too_long);
 }
 
 TEST(security_descriptor, a_list_too_long_for_its_length_field_is_not_written) {
     acl list;
-    list.entries.push_back({.type = ace_type(9), .rest = std::vector<std::byte>(65520)});
+    list.entries.push_back({.type = ace_type(17), .rest = std::vector<std::byte>(65520)});
     std::vector<std::byte> room(70000);
     byte_writer writer{mutable_bytes(room)};
     EXPECT_TRUE(encode(writer, list).has_value());
@@ -205,6 +240,25 @@ TEST(access_check, the_owner_reads_and_changes_the_list_unless_owner_rights_forb
                   .denied,
               access_mask::write_dac);
     EXPECT_FALSE(access_check(with_entries({}), std::vector<sid>{other_user}, implied).allowed());
+}
+
+TEST(access_check, entries_with_a_condition_deny_and_do_not_grant) {
+    const std::vector<sid> token = {other_user, sid_everyone};
+    const auto with_condition = [](ace entry, ace_type type) {
+        entry.type = type;
+        entry.rest.assign(8, std::byte{0x61});
+        return entry;
+    };
+    const ace read = allow(sid_everyone, access_mask::read_data);
+    EXPECT_FALSE(access_check(with_entries({with_condition(read, ace_type::allow_callback)}), token,
+                              access_mask::read_data)
+                     .allowed());
+    EXPECT_FALSE(access_check(with_entries({with_condition(read, ace_type::deny_callback), read}), token,
+                              access_mask::read_data)
+                     .allowed());
+    EXPECT_TRUE(access_check(with_entries({with_condition(read, ace_type::audit_callback), read}), token,
+                             access_mask::read_data)
+                    .allowed());
 }
 
 TEST(access_check, generic_rights_equal_the_rights_they_comprise) {

@@ -118,8 +118,18 @@ constexpr std::uint64_t offset_max = INT64_MAX;
         const nt_status refused = co_await take_transfer_turn(turn, c.r, *c.file, transfer::write);
         if (refused != nt_status::success) co_return refused;
     }
+    time_keeper times(*c.file);
+    if (times.is_needed()) {
+        io::task<void> asking = ask_kept_times(c.r, *c.file, times);
+        co_await std::move(asking);
+    }
     io::task<result<void>> writing = (*to)->co_write(data.bytes(), chunk.target_offset);
     const result<void> written = co_await within_work(std::move(writing));
+    turn.reset();
+    if (times.is_needed()) {
+        io::task<void> restoring = restore_kept_times(c.r, *c.file, times);
+        co_await std::move(restoring);
+    }
     co_return written ? nt_status::success : status_of(written.error());
 }
 
@@ -130,7 +140,7 @@ constexpr std::uint64_t offset_max = INT64_MAX;
     if (&source->node->domain() != &c.file->node->domain()) co_return false;
     const pending_write before_its_end(c.r.host(), c.file);
     if (not before_its_end) co_return false;
-    const nt_status cloned = co_await c.r.call(*c.file, [&] {
+    const nt_status cloned = co_await change_in_turn(c.r, *c.file, [&] {
         const auto from = vfs::data_of(*source->node);
         if (not from) return nt_status::not_supported;
         const result<std::uint64_t> bytes =
@@ -141,7 +151,10 @@ constexpr std::uint64_t offset_max = INT64_MAX;
     co_return cloned == nt_status::success;
 }
 
-[[nodiscard]] io::task<nt_status> copy(control& c, std::shared_ptr<open> source, wire::copy_chunk chunk) {
+}  // namespace
+
+io::task<nt_status> copy_range(control& c, std::shared_ptr<open> source, wire::copy_chunk chunk) {
+    ENSURE(source != nullptr and not source->is_pipe(), "data are copied from a file");
     if (source->has_ended() or c.file->has_ended()) co_return nt_status::file_closed;
     if (not fits_offsets(chunk)) co_return nt_status::invalid_parameter;
     const nt_status there = co_await c.r.call(*source, [&] { return check_source(*source->node, chunk); });
@@ -154,8 +167,6 @@ constexpr std::uint64_t offset_max = INT64_MAX;
     io::task<nt_status> carrying = carry(c, source, chunk);
     co_return co_await std::move(carrying);
 }
-
-}  // namespace
 
 io::task<nt_status> request_resume_key(control& c) {
     constexpr std::size_t reply_bytes = 32;
@@ -183,7 +194,7 @@ io::task<nt_status> copy_chunks(control& c) {
 
     wire::copy_chunk_response done;
     for (const wire::copy_chunk& chunk : asked->chunks) {
-        io::task<nt_status> copying = copy(c, source, chunk);
+        io::task<nt_status> copying = copy_range(c, source, chunk);
         const nt_status status = co_await std::move(copying);
         if (status != nt_status::success) co_return answer(c, done, status);
         ++done.chunks_written;
@@ -234,7 +245,8 @@ namespace {
     if (not may_read or not may_write) co_return nt_status::file_lock_conflict;
     const pending_write before_its_end(c.r.host(), c.file);
     if (not before_its_end) co_return nt_status::file_closed;
-    co_return co_await c.r.call(*c.file, [&] { return share_blocks(*source->node, *c.file->node, asked); });
+    co_return co_await change_in_turn(c.r, *c.file,
+                                      [&] { return share_blocks(*source->node, *c.file->node, asked); });
 }
 
 }  // namespace

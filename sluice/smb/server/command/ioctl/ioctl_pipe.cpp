@@ -3,25 +3,28 @@
 #include "sluice/smb/server/operation/rpc_named_pipe.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_attributes.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_session.hpp"
+#include "sluice/smb/wire/rpc/rpc_pdu.hpp"
 
 namespace sluice::smb::server {
 
 using wire::nt_status;
 
 io::task<nt_status> transceive_pipe(control& c) {
-    named_pipe& pipe = *c.file->pipe;
-    // To an earlier request, to be read first.
-    if (pipe.has_answer()) co_return nt_status::pipe_busy;
-    if (not pipe.write(c.args.input)) co_return nt_status::pipe_disconnected;
-    if (not pipe.has_answer()) co_return nt_status::invalid_pipe_state;  // only a part of a request
-    byte_writer* const output = c.begin_output(c.args.output_bytes_max);
-    if (output == nullptr) co_return nt_status::insufficient_resources;
-    const std::size_t bytes = std::min<std::size_t>(pipe.readable_bytes(), c.args.output_bytes_max);
-    pool_buffer answer = c.r.answer.buffers().take(bytes);
-    if (not answer) co_return nt_status::insufficient_resources;
-    const named_pipe::read_outcome got = pipe.read(answer.bytes());
+    // A message of the pipe is one fragment. The room comes first: an answer that was taken out of
+    // the pipe must not be lost.
+    const std::size_t bytes_max =
+        std::min<std::size_t>(c.args.output_bytes_max, wire::rpc_fragment_bytes_sent_max);
+    pool_buffer answer = c.r.answer.buffers().take(bytes_max);
+    byte_writer* const output = c.begin_output(bytes_max);
+    const bool has_room = answer and output != nullptr;
+    named_pipe::transceive_outcome got{.status = nt_status::insufficient_resources};
+    if (has_room) got = c.file->pipe->transceive(c.args.input, answer.bytes());
+    if (wire::is_error(got.status)) {
+        c.drop_output();
+        co_return got.status;
+    }
     output->put_bytes(*bytes_view(answer.bytes()).first(got.bytes));
-    co_return got.more ? nt_status::buffer_overflow : nt_status::success;
+    co_return got.status;
 }
 
 io::task<nt_status> peek_at_pipe(control& c) {

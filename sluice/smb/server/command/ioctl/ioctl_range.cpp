@@ -35,7 +35,7 @@ constexpr std::size_t ranges_max = 4096;
         co_return nt_status::file_lock_conflict;
     const pending_write before_its_end(c.r.host(), c.file);
     if (not before_its_end) co_return nt_status::file_closed;
-    co_return co_await c.r.call(of, [&] {
+    co_return co_await change_in_turn(c.r, of, [&] {
         const auto data = vfs::data_of(*of.node);
         if (not data) return status_of(data.error());
         const result<void> done = (*data)->zero(range.offset, range.length, release);
@@ -77,7 +77,7 @@ io::task<nt_status> set_sparse(control& c) {
     if (c.file->is_directory()) co_return nt_status::invalid_parameter;
     if (not c.r.tree->volume().features().has_sparse_files) co_return nt_status::invalid_device_request;
     const vfs::metadata_change wanted{.is_sparse = wire::decode_set_sparse(c.args.input)};
-    co_return co_await call_in_turn(c.r, *c.file, [&] {
+    co_return co_await change_in_turn(c.r, *c.file, [&] {
         const result<void> changed = c.file->node->change(wanted);
         return changed ? nt_status::success : status_of(changed.error());
     });
@@ -109,6 +109,31 @@ io::task<nt_status> query_allocated_ranges(control& c) {
     for (const io::extent_pair& one : ranges.first(count))
         wire::encode_allocated_range(*output, {.offset = one.offset, .length = one.length});
     co_return count != ranges.size() or found->has_more ? nt_status::buffer_overflow : nt_status::success;
+}
+
+// The valid data of a file ends where the file does, so that it has one region at most.
+io::task<nt_status> query_file_regions(control& c) {
+    if (c.file->node->kind() != vfs::node_kind::file) co_return nt_status::invalid_parameter;
+    const auto asked = wire::decode_file_region_request(c.args.input);
+    if (not asked)
+        co_return asked.error() == wire::decode_error::truncated ? nt_status::buffer_too_small
+                                                                 : nt_status::invalid_parameter;
+    if (asked->usage != wire::file_region_request::valid_cached_data) co_return nt_status::invalid_parameter;
+    if (c.args.output_bytes_max < wire::file_regions_bytes(1)) co_return nt_status::buffer_too_small;
+    const auto status = co_await c.r.call(*c.file, [&] { return asked_status(*c.file->node); });
+    if (not status) co_return status.error();
+    std::vector<wire::file_region_request> regions;
+    const wire::file_range& range = asked->range;
+    if (range.length != 0 and range.offset < status->size_bytes) {
+        wire::file_region_request valid = *asked;
+        valid.range.length = std::min(range.length, status->size_bytes - range.offset);
+        ENSURE(valid.range.length != 0, "a region is not empty");
+        regions.push_back(valid);
+    }
+    byte_writer* const output = c.begin_output(wire::file_regions_bytes(regions.size()));
+    if (output == nullptr) co_return nt_status::insufficient_resources;
+    wire::encode_file_regions(*output, regions, static_cast<std::uint32_t>(regions.size()));
+    co_return nt_status::success;
 }
 
 // A trimmed range has undefined content; here it is zeros.

@@ -79,5 +79,60 @@ TEST_F(range_controls, trim_ranges_to_zeros_and_count_them) {
     EXPECT_EQ(content_of(file), std::string(2, '\0') + "23" + std::string(2, '\0') + "6789");
 }
 
+TEST_F(range_controls, trim_nothing_for_a_request_with_a_key) {
+    const wire::file_id file = file_of("0123456789");
+    std::array<std::byte, 128> room{};
+    byte_writer writer(room);
+    wire::encode_file_level_trim(writer, {{.offset = 0, .length = 2}});
+    room[0] = std::byte{1};
+    EXPECT_EQ(control(control_code::file_level_trim, file, *writer.finish()).status(),
+              nt_status::invalid_parameter);
+    EXPECT_EQ(content_of(file), "0123456789");
+}
+
+class region_controls : public range_controls {
+protected:
+    polite_client::answer ask_regions(const wire::file_id& file, const wire::file_region_request& asked,
+                                      std::uint32_t output_bytes_max = 4096) {
+        std::array<std::byte, 24> room{};
+        byte_writer writer(room);
+        encode(writer, asked);
+        return control(control_code::query_file_regions, file, *writer.finish(), output_bytes_max);
+    }
+    static std::vector<wire::file_region_request> regions_in(const polite_client::answer& said) {
+        EXPECT_EQ(said.status(), nt_status::success);
+        return wire::decode_file_regions(output_of_control(said)).value();
+    }
+};
+
+TEST_F(region_controls, report_the_data_of_a_file_as_one_region) {
+    const wire::file_id file = file_of("0123456789");
+    const std::vector<wire::file_region_request> whole{{.range = {.offset = 0, .length = 10}}};
+    EXPECT_EQ(regions_in(control(control_code::query_file_regions, file)), whole);
+    EXPECT_EQ(regions_in(ask_regions(file, {.range = {.offset = 0, .length = 1024}})), whole);
+    const std::vector<wire::file_region_request> part{{.range = {.offset = 4, .length = 3}}};
+    EXPECT_EQ(regions_in(ask_regions(file, {.range = {.offset = 4, .length = 3}})), part);
+}
+
+TEST_F(region_controls, report_no_region_where_a_file_has_no_data) {
+    const wire::file_id file = file_of("0123456789");
+    EXPECT_TRUE(regions_in(ask_regions(file, {.range = {.offset = 10, .length = 1}})).empty());
+    EXPECT_TRUE(regions_in(ask_regions(file, {.range = {.offset = 1, .length = 0}})).empty());
+    EXPECT_TRUE(
+        regions_in(control(control_code::query_file_regions, open_for(wire::file_all_access, "empty")))
+            .empty());
+}
+
+TEST_F(region_controls, refuse_requests_that_are_none) {
+    const wire::file_id file = file_of("0123456789");
+    const std::array<std::byte, 10> too_short{};
+    EXPECT_EQ(control(control_code::query_file_regions, file, too_short).status(),
+              nt_status::buffer_too_small);
+    EXPECT_EQ(ask_regions(file, {.range = {.length = 1}, .usage = 2}).status(), nt_status::invalid_parameter);
+    EXPECT_EQ(ask_regions(file, {.range = {.length = 1}}, 39).status(), nt_status::buffer_too_small);
+    EXPECT_EQ(control(control_code::query_file_regions, open_directory()).status(),
+              nt_status::invalid_parameter);
+}
+
 }  // namespace
 }  // namespace sluice::smb_simulation

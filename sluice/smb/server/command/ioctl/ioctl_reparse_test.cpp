@@ -1,7 +1,10 @@
 #include "sluice/smb/server/command/command_testing.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_names.hpp"
 #include "sluice/smb/wire/fscc/reparse_point.hpp"
+#include "sluice/smb/wire/message/error_response.hpp"
 #include "sluice/smb/wire/utf16.hpp"
+#include "sluice/vfs/node_attached.hpp"
 
 // Symbolic links that clients create, and what they open through them.
 
@@ -20,6 +23,23 @@ protected:
         const std::string spelled = wire::utf16_of(name).value();
         how.name = std::as_bytes(std::span(spelled));
         return client().call(command::create, how).status();
+    }
+    // The target of the link that stops a CREATE, and the part of the name after the link.
+    struct link_in_reply {
+        std::string target;
+        std::string rest;
+        bool operator==(const link_in_reply&) const = default;
+    };
+    link_in_reply stopped(std::string_view name, const wire::create_args& how) {
+        const auto said = client().answer_to(client().send_create(name, how));
+        EXPECT_EQ(said.status(), nt_status::stopped_on_symlink) << name;
+        const auto reply = wire::decode_error_reply(said.message());
+        const auto link = wire::decode_symlink_error(reply->data);
+        EXPECT_TRUE(link and link->relative and link->print_name == link->substitute_name);
+        if (not link) return {};
+        const std::size_t rest_length = link->unparsed_path_bytes / 2;
+        return {.target = wire::utf8_of(link->substitute_name).value(),
+                .rest = std::string(name.substr(name.size() - rest_length))};
     }
     static wire::create_args with(create_disposition disposition) {
         auto how = polite_client::for_everything();
@@ -69,17 +89,49 @@ protected:
 };
 
 // The server used to look for the file, fail to create it, and look again, without an end.
-TEST_F(links, to_missing_files_are_not_opened_by_requests_that_would_create_them) {
-    ASSERT_EQ(make_link("dangling", "missing"), nt_status::success);
+TEST_F(links, to_missing_files_stop_requests_that_would_create_them) {
+    ASSERT_EQ(make_link("dangling", "missing\\x"), nt_status::success);
     for (const auto disposition :
-         {create_disposition::open, create_disposition::open_if, create_disposition::overwrite,
-          create_disposition::overwrite_if, create_disposition::supersede})
-        EXPECT_EQ(try_create("dangling", with(disposition)), nt_status::object_name_not_found)
+         {create_disposition::open, create_disposition::create, create_disposition::open_if,
+          create_disposition::overwrite, create_disposition::overwrite_if, create_disposition::supersede}) {
+        EXPECT_EQ(stopped("dangling", with(disposition)), (link_in_reply{"missing\\x", ""}))
             << static_cast<unsigned>(disposition);
-    EXPECT_EQ(try_create("dangling", with(create_disposition::create)), nt_status::object_name_collision);
-    EXPECT_EQ(try_create("dangling:stream", with(create_disposition::open_if)),
-              nt_status::object_name_not_found);
+        EXPECT_EQ(stopped("dangling\\a\\b", with(disposition)), (link_in_reply{"missing\\x", "\\a\\b"}))
+            << static_cast<unsigned>(disposition);
+    }
+    EXPECT_EQ(stopped("Dangling:stream", with(create_disposition::open_if)),
+              (link_in_reply{"missing\\x", ":stream"}));
     EXPECT_EQ(try_create("dangling", of_link_itself()), nt_status::success);
+    EXPECT_EQ(stopped("dangling\\a", of_link_itself()), (link_in_reply{"missing\\x", "\\a"}));
+}
+
+TEST_F(links, to_missing_files_are_named_relative_to_the_directory_in_the_name_of_the_request) {
+    make_directory("d");
+    make_directory("d\\e");
+    ASSERT_EQ(make_link("d\\e\\up", "..\\missing"), nt_status::success);
+    ASSERT_EQ(make_link("d\\e\\down", "missing"), nt_status::success);
+    ASSERT_EQ(make_link("short", "d\\e"), nt_status::success);
+    const auto opening = with(create_disposition::open);
+    EXPECT_EQ(stopped("d\\e\\up", opening), (link_in_reply{"..\\missing", ""}));
+    EXPECT_EQ(stopped("short\\down\\x", opening), (link_in_reply{"missing", "\\x"}));
+    // Applied to this name, the target would be another one.
+    EXPECT_EQ(try_create("short\\up", opening), nt_status::object_name_not_found);
+    EXPECT_EQ(try_create("d\\.\\e\\up", opening), nt_status::object_name_not_found);
+    EXPECT_EQ(try_create("d\\missing\\x", opening), nt_status::object_path_not_found);
+}
+
+TEST_F(links, that_lead_out_of_the_share_are_not_described) {
+    auto& volume = server_of_test().context().find_share("files")->volume();
+    for (const auto& [name, target] :
+         {std::pair{"secret", "/home/u/secret"}, std::pair{"up", "../../secret"}}) {
+        const auto link = volume.create(name, {}).value();
+        ASSERT_TRUE(link->attached()->become_link(target));
+        for (const auto& path : {std::string(name), std::string(name) + "\\x"}) {
+            const auto said = client().answer_to(client().send_create(path, with(create_disposition::open)));
+            EXPECT_EQ(said.status(), nt_status::not_same_device) << path;
+            EXPECT_TRUE(wire::decode_error_reply(said.message())->data.empty()) << path;
+        }
+    }
 }
 
 TEST_F(links, in_a_circle_are_not_opened_by_requests_that_would_create_them) {

@@ -60,9 +60,9 @@ io::task<nt_status> validate_negotiate(control& c) {
     co_return nt_status::success;
 }
 
+// In every dialect, because [MS-SMB2] 3.3.5.15.11 names none, although only SMB 3 clients need it.
 io::task<nt_status> query_network_interfaces(control& c) {
     constexpr std::size_t bytes_per_interface = 152;
-    if (not c.r.connection().agreed.is_at_least(wire::dialect::smb_3_0)) co_return nt_status::not_supported;
     std::vector<wire::network_interface> told;
     const auto& interfaces = c.r.host().configuration().interfaces;
     for (const network_interface& one : interfaces ? interfaces() : std::vector<network_interface>())

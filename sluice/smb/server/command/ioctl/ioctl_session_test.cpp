@@ -21,16 +21,20 @@ void tell_two(smb::server::server_configuration& rules) {
     rules.interfaces = two_interfaces;
 }
 
+polite_client::answer interfaces_for(polite_client& client) {
+    EXPECT_EQ(client.log_on("u", "p"), nt_status::success);
+    EXPECT_EQ(client.connect_tree("files"), nt_status::success);
+    return client.call(command::ioctl,
+                       smb::wire::ioctl_args{.code = control_code::query_network_interface_info,
+                                             .file = smb::wire::file_id_of_previous,
+                                             .output_bytes_max = 4096});
+}
+
 TEST(network_interfaces, are_returned_with_index_speed_and_address) {
     world serving(io::simulation_options{.seed = 1}, 1, tell_two);
     {
         polite_client client(serving);
-        ASSERT_EQ(client.log_on("u", "p"), nt_status::success);
-        ASSERT_EQ(client.connect_tree("files"), nt_status::success);
-        const auto answer = client.call(
-            command::ioctl, smb::wire::ioctl_args{.code = control_code::query_network_interface_info,
-                                                  .file = smb::wire::file_id_of_previous,
-                                                  .output_bytes_max = 4096});
+        const auto answer = interfaces_for(client);
         ASSERT_EQ(answer.status(), nt_status::success);
         const auto reply = smb::wire::decode_ioctl_reply(answer.message()).value();
         const auto told = smb::wire::decode_network_interfaces(reply.output).value();
@@ -41,6 +45,23 @@ TEST(network_interfaces, are_returned_with_index_speed_and_address) {
         EXPECT_EQ(told[0].address[3], std::byte{7});
         EXPECT_TRUE(told[1].ipv6);
         EXPECT_EQ(told[1].address[15], std::byte{7});
+    }
+    serving.stop();
+}
+
+void tell_two_of_smb2(smb::server::server_configuration& rules) {
+    tell_two(rules);
+    rules.dialect_max = smb::wire::dialect::smb_2_1;
+}
+
+TEST(network_interfaces, are_returned_in_older_dialects) {
+    world serving(io::simulation_options{.seed = 1}, 1, tell_two_of_smb2);
+    {
+        polite_client client(serving);
+        const auto answer = interfaces_for(client);
+        ASSERT_EQ(answer.status(), nt_status::success);
+        const auto reply = smb::wire::decode_ioctl_reply(answer.message()).value();
+        EXPECT_EQ(smb::wire::decode_network_interfaces(reply.output).value().size(), 2U);
     }
     serving.stop();
 }

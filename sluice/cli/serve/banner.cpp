@@ -1,0 +1,76 @@
+#include "sluice/cli/serve/banner.hpp"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+namespace sluice::cli {
+
+namespace {
+
+[[nodiscard]] std::string shares_text(const banner_facts& facts) {
+    std::string text;
+    for (const share_options& share : facts.shares)
+        text += fmt::format("  {:<16} {}{}{}\n", share.name, share.path,
+                            share.read_only ? "  (read-only)" : "", share.encrypt ? "  (encrypted)" : "");
+    return text;
+}
+
+[[nodiscard]] std::string users_text(const banner_facts& facts) {
+    std::string text;
+    if (facts.fresh_password.empty()) {
+        text = fmt::format("User        {}\n", fmt::join(facts.users, ", "));
+        text += facts.users_are_for_now
+                    ? "            with the password from the command line, until the server stops\n"
+                    : "            with the password set earlier; change it with 'sluice user passwd NAME'\n";
+    } else {
+        text = fmt::format("User        {}\nPassword    {}\n", facts.users.front(), facts.fresh_password);
+        text += fmt::format("            newly generated and shown only once; its hash is stored in {}\n",
+                            facts.users_file);
+    }
+    if (facts.allows_guests)
+        text += "            anonymous logons are accepted, without signing and encryption\n";
+    return text;
+}
+
+[[nodiscard]] std::string mount_text(const banner_facts& facts) {
+    const std::string& host = facts.addresses.front();
+    const std::string& share = facts.shares.front().name;
+    const std::string& user = facts.users.front();
+    const bool is_usual = facts.port == 445;
+    std::string text;
+    text += fmt::format("Windows     net use Z: \\\\{}\\{} /user:{}{}\n", host, share, user,
+                        is_usual ? "" : fmt::format(" /TCPPORT:{}", facts.port));
+    if (not is_usual) text += "            (ports other than 445: Windows 11 24H2, Server 2025 and later)\n";
+    const std::string port = is_usual ? "" : fmt::format(":{}", facts.port);
+    text += fmt::format("macOS       open 'smb://{}@{}{}/{}'\n", user, host, port, share);
+    text += fmt::format("Linux       sudo mount -t cifs //{}/{} /mnt -o username={}{}\n", host, share, user,
+                        is_usual ? "" : fmt::format(",port={}", facts.port));
+    text += fmt::format("            smbclient{} //{}/{} -U {}\n",
+                        is_usual ? "" : fmt::format(" -p {}", facts.port), host, share, user);
+    return text;
+}
+
+}  // namespace
+
+std::string banner_text(const banner_facts& facts) {
+    std::string text = fmt::format("{} serves\n\n{}\n", facts.server_name, shares_text(facts));
+    text += users_text(facts);
+    text += '\n';
+    text += mount_text(facts);
+    text += fmt::format("\nListening   {}\n", fmt::join(facts.listening, ", "));
+    if (facts.is_fallback_port)
+        text += fmt::format(
+            "            port 445 needs more rights: run as root, or once\n"
+            "            sudo setcap cap_net_bind_service=+ep {}\n",
+            facts.program);
+    text += fmt::format("Protection  SMB 2.0.2 to 3.1.1, {}{}\n",
+                        facts.insists_on_signing ? "signed" : "signed on request",
+                        facts.encrypts ? ", encrypted" : "; encrypted on request");
+    text += fmt::format("Files       accessed as {}\n", facts.runs_as);
+    text += facts.hardening;
+    if (not facts.metrics.empty()) text += fmt::format("Metrics     http://{}/metrics\n", facts.metrics);
+    text += fmt::format("I/O         {}\n", facts.multiplexer);
+    return text;
+}
+
+}  // namespace sluice::cli

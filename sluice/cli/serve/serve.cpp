@@ -1,0 +1,569 @@
+// sluice serve: serves directories over SMB.
+
+#include <fmt/core.h>
+#include <grp.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+
+#include "sluice/base/case_fold.hpp"
+#include "sluice/base/clock.hpp"
+#include "sluice/base/ensure.hpp"
+#include "sluice/base/random.hpp"
+#include "sluice/cli/commands.hpp"
+#include "sluice/cli/complaint.hpp"
+#include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/fat/image/image_share.hpp"
+#include "sluice/cli/hardening/hardening.hpp"
+#include "sluice/cli/serve/banner.hpp"
+#include "sluice/cli/serve/interfaces.hpp"
+#include "sluice/cli/serve/limits.hpp"
+#include "sluice/cli/serve/log_writer.hpp"
+#include "sluice/cli/serve/loop_threads.hpp"
+#include "sluice/cli/serve/proc_thread_usage.hpp"
+#include "sluice/cli/serve/process_resources.hpp"
+#include "sluice/cli/serve/reload_requests.hpp"
+#include "sluice/cli/serve/serve_command_line.hpp"
+#include "sluice/cli/serve/serve_options.hpp"
+#include "sluice/cli/serve/serve_rules.hpp"
+#include "sluice/cli/serve/serve_shares.hpp"
+#include "sluice/cli/serve/share_domains.hpp"
+#include "sluice/cli/serve/share_streams.hpp"
+#include "sluice/cli/serve/shared_locks.hpp"
+#include "sluice/cli/serve/signals.hpp"
+#include "sluice/cli/serve/stop_deadline.hpp"
+#include "sluice/cli/serve/watchdog_thread.hpp"
+#include "sluice/cli/status/observers.hpp"
+#include "sluice/cli/user_edits.hpp"
+#include "sluice/cli/user_names.hpp"
+#include "sluice/io/best_available.hpp"
+#include "sluice/io/call/sigpipe_guard.hpp"
+#include "sluice/io/task/frame_pool.hpp"
+#include "sluice/io/task/sync_wait.hpp"
+#include "sluice/smb/server/report/log_thread.hpp"
+#include "sluice/smb/server/server.hpp"
+#include "sluice/smb/server/session/user_database.hpp"
+
+namespace sluice::cli {
+namespace {
+
+using smb::server::smb_server;
+using smb::server::user_database;
+
+constexpr std::uint16_t usual_port = 445;
+constexpr std::uint16_t unprivileged_port = 1445;
+
+// Returns a password that is easy to type: no ambiguous characters. 20 of 31 characters are 99
+// bits.
+[[nodiscard]] std::string make_password() {
+    constexpr std::string_view letters = "abcdefghjkmnpqrstuvwxyz23456789";
+    system_random random;
+    std::string password;
+    for (int i = 0; i != 20; ++i) {
+        if (i != 0 and i % 5 == 0) password += '-';
+        password += letters[random.below(letters.size())];
+    }
+    return password;
+}
+
+[[nodiscard]] std::string account_name() {
+    const passwd* const account = getpwuid(geteuid());
+    return account != nullptr ? account->pw_name : "sluice";
+}
+
+// Returns the last name of a path, without a call of its file system, which may not answer.
+[[nodiscard]] std::string last_name_of(const std::string& path) {
+    std::error_code unknown;  // where the program was started
+    const std::filesystem::path whole = std::filesystem::absolute(path, unknown).lexically_normal();
+    return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+}
+
+// Gives every share a name: that of its directory, made unique.
+void name_shares(std::vector<share_options>& shares) {
+    std::vector<std::string> taken;
+    for (share_options& share : shares) {
+        if (share.name.empty()) share.name = last_name_of(share.path);
+        if (share.name.empty()) share.name = "root";
+        const std::string wanted = share.name;
+        for (int number = 2; std::ranges::find(taken, fold(share.name)) != taken.end(); ++number)
+            share.name = fmt::format("{}-{}", wanted, number);
+        taken.push_back(fold(share.name));
+    }
+}
+
+// Returns the options of the command line, completed with those of the file, or the reason why they
+// are invalid.
+[[nodiscard]] std::expected<serve_options, std::string> with_file(serve_options options,
+                                                                  const std::string& file) {
+    if (not file.empty()) {
+        const auto read = read_configuration(file, options);
+        if (not read) return std::unexpected(read.error());
+    }
+    if (options.shares.empty())
+        return std::unexpected(file + ": no shares; add a table [[share]] with a path");
+    name_shares(options.shares);
+    for (share_options& share : options.shares) {
+        share.hide_unreadable = share.hide_unreadable or options.hide_unreadable;
+        share.read_only_users.insert(share.read_only_users.end(), options.read_only_users.begin(),
+                                     options.read_only_users.end());
+        share.auditors.insert(share.auditors.end(), options.auditors.begin(), options.auditors.end());
+    }
+    return options;
+}
+
+// Admits the users of --user, with the passwords given there; without it, all in the users file.
+[[nodiscard]] std::expected<std::vector<std::string>, std::string> admit(user_database& users,
+                                                                         const serve_options& options) {
+    std::vector<std::string> names;
+    std::vector<user_database::admission> admitted;
+    for (const std::string& wanted : options.users) {
+        const std::size_t percent = wanted.find('%');
+        names.push_back(wanted.substr(0, percent));
+        admitted.push_back({.name = names.back(), .password = {}});
+        if (percent != std::string::npos) admitted.back().password = wanted.substr(percent + 1);
+        if (admitted.back().password and not smb::auth::nt_hash::of_password(*admitted.back().password))
+            return std::unexpected(fmt::format("the password of user '{}' is not UTF-8", names.back()));
+        if (admitted.back().password) continue;
+        if (not users.contains(names.back()))
+            return std::unexpected(unknown_user(names.back(), options.users_file));
+    }
+    if (const auto done = users.admit(admitted); not done) return std::unexpected(done.error().message());
+    return names;
+}
+
+// A misspelled name would only show when its user is refused.
+void report_unknown_users(const serve_options& options, user_database& users, smb::server::event_log& log) {
+    for (const share_options& share : options.shares) {
+        std::vector<std::string> named = share.users;
+        std::ranges::copy_if(share.read_only_users, std::back_inserter(named), [](std::string_view name) {
+            return not equal_ignoring_case(name, std::string_view("guest"));
+        });
+        named.insert(named.end(), share.auditors.begin(), share.auditors.end());
+        for (const std::string& name : named)
+            if (not users.find(name, {}))
+                log.write(smb::server::event_severity::warning, "a share names an unknown user",
+                          {{"share", share.name.empty() ? share.path : share.name},
+                           {"user", name},
+                           {"hint", fmt::format("check the spelling; '{} list' lists all users",
+                                                user_command(options.users_file))}});
+    }
+}
+
+// Reports the parts of the configuration that have less effect than they seem to have.
+void report_problems(smb_server& server, const serve_options& options, user_database& users,
+                     smb::server::event_log& log) {
+    report_unknown_users(options, users, log);
+    report_stream_limits(server.context().shares, log);
+}
+
+// Users that are not admitted any more lose access at once.
+void end_sessions_of_removed_users(smb_server& server, smb::server::event_log& log) {
+    if (const std::size_t removed = server.end_sessions_of_removed_users(); removed != 0)
+        log.write(smb::server::event_severity::info, "ended sessions of removed users",
+                  {{"sessions", std::to_string(removed)}});
+}
+
+// Carries out SIGHUP for the users file, at once. On error, the current users stay.
+void reload_users(smb_server& server, user_database& users, smb::server::event_log& log) {
+    using smb::server::event_severity;
+    if (const auto fresh = users.reload(); not fresh)
+        log.write(event_severity::error, "cannot reload users; keeping the current users",
+                  {{"path", users.path()}, {"why", fresh.error().message()}});
+    end_sessions_of_removed_users(server, log);
+}
+
+void report_no_answer(const std::vector<share_options>& shares, std::string_view effect,
+                      smb::server::event_log& log) {
+    for (const share_options& share : shares)
+        log.write(smb::server::event_severity::error, "the file system of a share does not answer",
+                  {{"share", share.name}, {"path", share.path}, {"effect", effect}});
+}
+
+// Carries out SIGHUP for the shares. If the file has an error, the running configuration stays in
+// effect. Returns the paths of shares that are incomplete because their file systems do not answer.
+[[nodiscard]] std::vector<std::string> reload_shares(smb_server& server, user_database& users,
+                                                     const reload_requests::read_options& options,
+                                                     const share_roots& answered, share_opener& opener,
+                                                     smb::server::event_log& log) {
+    using smb::server::event_severity;
+    if (options)
+        if (const auto admitted = admit(users, *options); not admitted)
+            log.write(event_severity::error, "cannot apply --user; keeping the current users",
+                      {{"why", admitted.error()}});
+    end_sessions_of_removed_users(server, log);
+    auto reopened = options ? opener.reopen(*options, answered)
+                            : share_opener::reopened{.shares = std::unexpected(options.error())};
+    if (not reopened.shares) {
+        log.write(event_severity::error, "cannot reload shares; keeping the current shares",
+                  {{"why", reopened.shares.error()}});
+        return {};
+    }
+    server.replace_shares(*std::move(reopened.shares));
+    report_no_answer(reopened.kept, "it keeps its volume", log);
+    report_no_answer(reopened.left_out, "it is not served until it answers", log);
+    report_problems(server, *options, users, log);
+    log.write(event_severity::info, "configuration reloaded", {});
+    return reopened.needed;
+}
+
+[[nodiscard]] reload_requests::actions reload_actions(smb_server& server, user_database& users,
+                                                      const serve_options& given, const std::string& file,
+                                                      share_opener& opener, smb::server::event_log& log) {
+    return {.read = [given, file] { return with_file(given, file); },
+            .find_root = find_share_root,
+            .reload =
+                [&](const reload_requests::read_options& options, const share_roots& answered) {
+                    return reload_shares(server, users, options, answered, opener, log);
+                }};
+}
+
+// Returns the Unix account, with its groups, that the user's file operations run as. It is never
+// root: a password must not open every file of the machine.
+[[nodiscard]] std::optional<vfs::unix_account> unix_account_of(const std::string& user) {
+    const passwd* const account = getpwnam(user.c_str());
+    if (account == nullptr or account->pw_uid == 0) return std::nullopt;
+    vfs::unix_account found{.user_id = account->pw_uid, .group_id = account->pw_gid};
+    int count = 0;
+    (void)getgrouplist(user.c_str(), account->pw_gid, nullptr, &count);
+    found.groups.resize(static_cast<std::size_t>(count));
+    (void)getgrouplist(user.c_str(), account->pw_gid, found.groups.data(), &count);
+    return found;
+}
+
+// The names and passwords from the command line, from the file, or of a newly generated user.
+struct users_result {
+    std::unique_ptr<user_database> database;
+    std::vector<std::string> names;
+    std::string fresh_password;
+    bool are_for_now = false;
+};
+[[nodiscard]] users_result open_users(const serve_options& options) {
+    const std::string path = options.users_file.empty() ? user_database::default_path() : options.users_file;
+    auto opened = user_database::open(path, exclude_editors);
+    if (not opened) fail(opened.error().message());
+    users_result users{
+        .database = *std::move(opened), .names = {}, .fresh_password = {}, .are_for_now = false};
+    auto admitted = admit(*users.database, options);
+    if (not admitted) fail(admitted.error());
+    users.names = *std::move(admitted);
+    users.are_for_now =
+        std::ranges::any_of(options.users, [](const std::string& one) { return one.contains('%'); });
+    if (users.names.empty()) users.names = users.database->names();
+    if (users.names.empty()) {
+        users.names.push_back(account_name());
+        users.fresh_password = make_password();
+        const auto made = users.database->set(users.names.front(), users.fresh_password);
+        if (not made) fail(made.error().message());
+    }
+    return users;
+}
+
+// Returns null if no other server serves these directories.
+[[nodiscard]] std::unique_ptr<shared_locks> open_shared_locks(const serve_options& options) {
+    if (options.shared_locks.empty()) return nullptr;
+    auto opened = shared_locks::open(options.shared_locks);
+    if (not opened) fail(opened.error().message());
+    return *std::move(opened);
+}
+
+[[nodiscard]] std::vector<io::socket_address> addresses_for(const serve_options& options,
+                                                            std::uint16_t port) {
+    std::vector<io::socket_address> all;
+    for (const std::string& text : options.listen) {
+        const auto address = listener_address(text, port);
+        ENSURE(address.has_value(), "checked when the options were read");
+        all.push_back(*address);
+    }
+    if (all.empty()) all.push_back(io::socket_address::any_v6(port));
+    return all;
+}
+
+// Returns the source of the interfaces that clients receive: those of the options, or else those of
+// the machine at the time of the request.
+[[nodiscard]] std::function<std::vector<smb::server::network_interface>()> interfaces_for(
+    const serve_options& options) {
+    if (options.advertise.empty())
+        return [listening = addresses_for(options, usual_port)] { return own_interfaces(listening); };
+    auto advertised = parse_advertised(options.advertise);
+    if (not advertised) fail("invalid value for --advertise: " + advertised.error());
+    return [always = *std::move(advertised)] { return always; };
+}
+
+[[nodiscard]] std::string listening_problem(const error& why) {
+    const bool is_of_port = why == std::errc::address_in_use or why == std::errc::permission_denied;
+    return why.message() + (is_of_port ? "; use --port or --listen to choose another port" : "");
+}
+
+// Binds the given addresses. Without a port, binds the default port if permitted.
+[[nodiscard]] std::expected<bool, std::string> start(smb_server& server, const serve_options& options) {
+    const bool has_choice = options.port == 0;
+    const auto started = server.start(addresses_for(options, has_choice ? usual_port : options.port));
+    if (started) return false;
+    const bool may_retry = has_choice and (started.error() == std::errc::permission_denied or
+                                           started.error() == std::errc::address_in_use);
+    if (not may_retry) return std::unexpected(listening_problem(started.error()));
+    const auto retried = server.start(addresses_for(options, unprivileged_port));
+    if (not retried) return std::unexpected(listening_problem(retried.error()));
+    return true;
+}
+
+// The sockets of a server that listens.
+struct opened_service {
+    bool is_fallback_port = false;
+    std::unique_ptr<observers> watching;
+};
+
+// Starts to listen, and opens the status socket and the metrics. From here on the server has tasks,
+// so an error ends it in the same way as a signal.
+[[nodiscard]] std::expected<opened_service, std::string> open_service(smb_server& server,
+                                                                      const serve_options& options) {
+    const auto is_fallback_port = start(server, options);
+    if (not is_fallback_port) return std::unexpected(is_fallback_port.error());
+    auto watching =
+        observers::open(server, {.status_socket = options.status_socket, .metrics = options.metrics});
+    if (not watching) return std::unexpected(watching.error());
+    return opened_service{.is_fallback_port = *is_fallback_port, .watching = *std::move(watching)};
+}
+
+// Returns the account that accesses files.
+[[nodiscard]] std::string runs_as_text(const serve_options& options) {
+    if (options.impersonate) return "the Unix account of each user";
+    return fmt::format("{} (uid {}) for all users", account_name(), geteuid());
+}
+
+void print_banner(const smb_server& server, const serve_options& options, const users_result& users,
+                  bool is_fallback_port, const observers& watching, const server_hardening& hardening,
+                  std::string runs_as) {
+    std::error_code unknown;
+    const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
+    banner_facts facts{.program = unknown ? std::string("$(command -v sluice)") : program.string(),
+                       .server_name = server.context().configuration().name,
+                       .shares = options.shares,
+                       .addresses = own_addresses(),
+                       .listening = {},
+                       .port = 0,
+                       .is_fallback_port = is_fallback_port,
+                       .users = users.names,
+                       .fresh_password = users.fresh_password,
+                       .users_are_for_now = users.are_for_now,
+                       .users_file = users.database->path(),
+                       .multiplexer = std::string(io::best_available_reason()),
+                       .runs_as = std::move(runs_as),
+                       .hardening = hardening_text(hardening.measures()),
+                       .allows_guests = options.guest,
+                       .insists_on_signing = not options.no_signing,
+                       .encrypts = options.encrypt};
+    for (share_options& share : facts.shares)
+        share.read_only = share.read_only or options.read_only;
+    for (const io::socket_address& address : server.addresses()) {
+        facts.listening.push_back(address.text());
+        facts.port = address.port();
+    }
+    if (watching.metrics() != nullptr)
+        if (const auto where = watching.metrics()->address()) facts.metrics = where->text();
+    std::string text = banner_text(facts);
+    fmt::print("{}\n", text);
+    std::fflush(stdout);
+    for (std::string* const secret : {&text, &facts.fresh_password})
+        smb::auth::wipe(std::as_writable_bytes(std::span(*secret)));
+}
+
+[[nodiscard]] std::size_t loops_for(const serve_options& options) noexcept {
+    return options.loops != 0 ? options.loops : std::min<std::size_t>(usable_processors(), loops_max);
+}
+
+// `watching` may be null.
+io::task<void> serve_until(smb_server& server, observers* watching, smb::server::event<bool>& stop) {
+    (void)co_await stop.wait();
+    if (watching != nullptr) {
+        io::task<void> hushing = watching->stop();
+        co_await std::move(hushing);
+    }
+    server.stop();
+    io::task<void> ending = server.done();
+    co_await std::move(ending);
+}
+
+// Returns the configuration of the server, without shares.
+[[nodiscard]] smb::server::server_configuration configuration_for(
+    const serve_options& options, std::vector<smb::server::share_configuration> shares,
+    const smb::server::process_resources& resources) {
+    smb::server::server_configuration configuration;
+    configuration.name = options.name.empty() ? "SLUICE" : options.name;
+    configuration.shares = std::move(shares);
+    configuration.bounds = smb::server::server_bounds::of(resources);
+    configuration.allows_guests = options.guest;
+    configuration.interfaces = interfaces_for(options);
+    configuration.session_lifetime = std::chrono::minutes(options.session_lifetime);
+    if (options.impersonate) {
+        if (geteuid() != 0)
+            fail("--impersonate: only root can use the rights of other accounts; run 'sluice serve' as root");
+        configuration.account_of = unix_account_of;
+    }
+    if (options.encrypt) configuration.encryption = smb::server::protection::required;
+    if (options.no_signing) configuration.signing = smb::server::protection::offered;
+    if (not options.signing_algorithms.empty())
+        configuration.signing_algorithms = signing_algorithms_of(options.signing_algorithms).value();
+    return configuration;
+}
+
+// A call of a file system has not ended. It uses objects of the server, so no destructor may run.
+// Disk images were committed after the stop began. The log may be a full pipe, so the wait for it
+// is short.
+[[noreturn]] void end_with_stuck_calls(const share_domains& domains, const reload_requests& reloads,
+                                       smb::server::log_thread& log) {
+    using smb::server::event_severity;
+    const std::vector<share_domains::stuck_domain> stuck = domains.stuck();
+    const std::vector<std::string> unanswered = reloads.unanswered();
+    for (const std::string& path : unanswered)
+        log.write(event_severity::error, "a reload waits for a file system; the server ends without it",
+                  {{"path", path}});
+    if (stuck.empty() and unanswered.empty())
+        log.write(event_severity::error, "stop deadline exceeded; process terminated", {});
+    for (const share_domains::stuck_domain& each : stuck)
+        log.write(event_severity::error, "a file system does not answer; the server ends without it",
+                  {{"shares", each.shares},
+                   {"mount", each.where},
+                   {"calls", std::to_string(each.calls)},
+                   {"oldest", std::to_string(each.age.count()) + " s"}});
+    (void)log.flush(std::chrono::seconds(1));
+    std::_Exit(1);
+}
+
+// Workers may still close files, which uses the volumes and posts to the loop; a reload may still
+// call file systems. If they do not end, the deadline ends the process.
+void wait_for_threads(const share_domains& domains, const reload_requests& reloads, io::io_multiplexer& loop,
+                      stop_deadline& deadline) {
+    deadline.begin();
+    while (domains.are_busy() or reloads.is_busy())
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    io::sync_wait(loop, smb::server::next_turn(loop));
+}
+
+[[nodiscard]] smb::server::event_severity least_severity(const serve_options& options) noexcept {
+    return options.verbose ? smb::server::event_severity::detail : smb::server::event_severity::info;
+}
+
+[[nodiscard]] std::vector<const smb::server::loop_activity*> all_activities(
+    const smb::server::loop_activity& first, const loop_threads& others) {
+    std::vector<const smb::server::loop_activity*> all = others.activities();
+    all.insert(all.begin(), &first);
+    return all;
+}
+
+[[nodiscard]] serve_options complete_options(const serve_options& given, const std::string& file) {
+    auto read = with_file(given, file);
+    if (not read) fail(read.error());
+    return *std::move(read);
+}
+
+void serve(const serve_options& given, const std::string& file) {
+    const serve_options options = complete_options(given, file);
+    users_result users = open_users(options);
+
+    // Before the files that describe them become inaccessible: control groups and system accounts.
+    const smb::server::process_resources resources = claim_process_resources();
+    std::string runs_as = runs_as_text(options);
+    // Before the first thread and ring, which inherit it.
+    server_hardening hardening;
+    hardening.apply(options, file, users.database->path());
+    block_signals();
+    auto loop = io::best_available();
+    if (not loop) fail(loop.error().message());
+    io::frame_pool frames(frame_pool_bytes);
+    const io::frame_pool::use from_pool(frames);
+    const io::sigpipe_guard no_sigpipe;
+    const auto others = loop_threads::start(loops_for(options) - 1);
+    if (not others) fail(others.error().message());
+    system_random random;
+    served_images images(**loop, random);
+    share_domains domains;
+    share_opener opener({.loop = **loop, .images = images, .domains = domains, .hardening = hardening});
+    auto shares = opener.open(options);
+    if (not shares) fail(shares.error());
+    const std::unique_ptr<shared_locks> peers = open_shared_locks(options);
+    system_clock_source clock;
+    const smb::server::event_severity least = least_severity(options);
+    log_writer writer(least);
+    smb::server::log_thread log(writer, least);
+    smb::server::loop_activity activity(**loop);
+    const smb::server::loop_activity::use watched(activity, ::gettid());
+    const auto activities = all_activities(activity, **others);
+    proc_thread_usage threads;
+    smb::server::loop_watchdog watchdog(activities, clock, threads, log);
+    watchdog.on_blocked_call([&domains](std::uint32_t number) {
+        if (const auto blocked = domains.table().find(number)) blocked->note_blocked_call();
+    });
+    smb::server::event<bool> stop(**loop);
+    smb_server server({.loop = **loop,
+                       .clock = clock,
+                       .random = random,
+                       .accounts = *users.database,
+                       .log = log,
+                       .peers = peers.get(),
+                       .other_loops = (*others)->loops(),
+                       .watchdog = &watchdog},
+                      configuration_for(options, *std::move(shares), resources));
+    const auto watching_loops = watchdog_thread::start(watchdog);
+    if (not watching_loops) fail(watching_loops.error().message());
+    reload_requests reloads(**loop, reload_actions(server, *users.database, given, file, opener, log));
+    const auto ends_in_time = stop_deadline::start([&] { end_with_stuck_calls(domains, reloads, log); });
+    if (not ends_in_time) fail(ends_in_time.error().message());
+    const auto end_service = [&] { reloads.end(), stop.set(true); };
+    const signals handling(
+        **loop, [&] { (*ends_in_time)->begin(); }, end_service,
+        [&] { reload_users(server, *users.database, log), reloads.add(); });
+    const auto service = open_service(server, options);
+    if (service) {
+        report_problems(server, options, *users.database, log);
+        print_banner(server, options, users, service->is_fallback_port, *service->watching, hardening,
+                     std::move(runs_as));
+    } else {
+        end_service();
+    }
+    smb::auth::wipe(std::as_writable_bytes(std::span(users.fresh_password)));
+    io::sync_wait(**loop, serve_until(server, service ? service->watching.get() : nullptr, stop));
+    wait_for_threads(domains, reloads, **loop, **ends_in_time);
+    if (not service) fail(service.error());
+}
+
+void check_command_line(const serve_arguments& given) {
+    for (const std::string& user : given.options.users)
+        if (const std::string rule = complaint_about_user(user); not rule.empty())
+            refuse_usage("invalid value for --user: " + rule);  // it may contain a password
+    if (given.image != image_options{} and given.options.shares.size() != 1)
+        refuse_usage(fmt::format(
+            "{} applies to one disk image; for several shares, use --config and set it for each share",
+            text_of(given.image).substr(1)));
+    if (given.options.shares.empty() and given.configuration.empty()) refuse_usage("missing argument PATH");
+}
+
+}  // namespace
+
+void add_serve(command_syntax app) {
+    const command_syntax command = app.add_subcommand("serve", "serve directories and FAT images over SMB")
+                                       .group("Server")
+                                       .usage("[NAME=]PATH...")
+                                       .example("sluice serve ~/Public")
+                                       .example("sluice serve --read-only --encrypt photos=/srv/photos")
+                                       .example("sluice serve --config /etc/sluice.toml")
+                                       .example("sluice serve disk.img --overlay try.overlay");
+    const auto given = std::make_shared<serve_arguments>();
+    declare_serve_options(command, *given);
+    command.on_call([given] {
+        if (given->wants_limits) return print_limits();
+        given->options.confines = not given->no_confinement;
+        for (const std::string& path : given->paths)
+            given->options.shares.push_back(parse_share(path));
+        check_command_line(*given);
+        if (given->image != image_options{}) given->options.shares.front().image = given->image;
+        serve(given->options, given->configuration);
+    });
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,159 @@
+#include "sluice/cli/serve/serve_command_line.hpp"
+
+#include "sluice/cli/serve/serve_rules.hpp"
+
+namespace sluice::cli {
+namespace {
+
+void add_general_options(command_syntax command, serve_arguments& given) {
+    command.add_option(
+        "PATH", given.paths,
+        "directory or FAT disk image to share, or NAME=PATH (repeatable); the name defaults to "
+        "the last component of PATH");
+    command.add_option("--config", given.configuration, "read settings and shares from a TOML file")
+        .value_name("FILE");
+    command
+        .add_option("--loops", given.options.loops, "number of I/O threads; 0 means one per CPU [default: 0]")
+        .between(0U, loops_max);
+    command.add_flag("--offload", given.options.offload,
+                     "run all file system calls outside the event loops, for local disks that can hang");
+    command.add_flag("--limits", given.wants_limits, "print all resource limits of the server and exit");
+}
+
+void add_access_options(command_syntax command, serve_options& options) {
+    constexpr auto* heading = "Access";
+    command
+        .add_option("--user", options.users,
+                    "allow only these users to log on: a user from the users file, or one with the given "
+                    "password for this run (repeatable) [default: all in the users file]")
+        .one_value_each_time()
+        .value_name("NAME[%PASSWORD]")
+        .group(heading);
+    command
+        .add_option("--users-file", options.users_file,
+                    "users file [default: ~/.config/sluice/users; for root: /etc/sluice/users]")
+        .value_name("FILE")
+        .group(heading);
+    command.add_flag("--read-only", options.read_only, "reject all changes").group(heading);
+    command
+        .add_option("--read-only-user", options.read_only_users,
+                    "reject changes by this user; 'guest' means anonymous users (repeatable)")
+        .one_value_each_time()
+        .value_name("NAME")
+        .group(heading);
+    command
+        .add_flag("--hide-unreadable", options.hide_unreadable,
+                  "omit files from listings that the user may not read (access-based enumeration)")
+        .group(heading);
+    command
+        .add_option("--auditor", options.auditors,
+                    "let this user read and change audit lists, SACLs (repeatable)")
+        .one_value_each_time()
+        .value_name("NAME")
+        .group(heading);
+    command.add_flag("--guest", options.guest, "accept anonymous logons, unsigned and unencrypted")
+        .group(heading);
+    command
+        .add_flag("--impersonate", options.impersonate,
+                  "access files as the Unix account of the user (requires root) [default: the account of the "
+                  "server]")
+        .group(heading);
+    command
+        .add_option("--session-lifetime", options.session_lifetime,
+                    "require clients to authenticate again after MINUTES; 0 means never [default: 0]")
+        .value_name("MINUTES")
+        .between(0U, session_lifetime_minutes_max)
+        .group(heading);
+}
+
+void add_protection_options(command_syntax command, serve_options& options, bool& no_confinement) {
+    constexpr auto* heading = "Protection";
+    command.add_flag("--encrypt", options.encrypt, "require encryption [default: on request]").group(heading);
+    command.add_flag("--no-signing", options.no_signing, "do not require signing").group(heading);
+    command
+        .add_option("--signing-algorithms", options.signing_algorithms,
+                    "signing algorithms for SMB 3.1.1 in order of preference; aes-cmac permits more than two "
+                    "connections per session (repeatable) [default: aes-gmac,aes-cmac,hmac-sha256]")
+        .one_value_each_time()
+        .check(complaint_about_signing_algorithms)
+        .value_name("LIST")
+        .group(heading);
+    command
+        .add_option("--confine-to", options.confine_to,
+                    "directory that the process may access besides its shares, for shares that SIGHUP adds "
+                    "(repeatable)")
+        .one_value_each_time()
+        .value_name("DIR")
+        .group(heading);
+    command
+        .add_flag("--no-confinement", no_confinement,
+                  "do not restrict the process to its own files, system calls, and privileges")
+        .group(heading);
+}
+
+void add_network_options(command_syntax command, serve_options& options) {
+    constexpr auto* heading = "Network";
+    command.add_option("--name", options.name, "NetBIOS name of the server [default: SLUICE]")
+        .check(complaint_about_server_name)
+        .value_name("NAME")
+        .group(heading);
+    command.add_option("--port", options.port, "TCP port [default: 445; 1445 if 445 is unavailable]")
+        .between(0U, port_max)
+        .value_name("PORT")
+        .group(heading);
+    command.add_option("--listen", options.listen, "listen on this address (repeatable) [default: all]")
+        .one_value_each_time()
+        .check(complaint_about_listener)
+        .value_name("ADDRESS[:PORT]")
+        .group(heading);
+    command
+        .add_option("--advertise", options.advertise,
+                    "address to announce for multichannel, or 'none' (repeatable) [default: all addresses of "
+                    "this host]")
+        .one_value_each_time()
+        .check(complaint_about_advertised)
+        .value_name("ADDRESS[,speed=RATE][,rss][,index=N]")
+        .group(heading);
+}
+
+void add_observation_options(command_syntax command, serve_options& options) {
+    constexpr auto* heading = "Observability";
+    command
+        .add_option("--status-socket", options.status_socket,
+                    "socket for 'sluice status' [default: PORT.sock in the runtime directory]")
+        .value_name("PATH")
+        .group(heading);
+    command
+        .add_option("--metrics", options.metrics,
+                    "serve Prometheus metrics over HTTP [default address: 127.0.0.1]")
+        .check(complaint_about_metrics)
+        .value_name("[ADDRESS:]PORT")
+        .group(heading);
+    command.add_flag("--verbose", options.verbose, "log failed requests as well").group(heading);
+}
+
+}  // namespace
+
+void declare_serve_options(command_syntax command, serve_arguments& into) {
+    add_general_options(command, into);
+    add_access_options(command, into.options);
+    add_protection_options(command, into.options, into.no_confinement);
+    add_network_options(command, into.options);
+    command
+        .add_option("--shared-locks", into.options.shared_locks,
+                    "share locks and open modes with other servers on this host that use the same FILE; "
+                    "disables client caching")
+        .value_name("FILE")
+        .group("Files");
+    command
+        .add_option("--short-names", into.options.short_names,
+                    "give files in directories short names (8.3), too: on, off [default: off]; FAT images "
+                    "always have them")
+        .one_of({"off", "on"})
+        .value_name("off|on")
+        .group("Files");
+    add_image_options(command, into.image);
+    add_observation_options(command, into.options);
+}
+
+}  // namespace sluice::cli

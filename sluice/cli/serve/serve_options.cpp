@@ -1,0 +1,244 @@
+#include "sluice/cli/serve/serve_options.hpp"
+
+#include <fmt/core.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <string_view>
+
+#include "sluice/cli/serve/serve_rules.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+// A rule for texts: returns the rule that one violates, or an empty text.
+using text_rule = std::string (*)(const std::string&);
+
+[[nodiscard]] std::string anything(const std::string&) {
+    return "";
+}
+
+// Reads settings from a table, and records the first error. An unknown key is an error: a
+// misspelled setting must not be ignored silently. A setting of the command line stays.
+class table_reader {
+public:
+    /// `place` is the table, for messages: "[[share]]: ".
+    table_reader(const toml::table& table, std::string_view place) : table_(table), place_(place) {}
+
+    void take(std::string_view key, std::string& into, text_rule rule_of = anything) {
+        const toml::node* const node = find(key);
+        if (node == nullptr) return;
+        const auto value = node->value<std::string>();
+        if (not value) return refuse(*node, fmt::format("invalid value for {}: use a string in quotes", key));
+        if (check(*node, key, *value, rule_of) and into.empty()) into = *value;
+    }
+    void take(std::string_view key, bool& into) {
+        const toml::node* const node = find(key);
+        if (node == nullptr) return;
+        const auto value = node->value<bool>();
+        if (not value) return refuse(*node, fmt::format("invalid value for {}: use true or false", key));
+        into = into or * value;
+    }
+    void take(std::string_view key, std::vector<std::string>& into, text_rule rule_of = anything) {
+        const toml::node* const node = find(key);
+        if (node == nullptr) return;
+        const auto refuse_type = [&](const toml::node& one) {
+            refuse(one,
+                   fmt::format("invalid value for {}: use a list of strings, as in [\"a\", \"b\"]", key));
+        };
+        const toml::array* const list = node->as_array();
+        if (list == nullptr) return refuse_type(*node);
+        for (const toml::node& one : *list) {
+            const auto text = one.value<std::string>();
+            if (not text) return refuse_type(one);
+            if (not check(one, key, *text, rule_of)) return;
+            into.push_back(*text);
+        }
+    }
+    template <class T>
+    void take_number(std::string_view key, T& into, unsigned most) {
+        const toml::node* const node = find(key);
+        if (node == nullptr) return;
+        const auto value = node->value<std::int64_t>();
+        if (not value or *value < 0 or *value > most) {
+            const std::string given = value ? fmt::format(" '{}'", *value) : "";
+            return refuse(*node, fmt::format("invalid value{} for {}: use 0 to {}", given, key, most));
+        }
+        if (into == 0) into = static_cast<T>(*value);
+    }
+    [[nodiscard]] const toml::node* find(std::string_view key) {
+        known_.emplace_back(key);
+        return table_.get(key);
+    }
+    void refuse(const toml::node& node, std::string_view why) {
+        if (problem.empty()) problem = fmt::format("line {}: {}{}", node.source().begin.line, place_, why);
+    }
+    void take_switch(std::string_view key, std::string& into) {
+        std::string text;
+        const toml::node* const node = find(key);
+        take(key, text);
+        if (not text.empty() and text != "on" and text != "off")
+            refuse(*node, fmt::format("'{}' must be \"on\" or \"off\"", key));
+        if (into.empty()) into = std::move(text);
+    }
+    void refuse_unknown() {
+        for (const auto& [key, node] : table_)
+            if (std::ranges::find(known_, key.str()) == known_.end())
+                refuse(node, fmt::format("unknown setting '{}'", key.str()));
+    }
+
+    std::string problem;
+
+private:
+    [[nodiscard]] bool check(const toml::node& node, std::string_view key, const std::string& value,
+                             text_rule rule_of) {
+        const std::string rule = rule_of(value);
+        // A user may have a password, which must not be shown.
+        const std::string shown = key == "user" ? "" : fmt::format(" '{}'", value);
+        if (not rule.empty()) refuse(node, fmt::format("invalid value{} for {}: {}", shown, key, rule));
+        return rule.empty();
+    }
+
+    const toml::table& table_;
+    std::string_view place_;
+    std::vector<std::string> known_;
+};
+
+[[nodiscard]] std::string read_share(const toml::table& table, share_options& share) {
+    table_reader reader(table, "[[share]]: ");
+    reader.take("name", share.name);
+    reader.take("path", share.path);
+    reader.take("comment", share.comment);
+    reader.take("read-only", share.read_only);
+    reader.take("encrypt", share.encrypt);
+    reader.take("hidden", share.hidden);
+    reader.take("hide-unreadable", share.hide_unreadable);
+    reader.take("user", share.users);
+    reader.take("read-only-user", share.read_only_users);
+    reader.take("auditor", share.auditors);
+    reader.take("offload", share.offloads);
+    reader.take_switch("short-names", share.short_names);
+    reader.take("overlay", share.image.overlay);
+    reader.take("journal", share.image.journal);
+    reader.take("code-page", share.image.code_page);
+    reader.take("time-zone", share.image.time_zone);
+    reader.refuse_unknown();
+    if (share.path.empty()) reader.refuse(table, "missing setting path");
+    if (const auto how = mount_options_of(share.image); not how) reader.refuse(table, how.error());
+    return reader.problem;
+}
+
+// The order is a preference, so a list on the command line replaces that of the file.
+void read_signing_algorithms(table_reader& reader, serve_options& options) {
+    constexpr std::string_view key = "signing-algorithms";
+    std::vector<std::string> texts;
+    reader.take(key, texts, complaint_about_signing_algorithms);
+    const toml::node* const node = reader.find(key);
+    if (node == nullptr) return;
+    if (const auto checked = signing_algorithms_of(texts); not checked)
+        reader.refuse(*node, fmt::format("invalid value for {}: {}", key, checked.error()));
+    if (options.signing_algorithms.empty()) options.signing_algorithms = std::move(texts);
+}
+
+constexpr const char* not_a_table = "invalid share: write each one as a table [[share]]";
+
+[[nodiscard]] std::string read_table(const toml::table& table, serve_options& options) {
+    table_reader reader(table, "");
+    reader.take("name", options.name, complaint_about_server_name);
+    reader.take("listen", options.listen, complaint_about_listener);
+    reader.take("advertise", options.advertise, complaint_about_advertised);
+    reader.take_number("port", options.port, port_max);
+    reader.take("user", options.users, complaint_about_user);
+    reader.take("users-file", options.users_file);
+    reader.take("shared-locks", options.shared_locks);
+    reader.take("status-socket", options.status_socket);
+    reader.take("metrics", options.metrics, complaint_about_metrics);
+    reader.take("read-only", options.read_only);
+    reader.take("read-only-user", options.read_only_users);
+    reader.take("hide-unreadable", options.hide_unreadable);
+    reader.take("auditor", options.auditors);
+    reader.take("offload", options.offload);
+    reader.take_switch("short-names", options.short_names);
+    reader.take("encrypt", options.encrypt);
+    reader.take("no-signing", options.no_signing);
+    read_signing_algorithms(reader, options);
+    reader.take("guest", options.guest);
+    reader.take("impersonate", options.impersonate);
+    reader.take("confine-to", options.confine_to);
+    bool no_confinement = not options.confines;
+    reader.take("no-confinement", no_confinement);
+    options.confines = not no_confinement;
+    reader.take_number("session-lifetime", options.session_lifetime, session_lifetime_minutes_max);
+    reader.take_number("loops", options.loops, loops_max);
+    if (const toml::node* const shares = reader.find("share")) {
+        const toml::array* const list = shares->as_array();
+        if (list == nullptr) reader.refuse(*shares, not_a_table);
+        for (std::size_t i = 0; list != nullptr and i != list->size(); ++i) {
+            const toml::table* const one = list->get(i)->as_table();
+            share_options share;
+            if (one == nullptr)
+                reader.refuse(*list->get(i), not_a_table);
+            else if (std::string problem = read_share(*one, share); reader.problem.empty())
+                reader.problem = std::move(problem);
+            options.shares.push_back(std::move(share));
+        }
+    }
+    reader.refuse_unknown();
+    return reader.problem;
+}
+
+// The library begins its texts with a sentence of its own.
+[[nodiscard]] std::string toml_problem(std::string_view description) {
+    constexpr std::string_view beginning = "Error while parsing ";
+    if (not description.starts_with(beginning)) return fmt::format("invalid TOML: {}", description);
+    return fmt::format("invalid TOML in {}", description.substr(beginning.size()));
+}
+
+struct file_closer {
+    void operator()(std::FILE* file) const noexcept { (void)std::fclose(file); }
+};
+
+// The file may be a pipe.
+[[nodiscard]] result<std::string> content_of(const std::string& path) {
+    const std::unique_ptr<std::FILE, file_closer> file(std::fopen(path.c_str(), "re"));
+    if (file == nullptr) return failure(error::with_path(errno, "open", path));
+    std::string text;
+    std::array<char, 65'536> piece;
+    while (const std::size_t got = std::fread(piece.data(), 1, piece.size(), file.get()))
+        text.append(piece.data(), got);
+    if (std::ferror(file.get()) != 0) return failure(error::with_path(errno, "read", path));
+    return text;
+}
+
+}  // namespace
+
+share_options parse_share(const std::string& text) {
+    share_options share;
+    const std::size_t equals = text.find('=');
+    // A path may contain '='; a name before one has no slash.
+    const bool is_named = equals != std::string::npos and equals != 0 and text.find('/') > equals;
+    if (is_named) share.name = text.substr(0, equals);
+    share.path = is_named ? text.substr(equals + 1) : text;
+    return share;
+}
+
+std::expected<void, std::string> read_configuration(const std::string& path, serve_options& options) {
+    const auto content = content_of(path);
+    if (not content) return std::unexpected(content.error().message());
+    try {
+        const toml::table table = toml::parse(*content, path);
+        const std::string problem = read_table(table, options);
+        if (not problem.empty()) return std::unexpected(path + ": " + problem);
+        return {};
+    } catch (const toml::parse_error& wrong) {
+        return std::unexpected(fmt::format("{}: line {}: {}", path, wrong.source().begin.line,
+                                           toml_problem(wrong.description())));
+    }
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sluice/base/result.hpp"
+#include "sluice/cli/fat/image/image_options.hpp"
+
+namespace sluice::cli {
+
+/// A share from the command line or the configuration file.
+struct share_options {
+    std::string name;  // empty: the name of the directory
+    std::string path;
+    std::string comment;
+    bool read_only = false;
+    bool encrypt = false;
+    bool hidden = false;
+    bool hide_unreadable = false;
+    bool offloads = false;    // no call of its file system runs on an event loop
+    std::string short_names;  // "on" or "off"; empty: as for all directories
+    std::vector<std::string> users;
+    std::vector<std::string> read_only_users;
+    std::vector<std::string> auditors;
+    image_options image;  // for disk images only
+};
+
+/// One year.
+inline constexpr unsigned session_lifetime_minutes_max = 525'600;
+
+inline constexpr unsigned loops_max = 64;
+
+inline constexpr unsigned port_max = 65'535;
+
+/// The options of `sluice serve`.
+struct serve_options {
+    std::vector<share_options> shares;
+    std::string name;
+    std::vector<std::string> listen;
+    std::vector<std::string> advertise;  // empty: the addresses of this machine
+    std::uint16_t port = 0;              // 0: 445 if allowed, else 1445
+    std::vector<std::string> users;
+    std::string users_file;
+    std::string shared_locks;   // empty: no other server serves these directories
+    std::string status_socket;  // empty: in the runtime directory of the account
+    std::string metrics;        // [ADDRESS:]PORT; empty: none
+    bool read_only = false;
+    std::vector<std::string> read_only_users;  // in addition to those that a share names
+    bool hide_unreadable = false;
+    std::vector<std::string> auditors;  // in addition to those that a share names
+    bool encrypt = false;
+    bool no_signing = false;
+    // Names or comma lists; none: the server's default.
+    std::vector<std::string> signing_algorithms;
+    bool guest = false;
+    bool impersonate = false;
+    bool offload = false;     // for all directories
+    std::string short_names;  // for all directories: "on" or "off"; empty: off
+    bool verbose = false;
+    bool confines = true;
+    std::vector<std::string> confine_to;  // in addition to the shares and the files of the server
+    unsigned session_lifetime = 0;        // minutes; 0: unlimited
+    unsigned loops = 0;                   // 0: one per CPU
+};
+
+/// Parses a share of the form PATH or NAME=PATH.
+[[nodiscard]] share_options parse_share(const std::string& text);
+
+/// Adds the settings of a configuration file; settings of the command line take precedence. Errors:
+/// a text with the line and the reason.
+[[nodiscard]] std::expected<void, std::string> read_configuration(const std::string& path,
+                                                                  serve_options& options);
+
+}  // namespace sluice::cli

@@ -1,0 +1,82 @@
+#include "sluice/cli/serve/serve_rules.hpp"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <ranges>
+#include <string_view>
+#include <utility>
+
+#include "sluice/cli/serve/interfaces.hpp"
+#include "sluice/cli/status/observers.hpp"
+#include "sluice/cli/user_names.hpp"
+
+namespace sluice::cli {
+namespace {
+
+constexpr std::size_t netbios_name_max = 15;
+
+[[nodiscard]] bool is_in_server_name(char c) noexcept {
+    return (c >= 'a' and c <= 'z') or (c >= 'A' and c <= 'Z') or (c >= '0' and c <= '9') or c == '-';
+}
+
+}  // namespace
+
+std::string complaint_about_server_name(const std::string& name) {
+    if (name.size() <= netbios_name_max and std::ranges::all_of(name, is_in_server_name)) return "";
+    return "use 1 to 15 letters, digits, and hyphens, because it is a NetBIOS name";
+}
+
+std::optional<io::socket_address> listener_address(const std::string& text, std::uint16_t port) noexcept {
+    auto address = io::socket_address::ip(text, port);
+    if (not address) address = io::socket_address::parse(text);
+    const bool is_ip = address and address->family() != io::address_family::local;
+    return is_ip ? std::optional(*address) : std::nullopt;
+}
+
+std::string complaint_about_listener(const std::string& text) {
+    return listener_address(text, 0) ? "" : "use an IP address with an optional port, as in 192.0.2.1:445";
+}
+
+std::string complaint_about_metrics(const std::string& text) {
+    return text.empty() or metrics_address(text)
+               ? ""
+               : "use a port, or an IP address with a port, as in 192.0.2.1:9445";
+}
+
+std::string complaint_about_advertised(const std::string& text) {
+    const auto parsed = parse_advertised(std::array{text});
+    return parsed ? "" : parsed.error();
+}
+
+std::string complaint_about_signing_algorithms(const std::string& list) {
+    const auto parsed = signing_algorithms_of({list});
+    return parsed ? "" : parsed.error();
+}
+
+std::expected<std::vector<smb::wire::signing_algorithm>, std::string> signing_algorithms_of(
+    const std::vector<std::string>& texts) {
+    using enum smb::wire::signing_algorithm;
+    constexpr std::array<std::pair<std::string_view, smb::wire::signing_algorithm>, 3> known{
+        {{"aes-gmac", aes_gmac}, {"aes-cmac", aes_cmac}, {"hmac-sha256", hmac_sha256}}};
+    constexpr auto* rule = "use a list of aes-gmac, aes-cmac, and hmac-sha256, as in aes-gmac,aes-cmac";
+    const std::string all = fmt::format("{}", fmt::join(texts, ","));
+    std::vector<smb::wire::signing_algorithm> named;
+    for (const auto part : std::views::split(std::string_view(all), ',')) {
+        const std::string_view name(part);
+        const auto found = std::ranges::find(known, name, [](const auto& one) { return one.first; });
+        if (found == known.end())
+            return std::unexpected(fmt::format("unknown algorithm '{}'; {}", name, rule));
+        named.push_back(found->second);
+    }
+    if (named.empty()) return std::unexpected(fmt::format("the list is empty; {}", rule));
+    return named;
+}
+
+std::string complaint_about_user(const std::string& name_and_password) {
+    return complaint_about_user_name(name_and_password.substr(0, name_and_password.find('%')));
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,154 @@
+#include "sluice/cli/serve/serve_shares.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "sluice/cli/complaint.hpp"
+#include "sluice/cli/fat/image/image.hpp"
+#include "sluice/cli/serve/share_streams.hpp"
+#include "sluice/vfs/host/host_volume.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+[[nodiscard]] bool is_image(const std::string& path) {
+    std::error_code unknown;
+    return std::filesystem::exists(parse_image(path).file, unknown) and
+           not std::filesystem::is_directory(path, unknown);
+}
+
+// Returns whether any share of an image is writable: the shares have one engine.
+[[nodiscard]] bool is_written(const serve_options& options, const share_options& image) {
+    return not options.read_only and std::ranges::any_of(options.shares, [&](const share_options& each) {
+        return not each.read_only and is_image(each.path) and is_same_image(each.path, image.path);
+    });
+}
+
+// The configuration of a share, without the volume.
+[[nodiscard]] smb::server::share_configuration configuration_of(const share_options& share, bool read_only) {
+    smb::server::share_configuration configuration;
+    configuration.name = share.name;
+    configuration.comment = share.comment;
+    configuration.source = share.path + text_of(share.image);
+    configuration.is_read_only = read_only;
+    configuration.is_hidden = share.hidden or share.name.ends_with('$');
+    configuration.hides_unreadable = share.hide_unreadable;
+    configuration.users = share.users;
+    configuration.read_only_users = share.read_only_users;
+    configuration.auditors = share.auditors;
+    if (share.encrypt) configuration.encryption = smb::server::protection::required;
+    return configuration;
+}
+
+}  // namespace
+
+opened_shares share_opener::open(const serve_options& options) {
+    share_roots roots;
+    for (const share_options& share : options.shares)
+        roots.emplace(share.path, find_share_root(share.path));
+    return reopen(options, roots).shares;
+}
+
+share_opener::reopened share_opener::reopen(const serve_options& options, const share_roots& answered) {
+    serve_options answering = options;  // a call for another share could hang
+    std::erase_if(answering.shares,
+                  [&](const share_options& share) { return not answered.contains(share.path); });
+    reopened done;
+    std::vector<served> next;
+    for (const share_options& share : options.shares) {
+        served one{
+            .share = share,
+            .root = {},
+            .read_only = share.read_only or options.read_only,
+            .offloads = share.offloads or options.offload,
+            .short_names = (share.short_names.empty() ? options.short_names : share.short_names) == "on",
+            .streams_root = streams_root_of(options.shares, share, answered),
+            .volume = {}};
+        std::shared_ptr<vfs::volume> volume;
+        if (const auto root = answered.find(share.path); root != answered.end()) {
+            one.root = root->second;
+            auto opened = volume_of(one, answering);
+            if (not opened) {
+                done.shares = std::unexpected(fmt::format("share '{}': {}", share.name, opened.error()));
+                return done;
+            }
+            volume = *std::move(opened);
+        } else {
+            volume = keep(one, done);
+            if (volume == nullptr) continue;
+        }
+        one.volume = volume;
+        done.shares->push_back(
+            configuration_of(share, share.read_only or options.read_only or one.read_only));
+        done.shares->back().volume = std::move(volume);
+        next.push_back(std::move(one));
+    }
+    now_ = std::move(next);
+    return done;
+}
+
+// The volume that the server has, or a new one.
+share_opener::volume_result share_opener::volume_of(const served& wanted, const serve_options& options) {
+    const share_options& share = wanted.share;
+    if (wanted.root and wanted.root->is_directory and share.image == image_options{})
+        for (const served& now : now_)
+            if (now.is_same_directory(wanted))
+                if (auto volume = now.volume.lock()) {
+                    from_.domains.add(share.name, *volume);
+                    return volume;
+                }
+    if (const std::string why = from_.hardening.why_not(share, wanted.read_only); not why.empty())
+        return std::unexpected(why);
+    if (is_image(share.path)) return open_image(share, options);
+    return open_directory(wanted);
+}
+
+share_opener::volume_result share_opener::open_image(const share_options& share,
+                                                     const serve_options& options) {
+    if (share.offloads) return std::unexpected(share.path + ": 'offload' does not apply to disk images");
+    if (share.short_names == "off")
+        return std::unexpected(share.path + ": disk images always have short names");
+    return from_.images.open(
+        {.name = share.path, .options = share.image, .is_written = is_written(options, share)});
+}
+
+share_opener::volume_result share_opener::open_directory(const served& wanted) {
+    const share_options& share = wanted.share;
+    if (share.image != image_options{})
+        return std::unexpected(share.path + ": not a disk image, which is required for" +
+                               text_of(share.image));
+    auto opened = vfs::host_volume::open(from_.loop, share.path,
+                                         {.read_only = wanted.read_only,
+                                          .domains = &from_.domains.table(),
+                                          .offload_always = wanted.offloads,
+                                          .short_names = wanted.short_names});
+    if (not opened) return std::unexpected(about(share.path, opened.error()));
+    from_.domains.add(share.name, **opened);
+    return *std::move(opened);
+}
+
+// The volume of a share that does not answer, if the server has it by this name. `one` gets the
+// options that this volume was opened with.
+std::shared_ptr<vfs::volume> share_opener::keep(served& one, reopened& done) const {
+    const auto now = std::ranges::find_if(now_, [&](const served& each) {
+        return each.share.name == one.share.name and each.share.path == one.share.path;
+    });
+    std::shared_ptr<vfs::volume> volume = now != now_.end() ? now->volume.lock() : nullptr;
+    (volume != nullptr ? done.kept : done.left_out).push_back(one.share);
+    const bool is_complete =
+        volume != nullptr and now->read_only == one.read_only and now->offloads == one.offloads and
+        now->short_names == one.short_names and now->streams_root == one.streams_root;
+    if (not is_complete) done.needed.push_back(one.share.path);
+    if (volume == nullptr) return nullptr;
+    one.root = now->root;
+    one.read_only = now->read_only;
+    one.offloads = now->offloads;
+    one.short_names = now->short_names;
+    one.streams_root = now->streams_root;
+    return volume;
+}
+
+}  // namespace sluice::cli

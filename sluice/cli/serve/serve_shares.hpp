@@ -1,0 +1,83 @@
+#pragma once
+
+#include <expected>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sluice/cli/fat/image/image_share.hpp"
+#include "sluice/cli/hardening/hardening.hpp"
+#include "sluice/cli/serve/serve_options.hpp"
+#include "sluice/cli/serve/share_domains.hpp"
+#include "sluice/cli/serve/share_root.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
+#include "sluice/smb/server/session/configuration.hpp"
+#include "sluice/vfs/volume.hpp"
+
+namespace sluice::cli {
+
+/// The objects that the shares of `sluice serve` are opened with. All outlive the shares.
+struct share_sources {
+    io::io_multiplexer& loop;  // the first one
+    served_images& images;
+    share_domains& domains;
+    const server_hardening& hardening;
+};
+
+/// Either all shares, or the reason why one of them cannot be opened.
+using opened_shares = std::expected<std::vector<smb::server::share_configuration>, std::string>;
+
+/// Opens the shares of `sluice serve`, and again when the configuration is reloaded.
+///
+/// Loop-owned. Allocates: yes.
+class share_opener {
+public:
+    explicit share_opener(const share_sources& from) noexcept : from_(from) {}
+
+    /// Opens all shares of the options. Blocks: for their file systems.
+    [[nodiscard]] opened_shares open(const serve_options& options);
+
+    struct reopened {
+        opened_shares shares;
+        // Their file systems do not answer. The server has the volumes of the first, but not of the
+        // second.
+        std::vector<share_options> kept{};
+        std::vector<share_options> left_out{};
+        std::vector<std::string> needed{};  // the paths of those whose options need an answer
+    };
+    /// Opens the shares of the options whose file systems have answered. A directory whose root and
+    /// options are the same keeps its volume. A share whose file system has not answered keeps its
+    /// volume, if it is served by the same name from the same path; otherwise it is left out. No
+    /// call for these shares. On error, the next call compares with the shares of the last success.
+    /// Blocks: for the file systems that have answered.
+    [[nodiscard]] reopened reopen(const serve_options& options, const share_roots& answered);
+
+private:
+    struct served {
+        share_options share;
+        std::optional<share_root> root;
+        bool read_only = false;
+        bool offloads = false;
+        bool short_names = false;
+        std::string streams_root{};  // of the share that has its large streams
+        std::weak_ptr<vfs::volume> volume;
+
+        [[nodiscard]] bool is_same_directory(const served& other) const {
+            return share.path == other.share.path and root == other.root and read_only == other.read_only and
+                   offloads == other.offloads and short_names == other.short_names and
+                   streams_root == other.streams_root;
+        }
+    };
+    using volume_result = std::expected<std::shared_ptr<vfs::volume>, std::string>;
+
+    [[nodiscard]] volume_result volume_of(const served& wanted, const serve_options& options);
+    [[nodiscard]] volume_result open_image(const share_options& share, const serve_options& options);
+    [[nodiscard]] volume_result open_directory(const served& wanted);
+    [[nodiscard]] std::shared_ptr<vfs::volume> keep(served& one, reopened& done) const;
+
+    share_sources from_;
+    std::vector<served> now_;  // as the server has them
+};
+
+}  // namespace sluice::cli

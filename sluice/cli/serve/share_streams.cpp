@@ -1,0 +1,53 @@
+#include "sluice/cli/serve/share_streams.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "sluice/vfs/host/host_volume.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The directory, without symbolic links if its file system answers. Empty if it cannot be found.
+fs::path place_of(const std::string& path, const share_roots& answered) {
+    std::error_code unknown;
+    if (answered.contains(path)) return fs::weakly_canonical(path, unknown);
+    const fs::path named = fs::absolute(path, unknown).lexically_normal();
+    return named.has_filename() ? named : named.parent_path();
+}
+
+}  // namespace
+
+std::string streams_root_of(std::span<const share_options> shares, const share_options& share,
+                            const share_roots& answered) {
+    const fs::path inner = place_of(share.path, answered);
+    fs::path outermost;
+    for (const share_options& each : shares) {
+        const fs::path outer = place_of(each.path, answered);
+        const bool contains = outer != inner and std::ranges::mismatch(outer, inner).in1 == outer.end();
+        if (each.read_only or outer.empty() or not contains) continue;
+        if (outermost.empty() or outer.native().size() < outermost.native().size()) outermost = outer;
+    }
+    return outermost.string();
+}
+
+void report_stream_limits(const smb::server::share_list& shares, smb::server::event_log& log) {
+    constexpr auto warning = smb::server::event_severity::warning;
+    const auto all = shares.current();
+    for (const auto& each : *all) {
+        const smb::server::share_configuration& share = each->configuration();
+        const auto* const directory = dynamic_cast<const vfs::host_volume*>(share.volume.get());
+        if (directory == nullptr) continue;  // a disk image, or IPC$
+        if (not directory->features().has_streams)
+            log.write(warning, "named streams are not available",
+                      {{"share", share.name}, {"why", "the file system has no extended attributes"}});
+        else if (const auto& problem = directory->stream_problem())
+            log.write(warning, "large streams are not available",
+                      {{"share", share.name}, {"why", problem->message()}});
+    }
+}
+
+}  // namespace sluice::cli

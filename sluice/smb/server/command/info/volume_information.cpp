@@ -1,0 +1,134 @@
+#include <algorithm>
+
+#include "sluice/smb/server/command/info/file_information.hpp"
+#include "sluice/smb/server/metadata/description.hpp"
+#include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/wire/fscc/fscc_filesystem_information.hpp"
+#include "sluice/smb/wire/fscc/fscc_information_class.hpp"
+
+namespace sluice::smb::server {
+
+using wire::filesystem_attributes;
+using wire::nt_status;
+using answer = std::expected<information, nt_status>;
+
+namespace {
+
+// A structure with a text behind its fixed part, as Windows rounds that up ([MS-FSCC] 2.5).
+constexpr std::size_t volume_fixed_bytes = 24;
+constexpr std::size_t attribute_fixed_bytes = 16;
+
+template <class Information>
+[[nodiscard]] answer told(mutable_bytes room, const Information& what, std::size_t fixed_bytes = 0) {
+    byte_writer writer(room);
+    if constexpr (std::is_void_v<decltype(encode(writer, what))>) {
+        encode(writer, what);
+    } else {
+        if (not encode(writer, what)) return std::unexpected(nt_status::unsuccessful);
+    }
+    const auto bytes = writer.finish();
+    if (not bytes) return std::unexpected(nt_status::insufficient_resources);
+    return information{.bytes = bytes_view(*bytes),
+                       .fixed_bytes = fixed_bytes == 0 ? bytes->size() : fixed_bytes};
+}
+
+[[nodiscard]] filesystem_attributes attributes_of(const vfs::volume_features& features) noexcept {
+    auto found = filesystem_attributes::case_preserved_names | filesystem_attributes::unicode_on_disk |
+                 filesystem_attributes::object_ids;
+    const auto add = [&](bool has, filesystem_attributes what) {
+        if (has) found |= what;
+    };
+    add(features.is_read_only, filesystem_attributes::read_only_volume);
+    add(features.has_security, filesystem_attributes::persistent_acls);
+    add(features.has_streams, filesystem_attributes::named_streams);
+    add(features.has_extended_attributes, filesystem_attributes::extended_attributes);
+    add(features.has_hard_links, filesystem_attributes::hard_links);
+    add(features.has_symlinks, filesystem_attributes::reparse_points);
+    add(features.has_sparse_files, filesystem_attributes::sparse_files);
+    add(features.has_block_sharing, filesystem_attributes::block_refcounting);
+    add(features.has_compression, filesystem_attributes::file_compression);
+    return found;
+}
+
+[[nodiscard]] answer size_of(const vfs::volume_space& space, bool is_full, mutable_bytes room) {
+    ENSURE(space.block_bytes >= space.sector_bytes, "a block consists of sectors");
+    const std::uint64_t unit = space.block_bytes;
+    const std::uint32_t sectors = space.block_bytes / space.sector_bytes;
+    if (is_full)
+        return told(room,
+                    wire::fs_full_size_information{.total_units = space.total_bytes / unit,
+                                                   .available_to_caller_units = space.available_bytes / unit,
+                                                   .available_units = space.free_bytes / unit,
+                                                   .sectors_per_unit = sectors,
+                                                   .bytes_per_sector = space.sector_bytes});
+    return told(room, wire::fs_size_information{.total_units = space.total_bytes / unit,
+                                                .available_units = space.available_bytes / unit,
+                                                .sectors_per_unit = sectors,
+                                                .bytes_per_sector = space.sector_bytes});
+}
+
+[[nodiscard]] answer sectors_of(const vfs::volume_space& space, mutable_bytes room) {
+    return told(
+        room, wire::fs_sector_size_information{.logical_bytes = space.sector_bytes,
+                                               .physical_bytes_for_atomicity = space.block_bytes,
+                                               .physical_bytes_for_performance = space.block_bytes,
+                                               .effective_physical_bytes_for_atomicity = space.block_bytes});
+}
+
+}  // namespace
+
+std::expected<volume_facts, nt_status> ask_volume(vfs::volume& volume,
+                                                  wire::filesystem_information_class what) noexcept {
+    using what_kind = wire::filesystem_information_class;
+    const bool needs_space =
+        what == what_kind::size or what == what_kind::full_size or what == what_kind::sector_size;
+    if (not needs_space) return volume_facts{};
+    result<vfs::volume_space> space = volume.space();
+    if (not space) return std::unexpected(status_of(space.error()));
+    // A file system in user space may report any size, also 0.
+    space->block_bytes = std::max(space->block_bytes, space->sector_bytes);
+    return *space;
+}
+
+answer volume_information(const request& r, const wire::query_info_args& args, const volume_facts& known,
+                          mutable_bytes room) {
+    const vfs::volume& volume = r.tree->volume();
+    switch (wire::filesystem_information_class(args.information_class)) {
+        case wire::filesystem_information_class::volume:
+            return told(room,
+                        wire::fs_volume_information{
+                            .created = wire::filetime_of(volume.identity().created),
+                            .serial_number = static_cast<std::uint32_t>(volume.identity().serial),
+                            .label = volume.identity().label},
+                        volume_fixed_bytes);
+        case wire::filesystem_information_class::size:
+            return size_of(*known, false, room);
+        case wire::filesystem_information_class::full_size:
+            return size_of(*known, true, room);
+        case wire::filesystem_information_class::device: {
+            wire::fs_device_information device;
+            if (volume.features().is_read_only)
+                device.characteristics |= wire::fs_device_information::read_only;
+            return told(room, device);
+        }
+        case wire::filesystem_information_class::attribute:
+            // Programs that judge by the name of the file system know no other
+            // with streams and ACLs.
+            return told(room,
+                        wire::fs_attribute_information{.attributes = attributes_of(volume.features()),
+                                                       .name_units_max = volume.features().name_units_max,
+                                                       .filesystem_name = "NTFS"},
+                        attribute_fixed_bytes);
+        case wire::filesystem_information_class::control:
+            return told(room, wire::fs_control_information{});
+        case wire::filesystem_information_class::object_id:
+            return told(room, wire::fs_object_id_information{.object_id = object_id_of(volume.identity())});
+        case wire::filesystem_information_class::sector_size:
+            return sectors_of(*known, room);
+        default:
+            return std::unexpected(nt_status::invalid_info_class);
+    }
+}
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,152 @@
+#include "sluice/vfs/host/short_name_tables.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "sluice/base/ensure.hpp"
+#include "sluice/io/path/xattr.hpp"
+#include "sluice/vfs/account_identity.hpp"
+#include "sluice/vfs/host/directory_names.hpp"
+#include "sluice/vfs/host/host_attributes.hpp"
+
+namespace sluice::vfs {
+namespace {
+
+using bytes = std::vector<std::byte>;
+
+// A directory without a record, or without attributes, has an empty one.
+bytes load_record(const io::handle& directory) {
+    auto found = load_attribute(directory, short_names_attribute);
+    return found ? *std::move(found) : bytes{};
+}
+
+bool is_choice(const short_name_record::entry& one) noexcept {
+    return one.what == short_name_record::kind::chosen;
+}
+
+result<void> store_record(const io::handle& directory, const bytes& record) noexcept {
+    if (not record.empty()) return store_attribute(directory, short_names_attribute, record);
+    const auto done = io::remove_xattr(directory, short_names_attribute);
+    if (not done and done.error().code() != ENODATA) return done;
+    return {};
+}
+
+bool has_choices(const short_name_record& record) noexcept {
+    return std::ranges::any_of(record.entries, is_choice);
+}
+
+time_point birth_of(const io::path_handle& directory, const std::string& name) noexcept {
+    const auto status =
+        io::status_at(directory, name, io::follow::no, io::stat_fields::born | io::stat_fields::modified);
+    if (not status) return time_point::max();
+    return time_of(status->born.value_or(status->modified));
+}
+
+}  // namespace
+
+result<short_name_tables::table_ptr> short_name_tables::compute(const io::handle& directory,
+                                                                const bytes& record,
+                                                                const table_ptr& before) {
+    std::vector<std::string> names;
+    bool is_too_large = false;
+    const auto read = for_each_name(directory, [&](std::string_view name) {
+        is_too_large = is_too_large or names.size() == limits::short_named_files_max;
+        if (not is_too_large) names.emplace_back(name);
+    });
+    if (not read) return failure(read.error());
+    if (is_too_large) return std::make_shared<const directory_short_names>();
+    const io::descriptor_path itself(directory.descriptor());
+    const auto base = io::path_handle::open({}, itself.c_str());
+    if (not base) return failure(base.error());
+    return std::make_shared<const directory_short_names>(
+        std::move(names), decode_short_names(record), before.get(),
+        [&](const std::string& name) { return birth_of(*base, name); });
+}
+
+// Another thread may have changed the record since; its next reader writes it again.
+void short_name_tables::write(const io::handle& directory, const bytes& before, const bytes& after) noexcept {
+    const std::scoped_lock guard(records_);
+    if (load_record(directory) == before) (void)store_record(directory, after);
+}
+
+result<short_name_tables::table_ptr> short_name_tables::of(const io::handle& directory, may_write writes) {
+    if (account_identity::is_in_use() and not may_list(directory))
+        return std::make_shared<const directory_short_names>();
+    const auto status = io::status_of(directory, io::stat_fields::inode | io::stat_fields::changed);
+    if (not status) return failure(status.error());
+    held_table fresh{.id = {.device = status->device, .inode = status->inode},
+                     .changed = status->changed,
+                     .table = nullptr};
+    table_ptr before;
+    {
+        const std::scoped_lock guard(mutex_);
+        if (const auto held = search(fresh.id); held != tables_.end()) {
+            std::rotate(tables_.begin(), held, held + 1);
+            before = tables_.front().table;
+            if (tables_.front().is_settled and tables_.front().changed == status->changed) return before;
+        }
+    }
+    const bytes record = load_record(directory);
+    constexpr auto settled_after = std::chrono::milliseconds(100);
+    fresh.is_settled = std::chrono::system_clock::now() - status->changed > settled_after;
+    auto computed = compute(directory, record, before);
+    if (not computed) return computed;
+    fresh.table = *computed;
+    const bytes wanted = encode_short_names(fresh.table->record());
+    hold(std::move(fresh));
+    if (wanted != record and writes == may_write::yes) write(directory, record, wanted);
+    return computed;
+}
+
+result<std::optional<std::string>> short_name_tables::find(const io::handle& directory,
+                                                           std::string_view wanted, may_write writes) {
+    if (not is_short_name(wanted)) return std::nullopt;
+    if (not wanted.contains('~') and not has_choices(decode_short_names(load_record(directory))))
+        return std::nullopt;
+    const auto table = of(directory, writes);
+    if (not table) return failure(table.error());
+    const std::string_view found = (*table)->find(short_name(wanted));
+    if (found.empty()) return std::nullopt;
+    return std::string(found);
+}
+
+result<void> short_name_tables::set(const io::handle& directory, std::string_view name,
+                                    const short_name& wanted) {
+    const std::scoped_lock guard(records_);
+    const auto table = of(directory, may_write::no);
+    if (not table) return failure(table.error());
+    if (not(*table)->has(name)) return failure(error::with_path(ENOENT, "set short name", name));
+    const std::string_view other = wanted.empty() ? std::string_view() : (*table)->find(wanted);
+    if (not other.empty() and other != name) return failure(error::with_path(EEXIST, "set short name", name));
+    short_name_record record = (*table)->record();
+    const short_name_record::entry chosen{
+        .number = record_number(name), .what = short_name_record::kind::chosen, .name = wanted};
+    std::erase_if(record.entries, [&](const short_name_record::entry& each) {
+        return each.what == chosen.what and each.number == chosen.number;
+    });
+    record.entries.push_back(chosen);
+    if (not has_room_for_choices(record)) return failure(error::with_path(ENOSPC, "set short name", name));
+    return store_record(directory, encode_short_names(record));
+}
+
+short_name_tables::table_list::iterator short_name_tables::search(const directory_id& id) noexcept {
+    return std::ranges::find(tables_, id, &held_table::id);
+}
+
+void short_name_tables::hold(held_table fresh) {
+    const std::scoped_lock guard(mutex_);
+    if (const auto held = search(fresh.id); held != tables_.end()) {
+        files_held_ -= held->table->file_count();
+        tables_.erase(held);
+    }
+    files_held_ += fresh.table->file_count();
+    tables_.insert(tables_.begin(), std::move(fresh));
+    while (tables_.size() > 1 and (tables_.size() > limits::short_name_directories_max or
+                                   files_held_ > limits::short_named_files_held_max)) {
+        ENSURE(files_held_ >= tables_.back().table->file_count(), "the files of all tables are counted");
+        files_held_ -= tables_.back().table->file_count();
+        tables_.pop_back();
+    }
+}
+
+}  // namespace sluice::vfs
