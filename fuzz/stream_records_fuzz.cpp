@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/vfs/host/samba_streams.hpp"
-#include "sluice/vfs/host/stream_record.hpp"
+#include "sluice/vfs/host/stream/samba_streams.hpp"
+#include "sluice/vfs/host/stream/stream_record.hpp"
 
 namespace {
 

@@ -122,9 +122,10 @@ share_opener::volume_result share_opener::open_directory(const served& wanted) {
                                text_of(share.image));
     auto opened = vfs::host_volume::open(from_.loop, share.path,
                                          {.read_only = wanted.read_only,
+                                          .short_names = wanted.short_names,
+                                          .streams_root = wanted.streams_root,
                                           .domains = &from_.domains.table(),
-                                          .offload_always = wanted.offloads,
-                                          .short_names = wanted.short_names});
+                                          .offload_always = wanted.offloads});
     if (not opened) return std::unexpected(about(share.path, opened.error()));
     from_.domains.add(share.name, **opened);
     return *std::move(opened);
@@ -138,9 +139,9 @@ std::shared_ptr<vfs::volume> share_opener::keep(served& one, reopened& done) con
     });
     std::shared_ptr<vfs::volume> volume = now != now_.end() ? now->volume.lock() : nullptr;
     (volume != nullptr ? done.kept : done.left_out).push_back(one.share);
-    const bool is_complete =
-        volume != nullptr and now->read_only == one.read_only and now->offloads == one.offloads and
-        now->short_names == one.short_names and now->streams_root == one.streams_root;
+    const bool is_complete = volume != nullptr and now->read_only == one.read_only and
+                             now->offloads == one.offloads and now->short_names == one.short_names and
+                             now->streams_root == one.streams_root;
     if (not is_complete) done.needed.push_back(one.share.path);
     if (volume == nullptr) return nullptr;
     one.root = now->root;

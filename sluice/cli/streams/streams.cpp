@@ -14,8 +14,8 @@
 #include "sluice/io/best_available.hpp"
 #include "sluice/io/loop/io_multiplexer.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
-#include "sluice/vfs/host/samba_import.hpp"
-#include "sluice/vfs/host/stream_check.hpp"
+#include "sluice/vfs/host/stream/samba_import.hpp"
+#include "sluice/vfs/host/stream/stream_check.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "sluice/vfs/host/host_metadata.hpp"
-#include "sluice/vfs/host/stream_record.hpp"
+#include "sluice/vfs/host/stream/stream_record.hpp"
 #include "sluice/vfs/node_attached.hpp"
 
 // Internal to the host volume: extended attributes as streams, EAs and security

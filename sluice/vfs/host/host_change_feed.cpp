@@ -11,7 +11,7 @@
 #include "sluice/io/task/awaitable.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/host/host_node.hpp"
-#include "sluice/vfs/host/stream_store_names.hpp"
+#include "sluice/vfs/host/stream/stream_store_names.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::vfs {

@@ -3,7 +3,7 @@
 #include "sluice/io/path/xattr.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
 #include "sluice/vfs/host/host_name.hpp"
-#include "sluice/vfs/host/stream_store_names.hpp"
+#include "sluice/vfs/host/stream/stream_store_names.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::vfs {

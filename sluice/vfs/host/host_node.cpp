@@ -15,8 +15,8 @@
 #include "sluice/vfs/host/host_compression.hpp"
 #include "sluice/vfs/host/host_listing.hpp"
 #include "sluice/vfs/host/host_name.hpp"
-#include "sluice/vfs/host/host_stream.hpp"
-#include "sluice/vfs/host/stream_store.hpp"
+#include "sluice/vfs/host/stream/host_stream.hpp"
+#include "sluice/vfs/host/stream/stream_store.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::vfs {

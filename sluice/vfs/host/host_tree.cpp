@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "sluice/vfs/host/host_name.hpp"
-#include "sluice/vfs/host/stream_store_names.hpp"
+#include "sluice/vfs/host/stream/stream_store_names.hpp"
 #include "sluice/vfs/loop_bound_file.hpp"
 #include "sluice/vfs/path.hpp"
 

@@ -12,7 +12,7 @@
 #include "sluice/vfs/host/host_compression.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/host/host_node.hpp"
-#include "sluice/vfs/host/stream_store.hpp"
+#include "sluice/vfs/host/stream/stream_store.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::vfs {

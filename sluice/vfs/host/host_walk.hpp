@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "sluice/vfs/host/host_tree.hpp"
-#include "sluice/vfs/host/stream_store.hpp"
-#include "sluice/vfs/host/stream_store_names.hpp"
+#include "sluice/vfs/host/stream/stream_store.hpp"
+#include "sluice/vfs/host/stream/stream_store_names.hpp"
 #include "sluice/vfs/path.hpp"
 
 // Internal to the host volume: for tools that look at every file.

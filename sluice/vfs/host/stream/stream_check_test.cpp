@@ -1,9 +1,9 @@
-#include "sluice/vfs/host/stream_check.hpp"
+#include "sluice/vfs/host/stream/stream_check.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sluice/vfs/host/stream_testing.hpp"
+#include "sluice/vfs/host/stream/stream_testing.hpp"
 
 namespace sluice::vfs {
 namespace {

@@ -1,4 +1,4 @@
-#include "sluice/vfs/host/stream_store_names.hpp"
+#include "sluice/vfs/host/stream/stream_store_names.hpp"
 
 #include <sys/file.h>
 

@@ -1,4 +1,4 @@
-#include "sluice/vfs/host/stream_store.hpp"
+#include "sluice/vfs/host/stream/stream_store.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "sluice/io/path/path_resolution.hpp"
 #include "sluice/vfs/account_identity.hpp"
 #include "sluice/vfs/host/host_tree.hpp"
-#include "sluice/vfs/host/stream_store_names.hpp"
+#include "sluice/vfs/host/stream/stream_store_names.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::vfs {

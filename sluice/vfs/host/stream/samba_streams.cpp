@@ -1,4 +1,4 @@
-#include "sluice/vfs/host/samba_streams.hpp"
+#include "sluice/vfs/host/stream/samba_streams.hpp"
 
 #include <array>
 #include <cstring>

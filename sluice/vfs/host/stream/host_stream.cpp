@@ -1,4 +1,4 @@
-#include "sluice/vfs/host/host_stream.hpp"
+#include "sluice/vfs/host/stream/host_stream.hpp"
 
 #include <fcntl.h>
 #include <sys/syscall.h>

@@ -1,10 +1,10 @@
-#include "sluice/vfs/host/stream_store.hpp"
+#include "sluice/vfs/host/stream/stream_store.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "sluice/io/task/task_group.hpp"
-#include "sluice/vfs/host/stream_testing.hpp"
+#include "sluice/vfs/host/stream/stream_testing.hpp"
 
 // The store of large streams: where it is, and that no client gets there.
 

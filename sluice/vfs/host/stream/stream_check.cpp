@@ -1,4 +1,4 @@
-#include "sluice/vfs/host/stream_check.hpp"
+#include "sluice/vfs/host/stream/stream_check.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sluice/vfs/host/stream_testing.hpp"
+#include "sluice/vfs/host/stream/stream_testing.hpp"
 
 // Streams of a host directory: in attributes, in files, and on the way from one to the other.
 

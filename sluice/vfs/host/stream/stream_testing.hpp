@@ -13,7 +13,7 @@
 #include "sluice/io/path/xattr.hpp"
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
-#include "sluice/vfs/host/stream_record.hpp"
+#include "sluice/vfs/host/stream/stream_record.hpp"
 #include "sluice/vfs/node_attached.hpp"
 #include "sluice/vfs/node_children.hpp"
 #include "sluice/vfs/node_data.hpp"

@@ -11,8 +11,8 @@
 #include "sluice/vfs/account_identity.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
 #include "sluice/vfs/host/host_compression.hpp"
-#include "sluice/vfs/host/host_stream.hpp"
 #include "sluice/vfs/host/host_transfer.hpp"
+#include "sluice/vfs/host/stream/host_stream.hpp"
 #include "sluice/vfs/path.hpp"
 
 // The data of streams: small ones in attributes, large ones in files, and the step from one to the

@@ -1,9 +1,9 @@
-#include "sluice/vfs/host/samba_import.hpp"
+#include "sluice/vfs/host/stream/samba_import.hpp"
 
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
-#include "sluice/vfs/host/stream_testing.hpp"
+#include "sluice/vfs/host/stream/stream_testing.hpp"
 
 namespace sluice::vfs {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sluice/vfs/host/host_volume.hpp"
-#include "sluice/vfs/host/samba_streams.hpp"
+#include "sluice/vfs/host/stream/samba_streams.hpp"
 
 namespace sluice::vfs {
 

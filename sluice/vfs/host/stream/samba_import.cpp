@@ -1,4 +1,4 @@
-#include "sluice/vfs/host/samba_import.hpp"
+#include "sluice/vfs/host/stream/samba_import.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -10,8 +10,8 @@
 #include "sluice/io/path/xattr.hpp"
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
-#include "sluice/vfs/host/host_stream.hpp"
 #include "sluice/vfs/host/host_walk.hpp"
+#include "sluice/vfs/host/stream/host_stream.hpp"
 
 namespace sluice::vfs {
 namespace {

@@ -8,8 +8,8 @@
 #include "sluice/io/file/file_handle.hpp"
 #include "sluice/io/path/directory_handle.hpp"
 #include "sluice/io/path/file_status.hpp"
-#include "sluice/vfs/host/stream_record.hpp"
-#include "sluice/vfs/host/stream_store_names.hpp"
+#include "sluice/vfs/host/stream/stream_record.hpp"
+#include "sluice/vfs/host/stream/stream_store_names.hpp"
 #include "sluice/vfs/node_attached.hpp"
 #include "sluice/vfs/node_data.hpp"
 

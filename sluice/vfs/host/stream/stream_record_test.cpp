@@ -1,4 +1,4 @@
-#include "sluice/vfs/host/stream_record.hpp"
+#include "sluice/vfs/host/stream/stream_record.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sluice/vfs/host/host_volume.hpp"
-#include "sluice/vfs/host/stream_store.hpp"
+#include "sluice/vfs/host/stream/stream_store.hpp"
 
 namespace sluice::vfs {
 

@@ -10,8 +10,8 @@
 #include <functional>
 
 #include "sluice/vfs/host/host_walk.hpp"
-#include "sluice/vfs/host/stream_check.hpp"
-#include "sluice/vfs/host/stream_testing.hpp"
+#include "sluice/vfs/host/stream/stream_check.hpp"
+#include "sluice/vfs/host/stream/stream_testing.hpp"
 
 namespace sluice::vfs {
 namespace {

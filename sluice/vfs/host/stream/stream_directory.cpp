@@ -9,7 +9,7 @@
 #include "sluice/io/path/path_resolution.hpp"
 #include "sluice/vfs/account_identity.hpp"
 #include "sluice/vfs/host/host_metadata.hpp"
-#include "sluice/vfs/host/stream_store.hpp"
+#include "sluice/vfs/host/stream/stream_store.hpp"
 
 // The directory of one file's large streams.
 

@@ -6,7 +6,7 @@
 #include "sluice/sync/small_mutex.hpp"
 #include "sluice/vfs/granted_access.hpp"
 #include "sluice/vfs/host/host_tree.hpp"
-#include "sluice/vfs/host/stream_store.hpp"
+#include "sluice/vfs/host/stream/stream_store.hpp"
 #include "sluice/vfs/node_attached.hpp"
 #include "sluice/vfs/node_data.hpp"
 #include "sluice/vfs/node_names.hpp"

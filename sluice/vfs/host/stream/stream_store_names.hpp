@@ -6,7 +6,7 @@
 
 #include "sluice/io/path/directory_handle.hpp"
 #include "sluice/io/path/file_status.hpp"
-#include "sluice/vfs/host/stream_record.hpp"
+#include "sluice/vfs/host/stream/stream_record.hpp"
 #include "sluice/vfs/limits.hpp"
 
 // Internal to the host volume: the layout of a stream store, and how its objects are recognised.
