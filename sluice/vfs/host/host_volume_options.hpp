@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "sluice/vfs/host/name_index.hpp"
+#include "sluice/vfs/host/name/name_index.hpp"
 
 namespace sluice::vfs {
 
