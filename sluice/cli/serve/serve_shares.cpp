@@ -120,9 +120,9 @@ share_opener::volume_result share_opener::open_directory(const served& wanted) {
                                text_of(share.image));
     auto opened = vfs::host_volume::open(from_.loop, share.path,
                                          {.read_only = wanted.read_only,
+                                          .short_names = wanted.short_names,
                                           .domains = &from_.domains.table(),
-                                          .offload_always = wanted.offloads,
-                                          .short_names = wanted.short_names});
+                                          .offload_always = wanted.offloads});
     if (not opened) return std::unexpected(about(share.path, opened.error()));
     from_.domains.add(share.name, **opened);
     return *std::move(opened);
@@ -137,12 +137,14 @@ std::shared_ptr<vfs::volume> share_opener::keep(served& one, reopened& done) con
     std::shared_ptr<vfs::volume> volume = now != now_.end() ? now->volume.lock() : nullptr;
     (volume != nullptr ? done.kept : done.left_out).push_back(one.share);
     const bool is_complete =
-        volume != nullptr and now->read_only == one.read_only and now->offloads == one.offloads;
+        volume != nullptr and now->read_only == one.read_only and now->offloads == one.offloads and
+        now->short_names == one.short_names;
     if (not is_complete) done.needed.push_back(one.share.path);
     if (volume == nullptr) return nullptr;
     one.root = now->root;
     one.read_only = now->read_only;
     one.offloads = now->offloads;
+    one.short_names = now->short_names;
     return volume;
 }
 
