@@ -136,9 +136,8 @@ std::shared_ptr<vfs::volume> share_opener::keep(served& one, reopened& done) con
     });
     std::shared_ptr<vfs::volume> volume = now != now_.end() ? now->volume.lock() : nullptr;
     (volume != nullptr ? done.kept : done.left_out).push_back(one.share);
-    const bool is_complete =
-        volume != nullptr and now->read_only == one.read_only and now->offloads == one.offloads and
-        now->short_names == one.short_names;
+    const bool is_complete = volume != nullptr and now->read_only == one.read_only and
+                             now->offloads == one.offloads and now->short_names == one.short_names;
     if (not is_complete) done.needed.push_back(one.share.path);
     if (volume == nullptr) return nullptr;
     one.root = now->root;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ranges>
 #include <tuple>
+#include <utility>
 
 #include "sluice/base/ensure.hpp"
 
