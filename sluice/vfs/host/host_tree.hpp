@@ -8,8 +8,8 @@
 #include "sluice/vfs/host/host_metadata.hpp"
 #include "sluice/vfs/host/host_volume_options.hpp"
 #include "sluice/vfs/host/known_regular_files.hpp"
+#include "sluice/vfs/host/name/short_name_tables.hpp"
 #include "sluice/vfs/host/private_attributes.hpp"
-#include "sluice/vfs/host/short_name_tables.hpp"
 #include "sluice/vfs/volume.hpp"
 
 // Internal to the host volume: its state that its nodes share. Paths here are the host's, relative

@@ -2,7 +2,7 @@
 
 #include "sluice/io/path/volume_status.hpp"
 #include "sluice/vfs/host/host_volume_options.hpp"
-#include "sluice/vfs/host/name_index.hpp"
+#include "sluice/vfs/host/name/name_index.hpp"
 #include "sluice/vfs/volume.hpp"
 
 namespace sluice::vfs {

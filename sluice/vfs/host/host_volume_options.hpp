@@ -4,7 +4,7 @@
 #include <string>
 
 #include "sluice/base/random.hpp"
-#include "sluice/vfs/host/name_index.hpp"
+#include "sluice/vfs/host/name/name_index.hpp"
 
 namespace sluice::vfs {
 

@@ -190,7 +190,7 @@ template <class How>
     return nt_status::success;
 }
 
-// In the order of [MS-FSA] 2.1.5.15.14. Whoever opens files for restoring them has the privilege.
+// In the order of [MS-FSA] 2.1.5.15.14. A user who opens files to restore them has the privilege.
 [[nodiscard]] nt_status may_change_short_name(const request& r, open& one, std::string_view wanted) {
     const vfs::volume_features& volume = r.tree->volume().features();
     if (volume.is_read_only) return nt_status::media_write_protected;

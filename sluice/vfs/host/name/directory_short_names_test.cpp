@@ -1,4 +1,4 @@
-#include "sluice/vfs/host/directory_short_names.hpp"
+#include "sluice/vfs/host/name/directory_short_names.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "sluice/vfs/host/name_index.hpp"
+#include "sluice/vfs/host/name/name_index.hpp"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -15,8 +15,8 @@
 #include "sluice/base/case_fold.hpp"
 #include "sluice/io/path/path_resolution.hpp"
 #include "sluice/vfs/account_identity.hpp"
-#include "sluice/vfs/host/directory_names.hpp"
 #include "sluice/vfs/host/host_name.hpp"
+#include "sluice/vfs/host/name/directory_names.hpp"
 
 namespace sluice::vfs {
 namespace {

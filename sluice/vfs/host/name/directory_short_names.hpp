@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "sluice/vfs/host/short_name_record.hpp"
+#include "sluice/vfs/host/name/short_name_record.hpp"
 #include "sluice/vfs/metadata.hpp"
 
 namespace sluice::vfs {

@@ -10,7 +10,7 @@
 
 #include "sluice/io/call/handle.hpp"
 #include "sluice/io/path/file_status.hpp"
-#include "sluice/vfs/host/directory_short_names.hpp"
+#include "sluice/vfs/host/name/directory_short_names.hpp"
 
 namespace sluice::vfs {
 

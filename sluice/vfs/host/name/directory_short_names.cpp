@@ -1,8 +1,9 @@
-#include "sluice/vfs/host/directory_short_names.hpp"
+#include "sluice/vfs/host/name/directory_short_names.hpp"
 
 #include <algorithm>
 #include <ranges>
 #include <tuple>
+#include <utility>
 
 #include "sluice/base/ensure.hpp"
 

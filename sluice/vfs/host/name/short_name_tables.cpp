@@ -1,4 +1,4 @@
-#include "sluice/vfs/host/short_name_tables.hpp"
+#include "sluice/vfs/host/name/short_name_tables.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -6,8 +6,8 @@
 #include "sluice/base/ensure.hpp"
 #include "sluice/io/path/xattr.hpp"
 #include "sluice/vfs/account_identity.hpp"
-#include "sluice/vfs/host/directory_names.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
+#include "sluice/vfs/host/name/directory_names.hpp"
 
 namespace sluice::vfs {
 namespace {

@@ -1,4 +1,4 @@
-#include "sluice/vfs/host/short_name_record.hpp"
+#include "sluice/vfs/host/name/short_name_record.hpp"
 
 #include <algorithm>
 #include <array>
