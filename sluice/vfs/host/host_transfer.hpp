@@ -39,7 +39,7 @@ template <std::invocable Call>
     if (domain.is_inline() and tree.writes.is_prompt(began)) {
         const fs_domain::inline_call now(domain);
         const result<void> written = call();
-        tree.writes.note(began, buffered_write_hint::clock::now(), bytes);
+        tree.writes.record(began, buffered_write_hint::clock::now(), bytes);
         co_return written;
     }
     co_return co_await domain.offload(tree.multiplexer_here(), by, std::move(call));

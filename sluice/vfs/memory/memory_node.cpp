@@ -165,7 +165,7 @@ private:
     void has_changed(bool is_content) {
         tree_.touch(*file_, is_content);
         const bool is_of_file = is_content and stream_ == nullptr;
-        tree_.note(is_of_file ? change_kind::modified : change_kind::attributes, *entry_);
+        tree_.record(is_of_file ? change_kind::modified : change_kind::attributes, *entry_);
     }
     [[nodiscard]] result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset);
     [[nodiscard]] io::task<void> co_delay() noexcept;

@@ -17,7 +17,7 @@ constexpr std::string_view removed_suffix = ".removed";
 constexpr io::confinement limit = io::confinement::beneath_one_mount_no_symlinks;
 
 // Sets the modification time of a directory to the present time: since then, it is lost.
-bool note_time(const io::path_handle& above, const std::string& name) noexcept {
+bool record_time(const io::path_handle& above, const std::string& name) noexcept {
     return ::utimensat(above.descriptor(), name.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -103,7 +103,7 @@ void stream_check::find_references() {
     result_.first_unreadable = errors.first;
 }
 
-void stream_check::note(bool is_repaired, const std::string& what) {
+void stream_check::record(bool is_repaired, const std::string& what) {
     report_(what);
     if (not options_.repairs) return;
     ++(is_repaired ? result_.repaired : result_.failed);
@@ -137,14 +137,14 @@ void stream_check::check_file(const stream_id& id, const referring_file& file, b
         if (options_.repairs)
             is_repaired = is_claimable ? claim(*open, **reference, streams)
                                        : store.separate(*open, *facts, **reference, &streams).has_value();
-        return note(is_repaired, file.path + ": copied or restored");
+        return record(is_repaired, file.path + ": copied or restored");
     }
     const auto root = io::status_of(store_, io::stat_fields::inode);
     const auto here = io::status_of(streams.store(), io::stat_fields::inode);
     if (not here or (root and here->is_same_inode(*root))) return;
     ++result_.nested;
     const bool is_repaired = options_.repairs and move_to_root(streams);
-    note(is_repaired, file.path + ": streams are in another store");
+    record(is_repaired, file.path + ": streams are in another store");
 }
 
 // A restored file: the only one with this reference, but with another inode.
@@ -175,7 +175,7 @@ bool stream_check::move_to_lost(const stream_id& id) {
     const auto above = io::path_handle::open(store_, stream_group_of(id), limit);
     if (not lost or not above) return false;
     // The time first: a crash between the steps must not make it look old.
-    return note_time(*above, name) and
+    return record_time(*above, name) and
            ::renameat(above->descriptor(), name.c_str(), lost->descriptor(), name.c_str()) == 0;
 }
 
@@ -208,13 +208,13 @@ void stream_check::check_directories() {
             ++result_.lost;
             const bool is_old = options_.now - each.modified >= options_.lost_kept;
             if (options_.repairs and is_old and result_.unreadable == 0)
-                note(remove_lost(each), "lost/" + name + ": without a file for too long");
+                record(remove_lost(each), "lost/" + name + ": without a file for too long");
             continue;
         }
         ++result_.unreferenced;
         // A file in a directory that could not be searched may refer to it.
         const bool may_move = options_.repairs and result_.unreadable == 0;
-        note(may_move and move_to_lost(each.id), name + ": streams without a file");
+        record(may_move and move_to_lost(each.id), name + ": streams without a file");
     }
 }
 

@@ -72,7 +72,7 @@ private:
     [[nodiscard]] bool move_to_root(const stream_directory& streams);
     [[nodiscard]] bool move_to_lost(const stream_id& id);
     [[nodiscard]] bool remove_lost(const stored_directory& which);
-    void note(bool is_repaired, const std::string& what);
+    void record(bool is_repaired, const std::string& what);
 
     host_tree& tree_;
     const stream_check_options options_;
